@@ -1,0 +1,2 @@
+//! Every bit that two rooms of Posthorn share.
+#![no_std]

@@ -1,0 +1,1 @@
+//! Posthorn's gates, in rust-hdl, and the SystemVerilog printer under it.

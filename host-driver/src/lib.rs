@@ -1,0 +1,1 @@
+//! The verbs-like library through which applications use a Posthorn card.

@@ -1,0 +1,2 @@
+//! The posthorn command: replay, benchmarks, captures.
+fn main() {}

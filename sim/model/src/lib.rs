@@ -1,0 +1,1 @@
+//! Binding to the Verilated models that xtask builds.

@@ -1,0 +1,1 @@
+//! The Verilated card as a Rust object, with host memory and fabric.

@@ -1,0 +1,1 @@
+//! End to end tests: host library, firmware, gates and fabric together.

@@ -1,0 +1,2 @@
+//! Set-up, Verilog generation, models, checks.
+fn main() {}
