@@ -1,0 +1,70 @@
+//! Completions: one 64-byte entry of an endpoint's completion queue.
+//!
+//! The card writes the entry with one burst, last word last, and the phase bit is in the last word:
+//! a host that sees the phase it expects sees the whole entry (rings contract: the completion is
+//! written after all payload write responses have come). The phase that a fresh queue waits for is 1
+//! and flips at each wrap.
+
+use crate::status::codes;
+
+/// Size of a completion in bytes.
+pub const COMPLETION_BYTES: usize = 64;
+
+codes! {
+    /// What kind of request a completion is of.
+    CompletionKind {
+        /// A send.
+        Send = 1,
+        /// A receive.
+        Receive = 2,
+        /// A cancel; only ever with `TooLate`.
+        Cancel = 3,
+        /// A probe.
+        Probe = 4,
+        /// A ring entry whose opcode is unknown.
+        Unknown = 5,
+    }
+}
+
+/// Field list of [`Completion`].
+#[macro_export]
+macro_rules! completion_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Entry of a completion queue.
+            Completion, CompletionView, 8 words {
+                /// Match bits of the message (receives and probes).
+                match_bits: u64 = 64,
+                /// Immediate data of the message (receives and probes).
+                immediate: u64 = 64,
+                /// Length of the message as sent, in bytes; more than the buffer holds if truncated.
+                length: u64 = 64,
+                /// Zero.
+                reserved0: u64 = 64,
+                /// Zero.
+                reserved1: u64 = 64,
+                /// Zero.
+                reserved2: u64 = 64,
+                /// Handle of the request.
+                request: u32 = 32,
+                /// Source: the pair that the message came by, or that the send went by.
+                pair: u16 = 16,
+                /// Context of the message.
+                context: u16 = 16,
+                /// [`Status`](crate::status::Status).
+                status: u8 = 8,
+                /// [`CompletionKind`](crate::completion::CompletionKind).
+                kind: u8 = 8,
+                /// Zero.
+                reserved3: u16 = 16,
+                /// Zero.
+                reserved4: u32 = 31,
+                /// Valid in this pass of the ring.
+                phase: u8 = 1,
+            }
+        }
+    };
+}
+
+use crate::define_layout;
+completion_layout!(define_layout);

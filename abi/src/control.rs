@@ -1,0 +1,247 @@
+//! Control requests: how the firmware changes the tables of the gates.
+//!
+//! The firmware fills the request's data words, then writes operation and index; every block that
+//! keeps something for that operation acts and answers, and the results are or-ed together. A
+//! request is therefore atomic for each block. The data are one of the layouts below.
+
+use crate::status::codes;
+
+/// 64-bit words of data in a control request.
+pub const DATA_WORDS: usize = 5;
+/// 64-bit words of result.
+pub const RESULT_WORDS: usize = 1;
+
+codes! {
+    /// Operation of a control request. What `index` names is said for each.
+    Operation {
+        /// Own Ethernet address and time-outs: [`CardSetup`]; no index.
+        CardSet = 1,
+        /// A ring: [`RingSetup`]; index is `4 * endpoint + RING_*`. Its indices start at 0.
+        RingSet = 2,
+        /// An endpoint: [`EndpointSetup`]. Enables it.
+        EndpointSet = 3,
+        /// Stops fetching an endpoint's rings. Answered when its last fetched request has left the fetcher.
+        EndpointStop = 4,
+        /// Completes everything posted by an endpoint with `Flushed`. Answered when the last completion is written.
+        EndpointFlush = 5,
+        /// Forgets an endpoint: its completion and event queues stop too.
+        EndpointClear = 6,
+        /// A pair: [`PairSetup`]. Its counts start at 0.
+        PairSet = 7,
+        /// Fails a pair: its sends and the receives that name it complete with the status in the low byte of the data.
+        PairFail = 8,
+        /// Forgets a pair, its unexpected messages and its slots.
+        PairClear = 9,
+        /// Reads a pair: the result is [`PairReport`].
+        PairRead = 10,
+        /// A region: [`RegionSetup`].
+        RegionSet = 11,
+        /// Forgets a region.
+        RegionClear = 12,
+        /// Reads a counter; index is a [`Counter`].
+        CounterRead = 13,
+    }
+}
+
+/// `RingSet` index: send ring.
+pub const RING_SEND: u16 = 0;
+/// `RingSet` index: list ring.
+pub const RING_LIST: u16 = 1;
+/// `RingSet` index: completion queue.
+pub const RING_COMPLETION: u16 = 2;
+/// `RingSet` index: event queue.
+pub const RING_EVENT: u16 = 3;
+
+/// The card may read the region: it may be sent from.
+pub const RIGHT_LOCAL_READ: u8 = 1 << 0;
+/// The card may write the region: it may be received into.
+pub const RIGHT_LOCAL_WRITE: u8 = 1 << 1;
+
+/// Bits of a key that index the region table; the rest are the region's tag.
+pub const KEY_INDEX_BITS: u32 = 12;
+
+/// Field list of [`CardSetup`].
+#[macro_export]
+macro_rules! card_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `CardSet`.
+            CardSetup, CardSetupView, 2 words {
+                /// Own Ethernet address; the least significant byte is first on the wire.
+                mac: u64 = 48,
+                /// Zero.
+                reserved0: u16 = 16,
+                /// Cycles without acknowledgement after which a pair with sends outstanding fails; 0 never.
+                acknowledge_timeout: u32 = 32,
+                /// Zero.
+                reserved1: u32 = 32,
+            }
+        }
+    };
+}
+
+/// Field list of [`RingSetup`].
+#[macro_export]
+macro_rules! ring_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `RingSet`.
+            RingSetup, RingSetupView, 2 words {
+                /// Card address of entry 0, aligned to `RING_ALIGN`.
+                base: u64 = 64,
+                /// log2 of the number of entries.
+                log2: u8 = 8,
+                /// Zero.
+                reserved0: u64 = 56,
+            }
+        }
+    };
+}
+
+/// Field list of [`EndpointSetup`].
+#[macro_export]
+macro_rules! endpoint_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `EndpointSet`.
+            EndpointSetup, EndpointSetupView, 1 words {
+                /// Protection domain.
+                domain: u8 = 8,
+                /// Zero.
+                reserved0: u8 = 8,
+                /// Epoch.
+                epoch: u16 = 16,
+                /// Zero.
+                reserved1: u32 = 32,
+            }
+        }
+    };
+}
+
+/// Field list of [`PairSetup`].
+#[macro_export]
+macro_rules! pair_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `PairSet`.
+            PairSetup, PairSetupView, 5 words {
+                /// Peer's Ethernet address.
+                remote_mac: u64 = 48,
+                /// Peer's endpoint.
+                remote_endpoint: u16 = 16,
+                /// Peer's pair.
+                remote_pair: u16 = 16,
+                /// Peer's epoch.
+                remote_epoch: u16 = 16,
+                /// Cookie of the connection.
+                cookie: u32 = 32,
+                /// Local endpoint.
+                endpoint: u8 = 8,
+                /// Its protection domain.
+                domain: u8 = 8,
+                /// Its epoch.
+                epoch: u16 = 16,
+                /// Envelopes that the peer grants us.
+                remote_credits: u8 = 8,
+                /// Envelopes that we grant the peer.
+                local_credits: u8 = 8,
+                /// Zero.
+                reserved0: u16 = 16,
+                /// Card address of the pair's slots.
+                slots: u64 = 64,
+                /// Zero.
+                reserved1: u64 = 64,
+            }
+        }
+    };
+}
+
+/// Field list of [`PairReport`].
+#[macro_export]
+macro_rules! pair_report_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Result of `PairRead`.
+            PairReport, PairReportView, 1 words {
+                /// [`PairState`](crate::mailbox::PairState): `Connected` or `Failed`.
+                state: u8 = 8,
+                /// Credits in hand.
+                available: u8 = 8,
+                /// Sends injected and not acknowledged.
+                unacknowledged: u8 = 8,
+                /// Sends waiting.
+                waiting: u8 = 8,
+                /// Zero.
+                reserved0: u32 = 32,
+            }
+        }
+    };
+}
+
+/// Field list of [`RegionSetup`].
+#[macro_export]
+macro_rules! region_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `RegionSet`.
+            RegionSetup, RegionSetupView, 3 words {
+                /// Card address of the first byte.
+                base: u64 = 64,
+                /// Length in bytes.
+                length: u64 = 64,
+                /// Upper bits of the key; a key with another tag doesn't name this region.
+                tag: u32 = 20,
+                /// Zero.
+                reserved0: u16 = 12,
+                /// Protection domain.
+                domain: u8 = 8,
+                /// `RIGHT_*`.
+                rights: u8 = 8,
+                /// Zero.
+                reserved1: u16 = 16,
+            }
+        }
+    };
+}
+
+use crate::define_layout;
+card_setup_layout!(define_layout);
+ring_setup_layout!(define_layout);
+endpoint_setup_layout!(define_layout);
+pair_setup_layout!(define_layout);
+pair_report_layout!(define_layout);
+region_setup_layout!(define_layout);
+
+codes! {
+    /// The card's counters. They wrap at 2^32.
+    Counter {
+        /// Frames sent.
+        FramesSent = 0,
+        /// Frames received that passed every check.
+        FramesReceived = 1,
+        /// Frames dropped: bad CRC.
+        CrcErrors = 2,
+        /// Frames dropped: too short, too long, or a length that disagrees with the frame.
+        LengthErrors = 3,
+        /// Frames dropped: EtherType, version or type unknown.
+        TypeErrors = 4,
+        /// Frames dropped: pair not connected, or endpoint, epoch or cookie wrong.
+        PairErrors = 5,
+        /// Frames dropped: already received.
+        Duplicates = 6,
+        /// Gaps seen in a sequence; each fails its pair.
+        Gaps = 7,
+        /// Pairs that failed for want of an acknowledgement.
+        Timeouts = 8,
+        /// Requests refused as malformed.
+        InvalidRequests = 9,
+        /// Doorbells ignored because of their value.
+        DoorbellErrors = 10,
+        /// Messages that matched a posted receive on arrival.
+        Expected = 11,
+        /// Messages that found no receive and went to the unexpected list.
+        Unexpected = 12,
+        /// Completions written.
+        Completions = 13,
+    }
+}

@@ -1,0 +1,59 @@
+//! Events: what happened that no completion can tell. One 32-byte entry of an endpoint's event queue.
+//!
+//! Events fold: each cause has a sticky bit in the endpoint's page ([`crate::register::STICKY`]), set
+//! whether or not the queue had room, and events that found no room are counted
+//! ([`crate::register::EVENTS_LOST`]).
+
+use crate::status::codes;
+
+/// Size of an event in bytes.
+pub const EVENT_BYTES: usize = 32;
+
+codes! {
+    /// Cause of an event; also the number of its sticky bit.
+    Cause {
+        /// A doorbell moved a ring's tail by more than the ring has room for. It was ignored. `info` is the tail.
+        RingOverrun = 0,
+        /// A work request couldn't be read from host memory. `info` is the ring index.
+        RingError = 1,
+        /// The pair lost a frame or its peer fell silent. Its operations complete with `LinkError`. `info` is the status.
+        LinkError = 2,
+        /// The list of unexpected messages is full: the arriving message of `pair` was refused and the pair failed.
+        UnexpectedOverflow = 3,
+        /// A completion couldn't be written to host memory.
+        CompletionError = 4,
+        /// A consumer index was rung that the card never reached. It was ignored. `info` is the index.
+        IndexError = 5,
+    }
+}
+
+/// Field list of [`Event`].
+#[macro_export]
+macro_rules! event_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Entry of an event queue.
+            Event, EventView, 4 words {
+                /// Depends on the cause.
+                info: u64 = 64,
+                /// Zero.
+                reserved0: u64 = 64,
+                /// Zero.
+                reserved1: u64 = 64,
+                /// [`Cause`](crate::event::Cause).
+                cause: u8 = 8,
+                /// Zero.
+                reserved2: u8 = 8,
+                /// Pair concerned, 0xffff if none is.
+                pair: u16 = 16,
+                /// Zero.
+                reserved3: u32 = 31,
+                /// Valid in this pass of the ring.
+                phase: u8 = 1,
+            }
+        }
+    };
+}
+
+use crate::define_layout;
+event_layout!(define_layout);

@@ -1,0 +1,119 @@
+//! The card's registers: a 32-bit AXI4-Lite window of 4 KiB pages.
+//!
+//! Page 0 is the *mailbox page* and is privileged: identity, control of the management processor, the
+//! mailbox. Page `1 + e` is the *doorbell page* of endpoint `e`, and that page is the endpoint's
+//! identity: what an endpoint may do is decided by the page it can reach.
+
+/// Bytes of a page.
+pub const PAGE_BYTES: u32 = 4096;
+/// Pages before that of endpoint 0.
+pub const FIRST_ENDPOINT_PAGE: u32 = 1;
+
+/// Who may do what with a register.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Reads only; a write is ignored.
+    ReadOnly,
+    /// Writes only; reads as zero.
+    WriteOnly,
+    /// Both.
+    ReadWrite,
+}
+
+/// A register, for the register map of the book and for tools.
+#[derive(Clone, Copy, Debug)]
+pub struct Register {
+    /// Name.
+    pub name: &'static str,
+    /// Byte offset in its page.
+    pub offset: u32,
+    /// Access.
+    pub access: Access,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+macro_rules! registers {
+    ($(#[$meta:meta])* $table:ident { $($(#[doc = $doc:literal])+ $name:ident = $offset:literal, $access:ident;)* }) => {
+        $($(#[doc = $doc])+ pub const $name: u32 = $offset;)*
+        $(#[$meta])*
+        pub const $table: &[Register] = &[$(Register {
+            name: stringify!($name),
+            offset: $offset,
+            access: Access::$access,
+            doc: concat!($($doc),+),
+        }),*];
+    };
+}
+
+registers! {
+    /// Registers of page 0.
+    MAILBOX_PAGE {
+        /// Reads [`MAGIC`].
+        ID = 0x000, ReadOnly;
+        /// Reads [`ABI_VERSION`](crate::ABI_VERSION).
+        ABI = 0x004, ReadOnly;
+        /// Bits `STATUS_*`.
+        STATUS = 0x008, ReadOnly;
+        /// Bits `CONTROL_*`.
+        CONTROL = 0x00c, ReadWrite;
+        /// Writing a sequence number hands the command in the mailbox to the firmware.
+        MAILBOX_REQUEST = 0x010, ReadWrite;
+        /// Sequence number of the last command answered; equal to the request's when the answer is there.
+        MAILBOX_ANSWER = 0x014, ReadOnly;
+        /// Byte address in the management memory of the next loader word; only while the processor is held.
+        LOADER_ADDRESS = 0x020, ReadWrite;
+        /// Writes a word of the management memory and advances the address; ignored unless the processor is held.
+        LOADER_DATA = 0x024, WriteOnly;
+        /// First word of the command area, [`MAILBOX_WORDS`] words.
+        MAILBOX_COMMAND = 0x100, ReadWrite;
+        /// First word of the answer area, [`MAILBOX_WORDS`] words.
+        MAILBOX_RESULT = 0x200, ReadOnly;
+    }
+}
+
+registers! {
+    /// Registers of an endpoint's doorbell page.
+    ENDPOINT_PAGE {
+        /// Producer index of the send ring.
+        SEND_TAIL = 0x000, WriteOnly;
+        /// Producer index of the list ring.
+        LIST_TAIL = 0x004, WriteOnly;
+        /// Consumer index of the completion queue.
+        COMPLETION_HEAD = 0x008, WriteOnly;
+        /// Consumer index of the event queue.
+        EVENT_HEAD = 0x00c, WriteOnly;
+        /// Arms the completion interrupt: it is raised when the queue's producer index differs from the value written.
+        COMPLETION_ARM = 0x010, WriteOnly;
+        /// Arms the event interrupt in the same way.
+        EVENT_ARM = 0x014, WriteOnly;
+        /// Index up to which the card has fetched the send ring.
+        SEND_HEAD = 0x020, ReadOnly;
+        /// Index up to which the card has fetched the list ring.
+        LIST_HEAD = 0x024, ReadOnly;
+        /// Producer index of the completion queue.
+        COMPLETION_TAIL = 0x028, ReadOnly;
+        /// Producer index of the event queue.
+        EVENT_TAIL = 0x02c, ReadOnly;
+        /// One bit for each [`Cause`](crate::event::Cause) that has occurred; writing ones clears them.
+        STICKY = 0x030, ReadWrite;
+        /// Events that found the queue full.
+        EVENTS_LOST = 0x034, ReadOnly;
+    }
+}
+
+/// What [`ID`] reads: "PSTH".
+pub const MAGIC: u32 = 0x5053_5448;
+/// [`STATUS`]: the memories are cleared and the card takes requests.
+pub const STATUS_READY: u32 = 1 << 0;
+/// [`STATUS`]: the firmware is up and answers the mailbox.
+pub const STATUS_FIRMWARE: u32 = 1 << 1;
+/// [`CONTROL`]: lets the management processor run; cleared, it is held in reset.
+pub const CONTROL_RUN: u32 = 1 << 0;
+/// Words of each mailbox area.
+pub const MAILBOX_WORDS: usize = 32;
+
+/// Byte address of the doorbell page of an endpoint.
+pub const fn endpoint_page(endpoint: u8) -> u32 {
+    (FIRST_ENDPOINT_PAGE + endpoint as u32) * PAGE_BYTES
+}

@@ -1,0 +1,110 @@
+//! Work requests: one 64-byte entry of a send ring or of a list ring.
+//!
+//! An endpoint has two rings. Sends go through the *send ring*; receives, cancels and probes go
+//! through the *list ring*, in order (rings contract). `request` is the host's handle: the
+//! completion carries it back, and a cancel names the receive by it. The host keeps it unique among
+//! the endpoint's outstanding requests.
+
+use crate::status::codes;
+
+/// Size of a work request in bytes.
+pub const REQUEST_BYTES: usize = 64;
+
+codes! {
+    /// Operation of a work request.
+    Opcode {
+        /// Send ring: send the buffer to the peer of `pair`.
+        TaggedSend = 0x01,
+        /// List ring: post a receive.
+        TaggedReceive = 0x10,
+        /// List ring: cancel the posted receive whose handle is `target`.
+        Cancel = 0x11,
+        /// List ring: look for an unexpected message without removing it.
+        Probe = 0x12,
+    }
+}
+
+/// `flags` of a receive or a probe: any source matches, `pair` is ignored.
+pub const FLAG_ANY_SOURCE: u8 = 1 << 0;
+
+/// Field list of [`SendRequest`].
+#[macro_export]
+macro_rules! send_request_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Entry of a send ring.
+            SendRequest, SendRequestView, 8 words {
+                /// [`Opcode`](crate::request::Opcode): `TaggedSend`.
+                opcode: u8 = 8,
+                /// Zero.
+                flags: u8 = 8,
+                /// Pair to send on; it must belong to the endpoint.
+                pair: u16 = 16,
+                /// Communicator context.
+                context: u16 = 16,
+                /// Zero.
+                reserved0: u16 = 16,
+                /// Host's handle, returned in the completion.
+                request: u32 = 32,
+                /// Local key of the region that holds the buffer. Not looked at when `length` is 0.
+                key: u32 = 32,
+                /// Bits that the receive is matched against.
+                match_bits: u64 = 64,
+                /// Delivered with the message, not matched.
+                immediate: u64 = 64,
+                /// Card address of the buffer, any alignment.
+                address: u64 = 64,
+                /// Length in bytes.
+                length: u64 = 64,
+                /// Zero.
+                reserved1: u64 = 64,
+                /// Zero.
+                reserved2: u64 = 64,
+            }
+        }
+    };
+}
+
+/// Field list of [`ListRequest`].
+#[macro_export]
+macro_rules! list_request_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Entry of a list ring.
+            ListRequest, ListRequestView, 8 words {
+                /// [`Opcode`](crate::request::Opcode): `TaggedReceive`, `Cancel` or `Probe`.
+                opcode: u8 = 8,
+                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE) or 0.
+                flags: u8 = 8,
+                /// Source: the pair whose messages match, unless any source does.
+                pair: u16 = 16,
+                /// Communicator context.
+                context: u16 = 16,
+                /// Zero.
+                reserved0: u16 = 16,
+                /// Host's handle, returned in the completion.
+                request: u32 = 32,
+                /// Local key of the region that holds the buffer. Not looked at when `length` is 0.
+                key: u32 = 32,
+                /// Match bits.
+                match_bits: u64 = 64,
+                /// Bits of `match_bits` that don't have to agree.
+                ignore_bits: u64 = 64,
+                /// Card address of the buffer, any alignment.
+                address: u64 = 64,
+                /// Size of the buffer in bytes.
+                length: u64 = 64,
+                /// Cancel: handle of the receive to cancel.
+                target: u32 = 32,
+                /// Zero.
+                reserved1: u32 = 32,
+                /// Zero.
+                reserved2: u64 = 64,
+            }
+        }
+    };
+}
+
+use crate::define_layout;
+send_request_layout!(define_layout);
+list_request_layout!(define_layout);

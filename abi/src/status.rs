@@ -1,0 +1,113 @@
+//! What happened to a request: the status of a completion, and the answer of the mailbox.
+
+macro_rules! codes {
+    ($(#[$meta:meta])* $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)* }) => {
+        $(#[$meta])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u8)]
+        pub enum $name { $($(#[doc = $doc])+ $variant = $code,)* }
+
+        impl $name {
+            /// Every code, in order.
+            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// The code's number.
+            pub const fn code(self) -> u8 {
+                self as u8
+            }
+
+            /// The code with this number, if there is one.
+            pub const fn from_code(code: u8) -> Option<Self> {
+                match code { $($code => Some(Self::$variant),)* _ => None }
+            }
+
+            /// The variant's name.
+            pub const fn name(self) -> &'static str {
+                match self { $(Self::$variant => stringify!($variant),)* }
+            }
+
+            /// What it means, as documented.
+            pub const fn doc(self) -> &'static str {
+                match self { $(Self::$variant => concat!($($doc),+),)* }
+            }
+        }
+
+        impl core::fmt::Display for $name {
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+    };
+}
+pub(crate) use codes;
+
+codes! {
+    /// Status of a completion.
+    Status {
+        /// Done as asked.
+        Success = 0,
+        /// Received, but the message was longer than the buffer: the buffer is full, the rest is lost.
+        Truncated = 1,
+        /// The receive was cancelled before it matched.
+        Cancelled = 2,
+        /// The cancel found nothing to cancel: the receive has matched, or there never was one.
+        TooLate = 3,
+        /// The probe found no message.
+        NoMessage = 4,
+        /// The message is longer than the card's maximum. Nothing was sent.
+        TooLong = 5,
+        /// Unknown opcode, unknown flag, or a reserved bit that is not zero.
+        InvalidRequest = 6,
+        /// The pair is not open, or belongs to another endpoint.
+        InvalidPair = 7,
+        /// The local key does not name a region of this endpoint's domain that covers the buffer with the right needed.
+        LocalProtection = 8,
+        /// The host's memory answered an access of the card with an error.
+        MemoryError = 9,
+        /// The link lost a frame of this pair, or the peer stopped answering.
+        LinkError = 10,
+        /// The endpoint or the pair was closed first.
+        Flushed = 11,
+        /// The list of posted receives is full; the receive was not posted.
+        ListFull = 12,
+        /// The pair's queue of waiting sends is full; the send was not taken.
+        QueueFull = 13,
+        /// A region of the receiver refused the message after it had matched.
+        AccessDenied = 14,
+    }
+}
+
+codes! {
+    /// Answer of the firmware to a mailbox command.
+    MailboxStatus {
+        /// Done.
+        Ok = 0,
+        /// No such command.
+        UnknownCommand = 1,
+        /// An argument is out of range or misaligned; result word 0 is its index.
+        InvalidArgument = 2,
+        /// No endpoint, domain, pair or region is free.
+        NoResource = 3,
+        /// The pair's envelopes can't be guaranteed; result word 0 is the largest number that fits.
+        NoEnvelopes = 4,
+        /// The object named is not open.
+        NotFound = 5,
+        /// The object is in use by another.
+        Busy = 6,
+        /// The gates did not answer the firmware in time.
+        HardwareTimeout = 7,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Status;
+
+    #[test]
+    fn every_code_is_its_own_inverse() {
+        for &status in Status::ALL {
+            assert_eq!(Status::from_code(status.code()), Some(status));
+        }
+        assert_eq!(Status::from_code(0xff), None);
+    }
+}

@@ -1,0 +1,138 @@
+//! The frame: Ethernet header, Posthorn header, payload, CRC.
+//!
+//! ```text
+//! byte 0        14           72                      72+P          72+P+8
+//!  │ Ethernet    │ Posthorn   │ payload, zero padded   │ trailer     │
+//!  │ 14 bytes    │ 58 bytes   │ P = 8·⌈length/8⌉       │ CRC, zero   │
+//! ```
+//!
+//! The CRC is CRC-32C (RFC 3720 polynomial, reflected, initial value and final inversion all ones)
+//! over every byte before the trailer. The Ethernet frame check sequence is the MAC's own and is not
+//! counted here.
+
+use crate::status::codes;
+
+/// EtherType of a Posthorn frame: IEEE 802 local experimental 1.
+pub const ETHERTYPE: u16 = 0x88b5;
+/// [`ETHERTYPE`] as the header's little-endian field holds it.
+pub const ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
+/// Version of the header.
+pub const VERSION: u8 = 1;
+/// Bytes before the payload, Ethernet header included.
+pub const HEADER_BYTES: usize = FrameHeader::BYTES;
+/// Bytes after the payload.
+pub const TRAILER_BYTES: usize = 8;
+/// Longest frame in bytes.
+pub const FRAME_MAX: usize = HEADER_BYTES + crate::limits::EAGER_MAX + TRAILER_BYTES;
+/// CRC-32C polynomial, reflected.
+pub const CRC_POLYNOMIAL: u32 = 0x82f6_3b78;
+
+codes! {
+    /// Type of a frame; the class is its high nibble (1 requests, 2 responses, 3 control).
+    FrameType {
+        /// Class requests: a tagged message with its whole payload.
+        Eager = 0x10,
+        /// Class control: acknowledgement and credit only.
+        Acknowledge = 0x30,
+        /// Class control: the sender of this frame has failed the pair.
+        PairFailed = 0x31,
+    }
+}
+
+/// Field list of [`FrameHeader`].
+#[macro_export]
+macro_rules! frame_header_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Header of every frame.
+            FrameHeader, FrameHeaderView, 9 words {
+                /// Ethernet destination; the least significant byte is first on the wire.
+                destination_mac: u64 = 48,
+                /// First two bytes of the Ethernet source.
+                source_mac_low: u16 = 16,
+                /// Last four bytes of the Ethernet source.
+                source_mac_high: u32 = 32,
+                /// EtherType in network order, so [`ETHERTYPE_FIELD`](crate::wire::ETHERTYPE_FIELD).
+                ethertype: u16 = 16,
+                /// [`VERSION`](crate::wire::VERSION).
+                version: u8 = 8,
+                /// [`FrameType`](crate::wire::FrameType).
+                frame_type: u8 = 8,
+                /// Endpoint on the receiving card.
+                destination_endpoint: u16 = 16,
+                /// Endpoint on the sending card.
+                source_endpoint: u16 = 16,
+                /// Pair on the receiving card.
+                destination_pair: u16 = 16,
+                /// Pair on the sending card.
+                source_pair: u16 = 16,
+                /// Epoch of the destination endpoint, as the sender knows it.
+                destination_epoch: u16 = 16,
+                /// Epoch of the source endpoint.
+                source_epoch: u16 = 16,
+                /// Random number of this connection.
+                cookie: u32 = 32,
+                /// Number of this frame in its pair and class, from 0.
+                sequence: u32 = 32,
+                /// Requests of the reverse direction that are safe at this frame's sender: a running number.
+                acknowledge: u32 = 32,
+                /// Envelopes of the reverse direction whose credit has been returned: a running number.
+                credit: u32 = 32,
+                /// Context of the message.
+                context: u16 = 16,
+                /// Bytes of payload in this frame.
+                payload_length: u16 = 16,
+                /// Match bits.
+                match_bits: u64 = 64,
+                /// Immediate data.
+                immediate: u64 = 64,
+                /// Length of the whole message in bytes.
+                message_length: u64 = 64,
+            }
+        }
+    };
+}
+
+use crate::define_layout;
+frame_header_layout!(define_layout);
+
+/// Length of a frame in bytes, from the length of its payload.
+pub const fn frame_bytes(payload_length: usize) -> usize {
+    HEADER_BYTES + payload_length.next_multiple_of(8) + TRAILER_BYTES
+}
+
+/// CRC-32C of `bytes`, as the trailer holds it.
+pub fn crc32c(bytes: &[u8]) -> u32 {
+    !bytes.iter().fold(!0, |crc, &byte| {
+        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
+            (crc >> 1) ^ (CRC_POLYNOMIAL & (0u32.wrapping_sub(crc & 1)))
+        })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn crc_of_the_check_string_is_that_of_rfc_3720() {
+        assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+    }
+
+    #[test]
+    fn ethertype_is_in_network_order_on_the_wire() {
+        let mut bytes = [0; FrameHeader::BYTES];
+        FrameHeader {
+            ethertype: ETHERTYPE_FIELD,
+            ..Default::default()
+        }
+        .emit(&mut bytes);
+        assert_eq!(bytes[12..14], [0x88, 0xb5]);
+    }
+
+    #[test]
+    fn the_shortest_frame_is_a_legal_ethernet_frame() {
+        assert!(frame_bytes(0) >= 60);
+        assert_eq!(frame_bytes(crate::limits::EAGER_MAX), FRAME_MAX);
+    }
+}
