@@ -1,1 +1,2 @@
 //! The verbs-like library through which applications use a Posthorn card.
+pub mod transport;
