@@ -1,1 +1,4 @@
 //! Posthorn's gates, in rust-hdl, and the SystemVerilog printer under it.
+
+pub mod config;
+pub mod types;

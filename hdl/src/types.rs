@@ -1,0 +1,257 @@
+//! What flows between the blocks: the layouts of `abi` as `LogicStruct`s with the same bits, and the
+//! streams that never leave the card. `docs/src/card.md` says which block sends what to whom.
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use abi::{
+    card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, frame_header_layout,
+    list_request_layout, pair_report_layout, pair_setup_layout, region_setup_layout,
+    ring_setup_layout, send_request_layout,
+};
+use rust_hdl::prelude::*;
+
+/// A struct that can be built from its bits: the bridge between memory words and fields.
+pub trait Unpack<const N: usize>: Sized {
+    /// The struct whose packed form, first field least significant, is `bits`.
+    fn unpack(bits: Bits<N>) -> Self;
+    /// The packed form.
+    fn pack(self) -> Bits<N>;
+}
+
+macro_rules! logic_struct {
+    ($(#[$meta:meta])* $name:ident, $view:ident, $words:literal words {
+        $($(#[$doc:meta])+ $field:ident : $ty:ty = $width:literal,)*
+    }) => {
+        $(#[$meta])*
+        #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+        pub struct $name { $($(#[$doc])+ pub $field: Bits<$width>,)* }
+
+        impl Unpack<{ 64 * $words }> for $name {
+            fn unpack(bits: Bits<{ 64 * $words }>) -> Self {
+                let mut at = 0;
+                $(let $field = bits.get_bits::<$width>(at); at += $width;)*
+                debug_assert_eq!(at, 64 * $words);
+                Self { $($field),* }
+            }
+
+            fn pack(self) -> Bits<{ 64 * $words }> {
+                let mut bits = Bits::default();
+                let mut at = 0;
+                $(bits.set_bits::<$width>(at, self.$field); at += $width;)*
+                debug_assert_eq!(at, 64 * $words);
+                bits
+            }
+        }
+    };
+}
+
+send_request_layout!(logic_struct);
+list_request_layout!(logic_struct);
+completion_layout!(logic_struct);
+event_layout!(logic_struct);
+frame_header_layout!(logic_struct);
+card_setup_layout!(logic_struct);
+ring_setup_layout!(logic_struct);
+endpoint_setup_layout!(logic_struct);
+pair_setup_layout!(logic_struct);
+pair_report_layout!(logic_struct);
+region_setup_layout!(logic_struct);
+
+macro_rules! streams {
+    ($($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])* $field:ident : $ty:ty,)* })*) => {$(
+        $(#[$meta])*
+        #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+        pub struct $name { $($(#[$doc])* pub $field: $ty,)* }
+    )*};
+}
+
+streams! {
+    /// A write to a doorbell page.
+    Doorbell {
+        /// Endpoint of the page.
+        endpoint: Bits<8>,
+        /// Byte offset in the page.
+        offset: Bits<8>,
+        /// Value written.
+        value: Bits<32>,
+    }
+    /// A request of a send ring.
+    FetchedSend {
+        /// Endpoint that posted it.
+        endpoint: Bits<8>,
+        /// Its protection domain.
+        domain: Bits<8>,
+        /// The ring entry.
+        request: SendRequest,
+    }
+    /// A request of a list ring.
+    FetchedList {
+        /// Endpoint that posted it.
+        endpoint: Bits<8>,
+        /// Its protection domain.
+        domain: Bits<8>,
+        /// The ring entry.
+        request: ListRequest,
+    }
+    /// A completion to write.
+    WriteCompletion {
+        /// Endpoint whose queue it goes to.
+        endpoint: Bits<8>,
+        /// The entry; the phase is set by the writer.
+        entry: Completion,
+    }
+    /// An event to raise.
+    RaiseEvent {
+        /// Endpoint whose queue it goes to.
+        endpoint: Bits<8>,
+        /// `abi::event::Cause`.
+        cause: Bits<8>,
+        /// Pair concerned, all ones if none is.
+        pair: Bits<16>,
+        /// Depends on the cause.
+        info: Bits<64>,
+    }
+    /// A send with a credit, on its way to the wire.
+    SendJob {
+        /// Pair.
+        pair: Bits<16>,
+        /// Protection domain of the endpoint.
+        domain: Bits<8>,
+        /// Sequence number of the frame.
+        sequence: Bits<32>,
+        /// The request.
+        request: SendRequest,
+    }
+    /// What a peer's frame says about the sends of a pair.
+    Progress {
+        /// Pair.
+        pair: Bits<16>,
+        /// Running number of sends that are safe at the peer.
+        acknowledge: Bits<32>,
+        /// Running number of credits returned.
+        credit: Bits<32>,
+    }
+    /// A frame without a message.
+    ControlFrame {
+        /// Pair.
+        pair: Bits<16>,
+        /// `abi::wire::FrameType`.
+        frame_type: Bits<8>,
+    }
+    /// An arriving message.
+    Arrival {
+        /// Pair that it came by: the source, stamped by the card.
+        pair: Bits<16>,
+        /// Local endpoint of the pair.
+        endpoint: Bits<8>,
+        /// Context.
+        context: Bits<16>,
+        /// Match bits.
+        match_bits: Bits<64>,
+        /// Immediate data.
+        immediate: Bits<64>,
+        /// Length in bytes, at most `EAGER_MAX`.
+        length: Bits<16>,
+    }
+    /// Progress of the receiving side of a pair.
+    SinkUpdate {
+        /// Pair.
+        pair: Bits<16>,
+        /// One more message is safe.
+        accepted: Bit,
+        /// One more envelope is free.
+        freed: Bit,
+    }
+    /// A pair that has failed.
+    Fault {
+        /// Pair.
+        pair: Bits<16>,
+        /// `abi::status::Status` that its operations complete with.
+        status: Bits<8>,
+    }
+    /// May this buffer be used?
+    RegionQuery {
+        /// Protection domain of the asker.
+        domain: Bits<8>,
+        /// Local key.
+        key: Bits<32>,
+        /// Rights needed.
+        rights: Bits<8>,
+        /// Card address of the first byte.
+        address: Bits<64>,
+        /// Length in bytes.
+        length: Bits<64>,
+    }
+    /// An access of host memory.
+    DmaRequest {
+        /// Card address of the first byte.
+        address: Bits<64>,
+        /// Length in bytes, at least 1.
+        length: Bits<16>,
+    }
+    /// A change of the card's tables by the firmware.
+    ControlRequest {
+        /// `abi::control::Operation`.
+        operation: Bits<8>,
+        /// What the operation names.
+        index: Bits<16>,
+        /// Data, word 0 least significant.
+        data: Bits<320>,
+    }
+    /// An operation on the matching lists.
+    MatchCommand {
+        /// `matching::Operation`.
+        operation: Bits<4>,
+        /// Endpoint.
+        endpoint: Bits<8>,
+        /// Source.
+        pair: Bits<16>,
+        /// Any source matches.
+        any_source: Bit,
+        /// Context.
+        context: Bits<16>,
+        /// Match bits.
+        match_bits: Bits<64>,
+        /// Bits that don't have to agree.
+        ignore_bits: Bits<64>,
+        /// Handle of the receive.
+        request: Bits<32>,
+    }
+    /// Answer to a [`MatchCommand`].
+    MatchReply {
+        /// An entry was found.
+        found: Bit,
+        /// The list had no room.
+        full: Bit,
+        /// The entry found or appended.
+        index: Bits<16>,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_layout_has_the_same_bits_here_and_in_abi() {
+        let header = abi::wire::FrameHeader {
+            destination_mac: 0x0605_0403_0201,
+            cookie: 0xdead_beef,
+            payload_length: 1024,
+            message_length: 7,
+            ..Default::default()
+        };
+        let mut bits = Bits::<576>::default();
+        for (k, word) in header.to_words().into_iter().enumerate() {
+            bits.set_bits::<64>(64 * k, word.into());
+        }
+        let unpacked = FrameHeader::unpack(bits);
+        assert_eq!(unpacked.cookie, 0xdead_beef_u64);
+        assert_eq!(unpacked.payload_length, 1024_u64);
+        assert_eq!(unpacked.destination_mac, 0x0605_0403_0201_u64);
+        assert_eq!(unpacked.pack(), bits);
+    }
+}
