@@ -1,2 +1,2 @@
-//! The posthorn command: replay, benchmarks, captures.
+//! The posthorn command.
 fn main() {}

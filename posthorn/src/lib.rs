@@ -1,0 +1,5 @@
+//! The posthorn command: replay of recorded applications, benchmarks, captures.
+
+pub mod checker;
+pub mod payload;
+pub mod trace;
