@@ -399,6 +399,7 @@ mod tests {
             .map(|&(source, tags)| (source, tags.to_vec()))
             .collect();
         check(&Destination {
+            rank: ME,
             sent,
             receives: receives.to_vec(),
         })
