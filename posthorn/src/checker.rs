@@ -621,9 +621,9 @@ mod tests {
                 next.posted += 1;
                 open.push(next);
             }
-            for source in 0..sent.len() {
+            for (source, tags) in sent.iter().enumerate() {
                 let number = state.arrived[source];
-                if number == sent[source].len() {
+                if number == tags.len() {
                     continue;
                 }
                 end = false;
@@ -632,7 +632,7 @@ mod tests {
                 next.arrived[source] += 1;
                 let hit = (0..next.posted).find(|&k| {
                     next.outcomes[k] == Outcome::Pending
-                        && criteria[k].accepts(source, sent[source][number])
+                        && criteria[k].accepts(source, tags[number])
                 });
                 match hit {
                     Some(k) => next.outcomes[k] = Outcome::Took(m),
