@@ -2,4 +2,5 @@
 
 pub mod checker;
 pub mod payload;
+pub mod summary;
 pub mod trace;
