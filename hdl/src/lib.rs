@@ -1,4 +1,5 @@
 //! Posthorn's gates, in rust-hdl, and the SystemVerilog printer under it.
 
 pub mod config;
+pub mod tops;
 pub mod types;

