@@ -1,2 +1,61 @@
 //! The verbs-like library through which applications use a Posthorn card.
+//!
+//! The names are those of rdma-core: an application opens a [`Device`], allocates a
+//! [`ProtectionDomain`], registers a [`MemoryRegion`], opens an [`Endpoint`], connects [`Pair`]s, posts
+//! work requests and polls a [`CompletionQueue`].
+//!
+//! ```text
+//!  Device ── ProtectionDomain ─┬─ MemoryRegion ── Buffer ──┐ post: moved in
+//!    │ mailbox                 └─ Endpoint ─ Pair          ▼
+//!    │                              ├─ send ring, list ring ──► card
+//!    │                              ├─ CompletionQueue ◄───────┤ poll: moved out
+//!    └─ Transport                   └─ event queue ◄───────────┘
+//! ```
+//!
+//! A posted buffer is moved into its request and comes back in the completion, so it can't be
+//! freed, read or written in between. Posting and polling don't allocate. Every object is `Send` and `Sync`.
+//! Time-outs are in cycles of the card's clock. The library reaches the card only through a
+//! [`transport::Transport`] and takes no simulated time of its own.
+
+mod completion;
+mod core;
+mod device;
+mod domain;
+mod endpoint;
+mod error;
+mod event;
+mod loader;
+mod mailbox;
+mod memory;
+mod pair;
+mod region;
+mod ring;
+mod table;
 pub mod transport;
+
+pub use abi::control::Counter;
+pub use abi::mailbox::{Identity, PairState, PairStatus};
+pub use abi::status::{MailboxStatus, Status as WcStatus};
+pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
+pub use device::{Device, DeviceOptions};
+pub use domain::ProtectionDomain;
+pub use endpoint::{Endpoint, EndpointBuilder, Source, TaggedReceive, TaggedSend};
+pub use error::{CommandError, OpenError, PostError, Refused, WaitError};
+pub use event::{AsyncEvent, Cause};
+pub use loader::load_firmware;
+pub use pair::{Pair, PairAddress};
+pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
+pub use table::Request;
+
+/// What may cross threads and be shared by them: everything.
+const _: () = {
+    const fn shared<T: Send + Sync>() {}
+    shared::<Device>();
+    shared::<ProtectionDomain>();
+    shared::<MemoryRegion>();
+    shared::<Buffer>();
+    shared::<Endpoint>();
+    shared::<CompletionQueue>();
+    shared::<CompletionChannel>();
+    shared::<WorkCompletion>();
+};

@@ -50,8 +50,8 @@ pub enum TransportError {
 /// What a thread waits for in [`Transport::pause`]: an interrupt of `endpoint` after the first `seen`.
 ///
 /// Read the count with [`Transport::interrupts`], then arm the interrupt, then look at the queue,
-/// then pause: an interrupt that comes in between is counted, and the pause returns at once. Any
-/// number of threads may watch one endpoint.
+/// then pause: what came before the arming is seen in the queue, and an interrupt after it is counted, so
+/// that the pause returns at once. Any number of threads may watch one endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Watch {
     /// Endpoint whose interrupts count.
@@ -117,7 +117,8 @@ pub trait Transport: Send + Sync {
     /// Cycles of the card's clock since its reset. Takes no cycles.
     fn now(&self) -> u64;
 
-    /// Interrupts that `endpoint` has raised so far, for completions and events together. Takes no cycles.
+    /// Interrupts that `endpoint` has raised so far, for completions and events together: the rising
+    /// edges of its interrupt line. Takes no cycles.
     fn interrupts(&self, endpoint: u8) -> u64;
 
     /// Lets the card run until an endpoint in `watch` has interrupted more often than was seen, or until

@@ -1,0 +1,205 @@
+//! Work completions: polling for them, waiting for them, being told of them.
+//!
+//! ```text
+//!  poll        look at memory, never at the card
+//!  req_notify  count the interrupts ► arm at the index polled up to
+//!  wait        poll ► req_notify ► poll ► pause ► poll …
+//! ```
+//!
+//! The second poll sees what came before the arming, and a completion after it interrupts.
+
+use crate::endpoint::Shared;
+use crate::error::WaitError;
+use crate::pair::Pair;
+use crate::region::Buffer;
+use crate::table::Request;
+use crate::transport::{PauseResult, TransportError, Watch};
+use abi::completion::CompletionKind;
+use abi::status::Status;
+use std::sync::Arc;
+
+/// What a completion is of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum WcKind {
+    /// A send.
+    Send,
+    /// A receive.
+    Receive,
+    /// A cancel that came too late.
+    Cancel,
+    /// A probe.
+    Probe,
+}
+
+impl WcKind {
+    /// The kind that the card gives, if the request's opcode was known to it.
+    pub(crate) fn from_card(code: u8) -> Option<Self> {
+        match CompletionKind::from_code(code)? {
+            CompletionKind::Send => Some(Self::Send),
+            CompletionKind::Receive => Some(Self::Receive),
+            CompletionKind::Cancel => Some(Self::Cancel),
+            CompletionKind::Probe => Some(Self::Probe),
+            CompletionKind::Unknown => None,
+        }
+    }
+}
+
+/// What became of a request.
+#[derive(Debug)]
+pub struct WorkCompletion {
+    /// The application's number, as posted.
+    pub wr_id: u64,
+    /// The request.
+    pub request: Request,
+    /// What it was.
+    pub kind: WcKind,
+    /// What happened to it.
+    pub status: Status,
+    /// Source of the message, or the pair of the send; none if the message has no source or the pair was closed since.
+    pub pair: Option<Pair>,
+    /// Context of the message.
+    pub context: u16,
+    /// Match bits of the message (receives and probes).
+    pub match_bits: u64,
+    /// Immediate data of the message (receives and probes).
+    pub immediate: u64,
+    /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`.
+    pub length: u64,
+    /// The buffer that was posted.
+    pub buffer: Option<Buffer>,
+}
+
+impl WorkCompletion {
+    /// The bytes that were received: as much of the buffer as the message filled.
+    pub fn received(&self) -> &[u8] {
+        match (&self.buffer, self.kind, self.status) {
+            (Some(buffer), WcKind::Receive, Status::Success | Status::Truncated) => {
+                let length =
+                    usize::try_from(self.length).map_or(buffer.len(), |n| n.min(buffer.len()));
+                &buffer[..length]
+            }
+            _ => &[],
+        }
+    }
+}
+
+/// The completion queue of an endpoint. Clones are the same queue; it outlives the endpoint, so that
+/// what the closing flushed can be polled.
+#[derive(Clone)]
+pub struct CompletionQueue {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl CompletionQueue {
+    /// Takes the next completion, if there is one.
+    pub fn poll(&self) -> Option<WorkCompletion> {
+        self.shared.core().poll(self.shared.transport())
+    }
+
+    /// Whether [`poll`](Self::poll) would return a completion.
+    pub fn is_ready(&self) -> bool {
+        self.shared.core().is_ready(self.shared.transport())
+    }
+
+    /// Number of requests that have not been polled for: entries of the queue that are reserved.
+    pub fn outstanding(&self) -> usize {
+        usize::from(self.shared.core().outstanding())
+    }
+
+    /// Completions that named no outstanding request. The card never writes one.
+    pub fn strays(&self) -> u64 {
+        self.shared.core().strays()
+    }
+
+    /// Asks for an interrupt at the next completion after those polled. Poll once more, as with
+    /// `ibv_req_notify_cq`, before pausing with what is returned: a completion that has come meanwhile needn't interrupt.
+    ///
+    /// # Errors
+    /// [`TransportError`].
+    pub fn req_notify(&self) -> Result<Watch, TransportError> {
+        self.shared.core().arm_completions(self.shared.transport())
+    }
+
+    /// Waits for a completion, `timeout` cycles at most, and takes it.
+    ///
+    /// # Errors
+    /// [`WaitError::Timeout`]; [`WaitError::Interrupted`] once for each event that arrives.
+    pub fn wait(&self, timeout: u64) -> Result<WorkCompletion, WaitError> {
+        let transport = self.shared.transport();
+        let deadline = transport.now().saturating_add(timeout);
+        loop {
+            let watch = {
+                let mut core = self.shared.core();
+                if let Some(completion) = core.poll(transport) {
+                    return Ok(completion);
+                }
+                let watch = core.arm(transport)?;
+                if let Some(completion) = core.poll(transport) {
+                    return Ok(completion);
+                }
+                watch
+            };
+            match transport.pause(&[watch], deadline) {
+                PauseResult::Interrupt { .. } => {}
+                PauseResult::Deadline => return self.poll().ok_or(WaitError::Timeout),
+                PauseResult::Closed => return Err(TransportError::Closed.into()),
+            }
+        }
+    }
+}
+
+/// Several completion queues of one device, to wait for at once.
+pub struct CompletionChannel {
+    queues: Vec<CompletionQueue>,
+    watches: Vec<Watch>,
+}
+
+impl CompletionChannel {
+    /// A channel of these queues, which must be of one device.
+    ///
+    /// # Panics
+    /// If there is no queue, or if they are of different devices.
+    pub fn new(queues: &[CompletionQueue]) -> Self {
+        assert!(
+            queues
+                .windows(2)
+                .all(|two| two[0].shared.same_device(&two[1].shared)),
+            "the queues of a channel are of one device"
+        );
+        assert!(!queues.is_empty(), "a channel has at least one queue");
+        Self {
+            queues: queues.to_vec(),
+            watches: Vec::with_capacity(queues.len()),
+        }
+    }
+
+    /// Waits until a queue has a completion to poll, `timeout` cycles at most, and returns its position.
+    ///
+    /// # Errors
+    /// As for [`CompletionQueue::wait`].
+    pub fn wait(&mut self, timeout: u64) -> Result<usize, WaitError> {
+        let transport = self.queues[0].shared.transport();
+        let deadline = transport.now().saturating_add(timeout);
+        loop {
+            self.watches.clear();
+            for (position, queue) in self.queues.iter().enumerate() {
+                let mut core = queue.shared.core();
+                if core.is_ready(transport) {
+                    return Ok(position);
+                }
+                self.watches.push(core.arm(transport)?);
+                if core.is_ready(transport) {
+                    return Ok(position);
+                }
+            }
+            match transport.pause(&self.watches, deadline) {
+                PauseResult::Interrupt { .. } => {}
+                PauseResult::Deadline => {
+                    let ready = self.queues.iter().position(CompletionQueue::is_ready);
+                    return ready.ok_or(WaitError::Timeout);
+                }
+                PauseResult::Closed => return Err(TransportError::Closed.into()),
+            }
+        }
+    }
+}

@@ -1,0 +1,468 @@
+//! The heart of an endpoint: its four rings and what is outstanding on them.
+//!
+//! ```text
+//!            post: reserve a slot ► write entry ► tail doorbell
+//!  free slots ─────────────────────────────────────────────────► card
+//!       ▲                                                          │
+//!       └── poll: acquire entry ► find slot ► head doorbell ◄──────┘
+//! ```
+//!
+//! **Reservation.** A slot stands for an entry of the completion queue, so the card always has room for the
+//! completion of what was posted. The card counts an entry as free only when it has been told, and the head doorbell is
+//! rung once for a quarter of the queue; a post rings it first if the card would otherwise find less room than was
+//! reserved, and would never fetch the request.
+//!
+//! **Cancel.** A cancel reserves a slot as well. If the receive completes as `Cancelled` there is no
+//! completion of the cancel, and both slots are free; in any other case the cancel completes as `TooLate`.
+
+use crate::completion::{WcKind, WorkCompletion};
+use crate::error::{PostError, WaitError};
+use crate::event::{AsyncEvent, Cause, NO_PAIR};
+use crate::memory::HostMemory;
+use crate::pair::Pair;
+use crate::region::Buffer;
+use crate::ring::{EntryQueue, REQUEST_WORDS, RequestRing};
+use crate::table::{Outstanding, Request, RequestTable, Work};
+use crate::transport::{Transport, TransportError, Watch};
+use abi::completion::Completion;
+use abi::event::Event;
+use abi::limits::SEND_QUEUE_DEPTH;
+use abi::register::{
+    COMPLETION_ARM, COMPLETION_HEAD, EVENT_ARM, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD,
+    SEND_TAIL, endpoint_page,
+};
+use abi::status::Status;
+
+/// A pair that is open.
+pub(crate) struct OpenPair {
+    serial: u64,
+    /// Sends that have not completed.
+    sends: u16,
+    /// The slots in which the peer's unexpected messages rest; unmapped when the pair is gone.
+    _slots: HostMemory,
+}
+
+/// Which of the two request rings.
+#[derive(Clone, Copy)]
+pub(crate) enum Ring {
+    Send,
+    List,
+}
+
+/// A request that could not be posted, with its buffer unless the card may have seen it.
+pub(crate) type NotPosted = (PostError, Option<Buffer>);
+
+/// Rings and outstanding requests of one endpoint.
+pub(crate) struct Core {
+    endpoint: u8,
+    send: RequestRing,
+    list: RequestRing,
+    completions: EntryQueue<{ Completion::WORDS }>,
+    events: EntryQueue<{ Event::WORDS }>,
+    table: RequestTable,
+    pairs: Vec<Option<OpenPair>>,
+    /// Buffers for injected sends that are not in flight.
+    bounce: Vec<Buffer>,
+    /// Index that the completion interrupt is armed at.
+    completion_armed: Option<u16>,
+    /// Index that the event interrupt is armed at.
+    event_armed: Option<u16>,
+    /// Index up to which events have interrupted a wait.
+    event_told: u16,
+    strays: u64,
+    closed: bool,
+}
+
+impl Core {
+    pub(crate) fn new(
+        send: RequestRing,
+        list: RequestRing,
+        completions: EntryQueue<{ Completion::WORDS }>,
+        events: EntryQueue<{ Event::WORDS }>,
+        pairs: usize,
+        bounce: Vec<Buffer>,
+    ) -> Self {
+        Self {
+            endpoint: 0,
+            table: RequestTable::new(completions.entries()),
+            send,
+            list,
+            completions,
+            events,
+            pairs: std::iter::repeat_with(|| None).take(pairs).collect(),
+            bounce,
+            completion_armed: None,
+            event_armed: None,
+            event_told: 0,
+            strays: 0,
+            closed: false,
+        }
+    }
+
+    /// Says which endpoint the firmware made of the rings.
+    pub(crate) fn set_endpoint(&mut self, endpoint: u8) {
+        let page = endpoint_page(endpoint);
+        self.endpoint = endpoint;
+        self.send.set_registers(page + SEND_TAIL, page + SEND_HEAD);
+        self.list.set_registers(page + LIST_TAIL, page + LIST_HEAD);
+        self.completions.set_register(page + COMPLETION_HEAD);
+        self.events.set_register(page + EVENT_HEAD);
+    }
+
+    pub(crate) fn outstanding(&self) -> u16 {
+        self.table.outstanding()
+    }
+
+    pub(crate) fn strays(&self) -> u64 {
+        self.strays
+    }
+
+    pub(crate) fn is_closed(&self) -> bool {
+        self.closed
+    }
+
+    /// The card has forgotten the endpoint: what it never fetched is flushed here, and the memory of the pairs is freed.
+    pub(crate) fn set_closed(&mut self) {
+        self.closed = true;
+        self.pairs.iter_mut().for_each(|pair| *pair = None);
+    }
+
+    pub(crate) fn add_pair(&mut self, index: u16, slots: HostMemory) -> Option<Pair> {
+        let pair = Pair::new(index);
+        *self.pairs.get_mut(usize::from(index))? = Some(OpenPair {
+            serial: pair.serial,
+            sends: 0,
+            _slots: slots,
+        });
+        Some(pair)
+    }
+
+    pub(crate) fn remove_pair(&mut self, pair: Pair) {
+        if self.pair_mut(pair).is_some() {
+            self.pairs[usize::from(pair.index)] = None;
+        }
+    }
+
+    pub(crate) fn pair_mut(&mut self, pair: Pair) -> Option<&mut OpenPair> {
+        let open = self.pairs.get_mut(usize::from(pair.index))?.as_mut()?;
+        (open.serial == pair.serial).then_some(open)
+    }
+
+    fn pair_of_card(&self, index: u16) -> Option<Pair> {
+        let open = self.pairs.get(usize::from(index))?.as_ref()?;
+        Some(Pair {
+            index,
+            serial: open.serial,
+        })
+    }
+
+    /// Takes a buffer for an injected send.
+    pub(crate) fn take_bounce(&mut self) -> Option<Buffer> {
+        self.bounce.pop()
+    }
+
+    /// Gives such a buffer back.
+    pub(crate) fn give_bounce(&mut self, buffer: Buffer) {
+        self.bounce.push(buffer);
+    }
+
+    /// Posts a request. `words` makes the ring entry from the handle.
+    pub(crate) fn post(
+        &mut self,
+        transport: &dyn Transport,
+        ring: Ring,
+        wr_id: u64,
+        work: Work,
+        buffer: Option<Buffer>,
+        words: impl FnOnce(Request) -> [u64; REQUEST_WORDS],
+    ) -> Result<Request, NotPosted> {
+        if let Err(error) = self.admit(transport, ring, &work) {
+            return Err((error, buffer));
+        }
+        let request = Outstanding {
+            wr_id,
+            work,
+            buffer,
+        };
+        let handle = match self.table.insert(request) {
+            Ok(handle) => handle,
+            Err(request) => return Err((PostError::CompletionQueueFull, request.buffer)),
+        };
+        match work {
+            Work::Send { pair, serial, .. } => {
+                if let Some(open) = self.pair_mut(Pair {
+                    index: pair,
+                    serial,
+                }) {
+                    open.sends += 1;
+                }
+            }
+            Work::Cancel { target } => self.set_cancel(target, Some(handle)),
+            Work::Receive { .. } | Work::Probe => {}
+        }
+        let ring = match ring {
+            Ring::Send => &mut self.send,
+            Ring::List => &mut self.list,
+        };
+        // From here on the card may know of the request, so its buffer isn't given back.
+        ring.post(transport, &words(handle))
+            .map_err(|error| (error.into(), None))?;
+        Ok(handle)
+    }
+
+    /// Looks whether there is room for a request everywhere, and makes the card see it.
+    fn admit(
+        &mut self,
+        transport: &dyn Transport,
+        ring: Ring,
+        work: &Work,
+    ) -> Result<(), PostError> {
+        if self.closed {
+            return Err(PostError::Closed);
+        }
+        match *work {
+            Work::Send { pair, serial, .. } => {
+                let pair = Pair {
+                    index: pair,
+                    serial,
+                };
+                let open = self.pair_mut(pair).ok_or(PostError::InvalidPair)?;
+                if open.sends >= SEND_QUEUE_DEPTH {
+                    return Err(PostError::PairBusy);
+                }
+            }
+            Work::Cancel { target } => match self.table.get_mut(target).map(|found| found.work) {
+                Some(Work::Receive { cancel: None }) => {}
+                _ => return Err(PostError::NothingToCancel),
+            },
+            Work::Receive { .. } | Work::Probe => {}
+        }
+        if self.table.is_full() {
+            return Err(PostError::CompletionQueueFull);
+        }
+        let (has_room, full) = match ring {
+            Ring::Send => (self.send.has_room(transport)?, PostError::SendRingFull),
+            Ring::List => (self.list.has_room(transport)?, PostError::ListRingFull),
+        };
+        if !has_room {
+            return Err(full);
+        }
+        if self.table.outstanding() + 1 + self.completions.unrung() > self.completions.entries() {
+            self.completions.ring(transport)?;
+        }
+        Ok(())
+    }
+
+    fn set_cancel(&mut self, receive: Request, cancel: Option<Request>) {
+        if let Some(found) = self.table.get_mut(receive)
+            && let Work::Receive { cancel: slot } = &mut found.work
+        {
+            *slot = cancel;
+        }
+    }
+
+    /// Whether a completion waits to be polled.
+    pub(crate) fn is_ready(&mut self, transport: &dyn Transport) -> bool {
+        loop {
+            match self.completions.peek() {
+                None => return self.closed && self.flush_next().is_some(),
+                Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
+                Some(_) => drop(self.take(transport)),
+            }
+        }
+    }
+
+    /// Whether the application isn't told of a completion: an inject that went well, or none of its requests.
+    fn is_silent(&mut self, completion: &Completion) -> bool {
+        match self.named(completion) {
+            Some(Work::Send { inject, .. }) => {
+                inject && completion.status == Status::Success.code()
+            }
+            Some(_) => false,
+            None => true,
+        }
+    }
+
+    /// The outstanding request that a completion is of.
+    fn named(&mut self, completion: &Completion) -> Option<Work> {
+        let work = self.table.get_mut(Request(completion.request))?.work;
+        let kind = WcKind::from_card(completion.kind);
+        kind.is_none_or(|kind| kind == work.kind()).then_some(work)
+    }
+
+    /// In a closed endpoint, a request that the card never fetched. A cancel of that sort has nothing to tell.
+    fn flush_next(&mut self) -> Option<Request> {
+        loop {
+            let request = self.table.any()?;
+            match self.table.get_mut(request)?.work {
+                Work::Cancel { .. } => drop(self.table.remove(request)),
+                _ => return Some(request),
+            }
+        }
+    }
+
+    /// Takes the next completion that the application is told of.
+    pub(crate) fn poll(&mut self, transport: &dyn Transport) -> Option<WorkCompletion> {
+        while self.is_ready(transport) {
+            if let Some(completion) = self.take(transport) {
+                return Some(completion);
+            }
+        }
+        None
+    }
+
+    /// Takes the next entry of the queue, or after the end of a closed queue what the card never fetched.
+    fn take(&mut self, transport: &dyn Transport) -> Option<WorkCompletion> {
+        let Some(words) = self.completions.peek() else {
+            let request = self.flush_next()?;
+            let flushed = Completion {
+                request: request.0,
+                status: Status::Flushed.code(),
+                ..Completion::default()
+            };
+            return self.finish(&flushed);
+        };
+        self.completions.advance();
+        if self.completions.unrung() >= self.completions.entries() / 4 && !self.closed {
+            // If this fails the head stays unrung, and the next call that needs the card says so.
+            let _ = self.completions.ring(transport);
+        }
+        self.finish(&Completion::from_words(&words))
+    }
+
+    /// Ends the request that a completion names. None if the application isn't told.
+    fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
+        let handle = Request(completion.request);
+        let silent = self.is_silent(completion);
+        if self.named(completion).is_none() {
+            self.strays += 1;
+            return None;
+        }
+        let Outstanding {
+            wr_id,
+            work,
+            mut buffer,
+        } = self.table.remove(handle)?;
+        // A code that the ABI doesn't have isn't what a card wrote.
+        let status = Status::from_code(completion.status).unwrap_or(Status::MemoryError);
+        let mut pair = self.pair_of_card(completion.pair);
+        match work {
+            Work::Send {
+                pair: index,
+                serial,
+                inject,
+            } => {
+                let sent_on = Pair { index, serial };
+                if let Some(open) = self.pair_mut(sent_on) {
+                    open.sends -= 1;
+                    pair = Some(sent_on);
+                } else {
+                    pair = None;
+                }
+                if inject && let Some(buffer) = buffer.take() {
+                    self.bounce.push(buffer);
+                }
+            }
+            Work::Receive {
+                cancel: Some(cancel),
+            } if matches!(status, Status::Cancelled) => {
+                self.table.remove(cancel);
+            }
+            Work::Cancel { target } => self.set_cancel(target, None),
+            Work::Receive { .. } | Work::Probe => {}
+        }
+        let has_source = match work.kind() {
+            WcKind::Send => true,
+            WcKind::Receive | WcKind::Probe => {
+                matches!(status, Status::Success | Status::Truncated)
+            }
+            WcKind::Cancel => false,
+        };
+        (!silent).then_some(WorkCompletion {
+            wr_id,
+            request: handle,
+            kind: work.kind(),
+            status,
+            pair: pair.filter(|_| has_source),
+            context: completion.context,
+            match_bits: completion.match_bits,
+            immediate: completion.immediate,
+            length: completion.length,
+            buffer,
+        })
+    }
+
+    /// Takes the next event.
+    pub(crate) fn poll_event(
+        &mut self,
+        transport: &dyn Transport,
+    ) -> Result<Option<AsyncEvent>, TransportError> {
+        while let Some(words) = self.events.peek() {
+            if self.event_told == self.events.head() {
+                self.event_told = self.event_told.wrapping_add(1);
+            }
+            self.events.advance();
+            self.events.ring(transport)?;
+            let event = Event::from_words(&words);
+            if let Some(cause) = Cause::from_code(event.cause) {
+                return Ok(Some(AsyncEvent {
+                    cause,
+                    pair: (event.pair != NO_PAIR)
+                        .then(|| self.pair_of_card(event.pair))
+                        .flatten(),
+                    info: event.info,
+                }));
+            }
+            self.strays += 1;
+        }
+        Ok(None)
+    }
+
+    /// Arms the completion interrupt, unless it is still armed at the next entry. Look once more
+    /// before pausing: the line shows no edge if it was high and the queue isn't empty.
+    pub(crate) fn arm_completions(
+        &mut self,
+        transport: &dyn Transport,
+    ) -> Result<Watch, TransportError> {
+        let watch = Watch {
+            endpoint: self.endpoint,
+            seen: transport.interrupts(self.endpoint),
+        };
+        let page = endpoint_page(self.endpoint);
+        let head = self.completions.head();
+        // An interrupt that is armed at an entry not yet written has not been raised.
+        if self.completion_armed != Some(head) || self.completions.is_written(head) {
+            transport.write_register(page + COMPLETION_ARM, u32::from(head))?;
+            self.completion_armed = Some(head);
+        }
+        // The line is shared: events that nobody waits for must not hold it high.
+        if let Some(armed) = self.event_armed {
+            let head = self.events.head();
+            let taken = (armed.wrapping_sub(head) as i16) < 0;
+            let mut next = if taken { head } else { armed };
+            while self.events.is_written(next) {
+                next = next.wrapping_add(1);
+            }
+            if next != armed {
+                transport.write_register(page + EVENT_ARM, u32::from(next))?;
+                self.event_armed = Some(next);
+            }
+        }
+        Ok(watch)
+    }
+
+    /// Arms both interrupts, unless an event has come that no wait was interrupted by.
+    pub(crate) fn arm(&mut self, transport: &dyn Transport) -> Result<Watch, WaitError> {
+        let watch = self.arm_completions(transport)?;
+        if self.event_armed.is_none() {
+            let register = endpoint_page(self.endpoint) + EVENT_ARM;
+            transport.write_register(register, u32::from(self.event_told))?;
+            self.event_armed = Some(self.event_told);
+        }
+        if self.events.is_written(self.event_told) {
+            self.event_told = self.event_told.wrapping_add(1);
+            return Err(WaitError::Interrupted);
+        }
+        Ok(watch)
+    }
+}

@@ -1,0 +1,148 @@
+//! What can go wrong, told so that the caller knows what to do next.
+
+use crate::Buffer;
+use crate::transport::TransportError;
+use abi::mailbox::Command;
+use abi::status::MailboxStatus;
+
+/// A mailbox command that did not do what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum CommandError {
+    /// The firmware didn't answer: it hangs or isn't there. Commands fail at once with this error until it has
+    /// answered; endpoints that are open go on without it.
+    #[error("the card's firmware did not answer {command} within {cycles} cycles")]
+    FirmwareTimeout {
+        /// The command that was not answered; a later command names the one that is still outstanding.
+        command: Command,
+        /// Cycles that it was given.
+        cycles: u64,
+    },
+    /// The firmware refused. What `detail` means is said with the status.
+    #[error("the card refused {command}: {status} ({detail})")]
+    Refused {
+        /// The command.
+        command: Command,
+        /// Why.
+        status: MailboxStatus,
+        /// First word of the answer.
+        detail: u32,
+    },
+    /// The firmware answered something that isn't in the ABI.
+    #[error("the card's firmware answered {command} with {answer:#x}, which means nothing")]
+    Malformed {
+        /// The command.
+        command: Command,
+        /// The word that means nothing.
+        answer: u32,
+    },
+    /// An argument is out of range; nothing was sent to the card.
+    #[error("{0}")]
+    Argument(&'static str),
+    /// The object belongs to something else, or has been closed.
+    #[error("not an open object of this endpoint")]
+    NotFound,
+    /// The card couldn't be reached.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+/// A device that couldn't be opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OpenError {
+    /// What answers isn't a Posthorn card.
+    #[error("no Posthorn card: its identification reads {0:#010x}")]
+    NotACard(u32),
+    /// The gates or the firmware speak another version of the ABI; use the matching library.
+    #[error("the {part} speaks version {found} of the ABI, this library version {expected}")]
+    WrongAbi {
+        /// "card" or "firmware".
+        part: &'static str,
+        /// Its version.
+        found: u32,
+        /// Ours.
+        expected: u32,
+    },
+    /// The gates never came out of their clearing after reset.
+    #[error("the card was not ready within {0} cycles")]
+    CardTimeout(u64),
+    /// The firmware never said that it is up: it hangs, or none was loaded.
+    #[error("the card's firmware was not up within {0} cycles: is it loaded and running?")]
+    FirmwareTimeout(u64),
+    /// The firmware came up and didn't tell what the card is.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+impl From<TransportError> for OpenError {
+    fn from(error: TransportError) -> Self {
+        Self::Command(error.into())
+    }
+}
+
+/// Why a request was not posted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum PostError {
+    /// The send ring is full and the card has not fetched on. Let the card run, then post again.
+    #[error("the send ring is full")]
+    SendRingFull,
+    /// The list ring is full and the card has not fetched on. Let the card run, then post again.
+    #[error("the list ring is full")]
+    ListRingFull,
+    /// Every entry of the completion queue is reserved for a request. Poll, then post again.
+    #[error("every completion entry is reserved")]
+    CompletionQueueFull,
+    /// The pair has as many sends outstanding as the card keeps for it. Poll until one completes, then post again.
+    #[error("the pair has as many sends outstanding as it may")]
+    PairBusy,
+    /// Every buffer for injected sends is in flight. Poll, then post again, or send from a buffer.
+    #[error("every inject buffer is in flight")]
+    InjectBusy,
+    /// The bytes are more than an inject takes. Send them from a buffer.
+    #[error("too long to inject")]
+    TooLong,
+    /// The pair isn't an open pair of this endpoint.
+    #[error("not an open pair of this endpoint")]
+    InvalidPair,
+    /// The buffer belongs to another protection domain or device.
+    #[error("the buffer is of another protection domain")]
+    WrongDomain,
+    /// The request to cancel isn't an outstanding receive that no cancel is under way for.
+    #[error("nothing to cancel")]
+    NothingToCancel,
+    /// The endpoint has been closed.
+    #[error("the endpoint is closed")]
+    Closed,
+    /// The card couldn't be reached.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}
+
+/// A post that was refused, with the buffer that was to be posted.
+#[derive(Debug, thiserror::Error)]
+#[error("{error}")]
+pub struct Refused {
+    /// Why.
+    #[source]
+    pub error: PostError,
+    /// The buffer. It is missing only if the doorbell failed ([`PostError::Transport`]): the card may
+    /// have seen the request, which then stays outstanding until the endpoint is closed.
+    pub buffer: Option<Buffer>,
+}
+
+/// Why a wait ended without a completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum WaitError {
+    /// The time-out is over.
+    #[error("timed out")]
+    Timeout,
+    /// An event arrived, which may mean that what is waited for won't come. Poll the events, then wait again.
+    #[error("interrupted by an event")]
+    Interrupted,
+    /// The card couldn't be reached.
+    #[error(transparent)]
+    Transport(#[from] TransportError),
+}

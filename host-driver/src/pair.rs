@@ -1,0 +1,112 @@
+//! Pairs: two endpoints that may talk, and what they tell each other beforehand.
+
+use abi::ABI_VERSION;
+use abi::limits::MAX_CREDITS;
+use abi::mailbox::PairId;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// An open pair of one endpoint. It is a name, valid until the pair or its endpoint is closed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Pair {
+    pub(crate) index: u16,
+    pub(crate) serial: u64,
+}
+
+impl Pair {
+    /// A name for a pair just opened, that no other pair of this process ever had.
+    pub(crate) fn new(index: u16) -> Self {
+        static SERIAL: AtomicU64 = AtomicU64::new(0);
+        Self {
+            index,
+            serial: SERIAL.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// The pair's number on its card, as captures and the card's log show it.
+    pub fn index(&self) -> u16 {
+        self.index
+    }
+}
+
+/// What the other side has to know of a pair to connect to it. How it gets there is the application's
+/// business: both sides open a pair, exchange addresses, and connect.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PairAddress {
+    pub(crate) id: PairId,
+    pub(crate) mac: u64,
+}
+
+impl PairAddress {
+    /// Length of an address as bytes.
+    pub const BYTES: usize = 32;
+
+    /// The address as bytes: the Ethernet address, six words of [`PairId`] and the ABI version, little-endian.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        let id = &self.id;
+        let mut bytes = [0; Self::BYTES];
+        bytes[..8].copy_from_slice(&self.mac.to_le_bytes());
+        let words = [
+            id.pair,
+            id.endpoint,
+            id.epoch,
+            id.nonce,
+            id.credits,
+            ABI_VERSION,
+        ];
+        for (chunk, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
+            chunk.copy_from_slice(&word.to_le_bytes());
+        }
+        bytes
+    }
+
+    /// Reads an address. None if it can't be one of this version.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
+        let word = |at: usize| {
+            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        };
+        let address = Self {
+            mac: u64::from(word(0)) | u64::from(word(4)) << 32,
+            id: PairId {
+                pair: word(8),
+                endpoint: word(12),
+                epoch: word(16),
+                nonce: word(20),
+                credits: word(24),
+            },
+        };
+        let id = &address.id;
+        let valid = word(28) == ABI_VERSION
+            && address.mac >> 48 == 0
+            && [id.pair, id.endpoint, id.epoch]
+                .iter()
+                .all(|&word| word <= 0xffff)
+            && (1..=u32::from(MAX_CREDITS)).contains(&id.credits);
+        valid.then_some(address)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_survives_its_bytes_and_nonsense_is_refused() {
+        let address = PairAddress {
+            id: PairId {
+                pair: 7,
+                endpoint: 3,
+                epoch: 0xffff,
+                nonce: 0xdead_beef,
+                credits: 16,
+            },
+            mac: 0x0605_0403_0202,
+        };
+        let bytes = address.to_bytes();
+        assert_eq!(PairAddress::from_bytes(&bytes), Some(address));
+        for (at, value) in [(7, 1), (10, 1), (24, 17), (24, 0), (28, 99)] {
+            let mut broken = bytes;
+            broken[at] = value;
+            assert_eq!(PairAddress::from_bytes(&broken), None, "byte {at}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! Registered memory and the buffers that it is cut into.
+//!
+//! ```text
+//!  region  ├───────────────────────────────────┤   one allocation, one key
+//!  buffers ├── a ──┤├──── b ────┤├───── c ─────┤   disjoint, each owned by somebody: the
+//!                                                  application, or a request that is in flight
+//! ```
+//!
+//! Who owns a [`Buffer`] is the only one to access its bytes, so the application reads and writes them
+//! as an ordinary slice, and the card does while the buffer is inside a request. The region is
+//! deregistered and freed when the last buffer and the [`MemoryRegion`] itself are gone.
+
+use crate::domain::{Domain, ProtectionDomain};
+use crate::error::CommandError;
+use crate::memory::HostMemory;
+use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::mailbox::{Command, Nothing, RegionKey, RegisterRegion};
+use std::fmt;
+use std::ops::{Deref, DerefMut};
+use std::slice;
+use std::sync::Arc;
+
+/// What the card may do with a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Access {
+    /// Sends from it.
+    Read,
+    /// Receives into it.
+    Write,
+    /// Both.
+    ReadWrite,
+}
+
+impl Access {
+    fn rights(self) -> u8 {
+        match self {
+            Self::Read => RIGHT_LOCAL_READ,
+            Self::Write => RIGHT_LOCAL_WRITE,
+            Self::ReadWrite => RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE,
+        }
+    }
+}
+
+/// A region on a card. Fields are dropped after `Drop::drop`: forgotten first, then unmapped.
+struct Region {
+    memory: HostMemory,
+    key: RegionKey,
+    domain: Arc<Domain>,
+}
+
+impl Region {
+    fn deregister(&self) -> Result<(), CommandError> {
+        let Nothing {} = self
+            .domain
+            .device
+            .command(Command::DeregisterRegion, &self.key)?;
+        Ok(())
+    }
+}
+
+impl Drop for Region {
+    fn drop(&mut self) {
+        // Unmapping, which follows, is what keeps the card out; a firmware that doesn't answer only
+        // leaves the key's number taken.
+        let _ = self.deregister();
+    }
+}
+
+/// Memory registered with a card.
+pub struct MemoryRegion {
+    inner: Arc<Region>,
+}
+
+/// A region can't be deregistered: buffers of it are held or in flight. It is given back.
+#[derive(thiserror::Error)]
+#[error("buffers of the region are still held or in flight")]
+pub struct RegionInUse(pub MemoryRegion);
+
+impl fmt::Debug for RegionInUse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("RegionInUse")
+    }
+}
+
+impl MemoryRegion {
+    pub(crate) fn register(
+        pd: &ProtectionDomain,
+        length: usize,
+        access: Access,
+    ) -> Result<(Self, Buffer), CommandError> {
+        if length == 0 {
+            return Err(CommandError::Argument("a region has at least one byte"));
+        }
+        let domain = Arc::clone(&pd.inner);
+        let memory = HostMemory::new(&domain.device.inner.transport, length)?;
+        let key = domain.device.command(
+            Command::RegisterRegion,
+            &RegisterRegion {
+                domain: domain.id.domain,
+                rights: u32::from(access.rights()),
+                address: memory.address(),
+                length: length as u64,
+            },
+        )?;
+        let inner = Arc::new(Region {
+            memory,
+            key,
+            domain,
+        });
+        let whole = Buffer {
+            region: Some(Arc::clone(&inner)),
+            offset: 0,
+            length,
+        };
+        Ok((Self { inner }, whole))
+    }
+
+    /// Length in bytes.
+    pub fn length(&self) -> usize {
+        self.inner.memory.length()
+    }
+
+    /// The key by which work requests name the region.
+    pub fn key(&self) -> u32 {
+        self.inner.key.key
+    }
+
+    /// Deregisters and frees the region.
+    ///
+    /// # Errors
+    /// [`RegionInUse`], with the region, while a buffer of it is held or in flight.
+    pub fn deregister(self) -> Result<(), RegionInUse> {
+        match Arc::try_unwrap(self.inner) {
+            Ok(_region) => Ok(()),
+            Err(inner) => Err(RegionInUse(Self { inner })),
+        }
+    }
+}
+
+/// Some bytes of a region, owned: a slice of bytes that can be handed to the card.
+pub struct Buffer {
+    /// None only if the buffer is empty.
+    region: Option<Arc<Region>>,
+    offset: usize,
+    length: usize,
+}
+
+impl Buffer {
+    /// A buffer without bytes, for messages without payload.
+    pub const fn empty() -> Self {
+        Self {
+            region: None,
+            offset: 0,
+            length: 0,
+        }
+    }
+
+    /// Splits off the first `at` bytes and returns them; the buffer keeps the rest.
+    ///
+    /// # Panics
+    /// If `at` is more than the buffer's length.
+    #[must_use]
+    pub fn split_to(&mut self, at: usize) -> Self {
+        assert!(at <= self.length, "split past the end of the buffer");
+        let front = Self {
+            region: self.region.clone(),
+            offset: self.offset,
+            length: at,
+        };
+        self.offset += at;
+        self.length -= at;
+        front
+    }
+
+    /// Puts back together what was split.
+    ///
+    /// # Errors
+    /// `other`, unchanged, if it doesn't begin where this buffer ends.
+    pub fn join(&mut self, other: Self) -> Result<(), Self> {
+        let adjacent = match (&self.region, &other.region) {
+            (Some(a), Some(b)) => Arc::ptr_eq(a, b) && self.offset + self.length == other.offset,
+            _ => false,
+        };
+        if !adjacent {
+            return Err(other);
+        }
+        self.length += other.length;
+        Ok(())
+    }
+
+    /// Key, card address and length, as a work request names the buffer.
+    pub(crate) fn local(&self) -> (u32, u64, u64) {
+        match &self.region {
+            Some(region) => (
+                region.key.key,
+                region.memory.address() + self.offset as u64,
+                self.length as u64,
+            ),
+            None => (0, 0, 0),
+        }
+    }
+
+    /// Whether an endpoint of `domain` may use the buffer.
+    pub(crate) fn is_of(&self, domain: &Arc<Domain>) -> bool {
+        self.region
+            .as_ref()
+            .is_none_or(|region| Arc::ptr_eq(&region.domain, domain))
+    }
+}
+
+impl Deref for Buffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match &self.region {
+            // SAFETY: the range lies inside the region's allocation, which lives as long as this `Arc`, and was
+            // zeroed when allocated. Buffers of a region are disjoint, and while the application has this one, it is in
+            // no request, so the card has not been given its bytes.
+            Some(region) => unsafe {
+                slice::from_raw_parts(region.memory.start().as_ptr().add(self.offset), self.length)
+            },
+            None => &[],
+        }
+    }
+}
+
+impl DerefMut for Buffer {
+    fn deref_mut(&mut self) -> &mut [u8] {
+        match &self.region {
+            // SAFETY: as for `deref`, and `self` is borrowed exclusively.
+            Some(region) => unsafe {
+                slice::from_raw_parts_mut(
+                    region.memory.start().as_ptr().add(self.offset),
+                    self.length,
+                )
+            },
+            None => &mut [],
+        }
+    }
+}
+
+impl fmt::Debug for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Buffer({} bytes at {})", self.length, self.offset)
+    }
+}

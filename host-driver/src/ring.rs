@@ -1,0 +1,208 @@
+//! The rings in host memory: requests that the library produces, entries that the card produces.
+//!
+//! ```text
+//!   RequestRing   write entry ► release ► tail doorbell        the card fetches up to tail and moves head
+//!   EntryQueue    acquire last word, phase as expected? ► read the rest ► … ► head doorbell
+//! ```
+//!
+//! Indices are 16 bits and free running; the entry of index `i` is `i` modulo the number of entries,
+//! and the phase of pass 0 is 1.
+
+use crate::memory::HostMemory;
+use crate::transport::{Transport, TransportError};
+use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
+use abi::request::REQUEST_BYTES;
+use std::ptr::NonNull;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering, fence};
+
+/// log2 of a number of ring entries, if it is one that a card takes.
+pub(crate) fn ring_log2(entries: usize) -> Option<u8> {
+    let log2 = u8::try_from(entries.checked_ilog2()?).ok()?;
+    let fits = entries.is_power_of_two() && (MIN_RING_LOG2..=MAX_RING_LOG2).contains(&log2);
+    fits.then_some(log2)
+}
+
+/// Words of a work request.
+pub(crate) const REQUEST_WORDS: usize = REQUEST_BYTES / 8;
+
+/// A ring of work requests: the library produces, the card consumes.
+pub(crate) struct RequestRing {
+    memory: HostMemory,
+    log2: u8,
+    tail: u16,
+    /// Up to where the card had fetched when last asked.
+    head: u16,
+    tail_register: u32,
+    head_register: u32,
+}
+
+impl RequestRing {
+    /// An empty ring of `1 << log2` entries. Its registers are set when the endpoint is known.
+    pub(crate) fn new(transport: &Arc<dyn Transport>, log2: u8) -> Result<Self, TransportError> {
+        Ok(Self {
+            memory: HostMemory::new(transport, REQUEST_BYTES << log2)?,
+            log2,
+            tail: 0,
+            head: 0,
+            tail_register: 0,
+            head_register: 0,
+        })
+    }
+
+    /// Says where the ring's indices are in the register window.
+    pub(crate) fn set_registers(&mut self, tail: u32, head: u32) {
+        (self.tail_register, self.head_register) = (tail, head);
+    }
+
+    /// The card's address of the ring.
+    pub(crate) fn address(&self) -> u64 {
+        self.memory.address()
+    }
+
+    /// log2 of the number of entries.
+    pub(crate) fn log2(&self) -> u8 {
+        self.log2
+    }
+
+    /// Whether an entry is free. Asks the card only if the ring looks full.
+    pub(crate) fn has_room(&mut self, transport: &dyn Transport) -> Result<bool, TransportError> {
+        let entries = 1 << self.log2;
+        if self.tail.wrapping_sub(self.head) < entries {
+            return Ok(true);
+        }
+        let head = transport.read_register(self.head_register)? as u16;
+        // An index that the ring has never had is a card gone wrong: nothing is freed by it.
+        if self.tail.wrapping_sub(head) <= entries {
+            self.head = head;
+        }
+        Ok(self.tail.wrapping_sub(self.head) < entries)
+    }
+
+    /// Writes a request to the next entry, which the caller knows to be free, and rings the doorbell.
+    pub(crate) fn post(
+        &mut self,
+        transport: &dyn Transport,
+        words: &[u64; REQUEST_WORDS],
+    ) -> Result<(), TransportError> {
+        let entry = usize::from(self.tail) & ((1 << self.log2) - 1);
+        let base = self.memory.start().cast::<u64>();
+        for (k, word) in words.iter().enumerate() {
+            // SAFETY: `entry` is inside the ring, which `memory` holds aligned to a page. The entry is free, so the
+            // card doesn't read it before the doorbell below, and no reference to it exists.
+            unsafe {
+                base.add(entry * REQUEST_WORDS + k)
+                    .write_volatile(word.to_le())
+            };
+        }
+        self.tail = self.tail.wrapping_add(1);
+        fence(Ordering::Release);
+        transport.write_register(self.tail_register, u32::from(self.tail))
+    }
+}
+
+/// A queue of entries of `W` words that the card produces, phase bit on top of the last word.
+pub(crate) struct EntryQueue<const W: usize> {
+    memory: HostMemory,
+    log2: u8,
+    head: u16,
+    /// The head that the card knows of.
+    rung: u16,
+    head_register: u32,
+}
+
+impl<const W: usize> EntryQueue<W> {
+    /// An empty queue of `1 << log2` entries. Its register is set when the endpoint is known.
+    pub(crate) fn new(transport: &Arc<dyn Transport>, log2: u8) -> Result<Self, TransportError> {
+        Ok(Self {
+            memory: HostMemory::new(transport, (8 * W) << log2)?,
+            log2,
+            head: 0,
+            rung: 0,
+            head_register: 0,
+        })
+    }
+
+    /// Says where the queue's consumer index is in the register window.
+    pub(crate) fn set_register(&mut self, head: u32) {
+        self.head_register = head;
+    }
+
+    /// The card's address of the queue.
+    pub(crate) fn address(&self) -> u64 {
+        self.memory.address()
+    }
+
+    /// log2 of the number of entries.
+    pub(crate) fn log2(&self) -> u8 {
+        self.log2
+    }
+
+    /// Number of entries.
+    pub(crate) fn entries(&self) -> u16 {
+        1 << self.log2
+    }
+
+    /// Index of the next entry to take.
+    pub(crate) fn head(&self) -> u16 {
+        self.head
+    }
+
+    /// Entries taken that the card doesn't know to be free.
+    pub(crate) fn unrung(&self) -> u16 {
+        self.head.wrapping_sub(self.rung)
+    }
+
+    fn word(&self, index: u16, k: usize) -> NonNull<u64> {
+        let entry = usize::from(index) & ((1 << self.log2) - 1);
+        // SAFETY: inside the queue, which `memory` holds aligned to a page; `k` is less than `W`.
+        unsafe { self.memory.start().cast::<u64>().add(entry * W + k) }
+    }
+
+    /// Whether the card has written the entry of `index`, which is at most one pass ahead.
+    pub(crate) fn is_written(&self, index: u16) -> bool {
+        // SAFETY: the word is aligned, lives as long as `memory`, and is only accessed atomically while the card may
+        // write it: here, and by the transport (`Transport`, "each aligned word becomes visible whole").
+        let last = unsafe { AtomicU64::from_ptr(self.word(index, W - 1).as_ptr()) };
+        let phase = u64::from_le(last.load(Ordering::Acquire)) >> 63;
+        phase == u64::from((index >> self.log2) & 1 == 0)
+    }
+
+    /// The next entry, if the card has written it. It stays next until [`advance`](Self::advance).
+    pub(crate) fn peek(&self) -> Option<[u64; W]> {
+        self.is_written(self.head).then(|| {
+            std::array::from_fn(|k| {
+                // SAFETY: as in `is_written`. The phase, acquired, says that the entry is complete, and the card
+                // doesn't write it again before it is told that it is free.
+                u64::from_le(unsafe { self.word(self.head, k).read_volatile() })
+            })
+        })
+    }
+
+    /// Takes the entry last peeked.
+    pub(crate) fn advance(&mut self) {
+        self.head = self.head.wrapping_add(1);
+    }
+
+    /// Tells the card which entries are free.
+    pub(crate) fn ring(&mut self, transport: &dyn Transport) -> Result<(), TransportError> {
+        fence(Ordering::Release);
+        transport.write_register(self.head_register, u32::from(self.head))?;
+        self.rung = self.head;
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::ring_log2;
+
+    #[test]
+    fn only_powers_of_two_that_a_card_takes_are_ring_sizes() {
+        assert_eq!(ring_log2(4), Some(2));
+        assert_eq!(ring_log2(1 << 14), Some(14));
+        for entries in [0, 1, 2, 5, 100, 1 << 15] {
+            assert_eq!(ring_log2(entries), None, "{entries}");
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! The requests that are outstanding: what a completion's handle stands for.
+//!
+//! There is a slot for each entry of the completion queue, so a free slot is a completion entry to
+//! reserve. A handle is the slot's number and how often the slot has been used, so that an old handle
+//! names nothing.
+
+use crate::completion::WcKind;
+use crate::region::Buffer;
+
+/// A posted request, to cancel it or to recognise its completion.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Request(pub(crate) u32);
+
+impl Request {
+    const fn new(slot: u16, use_: u16) -> Self {
+        Self((use_ as u32) << 16 | slot as u32)
+    }
+
+    const fn slot(self) -> usize {
+        (self.0 & 0xffff) as usize
+    }
+
+    const fn use_(self) -> u16 {
+        (self.0 >> 16) as u16
+    }
+}
+
+/// What the library keeps of a request beside its buffer.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Work {
+    /// A send on the pair whose serial number this is; injected or not.
+    Send {
+        pair: u16,
+        serial: u64,
+        inject: bool,
+    },
+    /// A receive, and the cancel that is under way for it.
+    Receive { cancel: Option<Request> },
+    /// A cancel of this receive.
+    Cancel { target: Request },
+    /// A probe.
+    Probe,
+}
+
+impl Work {
+    pub(crate) const fn kind(&self) -> WcKind {
+        match self {
+            Self::Send { .. } => WcKind::Send,
+            Self::Receive { .. } => WcKind::Receive,
+            Self::Cancel { .. } => WcKind::Cancel,
+            Self::Probe => WcKind::Probe,
+        }
+    }
+}
+
+/// An outstanding request.
+pub(crate) struct Outstanding {
+    pub(crate) wr_id: u64,
+    pub(crate) work: Work,
+    pub(crate) buffer: Option<Buffer>,
+}
+
+struct Slot {
+    uses: u16,
+    request: Option<Outstanding>,
+}
+
+/// The outstanding requests of an endpoint.
+pub(crate) struct RequestTable {
+    slots: Vec<Slot>,
+    free: Vec<u16>,
+}
+
+impl RequestTable {
+    /// A table of `size` slots. Nothing is allocated later.
+    pub(crate) fn new(size: u16) -> Self {
+        Self {
+            slots: (0..size)
+                .map(|_| Slot {
+                    uses: 0,
+                    request: None,
+                })
+                .collect(),
+            free: (0..size).rev().collect(),
+        }
+    }
+
+    /// Number of outstanding requests.
+    pub(crate) fn outstanding(&self) -> u16 {
+        (self.slots.len() - self.free.len()) as u16
+    }
+
+    /// Whether every slot is taken.
+    pub(crate) fn is_full(&self) -> bool {
+        self.free.is_empty()
+    }
+
+    /// Enters a request.
+    ///
+    /// # Errors
+    /// The request, if the table is full.
+    pub(crate) fn insert(&mut self, request: Outstanding) -> Result<Request, Outstanding> {
+        let Some(slot) = self.free.pop() else {
+            return Err(request);
+        };
+        let entry = &mut self.slots[usize::from(slot)];
+        entry.uses = entry.uses.wrapping_add(1);
+        entry.request = Some(request);
+        Ok(Request::new(slot, entry.uses))
+    }
+
+    /// The outstanding request that a handle names.
+    pub(crate) fn get_mut(&mut self, request: Request) -> Option<&mut Outstanding> {
+        let slot = self.slots.get_mut(request.slot())?;
+        (slot.uses == request.use_()).then_some(())?;
+        slot.request.as_mut()
+    }
+
+    /// Takes out the request that a handle names.
+    pub(crate) fn remove(&mut self, request: Request) -> Option<Outstanding> {
+        self.get_mut(request)?;
+        let taken = self.slots[request.slot()].request.take();
+        self.free.push(request.slot() as u16);
+        taken
+    }
+
+    /// Some outstanding request.
+    pub(crate) fn any(&self) -> Option<Request> {
+        let slot = self.slots.iter().position(|slot| slot.request.is_some())?;
+        Some(Request::new(slot as u16, self.slots[slot].uses))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn probe(wr_id: u64) -> Outstanding {
+        Outstanding {
+            wr_id,
+            work: Work::Probe,
+            buffer: None,
+        }
+    }
+
+    #[test]
+    fn a_handle_names_its_request_once() {
+        let mut table = RequestTable::new(2);
+        let a = table.insert(probe(1)).ok().unwrap();
+        let b = table.insert(probe(2)).ok().unwrap();
+        assert!(table.is_full() && table.insert(probe(3)).is_err());
+        assert_eq!(table.remove(a).unwrap().wr_id, 1);
+        assert!(table.remove(a).is_none());
+        let c = table.insert(probe(4)).ok().unwrap();
+        assert_ne!(a, c);
+        assert!(table.get_mut(a).is_none());
+        assert_eq!(table.outstanding(), 2);
+        assert_eq!(table.remove(b).unwrap().wr_id, 2);
+        assert_eq!(table.any(), Some(c));
+    }
+
+    #[test]
+    fn a_handle_out_of_the_table_names_nothing() {
+        assert!(RequestTable::new(4).remove(Request(0x0001_0004)).is_none());
+    }
+}
