@@ -1,5 +1,11 @@
 //! Posthorn's gates, in rust-hdl, and the SystemVerilog printer under it.
 
+// `#[module]` writes paths that start with `::hdl`; in here they must mean this crate.
+extern crate self as hdl;
+
 pub mod config;
+pub mod prelude;
+pub mod prim;
 pub mod tops;
 pub mod types;
+pub mod verilog;

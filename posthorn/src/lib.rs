@@ -1,5 +1,6 @@
 //! The posthorn command: replay of recorded applications, benchmarks, captures.
 
+pub mod bench;
 pub mod checker;
 pub mod payload;
 pub mod summary;

@@ -1,0 +1,344 @@
+//! Rules for rust-hdl kernels that leave no trace in rust-hdl's syntax tree.
+//!
+//! `#[hdl_gen]` turns a kernel into a tree and drops some of what it says on the way. A printer
+//! that starts from the tree can't tell `a.index() + b.index() > 200`, which is `usize` in Rust,
+//! from a sum of eight bits; it never sees that a match arm had a guard. So these are found in the
+//! source. The attribute `#[module]` applies the rules when a block is compiled, and
+//! [`check_file`] to a file as it stands.
+//!
+//! Refused in a kernel:
+//! - `.index()` anywhere but as a plain bit index or as what a `match` looks at;
+//! - guards of match arms, `..=` in loops, attributes on statements: the tree forgets them;
+//! - calls of functions and methods that the tree takes for others by the start of their names;
+//! - names that are neither signals (`self.…`), loop variables nor `Enum::Variant`.
+
+use proc_macro2::Span;
+use syn::spanned::Spanned;
+use syn::visit::{self, Visit};
+use syn::{Expr, Pat};
+
+/// A rule that is broken, and where.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// The place in the source.
+    pub span: Span,
+    /// What is wrong, and what to write instead.
+    pub message: String,
+}
+
+/// Looks at the body of one kernel.
+pub fn check_kernel(body: &syn::Block) -> Vec<Finding> {
+    let mut attributes = Attributes::default();
+    attributes.visit_block(body);
+    let mut kernel = Kernel {
+        findings: attributes.0,
+        loops: vec![],
+    };
+    kernel.visit_block(body);
+    kernel.findings
+}
+
+#[derive(Default)]
+struct Attributes(Vec<Finding>);
+
+impl<'ast> Visit<'ast> for Attributes {
+    fn visit_attribute(&mut self, attribute: &'ast syn::Attribute) {
+        self.0.push(Finding {
+            span: attribute.span(),
+            message: "an attribute in a kernel is lost on the way to Verilog".to_string(),
+        });
+    }
+}
+
+/// Looks at every function with `#[hdl_gen]` in the text of a file. Returns a `line:column:
+/// message` for each finding.
+pub fn check_file(text: &str) -> syn::Result<Vec<String>> {
+    #[derive(Default)]
+    struct File(Vec<Finding>);
+    impl<'ast> Visit<'ast> for File {
+        fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
+            if is_kernel(&f.attrs) {
+                self.0.extend(check_kernel(&f.block));
+            }
+        }
+    }
+    let mut file = File::default();
+    file.visit_file(&syn::parse_file(text)?);
+    Ok(file
+        .0
+        .iter()
+        .map(|finding| {
+            let at = finding.span.start();
+            format!("{}:{}: {}", at.line, at.column + 1, finding.message)
+        })
+        .collect())
+}
+
+/// Whether the attributes make a function a kernel.
+pub fn is_kernel(attributes: &[syn::Attribute]) -> bool {
+    attributes.iter().any(|a| {
+        let last = a.path().segments.last();
+        last.is_some_and(|s| s.ident == "hdl_gen")
+    })
+}
+
+/// Methods that rust-hdl's tree knows by their whole name.
+const METHODS: [&str; 11] = [
+    "val",
+    "into",
+    "index",
+    "to_bits",
+    "get_bit",
+    "get_bits",
+    "replace_bit",
+    "all",
+    "any",
+    "xor",
+    "to_signed_bits",
+];
+
+/// Functions likewise, by the last part of their path.
+const FUNCTIONS: [&str; 5] = [
+    "bit_cast",
+    "bits",
+    "unsigned_cast",
+    "signed_bit_cast",
+    "signed_cast",
+];
+
+/// Macros whose meaning the tree keeps, or that mean nothing to the circuit. The last two are
+/// expanded by `#[module]` before rust-hdl sees them.
+const MACROS: [&str; 6] = [
+    "dff_setup",
+    "clock",
+    "println",
+    "comment",
+    "registers",
+    "clocked",
+];
+
+struct Kernel {
+    findings: Vec<Finding>,
+    loops: Vec<String>,
+}
+
+impl Kernel {
+    fn find(&mut self, at: &impl Spanned, message: impl Into<String>) {
+        self.findings.push(Finding {
+            span: at.span(),
+            message: message.into(),
+        });
+    }
+
+    /// Visits an expression in a place where `.index()` is allowed.
+    fn visit_index(&mut self, x: &Expr) {
+        match x {
+            Expr::Paren(p) => self.visit_index(&p.expr),
+            Expr::MethodCall(m) if m.method == "index" => self.visit_expr(&m.receiver),
+            _ => self.visit_expr(x),
+        }
+    }
+
+    fn path(&mut self, path: &syn::ExprPath) {
+        if path.path.segments.len() > 1 || path.path.is_ident("self") {
+            return;
+        }
+        let name = path.path.segments[0].ident.to_string();
+        if !self.loops.contains(&name) {
+            self.find(
+                path,
+                format!(
+                    "`{name}` is neither a signal, a loop variable nor an Enum::Variant; constants \
+                     leave no trace in a kernel: use a Constant field, or a literal"
+                ),
+            );
+        }
+    }
+
+    fn call(&mut self, call: &syn::ExprCall) {
+        let Expr::Path(function) = &*call.func else {
+            self.find(call, "this call does not translate");
+            return;
+        };
+        let segments = &function.path.segments;
+        let name = segments
+            .last()
+            .expect("paths have a segment")
+            .ident
+            .to_string();
+        let known = match segments.len() {
+            1 => FUNCTIONS.contains(&name.as_str()),
+            _ => match name.as_str() {
+                "link" | "join" => true,
+                "from" => segments[segments.len() - 2].ident == "Bits",
+                _ => false,
+            },
+        };
+        if !known {
+            self.find(
+                &call.func,
+                format!("`{name}` is no function that rust-hdl translates as what it is"),
+            );
+        }
+    }
+
+    fn pattern(&mut self, pattern: &Pat) {
+        match pattern {
+            Pat::Lit(_) | Pat::Wild(_) => {}
+            Pat::Path(path) if path.path.segments.len() > 1 => {}
+            _ => self.find(
+                pattern,
+                "a pattern in a kernel is an integer, an Enum::Variant, or `_`",
+            ),
+        }
+    }
+}
+
+impl<'ast> Visit<'ast> for Kernel {
+    fn visit_macro(&mut self, m: &'ast syn::Macro) {
+        let name = m.path.segments.last().expect("paths have a segment");
+        if name.ident == "assert" {
+            self.find(
+                m,
+                "assert! in a kernel becomes a comment; use a Check block",
+            );
+        } else if !MACROS.iter().any(|known| name.ident == known) {
+            self.find(m, "this macro does not translate");
+        }
+    }
+
+    fn visit_expr(&mut self, x: &'ast Expr) {
+        match x {
+            Expr::Path(path) => self.path(path),
+            Expr::Call(call) => {
+                self.call(call);
+                call.args.iter().for_each(|a| self.visit_expr(a));
+            }
+            Expr::Reference(r) => self.visit_expr(&r.expr),
+            Expr::MethodCall(m) => {
+                let name = m.method.to_string();
+                self.visit_expr(&m.receiver);
+                if name == "index" {
+                    self.find(
+                        m,
+                        "`.index()` is a usize in Rust and as wide as its operand in Verilog: use \
+                         it as a plain bit index or as what a match looks at, nowhere else",
+                    );
+                } else if !METHODS.contains(&name.as_str()) {
+                    self.find(&m.method, format!("`.{name}()` does not translate"));
+                }
+                let takes_index = ["get_bit", "get_bits", "replace_bit"].contains(&name.as_str());
+                for (i, argument) in m.args.iter().enumerate() {
+                    if i == 0 && takes_index {
+                        self.visit_index(argument);
+                    } else {
+                        self.visit_expr(argument);
+                    }
+                }
+            }
+            Expr::Match(m) => {
+                self.visit_index(&m.expr);
+                for arm in &m.arms {
+                    self.pattern(&arm.pat);
+                    if let Some((_, guard)) = &arm.guard {
+                        self.find(
+                            &**guard,
+                            "a guard is lost on the way to Verilog; use an if inside the arm",
+                        );
+                    }
+                    self.visit_expr(&arm.body);
+                }
+            }
+            Expr::ForLoop(f) => {
+                let name = match &*f.pat {
+                    Pat::Ident(i) => i.ident.to_string(),
+                    _ => String::new(),
+                };
+                // Bounds are ordinary Rust: rust-hdl evaluates them.
+                if let Expr::Range(range) = &*f.expr
+                    && let syn::RangeLimits::Closed(limits) = range.limits
+                {
+                    self.find(&limits, "`..=` is read as `..` on the way to Verilog");
+                }
+                self.loops.push(name);
+                self.visit_block(&f.body);
+                self.loops.pop();
+            }
+            _ => visit::visit_expr(self, x),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings(body: &str) -> Vec<String> {
+        let file = format!(
+            "impl Logic for X {{ #[hdl_gen]\nfn update(&mut self) {{\n{body}\n}} }}\n\
+             fn free() {{ let x = a.index() + 1; }}"
+        );
+        check_file(&file).expect("the test's text parses")
+    }
+
+    #[test]
+    fn sound_kernels_pass() {
+        for body in [
+            "self.o.next = self.a.val().get_bit(self.i.val().index());",
+            "self.o.next = self.a.val().replace_bit((self.i.val().index()), true);",
+            "match self.i.val().index() { 0 => {} _ => { self.o.next = 1.into(); } }",
+            "match self.e.val() { Ab::A => {} _ => {} }",
+            "for i in 0..(N - 1) { self.x[i + 1].next = (i * 2).to_bits(); }",
+            "self.o.next = bit_cast::<N, 8>(self.a.val() + bits::<8>(3));",
+            "Bus::link(&mut self.bus, &mut self.dev.bus);",
+            "dff_setup!(self, clock, a); registers!(self, clock, reset, b[0..self._n]);",
+            "self.o.next = Bits::<8>::from(self.x.val());",
+        ] {
+            assert_eq!(findings(body), Vec::<String>::new(), "{body}");
+        }
+    }
+
+    #[test]
+    fn each_lost_construct_is_found_once() {
+        for (body, what) in [
+            (
+                "if self.a.val().index() + self.b.val().index() > 200 {}",
+                "usize",
+            ),
+            ("self.o.next = self.a.val().index().to_bits();", "usize"),
+            (
+                "self.o.next = self.a.val().get_bit(self.i.val().index() + 1);",
+                "usize",
+            ),
+            ("match self.a.val().index() + 1 { _ => {} }", "usize"),
+            (
+                "match self.e.val() { Ab::A if self.x.val() => {} _ => {} }",
+                "guard",
+            ),
+            ("match self.e.val() { other => {} }", "pattern"),
+            ("for i in 0..=3 { self.x[i].next = true; }", "`..=`"),
+            ("#[cfg(any())] { self.o.next = 1.into(); }", "attribute"),
+            ("#[cfg(any())] self.o.next = 1.into();", "attribute"),
+            ("#[cfg(any())] comment!(\"x\");", "attribute"),
+            ("self.o.next = bits_of(self.a.val());", "`bits_of`"),
+            ("self.o.next = Bits::<8>::one(self.a.val());", "`one`"),
+            (
+                "self.o.next = self.a.val().get_value_x();",
+                "`.get_value_x()`",
+            ),
+            ("self.o.next = self.a.val() + K;", "`K`"),
+            ("assert!(self.x.val());", "Check"),
+            ("other!(self);", "macro"),
+        ] {
+            let found = findings(body);
+            assert!(!found.is_empty(), "nothing found in {body}");
+            assert!(found.iter().any(|f| f.contains(what)), "{body}: {found:?}");
+        }
+    }
+
+    #[test]
+    fn a_finding_says_where() {
+        let found = findings("self.o.next =\n  self.a.val() + K;");
+        assert!(found[0].starts_with("4:18: "), "{found:?}");
+    }
+}

@@ -1,0 +1,184 @@
+//! The netlist of a block: every module under it with its signals, children and kernel.
+//!
+//! A [`Probe`] walks the blocks as rust-hdl's own tools do. Each module ends with the list of its
+//! own signals and, after them, the ports of its children under the child's name, because a kernel
+//! speaks of both in the same way.
+
+use super::known::{Known, recognise};
+use super::names;
+use super::types::{Type, literal};
+use num_bigint::BigInt;
+use rust_hdl::prelude::{Atom, AtomKind, Block, Probe, TypeDescriptor, Verilog};
+use std::collections::HashMap;
+
+/// What a signal is to the module that holds it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Role {
+    Input,
+    Output,
+    InOut,
+    Local,
+    Constant,
+    ChildInput,
+    ChildOutput,
+    ChildInOut,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Signal {
+    /// Name in the kernel, parts joined by `$`: `bus$valid`, `entry$3$hit`.
+    pub(crate) path: String,
+    /// Name in the printed module.
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    pub(crate) ty: Type,
+    pub(crate) descriptor: TypeDescriptor,
+    /// Value at the time of printing: that of a constant.
+    pub(crate) value: BigInt,
+}
+
+impl Signal {
+    /// rust-hdl gives its `Clock` type this name and no other type has it.
+    pub(crate) fn is_clock(&self) -> bool {
+        self.descriptor.name == "clock"
+    }
+
+    pub(crate) fn is_port(&self) -> bool {
+        matches!(self.role, Role::Input | Role::Output | Role::InOut)
+    }
+}
+
+pub(crate) struct Child {
+    /// Name in the kernel.
+    pub(crate) path: String,
+    /// Name of the instance in the printed module.
+    pub(crate) name: String,
+    /// Index of its module in the netlist.
+    pub(crate) module: usize,
+}
+
+pub(crate) struct Module {
+    /// Path from the top, parts joined by `$`.
+    pub(crate) path: String,
+    /// Name that the source gives, with its parameters.
+    pub(crate) title: Option<String>,
+    pub(crate) signals: Vec<Signal>,
+    pub(crate) children: Vec<Child>,
+    pub(crate) code: Verilog,
+    /// Set if the module is a leaf that is printed in its parent.
+    pub(crate) known: Option<Known>,
+}
+
+impl Module {
+    /// The path as people read it.
+    pub(crate) fn display_path(&self) -> String {
+        self.path.replace('$', ".")
+    }
+}
+
+/// Modules in an order in which children come before their parents; the top is the last.
+pub(crate) fn collect(top: &dyn Block, name: &str) -> Vec<Module> {
+    let mut collector = Collector::default();
+    top.accept(name, &mut collector);
+    collector.done
+}
+
+#[derive(Default)]
+struct Collector {
+    open: Vec<Module>,
+    namespace: Vec<String>,
+    done: Vec<Module>,
+}
+
+impl Probe for Collector {
+    fn visit_start_scope(&mut self, name: &str, node: &dyn Block) {
+        let path = match self.open.last() {
+            Some(parent) => format!("{}${name}", parent.path),
+            None => name.to_string(),
+        };
+        self.namespace.clear();
+        self.open.push(Module {
+            path,
+            title: names::title(node),
+            signals: vec![],
+            children: vec![],
+            code: node.hdl(),
+            known: None,
+        });
+    }
+
+    fn visit_start_namespace(&mut self, name: &str, _: &dyn Block) {
+        self.namespace.push(name.to_string());
+    }
+
+    fn visit_end_namespace(&mut self, _: &str, _: &dyn Block) {
+        self.namespace.pop();
+    }
+
+    fn visit_atom(&mut self, name: &str, atom: &dyn Atom) {
+        let role = match atom.kind() {
+            AtomKind::InputParameter => Role::Input,
+            AtomKind::OutputParameter | AtomKind::OutputPassthrough => Role::Output,
+            AtomKind::InOutParameter => Role::InOut,
+            AtomKind::Constant => Role::Constant,
+            _ => Role::Local,
+        };
+        let mut parts: Vec<&str> = self.namespace.iter().map(String::as_str).collect();
+        parts.push(name);
+        let descriptor = atom.descriptor();
+        let module = self.open.last_mut().expect("signals are inside a block");
+        module.signals.push(Signal {
+            path: parts.join("$"),
+            name: String::new(),
+            role,
+            ty: Type::of(&descriptor),
+            value: literal(&atom.verilog()).0,
+            descriptor,
+        });
+    }
+
+    fn visit_end_scope(&mut self, name: &str, _: &dyn Block) {
+        let mut module = self.open.pop().expect("scopes are balanced");
+        module.known = recognise(&module);
+        name_signals(&mut module);
+        let index = self.done.len();
+        if let Some(parent) = self.open.last_mut() {
+            for signal in &module.signals {
+                let role = match signal.role {
+                    Role::Input => Role::ChildInput,
+                    Role::Output => Role::ChildOutput,
+                    Role::InOut => Role::ChildInOut,
+                    _ => continue,
+                };
+                parent.signals.push(Signal {
+                    path: format!("{name}${}", signal.path),
+                    role,
+                    ..signal.clone()
+                });
+            }
+            parent.children.push(Child {
+                path: name.to_string(),
+                name: String::new(),
+                module: index,
+            });
+        }
+        self.done.push(module);
+    }
+}
+
+/// Gives each signal and instance its printed name. Hand-written Verilog speaks of its ports by
+/// their paths, so those stay as they are.
+fn name_signals(module: &mut Module) {
+    let verbatim = !matches!(module.code, Verilog::Combinatorial(_) | Verilog::Empty);
+    let mut taken = HashMap::new();
+    for signal in &mut module.signals {
+        signal.name = if verbatim {
+            signal.path.clone()
+        } else {
+            names::unique(&signal.path.replace('$', "_"), &mut taken)
+        };
+    }
+    for child in &mut module.children {
+        child.name = names::unique(&child.path.replace('$', "_"), &mut taken);
+    }
+}

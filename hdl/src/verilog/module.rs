@@ -1,0 +1,398 @@
+//! One SystemVerilog module: ports, declarations, processes, instances, registers, checks.
+//!
+//! ```text
+//!   module Name (ports);
+//!     constants                    localparam
+//!     declarations                 nets of children, intermediate versions, registers
+//!     processes                    assign, always_comb
+//!     children                     instances, clocks connected straight to their source
+//!     registers                    one always_ff for each clock and reset
+//!     checks                       assertions, by target
+//!   endmodule
+//! ```
+//!
+//! The body is printed before the declarations, so that these know what is read.
+
+use super::Target;
+use super::collect::{Child, Module, Role};
+use super::ir::{Kernel, SignalId};
+use super::known::Known;
+use super::names;
+use super::print::{Printer, line, number, range};
+use super::process::{Grouping, plan};
+use super::waive::{Declarations, INITIAL, UNREAD};
+use num_bigint::BigInt;
+use rust_hdl::prelude::Verilog;
+use std::collections::{HashMap, HashSet};
+
+/// What a parent knows about the modules below it.
+pub(crate) struct Context<'a> {
+    pub(crate) modules: &'a [Module],
+    /// Printed name of each module that has been printed.
+    pub(crate) names: &'a HashMap<usize, String>,
+    pub(crate) target: Target,
+}
+
+impl Context<'_> {
+    fn child(&self, child: &Child) -> &Module {
+        &self.modules[child.module]
+    }
+}
+
+/// Text of a module with a kernel, from the port list on: all but `module Name`.
+pub(crate) fn body(
+    context: &Context,
+    module: &Module,
+    kernel: &Kernel,
+    grouping: Grouping,
+) -> String {
+    let unneeded = unneeded_inputs(context, module);
+    let needed = |id: SignalId| match module.signals[id].role {
+        Role::Output => true,
+        Role::ChildInput => !unneeded.contains(&id),
+        _ => false,
+    };
+    let plan = plan(module, kernel, grouping, &needed);
+    let mut taken: HashMap<String, usize> = HashMap::new();
+    let given = module.signals.iter().map(|s| &s.name);
+    for name in given.chain(module.children.iter().map(|c| &c.name)) {
+        taken.insert(name.clone(), 1);
+    }
+    let mut versions = HashMap::new();
+    for (v, variable) in kernel.variables.iter().enumerate() {
+        if kernel.last[&variable.signal] != v {
+            let base = &module.signals[variable.signal].name;
+            let wanted = format!("{base}_v{}", variable.version);
+            versions.insert(v, names::unique(&wanted, &mut taken));
+        }
+    }
+    let printer = Printer::new(module, kernel, &plan, versions);
+
+    let mut processes = String::new();
+    for members in &plan.processes {
+        let set: HashSet<usize> = members.iter().copied().collect();
+        let keep = |v: usize| set.contains(&v);
+        let statements: Vec<_> = kernel.body.iter().filter(|s| s.assigns(&keep)).collect();
+        if let [
+            super::ir::Stmt::Assign {
+                variable,
+                part: None,
+                value,
+                ..
+            },
+        ] = statements[..]
+        {
+            let target = printer.variable(*variable);
+            let value = printer.expression(value);
+            line(&mut processes, format_args!("  assign {target} = {value};"));
+        } else {
+            line(&mut processes, format_args!("  always_comb begin"));
+            printer.statements(&kernel.body, &keep, 2, &mut processes);
+            line(&mut processes, format_args!("  end"));
+        }
+    }
+
+    let wiring = Wiring::new(module, kernel, &printer);
+    let mut instances = String::new();
+    let mut registers = Registers::default();
+    let mut checks = String::new();
+    for child in &module.children {
+        match &context.child(child).known {
+            Some(Known::Register { value, reset }) => {
+                registers.add(&wiring, child, value, *reset);
+            }
+            Some(Known::Check { name }) => {
+                print_check(context.target, &wiring, child, name, &mut checks);
+            }
+            None => print_instance(context, &wiring, child, &mut instances),
+        }
+    }
+    let clocked = registers.print();
+
+    let mut out = format!(" (\n{});\n", print_ports(module, &printer));
+    for signal in &module.signals {
+        if signal.role == Role::Constant && printer.is_mentioned(&signal.name) {
+            let (range, value) = (
+                range(signal.ty.width),
+                number(&signal.value, signal.ty.width),
+            );
+            line(
+                &mut out,
+                format_args!("  localparam logic{range} {} = {value};", signal.name),
+            );
+        }
+    }
+    let mut declarations = Declarations::default();
+    let printed: HashSet<_> = plan.processes.iter().flatten().copied().collect();
+    for (id, signal) in module.signals.iter().enumerate() {
+        let range = range(signal.ty.width);
+        let last = kernel.last.get(&id);
+        let initial = registers.initial.get(&signal.path);
+        match signal.role {
+            Role::Local | Role::ChildInput if last.is_some_and(|v| printed.contains(v)) => {}
+            Role::ChildOutput => {}
+            Role::ChildInOut if wiring.owns_net(id) => {
+                declarations.add(format!("wire{range} {};", signal.name), &[]);
+                continue;
+            }
+            _ => continue,
+        }
+        let value = match initial {
+            Some(value) => format!(" = {}", number(value, signal.ty.width)),
+            None => String::new(),
+        };
+        let unread = !printer.is_read(&signal.name);
+        let waivers = [(&INITIAL, initial.is_some()), (&UNREAD, unread)];
+        declarations.add(format!("logic{range} {}{value};", signal.name), &waivers);
+    }
+    for v in plan.processes.iter().flatten() {
+        let variable = &kernel.variables[*v];
+        if kernel.last[&variable.signal] != *v {
+            let name = printer.variable(*v);
+            let range = range(module.signals[variable.signal].ty.width);
+            let unread = !printer.is_read(&name);
+            declarations.add(format!("logic{range} {name};"), &[(&UNREAD, unread)]);
+        }
+    }
+    out += &declarations.sorted().print();
+    out + &processes + &instances + &clocked + &checks + "endmodule\n"
+}
+
+/// Text of a module whose Verilog its author wrote, from the port list on. Outputs are variables
+/// in custom text, which may assign them, and nets in a wrapper, where a core drives them.
+pub(crate) fn custom_body(module: &Module, text: &str) -> String {
+    let output = match module.code {
+        Verilog::Wrapper(_) => "wire",
+        _ => "logic",
+    };
+    let sign = |signed: bool| if signed { " signed" } else { "" };
+    let ports: Vec<String> = module
+        .signals
+        .iter()
+        .filter_map(|s| {
+            let kind = match s.role {
+                Role::Input => "input wire",
+                Role::Output => &format!("output {output}"),
+                Role::InOut => "inout wire",
+                _ => return None,
+            };
+            let (sign, range) = (sign(s.ty.signed), range(s.ty.width));
+            Some(format!("  {kind}{sign}{range} {}", s.name))
+        })
+        .collect();
+    let mut out = format!(" (\n{}\n);\n", ports.join(",\n"));
+    for s in &module.signals {
+        if s.role == Role::Constant && text.contains(&s.name) {
+            let (sign, range) = (sign(s.ty.signed), range(s.ty.width));
+            let value = number(&s.value, s.ty.width);
+            line(
+                &mut out,
+                format_args!("  localparam logic{sign}{range} {} = {value};", s.name),
+            );
+        }
+    }
+    for text_line in text.trim_matches('\n').lines() {
+        line(&mut out, format_args!("  {text_line}"));
+    }
+    out + "endmodule\n"
+}
+
+/// Inputs of checks, where the target leaves checks out.
+fn unneeded_inputs(context: &Context, module: &Module) -> HashSet<SignalId> {
+    if context.target != Target::Synthesis {
+        return HashSet::new();
+    }
+    let checks: Vec<String> = module
+        .children
+        .iter()
+        .filter(|c| matches!(context.child(c).known, Some(Known::Check { .. })))
+        .map(|c| format!("{}$", c.path))
+        .collect();
+    let signals = module.signals.iter().enumerate();
+    signals
+        .filter(|(_, s)| s.role == Role::ChildInput)
+        .filter(|(_, s)| checks.iter().any(|c| s.path.starts_with(c)))
+        .map(|(id, _)| id)
+        .collect()
+}
+
+fn print_ports(module: &Module, printer: &Printer) -> String {
+    let ports: Vec<_> = module.signals.iter().filter(|s| s.is_port()).collect();
+    let mut declarations = Declarations::default();
+    for (i, port) in ports.iter().enumerate() {
+        let kind = match port.role {
+            Role::Input => "input  wire",
+            Role::Output => "output logic",
+            _ => "inout  wire",
+        };
+        let comma = if i + 1 < ports.len() { "," } else { "" };
+        let unread = port.role == Role::Input && !printer.is_read(&port.name);
+        declarations.add(
+            format!("{kind}{} {}{comma}", range(port.ty.width), port.name),
+            &[(&UNREAD, unread)],
+        );
+    }
+    declarations.print()
+}
+
+/// What each signal of a child is connected to.
+struct Wiring<'a> {
+    module: &'a Module,
+    printer: &'a Printer<'a>,
+    ids: HashMap<&'a str, SignalId>,
+    /// Names of bidirectional nets.
+    nets: HashMap<SignalId, String>,
+}
+
+impl<'a> Wiring<'a> {
+    fn new(module: &'a Module, kernel: &Kernel, printer: &'a Printer<'a>) -> Self {
+        let mut nets: HashMap<SignalId, String> = HashMap::new();
+        let signal = |id: SignalId| &module.signals[id];
+        for (a, b) in &kernel.nets {
+            let port = [*a, *b]
+                .into_iter()
+                .find(|id| signal(*id).role == Role::InOut);
+            let name = match port {
+                Some(id) => signal(id).name.clone(),
+                None => nets
+                    .get(a)
+                    .or(nets.get(b))
+                    .unwrap_or(&signal(*a).name)
+                    .clone(),
+            };
+            nets.insert(*a, name.clone());
+            nets.insert(*b, name);
+        }
+        let ids = module.signals.iter().enumerate();
+        Wiring {
+            module,
+            printer,
+            ids: ids.map(|(i, s)| (s.path.as_str(), i)).collect(),
+            nets,
+        }
+    }
+
+    fn owns_net(&self, id: SignalId) -> bool {
+        let own = &self.module.signals[id].name;
+        self.nets.get(&id).is_none_or(|name| name == own)
+    }
+
+    fn id(&self, child: &Child, port: &str) -> SignalId {
+        self.ids[format!("{}${port}", child.path).as_str()]
+    }
+
+    /// Text that the child's port is connected to.
+    fn connection(&self, child: &Child, port: &str) -> String {
+        let id = self.id(child, port);
+        let signal = &self.module.signals[id];
+        match signal.role {
+            Role::ChildOutput => signal.name.clone(),
+            Role::ChildInOut => self.nets.get(&id).unwrap_or(&signal.name).clone(),
+            _ => self.printer.signal(id),
+        }
+    }
+}
+
+fn print_instance(context: &Context, wiring: &Wiring, child: &Child, out: &mut String) {
+    let module = context.child(child);
+    let name = &context.names[&child.module];
+    let ports = module.signals.iter().filter(|s| s.is_port());
+    let connections: Vec<String> = ports
+        .map(|s| format!("    .{}({})", s.name, wiring.connection(child, &s.path)))
+        .collect();
+    line(out, format_args!("  {name} {} (", child.name));
+    line(out, format_args!("{}", connections.join(",\n")));
+    line(out, format_args!("  );"));
+}
+
+/// Registers by clock and reset, in the order in which they were met.
+#[derive(Default)]
+struct Registers {
+    domains: Vec<Domain>,
+    /// Initial values, by the path of `q`.
+    initial: HashMap<String, BigInt>,
+}
+
+struct Domain {
+    clock: String,
+    reset: Option<String>,
+    /// Target, reset value, next value.
+    updates: Vec<(String, String, String)>,
+}
+
+impl Registers {
+    fn add(&mut self, wiring: &Wiring, child: &Child, value: &BigInt, has_reset: bool) {
+        let q = &wiring.module.signals[wiring.id(child, "q")];
+        let clock = wiring.connection(child, "clock");
+        let reset = has_reset
+            .then(|| wiring.connection(child, "reset"))
+            .filter(|r| r != "1'd0");
+        let update = (
+            q.name.clone(),
+            number(value, q.ty.width),
+            wiring.connection(child, "d"),
+        );
+        self.initial.insert(q.path.clone(), value.clone());
+        match self
+            .domains
+            .iter_mut()
+            .find(|d| d.clock == clock && d.reset == reset)
+        {
+            Some(domain) => domain.updates.push(update),
+            None => self.domains.push(Domain {
+                clock,
+                reset,
+                updates: vec![update],
+            }),
+        }
+    }
+
+    fn print(&self) -> String {
+        let mut out = String::new();
+        for domain in &self.domains {
+            line(
+                &mut out,
+                format_args!("  always_ff @(posedge {}) begin", domain.clock),
+            );
+            let pad = match &domain.reset {
+                Some(reset) => {
+                    line(&mut out, format_args!("    if ({reset}) begin"));
+                    for (q, value, _) in &domain.updates {
+                        line(&mut out, format_args!("      {q} <= {value};"));
+                    }
+                    line(&mut out, format_args!("    end else begin"));
+                    "      "
+                }
+                None => "    ",
+            };
+            for (q, _, d) in &domain.updates {
+                line(&mut out, format_args!("{pad}{q} <= {d};"));
+            }
+            if domain.reset.is_some() {
+                line(&mut out, format_args!("    end"));
+            }
+            line(&mut out, format_args!("  end"));
+        }
+        out
+    }
+}
+
+fn print_check(target: Target, wiring: &Wiring, child: &Child, name: &str, out: &mut String) {
+    let otherwise = match target {
+        Target::Synthesis => return,
+        Target::Formal => String::new(),
+        Target::Simulation => format!(" else $error(\"%m: {name}\")"),
+    };
+    let clock = wiring.connection(child, "clock");
+    let reset = wiring.connection(child, "reset");
+    let ok = wiring.connection(child, "ok");
+    line(out, format_args!("  always_ff @(posedge {clock}) begin"));
+    line(
+        out,
+        format_args!(
+            "    if (~{reset}) {}: assert ({ok}){otherwise};",
+            child.name
+        ),
+    );
+    line(out, format_args!("  end"));
+}

@@ -1,0 +1,125 @@
+//! Names in the printed text: of modules, signals and instances.
+//!
+//! A module is named after the Rust type that it was printed from, with the type's parameters:
+//! `Fifo<Bits<8>, 4>` is `Fifo_Bits_8_4`. rust-hdl gives no way from a `dyn Block` to its type, so
+//! a block says it itself: its `Logic::timing` returns [`describe`]. The attribute `#[module]`
+//! writes that method. A block without it is named after its place in the design.
+
+use rust_hdl::prelude::{Block, TimingInfo};
+use std::collections::HashMap;
+use std::fmt::Display;
+
+/// Marks the entry of `Logic::timing` that holds a module's name. rust-hdl's timing check passes
+/// over it, for it has neither inputs nor outputs.
+const TAG: &str = "verilog module name";
+
+/// The name of the module that a block of type `T` becomes, for its `Logic::timing`. `parameters`
+/// are those that the type doesn't show: sizes that are chosen at run time.
+pub fn describe<T: ?Sized>(parameters: &[(&str, &dyn Display)]) -> Vec<TimingInfo> {
+    let mut name = flatten(std::any::type_name::<T>());
+    for (key, value) in parameters {
+        name += &format!("_{key}{}", flatten(&value.to_string()));
+    }
+    vec![TimingInfo {
+        name: TAG.to_string(),
+        clock: name,
+        inputs: vec![],
+        outputs: vec![],
+    }]
+}
+
+/// The name that a block gives itself.
+pub(crate) fn title(block: &dyn Block) -> Option<String> {
+    let entry = block.timing().into_iter().find(|t| t.name == TAG)?;
+    Some(entry.clock)
+}
+
+/// `a::Fifo<b::Bits<8>, 4>` to `Fifo_Bits_8_4`.
+fn flatten(type_name: &str) -> String {
+    type_name
+        .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
+        .filter(|word| !word.is_empty())
+        .map(|word| word.rsplit("::").next().unwrap_or(word))
+        .collect::<Vec<_>>()
+        .join("_")
+}
+
+/// `wanted`, or with a number behind it if `taken` has it already.
+pub(crate) fn unique(wanted: &str, taken: &mut HashMap<String, usize>) -> String {
+    let mut name = wanted.to_string();
+    while let Some(count) = taken.get_mut(&name) {
+        *count += 1;
+        name = format!("{wanted}_v{count}");
+    }
+    taken.insert(name.clone(), 1);
+    name
+}
+
+pub(crate) fn is_keyword(name: &str) -> bool {
+    KEYWORDS.binary_search(&name).is_ok()
+}
+
+/// IEEE 1800-2017, annex B.
+#[rustfmt::skip]
+const KEYWORDS: &[&str] = &[
+    "accept_on", "alias", "always", "always_comb", "always_ff", "always_latch", "and", "assert",
+    "assign", "assume", "automatic", "before", "begin", "bind", "bins", "binsof", "bit", "break",
+    "buf", "bufif0", "bufif1", "byte", "case", "casex", "casez", "cell", "chandle", "checker",
+    "class", "clocking", "cmos", "config", "const", "constraint", "context", "continue", "cover",
+    "covergroup", "coverpoint", "cross", "deassign", "default", "defparam", "design", "disable",
+    "dist", "do", "edge", "else", "end", "endcase", "endchecker", "endclass", "endclocking",
+    "endconfig", "endfunction", "endgenerate", "endgroup", "endinterface", "endmodule",
+    "endpackage", "endprimitive", "endprogram", "endproperty", "endsequence", "endspecify",
+    "endtable", "endtask", "enum", "event", "eventually", "expect", "export", "extends", "extern",
+    "final", "first_match", "for", "force", "foreach", "forever", "fork", "forkjoin", "function",
+    "generate", "genvar", "global", "highz0", "highz1", "if", "iff", "ifnone", "ignore_bins",
+    "illegal_bins", "implements", "implies", "import", "incdir", "include", "initial", "inout",
+    "input", "inside", "instance", "int", "integer", "interconnect", "interface", "intersect",
+    "join", "join_any", "join_none", "large", "let", "liblist", "library", "local", "localparam",
+    "logic", "longint", "macromodule", "matches", "medium", "modport", "module", "nand", "negedge",
+    "nettype", "new", "nexttime", "nmos", "nor", "noshowcancelled", "not", "notif0", "notif1",
+    "null", "or", "output", "package", "packed", "parameter", "pmos", "posedge", "primitive",
+    "priority", "program", "property", "protected", "pull0", "pull1", "pulldown", "pullup",
+    "pulsestyle_ondetect", "pulsestyle_onevent", "pure", "rand", "randc", "randcase",
+    "randsequence", "rcmos", "real", "realtime", "ref", "reg", "reject_on", "release", "repeat",
+    "restrict", "return", "rnmos", "rpmos", "rtran", "rtranif0", "rtranif1", "s_always",
+    "s_eventually", "s_nexttime", "s_until", "s_until_with", "scalared", "sequence", "shortint",
+    "shortreal", "showcancelled", "signed", "small", "soft", "solve", "specify", "specparam",
+    "static", "string", "strong", "strong0", "strong1", "struct", "super", "supply0", "supply1",
+    "sync_accept_on", "sync_reject_on", "table", "tagged", "task", "this", "throughout", "time",
+    "timeprecision", "timeunit", "tran", "tranif0", "tranif1", "tri", "tri0", "tri1", "triand",
+    "trior", "trireg", "type", "typedef", "union", "unique", "unique0", "unsigned", "until",
+    "until_with", "untyped", "use", "uwire", "var", "vectored", "virtual", "void", "wait",
+    "wait_order", "wand", "weak", "weak0", "weak1", "while", "wildcard", "wire", "with", "within",
+    "wor", "xnor", "xor",
+];
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn keywords_are_sorted_so_that_the_search_finds_each() {
+        assert!(KEYWORDS.is_sorted());
+        assert!(KEYWORDS.iter().all(|k| is_keyword(k)));
+        assert!(!is_keyword("clock"));
+    }
+
+    #[test]
+    fn a_type_is_flattened_with_its_parameters() {
+        assert_eq!(
+            flatten("a::b::Fifo<c::Bits<8>, 4, true>"),
+            "Fifo_Bits_8_4_true"
+        );
+    }
+
+    #[test]
+    fn names_that_collide_are_numbered() {
+        let mut taken = HashMap::new();
+        let names: Vec<_> = ["a", "a", "a_2", "a"]
+            .iter()
+            .map(|n| unique(n, &mut taken))
+            .collect();
+        assert_eq!(names, ["a", "a_v2", "a_2", "a_v3"]);
+    }
+}
