@@ -45,6 +45,12 @@ macro_rules! logic_struct {
                 bits
             }
         }
+
+        impl From<Bits<{ 64 * $words }>> for $name {
+            fn from(bits: Bits<{ 64 * $words }>) -> Self {
+                Self::unpack(bits)
+            }
+        }
     };
 }
 

@@ -1,0 +1,82 @@
+//! A memory whose bytes can be written one by one: [`Ram`](super::Ram) with a write enable for each.
+//!
+//! ```text
+//!                   ┌──────────┐
+//!   write_enable ──►│          │     bit n enables byte n, least significant first
+//!   write_address ─►│ ByteRam  │
+//!   write_data ────►│          ├──► read_data     the word at read_address, one cycle later
+//!   read_address ──►│          │
+//!                   └──────────┘
+//! ```
+//!
+//! Everything else is as for `Ram`: a word read in the cycle of its write is the old one, addresses
+//! take their low bits, reset clears nothing.
+
+use super::memory;
+use crate::prelude::*;
+
+/// A memory of words of `W` bits, which are `NB` bytes.
+#[derive(LogicBlock)]
+pub struct ByteRam<const W: usize, const NB: usize> {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// The bytes to write at this edge.
+    pub write_enable: Signal<In, Bits<NB>>,
+    /// Where to.
+    pub write_address: Signal<In, Bits<16>>,
+    /// The bytes, in their places.
+    pub write_data: Signal<In, Bits<W>>,
+    /// The word to read.
+    pub read_address: Signal<In, Bits<16>>,
+    /// The word at the `read_address` of the last edge, as it was before that edge.
+    pub read_data: Signal<Out, Bits<W>>,
+    _words: Vec<Bits<W>>,
+}
+
+impl<const W: usize, const NB: usize> ByteRam<W, NB> {
+    /// A memory of at least `depth` words.
+    ///
+    /// # Panics
+    /// If `W` isn't `8 * NB`, or `depth` is below 2 or above 65536.
+    pub fn new(depth: usize) -> Self {
+        assert_eq!(W, 8 * NB, "a word of {W} bits isn't {NB} bytes");
+        ByteRam {
+            clock: Signal::default(),
+            write_enable: Signal::default(),
+            write_address: Signal::default(),
+            write_data: Signal::default(),
+            read_address: Signal::default(),
+            read_data: Signal::default(),
+            _words: vec![Bits::default(); memory::capacity(depth)],
+        }
+    }
+}
+
+#[module(depth = self._words.len())]
+impl<const W: usize, const NB: usize> Logic for ByteRam<W, NB> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() {
+            let mask = self._words.len() - 1;
+            self.read_data.next = self._words[self.read_address.val().index() & mask];
+            let word = &mut self._words[self.write_address.val().index() & mask];
+            for byte in (0..NB).filter(|byte| self.write_enable.val().get_bit(*byte)) {
+                word.set_bits::<8>(8 * byte, self.write_data.val().get_bits::<8>(8 * byte));
+            }
+        }
+    }
+
+    fn connect(&mut self) {
+        self.read_data.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let memory = memory::Text::new(W, self._words.len());
+        let word = memory.select("write_address");
+        Verilog::Custom(
+            memory.print(&format!(
+                "  for (lane = 0; lane < {NB}; lane = lane + 1)\n    \
+             if (write_enable[lane]) words[{word}][8*lane +: 8] <= write_data[8*lane +: 8];\n"
+            )) + "integer lane;\n",
+        )
+    }
+}

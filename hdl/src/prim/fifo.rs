@@ -1,0 +1,109 @@
+//! A queue in a memory.
+//!
+//! ```text
+//!              ┌──────────────────────────┐
+//!   in_valid ─►│                          ├─► out_valid
+//!   in_data ──►│ ► Ram ► its read register├─► out_data
+//!   in_ready ◄─┤                          │◄─ out_ready
+//!              │                          ├─► level
+//!              └──────────────────────────┘
+//! ```
+//!
+//! The memory is read ahead at the place that will be the head in the next cycle, so its read
+//! register is the output and a transfer can happen in every cycle. A word that enters an empty
+//! queue comes out two cycles later.
+
+use super::Ram;
+use crate::prelude::*;
+
+/// A queue of up to `depth` words of type `T`, in order.
+#[derive(LogicBlock)]
+pub struct Fifo<T: Synth> {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Empties the queue.
+    pub reset: Signal<In, Bit>,
+    /// A word is offered.
+    pub in_valid: Signal<In, Bit>,
+    /// There is room for it.
+    pub in_ready: Signal<Out, Bit>,
+    /// The word.
+    pub in_data: Signal<In, T>,
+    /// There is a word at the head.
+    pub out_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub out_ready: Signal<In, Bit>,
+    /// The word.
+    pub out_data: Signal<Out, T>,
+    /// Words in the queue, the one at the head included.
+    pub level: Signal<Out, Bits<16>>,
+    depth: Constant<Bits<16>>,
+    ram: Ram<T>,
+    /// Free-running; the memory takes the low bits.
+    write_index: Reg<Bits<16>>,
+    read_index: Reg<Bits<16>>,
+    head_valid: Reg<Bit>,
+    next_read: Signal<Local, Bits<16>>,
+    held: Signal<Local, Bits<16>>,
+}
+
+impl<T: Synth> Fifo<T> {
+    /// An empty queue for `depth` words.
+    ///
+    /// # Panics
+    /// If `depth` is below 2 or above 32768.
+    pub fn new(depth: usize) -> Self {
+        assert!(
+            (2..=1 << 15).contains(&depth),
+            "a queue has 2 to 32768 words, not {depth}"
+        );
+        Fifo {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            in_valid: Signal::default(),
+            in_ready: Signal::default(),
+            in_data: Signal::default(),
+            out_valid: Signal::default(),
+            out_ready: Signal::default(),
+            out_data: Signal::default(),
+            level: Signal::default(),
+            depth: Constant::new((depth as u64).into()),
+            ram: Ram::new(depth),
+            write_index: Reg::default(),
+            read_index: Reg::default(),
+            head_valid: Reg::default(),
+            next_read: Signal::default(),
+            held: Signal::default(),
+        }
+    }
+}
+
+#[module(depth = self.depth.val().index())]
+impl<T: Synth> Logic for Fifo<T> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, write_index, read_index, head_valid);
+        clock!(self, clock, ram);
+
+        self.held.next = self.write_index.q.val() - self.read_index.q.val();
+        self.level.next = self.held.val();
+        self.in_ready.next = self.held.val() != self.depth.val();
+        self.ram.write_enable.next = self.in_valid.val() & self.in_ready.val();
+        self.ram.write_address.next = self.write_index.q.val();
+        self.ram.write_data.next = self.in_data.val();
+        if self.in_valid.val() & self.in_ready.val() {
+            self.write_index.d.next = self.write_index.q.val() + 1;
+        }
+
+        self.next_read.next = self.read_index.q.val();
+        if self.head_valid.q.val() & self.out_ready.val() {
+            self.next_read.next = self.read_index.q.val() + 1;
+        }
+        self.read_index.d.next = self.next_read.val();
+        self.ram.read_address.next = self.next_read.val();
+        // Not the word that is written now: the memory would give its predecessor.
+        self.head_valid.d.next = self.next_read.val() != self.write_index.q.val();
+        self.out_valid.next = self.head_valid.q.val();
+        self.out_data.next = self.ram.read_data.val();
+    }
+}

@@ -1,0 +1,58 @@
+//! Lets a card come out of reset by itself.
+//!
+//! ```text
+//!   reset ──►│ PowerOnReset │──► card_reset
+//!
+//!   power on or reset ──┐ CYCLES ┌────
+//!   card_reset  ‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾‾\_____
+//! ```
+//!
+//! The counter's initial value is its reset value, so power-on and `reset` have the same effect:
+//! `card_reset` is high at first and stays so for [`CYCLES`] edges after the last one with `reset`.
+//! It is straight from a register.
+
+use crate::prelude::*;
+
+/// Edges between the release of the reset and that of the card.
+pub const CYCLES: u64 = 15;
+
+/// Reset of the card, from power-on or from outside.
+#[derive(LogicBlock)]
+pub struct PowerOnReset {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Reset from outside: synchronous, active high, may stay low for ever.
+    pub reset: Signal<In, Bit>,
+    /// Reset of the card: synchronous, active high.
+    pub card_reset: Signal<Out, Bit>,
+    elapsed: Reg<Bits<4>>,
+    held: Reg<Bit>,
+    last: Constant<Bits<4>>,
+}
+
+impl Default for PowerOnReset {
+    fn default() -> Self {
+        PowerOnReset {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            card_reset: Signal::default(),
+            elapsed: Reg::default(),
+            held: Reg::new(true),
+            last: Constant::new((CYCLES - 1).into()),
+        }
+    }
+}
+
+#[module]
+impl Logic for PowerOnReset {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, elapsed, held);
+        if self.elapsed.q.val() == self.last.val() {
+            self.held.d.next = false;
+        } else {
+            self.elapsed.d.next = self.elapsed.q.val() + 1;
+        }
+        self.card_reset.next = self.held.q.val();
+    }
+}

@@ -1,0 +1,79 @@
+//! A memory with one write port and one read port, each word of any type.
+//!
+//! ```text
+//!                   ┌──────────┐
+//!   write_enable ──►│          │
+//!   write_address ─►│   Ram    │
+//!   write_data ────►│          ├──► read_data     the word at read_address, one cycle later
+//!   read_address ──►│          │
+//!                   └──────────┘
+//! ```
+//!
+//! A word that is read in the cycle in which it is written is the old one. The memory has the next
+//! power of two words from `depth` on, and an address takes its low bits. Reset doesn't clear it,
+//! as it couldn't a block RAM: contents are zero when simulation starts and whatever they are
+//! afterwards, and `read_data` says nothing before the first rising edge.
+
+use super::memory;
+use crate::prelude::*;
+
+/// A memory of words of type `T`: one write and one read in each cycle.
+#[derive(LogicBlock)]
+pub struct Ram<T: Synth> {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Writes `write_data` at this edge.
+    pub write_enable: Signal<In, Bit>,
+    /// Where to.
+    pub write_address: Signal<In, Bits<16>>,
+    /// The word to write.
+    pub write_data: Signal<In, T>,
+    /// The word to read.
+    pub read_address: Signal<In, Bits<16>>,
+    /// The word at the `read_address` of the last edge, as it was before that edge.
+    pub read_data: Signal<Out, T>,
+    _words: Vec<T>,
+}
+
+impl<T: Synth> Ram<T> {
+    /// A memory of at least `depth` words.
+    ///
+    /// # Panics
+    /// If `depth` is below 2 or above 65536.
+    pub fn new(depth: usize) -> Self {
+        Ram {
+            clock: Signal::default(),
+            write_enable: Signal::default(),
+            write_address: Signal::default(),
+            write_data: Signal::default(),
+            read_address: Signal::default(),
+            read_data: Signal::default(),
+            _words: vec![T::default(); memory::capacity(depth)],
+        }
+    }
+}
+
+#[module(depth = self._words.len())]
+impl<T: Synth> Logic for Ram<T> {
+    fn update(&mut self) {
+        if self.clock.pos_edge() {
+            let mask = self._words.len() - 1;
+            self.read_data.next = self._words[self.read_address.val().index() & mask];
+            if self.write_enable.val() {
+                self._words[self.write_address.val().index() & mask] = self.write_data.val();
+            }
+        }
+    }
+
+    fn connect(&mut self) {
+        self.read_data.connect();
+    }
+
+    fn hdl(&self) -> Verilog {
+        let memory = memory::Text::new(T::BITS, self._words.len());
+        Verilog::Custom(memory.print(&format!(
+            "  if (write_enable) words[{}] <= write_data;\n",
+            memory.select("write_address")
+        )))
+    }
+}
