@@ -1,1 +1,5 @@
 //! The Verilated card as a Rust object, with host memory and fabric.
+
+pub mod pins;
+pub mod protocol;
+pub mod seed;

@@ -1,0 +1,273 @@
+//! The card's pins for one clock cycle, and what a model of the card has to offer.
+//!
+//! Everything in this crate that meets a card meets it here: host memory, registers, fabric, log and
+//! monitors fill [`Inputs`] at the start of a cycle and look at [`Outputs`] at its end. A transfer has
+//! happened when `valid` and `ready` were both high in the same cycle, so nothing on this side may
+//! make an input depend on an output of the same cycle.
+//!
+//! ```text
+//!             ┌───────────────┐ lite_in            ┌────────────┐
+//!  registers ─┤               ├───────────────────►│            │
+//!     memory ─┤    Inputs     ├ r, b, *ready ─────►│  CardModel │
+//!     fabric ─┤               ├ rx, tx_ready ─────►│   ::step   │
+//!             └───────────────┘                    │            │
+//!             ┌───────────────┐◄── ar aw w tx … ───┤            │
+//!  everybody ◄┤    Outputs    │◄── lite_out, log ──┤            │
+//!             └───────────────┘◄── monitor ────────┴────────────┘
+//! ```
+//!
+//! Names, widths and rules of the pins are those of the book's page "The card inside".
+
+use std::path::Path;
+
+/// Bytes of one beat of the memory bus and of the network streams.
+pub const BEAT_BYTES: usize = 8;
+/// `size` of a full beat, as AXI encodes it.
+pub const BEAT_SIZE: u8 = BEAT_BYTES.trailing_zeros() as u8;
+
+/// An address beat of AXI4, read or write (`ar*` or `aw*`).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AddressBeat {
+    /// Valid.
+    pub valid: bool,
+    /// Transaction id.
+    pub id: u8,
+    /// Byte address of the first beat.
+    pub addr: u64,
+    /// Beats of the burst, less one.
+    pub len: u8,
+    /// log2 of the bytes of a beat.
+    pub size: u8,
+    /// Burst type; 1 is INCR.
+    pub burst: u8,
+}
+
+/// A write data beat of AXI4.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WriteBeat {
+    /// Valid.
+    pub valid: bool,
+    /// Data; byte 0 is in the least significant lane.
+    pub data: u64,
+    /// A bit for each byte to be written.
+    pub strb: u8,
+    /// Last beat of the burst.
+    pub last: bool,
+}
+
+/// A read data beat of AXI4.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReadBeat {
+    /// Valid.
+    pub valid: bool,
+    /// Transaction id.
+    pub id: u8,
+    /// Data.
+    pub data: u64,
+    /// Response: `RESP_*`.
+    pub resp: u8,
+    /// Last beat of the burst.
+    pub last: bool,
+}
+
+/// A write response of AXI4.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ResponseBeat {
+    /// Valid.
+    pub valid: bool,
+    /// Transaction id.
+    pub id: u8,
+    /// Response: `RESP_*`.
+    pub resp: u8,
+}
+
+/// AXI response: done.
+pub const RESP_OKAY: u8 = 0;
+/// AXI response: the addressed thing refused.
+pub const RESP_SLVERR: u8 = 2;
+/// AXI response: nothing is at this address.
+pub const RESP_DECERR: u8 = 3;
+
+/// A beat of AXI4-Stream: part of an Ethernet frame.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct StreamBeat {
+    /// Valid.
+    pub valid: bool,
+    /// Data; the first byte of the frame is in the least significant lane.
+    pub data: u64,
+    /// A bit for each byte that counts.
+    pub keep: u8,
+    /// Last beat of the frame.
+    pub last: bool,
+    /// With `last`, towards the card: the frame was found bad on the way.
+    pub bad: bool,
+}
+
+/// What the register master drives.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LiteIn {
+    /// Write address valid.
+    pub awvalid: bool,
+    /// Write address.
+    pub awaddr: u32,
+    /// Write data valid.
+    pub wvalid: bool,
+    /// Write data.
+    pub wdata: u32,
+    /// Write strobes.
+    pub wstrb: u8,
+    /// Ready for the write response.
+    pub bready: bool,
+    /// Read address valid.
+    pub arvalid: bool,
+    /// Read address.
+    pub araddr: u32,
+    /// Ready for the read data.
+    pub rready: bool,
+}
+
+/// What the card's registers answer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LiteOut {
+    /// Write address ready.
+    pub awready: bool,
+    /// Write data ready.
+    pub wready: bool,
+    /// Write response valid.
+    pub bvalid: bool,
+    /// Write response.
+    pub bresp: u8,
+    /// Read address ready.
+    pub arready: bool,
+    /// Read data valid.
+    pub rvalid: bool,
+    /// Read data.
+    pub rdata: u32,
+    /// Read response.
+    pub rresp: u8,
+}
+
+/// Inputs of the card in one cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Inputs {
+    /// Synchronous reset.
+    pub reset: bool,
+    /// Registers.
+    pub lite: LiteIn,
+    /// Read address ready.
+    pub ar_ready: bool,
+    /// Write address ready.
+    pub aw_ready: bool,
+    /// Write data ready.
+    pub w_ready: bool,
+    /// Read data.
+    pub r: ReadBeat,
+    /// Write response.
+    pub b: ResponseBeat,
+    /// The fabric takes a beat.
+    pub tx_ready: bool,
+    /// A beat from the fabric.
+    pub rx: StreamBeat,
+    /// Ethernet address; the least significant byte is first on the wire.
+    pub strap_mac: u64,
+    /// Seed of the card's random generator.
+    pub strap_seed: u32,
+}
+
+/// The credits of one pair, seen from the card that sends on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SourceMonitor {
+    /// The numbers have changed.
+    pub valid: bool,
+    /// Pair on this card.
+    pub pair: u16,
+    /// Credits taken, a running number.
+    pub taken: u32,
+    /// Credits that have come back, a running number.
+    pub returned: u32,
+}
+
+/// The credits of one pair, seen from the card that receives on it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SinkMonitor {
+    /// The numbers have changed.
+    pub valid: bool,
+    /// Pair on this card.
+    pub pair: u16,
+    /// Envelopes accepted, a running number.
+    pub accepted: u32,
+    /// Envelopes that need no storage any more, a running number.
+    pub freed: u32,
+}
+
+/// An operation that enters the matching lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MatchMonitor {
+    /// One has entered.
+    pub valid: bool,
+    /// Which.
+    pub operation: u8,
+    /// Live posted receives before it acts.
+    pub posted: u16,
+    /// Live unexpected messages before it acts.
+    pub unexpected: u16,
+}
+
+/// Outputs of the card in one cycle.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Outputs {
+    /// Registers.
+    pub lite: LiteOut,
+    /// Read address.
+    pub ar: AddressBeat,
+    /// Write address.
+    pub aw: AddressBeat,
+    /// Write data.
+    pub w: WriteBeat,
+    /// Read data ready.
+    pub r_ready: bool,
+    /// Write response ready.
+    pub b_ready: bool,
+    /// A beat to the fabric.
+    pub tx: StreamBeat,
+    /// The card takes a beat from the fabric.
+    pub rx_ready: bool,
+    /// Interrupt lines, level.
+    pub interrupt: u32,
+    /// A byte of the firmware's log.
+    pub log: Option<u8>,
+    /// Credits, sending side.
+    pub source: SourceMonitor,
+    /// Credits, receiving side.
+    pub sink: SinkMonitor,
+    /// Matching.
+    pub matching: MatchMonitor,
+}
+
+/// A card that can be clocked.
+pub trait CardModel: Send {
+    /// Runs one clock cycle: `outputs` are the values in the cycle in which `inputs` are applied, that
+    /// is, just before the clock edge that ends it.
+    fn step(&mut self, inputs: &Inputs, outputs: &mut Outputs);
+
+    /// What an assertion in the gates has said since the last call. Called after each step, so it must
+    /// be cheap when there is nothing.
+    fn assertion(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Starts to write a waveform. The model's time is the cycle number times the period.
+    ///
+    /// # Errors
+    /// If this model can't, or the file can't be written.
+    fn start_waves(&mut self, path: &Path) -> std::io::Result<()> {
+        let _ = path;
+        Err(std::io::Error::new(
+            std::io::ErrorKind::Unsupported,
+            "this model of the card writes no waveform",
+        ))
+    }
+
+    /// Ends the waveform.
+    fn stop_waves(&mut self) {}
+}
