@@ -1,5 +1,6 @@
 //! The Verilated card as a Rust object, with host memory and fabric.
 
+pub mod memory;
 pub mod pins;
 pub mod protocol;
 pub mod seed;
