@@ -3,5 +3,6 @@
 pub mod bench;
 pub mod checker;
 pub mod payload;
+pub mod replay;
 pub mod summary;
 pub mod trace;
