@@ -7,6 +7,7 @@ mod models;
 mod paths;
 mod prerequisites;
 mod progress;
+mod registers;
 mod run;
 mod setup;
 mod shim;
@@ -40,6 +41,12 @@ enum Task {
         out: PathBuf,
         /// Tops to write; all if none is named
         names: Vec<String>,
+    },
+    /// Write the book's page of registers, layouts and codes
+    Registers {
+        /// Only see whether the page is current
+        #[arg(long)]
+        check: bool,
     },
     /// Build the Verilated models that changed
     Models {
@@ -83,6 +90,7 @@ fn task(task: Task) -> Result<()> {
         Task::Verilog { out, names } => {
             models::verilog(&setup::run()?, &std::path::absolute(out)?, &names)
         }
+        Task::Registers { check } => registers::run(&paths::workspace(), check),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))
         }
