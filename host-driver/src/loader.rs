@@ -6,8 +6,8 @@ use abi::register::{CONTROL, CONTROL_RUN, LOADER_ADDRESS, LOADER_DATA};
 /// Loads `segments` (byte address in the management memory, contents) and starts the processor.
 ///
 /// An address must be a multiple of 4; a last word that is cut short is filled with zeros. The
-/// device is opened afterwards. A card that the processor already runs on restarts it, and forgets
-/// what was open on it.
+/// device is opened afterwards. Reset a card first whose firmware has run: the new one takes the gates'
+/// tables for empty.
 ///
 /// # Errors
 /// [`TransportError`] if the card can't be reached.
