@@ -32,8 +32,6 @@ struct Arguments {
 enum Task {
     /// Fetch the tools at their pinned versions (into .tools, or $POSTHORN_TOOLS_DIR)
     Setup,
-    /// Print shell commands that make plain cargo work: eval "$(cargo xtask env)"
-    Env,
     /// Write the SystemVerilog of the tops
     Verilog {
         /// Folder for the texts and their list, tops.json
@@ -78,18 +76,7 @@ fn cores() -> usize {
 fn task(task: Task) -> Result<()> {
     match task {
         Task::Setup => setup::run().map(drop),
-        Task::Env => {
-            let bin = setup::run()?
-                .bin()
-                .display()
-                .to_string()
-                .replace('\'', r"'\''");
-            println!("export PATH='{bin}':\"$PATH\"");
-            Ok(())
-        }
-        Task::Verilog { out, names } => {
-            models::verilog(&setup::run()?, &std::path::absolute(out)?, &names)
-        }
+        Task::Verilog { out, names } => models::verilog(&std::path::absolute(out)?, &names),
         Task::Registers { check } => registers::run(&paths::workspace(), check),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))

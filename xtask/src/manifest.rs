@@ -5,9 +5,14 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+/// Generation of the shim's C functions: models of another one can't be linked. Change it with them.
+pub const SHIM: u32 = 1;
+
 /// All that crate `model` links.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 pub struct Manifest {
+    /// [`SHIM`] when the models were built.
+    pub shim: u32,
     /// What runtime the models need beside the one in the `verilated` crate.
     pub runtime: Option<Runtime>,
     /// The models, sorted by name, the untraced one first.
@@ -34,6 +39,8 @@ pub struct Entry {
     pub traced: bool,
     /// Hash of the Verilog: the same for a model and its traced twin.
     pub verilog: String,
+    /// Hash of how it was built: the same for all models of one version of xtask and its tools.
+    pub recipe: String,
     /// Folder of the library.
     pub dir: PathBuf,
     /// Library name, without `lib` and `.a`; also the prefix of its C functions.
@@ -53,4 +60,15 @@ pub struct Port {
     pub width: u32,
     /// Driven from outside.
     pub input: bool,
+}
+
+impl Manifest {
+    /// The manifest in `text`, without models if they can't be used: none was written yet, or it is
+    /// another generation's.
+    pub fn parse(text: &[u8]) -> Self {
+        match serde_json::from_slice::<Self>(text) {
+            Ok(manifest) if manifest.shim == SHIM => manifest,
+            _ => Self::default(),
+        }
+    }
 }

@@ -24,9 +24,9 @@ use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
 use sha2::{Digest, Sha256};
 
-use crate::manifest::{Entry, Manifest, Runtime};
+use crate::manifest::{Entry, Manifest, Runtime, SHIM};
 use crate::progress::Progress;
-use crate::setup::Tools;
+use crate::setup::{self, Tools};
 use crate::{paths, run, shim, verilate};
 
 /// How much g++ is to do.
@@ -94,9 +94,9 @@ const BATCH_BYTES: u64 = 400_000;
 ///
 /// # Errors
 /// If the gates don't compile, or can't be printed soundly; the generator's message says why.
-pub fn verilog(tools: &Tools, out: &Path, names: &[String]) -> Result<()> {
+pub fn verilog(out: &Path, names: &[String]) -> Result<()> {
     let progress = Progress::spinner("Writing Verilog");
-    let mut cargo = tools.cargo()?;
+    let mut cargo = setup::cargo();
     cargo.args([
         "run",
         "--package",
@@ -117,16 +117,16 @@ pub fn verilog(tools: &Tools, out: &Path, names: &[String]) -> Result<()> {
 /// # Errors
 /// If the gates can't be printed, or Verilator or g++ refuse the text.
 pub fn run(tools: &Tools, names: &[String], traced: bool, jobs: usize) -> Result<()> {
-    let inputs = inputs(tools, names)?;
-    let identity = identity(tools)?;
+    let inputs = inputs(names)?;
+    let recipe = recipe(tools)?;
     let cache = paths::model_cache();
     fs::create_dir_all(&cache)?;
-    let runtime = runtime(tools, &cache, &identity)?;
+    let runtime = runtime(tools, &cache, &recipe)?;
 
     let mut entries = Vec::new();
     let mut builds = Vec::new();
     for input in &inputs {
-        let build = Build::new(input, traced, &identity, &cache);
+        let build = Build::new(input, traced, &recipe, &cache);
         match build.known() {
             Some(entry) => entries.push(entry),
             None => builds.push(build),
@@ -136,13 +136,13 @@ pub fn run(tools: &Tools, names: &[String], traced: bool, jobs: usize) -> Result
     if fresh > 0 {
         entries.extend(build_all(tools, builds, jobs)?);
     }
-    write_manifest(runtime, entries, &inputs, names.is_empty())?;
+    write_manifest(runtime, &recipe, entries, &inputs, names.is_empty())?;
     eprintln!("{} models, {fresh} built anew.", inputs.len());
     Ok(())
 }
 
 /// Everything to build: the generator's tops and the fixtures of crate `model`.
-fn inputs(tools: &Tools, names: &[String]) -> Result<Vec<Input>> {
+fn inputs(names: &[String]) -> Result<Vec<Input>> {
     let root = paths::workspace();
     let mut inputs = Vec::new();
     let mut wanted = names.to_vec();
@@ -170,7 +170,7 @@ fn inputs(tools: &Tools, names: &[String]) -> Result<Vec<Input>> {
         let out = paths::target().join("verilog");
         match fs::remove_dir_all(&out) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => verilog(tools, &out, &wanted)?,
+            _ => verilog(&out, &wanted)?,
         }
         let list = fs::read(out.join("tops.json")).context("the generator wrote no list")?;
         for top in serde_json::from_slice::<Vec<Top>>(&list)? {
@@ -225,8 +225,8 @@ fn listing(dir: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// All that decides what a given Verilog text becomes.
-fn identity(tools: &Tools) -> Result<String> {
+/// Hash of all that decides what a given Verilog text becomes.
+fn recipe(tools: &Tools) -> Result<String> {
     let compiler = run::output(Command::new("g++").args(["-dumpmachine", "-dumpfullversion"]))?;
     let mut text = tools.packages.join(" ") + compiler.trim();
     for list in [verilate::FLAGS, verilate::TRACE_FLAGS, CXX] {
@@ -235,21 +235,21 @@ fn identity(tools: &Tools) -> Result<String> {
     // These files are the recipe: a change to one of them may change any model.
     text += include_str!("shim.rs");
     text += include_str!("verilate.rs");
-    write!(text, "{BATCH_BYTES}")?;
-    Ok(text)
+    write!(text, "{BATCH_BYTES} {SHIM}")?;
+    let mut hash = Sha256::new();
+    hash.update(text);
+    Ok(hex(hash))
 }
 
 /// Builds the part of the runtime that no crate has.
-fn runtime(tools: &Tools, cache: &Path, identity: &str) -> Result<Runtime> {
+fn runtime(tools: &Tools, cache: &Path, recipe: &str) -> Result<Runtime> {
     let include = tools.verilator_root().join("include");
     let config = fs::read_to_string(include.join("verilated_config.h"))?;
     let version = config
         .lines()
         .find_map(|line| line.strip_prefix("#define VERILATOR_VERSION "))
         .ok_or_else(|| anyhow!("verilated_config.h names no version"))?;
-    let mut hash = Sha256::new();
-    hash.update(identity);
-    let dir = cache.join(format!("runtime-{}", &hex(hash)[..16]));
+    let dir = cache.join(format!("runtime-{}", &recipe[..16]));
     let library = "posthorn_verilated".to_string();
     let runtime = Runtime {
         library,
@@ -318,10 +318,10 @@ struct Build {
 }
 
 impl Build {
-    fn new(input: &Input, traced: bool, identity: &str, cache: &Path) -> Self {
+    fn new(input: &Input, traced: bool, recipe: &str, cache: &Path) -> Self {
         let name = &input.top.name;
         let mut hash = Sha256::new();
-        hash.update(identity);
+        hash.update(recipe);
         hash.update(&input.text_hash);
         hash.update(format!(
             "{name} {traced} {:?} {:?}",
@@ -332,6 +332,7 @@ impl Build {
             name: name.clone(),
             traced,
             verilog: input.text_hash.clone(),
+            recipe: recipe.into(),
             dir: cache.join(format!("{name}{suffix}-{}", &hex(hash)[..16])),
             library: format!("posthorn_{name}{suffix}"),
             ports: Vec::new(),
@@ -641,13 +642,14 @@ fn archive(objects: &[PathBuf], library: &Path) -> Result<()> {
 /// Writes the manifest, and only if it differs: its time stamp makes crate `model` rebuild.
 fn write_manifest(
     runtime: Runtime,
+    recipe: &str,
     entries: Vec<Entry>,
     inputs: &[Input],
     all: bool,
 ) -> Result<()> {
     let file = paths::manifest();
     let old_text = fs::read_to_string(&file).unwrap_or_default();
-    let old: Manifest = serde_json::from_str(&old_text).unwrap_or_default();
+    let old = Manifest::parse(old_text.as_bytes());
     // Of the old ones stays what wasn't named now, and the twin of a model whose gates are the same.
     let stays = |old: &Entry| {
         let replaced = entries
@@ -655,12 +657,13 @@ fn write_manifest(
             .any(|e| e.name == old.name && e.traced == old.traced);
         let twin = inputs.iter().find(|input| input.top.name == old.name);
         let current = twin.map_or(!all, |input| input.text_hash == old.verilog);
-        !replaced && current && old.dir.is_dir()
+        !replaced && current && old.recipe == recipe && old.dir.is_dir()
     };
     let mut models: Vec<Entry> = old.models.iter().filter(|e| stays(e)).cloned().collect();
     models.extend(entries);
     models.sort_by(|a, b| (&a.name, a.traced).cmp(&(&b.name, b.traced)));
     let text = serde_json::to_string_pretty(&Manifest {
+        shim: SHIM,
         runtime: Some(runtime),
         models,
     })? + "\n";

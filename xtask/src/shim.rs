@@ -32,19 +32,19 @@ pub fn text(class: &str, prefix: &str, ports: &[Port], traced: bool) -> String {
     let clock = ports
         .iter()
         .find(|port| port.name == CLOCK && port.input && port.width == 1);
-    let half = |level: u8| match clock {
-        Some(port) => format!("m->top.{} = {level}; m->top.eval();", port.member),
-        None => "m->top.eval();".into(),
-    };
     // A model without a clock is combinational: one evaluation is all there is to a step.
+    let set_clock = match clock {
+        Some(port) => format!("m->top.{} = level;", port.member),
+        None => "(void)level;".into(),
+    };
     let step = match clock {
-        Some(_) => format!("{}\n        {}", half(0), half(1)),
-        None => half(1),
+        Some(_) => "clocked(m, 0);\n        clocked(m, 1);",
+        None => "m->top.eval();",
     };
     let trace = if traced {
         format!(
             "void {prefix}_trace(Model* m, VerilatedVcdC* vcd) {{\n    \
-                 Verilated::threadContextp(&m->context);\n    \
+                 enter(m);\n    \
                  m->top.trace(vcd, 99);\n\
              }}\n"
         )
@@ -60,51 +60,63 @@ pub fn text(class: &str, prefix: &str, ports: &[Port], traced: bool) -> String {
         r#"#include "{class}.h"
 #include "verilated.h"
 {include}#include <cstdint>
-#include <memory>
 
 namespace {{
 struct Model {{
     VerilatedContext context;
     {class} top;
-    explicit Model() : top{{entered(context), ""}} {{}}
-    static VerilatedContext* entered(VerilatedContext& context);
+    // No name: messages then name the modules below as the waveform does.
+    explicit Model(std::uint32_t seed) : top{{prepared(context, seed), ""}} {{}}
+    // The constructor of the top looks at all of this.
+    static VerilatedContext* prepared(VerilatedContext& context, std::uint32_t seed) {{
+        Verilated::threadContextp(&context);
+        context.fatalOnError(false);
+        // Seed 0: what has no initial value is 0. Otherwise it is random, from the seed alone.
+        context.randReset(seed ? 2 : 0);
+        context.randSeed(seed ? static_cast<int>(seed) : 1);
+        context.traceEverOn({traced});
+        return &context;
+    }}
 }};
 
-// What the constructor of the model looks at, so it must be set before.
-thread_local std::uint32_t t_seed;
-VerilatedContext* Model::entered(VerilatedContext& context) {{
-    Verilated::threadContextp(&context);
-    context.fatalOnError(false);
-    // Seed 0: what has no initial value is 0. Otherwise it is random, from the seed alone.
-    context.randReset(t_seed ? 2 : 0);
-    context.randSeed(t_seed ? static_cast<int>(t_seed & 0x7fffffff) | 1 : 1);
-    context.traceEverOn({traced});
-    return &context;
+// Written only when it changes: the setter also writes a variable that all threads share.
+inline void enter(Model* m) {{
+    if (Verilated::threadContextp() != &m->context) Verilated::threadContextp(&m->context);
+}}
+
+inline void clocked(Model* m, std::uint8_t level) {{
+    {set_clock}
+    m->top.eval();
+    // Messages then begin with the number of the cycle.
+    if (level) m->context.timeInc(1);
 }}
 }}  // namespace
 
 extern "C" {{
-Model* {prefix}_new(std::uint32_t seed) {{
-    t_seed = seed;
-    return new Model;
-}}
+Model* {prefix}_new(std::uint32_t seed) {{ return new Model{{seed}}; }}
 void {prefix}_delete(Model* m) {{
-    Verilated::threadContextp(&m->context);
+    enter(m);
     m->top.final();
     delete m;
+    // The thread's context has just gone.
+    Verilated::threadContextp(Verilated::defaultContextp());
 }}
-const char* {prefix}_version() {{ return VERILATOR_VERSION; }}
-void {prefix}_enter(Model* m) {{ Verilated::threadContextp(&m->context); }}
+void {prefix}_enter(Model* m) {{ enter(m); }}
 void {prefix}_pins(Model* m, void** pins) {{
     {class}& top = m->top;
-    (void)top;
-{pins}}}
+{pins}    (void)top;
+    (void)pins;
+}}
 void {prefix}_eval(Model* m) {{
-    Verilated::threadContextp(&m->context);
+    enter(m);
     m->top.eval();
 }}
+void {prefix}_clock(Model* m, std::uint8_t level) {{
+    enter(m);
+    clocked(m, level);
+}}
 void {prefix}_step(Model* m, std::uint64_t n) {{
-    Verilated::threadContextp(&m->context);
+    enter(m);
     while (n--) {{
         {step}
     }}
@@ -149,6 +161,6 @@ mod tests {
     fn a_model_without_clock_is_evaluated_once_a_step() {
         let text = text("Vx", "x", &[port("a", 1, true)], false);
         assert!(!text.contains("top.clock"));
-        assert_eq!(text.matches("top.eval()").count(), 2); // eval and step
+        assert!(!text.contains("clocked(m, 1)"));
     }
 }

@@ -1,0 +1,41 @@
+//! The table of linked models, which the build script writes from the manifest.
+
+use std::ffi::c_int;
+
+use verilated::vcd::VcdC;
+
+use crate::{Direction, PortInfo};
+
+/// The C++ object behind a model. Only ever behind a pointer.
+#[repr(C)]
+pub(crate) struct Raw {
+    _private: [u8; 0],
+}
+
+/// One linked model: its pins and the C functions of its shim.
+///
+/// The functions share one rule: the object comes from `new` of the same entry, hasn't been given
+/// to `delete`, and is used by one thread at a time, not necessarily always the same.
+pub(crate) struct Entry {
+    pub name: &'static str,
+    pub traced: bool,
+    pub ports: &'static [PortInfo],
+    /// Makes an object. What has no initial value becomes zero with seed 0, else noise.
+    pub new: unsafe extern "C" fn(seed: u32) -> *mut Raw,
+    pub delete: unsafe extern "C" fn(*mut Raw),
+    /// Makes the object's context the one that the `verilated` crate's calls reach.
+    pub enter: unsafe extern "C" fn(*mut Raw),
+    /// Writes the addresses of all pins, in the order of `ports`. They hold until `delete`.
+    pub pins: unsafe extern "C" fn(*mut Raw, *mut *mut u8),
+    pub eval: unsafe extern "C" fn(*mut Raw),
+    /// Sets the clock to a level and evaluates.
+    pub clock: unsafe extern "C" fn(*mut Raw, u8),
+    /// So many cycles: clock low, clock high.
+    pub step: unsafe extern "C" fn(*mut Raw, u64),
+    pub error: unsafe extern "C" fn(*mut Raw) -> c_int,
+    pub clear_error: unsafe extern "C" fn(*mut Raw),
+    /// Declares the signals to a waveform that isn't open yet. Only in traced builds.
+    pub trace: Option<unsafe extern "C" fn(*mut Raw, *mut VcdC)>,
+}
+
+include!(concat!(env!("OUT_DIR"), "/table.rs"));
