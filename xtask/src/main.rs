@@ -2,6 +2,9 @@
 //!
 //! Light on purpose: it is what a fresh clone compiles first.
 
+mod book;
+mod checks;
+mod firmware;
 mod manifest;
 mod models;
 mod paths;
@@ -11,14 +14,17 @@ mod registers;
 mod run;
 mod setup;
 mod shim;
+mod testing;
 mod verilate;
 
+use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::ExitCode;
 use std::thread;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::{Parser, Subcommand};
+use setup::Tools;
 
 /// Work on Posthorn: set-up, models, firmware, tests, the demonstration.
 #[derive(Parser)]
@@ -57,6 +63,27 @@ enum Task {
         /// Models to build; all if none is named
         names: Vec<String>,
     },
+    /// Build the card's firmware into target/firmware/firmware.elf
+    Firmware,
+    /// Run every test, after building what they need
+    Test {
+        /// Also the tests that take long
+        #[arg(long)]
+        long: bool,
+        /// For the test programs: a part of the names of the tests to run, options
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
+    /// Replay a real application's messages through simulated cards
+    Demo {
+        /// For `posthorn replay`: see its --help
+        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
+        rest: Vec<String>,
+    },
+    /// Check formatting, lints and generated pages
+    Check,
+    /// Write the book as web pages into docs/book
+    Book,
 }
 
 fn main() -> ExitCode {
@@ -67,6 +94,20 @@ fn main() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// The recording that the demonstration replays: LULESH on 8 ranks.
+const DEMO_TRACE: &str = "traces/lulesh-8.csv.zst";
+
+/// What a test wants a waveform of.
+const TRACED_IN_TESTS: [&str; 1] = ["fixture_counter"];
+
+/// All that the workspace's programs need to run.
+fn prepare() -> Result<Tools> {
+    let tools = setup::run()?;
+    models::run(&tools, &[], false, cores())?;
+    firmware::build()?;
+    Ok(tools)
 }
 
 fn cores() -> usize {
@@ -81,5 +122,32 @@ fn task(task: Task) -> Result<()> {
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))
         }
+        Task::Firmware => {
+            setup::run()?;
+            firmware::build().map(drop)
+        }
+        Task::Test { long, rest } => {
+            let tools = prepare()?;
+            let traced = TRACED_IN_TESTS.map(String::from);
+            models::run(&tools, &traced, true, cores())?;
+            testing::run(long, &rest)
+        }
+        Task::Demo { rest } => {
+            prepare()?;
+            let mut replay = setup::cargo();
+            replay.args([
+                "run",
+                "--quiet",
+                "--package",
+                "posthorn",
+                "--",
+                "replay",
+                DEMO_TRACE,
+            ]);
+            // In place of this process, so that Ctrl-C reaches the command alone.
+            Err(replay.args(rest).exec()).context("can't start cargo")
+        }
+        Task::Check => checks::run(),
+        Task::Book => book::run(),
     }
 }

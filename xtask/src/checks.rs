@@ -1,0 +1,55 @@
+//! `cargo xtask check`: what must hold of the source before it is tested.
+
+use std::process::Command;
+
+use anyhow::{Context, Result, bail};
+
+use crate::setup::FIRMWARE_TARGET;
+use crate::{firmware, paths, registers, run, setup};
+
+/// Formatting, lints and generated pages, of the workspace and of the firmware.
+///
+/// # Errors
+/// Names all that don't hold; each has printed why.
+pub fn run() -> Result<()> {
+    let mut failed = Vec::new();
+    let mut check = |what: &'static str, command: &mut Command| -> Result<()> {
+        eprintln!("$ {}", run::shown(command));
+        let status = command.status().with_context(|| run::shown(command))?;
+        if !status.success() {
+            failed.push(what);
+        }
+        Ok(())
+    };
+    check(
+        "formatting",
+        setup::cargo().args(["fmt", "--all", "--check"]),
+    )?;
+    let lints = ["--", "-D", "warnings"];
+    let mut clippy = setup::cargo();
+    check(
+        "lints",
+        clippy
+            .args(["clippy", "--workspace", "--all-targets"])
+            .args(lints),
+    )?;
+    if let Some(folder) = firmware::folder() {
+        check(
+            "formatting of the firmware",
+            firmware::cargo(&folder).args(["fmt", "--check"]),
+        )?;
+        let mut clippy = firmware::cargo(&folder);
+        clippy
+            .args(["clippy", "--release", "--target", FIRMWARE_TARGET])
+            .args(lints);
+        check("lints of the firmware", &mut clippy)?;
+    }
+    if let Err(error) = registers::run(&paths::workspace(), true) {
+        eprintln!("{error:#}");
+        failed.push("the page of registers");
+    }
+    if !failed.is_empty() {
+        bail!("these don't hold: {}", failed.join(", "));
+    }
+    Ok(())
+}

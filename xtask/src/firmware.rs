@@ -1,0 +1,67 @@
+//! `cargo xtask firmware`: the program of the card's processor.
+//!
+//! The firmware is a workspace of its own and is built from its folder: cargo reads
+//! `.cargo/config.toml`, which names the target and the linker scripts, by working directory.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use anyhow::{Context, Result, bail};
+
+use crate::progress::Progress;
+use crate::setup::{self, FIRMWARE_TARGET};
+use crate::{paths, run};
+
+/// Name of the firmware's binary, and of its package.
+const NAME: &str = "firmware";
+
+/// Folder of the firmware's workspace, if this clone has one.
+pub fn folder() -> Option<PathBuf> {
+    Some(paths::workspace().join("firmware")).filter(|dir| dir.join("Cargo.toml").is_file())
+}
+
+/// Cargo, in the firmware's folder.
+pub fn cargo(folder: &PathBuf) -> Command {
+    let mut cargo = setup::cargo();
+    cargo.current_dir(folder);
+    // The workspace's own flags are for the host.
+    cargo
+        .env_remove("CARGO_BUILD_TARGET")
+        .env_remove("RUSTFLAGS");
+    cargo.env("CARGO_TARGET_DIR", paths::target().join("firmware/build"));
+    cargo
+}
+
+/// Builds the firmware and returns where its ELF is: `target/firmware/firmware.elf`.
+///
+/// # Errors
+/// If it doesn't compile or link.
+pub fn build() -> Result<Option<PathBuf>> {
+    let Some(folder) = folder() else {
+        eprintln!("There is no firmware/ yet: skipped.");
+        return Ok(None);
+    };
+    let progress = Progress::spinner("Building the firmware");
+    let mut command = cargo(&folder);
+    command.args(["build", "--release", "--target", FIRMWARE_TARGET]);
+    run::watched(command.stdin(Stdio::null()), |line| {
+        progress.doing(line.trim())
+    })?;
+    let built = paths::target()
+        .join("firmware/build")
+        .join(FIRMWARE_TARGET)
+        .join("release");
+    let elf = paths::target().join("firmware/firmware.elf");
+    let image = fs::read(built.join(NAME)).context("cargo built no firmware")?;
+    if image.get(..4) != Some(b"\x7fELF") {
+        bail!("{} is no ELF file", built.join(NAME).display());
+    }
+    // Left alone if it is the same, so that nothing that includes it is built again.
+    if fs::read(&elf).ok().as_ref() != Some(&image) {
+        fs::write(&elf, image)?;
+    }
+    drop(progress);
+    eprintln!("The firmware is {}.", elf.display());
+    Ok(Some(elf))
+}
