@@ -6,6 +6,8 @@
 pub const MEMORY_BASE: u32 = 0x4000_0000;
 /// Bytes of memory.
 pub const MEMORY_BYTES: u32 = 64 * 1024;
+/// Nanoseconds of a cycle of the card's nominal clock, by which the firmware's delays count.
+pub const CLOCK_NS: u32 = 8;
 /// First byte of the registers.
 pub const REGISTER_BASE: u32 = 0xf000_0000;
 

@@ -1,0 +1,76 @@
+//! Writes the linker's memory map from `abi::mgmt`, and makes the build id: the first eight bytes of the SHA-256 of
+//! every source file that the firmware is made of, and of its lock file.
+
+use sha2::{Digest, Sha256};
+use std::error::Error;
+use std::path::{Path, PathBuf};
+use std::{env, fs};
+
+/// What the firmware is made of, from its folder.
+const SOURCES: [&str; 7] = [
+    "Cargo.lock",
+    "Cargo.toml",
+    "build.rs",
+    ".cargo/config.toml",
+    "src",
+    "core/src",
+    "../abi/src",
+];
+
+fn main() -> Result<(), Box<dyn Error>> {
+    let root = PathBuf::from(env::var("CARGO_MANIFEST_DIR")?);
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    fs::write(out.join("memory.x"), memory_map())?;
+    println!("cargo:rustc-link-search={}", out.display());
+    let id = build_id(&root)?;
+    println!("cargo:rustc-env=POSTHORN_BUILD_ID={id}");
+    Ok(())
+}
+
+/// Everything is in one memory. Ibex starts 0x80 bytes after its boot address.
+fn memory_map() -> String {
+    let regions = ["TEXT", "RODATA", "DATA", "BSS", "HEAP", "STACK"]
+        .map(|region| format!("REGION_ALIAS(\"REGION_{region}\", RAM);\n"))
+        .concat();
+    format!(
+        "MEMORY {{ RAM : ORIGIN = {:#x}, LENGTH = {:#x} }}\n\
+         {regions}\
+         _stext = ORIGIN(RAM) + 0x80;\n\
+         SECTIONS {{ .posthorn_build_id : {{ KEEP(*(.posthorn_build_id)); }} > RAM }} INSERT AFTER .rodata;\n",
+        abi::mgmt::MEMORY_BASE,
+        abi::mgmt::MEMORY_BYTES,
+    )
+}
+
+fn build_id(root: &Path) -> Result<u64, Box<dyn Error>> {
+    let mut hash = Sha256::new();
+    for source in SOURCES {
+        println!("cargo:rerun-if-changed={source}");
+        let mut files = Vec::new();
+        collect(&root.join(source), &mut files)?;
+        files.sort();
+        for file in files {
+            let name = file.strip_prefix(root)?.to_string_lossy().into_owned();
+            let contents = fs::read(&file)?;
+            for part in [name.as_bytes(), &contents] {
+                hash.update((part.len() as u64).to_le_bytes());
+                hash.update(part);
+            }
+        }
+    }
+    let digest = hash.finalize();
+    let mut first = [0; 8];
+    first.copy_from_slice(&digest[..8]);
+    Ok(u64::from_le_bytes(first))
+}
+
+fn collect(path: &Path, files: &mut Vec<PathBuf>) -> Result<(), Box<dyn Error>> {
+    if path.is_dir() {
+        for entry in fs::read_dir(path)? {
+            collect(&entry?.path(), files)?;
+        }
+    } else {
+        files.push(path.to_path_buf());
+    }
+    Ok(())
+}
