@@ -17,6 +17,10 @@
 
 use std::error::Error;
 
+use rust_hdl::prelude::Block;
+
+use crate::verilog::{Options, generate};
+
 /// How a top is simulated, which decides how long its compiler works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Class {
@@ -55,6 +59,13 @@ impl Top {
         }
     }
 
+    /// A top of a block, by our printer.
+    pub fn of<B: Block>(name: &'static str, class: Class, block: impl Fn() -> B + 'static) -> Self {
+        Top::new(name, class, move || {
+            Ok(generate(&block(), &Options::new(name))?.text)
+        })
+    }
+
     /// The same with file lists of foreign sources.
     pub fn with_sources(self, sources: &'static [&'static str]) -> Self {
         Top { sources, ..self }
@@ -63,8 +74,9 @@ impl Top {
 
 /// All tops.
 pub fn all() -> Vec<Top> {
-    let blocks: [Vec<Top>; 0] = [
+    let blocks = [
         // One line a block.
+        crate::prim::tops(),
     ];
     blocks.into_iter().flatten().collect()
 }

@@ -13,6 +13,7 @@ mod ram;
 mod reg;
 mod round_robin;
 mod skid;
+mod stable;
 mod stream_mux;
 
 pub use byte_ram::ByteRam;
@@ -25,4 +26,28 @@ pub use ram::Ram;
 pub use reg::Reg;
 pub use round_robin::RoundRobin;
 pub use skid::Skid;
+pub use stable::Stable;
 pub use stream_mux::StreamMux;
+
+use crate::prelude::*;
+use crate::tops::{Class, Top};
+
+/// The tops of the primitives' tests.
+pub fn tops() -> Vec<Top> {
+    vec![
+        Top::of("prim_ram", Class::Test, || Ram::<Bits<80>>::new(10)),
+        Top::of("prim_byte_ram", Class::Test, || ByteRam::<32, 4>::new(8)),
+        Top::of("prim_fifo", Class::Test, || Fifo::<Bits<64>>::new(5)),
+        Top::of("prim_fifo_2", Class::Test, || Fifo::<Bits<64>>::new(2)),
+        Top::of("prim_skid", Class::Test, Skid::<Bits<64>>::default),
+        Top::of("prim_round_robin", Class::Test, || RoundRobin::new(5)),
+        Top::of("prim_stream_mux", Class::Test, || {
+            StreamMux::<Bits<64>>::new(3)
+        }),
+        Top::of("prim_counter", Class::Test, Counter::<5>::default),
+        Top::of("prim_power_on_reset", Class::Test, PowerOnReset::default),
+        Top::of("prim_stable", Class::Test, || {
+            Stable::<Bits<8>>::new("stays_offered")
+        }),
+    ]
+}

@@ -1,0 +1,123 @@
+//! What the tests of several blocks share: a bench around a Verilated block, and random choices that
+//! a printed seed repeats.
+
+#![allow(dead_code, reason = "each test program uses some of it")]
+
+use std::collections::HashMap;
+use std::env;
+
+use model::{Model, Port};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A Verilated block whose pins are used by name.
+pub struct Bench {
+    pub model: Model,
+    ports: HashMap<String, Port>,
+}
+
+impl Bench {
+    /// Opens the model `name`, puts it through reset and leaves all its inputs at 0.
+    pub fn open(name: &str) -> Self {
+        let mut bench = Self::open_cold(name);
+        if bench.ports.contains_key("reset") {
+            bench.set("reset", true);
+            bench.model.steps(2);
+            bench.set("reset", false);
+        }
+        bench.model.eval();
+        bench
+    }
+
+    /// Opens the model `name` as it is at power-on.
+    pub fn open_cold(name: &str) -> Self {
+        let model = Model::open(name).unwrap_or_else(|error| panic!("{error}"));
+        let port = |info: &model::PortInfo| {
+            (
+                info.name.to_string(),
+                model.port(info.name).expect("it is in the list"),
+            )
+        };
+        let ports = model.ports().iter().map(port).collect();
+        Bench { model, ports }
+    }
+
+    fn port(&self, name: &str) -> Port {
+        *self
+            .ports
+            .get(name)
+            .unwrap_or_else(|| panic!("no pin {name} in {}", self.model.name()))
+    }
+
+    /// Reads a pin.
+    pub fn get(&self, name: &str) -> u64 {
+        self.model.get(self.port(name))
+    }
+
+    /// Whether a pin is high.
+    pub fn is(&self, name: &str) -> bool {
+        self.get(name) != 0
+    }
+
+    /// Drives a pin.
+    pub fn set(&mut self, name: &str, value: impl Into<u64>) {
+        let port = self.port(name);
+        self.model.set(port, value.into());
+    }
+
+    /// Drives a wide pin from 64-bit words, lowest first.
+    pub fn set_wide(&mut self, name: &str, words: &[u64]) {
+        let halves: Vec<u32> = words
+            .iter()
+            .flat_map(|w| [*w as u32, (*w >> 32) as u32])
+            .collect();
+        let port = self.port(name);
+        self.model.set_wide(port, &halves);
+    }
+
+    /// Reads a wide pin as `N` words of 64 bits, lowest first.
+    pub fn get_wide<const N: usize>(&self, name: &str) -> [u64; N] {
+        let mut halves = vec![0; 2 * N];
+        self.model.get_wide(self.port(name), &mut halves);
+        std::array::from_fn(|k| u64::from(halves[2 * k]) | u64::from(halves[2 * k + 1]) << 32)
+    }
+
+    /// Lets outputs follow the inputs that were set.
+    pub fn eval(&mut self) {
+        self.model.eval();
+    }
+
+    /// One rising edge. Panics if a check has failed.
+    pub fn step(&mut self) {
+        self.model.step();
+        self.model
+            .got_error()
+            .unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Runs `test` for some seeds, or for that in `POSTHORN_SEED` alone, and prints the one that fails.
+pub fn for_seeds(count: u64, test: impl Fn(&mut ChaCha8Rng)) {
+    struct Report(u64);
+    impl Drop for Report {
+        fn drop(&mut self) {
+            if std::thread::panicking() {
+                eprintln!("repeat with POSTHORN_SEED={}", self.0);
+            }
+        }
+    }
+    let seeds = match env::var("POSTHORN_SEED") {
+        Ok(text) => vec![text.parse().expect("POSTHORN_SEED is a number")],
+        Err(_) => (1..=count).collect(),
+    };
+    for seed in seeds {
+        let report = Report(seed);
+        test(&mut ChaCha8Rng::seed_from_u64(seed));
+        drop(report);
+    }
+}
+
+/// How often something happens: idle and back-pressure of one seed differ from those of the next.
+pub fn rate(rng: &mut impl Rng) -> f64 {
+    [0.05, 0.3, 0.5, 0.9, 1.0][rng.random_range(0..5)]
+}
