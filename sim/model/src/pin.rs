@@ -18,6 +18,8 @@ use crate::Direction;
 pub(crate) struct Pin {
     place: Place,
     width: u32,
+    /// The bits of `set` that the pin has.
+    mask: u64,
     input: bool,
 }
 
@@ -46,6 +48,7 @@ impl Pin {
         Self {
             place,
             width,
+            mask: u64::MAX >> 64u32.saturating_sub(width),
             input: direction == Direction::Input,
         }
     }
@@ -74,11 +77,7 @@ impl Pin {
     #[inline]
     pub(crate) fn set(&self, value: u64) {
         assert!(self.input, "an output can't be set");
-        let value = if self.width < 64 {
-            value & ((1 << self.width) - 1)
-        } else {
-            value
-        };
+        let value = value & self.mask;
         // SAFETY: by the contract of `new`, as in `get`. The casts lose nothing: the value is cut
         // to the width.
         unsafe {
