@@ -4,6 +4,7 @@
 extern crate self as hdl;
 
 pub mod config;
+pub mod host;
 pub mod prelude;
 pub mod prim;
 pub mod tops;

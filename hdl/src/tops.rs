@@ -76,6 +76,7 @@ impl Top {
 pub fn all() -> Vec<Top> {
     let blocks = [
         // One line a block.
+        crate::host::tops(),
         crate::prim::tops(),
     ];
     blocks.into_iter().flatten().collect()

@@ -3,6 +3,8 @@
 
 #![allow(dead_code, reason = "each test program uses some of it")]
 
+pub mod axi;
+
 use std::collections::HashMap;
 use std::env;
 

@@ -1,0 +1,143 @@
+//! Splits an access of host memory into AXI bursts.
+//!
+//! ```text
+//!                    ┌────────┐
+//!   start_* ────────►│ Bursts ├──► burst_valid, burst_address, burst_length, burst_last
+//!   (address, beats) └────────┘◄── burst_ready
+//! ```
+//!
+//! A burst has at most 16 beats of 8 bytes and none crosses a multiple of 4 KiB (AMBA AXI, IHI
+//! 0022, A3.4.1): the first one goes up to that boundary if it is nearer than 16 beats. The next
+//! access is taken in the cycle in which the last burst goes.
+
+use super::dma::Mutation;
+use crate::prelude::*;
+use crate::prim::Stable;
+use crate::prim::axi::BOUNDARY;
+
+/// Beats of the longest burst.
+pub const MAX_BEATS: u64 = 16;
+
+/// The splitter of one AXI address channel.
+#[derive(LogicBlock)]
+pub struct Bursts {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Forgets the access.
+    pub reset: Signal<In, Bit>,
+    /// An access is offered.
+    pub start_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub start_ready: Signal<Out, Bit>,
+    /// Address of the first byte; its low 3 bits are ignored.
+    pub start_address: Signal<In, Bits<64>>,
+    /// Beats of 8 bytes, at least 1.
+    pub start_beats: Signal<In, Bits<14>>,
+    /// A burst is offered.
+    pub burst_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub burst_ready: Signal<In, Bit>,
+    /// Address of its first beat, a multiple of 8.
+    pub burst_address: Signal<Out, Bits<64>>,
+    /// Beats less one, as `AxLEN`.
+    pub burst_length: Signal<Out, Bits<8>>,
+    /// The last one of its access.
+    pub burst_last: Signal<Out, Bit>,
+    active: Reg<Bit>,
+    address: Reg<Bits<64>>,
+    remaining: Reg<Bits<14>>,
+    /// Beats up to the boundary.
+    room: Signal<Local, Bits<14>>,
+    beats: Signal<Local, Bits<14>>,
+    less_one: Signal<Local, Bits<14>>,
+    first_beat: Signal<Local, Bits<9>>,
+    last_beat: Signal<Local, Bits<9>>,
+    last: Signal<Local, Bit>,
+    free: Signal<Local, Bit>,
+    most: Constant<Bits<14>>,
+    page_beats: Constant<Bits<14>>,
+    ignores_boundary: Constant<Bit>,
+    stays_in_page: Check,
+    stays_offered: Stable<Bits<64>>,
+}
+
+impl Bursts {
+    /// A splitter; `mutation` is `None` but for tests of the tests.
+    pub(super) fn new(mutation: Mutation) -> Self {
+        Bursts {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            start_valid: Signal::default(),
+            start_ready: Signal::default(),
+            start_address: Signal::default(),
+            start_beats: Signal::default(),
+            burst_valid: Signal::default(),
+            burst_ready: Signal::default(),
+            burst_address: Signal::default(),
+            burst_length: Signal::default(),
+            burst_last: Signal::default(),
+            active: Reg::default(),
+            address: Reg::default(),
+            remaining: Reg::default(),
+            room: Signal::default(),
+            beats: Signal::default(),
+            less_one: Signal::default(),
+            first_beat: Signal::default(),
+            last_beat: Signal::default(),
+            last: Signal::default(),
+            free: Signal::default(),
+            most: Constant::new(MAX_BEATS.into()),
+            page_beats: Constant::new((BOUNDARY / 8).into()),
+            ignores_boundary: Constant::new(mutation == Mutation::IgnoresBoundary),
+            stays_in_page: Check::new("burst_stays_within_4_kib"),
+            stays_offered: Stable::new("burst_address_stays_offered"),
+        }
+    }
+}
+
+#[module]
+impl Logic for Bursts {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, active, address, remaining);
+        clocked!(self, clock, reset, stays_in_page, stays_offered);
+
+        self.first_beat.next = self.address.q.val().get_bits::<9>(3);
+        self.room.next = self.page_beats.val() - bit_cast::<14, 9>(self.first_beat.val());
+        self.beats.next = self.most.val();
+        if self.remaining.q.val() < self.beats.val() {
+            self.beats.next = self.remaining.q.val();
+        }
+        if (self.room.val() < self.beats.val()) & !self.ignores_boundary.val() {
+            self.beats.next = self.room.val();
+        }
+        self.less_one.next = self.beats.val() - 1;
+        self.last.next = self.beats.val() == self.remaining.q.val();
+
+        self.burst_valid.next = self.active.q.val();
+        self.burst_address.next = self.address.q.val();
+        self.burst_length.next = bit_cast::<8, 14>(self.less_one.val());
+        self.burst_last.next = self.last.val();
+        if self.active.q.val() & self.burst_ready.val() {
+            self.address.d.next =
+                self.address.q.val() + (bit_cast::<64, 14>(self.beats.val()) << 3);
+            self.remaining.d.next = self.remaining.q.val() - self.beats.val();
+            self.active.d.next = !self.last.val();
+        }
+
+        self.free.next = !self.active.q.val() | (self.burst_ready.val() & self.last.val());
+        self.start_ready.next = self.free.val();
+        if self.free.val() & self.start_valid.val() {
+            self.active.d.next = true;
+            self.address.d.next = (self.start_address.val() >> 3) << 3;
+            self.remaining.d.next = self.start_beats.val();
+        }
+
+        self.last_beat.next = self.first_beat.val() + bit_cast::<9, 14>(self.less_one.val());
+        self.stays_in_page.ok.next =
+            !self.active.q.val() | (self.last_beat.val() >= self.first_beat.val());
+        self.stays_offered.valid.next = self.active.q.val();
+        self.stays_offered.ready.next = self.burst_ready.val();
+        self.stays_offered.data.next = self.address.q.val();
+    }
+}

@@ -1,0 +1,102 @@
+//! What the two DMA engines share: the arithmetic of an access that need not be aligned, and the
+//! ways in which tests break it on purpose.
+//!
+//! ```text
+//!   address …3, length 12        bytes of client word   0        1
+//!   lane        0 1 2 3 4 5 6 7                         01234567 89ab
+//!   beat 0      . . . 0 1 2 3 4    offset 3
+//!   beat 1      5 6 7 8 9 a b .    end 7: lanes of the last beat, 0 for all
+//! ```
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use crate::prelude::*;
+
+/// A deliberate defect, for the tests that show that the checks can fail.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Mutation {
+    /// No defect.
+    #[default]
+    None,
+    /// Bursts run across 4 KiB.
+    IgnoresBoundary,
+    /// An error response is lost unless it is the last.
+    ForgetsErrors,
+    /// A write is done with its first response.
+    DoneEarly,
+    /// Bytes behind a write are written too.
+    WritesTail,
+    /// `WLAST` is set at the end of the access only.
+    LastOnlyAtEnd,
+    /// A read word isn't cleared beyond the length.
+    LeavesTail,
+}
+
+/// An access on its way: what follows from its address and length.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Access {
+    /// Client that it is for.
+    pub client: Bits<8>,
+    /// Lane of its first byte.
+    pub offset: Bits<3>,
+    /// Place of its first beat in the page of 4 KiB.
+    pub first: Bits<9>,
+    /// Bytes in the client's last word, 0 for 8.
+    pub tail: Bits<3>,
+    /// Lanes of the last beat, 0 for 8.
+    pub end: Bits<3>,
+    /// Words of the client: ⌈length/8⌉.
+    pub words: Bits<14>,
+    /// Beats on the bus: as many, or one more.
+    pub beats: Bits<14>,
+}
+
+/// Works out an [`Access`].
+#[derive(LogicBlock)]
+pub struct Measure {
+    /// Client that it is for.
+    pub client: Signal<In, Bits<8>>,
+    /// Card address of the first byte.
+    pub address: Signal<In, Bits<64>>,
+    /// Bytes, at least 1.
+    pub length: Signal<In, Bits<16>>,
+    /// The result, in the same cycle.
+    pub access: Signal<Out, Access>,
+    lanes: Signal<Local, Bits<17>>,
+    bytes: Signal<Local, Bits<17>>,
+    nothing: Constant<Access>,
+}
+
+impl Default for Measure {
+    fn default() -> Self {
+        Measure {
+            client: Signal::default(),
+            address: Signal::default(),
+            length: Signal::default(),
+            access: Signal::default(),
+            lanes: Signal::default(),
+            bytes: Signal::default(),
+            nothing: Constant::new(Access::default()),
+        }
+    }
+}
+
+#[module]
+impl Logic for Measure {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.bytes.next = bit_cast::<17, 16>(self.length.val());
+        self.lanes.next = self.bytes.val() + bit_cast::<17, 3>(self.address.val().get_bits::<3>(0));
+        self.access.next = self.nothing.val();
+        self.access.next.client = self.client.val();
+        self.access.next.offset = self.address.val().get_bits::<3>(0);
+        self.access.next.first = self.address.val().get_bits::<9>(3);
+        self.access.next.tail = self.bytes.val().get_bits::<3>(0);
+        self.access.next.end = self.lanes.val().get_bits::<3>(0);
+        self.access.next.words = bit_cast::<14, 17>((self.bytes.val() + 7) >> 3);
+        self.access.next.beats = bit_cast::<14, 17>((self.lanes.val() + 7) >> 3);
+    }
+}

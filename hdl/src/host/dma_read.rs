@@ -1,0 +1,280 @@
+//! Reads host memory for several clients.
+//!
+//! ```text
+//!   request[i] ─► in turn ─┬─► Bursts ──────────────────────────► AR
+//!                          └─► accesses under way ─┐
+//!   data[i] ◄─ word ◄─ shift by the offset ◄───────┴──────────◄── R
+//! ```
+//!
+//! Requests are taken in turn and their bursts follow each other on the bus without waiting for
+//! data; as all have one id, data come back in the order of the requests and nothing has to be
+//! sorted. A client may ask for any number of bytes at any address. It gets them from lane 0 on:
+//! each word is put together from two beats if the address isn't aligned, and is zero beyond the
+//! length. If any beat of an access was answered with an error, its last word says so.
+
+use super::bursts::Bursts;
+use super::dma::{Access, Measure, Mutation};
+use crate::prelude::*;
+use crate::prim::axi::{AxiRead, BURST_INCR, SIZE_8_BYTES};
+use crate::prim::{Fifo, RoundRobin};
+use crate::types::DmaRequest;
+
+/// The read engine.
+#[derive(LogicBlock)]
+pub struct DmaRead {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Forgets everything. The bus has to be idle.
+    pub reset: Signal<In, Bit>,
+    /// Client `i` asks.
+    pub request_valid: Vec<Signal<In, Bit>>,
+    /// It is heard.
+    pub request_ready: Vec<Signal<Out, Bit>>,
+    /// What it asks for.
+    pub request: Vec<Signal<In, DmaRequest>>,
+    /// A word for client `i`.
+    pub data_valid: Vec<Signal<Out, Bit>>,
+    /// It is taken.
+    pub data_ready: Vec<Signal<In, Bit>>,
+    /// The word; the first byte in the lowest lane.
+    pub data: Vec<Signal<Out, Bits<64>>>,
+    /// The last word of the access.
+    pub data_last: Vec<Signal<Out, Bit>>,
+    /// With `data_last`: some of the access couldn't be read.
+    pub data_error: Vec<Signal<Out, Bit>>,
+    /// Host memory.
+    pub m_axi: AxiRead,
+
+    turn: RoundRobin,
+    requests: Signal<Local, Bits<32>>,
+    chosen: Signal<Local, DmaRequest>,
+    measure: Measure,
+    bursts: Bursts,
+    under_way: Fifo<Access>,
+    accept: Signal<Local, Bit>,
+
+    /// Beats taken and words given of the access at the head.
+    beat: Reg<Bits<14>>,
+    word: Reg<Bits<14>>,
+    previous: Reg<Bits<64>>,
+    failed: Reg<Bit>,
+    access: Signal<Local, Access>,
+    room: Signal<Local, Bit>,
+    wants_beat: Signal<Local, Bit>,
+    advance: Signal<Local, Bit>,
+    incoming: Signal<Local, Bits<64>>,
+    bad: Signal<Local, Bit>,
+    down: Signal<Local, Bits<7>>,
+    up: Signal<Local, Bits<7>>,
+    joined: Signal<Local, Bits<64>>,
+    /// Bits of the last word beyond the length.
+    spare: Signal<Local, Bits<7>>,
+    kept: Signal<Local, Bits<64>>,
+    next_word: Signal<Local, Bits<14>>,
+    last: Signal<Local, Bit>,
+
+    out_valid: Reg<Bit>,
+    out_client: Reg<Bits<8>>,
+    out_data: Reg<Bits<64>>,
+    out_last: Reg<Bit>,
+    out_error: Reg<Bit>,
+    taken: Signal<Local, Bit>,
+
+    burst_type: Constant<Bits<2>>,
+    beat_size: Constant<Bits<3>>,
+    forgets_errors: Constant<Bit>,
+    leaves_tail: Constant<Bit>,
+    asks_for_something: Check,
+    _clients: usize,
+}
+
+impl DmaRead {
+    /// An engine for `clients` clients, with at most `outstanding` accesses under way.
+    ///
+    /// # Panics
+    /// If there are no clients or more than 32, or `outstanding` is below 2.
+    pub fn new(clients: usize, outstanding: usize) -> Self {
+        Self::mutated(clients, outstanding, Mutation::None)
+    }
+
+    /// The same with a defect.
+    pub(crate) fn mutated(clients: usize, outstanding: usize, mutation: Mutation) -> Self {
+        DmaRead {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            request_valid: (0..clients).map(|_| Signal::default()).collect(),
+            request_ready: (0..clients).map(|_| Signal::default()).collect(),
+            request: (0..clients).map(|_| Signal::default()).collect(),
+            data_valid: (0..clients).map(|_| Signal::default()).collect(),
+            data_ready: (0..clients).map(|_| Signal::default()).collect(),
+            data: (0..clients).map(|_| Signal::default()).collect(),
+            data_last: (0..clients).map(|_| Signal::default()).collect(),
+            data_error: (0..clients).map(|_| Signal::default()).collect(),
+            m_axi: AxiRead::default(),
+            turn: RoundRobin::new(clients),
+            requests: Signal::default(),
+            chosen: Signal::default(),
+            measure: Measure::default(),
+            bursts: Bursts::new(mutation),
+            under_way: Fifo::new(outstanding),
+            accept: Signal::default(),
+            beat: Reg::default(),
+            word: Reg::default(),
+            previous: Reg::default(),
+            failed: Reg::default(),
+            access: Signal::default(),
+            room: Signal::default(),
+            wants_beat: Signal::default(),
+            advance: Signal::default(),
+            incoming: Signal::default(),
+            bad: Signal::default(),
+            down: Signal::default(),
+            up: Signal::default(),
+            joined: Signal::default(),
+            spare: Signal::default(),
+            kept: Signal::default(),
+            next_word: Signal::default(),
+            last: Signal::default(),
+            out_valid: Reg::default(),
+            out_client: Reg::default(),
+            out_data: Reg::default(),
+            out_last: Reg::default(),
+            out_error: Reg::default(),
+            taken: Signal::default(),
+            burst_type: Constant::new(BURST_INCR.into()),
+            beat_size: Constant::new(SIZE_8_BYTES.into()),
+            forgets_errors: Constant::new(mutation == Mutation::ForgetsErrors),
+            leaves_tail: Constant::new(mutation == Mutation::LeavesTail),
+            asks_for_something: Check::new("dma_read_length_is_not_zero"),
+            _clients: clients,
+        }
+    }
+}
+
+#[module(clients = self._clients)]
+impl Logic for DmaRead {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, beat, word, previous, failed);
+        registers!(
+            self, clock, reset, out_valid, out_client, out_data, out_last, out_error
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            turn,
+            bursts,
+            under_way,
+            asks_for_something
+        );
+
+        // Requests, in turn, to the splitter and to the list of accesses under way.
+        self.requests.next = 0.into();
+        self.chosen.next = self.request[0].val();
+        for i in 0..self._clients {
+            self.requests.next = self
+                .requests
+                .val()
+                .replace_bit(i, self.request_valid[i].val());
+            if self.turn.index.val() == i.to_bits() {
+                self.chosen.next = self.request[i].val();
+            }
+        }
+        self.turn.request.next = self.requests.val();
+        self.accept.next =
+            self.turn.valid.val() & self.bursts.start_ready.val() & self.under_way.in_ready.val();
+        self.turn.advance.next = self.accept.val();
+        for i in 0..self._clients {
+            self.request_ready[i].next = self.accept.val() & (self.turn.index.val() == i.to_bits());
+        }
+        self.measure.client.next = self.turn.index.val();
+        self.measure.address.next = self.chosen.val().address;
+        self.measure.length.next = self.chosen.val().length;
+        self.bursts.start_valid.next = self.accept.val();
+        self.bursts.start_address.next = self.chosen.val().address;
+        self.bursts.start_beats.next = self.measure.access.val().beats;
+        self.under_way.in_valid.next = self.accept.val();
+        self.under_way.in_data.next = self.measure.access.val();
+        self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
+
+        self.m_axi.arid.next = 0.into();
+        self.m_axi.arsize.next = self.beat_size.val();
+        self.m_axi.arburst.next = self.burst_type.val();
+        self.m_axi.arvalid.next = self.bursts.burst_valid.val();
+        self.m_axi.araddr.next = self.bursts.burst_address.val();
+        self.m_axi.arlen.next = self.bursts.burst_length.val();
+        self.bursts.burst_ready.next = self.m_axi.arready.val();
+
+        // Beats, to words of the access at the head. A step takes a beat if one is left.
+        self.access.next = self.under_way.out_data.val();
+        self.taken.next = false;
+        for i in 0..self._clients {
+            if (self.out_client.q.val() == i.to_bits()) & self.data_ready[i].val() {
+                self.taken.next = true;
+            }
+        }
+        self.room.next = !self.out_valid.q.val() | self.taken.val();
+        self.wants_beat.next = self.beat.q.val() != self.access.val().beats;
+        self.advance.next = self.under_way.out_valid.val()
+            & self.room.val()
+            & (self.m_axi.rvalid.val() | !self.wants_beat.val());
+        self.m_axi.rready.next =
+            self.under_way.out_valid.val() & self.room.val() & self.wants_beat.val();
+
+        self.incoming.next = 0.into();
+        self.bad.next = self.failed.q.val() & !self.forgets_errors.val();
+        if self.wants_beat.val() {
+            self.incoming.next = self.m_axi.rdata.val();
+            self.bad.next = self.bad.val() | self.m_axi.rresp.val().get_bit(1);
+        }
+        self.down.next = bit_cast::<7, 3>(self.access.val().offset) << 3;
+        self.up.next = bits::<7>(64) - self.down.val();
+        self.joined.next = self.incoming.val();
+        if self.access.val().offset.any() {
+            self.joined.next =
+                (self.previous.q.val() >> self.down.val()) | (self.incoming.val() << self.up.val());
+        }
+        self.next_word.next = self.word.q.val() + 1;
+        self.last.next = self.next_word.val() == self.access.val().words;
+        self.kept.next = self.joined.val();
+        self.spare.next = bits::<7>(64) - (bit_cast::<7, 3>(self.access.val().tail) << 3);
+        if self.last.val() & self.access.val().tail.any() & !self.leaves_tail.val() {
+            self.kept.next = (self.joined.val() << self.spare.val()) >> self.spare.val();
+        }
+
+        self.under_way.out_ready.next = false;
+        if self.taken.val() {
+            self.out_valid.d.next = false;
+        }
+        if self.advance.val() {
+            self.previous.d.next = self.incoming.val();
+            self.failed.d.next = self.bad.val();
+            if self.wants_beat.val() {
+                self.beat.d.next = self.beat.q.val() + 1;
+            }
+            // The first of several beats of an access that isn't aligned makes no word yet.
+            if !self.access.val().offset.any() | (self.beat.q.val() != 0) {
+                self.out_valid.d.next = true;
+                self.out_client.d.next = self.access.val().client;
+                self.out_data.d.next = self.kept.val();
+                self.out_last.d.next = self.last.val();
+                self.out_error.d.next = self.last.val() & self.bad.val();
+                self.word.d.next = self.next_word.val();
+                if self.last.val() {
+                    self.under_way.out_ready.next = true;
+                    self.beat.d.next = 0.into();
+                    self.word.d.next = 0.into();
+                    self.failed.d.next = false;
+                }
+            }
+        }
+        for i in 0..self._clients {
+            self.data_valid[i].next =
+                self.out_valid.q.val() & (self.out_client.q.val() == i.to_bits());
+            self.data[i].next = self.out_data.q.val();
+            self.data_last[i].next = self.out_last.q.val();
+            self.data_error[i].next = self.out_error.q.val();
+        }
+    }
+}

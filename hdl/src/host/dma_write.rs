@@ -1,0 +1,404 @@
+//! Writes host memory for several clients.
+//!
+//! ```text
+//!   request[i] ─► in turn ─┬─► Bursts ───────────────┬──────────► AW
+//!                          ├─► accesses under way ─┐ └─► answers owed ─┐
+//!   data[i] ───────────────┴─► shift by the offset ┴────────────► W    │
+//!   done[i] ◄──────────────────────────────────────────────────────────┴─◄ B
+//! ```
+//!
+//! Requests are taken in turn; then the client's words are taken, from lane 0 on, and are spread
+//! over the beats as the address wants it. Strobes name the bytes of the access and no other, so
+//! nothing is read and no neighbour is touched. An access is done when the response to its last
+//! burst has come, with an error if any of its responses was one. The next access goes on the bus
+//! before that. A client that has a request taken gives its words without waiting for another
+//! client: until then nobody else's words are taken.
+
+use super::bursts::{Bursts, MAX_BEATS};
+use super::dma::{Access, Measure, Mutation};
+use crate::prelude::*;
+use crate::prim::axi::{AxiWrite, BURST_INCR, SIZE_8_BYTES};
+use crate::prim::{Fifo, RoundRobin, Stable};
+use crate::types::DmaRequest;
+
+/// A response that is owed.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Owed {
+    /// Client of the burst.
+    pub client: Bits<8>,
+    /// Last burst of its access.
+    pub last: Bit,
+}
+
+/// A beat of write data.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct WriteBeat {
+    /// Data.
+    pub data: Bits<64>,
+    /// Bytes to write.
+    pub strobe: Bits<8>,
+    /// Last of its burst.
+    pub last: Bit,
+}
+
+/// The write engine.
+#[derive(LogicBlock)]
+pub struct DmaWrite {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Forgets everything. The bus has to be idle.
+    pub reset: Signal<In, Bit>,
+    /// Client `i` asks.
+    pub request_valid: Vec<Signal<In, Bit>>,
+    /// It is heard.
+    pub request_ready: Vec<Signal<Out, Bit>>,
+    /// Where it writes.
+    pub request: Vec<Signal<In, DmaRequest>>,
+    /// A word of client `i`.
+    pub data_valid: Vec<Signal<In, Bit>>,
+    /// It is taken.
+    pub data_ready: Vec<Signal<Out, Bit>>,
+    /// The word; the first byte in the lowest lane. Bytes beyond the length are ignored.
+    pub data: Vec<Signal<In, Bits<64>>>,
+    /// Pulse: the oldest access of client `i` is in memory, or never will be.
+    pub done: Vec<Signal<Out, Bit>>,
+    /// With `done`: some of it couldn't be written.
+    pub done_error: Vec<Signal<Out, Bit>>,
+    /// Host memory.
+    pub m_axi: AxiWrite,
+
+    turn: RoundRobin,
+    requests: Signal<Local, Bits<32>>,
+    chosen: Signal<Local, DmaRequest>,
+    measure: Measure,
+    bursts: Bursts,
+    /// Client whose bursts are being sent.
+    burst_client: Reg<Bits<8>>,
+    under_way: Fifo<Access>,
+    owed: Fifo<Owed>,
+    issue: Signal<Local, Bit>,
+    accept: Signal<Local, Bit>,
+
+    /// Beats given of the access at the head.
+    beat: Reg<Bits<14>>,
+    /// Beats given of the burst.
+    position: Reg<Bits<4>>,
+    previous: Reg<Bits<64>>,
+    access: Signal<Local, Access>,
+    room: Signal<Local, Bit>,
+    wants_word: Signal<Local, Bit>,
+    offered: Signal<Local, Bit>,
+    take: Signal<Local, Bit>,
+    advance: Signal<Local, Bit>,
+    incoming: Signal<Local, Bits<64>>,
+    up: Signal<Local, Bits<7>>,
+    down: Signal<Local, Bits<7>>,
+    next_beat: Signal<Local, Bits<14>>,
+    place: Signal<Local, Bits<9>>,
+    first: Signal<Local, Bit>,
+    last: Signal<Local, Bit>,
+    last_of_burst: Signal<Local, Bit>,
+    strobe: Signal<Local, Bits<8>>,
+    out: Signal<Local, WriteBeat>,
+    out_valid: Reg<Bit>,
+    out_beat: Reg<WriteBeat>,
+
+    failed: Reg<Bit>,
+    bad: Signal<Local, Bit>,
+    done_valid: Reg<Bit>,
+    done_client: Reg<Bits<8>>,
+    done_failed: Reg<Bit>,
+
+    /// Running numbers of beats and of bursts, by the address channel and by the data channel.
+    beats_announced: Reg<Bits<16>>,
+    beats_sent: Reg<Bits<16>>,
+    bursts_announced: Reg<Bits<16>>,
+    bursts_sent: Reg<Bits<16>>,
+    idle: Signal<Local, Bit>,
+
+    nothing: Constant<Owed>,
+    burst_type: Constant<Bits<2>>,
+    beat_size: Constant<Bits<3>>,
+    last_position: Constant<Bits<4>>,
+    forgets_errors: Constant<Bit>,
+    done_early: Constant<Bit>,
+    writes_tail: Constant<Bit>,
+    last_only_at_end: Constant<Bit>,
+    asks_for_something: Check,
+    data_match_addresses: Check,
+    stays_offered: Stable<WriteBeat>,
+    _clients: usize,
+}
+
+impl DmaWrite {
+    /// An engine for `clients` clients, with at most `outstanding` accesses under way, and as many
+    /// bursts.
+    ///
+    /// # Panics
+    /// If there are no clients or more than 32, or `outstanding` is below 2.
+    pub fn new(clients: usize, outstanding: usize) -> Self {
+        Self::mutated(clients, outstanding, Mutation::None)
+    }
+
+    /// The same with a defect.
+    pub(crate) fn mutated(clients: usize, outstanding: usize, mutation: Mutation) -> Self {
+        DmaWrite {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            request_valid: (0..clients).map(|_| Signal::default()).collect(),
+            request_ready: (0..clients).map(|_| Signal::default()).collect(),
+            request: (0..clients).map(|_| Signal::default()).collect(),
+            data_valid: (0..clients).map(|_| Signal::default()).collect(),
+            data_ready: (0..clients).map(|_| Signal::default()).collect(),
+            data: (0..clients).map(|_| Signal::default()).collect(),
+            done: (0..clients).map(|_| Signal::default()).collect(),
+            done_error: (0..clients).map(|_| Signal::default()).collect(),
+            m_axi: AxiWrite::default(),
+            turn: RoundRobin::new(clients),
+            requests: Signal::default(),
+            chosen: Signal::default(),
+            measure: Measure::default(),
+            bursts: Bursts::new(mutation),
+            burst_client: Reg::default(),
+            under_way: Fifo::new(outstanding),
+            owed: Fifo::new(outstanding),
+            issue: Signal::default(),
+            accept: Signal::default(),
+            beat: Reg::default(),
+            position: Reg::default(),
+            previous: Reg::default(),
+            access: Signal::default(),
+            room: Signal::default(),
+            wants_word: Signal::default(),
+            offered: Signal::default(),
+            take: Signal::default(),
+            advance: Signal::default(),
+            incoming: Signal::default(),
+            up: Signal::default(),
+            down: Signal::default(),
+            next_beat: Signal::default(),
+            place: Signal::default(),
+            first: Signal::default(),
+            last: Signal::default(),
+            last_of_burst: Signal::default(),
+            strobe: Signal::default(),
+            out: Signal::default(),
+            out_valid: Reg::default(),
+            out_beat: Reg::default(),
+            failed: Reg::default(),
+            bad: Signal::default(),
+            done_valid: Reg::default(),
+            done_client: Reg::default(),
+            done_failed: Reg::default(),
+            beats_announced: Reg::default(),
+            beats_sent: Reg::default(),
+            bursts_announced: Reg::default(),
+            bursts_sent: Reg::default(),
+            idle: Signal::default(),
+            nothing: Constant::new(Owed::default()),
+            burst_type: Constant::new(BURST_INCR.into()),
+            beat_size: Constant::new(SIZE_8_BYTES.into()),
+            last_position: Constant::new((MAX_BEATS - 1).into()),
+            forgets_errors: Constant::new(mutation == Mutation::ForgetsErrors),
+            done_early: Constant::new(mutation == Mutation::DoneEarly),
+            writes_tail: Constant::new(mutation == Mutation::WritesTail),
+            last_only_at_end: Constant::new(mutation == Mutation::LastOnlyAtEnd),
+            asks_for_something: Check::new("dma_write_length_is_not_zero"),
+            data_match_addresses: Check::new("write_beats_and_lasts_match_the_addresses"),
+            stays_offered: Stable::new("write_data_stay_offered"),
+            _clients: clients,
+        }
+    }
+}
+
+#[module(clients = self._clients)]
+impl Logic for DmaWrite {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, burst_client, beat, position, previous);
+        registers!(self, clock, reset, out_valid, out_beat, failed);
+        registers!(self, clock, reset, done_valid, done_client, done_failed);
+        registers!(self, clock, reset, beats_announced, beats_sent);
+        registers!(self, clock, reset, bursts_announced, bursts_sent);
+        clocked!(self, clock, reset, turn, bursts, under_way, owed);
+        clocked!(
+            self,
+            clock,
+            reset,
+            asks_for_something,
+            data_match_addresses,
+            stays_offered
+        );
+
+        // Requests, in turn, to the splitter and to the list of accesses under way.
+        self.requests.next = 0.into();
+        self.chosen.next = self.request[0].val();
+        for i in 0..self._clients {
+            self.requests.next = self
+                .requests
+                .val()
+                .replace_bit(i, self.request_valid[i].val());
+            if self.turn.index.val() == i.to_bits() {
+                self.chosen.next = self.request[i].val();
+            }
+        }
+        self.turn.request.next = self.requests.val();
+        self.accept.next =
+            self.turn.valid.val() & self.bursts.start_ready.val() & self.under_way.in_ready.val();
+        self.turn.advance.next = self.accept.val();
+        for i in 0..self._clients {
+            self.request_ready[i].next = self.accept.val() & (self.turn.index.val() == i.to_bits());
+        }
+        if self.accept.val() {
+            self.burst_client.d.next = self.turn.index.val();
+        }
+        self.measure.client.next = self.turn.index.val();
+        self.measure.address.next = self.chosen.val().address;
+        self.measure.length.next = self.chosen.val().length;
+        self.bursts.start_valid.next = self.accept.val();
+        self.bursts.start_address.next = self.chosen.val().address;
+        self.bursts.start_beats.next = self.measure.access.val().beats;
+        self.under_way.in_valid.next = self.accept.val();
+        self.under_way.in_data.next = self.measure.access.val();
+        self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
+
+        // Addresses, each with an answer that is owed.
+        self.m_axi.awid.next = 0.into();
+        self.m_axi.awsize.next = self.beat_size.val();
+        self.m_axi.awburst.next = self.burst_type.val();
+        self.m_axi.awvalid.next = self.bursts.burst_valid.val() & self.owed.in_ready.val();
+        self.m_axi.awaddr.next = self.bursts.burst_address.val();
+        self.m_axi.awlen.next = self.bursts.burst_length.val();
+        self.bursts.burst_ready.next = self.m_axi.awready.val() & self.owed.in_ready.val();
+        self.issue.next =
+            self.bursts.burst_valid.val() & self.m_axi.awready.val() & self.owed.in_ready.val();
+        self.owed.in_valid.next = self.issue.val();
+        self.owed.in_data.next = self.nothing.val();
+        self.owed.in_data.next.client = self.burst_client.q.val();
+        self.owed.in_data.next.last = self.bursts.burst_last.val();
+
+        // Words of the access at the head, to beats. The last beat may need no word of its own.
+        self.access.next = self.under_way.out_data.val();
+        self.room.next = !self.out_valid.q.val() | self.m_axi.wready.val();
+        self.wants_word.next = self.beat.q.val() != self.access.val().words;
+        self.offered.next = false;
+        self.incoming.next = 0.into();
+        for i in 0..self._clients {
+            if self.wants_word.val() & (self.access.val().client == i.to_bits()) {
+                self.offered.next = self.data_valid[i].val();
+                self.incoming.next = self.data[i].val();
+            }
+        }
+        self.take.next = self.under_way.out_valid.val() & self.room.val() & self.wants_word.val();
+        for i in 0..self._clients {
+            self.data_ready[i].next = self.take.val() & (self.access.val().client == i.to_bits());
+        }
+        self.advance.next = self.under_way.out_valid.val()
+            & self.room.val()
+            & (self.offered.val() | !self.wants_word.val());
+
+        self.up.next = bit_cast::<7, 3>(self.access.val().offset) << 3;
+        self.down.next = bits::<7>(64) - self.up.val();
+        self.next_beat.next = self.beat.q.val() + 1;
+        self.first.next = self.beat.q.val() == 0;
+        self.last.next = self.next_beat.val() == self.access.val().beats;
+        self.place.next = self.access.val().first + self.beat.q.val().get_bits::<9>(0);
+        self.last_of_burst.next = self.last.val();
+        if ((self.position.q.val() == self.last_position.val()) | self.place.val().all())
+            & !self.last_only_at_end.val()
+        {
+            self.last_of_burst.next = true;
+        }
+        self.strobe.next = 0xff.into();
+        if self.last.val() & !self.writes_tail.val() {
+            match self.access.val().end.index() {
+                1 => self.strobe.next = 0x01.into(),
+                2 => self.strobe.next = 0x03.into(),
+                3 => self.strobe.next = 0x07.into(),
+                4 => self.strobe.next = 0x0f.into(),
+                5 => self.strobe.next = 0x1f.into(),
+                6 => self.strobe.next = 0x3f.into(),
+                7 => self.strobe.next = 0x7f.into(),
+                _ => self.strobe.next = 0xff.into(),
+            }
+        }
+        if self.first.val() {
+            self.strobe.next = self.strobe.val() & (bits::<8>(0xff) << self.access.val().offset);
+        }
+        self.out.next = self.out_beat.q.val();
+        self.out.next.data = self.incoming.val();
+        self.out.next.strobe = self.strobe.val();
+        self.out.next.last = self.last_of_burst.val();
+        if self.access.val().offset.any() {
+            self.out.next.data =
+                (self.incoming.val() << self.up.val()) | (self.previous.q.val() >> self.down.val());
+        }
+
+        self.under_way.out_ready.next = false;
+        if self.m_axi.wready.val() {
+            self.out_valid.d.next = false;
+        }
+        if self.advance.val() {
+            self.previous.d.next = self.incoming.val();
+            self.out_valid.d.next = true;
+            self.out_beat.d.next = self.out.val();
+            self.beat.d.next = self.next_beat.val();
+            self.position.d.next = self.position.q.val() + 1;
+            if self.last_of_burst.val() {
+                self.position.d.next = 0.into();
+            }
+            if self.last.val() {
+                self.under_way.out_ready.next = true;
+                self.beat.d.next = 0.into();
+            }
+        }
+        self.m_axi.wvalid.next = self.out_valid.q.val();
+        self.m_axi.wdata.next = self.out_beat.q.val().data;
+        self.m_axi.wstrb.next = self.out_beat.q.val().strobe;
+        self.m_axi.wlast.next = self.out_beat.q.val().last;
+
+        // Answers.
+        self.m_axi.bready.next = self.owed.out_valid.val();
+        self.owed.out_ready.next = self.m_axi.bvalid.val();
+        self.bad.next =
+            (self.failed.q.val() & !self.forgets_errors.val()) | self.m_axi.bresp.val().get_bit(1);
+        self.done_valid.d.next = false;
+        self.done_client.d.next = self.owed.out_data.val().client;
+        self.done_failed.d.next = self.bad.val();
+        if self.owed.out_valid.val() & self.m_axi.bvalid.val() {
+            self.failed.d.next = self.bad.val();
+            if self.owed.out_data.val().last {
+                self.failed.d.next = false;
+            }
+            self.done_valid.d.next = self.owed.out_data.val().last | self.done_early.val();
+        }
+        for i in 0..self._clients {
+            self.done[i].next = self.done_valid.q.val() & (self.done_client.q.val() == i.to_bits());
+            self.done_error[i].next = self.done_failed.q.val();
+        }
+
+        // When nothing is left to send, as many beats and as many bursts have gone as were announced.
+        if self.issue.val() {
+            self.beats_announced.d.next = self.beats_announced.q.val()
+                + bit_cast::<16, 8>(self.bursts.burst_length.val())
+                + 1;
+            self.bursts_announced.d.next = self.bursts_announced.q.val() + 1;
+        }
+        if self.out_valid.q.val() & self.m_axi.wready.val() {
+            self.beats_sent.d.next = self.beats_sent.q.val() + 1;
+            if self.out_beat.q.val().last {
+                self.bursts_sent.d.next = self.bursts_sent.q.val() + 1;
+            }
+        }
+        self.idle.next = !self.bursts.burst_valid.val()
+            & !self.under_way.out_valid.val()
+            & !self.out_valid.q.val()
+            & (self.under_way.level.val() == 0);
+        self.data_match_addresses.ok.next = !self.idle.val()
+            | ((self.beats_announced.q.val() == self.beats_sent.q.val())
+                & (self.bursts_announced.q.val() == self.bursts_sent.q.val()));
+        self.stays_offered.valid.next = self.out_valid.q.val();
+        self.stays_offered.ready.next = self.m_axi.wready.val();
+        self.stays_offered.data.next = self.out_beat.q.val();
+    }
+}

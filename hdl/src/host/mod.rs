@@ -1,0 +1,32 @@
+//! Towards the host: doorbells, work queues, completion and event queues, DMA.
+
+mod bursts;
+mod dma;
+mod dma_read;
+mod dma_write;
+
+pub use dma_read::DmaRead;
+pub use dma_write::DmaWrite;
+
+use crate::tops::{Class, Top};
+use dma::Mutation;
+
+/// The tops of the tests of this room.
+pub fn tops() -> Vec<Top> {
+    let read =
+        |name, mutation| Top::of(name, Class::Test, move || DmaRead::mutated(3, 4, mutation));
+    let write =
+        |name, mutation| Top::of(name, Class::Test, move || DmaWrite::mutated(3, 4, mutation));
+    vec![
+        read("dma_read", Mutation::None),
+        read("dma_read_ignores_boundary", Mutation::IgnoresBoundary),
+        read("dma_read_forgets_errors", Mutation::ForgetsErrors),
+        read("dma_read_leaves_tail", Mutation::LeavesTail),
+        write("dma_write", Mutation::None),
+        write("dma_write_ignores_boundary", Mutation::IgnoresBoundary),
+        write("dma_write_forgets_errors", Mutation::ForgetsErrors),
+        write("dma_write_done_early", Mutation::DoneEarly),
+        write("dma_write_writes_tail", Mutation::WritesTail),
+        write("dma_write_last_only_at_end", Mutation::LastOnlyAtEnd),
+    ]
+}

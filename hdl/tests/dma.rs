@@ -1,0 +1,388 @@
+//! The DMA engines, Verilated, between random clients and a memory that keeps AXI's rules and looks
+//! whether the engine does.
+
+mod support;
+
+use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use support::axi::{Memory, WINDOW};
+use support::{Bench, for_seeds, rate};
+
+const CLIENTS: usize = 3;
+
+/// An access: offset in the memory and length, in bytes.
+type Access = (usize, usize);
+
+/// Any alignment; short ones, long ones, and ones that end at, before and behind a page's end.
+fn random_access(rng: &mut impl Rng) -> Access {
+    let length = match rng.random_range(0..4) {
+        0 => rng.random_range(1..=16),
+        1 => rng.random_range(1..=300),
+        2 => [8, 64, 127, 128, 129, 1024][rng.random_range(0..6)],
+        _ => rng.random_range(1..=3000),
+    };
+    let offset = match rng.random_range(0..3) {
+        0 => rng.random_range(0..WINDOW - length),
+        1 => 8 * rng.random_range(0..(WINDOW - length) / 8),
+        _ => {
+            let page = 4096 * rng.random_range(1..WINDOW / 4096);
+            let start = page + rng.random_range(0..=16);
+            start.saturating_sub(length).min(WINDOW - length)
+        }
+    };
+    (offset, length)
+}
+
+/// A memory, in half of the cases with a hole.
+fn random_memory(rng: &mut impl Rng) -> Memory {
+    let mut memory = Memory::random(rng);
+    if rng.random() {
+        let start = rng.random_range(0..WINDOW - 600);
+        memory.hole = start..start + rng.random_range(1..600);
+    }
+    memory
+}
+
+fn touches(memory: &Memory, (offset, length): Access) -> bool {
+    let beats = offset / 8 * 8..(offset + length).div_ceil(8) * 8;
+    !memory.hole.is_empty() && beats.start < memory.hole.end && memory.hole.start < beats.end
+}
+
+/// Bursts that an access takes: the rules of the bus, told another way.
+fn bursts(base: u64, (offset, length): Access) -> u64 {
+    let (mut at, end) = (
+        (base + offset as u64) / 8 * 8,
+        u128::from(base) + (offset + length) as u128,
+    );
+    let mut count = 0;
+    while u128::from(at) < end {
+        let page_end = (u128::from(at) / 4096 + 1) * 4096;
+        let next = end.min(page_end).min(u128::from(at) + 128);
+        count += 1;
+        match u64::try_from(next) {
+            Ok(next) => at = next,
+            Err(_) => break,
+        }
+    }
+    count
+}
+
+fn set_request(bench: &mut Bench, client: usize, request: Option<(u64, usize)>, noise: u64) {
+    bench.set(&format!("request_valid_{client}"), request.is_some());
+    let (address, length) = request.unwrap_or((noise, noise as usize));
+    bench.set_wide(
+        &format!("request_{client}"),
+        &[address, length as u64 & 0xffff],
+    );
+}
+
+/// What a client of the read engine is doing.
+#[derive(Default)]
+struct Reader {
+    offer: Option<Access>,
+    expected: VecDeque<(u64, bool, bool)>,
+}
+
+/// Reads `total` random accesses through `top` and compares every word.
+fn reads(top: &str, rng: &mut ChaCha8Rng, total: usize) {
+    let mut bench = Bench::open(top);
+    let mut memory = random_memory(rng);
+    let mut clients: [Reader; CLIENTS] = Default::default();
+    let (busy, willing) = (rate(rng), [rate(rng), rate(rng), rate(rng)]);
+    let (mut begun, mut idle) = (0, 0);
+    for cycle in 0.. {
+        for (i, client) in clients.iter_mut().enumerate() {
+            if client.offer.is_none() && begun < total && rng.random_bool(busy) {
+                client.offer = Some(random_access(rng));
+                begun += 1;
+            }
+            let base = memory.base;
+            let request = client.offer.map(|(at, length)| (base + at as u64, length));
+            set_request(&mut bench, i, request, rng.random());
+            bench.set(&format!("data_ready_{i}"), rng.random_bool(willing[i]));
+        }
+        memory.drive_read(&mut bench, rng);
+        bench.eval();
+        for (i, client) in clients.iter_mut().enumerate() {
+            let of = |bench: &Bench, name: &str| bench.get(&format!("{name}_{i}"));
+            if of(&bench, "data_valid") != 0 && of(&bench, "data_ready") != 0 {
+                let last = of(&bench, "data_last") != 0;
+                let word = (
+                    of(&bench, "data"),
+                    last,
+                    last && of(&bench, "data_error") != 0,
+                );
+                let (data, last, error) = client.expected.pop_front().expect("a word is due");
+                assert_eq!((word.1, word.2), (last, error), "client {i}, cycle {cycle}");
+                assert_eq!(word.0, data, "client {i}, cycle {cycle}");
+            }
+            if let Some(access) = client.offer
+                && of(&bench, "request_ready") != 0
+            {
+                client.offer = None;
+                let (offset, length) = access;
+                let words = memory.bytes[offset..offset + length].chunks(8);
+                let count = words.len();
+                let bad = touches(&memory, access);
+                client.expected.extend(words.enumerate().map(|(k, bytes)| {
+                    let mut word = [0; 8];
+                    word[..bytes.len()].copy_from_slice(bytes);
+                    let last = k + 1 == count;
+                    (u64::from_le_bytes(word), last, last && bad)
+                }));
+            }
+        }
+        memory.observe_read(&bench, rng);
+        bench.step();
+        memory.step();
+        let waits = |c: &Reader| c.offer.is_some() || !c.expected.is_empty();
+        idle = if begun == total && !clients.iter().any(waits) {
+            idle + 1
+        } else {
+            0
+        };
+        if idle == 100 {
+            assert!(memory.is_idle(), "nothing is left on the bus");
+            return;
+        }
+        assert!(cycle < 1_000_000, "it ends");
+    }
+}
+
+/// What a client of the write engine is doing.
+#[derive(Default)]
+struct Writer {
+    offer: Option<(Access, Vec<u8>)>,
+    words: VecDeque<u64>,
+    offering: bool,
+    /// Responses that have to have come, and whether one was an error, of each access.
+    owed: VecDeque<(u64, bool)>,
+}
+
+/// Writes `total` random accesses through `top` and compares the memory.
+fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize) {
+    let mut bench = Bench::open(top);
+    let mut memory = random_memory(rng);
+    let mut expected = memory.bytes.clone();
+    let mut clients: [Writer; CLIENTS] = Default::default();
+    let (busy, giving) = (rate(rng), [rate(rng), rate(rng), rate(rng)]);
+    let (mut begun, mut idle, mut announced) = (0, 0, 0);
+    for cycle in 0.. {
+        for (i, client) in clients.iter_mut().enumerate() {
+            if client.offer.is_none() && begun < total && rng.random_bool(busy) {
+                let access = random_access(rng);
+                let bytes = (0..access.1).map(|_| rng.random()).collect();
+                client.offer = Some((access, bytes));
+                begun += 1;
+            }
+            let base = memory.base;
+            let request = client.offer.as_ref();
+            let request = request.map(|((at, length), _)| (base + *at as u64, *length));
+            set_request(&mut bench, i, request, rng.random());
+            client.offering |= !client.words.is_empty() && rng.random_bool(giving[i]);
+            bench.set(&format!("data_valid_{i}"), client.offering);
+            let word = client.words.front().filter(|_| client.offering);
+            bench.set(&format!("data_{i}"), word.map_or(rng.random(), |w| *w));
+        }
+        memory.drive_write(&mut bench, rng);
+        bench.eval();
+        for (i, client) in clients.iter_mut().enumerate() {
+            let of = |bench: &Bench, name: &str| bench.get(&format!("{name}_{i}"));
+            if client.offering && of(&bench, "data_ready") != 0 {
+                client.words.pop_front();
+                client.offering = false;
+            }
+            if of(&bench, "done") != 0 {
+                let (answers, error) = client.owed.pop_front().expect("something is under way");
+                assert!(
+                    memory.answered >= answers,
+                    "done before its response, cycle {cycle}"
+                );
+                assert_eq!(of(&bench, "done_error") != 0, error, "cycle {cycle}");
+            }
+            if client.offer.is_some() && of(&bench, "request_ready") != 0 {
+                let (access, bytes) = client.offer.take().expect("it was looked at above");
+                let (offset, _) = access;
+                announced += bursts(memory.base, access);
+                client.owed.push_back((announced, touches(&memory, access)));
+                for (k, byte) in bytes.iter().enumerate() {
+                    let beat = (offset + k) / 8 * 8;
+                    let bad = beat < memory.hole.end && beat + 8 > memory.hole.start;
+                    if memory.hole.is_empty() || !bad {
+                        expected[offset + k] = *byte;
+                    }
+                }
+                // The client may leave anything behind the end of its last word.
+                client.words.extend(bytes.chunks(8).map(|chunk| {
+                    let mut word = rng.random::<[u8; 8]>();
+                    word[..chunk.len()].copy_from_slice(chunk);
+                    u64::from_le_bytes(word)
+                }));
+            }
+        }
+        memory.observe_write(&bench, rng);
+        bench.step();
+        memory.step();
+        let waits = |c: &Writer| c.offer.is_some() || !c.owed.is_empty();
+        idle = if begun == total && !clients.iter().any(waits) {
+            idle + 1
+        } else {
+            0
+        };
+        if idle == 100 {
+            assert!(memory.is_idle(), "nothing is left on the bus");
+            let wrong = (0..WINDOW).find(|at| memory.bytes[*at] != expected[*at]);
+            assert_eq!(wrong, None, "first byte that is wrong");
+            assert_eq!(memory.bursts, announced);
+            return;
+        }
+        assert!(cycle < 1_000_000, "it ends");
+    }
+}
+
+#[test]
+fn reads_give_each_client_the_bytes_it_asked_for_in_order() {
+    for_seeds(24, |rng| reads("dma_read", rng, 120));
+}
+
+#[test]
+fn writes_change_the_bytes_of_the_access_and_no_other() {
+    for_seeds(24, |rng| writes("dma_write", rng, 120));
+}
+
+#[test]
+fn the_longest_access_of_the_interface_works_at_any_offset() {
+    for_seeds(2, |rng| {
+        for address in [0x10_0000_u64, 0x10_0007] {
+            let mut bench = Bench::open("dma_read");
+            set_request(&mut bench, 1, Some((address, 0xffff)), 0);
+            bench.step();
+            set_request(&mut bench, 1, None, 0);
+            bench.set("m_axi_arready", true);
+            bench.set("m_axi_rvalid", true);
+            bench.set("data_ready_1", true);
+            let (mut beats, mut words) = (0, 0);
+            for _ in 0..20_000 {
+                bench.set("m_axi_rdata", rng.random::<u64>());
+                bench.eval();
+                if bench.is("m_axi_arvalid") {
+                    beats += bench.get("m_axi_arlen") + 1;
+                }
+                if bench.is("data_valid_1") {
+                    words += 1;
+                    assert_eq!(bench.is("data_last_1"), words == 8192);
+                }
+                bench.step();
+            }
+            assert_eq!(words, 8192);
+            assert_eq!(beats, 8192 + u64::from(address % 8 > 1));
+        }
+    });
+}
+
+/// Cycles from the request to the first and the last word of a read, and to the end of a write, on
+/// the fastest bus.
+fn pace(length: usize) -> (u64, u64, u64) {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut memory = Memory::random(&mut rng).fast();
+    let mut bench = Bench::open("dma_read");
+    set_request(&mut bench, 0, Some((memory.base, length)), 0);
+    bench.set("data_ready_0", true);
+    let (mut first, mut last) = (None, None);
+    for cycle in 0..1000 {
+        memory.drive_read(&mut bench, &mut rng);
+        bench.eval();
+        if bench.is("data_valid_0") {
+            first.get_or_insert(cycle);
+            if bench.is("data_last_0") {
+                last = Some(cycle);
+                break;
+            }
+        }
+        memory.observe_read(&bench, &mut rng);
+        bench.step();
+        memory.step();
+        set_request(&mut bench, 0, None, 0);
+    }
+    let mut memory = Memory::random(&mut rng).fast();
+    let mut bench = Bench::open("dma_write");
+    set_request(&mut bench, 0, Some((memory.base, length)), 0);
+    bench.set("data_valid_0", true);
+    let done = (0..1000).find(|_| {
+        memory.drive_write(&mut bench, &mut rng);
+        bench.eval();
+        memory.observe_write(&bench, &mut rng);
+        let done = bench.is("done_0");
+        bench.step();
+        memory.step();
+        set_request(&mut bench, 0, None, 0);
+        done
+    });
+    let all = (first, last, done);
+    (
+        all.0.expect("a word comes"),
+        all.1.expect("the last word comes"),
+        all.2.expect("the write is done"),
+    )
+}
+
+#[test]
+fn an_access_costs_its_beats_and_a_few_cycles() {
+    let (first, last, done) = pace(8);
+    assert_eq!((first, last, done), (3, 3, 5), "8 bytes");
+    let (first, last, done) = pace(1024);
+    assert_eq!((first, last, done), (3, 3 + 127, 5 + 127), "1024 bytes");
+}
+
+/// Whether some seed makes `test` fail, as it must if the engine has a defect.
+fn is_caught(test: impl Fn(&mut ChaCha8Rng)) -> bool {
+    (1..=30).any(|seed| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        catch_unwind(AssertUnwindSafe(|| test(&mut rng))).is_err()
+    })
+}
+
+#[test]
+fn an_engine_with_a_defect_is_caught() {
+    for top in [
+        "dma_read_ignores_boundary",
+        "dma_read_forgets_errors",
+        "dma_read_leaves_tail",
+    ] {
+        assert!(is_caught(|rng| reads(top, rng, 60)), "{top}");
+    }
+    for top in [
+        "dma_write_ignores_boundary",
+        "dma_write_forgets_errors",
+        "dma_write_done_early",
+        "dma_write_writes_tail",
+        "dma_write_last_only_at_end",
+    ] {
+        assert!(is_caught(|rng| writes(top, rng, 60)), "{top}");
+    }
+}
+
+/// The checks in the gates see it too, without the memory's eyes.
+#[test]
+fn the_checks_in_the_gates_see_bursts_across_4_kib_and_a_wrong_last() {
+    let mut bench = Bench::open("dma_read_ignores_boundary");
+    set_request(&mut bench, 0, Some((4096 - 8, 16)), 0);
+    bench.set("m_axi_arready", true);
+    bench.model.steps(4);
+    assert!(bench.model.got_error().is_err(), "a burst crosses 4 KiB");
+
+    for (top, caught) in [("dma_write", false), ("dma_write_last_only_at_end", true)] {
+        let mut bench = Bench::open(top);
+        set_request(&mut bench, 0, Some((0, 17 * 8)), 0);
+        bench.set("m_axi_awready", true);
+        bench.set("m_axi_wready", true);
+        bench.set("data_valid_0", true);
+        bench.step();
+        set_request(&mut bench, 0, None, 0);
+        bench.model.steps(40);
+        assert_eq!(bench.model.got_error().is_err(), caught, "{top}");
+    }
+}
