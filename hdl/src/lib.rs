@@ -5,6 +5,7 @@ extern crate self as hdl;
 
 pub mod config;
 pub mod host;
+pub mod matching;
 pub mod prelude;
 pub mod prim;
 pub mod tops;

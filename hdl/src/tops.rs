@@ -77,6 +77,7 @@ pub fn all() -> Vec<Top> {
     let blocks = [
         // One line a block.
         crate::host::tops(),
+        crate::matching::tops(),
         crate::prim::tops(),
     ];
     blocks.into_iter().flatten().collect()

@@ -6,6 +6,7 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
+use crate::matching::Operation;
 use abi::{
     card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, frame_header_layout,
     list_request_layout, pair_report_layout, pair_setup_layout, region_setup_layout,
@@ -210,7 +211,7 @@ streams! {
     /// An operation on the matching lists.
     MatchCommand {
         /// `matching::Operation`.
-        operation: Bits<4>,
+        operation: Operation,
         /// Endpoint.
         endpoint: Bits<8>,
         /// Source.

@@ -1,0 +1,207 @@
+//! Places and ages of the entries of a list: where the next one goes, and which of those that a
+//! search hit came first.
+//!
+//! ```text
+//!   hits ──► & live ──► age rows ──► chosen ──► encoder ──► index
+//!            (select)   oldest hit   (remove clears its live bit)
+//!
+//!   live ──► lowest vacant place ──► place ──► (insert sets its live bit, and its age row)
+//! ```
+//!
+//! A search takes two steps: in the cycle of `select` the oldest of `hits` is chosen, and from the
+//! next cycle on `found` and `index` are the answer, until the next `select`. `remove` takes the
+//! chosen entry out. `insert` fills `place`. A change of the places shows in `place` and `full` two
+//! cycles later, which is sooner than the next operation can use it.
+
+use super::age::Age;
+use super::one_hot::OneHot;
+use super::{MAX_ENTRIES, Mutation};
+use crate::prelude::*;
+
+/// Order of a list of at most 64 entries.
+#[derive(LogicBlock)]
+pub struct Order {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset: the list is empty.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; see [`Mutation`].
+    pub mutation: Signal<In, Bits<4>>,
+    /// Choose among `hits` in this cycle.
+    pub select: Signal<In, Bit>,
+    /// Entries whose key agrees, whether or not they live.
+    pub hits: Signal<In, Bits<64>>,
+    /// Remove the chosen entry.
+    pub remove: Signal<In, Bit>,
+    /// Make `place` live, as the youngest.
+    pub insert: Signal<In, Bit>,
+    /// An entry was chosen.
+    pub found: Signal<Out, Bit>,
+    /// The chosen entry, one bit set.
+    pub chosen: Signal<Out, Bits<64>>,
+    /// Number of the chosen entry.
+    pub index: Signal<Out, Bits<16>>,
+    /// Where the next entry goes, one bit set; none if the list is full.
+    pub place: Signal<Out, Bits<64>>,
+    /// Number of that place.
+    pub place_index: Signal<Out, Bits<16>>,
+    /// No place is vacant.
+    pub full: Signal<Out, Bit>,
+    /// Live entries: insertions less removals.
+    pub depth: Signal<Out, Bits<16>>,
+    live: Reg<Bits<64>>,
+    choice: Reg<Bits<64>>,
+    vacant: Reg<Bits<64>>,
+    count: Reg<Bits<16>>,
+    age: Vec<Age>,
+    chosen_number: OneHot,
+    place_number: OneHot,
+    candidates: Signal<Local, Bits<64>>,
+    elders: Signal<Local, Bits<64>>,
+    oldest: Signal<Local, Bits<64>>,
+    lowest: Signal<Local, Bits<64>>,
+    empty_places: Signal<Local, Bits<64>>,
+    places: Constant<Bits<64>>,
+    capacity: Constant<Bits<16>>,
+    reuse_places: Constant<Bits<4>>,
+    forget_ages: Constant<Bits<4>>,
+    match_twice: Constant<Bits<4>>,
+    find_removed: Constant<Bits<4>>,
+    one_choice: Check,
+    fills_a_vacant_place: Check,
+    removes_a_live_entry: Check,
+    count_is_of_live_entries: Check,
+    _n: usize,
+}
+
+impl Order {
+    /// Order of a list of `entries`.
+    ///
+    /// # Panics
+    /// If there are none or more than [`MAX_ENTRIES`].
+    pub fn new(entries: usize) -> Self {
+        assert!((1..=MAX_ENTRIES).contains(&entries), "{entries} entries");
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            mutation: Signal::default(),
+            select: Signal::default(),
+            hits: Signal::default(),
+            remove: Signal::default(),
+            insert: Signal::default(),
+            found: Signal::default(),
+            chosen: Signal::default(),
+            index: Signal::default(),
+            place: Signal::default(),
+            place_index: Signal::default(),
+            full: Signal::default(),
+            depth: Signal::default(),
+            live: Reg::default(),
+            choice: Reg::default(),
+            vacant: Reg::new(1u64.into()),
+            count: Reg::default(),
+            age: (0..entries).map(|_| Age::default()).collect(),
+            chosen_number: OneHot::default(),
+            place_number: OneHot::default(),
+            candidates: Signal::default(),
+            elders: Signal::default(),
+            oldest: Signal::default(),
+            lowest: Signal::default(),
+            empty_places: Signal::default(),
+            places: Constant::new((u64::MAX >> (MAX_ENTRIES - entries)).into()),
+            capacity: Constant::new((entries as u64).into()),
+            reuse_places: Mutation::ReusePlaces.constant(),
+            match_twice: Mutation::MatchTwice.constant(),
+            find_removed: Mutation::FindRemoved.constant(),
+            forget_ages: Mutation::ForgetAges.constant(),
+            one_choice: Check::new("one_choice"),
+            fills_a_vacant_place: Check::new("fills_a_vacant_place"),
+            removes_a_live_entry: Check::new("removes_a_live_entry"),
+            count_is_of_live_entries: Check::new("count_is_of_live_entries"),
+            _n: entries,
+        }
+    }
+}
+
+#[module(entries = self._n)]
+impl Logic for Order {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, live, choice, vacant, count);
+        clocked!(self, clock, reset, age[0..self._n]);
+        clocked!(
+            self,
+            clock,
+            reset,
+            one_choice,
+            fills_a_vacant_place,
+            removes_a_live_entry,
+            count_is_of_live_entries
+        );
+
+        self.candidates.next = self.hits.val() & self.live.q.val();
+        if self.mutation.val() == self.find_removed.val() {
+            self.candidates.next = self.hits.val();
+        }
+        self.elders.next = self.live.q.val();
+        if self.mutation.val() == self.forget_ages.val() {
+            self.elders.next = 0.into();
+        }
+        for i in 0..self._n {
+            self.age[i].insert.next = self.insert.val();
+            self.age[i].place.next = self.vacant.q.val();
+            self.age[i].mine.next = self.vacant.q.val().get_bit(i);
+            self.age[i].live.next = self.elders.val();
+            self.age[i].select.next = self.select.val();
+            self.age[i].hits.next = self.candidates.val();
+            self.age[i].hit.next = self.candidates.val().get_bit(i);
+        }
+        self.oldest.next = 0.into();
+        if self.select.val() {
+            for i in 0..self._n {
+                self.oldest.next = self.oldest.val().replace_bit(i, self.age[i].first.val());
+            }
+            self.choice.d.next = self.oldest.val();
+        }
+
+        // The lowest set bit of v is v & -v.
+        self.empty_places.next = !self.live.q.val() & self.places.val();
+        if self.mutation.val() == self.reuse_places.val() {
+            self.empty_places.next = self.places.val();
+        }
+        self.lowest.next = !self.empty_places.val() + 1;
+        self.vacant.d.next = self.empty_places.val() & self.lowest.val();
+
+        if self.insert.val() {
+            self.live.d.next = self.live.q.val() | self.vacant.q.val();
+            self.count.d.next = self.count.q.val() + 1;
+        }
+        if self.remove.val() {
+            self.count.d.next = self.count.q.val() - 1;
+            if self.mutation.val() != self.match_twice.val() {
+                self.live.d.next = self.live.q.val() & !self.choice.q.val();
+            }
+        }
+
+        self.chosen_number.vector.next = self.choice.q.val();
+        self.place_number.vector.next = self.vacant.q.val();
+        self.found.next = self.choice.q.val().any();
+        self.chosen.next = self.choice.q.val();
+        self.index.next = self.chosen_number.index.val();
+        self.place.next = self.vacant.q.val();
+        self.place_index.next = self.place_number.index.val();
+        self.full.next = !self.vacant.q.val().any();
+        self.depth.next = self.count.q.val();
+
+        self.one_choice.ok.next = !(self.choice.q.val() & (self.choice.q.val() - 1)).any();
+        self.fills_a_vacant_place.ok.next = !self.insert.val()
+            | (self.vacant.q.val().any() & !(self.vacant.q.val() & self.live.q.val()).any());
+        self.removes_a_live_entry.ok.next = !self.remove.val()
+            | (self.choice.q.val().any() & !(self.choice.q.val() & !self.live.q.val()).any());
+        self.count_is_of_live_entries.ok.next = ((self.count.q.val() != 0)
+            == self.live.q.val().any())
+            & ((self.count.q.val() == self.capacity.val())
+                == (self.live.q.val() == self.places.val()))
+            & (self.count.q.val() <= self.capacity.val());
+    }
+}
