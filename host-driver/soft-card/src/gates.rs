@@ -1,0 +1,799 @@
+//! What the gates of a card do, without their time: one request or one frame at a time, each to its end.
+
+use crate::memory::Memory;
+use crate::pairs::{Body, Frame, Injected, Message, Pair};
+use crate::rings::Endpoint;
+use abi::completion::{Completion, CompletionKind};
+use abi::control::{
+    CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
+    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND,
+    RegionSetup, RingSetup,
+};
+use abi::event::Cause;
+use abi::limits::{EAGER_MAX, SEND_QUEUE_DEPTH};
+use abi::mailbox::PairState;
+use abi::register::{
+    COMPLETION_ARM, COMPLETION_HEAD, COMPLETION_TAIL, EVENT_ARM, EVENT_HEAD, EVENT_TAIL,
+    EVENTS_LOST, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY,
+};
+use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, REQUEST_BYTES, SendRequest};
+use abi::status::Status;
+use firmware_core::{Card, ControlTimeout, Sizes};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// A posted receive.
+struct Posted {
+    endpoint: usize,
+    request: ListRequest,
+}
+
+/// A message without a receive; its payload rests in a slot of its pair.
+struct Unexpected {
+    endpoint: usize,
+    pair: u16,
+    slot: u8,
+    message: Message,
+}
+
+/// The gates of one card.
+pub(crate) struct Gates {
+    pub(crate) memory: Memory,
+    pub(crate) endpoints: Vec<Endpoint>,
+    /// Frames that have left.
+    pub(crate) outbox: Vec<Frame>,
+    /// Cycle of the fabric, set before each call.
+    pub(crate) now: u64,
+    pub(crate) setup: CardSetup,
+    pairs: Vec<Option<Pair>>,
+    regions: Vec<Option<RegionSetup>>,
+    posted: Vec<Posted>,
+    unexpected: Vec<Unexpected>,
+    counters: Vec<u32>,
+    sizes: Sizes,
+    mac: u64,
+    rng: ChaCha8Rng,
+    /// Control requests are not answered.
+    pub(crate) silent: bool,
+}
+
+impl Gates {
+    pub(crate) fn new(sizes: Sizes, mac: u64, seed: u64) -> Self {
+        let none = |count: u32| 0..count;
+        Self {
+            memory: Memory::new(),
+            endpoints: vec![Endpoint::default(); sizes.endpoints as usize],
+            outbox: Vec::new(),
+            now: 0,
+            setup: CardSetup::default(),
+            pairs: none(sizes.pairs).map(|_| None).collect(),
+            regions: vec![None; sizes.regions as usize],
+            posted: Vec::new(),
+            unexpected: Vec::new(),
+            counters: vec![0; Counter::ALL.len()],
+            sizes,
+            mac,
+            rng: ChaCha8Rng::seed_from_u64(seed),
+            silent: false,
+        }
+    }
+
+    fn count(&mut self, counter: Counter) {
+        let value = &mut self.counters[usize::from(counter.code())];
+        *value = value.wrapping_add(1);
+    }
+
+    fn raise(&mut self, endpoint: usize, cause: Cause, pair: u16, info: u64) {
+        self.endpoints[endpoint].raise(&self.memory, cause, pair, info);
+    }
+
+    fn complete(&mut self, endpoint: usize, completion: Completion) {
+        self.count(Counter::Completions);
+        self.endpoints[endpoint].complete(&self.memory, completion);
+    }
+
+    fn release(&mut self, endpoint: usize) {
+        self.endpoints[endpoint].completions.reserved -= 1;
+    }
+
+    // Doorbell pages
+
+    pub(crate) fn read_doorbell_page(&self, endpoint: usize, offset: u32) -> u32 {
+        let Some(endpoint) = self.endpoints.get(endpoint) else {
+            return 0;
+        };
+        match offset {
+            SEND_HEAD => u32::from(endpoint.send.head),
+            LIST_HEAD => u32::from(endpoint.list.head),
+            COMPLETION_TAIL => u32::from(endpoint.completions.tail),
+            EVENT_TAIL => u32::from(endpoint.events.tail),
+            STICKY => endpoint.sticky,
+            EVENTS_LOST => endpoint.lost,
+            _ => 0,
+        }
+    }
+
+    pub(crate) fn write_doorbell_page(&mut self, index: usize, offset: u32, value: u32) {
+        let Some(endpoint) = self.endpoints.get_mut(index) else {
+            return;
+        };
+        if endpoint.setup.is_none() {
+            return;
+        }
+        let short = value as u16;
+        match offset {
+            SEND_TAIL | LIST_TAIL => {
+                let ring = match offset {
+                    SEND_TAIL => &mut endpoint.send,
+                    _ => &mut endpoint.list,
+                };
+                if short.wrapping_sub(ring.head) > 1 << ring.setup.log2 {
+                    self.count(Counter::DoorbellErrors);
+                    self.raise(index, Cause::RingOverrun, 0xffff, value.into());
+                } else {
+                    ring.tail = short;
+                }
+            }
+            COMPLETION_HEAD | EVENT_HEAD => {
+                let queue = match offset {
+                    COMPLETION_HEAD => &mut endpoint.completions,
+                    _ => &mut endpoint.events,
+                };
+                if !queue.consume(short) {
+                    self.count(Counter::DoorbellErrors);
+                    self.raise(index, Cause::IndexError, 0xffff, value.into());
+                }
+            }
+            COMPLETION_ARM => endpoint.completions.arm(short),
+            EVENT_ARM => endpoint.events.arm(short),
+            STICKY => endpoint.sticky &= !value,
+            _ => {}
+        }
+        self.endpoints[index].update_line();
+    }
+
+    // Rings
+
+    /// Takes one request of every ring that has one. True if there is more to do.
+    pub(crate) fn work(&mut self) -> bool {
+        for index in 0..self.endpoints.len() {
+            if let Some(words) = self.fetch(index, RING_SEND) {
+                self.send(index, SendRequest::from_words(&words));
+            }
+            if let Some(words) = self.fetch(index, RING_LIST) {
+                self.list(index, ListRequest::from_words(&words));
+            }
+        }
+        self.endpoints.iter().any(|endpoint| {
+            let waiting = endpoint.send.waiting() > 0 || endpoint.list.waiting() > 0;
+            waiting && !endpoint.stopped && endpoint.completions.has_room()
+        })
+    }
+
+    fn fetch(&mut self, index: usize, which: u16) -> Option<[u64; REQUEST_BYTES / 8]> {
+        let endpoint = &mut self.endpoints[index];
+        if endpoint.setup.is_none() || endpoint.stopped || !endpoint.completions.has_room() {
+            return None;
+        }
+        let ring = match which {
+            RING_SEND => &mut endpoint.send,
+            _ => &mut endpoint.list,
+        };
+        if ring.waiting() == 0 {
+            return None;
+        }
+        let entry = u64::from(ring.head) & ((1 << ring.setup.log2) - 1);
+        let address = ring.setup.base + entry * REQUEST_BYTES as u64;
+        let Ok(bytes) = self.memory.read(address, REQUEST_BYTES) else {
+            let head = ring.head;
+            ring.tail = head;
+            self.raise(index, Cause::RingError, 0xffff, head.into());
+            return None;
+        };
+        ring.head = ring.head.wrapping_add(1);
+        endpoint.completions.reserved += 1;
+        let mut words = [0; REQUEST_BYTES / 8];
+        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+            *word = chunk
+                .iter()
+                .rev()
+                .fold(0, |word, &byte| word << 8 | u64::from(byte));
+        }
+        Some(words)
+    }
+
+    /// The memory of a buffer, if a key allows the access.
+    fn check(&self, domain: u8, key: u32, rights: u8, address: u64, length: u64) -> bool {
+        if length == 0 {
+            return true;
+        }
+        let region = self
+            .regions
+            .get((key & ((1 << KEY_INDEX_BITS) - 1)) as usize);
+        let Some(Some(region)) = region else {
+            return false;
+        };
+        let end = address.checked_add(length);
+        region.tag == key >> KEY_INDEX_BITS
+            && region.domain == domain
+            && region.rights & rights == rights
+            && address >= region.base
+            && end.is_some_and(|end| end <= region.base + region.length)
+    }
+
+    fn domain(&self, endpoint: usize) -> u8 {
+        self.endpoints[endpoint]
+            .setup
+            .map_or(0, |setup| setup.domain)
+    }
+
+    /// The connected pair of this number, if it is the endpoint's.
+    fn pair_of(&self, endpoint: usize, pair: u16) -> Option<&Pair> {
+        let found = self.pairs.get(usize::from(pair))?.as_ref()?;
+        (usize::from(found.setup.endpoint) == endpoint).then_some(found)
+    }
+
+    // Sends
+
+    fn send(&mut self, endpoint: usize, request: SendRequest) {
+        let refused = Completion {
+            request: request.request,
+            pair: request.pair,
+            context: request.context,
+            length: request.length,
+            kind: CompletionKind::Send.code(),
+            ..Completion::default()
+        };
+        let reserved = u64::from(request.reserved0) | request.reserved1 | request.reserved2;
+        let pair = self.pair_of(endpoint, request.pair);
+        let status = match (Opcode::from_code(request.opcode), pair) {
+            (Some(Opcode::TaggedSend), _) if request.flags != 0 || reserved != 0 => {
+                Some(Status::InvalidRequest)
+            }
+            (Some(Opcode::TaggedSend), None) => Some(Status::InvalidPair),
+            (Some(Opcode::TaggedSend), Some(_)) if request.length > EAGER_MAX as u64 => {
+                Some(Status::TooLong)
+            }
+            (Some(Opcode::TaggedSend), Some(pair)) => pair.failed.or_else(|| {
+                (pair.waiting.len() >= usize::from(SEND_QUEUE_DEPTH)).then_some(Status::QueueFull)
+            }),
+            _ => Some(Status::InvalidRequest),
+        };
+        if let Some(status) = status {
+            let kind = match Opcode::from_code(request.opcode) {
+                Some(Opcode::TaggedSend) => CompletionKind::Send,
+                _ => CompletionKind::Unknown,
+            };
+            if status == Status::InvalidRequest {
+                self.count(Counter::InvalidRequests);
+            }
+            let (status, kind) = (status.code(), kind.code());
+            self.complete(
+                endpoint,
+                Completion {
+                    status,
+                    kind,
+                    ..refused
+                },
+            );
+            return;
+        }
+        if let Some(pair) = &mut self.pairs[usize::from(request.pair)] {
+            pair.waiting.push_back(request);
+        }
+        self.inject(request.pair);
+    }
+
+    /// Injects the waiting sends of a pair for which it has credit.
+    fn inject(&mut self, index: u16) {
+        while let Some(pair) = &mut self.pairs[usize::from(index)] {
+            if pair.available() == 0 {
+                return;
+            }
+            let Some(request) = pair.waiting.pop_front() else {
+                return;
+            };
+            let endpoint = usize::from(pair.setup.endpoint);
+            let domain = self.domain(endpoint);
+            let allowed = self.check(
+                domain,
+                request.key,
+                RIGHT_LOCAL_READ,
+                request.address,
+                request.length,
+            );
+            let payload = match allowed {
+                true => self
+                    .memory
+                    .read(request.address, request.length as usize)
+                    .map_err(|_| Status::MemoryError),
+                false => Err(Status::LocalProtection),
+            };
+            let payload = match payload {
+                Ok(payload) => payload,
+                Err(status) => {
+                    self.complete_send(endpoint, index, request.request, request.length, status);
+                    continue;
+                }
+            };
+            let Some(pair) = &mut self.pairs[usize::from(index)] else {
+                return;
+            };
+            let sequence = pair.taken;
+            pair.taken = pair.taken.wrapping_add(1);
+            pair.unacknowledged.push_back(Injected {
+                sequence,
+                request: request.request,
+                length: request.length,
+                left_at: self.now,
+            });
+            let frame = pair.frame(Body::Eager(Message {
+                sequence,
+                context: request.context,
+                match_bits: request.match_bits,
+                immediate: request.immediate,
+                payload,
+            }));
+            self.count(Counter::FramesSent);
+            self.outbox.push(frame);
+        }
+    }
+
+    fn complete_send(
+        &mut self,
+        endpoint: usize,
+        pair: u16,
+        request: u32,
+        length: u64,
+        status: Status,
+    ) {
+        self.complete(
+            endpoint,
+            Completion {
+                request,
+                pair,
+                length,
+                status: status.code(),
+                kind: CompletionKind::Send.code(),
+                ..Completion::default()
+            },
+        );
+    }
+
+    // Frames
+
+    /// Takes a frame from the fabric.
+    pub(crate) fn receive(&mut self, frame: &Frame) {
+        let index = frame.destination_pair;
+        let pair = self
+            .pairs
+            .get_mut(usize::from(index))
+            .and_then(Option::as_mut);
+        let Some(pair) = pair.filter(|pair| pair.is_addressed(frame)) else {
+            self.count(Counter::PairErrors);
+            return;
+        };
+        let failed = pair.failed.is_some();
+        let endpoint = usize::from(pair.setup.endpoint);
+        if !failed {
+            pair.returned = frame.credit;
+            let safe = |sent: &Injected| (frame.acknowledge.wrapping_sub(sent.sequence) as i32) > 0;
+            let mut done = Vec::new();
+            while let Some(sent) = pair.unacknowledged.pop_front_if(|sent| safe(sent)) {
+                done.push(sent);
+            }
+            for sent in done {
+                self.complete_send(endpoint, index, sent.request, sent.length, Status::Success);
+            }
+            self.inject(index);
+        }
+        self.count(Counter::FramesReceived);
+        match &frame.body {
+            Body::Acknowledge => {}
+            Body::PairFailed => self.fail(index, Status::LinkError),
+            Body::Eager(_) if failed => {}
+            Body::Eager(message) => {
+                let expected = self.pairs[usize::from(index)]
+                    .as_ref()
+                    .map_or(0, |pair| pair.accepted);
+                if message.sequence == expected {
+                    self.arrive(endpoint, index, message.clone());
+                } else {
+                    self.count(Counter::Gaps);
+                    self.fail(index, Status::LinkError);
+                }
+            }
+        }
+    }
+
+    /// Fails the pairs whose peer has been silent for too long; none ever if the time-out is 0.
+    pub(crate) fn check_silence(&mut self) {
+        let timeout = u64::from(self.setup.acknowledge_timeout);
+        for index in 0..self.pairs.len() {
+            let oldest = self.pairs[index]
+                .as_ref()
+                .and_then(|pair| pair.unacknowledged.front());
+            if timeout > 0 && oldest.is_some_and(|sent| self.now >= sent.left_at + timeout) {
+                self.count(Counter::Timeouts);
+                self.fail(index as u16, Status::LinkError);
+            }
+        }
+    }
+
+    fn arrive(&mut self, endpoint: usize, index: u16, message: Message) {
+        let found = self.posted.iter().position(|posted| {
+            posted.endpoint == endpoint && matches(&posted.request, index, &message)
+        });
+        let Some(pair) = &mut self.pairs[usize::from(index)] else {
+            return;
+        };
+        pair.accepted = pair.accepted.wrapping_add(1);
+        match found {
+            Some(at) => {
+                pair.freed = pair.freed.wrapping_add(1);
+                let request = self.posted.remove(at).request;
+                self.count(Counter::Expected);
+                self.deliver(endpoint, index, &request, &message);
+            }
+            None => {
+                let slot = pair.take_slot();
+                let full = self.unexpected.len() >= self.sizes.unexpected as usize;
+                let Some(slot) = slot.filter(|_| !full) else {
+                    self.raise(endpoint, Cause::UnexpectedOverflow, index, 0);
+                    self.fail(index, Status::LinkError);
+                    return;
+                };
+                let address = pair.setup.slots + u64::from(slot) * EAGER_MAX as u64;
+                let written = self.memory.write(address, &message.payload);
+                self.count(Counter::Unexpected);
+                if written.is_err() {
+                    self.fail(index, Status::MemoryError);
+                    return;
+                }
+                self.unexpected.push(Unexpected {
+                    endpoint,
+                    pair: index,
+                    slot,
+                    message,
+                });
+            }
+        }
+        self.acknowledge(index);
+    }
+
+    fn acknowledge(&mut self, index: u16) {
+        if let Some(pair) = &self.pairs[usize::from(index)] {
+            let frame = pair.frame(Body::Acknowledge);
+            self.count(Counter::FramesSent);
+            self.outbox.push(frame);
+        }
+    }
+
+    /// Writes a message to the buffer of a receive and completes it.
+    fn deliver(&mut self, endpoint: usize, pair: u16, request: &ListRequest, message: &Message) {
+        let fits = (message.payload.len() as u64).min(request.length);
+        let domain = self.domain(endpoint);
+        let allowed = self.check(
+            domain,
+            request.key,
+            RIGHT_LOCAL_WRITE,
+            request.address,
+            fits,
+        );
+        let status = if !allowed {
+            Status::AccessDenied
+        } else if self
+            .memory
+            .write(request.address, &message.payload[..fits as usize])
+            .is_err()
+        {
+            Status::MemoryError
+        } else if fits < message.payload.len() as u64 {
+            Status::Truncated
+        } else {
+            Status::Success
+        };
+        let completion = found(request, CompletionKind::Receive, pair, message, status);
+        self.complete(endpoint, completion);
+    }
+
+    // Receives, cancels, probes
+
+    fn list(&mut self, endpoint: usize, request: ListRequest) {
+        let opcode = Opcode::from_code(request.opcode);
+        let kind = match opcode {
+            Some(Opcode::TaggedReceive) => CompletionKind::Receive,
+            Some(Opcode::Cancel) => CompletionKind::Cancel,
+            Some(Opcode::Probe) => CompletionKind::Probe,
+            _ => CompletionKind::Unknown,
+        };
+        let any_source = request.flags == FLAG_ANY_SOURCE;
+        let reserved =
+            u64::from(request.reserved0) | u64::from(request.reserved1) | request.reserved2;
+        let flags_valid = request.flags & !FLAG_ANY_SOURCE == 0;
+        if kind == CompletionKind::Unknown || reserved != 0 || !flags_valid {
+            self.refuse(endpoint, &request, kind, Status::InvalidRequest);
+            self.count(Counter::InvalidRequests);
+            return;
+        }
+        if opcode == Some(Opcode::Cancel) {
+            let posted = |posted: &Posted| {
+                posted.endpoint == endpoint && posted.request.request == request.target
+            };
+            match self.posted.iter().position(posted) {
+                None => self.refuse(endpoint, &request, kind, Status::TooLate),
+                Some(at) => {
+                    let target = self.posted.remove(at).request;
+                    self.flush_receive(endpoint, &target, Status::Cancelled);
+                    self.release(endpoint);
+                }
+            }
+            return;
+        }
+        let source = match self.pair_of(endpoint, request.pair) {
+            _ if any_source => Ok(()),
+            None => Err(Status::InvalidPair),
+            Some(Pair {
+                failed: Some(status),
+                ..
+            }) if kind == CompletionKind::Receive => Err(*status),
+            Some(_) => Ok(()),
+        };
+        let source = source.and_then(|()| {
+            let checked = kind != CompletionKind::Receive
+                || self.check(
+                    self.domain(endpoint),
+                    request.key,
+                    RIGHT_LOCAL_WRITE,
+                    request.address,
+                    request.length,
+                );
+            checked.then_some(()).ok_or(Status::LocalProtection)
+        });
+        let waiting = self.unexpected.iter().position(|waiting| {
+            waiting.endpoint == endpoint && matches(&request, waiting.pair, &waiting.message)
+        });
+        // What arrived before the pair failed may still be received.
+        let source = match (source, waiting) {
+            (Err(Status::LinkError), Some(_)) => Ok(()),
+            (source, _) => source,
+        };
+        match (source, opcode, waiting) {
+            (Err(status), ..) => self.refuse(endpoint, &request, kind, status),
+            (Ok(()), Some(Opcode::Probe), None) => {
+                self.refuse(endpoint, &request, kind, Status::NoMessage)
+            }
+            (Ok(()), Some(Opcode::Probe), Some(at)) => {
+                let waiting = &self.unexpected[at];
+                let (pair, message) = (waiting.pair, &waiting.message);
+                let completion = found(&request, kind, pair, message, Status::Success);
+                self.complete(endpoint, completion);
+            }
+            (Ok(()), _, Some(at)) => self.take_unexpected(endpoint, &request, at),
+            (Ok(()), _, None) if self.posted.len() >= self.sizes.posted as usize => {
+                self.refuse(endpoint, &request, kind, Status::ListFull);
+            }
+            (Ok(()), _, None) => self.posted.push(Posted { endpoint, request }),
+        }
+    }
+
+    /// Copies an unexpected message from its slot to the buffer of a receive.
+    fn take_unexpected(&mut self, endpoint: usize, request: &ListRequest, at: usize) {
+        let Unexpected {
+            pair: index,
+            slot,
+            mut message,
+            ..
+        } = self.unexpected.remove(at);
+        let Some(pair) = &mut self.pairs[usize::from(index)] else {
+            return;
+        };
+        pair.slots &= !(1 << slot);
+        pair.freed = pair.freed.wrapping_add(1);
+        let address = pair.setup.slots + u64::from(slot) * EAGER_MAX as u64;
+        match self.memory.read(address, message.payload.len()) {
+            Ok(payload) => {
+                message.payload = payload;
+                self.deliver(endpoint, index, request, &message);
+            }
+            Err(_) => self.flush_receive(endpoint, request, Status::MemoryError),
+        }
+        self.acknowledge(index);
+    }
+
+    fn flush_receive(&mut self, endpoint: usize, request: &ListRequest, status: Status) {
+        self.refuse(endpoint, request, CompletionKind::Receive, status);
+    }
+
+    /// Completes a request of the list ring that got no message.
+    fn refuse(
+        &mut self,
+        endpoint: usize,
+        request: &ListRequest,
+        kind: CompletionKind,
+        status: Status,
+    ) {
+        self.complete(
+            endpoint,
+            Completion {
+                request: request.request,
+                pair: request.pair,
+                context: request.context,
+                status: status.code(),
+                kind: kind.code(),
+                ..Completion::default()
+            },
+        );
+    }
+
+    // Failure
+
+    /// Fails a pair: what depends on it completes with `status`, and the peer is told.
+    fn fail(&mut self, index: u16, status: Status) {
+        let Some(pair) = &mut self.pairs[usize::from(index)] else {
+            return;
+        };
+        if pair.failed.is_some() {
+            return;
+        }
+        pair.failed = Some(status);
+        let endpoint = usize::from(pair.setup.endpoint);
+        let sent = pair
+            .unacknowledged
+            .drain(..)
+            .map(|sent| (sent.request, sent.length));
+        let waiting = pair
+            .waiting
+            .drain(..)
+            .map(|send| (send.request, send.length));
+        let sends: Vec<_> = sent.chain(waiting).collect();
+        let frame = pair.frame(Body::PairFailed);
+        for (request, length) in sends {
+            self.complete_send(endpoint, index, request, length, status);
+        }
+        let names = |posted: &Posted| {
+            let any = posted.request.flags & FLAG_ANY_SOURCE != 0;
+            posted.endpoint == endpoint && !any && posted.request.pair == index
+        };
+        self.flush_posted(endpoint, status, names);
+        self.count(Counter::FramesSent);
+        self.outbox.push(frame);
+        if status == Status::LinkError {
+            self.raise(endpoint, Cause::LinkError, index, status.code().into());
+        }
+    }
+
+    /// Completes the posted receives that `names` picks.
+    fn flush_posted(&mut self, endpoint: usize, status: Status, names: impl Fn(&Posted) -> bool) {
+        while let Some(at) = self.posted.iter().position(&names) {
+            let request = self.posted.remove(at).request;
+            self.flush_receive(endpoint, &request, status);
+        }
+    }
+
+    fn set_ring(&mut self, index: u16, setup: RingSetup) {
+        let endpoint = &mut self.endpoints[usize::from(index / 4)];
+        match index % 4 {
+            RING_SEND => endpoint.send = Default::default(),
+            RING_LIST => endpoint.list = Default::default(),
+            RING_COMPLETION => endpoint.completions = Default::default(),
+            RING_EVENT => endpoint.events = Default::default(),
+            _ => {}
+        }
+        match index % 4 {
+            RING_SEND => endpoint.send.setup = setup,
+            RING_LIST => endpoint.list.setup = setup,
+            RING_COMPLETION => endpoint.completions.setup = setup,
+            _ => endpoint.events.setup = setup,
+        }
+    }
+}
+
+/// Whether a receive or a probe matches a message of `pair`.
+fn matches(request: &ListRequest, pair: u16, message: &Message) -> bool {
+    (request.flags & FLAG_ANY_SOURCE != 0 || request.pair == pair)
+        && request.context == message.context
+        && (request.match_bits ^ message.match_bits) & !request.ignore_bits == 0
+}
+
+/// The completion of a receive or probe that found a message.
+fn found(
+    request: &ListRequest,
+    kind: CompletionKind,
+    pair: u16,
+    message: &Message,
+    status: Status,
+) -> Completion {
+    Completion {
+        match_bits: message.match_bits,
+        immediate: message.immediate,
+        length: message.payload.len() as u64,
+        request: request.request,
+        pair,
+        context: message.context,
+        status: status.code(),
+        kind: kind.code(),
+        ..Completion::default()
+    }
+}
+
+fn words<const N: usize>(data: &[u64]) -> [u64; N] {
+    std::array::from_fn(|k| data.get(k).copied().unwrap_or(0))
+}
+
+impl Card for Gates {
+    fn control(
+        &mut self,
+        operation: Operation,
+        index: u16,
+        data: &[u64],
+    ) -> Result<u64, ControlTimeout> {
+        if self.silent {
+            return Err(ControlTimeout);
+        }
+        let at = usize::from(index);
+        match operation {
+            Operation::CardSet => self.setup = CardSetup::from_words(&words(data)),
+            Operation::RingSet => self.set_ring(index, RingSetup::from_words(&words(data))),
+            Operation::EndpointSet => {
+                let endpoint = &mut self.endpoints[at];
+                endpoint.setup = Some(EndpointSetup::from_words(&words(data)));
+                endpoint.stopped = false;
+            }
+            Operation::EndpointStop => self.endpoints[at].stopped = true,
+            Operation::EndpointFlush => {
+                self.flush_posted(at, Status::Flushed, |posted| posted.endpoint == at);
+            }
+            Operation::EndpointClear => {
+                self.endpoints[at] = self.endpoints[at].cleared();
+                self.unexpected.retain(|waiting| waiting.endpoint != at);
+            }
+            Operation::PairSet => {
+                self.pairs[at] = Some(Pair::new(PairSetup::from_words(&words(data))));
+            }
+            Operation::PairFail => {
+                let status = data.first().map_or(0, |&word| word as u8);
+                self.fail(index, Status::from_code(status).unwrap_or(Status::Flushed));
+            }
+            Operation::PairClear => {
+                self.pairs[at] = None;
+                self.unexpected.retain(|waiting| waiting.pair != index);
+            }
+            Operation::PairRead => {
+                let Some(pair) = &self.pairs[at] else {
+                    return Ok(0);
+                };
+                let state = match pair.failed {
+                    Some(_) => PairState::Failed,
+                    None => PairState::Connected,
+                };
+                let report = PairReport {
+                    state: state.code(),
+                    available: pair.available() as u8,
+                    unacknowledged: pair.unacknowledged.len() as u8,
+                    waiting: pair.waiting.len() as u8,
+                    ..PairReport::default()
+                };
+                return Ok(report.to_words()[0]);
+            }
+            Operation::RegionSet => {
+                self.regions[at] = Some(RegionSetup::from_words(&words(data)));
+            }
+            Operation::RegionClear => self.regions[at] = None,
+            Operation::CounterRead => return Ok(self.counters[at].into()),
+        }
+        Ok(0)
+    }
+
+    fn random(&mut self) -> u32 {
+        self.rng.random()
+    }
+
+    fn mac(&self) -> u64 {
+        self.mac
+    }
+
+    fn sizes(&self) -> Sizes {
+        self.sizes
+    }
+}

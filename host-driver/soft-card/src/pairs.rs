@@ -1,0 +1,120 @@
+//! Pairs of a soft card, and the frames that travel between them.
+
+use abi::control::PairSetup;
+use abi::request::SendRequest;
+use abi::status::Status;
+use std::collections::VecDeque;
+
+/// A frame between two cards.
+#[derive(Clone, Debug)]
+pub(crate) struct Frame {
+    pub(crate) destination_mac: u64,
+    pub(crate) destination_endpoint: u16,
+    pub(crate) destination_pair: u16,
+    pub(crate) destination_epoch: u16,
+    pub(crate) source_endpoint: u16,
+    pub(crate) source_epoch: u16,
+    pub(crate) cookie: u32,
+    /// Requests of the reverse direction that are safe at the sender.
+    pub(crate) acknowledge: u32,
+    /// Credits of the reverse direction that have been returned.
+    pub(crate) credit: u32,
+    pub(crate) body: Body,
+}
+
+/// What a frame is.
+#[derive(Clone, Debug)]
+pub(crate) enum Body {
+    Eager(Message),
+    Acknowledge,
+    PairFailed,
+}
+
+/// A message.
+#[derive(Clone, Debug)]
+pub(crate) struct Message {
+    pub(crate) sequence: u32,
+    pub(crate) context: u16,
+    pub(crate) match_bits: u64,
+    pub(crate) immediate: u64,
+    pub(crate) payload: Vec<u8>,
+}
+
+/// A connected pair.
+pub(crate) struct Pair {
+    pub(crate) setup: PairSetup,
+    pub(crate) failed: Option<Status>,
+    pub(crate) waiting: VecDeque<SendRequest>,
+    /// Injected sends, oldest first: its sequence number, handle, length and when it left.
+    pub(crate) unacknowledged: VecDeque<Injected>,
+    /// Credits taken and returned: running numbers of this side's sends.
+    pub(crate) taken: u32,
+    pub(crate) returned: u32,
+    /// Messages accepted and freed: running numbers of the peer's sends.
+    pub(crate) accepted: u32,
+    pub(crate) freed: u32,
+    /// A bit for each slot that holds an unexpected message.
+    pub(crate) slots: u16,
+}
+
+/// A send that has left and is not acknowledged.
+pub(crate) struct Injected {
+    pub(crate) sequence: u32,
+    pub(crate) request: u32,
+    pub(crate) length: u64,
+    pub(crate) left_at: u64,
+}
+
+impl Pair {
+    pub(crate) fn new(setup: PairSetup) -> Self {
+        Self {
+            setup,
+            failed: None,
+            waiting: VecDeque::new(),
+            unacknowledged: VecDeque::new(),
+            taken: 0,
+            returned: 0,
+            accepted: 0,
+            freed: 0,
+            slots: 0,
+        }
+    }
+
+    /// Credits in hand.
+    pub(crate) fn available(&self) -> u32 {
+        u32::from(self.setup.remote_credits) - self.taken.wrapping_sub(self.returned)
+    }
+
+    /// A frame to the peer with this side's numbers.
+    pub(crate) fn frame(&self, body: Body) -> Frame {
+        Frame {
+            destination_mac: self.setup.remote_mac,
+            destination_endpoint: self.setup.remote_endpoint,
+            destination_pair: self.setup.remote_pair,
+            destination_epoch: self.setup.remote_epoch,
+            source_endpoint: u16::from(self.setup.endpoint),
+            source_epoch: self.setup.epoch,
+            cookie: self.setup.cookie,
+            acknowledge: self.accepted,
+            credit: self.freed,
+            body,
+        }
+    }
+
+    /// Whether a frame is of this connection.
+    pub(crate) fn is_addressed(&self, frame: &Frame) -> bool {
+        let setup = &self.setup;
+        frame.destination_endpoint == u16::from(setup.endpoint)
+            && frame.destination_epoch == setup.epoch
+            && frame.source_endpoint == setup.remote_endpoint
+            && frame.source_epoch == setup.remote_epoch
+            && frame.cookie == setup.cookie
+    }
+
+    /// A free slot for an unexpected message, taken.
+    pub(crate) fn take_slot(&mut self) -> Option<u8> {
+        let slot = (0..self.setup.local_credits).find(|slot| self.slots & (1 << slot) == 0)?;
+        self.slots |= 1 << slot;
+        Some(slot)
+    }
+}

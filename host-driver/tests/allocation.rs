@@ -1,0 +1,152 @@
+//! Posting and polling don't allocate: the global allocator counts, except inside the simulated card.
+
+use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+use host_driver::{Access, Device, Source, TaggedReceive, TaggedSend, WcStatus};
+use soft_card::{SoftFabric, SoftOptions};
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+thread_local! {
+    /// Allocations of this thread, outside of the card.
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    /// The thread is inside the card.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+struct Counting;
+
+// SAFETY: every call is passed on to the system's allocator unchanged; counting allocates nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        if !INSIDE.get() {
+            ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        }
+        // SAFETY: the caller's promise.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, start: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promise.
+        unsafe { System.dealloc(start, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: Counting = Counting;
+
+/// A transport whose own allocations aren't counted.
+struct Uncounted(Arc<dyn Transport>);
+
+fn inside<T>(call: impl FnOnce() -> T) -> T {
+    INSIDE.set(true);
+    let result = call();
+    INSIDE.set(false);
+    result
+}
+
+impl Transport for Uncounted {
+    fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
+        inside(|| self.0.read_register(offset))
+    }
+
+    fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        inside(|| self.0.write_register(offset, value))
+    }
+
+    unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {
+        // SAFETY: the caller's promise is the same.
+        inside(|| unsafe { self.0.map(start, length) })
+    }
+
+    fn unmap(&self, address: u64) -> Result<(), TransportError> {
+        inside(|| self.0.unmap(address))
+    }
+
+    fn now(&self) -> u64 {
+        inside(|| self.0.now())
+    }
+
+    fn interrupts(&self, endpoint: u8) -> u64 {
+        inside(|| self.0.interrupts(endpoint))
+    }
+
+    fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
+        inside(|| self.0.pause(watch, deadline))
+    }
+}
+
+#[test]
+fn posting_and_polling_do_not_allocate() {
+    let fabric = SoftFabric::new(SoftOptions::default());
+    let transport = Arc::new(Uncounted(fabric.transport(0)));
+    let device = Device::open(transport).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    let endpoint = pd.endpoint().completion_queue(16).open().unwrap();
+    let cq = endpoint.completion_queue();
+    // A pair with itself: two pairs of one endpoint, connected to each other.
+    let (here, here_address) = endpoint.open_pair(8).unwrap();
+    let (there, there_address) = endpoint.open_pair(8).unwrap();
+    endpoint.connect(here, &there_address).unwrap();
+    endpoint.connect(there, &here_address).unwrap();
+    let (_region, mut memory) = pd.reg_mr(4096, Access::ReadWrite).unwrap();
+    let mut buffers = (memory.split_to(2048), memory);
+    let send = TaggedSend {
+        pair: here,
+        context: 0,
+        match_bits: 7,
+        immediate: 0,
+    };
+    let receive = TaggedReceive {
+        source: Source::Pair(there),
+        context: 0,
+        match_bits: 7,
+        ignore_bits: 0,
+    };
+
+    let before = ALLOCATIONS.get();
+    for _ in 0..200 {
+        let (from, into) = buffers;
+        let (from, rest) = {
+            let mut from = from;
+            (from.split_to(1000), from)
+        };
+        endpoint.post_tagged_recv(1, &receive, into).unwrap();
+        endpoint.post_tagged_send(2, &send, from).unwrap();
+        endpoint.post_tagged_inject(3, &send, b"copied").unwrap();
+        let (mut sent, mut received) = (None, None);
+        while sent.is_none() || received.is_none() {
+            let completion = cq.wait(1_000_000).unwrap();
+            assert_eq!(completion.status, WcStatus::Success);
+            match completion.wr_id {
+                1 => received = completion.buffer,
+                _ => sent = completion.buffer,
+            }
+        }
+        endpoint.probe(4, &receive).unwrap();
+        while cq.wait(1_000_000).unwrap().status == WcStatus::NoMessage {
+            endpoint.probe(4, &receive).unwrap();
+        }
+        let mut into = received.unwrap();
+        let request = endpoint
+            .post_tagged_recv(1, &receive, into.split_to(8))
+            .unwrap();
+        let small = cq.wait(1_000_000).unwrap();
+        assert_eq!(small.received(), b"copied");
+        let mut whole = small.buffer.unwrap();
+        whole.join(into).unwrap();
+        assert!(endpoint.cancel(5, request).is_err());
+        let request = endpoint.post_tagged_recv(1, &receive, whole).unwrap();
+        endpoint.cancel(5, request).unwrap();
+        let cancelled = cq.wait(1_000_000).unwrap();
+        assert_eq!(cancelled.status, WcStatus::Cancelled);
+        assert!(endpoint.poll_event().unwrap().is_none());
+        let mut from = sent.unwrap();
+        from.join(rest).unwrap();
+        buffers = (from, cancelled.buffer.unwrap());
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
+    drop(Box::new(1));
+    assert_eq!(ALLOCATIONS.get() - before, 1, "the allocator doesn't count");
+}

@@ -1,0 +1,409 @@
+//! Cards, firmware and links that fail, and what the application is told.
+
+use crate::common::{PATIENCE, connected, fabric};
+use host_driver::transport::{Transport, TransportError};
+use host_driver::{
+    Access, Cause, CommandError, Device, DeviceOptions, MailboxStatus, OpenError, PairAddress,
+    PairState, PostError, Source, WaitError, WcStatus, load_firmware,
+};
+use soft_card::{FirmwareBehaviour, SoftFabric, SoftOptions};
+use std::sync::Arc;
+
+const QUICK: DeviceOptions = DeviceOptions {
+    ready_timeout: 100_000,
+    command_timeout: 50_000,
+};
+
+fn fabric_with(change: impl FnOnce(&mut SoftOptions)) -> SoftFabric {
+    let mut options = SoftOptions::default();
+    change(&mut options);
+    SoftFabric::new(options)
+}
+
+fn open(fabric: &SoftFabric) -> Result<Device, OpenError> {
+    Device::open_with(fabric.transport(0), QUICK)
+}
+
+#[test]
+fn what_is_not_a_card_is_not_opened() {
+    let fabric = fabric_with(|options| options.id = 0xffff_ffff);
+    assert_eq!(open(&fabric).err(), Some(OpenError::NotACard(0xffff_ffff)));
+}
+
+#[test]
+fn a_card_of_another_abi_is_not_opened() {
+    let fabric = fabric_with(|options| options.abi_version = 99);
+    let error = open(&fabric).err().unwrap();
+    assert_eq!(
+        error.to_string(),
+        "the card speaks version 99 of the ABI, this library version 1"
+    );
+}
+
+#[test]
+fn absent_firmware_is_a_time_out_that_says_so() {
+    let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::Absent);
+    assert_eq!(
+        open(&fabric).err(),
+        Some(OpenError::FirmwareTimeout(100_000))
+    );
+    assert!(
+        (100_000..110_000).contains(&fabric.now()),
+        "at {}",
+        fabric.now()
+    );
+}
+
+#[test]
+fn firmware_that_is_loaded_comes_up() {
+    let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::AwaitsLoad);
+    let transport = fabric.transport(0);
+    load_firmware(&*transport, [(0x4000_0080, &[1, 2, 3, 4, 5][..])]).unwrap();
+    assert_eq!(
+        fabric.loaded(0),
+        [(0x4000_0080, 0x0403_0201), (0x4000_0084, 5)]
+    );
+    assert!(open(&fabric).is_ok());
+}
+
+#[test]
+fn firmware_that_hangs_is_a_time_out_and_later_commands_fail_at_once() {
+    let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::HangsAfter(2));
+    let device = open(&fabric).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    let before = fabric.now();
+    let error = pd.reg_mr(64, Access::Read).err().unwrap();
+    let timeout = CommandError::FirmwareTimeout {
+        command: abi::mailbox::Command::RegisterRegion,
+        cycles: 50_000,
+    };
+    assert_eq!(error, timeout);
+    assert_eq!(
+        error.to_string(),
+        "the card's firmware did not answer RegisterRegion within 50000 cycles"
+    );
+    assert!(fabric.now() - before >= 50_000);
+    let before = fabric.now();
+    assert_eq!(pd.reg_mr(64, Access::Read).err(), Some(timeout));
+    assert!(fabric.now() - before < 1000, "waited again");
+}
+
+#[test]
+fn firmware_that_hangs_in_open_is_a_time_out() {
+    let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::HangsAfter(0));
+    let error = open(&fabric).err().unwrap();
+    assert!(
+        matches!(
+            error,
+            OpenError::Command(CommandError::FirmwareTimeout { .. })
+        ),
+        "{error}"
+    );
+}
+
+#[test]
+fn traffic_goes_on_under_firmware_that_hangs_and_drops_do_not() {
+    let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::HangsAfter(7));
+    // Identify, domain, region of injects, endpoint, region, pair, connect.
+    let (mut a, mut b) = connected(&fabric, 8);
+    let buffer = b.buffer(8);
+    b.endpoint
+        .post_tagged_recv(1, &b.receive(7), buffer)
+        .unwrap();
+    let buffer = a.filled(b"alive");
+    a.endpoint.post_tagged_send(2, &a.send(7), buffer).unwrap();
+    assert_eq!(b.next().received(), b"alive");
+    assert_eq!(a.next().status, WcStatus::Success);
+    let error = a.endpoint.close().unwrap_err();
+    assert!(
+        matches!(error, CommandError::FirmwareTimeout { .. }),
+        "{error}"
+    );
+}
+
+#[test]
+fn gates_that_do_not_answer_the_firmware_are_reported() {
+    let fabric = fabric();
+    let device = open(&fabric).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    fabric.silence_gates(0);
+    let error = pd.reg_mr(64, Access::Read).err().unwrap();
+    let CommandError::Refused { status, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!(status, MailboxStatus::HardwareTimeout);
+}
+
+#[test]
+fn a_card_that_is_gone_fails_every_call() {
+    let fabric = fabric();
+    let (mut a, _b) = connected(&fabric, 8);
+    let buffer = a.buffer(8);
+    fabric.close();
+    let gone = PostError::Transport(TransportError::Closed);
+    let refused = a
+        .endpoint
+        .post_tagged_send(1, &a.send(7), buffer)
+        .unwrap_err();
+    assert_eq!(refused.error, gone);
+    assert!(
+        refused.buffer.is_none(),
+        "the card may have seen the request"
+    );
+    let gone = WaitError::Transport(TransportError::Closed);
+    assert_eq!(a.cq.wait(PATIENCE).unwrap_err(), gone);
+    assert!(a.endpoint.close().is_err());
+    assert!(a.device.alloc_pd().is_err());
+}
+
+#[test]
+fn envelopes_that_do_not_fit_are_refused_with_how_many_do() {
+    let fabric = fabric();
+    let (a, _b) = connected(&fabric, 16);
+    for _ in 0..2 {
+        a.endpoint.open_pair(16).unwrap();
+    }
+    a.endpoint.open_pair(10).unwrap();
+    let error = a.endpoint.open_pair(7).unwrap_err();
+    let CommandError::Refused { status, detail, .. } = error else {
+        panic!("{error}");
+    };
+    assert_eq!((status, detail), (MailboxStatus::NoEnvelopes, 6));
+    a.endpoint.open_pair(6).unwrap();
+}
+
+#[test]
+fn closing_an_endpoint_flushes_what_is_outstanding_and_gives_the_buffers_back() {
+    let (mut a, mut b) = connected(&fabric(), 1);
+    for k in 0..5 {
+        let buffer = a.buffer(8);
+        a.endpoint.post_tagged_send(k, &a.send(2), buffer).unwrap();
+    }
+    assert_eq!(a.next().status, WcStatus::Success, "the one credit");
+    let buffer = a.buffer(8);
+    a.endpoint
+        .post_tagged_recv(5, &a.receive(1), buffer)
+        .unwrap();
+    let buffer = b.buffer(8);
+    b.endpoint
+        .post_tagged_recv(6, &b.receive(1), buffer)
+        .unwrap();
+    a.endpoint.close().unwrap();
+    a.endpoint.close().unwrap();
+    for k in 1..6 {
+        let completion = a.cq.poll().expect("flushed");
+        assert_eq!(
+            (completion.wr_id, completion.status),
+            (k, WcStatus::Flushed)
+        );
+        assert_eq!(completion.buffer.unwrap().len(), 8);
+    }
+    assert!(a.cq.poll().is_none());
+    assert_eq!((a.cq.outstanding(), a.cq.strays()), (0, 0));
+    let buffer = a.buffer(8);
+    let refused = a
+        .endpoint
+        .post_tagged_recv(0, &a.receive(1), buffer)
+        .unwrap_err();
+    assert_eq!(refused.error, PostError::InvalidPair);
+    let mut any = a.receive(1);
+    any.source = Source::Any;
+    assert_eq!(a.endpoint.probe(0, &any), Err(PostError::Closed));
+    let failed = b.next();
+    assert_eq!(
+        (failed.wr_id, failed.status),
+        (6, WcStatus::LinkError),
+        "the peer is told"
+    );
+}
+
+#[test]
+fn requests_that_the_card_never_fetched_are_flushed_too() {
+    // No fetch before the close.
+    let fabric = fabric_with(|options| options.fetch_cycles = 10_000);
+    let (_a, mut b) = connected(&fabric, 8);
+    let mut receives = Vec::new();
+    for k in 0..4 {
+        let buffer = b.buffer(8);
+        receives.push(
+            b.endpoint
+                .post_tagged_recv(k, &b.receive(1), buffer)
+                .unwrap(),
+        );
+    }
+    b.endpoint.cancel(9, receives[3]).unwrap();
+    b.endpoint.close().unwrap();
+    let mut flushed: Vec<_> = std::iter::from_fn(|| b.cq.poll())
+        .map(|completion| (completion.wr_id, completion.status))
+        .collect();
+    flushed.sort_unstable();
+    assert_eq!(flushed, [0, 1, 2, 3].map(|k| (k, WcStatus::Flushed)));
+    assert_eq!(b.cq.outstanding(), 0);
+}
+
+#[test]
+fn closing_a_pair_flushes_its_own_and_leaves_the_rest() {
+    let (_a, mut b) = connected(&fabric(), 8);
+    let mut any = b.receive(1);
+    any.source = Source::Any;
+    let buffer = b.buffer(8);
+    b.endpoint
+        .post_tagged_recv(1, &b.receive(1), buffer)
+        .unwrap();
+    let buffer = b.buffer(8);
+    b.endpoint.post_tagged_recv(2, &any, buffer).unwrap();
+    b.endpoint.close_pair(b.pair).unwrap();
+    let flushed = b.next();
+    assert_eq!((flushed.wr_id, flushed.status), (1, WcStatus::Flushed));
+    assert_eq!(
+        b.cq.outstanding(),
+        1,
+        "a receive from any source stays posted"
+    );
+    assert_eq!(b.endpoint.query_pair(b.pair), Err(CommandError::NotFound));
+    let buffer = b.buffer(8);
+    let refused = b
+        .endpoint
+        .post_tagged_send(3, &b.send(1), buffer)
+        .unwrap_err();
+    assert_eq!(refused.error, PostError::InvalidPair);
+}
+
+#[test]
+fn a_pair_of_another_endpoint_is_refused() {
+    let (a, mut b) = connected(&fabric(), 8);
+    let buffer = b.buffer(8);
+    let refused = b
+        .endpoint
+        .post_tagged_send(1, &a.send(1), buffer)
+        .unwrap_err();
+    assert_eq!(refused.error, PostError::InvalidPair);
+    let refused = b
+        .endpoint
+        .post_tagged_recv(1, &a.receive(1), refused.buffer.unwrap());
+    assert_eq!(refused.unwrap_err().error, PostError::InvalidPair);
+    assert_eq!(b.endpoint.close_pair(a.pair), Err(CommandError::NotFound));
+}
+
+#[test]
+fn a_send_on_a_pair_that_is_not_connected_completes_as_invalid() {
+    let (mut a, _b) = connected(&fabric(), 8);
+    let (open, address) = a.endpoint.open_pair(1).unwrap();
+    assert_eq!(PairAddress::from_bytes(&address.to_bytes()), Some(address));
+    let mut send = a.send(1);
+    send.pair = open;
+    let buffer = a.buffer(8);
+    a.endpoint.post_tagged_send(1, &send, buffer).unwrap();
+    assert_eq!(a.next().status, WcStatus::InvalidPair);
+    let status = a.endpoint.query_pair(open).unwrap();
+    assert_eq!(status.state, u32::from(PairState::Open.code()));
+}
+
+#[test]
+fn a_failed_inject_is_shown() {
+    let (a, _b) = connected(&fabric(), 8);
+    let (open, _) = a.endpoint.open_pair(1).unwrap();
+    let mut send = a.send(1);
+    send.pair = open;
+    for _ in 0..10 {
+        a.endpoint.post_tagged_inject(77, &send, b"lost").unwrap();
+        let failed = a.next();
+        assert_eq!((failed.wr_id, failed.status), (77, WcStatus::InvalidPair));
+        assert!(failed.buffer.is_none());
+    }
+}
+
+#[test]
+fn a_gap_fails_the_pair_on_both_sides_and_raises_events() {
+    let fabric = fabric();
+    let (mut a, mut b) = connected(&fabric, 8);
+    let buffer = b.buffer(8);
+    b.endpoint
+        .post_tagged_recv(1, &b.receive(1), buffer)
+        .unwrap();
+    fabric.lose_frames(0, 1);
+    for k in 0..2 {
+        let buffer = a.buffer(8);
+        a.endpoint.post_tagged_send(k, &a.send(9), buffer).unwrap();
+    }
+    for side in [&a, &b] {
+        assert_eq!(
+            side.cq
+                .wait(PATIENCE)
+                .err()
+                .unwrap_or(WaitError::Interrupted),
+            WaitError::Interrupted
+        );
+    }
+    let event = b.endpoint.poll_event().unwrap().expect("an event");
+    assert_eq!((event.cause, event.pair), (Cause::LinkError, Some(b.pair)));
+    assert_eq!(b.endpoint.poll_event().unwrap(), None);
+    let sticky = 1 << Cause::LinkError.code();
+    assert_eq!(b.endpoint.sticky_causes(), Ok(sticky));
+    b.endpoint.clear_causes(sticky).unwrap();
+    assert_eq!(
+        (b.endpoint.sticky_causes(), b.endpoint.events_lost()),
+        (Ok(0), Ok(0))
+    );
+    let status = a.endpoint.query_pair(a.pair).unwrap();
+    assert_eq!(status.state, u32::from(PairState::Failed.code()));
+}
+
+#[test]
+fn a_peer_that_falls_silent_fails_the_sends_in_bounded_time() {
+    let fabric = fabric();
+    let (mut a, _b) = connected(&fabric, 8);
+    fabric.lose_frames(1, u32::MAX);
+    let buffer = a.buffer(8);
+    a.endpoint.post_tagged_send(1, &a.send(9), buffer).unwrap();
+    let before = fabric.now();
+    assert_eq!(a.next().status, WcStatus::LinkError);
+    assert!(fabric.now() - before < 1_200_000);
+    let buffer = a.buffer(8);
+    a.endpoint.post_tagged_send(2, &a.send(9), buffer).unwrap();
+    let failed = loop {
+        match a.cq.wait(PATIENCE) {
+            Ok(completion) => break completion,
+            Err(WaitError::Interrupted) => {}
+            Err(error) => panic!("{error}"),
+        }
+    };
+    assert_eq!(failed.status, WcStatus::LinkError);
+}
+
+#[test]
+fn events_that_find_no_room_are_counted_and_stay_readable() {
+    let fabric = fabric();
+    let device = open(&fabric).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    let endpoint = pd
+        .endpoint()
+        .event_queue(4)
+        .inject_buffers(0)
+        .open()
+        .unwrap();
+    let page = abi::register::endpoint_page(endpoint.index());
+    let transport: &Arc<dyn Transport> = device.transport();
+    for _ in 0..6 {
+        transport
+            .write_register(page + abi::register::SEND_TAIL, 0x8000)
+            .unwrap();
+    }
+    assert_eq!(endpoint.events_lost(), Ok(2));
+    assert_eq!(endpoint.sticky_causes(), Ok(1 << Cause::RingOverrun.code()));
+    for _ in 0..4 {
+        let event = endpoint.poll_event().unwrap().unwrap();
+        assert_eq!(
+            (event.cause, event.info, event.pair),
+            (Cause::RingOverrun, 0x8000, None)
+        );
+    }
+    assert_eq!(endpoint.poll_event().unwrap(), None);
+    transport
+        .write_register(page + abi::register::SEND_TAIL, 0x8000)
+        .unwrap();
+    assert!(
+        endpoint.poll_event().unwrap().is_some(),
+        "the queue goes on"
+    );
+}

@@ -1,0 +1,8 @@
+//! The host library over cards in plain Rust.
+
+mod common;
+mod failure;
+mod memory;
+mod messages;
+mod random;
+mod waiting;

@@ -1,0 +1,311 @@
+//! Random traffic both ways, with cancels, probes and full queues: each request completes exactly once, each message
+//! arrives once, whole and in order.
+
+use crate::common::{Side, sized};
+use host_driver::{Buffer, PostError, Request, TaggedReceive, WcKind, WcStatus, WorkCompletion};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use soft_card::{SoftFabric, SoftOptions};
+use std::collections::{HashMap, VecDeque};
+
+/// Tags in use: few, so that receives compete.
+const TAGS: u64 = 3;
+
+/// One side's view of the conversation.
+struct Player {
+    side: Side,
+    buffers: Vec<Buffer>,
+    next_id: u64,
+    outstanding: HashMap<u64, WcKind>,
+    receives: Vec<(u64, Request)>,
+    /// Lengths of what the peer sent, by tag, oldest first.
+    expected: [VecDeque<(u64, usize)>; TAGS as usize],
+    cancelled: u64,
+    late: u64,
+    received: u64,
+    refused: u64,
+}
+
+impl Player {
+    fn new(mut side: Side) -> Self {
+        let buffers = (0..40).map(|_| side.buffer(1024)).collect();
+        Self {
+            side,
+            buffers,
+            next_id: 0,
+            outstanding: HashMap::new(),
+            receives: Vec::new(),
+            expected: Default::default(),
+            cancelled: 0,
+            late: 0,
+            received: 0,
+            refused: 0,
+        }
+    }
+
+    fn receive(&self, rng: &mut ChaCha8Rng) -> TaggedReceive {
+        let mut receive = self.side.receive(rng.random_range(0..TAGS));
+        if rng.random_ratio(1, 4) {
+            receive.source = host_driver::Source::Any;
+        }
+        receive
+    }
+
+    fn refuse(&mut self, error: PostError) {
+        let passing = matches!(
+            error,
+            PostError::SendRingFull
+                | PostError::ListRingFull
+                | PostError::CompletionQueueFull
+                | PostError::PairBusy
+                | PostError::InjectBusy
+        );
+        assert!(passing, "{error}");
+        self.refused += 1;
+    }
+
+    /// Sends a message whose bytes follow from `serial` and returns its length, if it was taken.
+    fn send(&mut self, rng: &mut ChaCha8Rng, serial: u64) -> Option<(u64, usize)> {
+        let tag = rng.random_range(0..TAGS);
+        let mut send = self.side.send(tag);
+        send.immediate = serial;
+        let length = rng.random_range(0..=1024);
+        let id = self.next_id;
+        if rng.random() {
+            let bytes = payload(serial, length);
+            match self.side.endpoint.post_tagged_inject(id, &send, &bytes) {
+                Ok(()) => return Some((tag, length)),
+                Err(error) => self.refuse(error),
+            }
+            return None;
+        }
+        let mut buffer = self.buffers.pop()?;
+        let mut front = buffer.split_to(length);
+        front.copy_from_slice(&payload(serial, length));
+        let posted = self.side.endpoint.post_tagged_send(id, &send, front);
+        if let Err(refused) = posted {
+            let mut front = refused.buffer.expect("given back");
+            front.join(buffer).expect("just split");
+            self.buffers.push(front);
+            self.refuse(refused.error);
+            return None;
+        }
+        self.next_id += 1;
+        self.outstanding.insert(id, WcKind::Send);
+        Some((tag, length))
+    }
+
+    fn post(&mut self, rng: &mut ChaCha8Rng) {
+        // A cancel takes an entry too: a queue full of receives that match nothing could never be emptied.
+        if self.receives.len() >= 6 {
+            return;
+        }
+        let Some(buffer) = self.buffers.pop() else {
+            return;
+        };
+        let receive = self.receive(rng);
+        match self
+            .side
+            .endpoint
+            .post_tagged_recv(self.next_id, &receive, buffer)
+        {
+            Ok(request) => {
+                self.receives.push((self.next_id, request));
+                self.outstanding.insert(self.next_id, WcKind::Receive);
+                self.next_id += 1;
+            }
+            Err(refused) => {
+                self.buffers.push(refused.buffer.expect("given back"));
+                self.refuse(refused.error);
+            }
+        }
+    }
+
+    fn cancel(&mut self, rng: &mut ChaCha8Rng) {
+        if self.receives.is_empty() {
+            return;
+        }
+        let (_, request) = self.receives[rng.random_range(0..self.receives.len())];
+        match self.side.endpoint.cancel(u64::MAX, request) {
+            Ok(_) | Err(PostError::NothingToCancel) => {}
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    fn probe(&mut self, rng: &mut ChaCha8Rng) {
+        let receive = self.receive(rng);
+        match self.side.endpoint.probe(self.next_id, &receive) {
+            Ok(_) => {
+                self.outstanding.insert(self.next_id, WcKind::Probe);
+                self.next_id += 1;
+            }
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    fn take(&mut self, completion: WorkCompletion) {
+        let WorkCompletion {
+            wr_id,
+            kind,
+            status,
+            ..
+        } = completion;
+        if kind == WcKind::Cancel {
+            assert_eq!((wr_id, status), (u64::MAX, WcStatus::TooLate));
+            self.late += 1;
+            return;
+        }
+        assert_eq!(
+            self.outstanding.remove(&wr_id),
+            Some(kind),
+            "{completion:?}"
+        );
+        match (kind, status) {
+            (WcKind::Send, WcStatus::Success) => {}
+            (WcKind::Probe, WcStatus::Success | WcStatus::NoMessage) => {}
+            (WcKind::Receive, WcStatus::Cancelled) => self.cancelled += 1,
+            (WcKind::Receive, WcStatus::Success) => {
+                let queue = &mut self.expected[completion.match_bits as usize];
+                let (serial, length) = queue.pop_front().expect("a message that was sent");
+                assert_eq!(completion.immediate, serial, "out of order");
+                assert_eq!(completion.length, length as u64);
+                assert_eq!(completion.received(), payload(serial, length));
+                self.received += 1;
+            }
+            _ => panic!("{completion:?}"),
+        }
+        self.receives.retain(|&(id, _)| id != wr_id);
+        if let Some(mut buffer) = completion.buffer {
+            // What a send split off is whole again only as far as it went: registered memory is plenty.
+            if buffer.len() < 1024 {
+                buffer = self.side.buffer(1024);
+            }
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+fn payload(serial: u64, length: usize) -> Vec<u8> {
+    let mut rng = ChaCha8Rng::seed_from_u64(serial);
+    (0..length).map(|_| rng.random()).collect()
+}
+
+#[test]
+fn every_request_completes_once_and_every_message_arrives_once_in_order() {
+    let mut totals = [0; 4];
+    for seed in 0..12 {
+        println!("seed {seed}");
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let fabric = SoftFabric::new(SoftOptions {
+            latency: rng.random_range(1..500),
+            fetch_cycles: rng.random_range(1..200),
+            seed,
+            ..SoftOptions::default()
+        });
+        // Eight sends that wait for a credit must leave entries for the receives that return it.
+        let credits = rng.random_range(1..=16);
+        let (a, b) = sized(&fabric, credits, 1 << rng.random_range(4..7));
+        let mut players = [Player::new(a), Player::new(b)];
+        let mut serial = 0;
+        for _ in 0..1500 {
+            let who = rng.random_range(0..2);
+            let player = &mut players[who];
+            match rng.random_range(0..10) {
+                0..3 => {
+                    serial += 1;
+                    if let Some((tag, length)) = player.send(&mut rng, serial) {
+                        players[1 - who].expected[tag as usize].push_back((serial, length));
+                    }
+                }
+                3..6 => player.post(&mut rng),
+                6 => player.cancel(&mut rng),
+                7 => player.probe(&mut rng),
+                8 => {
+                    let _ = player
+                        .side
+                        .device
+                        .transport()
+                        .pause(&[], fabric.now() + 300);
+                }
+                _ => {
+                    while let Some(completion) = player.side.cq.poll() {
+                        player.take(completion);
+                    }
+                }
+            }
+        }
+        drain(&mut players, &mut rng, &fabric);
+        for player in &players {
+            let sums = [
+                player.received,
+                player.cancelled,
+                player.late,
+                player.refused,
+            ];
+            totals
+                .iter_mut()
+                .zip(sums)
+                .for_each(|(total, sum)| *total += sum);
+        }
+    }
+    println!("received, cancelled, late, refused: {totals:?}");
+    assert!(
+        totals.iter().all(|&total| total > 50),
+        "{totals:?} proves little"
+    );
+}
+
+/// Receives what is still on its way, then closes; nothing may be left.
+fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng, fabric: &SoftFabric) {
+    for _ in 0..100_000 {
+        let mut left = false;
+        for player in players.iter_mut() {
+            while let Some(completion) = player.side.cq.poll() {
+                player.take(completion);
+            }
+            if player.expected.iter().any(|queue| !queue.is_empty()) {
+                left = true;
+                if player.receives.len() >= 3 {
+                    player.cancel(rng);
+                } else {
+                    player.post(rng);
+                }
+            }
+        }
+        if !left {
+            break;
+        }
+        let _ = players[0]
+            .side
+            .device
+            .transport()
+            .pause(&[], fabric.now() + 100);
+    }
+    for player in players.iter_mut() {
+        assert!(
+            player.expected.iter().all(VecDeque::is_empty),
+            "messages were lost"
+        );
+    }
+    for player in players.iter_mut() {
+        player.side.endpoint.close().unwrap();
+        while let Some(completion) = player.side.cq.poll() {
+            let flushed = matches!(completion.status, WcStatus::Flushed | WcStatus::LinkError);
+            if completion.kind != WcKind::Cancel && flushed {
+                let kind = player.outstanding.remove(&completion.wr_id);
+                assert_eq!(kind, Some(completion.kind), "{completion:?}");
+            } else {
+                player.take(completion);
+            }
+        }
+        assert!(
+            player.outstanding.is_empty(),
+            "never completed: {:?}",
+            player.outstanding
+        );
+        assert_eq!(
+            (player.side.cq.outstanding(), player.side.cq.strays()),
+            (0, 0)
+        );
+    }
+}

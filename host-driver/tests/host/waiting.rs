@@ -1,0 +1,191 @@
+//! Waiting: in time, without losing a wake-up, for one queue or several, and in several threads.
+
+use crate::common::{PATIENCE, connected, fabric, sized};
+use host_driver::transport::PauseResult;
+use host_driver::{CompletionChannel, Device, WaitError, WcStatus};
+use soft_card::{SoftFabric, SoftOptions};
+use std::thread;
+
+#[test]
+fn a_wait_ends_at_its_time_out() {
+    let fabric = fabric();
+    let (_a, b) = connected(&fabric, 8);
+    let before = fabric.now();
+    assert_eq!(b.cq.wait(12_345).unwrap_err(), WaitError::Timeout);
+    // The first wait arms, which takes register accesses of 20 cycles.
+    assert!((12_345..12_400).contains(&(fabric.now() - before)));
+}
+
+#[test]
+fn a_wait_ends_when_the_completion_comes_and_not_later() {
+    let fabric = fabric();
+    let (a, mut b) = connected(&fabric, 8);
+    let buffer = b.buffer(8);
+    b.endpoint
+        .post_tagged_recv(1, &b.receive(7), buffer)
+        .unwrap();
+    let before = fabric.now();
+    a.endpoint.post_tagged_inject(0, &a.send(7), b"x").unwrap();
+    b.next();
+    assert!(
+        fabric.now() - before < 500,
+        "after {} cycles",
+        fabric.now() - before
+    );
+}
+
+#[test]
+fn a_notification_asked_for_wakes_once() {
+    let fabric = fabric();
+    let (a, b) = connected(&fabric, 8);
+    let transport = b.device.transport();
+    let endpoint = b.endpoint.index();
+    for round in 0..10 {
+        let buffer = host_driver::Buffer::empty();
+        b.endpoint
+            .post_tagged_recv(1, &b.receive(7), buffer)
+            .unwrap();
+        let watch = b.cq.req_notify().unwrap();
+        assert!(b.cq.poll().is_none());
+        a.endpoint.post_tagged_inject(0, &a.send(7), b"").unwrap();
+        let woken = transport.pause(&[watch], fabric.now() + PATIENCE);
+        assert_eq!(woken, PauseResult::Interrupt { endpoint }, "round {round}");
+        assert_eq!(b.cq.poll().unwrap().status, WcStatus::Success);
+    }
+}
+
+#[test]
+fn a_channel_says_which_queue_is_ready() {
+    let fabric = fabric();
+    let device = Device::open(fabric.transport(0)).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    let open = || pd.endpoint().inject_buffers(0).open().unwrap();
+    let endpoints = [open(), open()];
+    let queues = endpoints
+        .each_ref()
+        .map(|endpoint| endpoint.completion_queue());
+    let mut channel = CompletionChannel::new(&queues);
+    assert_eq!(channel.wait(1000), Err(WaitError::Timeout));
+    for k in [1, 0, 1, 1] {
+        let (pair, _) = endpoints[k].open_pair(1).unwrap();
+        let probe = host_driver::TaggedReceive {
+            source: host_driver::Source::Pair(pair),
+            context: 0,
+            match_bits: 0,
+            ignore_bits: 0,
+        };
+        endpoints[k].probe(5, &probe).unwrap();
+        assert_eq!(channel.wait(PATIENCE), Ok(k));
+        assert_eq!(queues[k].poll().unwrap().wr_id, 5);
+        endpoints[k].close_pair(pair).unwrap();
+    }
+}
+
+#[test]
+#[should_panic(expected = "one device")]
+fn a_channel_is_of_one_device() {
+    let (a, b) = connected(&fabric(), 8);
+    CompletionChannel::new(&[a.cq.clone(), b.cq.clone()]);
+}
+
+#[test]
+fn a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card() {
+    // A head that the card isn't told of would stop its fetching for good: every receive but one stays
+    // outstanding, so that a quarter of the queue is never polled at once.
+    let (a, mut b) = sized(&fabric(), 8, 16);
+    for k in 0..15 {
+        let buffer = b.buffer(8);
+        b.endpoint
+            .post_tagged_recv(k, &b.receive(1000), buffer)
+            .unwrap();
+    }
+    for k in 0..40 {
+        let buffer = b.buffer(8);
+        b.endpoint
+            .post_tagged_recv(100 + k, &b.receive(k), buffer)
+            .unwrap();
+        a.endpoint.post_tagged_inject(0, &a.send(k), b"x").unwrap();
+        assert_eq!(b.next().wr_id, 100 + k);
+    }
+}
+
+/// Two host threads, one a card, play ping-pong; the cycle at which they end.
+fn ping_pong(seed: u64) -> u64 {
+    let fabric = SoftFabric::new(SoftOptions {
+        seed,
+        ..SoftOptions::default()
+    });
+    let (mut a, mut b) = connected(&fabric, 8);
+    let (first, second) = (fabric.attach(), fabric.attach());
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            for k in 0..200 {
+                let buffer = a.buffer(8);
+                a.endpoint
+                    .post_tagged_recv(k, &a.receive(k), buffer)
+                    .unwrap();
+                a.endpoint
+                    .post_tagged_inject(0, &a.send(k), b"ping")
+                    .unwrap();
+                assert_eq!(a.next().received(), b"pong");
+            }
+            // The closing is part of what is repeated.
+            drop(a);
+            drop(first);
+        });
+        scope.spawn(move || {
+            for k in 0..200 {
+                let buffer = b.buffer(8);
+                b.endpoint
+                    .post_tagged_recv(k, &b.receive(k), buffer)
+                    .unwrap();
+                assert_eq!(b.next().received(), b"ping");
+                b.endpoint
+                    .post_tagged_inject(0, &b.send(k), b"pong")
+                    .unwrap();
+            }
+            drop(b);
+            drop(second);
+        });
+    });
+    fabric.now()
+}
+
+#[test]
+fn threads_on_their_own_cards_take_the_same_cycles_every_time() {
+    let first = ping_pong(1);
+    for _ in 0..3 {
+        assert_eq!(ping_pong(1), first);
+    }
+}
+
+#[test]
+fn threads_may_share_an_endpoint() {
+    let fabric = fabric();
+    let (a, b) = connected(&fabric, 8);
+    let (endpoint, cq) = (&b.endpoint, b.cq.clone());
+    let (first, second) = (fabric.attach(), fabric.attach());
+    thread::scope(|scope| {
+        let (a, b) = (&a, &b);
+        scope.spawn(move || {
+            for k in 0..100 {
+                let empty = host_driver::Buffer::empty();
+                endpoint.post_tagged_recv(k, &b.receive(k), empty).unwrap();
+                a.endpoint
+                    .post_tagged_inject(0, &a.send(k), b"")
+                    .unwrap_or_else(|error| {
+                        assert_eq!(error, host_driver::PostError::InjectBusy);
+                        assert_eq!(a.cq.wait(5000).unwrap_err(), WaitError::Timeout);
+                        a.endpoint.post_tagged_inject(0, &a.send(k), b"").unwrap();
+                    });
+            }
+            drop(first);
+        });
+        scope.spawn(move || {
+            for k in 0..100 {
+                assert_eq!(cq.wait(PATIENCE).unwrap().wr_id, k);
+            }
+            drop(second);
+        });
+    });
+}
