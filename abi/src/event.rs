@@ -12,9 +12,9 @@ pub const EVENT_BYTES: usize = 32;
 codes! {
     /// Cause of an event; also the number of its sticky bit.
     Cause {
-        /// A doorbell moved a ring's tail by more than the ring has room for. It was ignored. `info` is the tail.
+        /// A doorbell moved a ring's tail by more than the ring has room for. It was ignored. `info` is the tail, and bit 32 is set for a list ring.
         RingOverrun = 0,
-        /// A work request couldn't be read from host memory. `info` is the ring index.
+        /// A work request couldn't be read from host memory: the ring has stopped. `info` is the index, and bit 32 is set for a list ring.
         RingError = 1,
         /// The pair lost a frame or its peer fell silent. Its operations complete with `LinkError`. `info` is the status.
         LinkError = 2,

@@ -83,7 +83,7 @@ registers! {
         COMPLETION_HEAD = 0x008, WriteOnly;
         /// Consumer index of the event queue.
         EVENT_HEAD = 0x00c, WriteOnly;
-        /// Arms the completion interrupt: it is raised when the queue's producer index differs from the value written.
+        /// Arms the completion interrupt: it is raised when the queue's producer index is past the value written, and cleared by the next arming.
         COMPLETION_ARM = 0x010, WriteOnly;
         /// Arms the event interrupt in the same way.
         EVENT_ARM = 0x014, WriteOnly;
