@@ -1,15 +1,32 @@
 //! Towards the host: doorbells, work queues, completion and event queues, DMA.
 
 mod bursts;
+mod completions;
 mod dma;
 mod dma_read;
 mod dma_write;
+mod entry_writer;
+mod events;
+mod queue;
+mod reservations;
+mod ring;
+mod work_queues;
 
+pub use completions::Completions;
 pub use dma_read::DmaRead;
 pub use dma_write::DmaWrite;
+pub use events::Events;
+pub use work_queues::WorkQueues;
 
+use crate::config::ECP5;
+use crate::prelude::*;
 use crate::tops::{Class, Top};
 use dma::Mutation;
+
+/// A number of `abi` as it enters a kernel.
+fn constant<const N: usize>(value: impl Into<u64>) -> Constant<Bits<N>> {
+    Constant::new(value.into().into())
+}
 
 /// The tops of the tests of this room.
 pub fn tops() -> Vec<Top> {
@@ -28,5 +45,8 @@ pub fn tops() -> Vec<Top> {
         write("dma_write_done_early", Mutation::DoneEarly),
         write("dma_write_writes_tail", Mutation::WritesTail),
         write("dma_write_last_only_at_end", Mutation::LastOnlyAtEnd),
+        Top::of("work_queues", Class::Test, || WorkQueues::new(&ECP5)),
+        Top::of("completions", Class::Test, || Completions::new(&ECP5)),
+        Top::of("events", Class::Test, || Events::new(&ECP5)),
     ]
 }

@@ -1,0 +1,126 @@
+//! Writes entries of `N` bits to host memory, one after the other, and says when each is there.
+//!
+//! ```text
+//!                                ┌──────────┐ request, data
+//!  start, address, ────► words ──┤ 64 bits  ├──────────────────► DmaWrite
+//!  endpoint, entry               │ at a time│ done, error
+//!        │                       └──────────┘◄──────────────────────┐
+//!        └──► endpoints of the entries under way ──► finished, endpoint, error
+//! ```
+//!
+//! Several entries may be under way; `DmaWrite` answers a client in order. The word with the phase is
+//! the last, so a host that sees it sees the entry.
+
+use crate::prelude::*;
+use crate::prim::Fifo;
+use crate::types::DmaRequest;
+
+/// Entries that may be under way.
+const DEPTH: usize = 8;
+
+/// Writer of queue entries.
+#[derive(LogicBlock)]
+pub(super) struct EntryWriter<const N: usize> {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    /// Pulse, only while `ready`: write this entry.
+    pub start: Signal<In, Bit>,
+    pub ready: Signal<Out, Bit>,
+    pub address: Signal<In, Bits<64>>,
+    pub endpoint: Signal<In, Bits<8>>,
+    pub entry: Signal<In, Bits<N>>,
+    /// Write client of `DmaWrite`.
+    pub request_valid: Signal<Out, Bit>,
+    pub request_ready: Signal<In, Bit>,
+    pub request: Signal<Out, DmaRequest>,
+    pub data_valid: Signal<Out, Bit>,
+    pub data_ready: Signal<In, Bit>,
+    pub data: Signal<Out, Bits<64>>,
+    pub done: Signal<In, Bit>,
+    pub done_error: Signal<In, Bit>,
+    /// Pulse: the oldest entry under way is in host memory, or failed to get there.
+    pub finished: Signal<Out, Bit>,
+    pub finished_endpoint: Signal<Out, Bits<8>>,
+    pub finished_error: Signal<Out, Bit>,
+    asking: Reg<Bit>,
+    wanted: Reg<DmaRequest>,
+    words: Reg<Bits<N>>,
+    left: Reg<Bits<8>>,
+    endpoints: Fifo<Bits<8>>,
+    answers_what_was_asked: Check,
+    bytes: Constant<Bits<16>>,
+    count: Constant<Bits<8>>,
+}
+
+impl<const N: usize> Default for EntryWriter<N> {
+    fn default() -> Self {
+        assert!(N.is_multiple_of(64));
+        Self {
+            clock: Default::default(),
+            reset: Default::default(),
+            start: Default::default(),
+            ready: Default::default(),
+            address: Default::default(),
+            endpoint: Default::default(),
+            entry: Default::default(),
+            request_valid: Default::default(),
+            request_ready: Default::default(),
+            request: Default::default(),
+            data_valid: Default::default(),
+            data_ready: Default::default(),
+            data: Default::default(),
+            done: Default::default(),
+            done_error: Default::default(),
+            finished: Default::default(),
+            finished_endpoint: Default::default(),
+            finished_error: Default::default(),
+            asking: Default::default(),
+            wanted: Default::default(),
+            words: Default::default(),
+            left: Default::default(),
+            endpoints: Fifo::new(DEPTH),
+            answers_what_was_asked: Check::new("entry_writer_answers_belong_to_entries"),
+            bytes: Constant::new((N as u64 / 8).into()),
+            count: Constant::new((N as u64 / 64).into()),
+        }
+    }
+}
+
+#[module]
+impl<const N: usize> Logic for EntryWriter<N> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, asking, wanted, words, left);
+        clocked!(self, clock, reset, endpoints, answers_what_was_asked);
+
+        self.ready.next =
+            !self.asking.q.val() & (self.left.q.val() == 0) & self.endpoints.in_ready.val();
+        self.endpoints.in_valid.next = self.start.val();
+        self.endpoints.in_data.next = self.endpoint.val();
+
+        self.request_valid.next = self.asking.q.val();
+        self.request.next = self.wanted.q.val();
+        if self.request_ready.val() {
+            self.asking.d.next = false;
+        }
+        self.data_valid.next = self.left.q.val().any();
+        self.data.next = self.words.q.val().get_bits::<64>(0);
+        if self.data_valid.val() & self.data_ready.val() {
+            self.words.d.next = self.words.q.val() >> 64;
+            self.left.d.next = self.left.q.val() - 1;
+        }
+        if self.start.val() {
+            self.asking.d.next = true;
+            self.wanted.d.next.address = self.address.val();
+            self.wanted.d.next.length = self.bytes.val();
+            self.words.d.next = self.entry.val();
+            self.left.d.next = self.count.val();
+        }
+
+        self.endpoints.out_ready.next = self.done.val();
+        self.finished.next = self.done.val();
+        self.finished_endpoint.next = self.endpoints.out_data.val();
+        self.finished_error.next = self.done_error.val();
+        self.answers_what_was_asked.ok.next = !self.done.val() | self.endpoints.out_valid.val();
+    }
+}

@@ -1,0 +1,470 @@
+//! The event queues: what happened that no completion can tell, and what remains of it when the host
+//! doesn't read.
+//!
+//! ```text
+//!   work queues ─┐                      ┌─ room ────► EntryWriter ──► DmaWrite
+//!   completions ─┤                      │
+//!   delivery ────┼─► turn ─► current ──►┼─ none ────► events_lost + 1
+//!   faults ──────┤                      │
+//!   own index ───┘                      └─ always ──► sticky bit of the cause
+//! ```
+//!
+//! Nothing waits for the host: an event that finds the queue full is counted, and its cause stays
+//! readable until the host clears it.
+
+use super::constant;
+use super::entry_writer::EntryWriter;
+use super::queue::Queue;
+use crate::config::Config;
+use crate::prelude::*;
+use crate::prim::StreamMux;
+use crate::types::{ControlRequest, DmaRequest, Doorbell, Event, RaiseEvent, RingSetup};
+use abi::control::{Operation, RING_EVENT};
+use abi::event::{Cause, EVENT_BYTES};
+use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
+
+/// Sources of events, the block's own included.
+const SOURCES: usize = 5;
+
+/// Event queues of all endpoints and their writer.
+#[derive(LogicBlock)]
+pub struct Events {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous, active high.
+    pub reset: Signal<In, Bit>,
+
+    /// Pulse: a write to a doorbell page.
+    pub doorbell_valid: Signal<In, Bit>,
+    /// The write.
+    pub doorbell: Signal<In, Doorbell>,
+    /// Endpoint that is read; its registers follow one cycle later.
+    pub read_endpoint: Signal<In, Bits<8>>,
+    /// Producer index of the event queue.
+    pub event_tail: Signal<Out, Bits<16>>,
+    /// Causes that have occurred.
+    pub sticky: Signal<Out, Bits<32>>,
+    /// Events that found no room.
+    pub events_lost: Signal<Out, Bits<32>>,
+    /// Bit `e`: interrupt of endpoint `e`'s event queue, a level.
+    pub interrupts: Signal<Out, Bits<32>>,
+
+    /// A control request is offered to this block.
+    pub control_valid: Signal<In, Bit>,
+    /// The request, shared by all blocks.
+    pub control: Signal<In, ControlRequest>,
+    /// This block has finished with it.
+    pub control_done: Signal<Out, Bit>,
+    /// Zero: nothing is read here.
+    pub control_result: Signal<Out, Bits<64>>,
+
+    /// From the work queues.
+    pub queues_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub queues_ready: Signal<Out, Bit>,
+    /// The event.
+    pub queues: Signal<In, RaiseEvent>,
+    /// From the completion queues.
+    pub completions_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub completions_ready: Signal<Out, Bit>,
+    /// The event.
+    pub completions: Signal<In, RaiseEvent>,
+    /// From delivery.
+    pub delivery_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub delivery_ready: Signal<Out, Bit>,
+    /// The event.
+    pub delivery: Signal<In, RaiseEvent>,
+    /// From the faults of the link.
+    pub faults_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub faults_ready: Signal<Out, Bit>,
+    /// The event.
+    pub faults: Signal<In, RaiseEvent>,
+
+    /// Write client of `DmaWrite`.
+    pub write_request_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub write_request_ready: Signal<In, Bit>,
+    /// The access.
+    pub write_request: Signal<Out, DmaRequest>,
+    /// A word is offered.
+    pub write_data_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub write_data_ready: Signal<In, Bit>,
+    /// Eight bytes, the first in the lowest lane.
+    pub write_data: Signal<Out, Bits<64>>,
+    /// Pulse: the oldest access has been answered.
+    pub write_done: Signal<In, Bit>,
+    /// With it: the host's memory refused it.
+    pub write_done_error: Signal<In, Bit>,
+
+    /// Pulse: a doorbell was ignored because of its value.
+    pub count_doorbell_errors: Signal<Out, Bit>,
+
+    /// Zero; a test breaks a contract with another value. See `tests/events.rs`.
+    pub mutation: Signal<In, Bits<4>>,
+
+    queue: Vec<Queue>,
+    sticky_of: Vec<Reg<Bits<32>>>,
+    lost_of: Vec<Reg<Bits<32>>>,
+    index_error: Vec<Reg<Bit>>,
+    index_value: Vec<Reg<Bits<32>>>,
+    source: StreamMux<RaiseEvent>,
+    writer: EntryWriter<256>,
+    own: Signal<Local, RaiseEvent>,
+    rung: Signal<Local, Bits<32>>,
+    own_valid: Signal<Local, Bit>,
+    own_taken: Signal<Local, Bit>,
+    current_valid: Reg<Bit>,
+    current: Reg<RaiseEvent>,
+    exists: Signal<Local, Bit>,
+    room: Signal<Local, Bit>,
+    address: Signal<Local, Bits<64>>,
+    phase: Signal<Local, Bits<1>>,
+    entry: Signal<Local, Event>,
+    settles: Signal<Local, Bit>,
+    writes: Signal<Local, Bit>,
+    loses: Signal<Local, Bit>,
+    more: Signal<Local, Bits<32>>,
+    one: Signal<Local, Bits<32>>,
+    cause_bit: Signal<Local, Bits<32>>,
+
+    ring_setup: Signal<Local, RingSetup>,
+    target: Signal<Local, Bits<16>>,
+    set_ring: Signal<Local, Bit>,
+    clear_endpoint: Signal<Local, Bit>,
+    clearing: Signal<Local, Bit>,
+    under_way: Signal<Local, Bit>,
+    consumes: Signal<Local, Bit>,
+    arms: Signal<Local, Bit>,
+    cleans: Signal<Local, Bit>,
+    ignored: Signal<Local, Bit>,
+    interrupt_bits: Signal<Local, Bits<32>>,
+    read_tail: Reg<Bits<16>>,
+    read_sticky: Reg<Bits<32>>,
+    read_lost: Reg<Bits<32>>,
+
+    never_overwrites: Check,
+
+    no_event: Constant<Event>,
+    offset_head: Constant<Bits<8>>,
+    offset_arm: Constant<Bits<8>>,
+    offset_sticky: Constant<Bits<8>>,
+    operation_ring_set: Constant<Bits<8>>,
+    operation_endpoint_clear: Constant<Bits<8>>,
+    ring_event: Constant<Bits<16>>,
+    no_raise: Constant<RaiseEvent>,
+    _n: usize,
+}
+
+impl Events {
+    /// For the endpoints of `config`.
+    pub fn new(config: &Config) -> Self {
+        let n = config.endpoints;
+        Self {
+            clock: Default::default(),
+            reset: Default::default(),
+            doorbell_valid: Default::default(),
+            doorbell: Default::default(),
+            read_endpoint: Default::default(),
+            event_tail: Default::default(),
+            sticky: Default::default(),
+            events_lost: Default::default(),
+            interrupts: Default::default(),
+            control_valid: Default::default(),
+            control: Default::default(),
+            control_done: Default::default(),
+            control_result: Default::default(),
+            queues_valid: Default::default(),
+            queues_ready: Default::default(),
+            queues: Default::default(),
+            completions_valid: Default::default(),
+            completions_ready: Default::default(),
+            completions: Default::default(),
+            delivery_valid: Default::default(),
+            delivery_ready: Default::default(),
+            delivery: Default::default(),
+            faults_valid: Default::default(),
+            faults_ready: Default::default(),
+            faults: Default::default(),
+            write_request_valid: Default::default(),
+            write_request_ready: Default::default(),
+            write_request: Default::default(),
+            write_data_valid: Default::default(),
+            write_data_ready: Default::default(),
+            write_data: Default::default(),
+            write_done: Default::default(),
+            write_done_error: Default::default(),
+            count_doorbell_errors: Default::default(),
+            mutation: Default::default(),
+            queue: (0..n).map(|_| Queue::new(EVENT_BYTES)).collect(),
+            sticky_of: (0..n).map(|_| Reg::default()).collect(),
+            lost_of: (0..n).map(|_| Reg::default()).collect(),
+            index_error: (0..n).map(|_| Reg::default()).collect(),
+            index_value: (0..n).map(|_| Reg::default()).collect(),
+            source: StreamMux::new(SOURCES),
+            writer: Default::default(),
+            own: Default::default(),
+            rung: Default::default(),
+            own_valid: Default::default(),
+            own_taken: Default::default(),
+            current_valid: Default::default(),
+            current: Default::default(),
+            exists: Default::default(),
+            room: Default::default(),
+            address: Default::default(),
+            phase: Default::default(),
+            entry: Default::default(),
+            settles: Default::default(),
+            writes: Default::default(),
+            loses: Default::default(),
+            more: Default::default(),
+            one: Default::default(),
+            cause_bit: Default::default(),
+            ring_setup: Default::default(),
+            target: Default::default(),
+            set_ring: Default::default(),
+            clear_endpoint: Default::default(),
+            clearing: Default::default(),
+            under_way: Default::default(),
+            consumes: Default::default(),
+            arms: Default::default(),
+            cleans: Default::default(),
+            ignored: Default::default(),
+            interrupt_bits: Default::default(),
+            read_tail: Default::default(),
+            read_sticky: Default::default(),
+            read_lost: Default::default(),
+            never_overwrites: Check::new("an_event_has_room"),
+            no_event: Constant::new(Event::default()),
+            offset_head: constant(EVENT_HEAD),
+            offset_arm: constant(EVENT_ARM),
+            offset_sticky: constant(STICKY),
+            operation_ring_set: constant(Operation::RingSet.code()),
+            operation_endpoint_clear: constant(Operation::EndpointClear.code()),
+            ring_event: constant(RING_EVENT),
+            no_raise: Constant::new(RaiseEvent {
+                cause: u64::from(Cause::IndexError.code()).into(),
+                pair: 0xffff_u64.into(),
+                ..Default::default()
+            }),
+            _n: n,
+        }
+    }
+}
+
+#[module(endpoints = self._n)]
+impl Logic for Events {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            current_valid,
+            current,
+            read_tail,
+            read_sticky,
+            read_lost,
+            sticky_of[0..self._n],
+            lost_of[0..self._n],
+            index_error[0..self._n],
+            index_value[0..self._n]
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            queue[0..self._n],
+            source,
+            writer,
+            never_overwrites
+        );
+
+        // Control.
+        self.ring_setup.next = bit_cast::<128, 320>(self.control.val().data).into();
+        self.target.next = self.control.val().index;
+        self.set_ring.next = self.control_valid.val()
+            & (self.control.val().operation == self.operation_ring_set.val())
+            & ((self.target.val() & 3) == self.ring_event.val());
+        self.clear_endpoint.next = self.control_valid.val()
+            & (self.control.val().operation == self.operation_endpoint_clear.val());
+        self.under_way.next = self.current_valid.q.val()
+            & (bit_cast::<16, 8>(self.current.q.val().endpoint) == self.target.val());
+        for i in 0..self._n {
+            if (self.target.val() == i.to_bits()) & !self.queue[i].idle.val() {
+                self.under_way.next = true;
+            }
+        }
+        self.clearing.next = self.clear_endpoint.val() & !self.under_way.val();
+        self.control_done.next =
+            self.control_valid.val() & (!self.clear_endpoint.val() | !self.under_way.val());
+        self.control_result.next = 0.into();
+
+        // The sources, in turn, into `current`; index errors of these queues are one of them.
+        self.source.in_valid[0].next = self.queues_valid.val();
+        self.queues_ready.next = self.source.in_ready[0].val();
+        self.source.in_data[0].next = self.queues.val();
+        self.source.in_valid[1].next = self.completions_valid.val();
+        self.completions_ready.next = self.source.in_ready[1].val();
+        self.source.in_data[1].next = self.completions.val();
+        self.source.in_valid[2].next = self.delivery_valid.val();
+        self.delivery_ready.next = self.source.in_ready[2].val();
+        self.source.in_data[2].next = self.delivery.val();
+        self.source.in_valid[3].next = self.faults_valid.val();
+        self.faults_ready.next = self.source.in_ready[3].val();
+        self.source.in_data[3].next = self.faults.val();
+        self.own.next = self.no_raise.val();
+        self.own_valid.next = false;
+        for i in 0..self._n {
+            self.rung.next = self.index_value[i].q.val();
+            if self.index_error[i].q.val() & !self.own_valid.val() {
+                self.own_valid.next = true;
+                self.own.next.endpoint = i.to_bits();
+                self.own.next.info = bit_cast::<64, 32>(self.rung.val());
+            }
+        }
+        self.source.in_valid[4].next = self.own_valid.val();
+        self.source.in_data[4].next = self.own.val();
+        self.own_taken.next = self.source.in_ready[4].val();
+        self.source.out_ready.next = !self.current_valid.q.val();
+        if !self.current_valid.q.val() & self.source.out_valid.val() {
+            self.current_valid.d.next = true;
+            self.current.d.next = self.source.out_data.val();
+        }
+
+        // From there into the queue, or into the count.
+        self.exists.next = false;
+        self.room.next = false;
+        self.address.next = 0.into();
+        self.phase.next = 0.into();
+        for i in 0..self._n {
+            if self.current.q.val().endpoint == i.to_bits() {
+                self.exists.next = self.queue[i].size.val().any();
+                self.room.next = (self.queue[i].used.val() < self.queue[i].size.val())
+                    | (self.mutation.val() == 1);
+                self.address.next = self.queue[i].address.val();
+                if self.queue[i].phase.val() {
+                    self.phase.next = 1.into();
+                }
+            }
+        }
+        self.settles.next = self.current_valid.q.val()
+            & (self.writer.ready.val() | !self.room.val() | !self.exists.val());
+        if self.settles.val() {
+            self.current_valid.d.next = false;
+        }
+        self.writes.next = self.settles.val() & self.exists.val() & self.room.val();
+        self.loses.next = self.settles.val() & self.exists.val() & !self.room.val();
+        self.entry.next = self.no_event.val();
+        self.entry.next.info = self.current.q.val().info;
+        self.entry.next.cause = self.current.q.val().cause;
+        self.entry.next.pair = self.current.q.val().pair;
+        self.entry.next.phase = self.phase.val();
+        self.writer.start.next = self.writes.val();
+        self.writer.address.next = self.address.val();
+        self.writer.endpoint.next = self.current.q.val().endpoint;
+        self.writer.entry.next = self.entry.val().into();
+        self.write_request_valid.next = self.writer.request_valid.val();
+        self.writer.request_ready.next = self.write_request_ready.val();
+        self.write_request.next = self.writer.request.val();
+        self.write_data_valid.next = self.writer.data_valid.val();
+        self.writer.data_ready.next = self.write_data_ready.val();
+        self.write_data.next = self.writer.data.val();
+        self.writer.done.next = self.write_done.val();
+        self.writer.done_error.next = self.write_done_error.val();
+
+        // Queues, sticky bits, losses.
+        self.consumes.next =
+            self.doorbell_valid.val() & (self.doorbell.val().offset == self.offset_head.val());
+        self.arms.next =
+            self.doorbell_valid.val() & (self.doorbell.val().offset == self.offset_arm.val());
+        self.cleans.next =
+            self.doorbell_valid.val() & (self.doorbell.val().offset == self.offset_sticky.val());
+        self.one.next = 1.into();
+        self.cause_bit.next = self.one.val() << self.current.q.val().cause;
+        self.interrupt_bits.next = 0.into();
+        self.ignored.next = false;
+        self.never_overwrites.ok.next = true;
+        self.read_tail.d.next = 0.into();
+        self.read_sticky.d.next = 0.into();
+        self.read_lost.d.next = 0.into();
+        for i in 0..self._n {
+            self.queue[i].set.next =
+                self.set_ring.val() & ((self.target.val() >> 2) == i.to_bits());
+            self.queue[i].base.next = self.ring_setup.val().base;
+            self.queue[i].log2.next = self.ring_setup.val().log2;
+            self.queue[i].clear.next = self.clearing.val() & (self.target.val() == i.to_bits());
+            self.queue[i].value.next = self.doorbell.val().value;
+            self.queue[i].consume.next =
+                self.consumes.val() & (self.doorbell.val().endpoint == i.to_bits());
+            self.queue[i].arm.next =
+                self.arms.val() & (self.doorbell.val().endpoint == i.to_bits());
+            self.queue[i].issue.next =
+                self.writes.val() & (self.current.q.val().endpoint == i.to_bits());
+            self.queue[i].written.next =
+                self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits());
+            self.ignored.next = self.ignored.val() | self.queue[i].ignored.val();
+            self.interrupt_bits.next = self
+                .interrupt_bits
+                .val()
+                .replace_bit(i, self.queue[i].wakes.val());
+            if self.queue[i].used.val() > self.queue[i].size.val() {
+                self.never_overwrites.ok.next = false;
+            }
+
+            self.more.next = 0.into();
+            // A cause that occurs while its bit is being cleared stays set.
+            if self.cleans.val() & (self.doorbell.val().endpoint == i.to_bits()) {
+                self.sticky_of[i].d.next = self.sticky_of[i].q.val() & !self.doorbell.val().value;
+            }
+            if self.settles.val() & (self.current.q.val().endpoint == i.to_bits()) {
+                self.sticky_of[i].d.next = self.sticky_of[i].q.val() | self.cause_bit.val();
+                if self.cleans.val() & (self.doorbell.val().endpoint == i.to_bits()) {
+                    self.sticky_of[i].d.next = (self.sticky_of[i].q.val()
+                        & !self.doorbell.val().value)
+                        | self.cause_bit.val();
+                }
+                if self.loses.val() & (self.mutation.val() != 2) {
+                    self.more.next = 1.into();
+                }
+            }
+            if self.writer.finished.val()
+                & self.writer.finished_error.val()
+                & (self.writer.finished_endpoint.val() == i.to_bits())
+            {
+                self.more.next = self.more.val() + 1;
+            }
+            self.lost_of[i].d.next = self.lost_of[i].q.val() + self.more.val();
+
+            // An index for a queue that isn't there belongs to nobody who could be told.
+            if self.own_taken.val() & (self.own.val().endpoint == i.to_bits()) {
+                self.index_error[i].d.next = false;
+            }
+            if self.queue[i].ignored.val() & self.queue[i].size.val().any() {
+                self.index_error[i].d.next = true;
+                self.index_value[i].d.next = self.doorbell.val().value;
+            }
+
+            if self.read_endpoint.val() == i.to_bits() {
+                self.read_tail.d.next = self.queue[i].tail.val();
+                self.read_sticky.d.next = self.sticky_of[i].q.val();
+                self.read_lost.d.next = self.lost_of[i].q.val();
+            }
+            if (self.clearing.val() & (self.target.val() == i.to_bits()))
+                | (self.set_ring.val() & ((self.target.val() >> 2) == i.to_bits()))
+            {
+                self.sticky_of[i].d.next = 0.into();
+                self.lost_of[i].d.next = 0.into();
+                self.index_error[i].d.next = false;
+            }
+        }
+        self.interrupts.next = self.interrupt_bits.val();
+        self.event_tail.next = self.read_tail.q.val();
+        self.sticky.next = self.read_sticky.q.val();
+        self.events_lost.next = self.read_lost.q.val();
+        self.count_doorbell_errors.next = self.ignored.val();
+    }
+}

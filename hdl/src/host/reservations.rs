@@ -1,0 +1,106 @@
+//! The reservations of one completion queue: how many entries are promised to requests under way.
+//!
+//! ```text
+//!                  ┌──────────────────────────┐
+//!   reserve ──────►│ + 1                      ├──► free: reserved + used < size
+//!   use ──────────►│ − 1  an entry is written ├──► any: reserved > 0
+//!   release ×2 ───►│ − 1  none will be        │
+//!                  └──────────────────────────┘
+//! ```
+//!
+//! Reserving needs `free`, so `reserved + used ≤ size` at all times; writing needs a reservation and
+//! moves one from `reserved` to `used`, so no entry that the host hasn't consumed is overwritten.
+
+use crate::prelude::*;
+
+/// Counter of reservations, with the two claims that make it worth having.
+#[derive(LogicBlock)]
+pub(super) struct Reservations {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    /// Pulse: forget all.
+    pub clear: Signal<In, Bit>,
+    /// Entries of the queue, and those that the host hasn't consumed.
+    pub size: Signal<In, Bits<16>>,
+    pub used: Signal<In, Bits<16>>,
+    /// Pulse: one more.
+    pub reserve: Signal<In, Bit>,
+    /// Pulse: one becomes an entry.
+    pub write: Signal<In, Bit>,
+    /// Pulses: one ends without an entry.
+    pub release_a: Signal<In, Bit>,
+    pub release_b: Signal<In, Bit>,
+    /// There is room for a reservation.
+    pub free: Signal<Out, Bit>,
+    /// There is a reservation.
+    pub any: Signal<Out, Bit>,
+    reserved: Reg<Bits<16>>,
+    promised: Signal<Local, Bits<16>>,
+    ended: Signal<Local, Bits<16>>,
+    increment: Signal<Local, Bits<16>>,
+    never_more_than_there_are: Check,
+    never_ends_what_never_began: Check,
+}
+
+impl Default for Reservations {
+    fn default() -> Self {
+        Self {
+            clock: Default::default(),
+            reset: Default::default(),
+            clear: Default::default(),
+            size: Default::default(),
+            used: Default::default(),
+            reserve: Default::default(),
+            write: Default::default(),
+            release_a: Default::default(),
+            release_b: Default::default(),
+            free: Default::default(),
+            any: Default::default(),
+            reserved: Default::default(),
+            promised: Default::default(),
+            ended: Default::default(),
+            increment: Default::default(),
+            never_more_than_there_are: Check::new("reserved_and_used_fit_the_completion_queue"),
+            never_ends_what_never_began: Check::new("a_reservation_ends_once"),
+        }
+    }
+}
+
+#[module]
+impl Logic for Reservations {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, reserved);
+        clocked!(
+            self,
+            clock,
+            reset,
+            never_more_than_there_are,
+            never_ends_what_never_began
+        );
+        self.promised.next = self.reserved.q.val() + self.used.val();
+        self.free.next = self.promised.val() < self.size.val();
+        self.any.next = self.reserved.q.val().any();
+        self.increment.next = 0.into();
+        if self.reserve.val() {
+            self.increment.next = 1.into();
+        }
+        self.ended.next = 0.into();
+        if self.write.val() {
+            self.ended.next = self.ended.val() + 1;
+        }
+        if self.release_a.val() {
+            self.ended.next = self.ended.val() + 1;
+        }
+        if self.release_b.val() {
+            self.ended.next = self.ended.val() + 1;
+        }
+        self.reserved.d.next = self.reserved.q.val() + self.increment.val() - self.ended.val();
+        if self.clear.val() {
+            self.reserved.d.next = 0.into();
+        }
+
+        self.never_more_than_there_are.ok.next = self.promised.val() <= self.size.val();
+        self.never_ends_what_never_began.ok.next = self.ended.val() <= self.reserved.q.val();
+    }
+}

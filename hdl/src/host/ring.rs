@@ -1,0 +1,186 @@
+//! One ring of work requests: where it is, how far the host has filled it, how far the card has
+//! emptied it, and what went wrong with it.
+//!
+//! ```text
+//!                        ┌──────────────────────────────┐
+//!   set, base, log2 ────►│ base  size                   ├──► pending, head, address
+//!   doorbell, value ────►│ tail ─ head ≤ size, or       ├──► ignored
+//!   advance, stop ──────►│   the doorbell is ignored    ├──► event, cause, info
+//!   event_taken ────────►│ overrun  failed              │
+//!                        └──────────────────────────────┘
+//! ```
+//!
+//! Indices are 16 bits, free running, and wrap; entry `i` is at `base + 64 * (i mod size)`. Events
+//! wait here until they are taken; a second overrun before that replaces the first.
+
+use crate::prelude::*;
+use abi::event::Cause;
+use abi::request::REQUEST_BYTES;
+
+/// A ring of work requests.
+#[derive(LogicBlock)]
+pub(super) struct Ring {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    /// Pulse: the ring is at `base`, has `1 << log2` entries and is empty.
+    pub set: Signal<In, Bit>,
+    pub base: Signal<In, Bits<64>>,
+    pub log2: Signal<In, Bits<8>>,
+    /// Pulse: there is no ring.
+    pub clear: Signal<In, Bit>,
+    /// Pulse: the host has written `value` to the tail.
+    pub doorbell: Signal<In, Bit>,
+    pub value: Signal<In, Bits<32>>,
+    /// Pulse: the entry at the head has been read and is free.
+    pub advance: Signal<In, Bit>,
+    /// Pulse: the entry at the head can't be read. The ring stops until it is set again.
+    pub stop: Signal<In, Bit>,
+    /// There is an entry to fetch.
+    pub pending: Signal<Out, Bit>,
+    /// Index of the entry to fetch.
+    pub head: Signal<Out, Bits<16>>,
+    /// Its card address.
+    pub address: Signal<Out, Bits<64>>,
+    /// The doorbell of this cycle is ignored because of its value.
+    pub ignored: Signal<Out, Bit>,
+    /// An event waits.
+    pub raise: Signal<Out, Bit>,
+    /// Its cause and what it says.
+    pub cause: Signal<Out, Bits<8>>,
+    pub info: Signal<Out, Bits<32>>,
+    /// Pulse: the event has been taken.
+    pub event_taken: Signal<In, Bit>,
+    base_of: Reg<Bits<64>>,
+    size: Reg<Bits<16>>,
+    tail: Reg<Bits<16>>,
+    position: Reg<Bits<16>>,
+    stopped: Reg<Bit>,
+    overrun: Reg<Bit>,
+    overrun_value: Reg<Bits<32>>,
+    failed: Reg<Bit>,
+    one: Signal<Local, Bits<16>>,
+    ahead: Signal<Local, Bits<16>>,
+    slot: Signal<Local, Bits<16>>,
+    fits: Signal<Local, Bit>,
+    cause_overrun: Constant<Bits<8>>,
+    cause_failed: Constant<Bits<8>>,
+    entry_shift: Constant<Bits<8>>,
+}
+
+impl Default for Ring {
+    fn default() -> Self {
+        Self {
+            clock: Default::default(),
+            reset: Default::default(),
+            set: Default::default(),
+            base: Default::default(),
+            log2: Default::default(),
+            clear: Default::default(),
+            doorbell: Default::default(),
+            value: Default::default(),
+            advance: Default::default(),
+            stop: Default::default(),
+            pending: Default::default(),
+            head: Default::default(),
+            address: Default::default(),
+            ignored: Default::default(),
+            raise: Default::default(),
+            cause: Default::default(),
+            info: Default::default(),
+            event_taken: Default::default(),
+            base_of: Default::default(),
+            size: Default::default(),
+            tail: Default::default(),
+            position: Default::default(),
+            stopped: Default::default(),
+            overrun: Default::default(),
+            overrun_value: Default::default(),
+            failed: Default::default(),
+            one: Default::default(),
+            ahead: Default::default(),
+            slot: Default::default(),
+            fits: Default::default(),
+            cause_overrun: Constant::new(u64::from(Cause::RingOverrun.code()).into()),
+            cause_failed: Constant::new(u64::from(Cause::RingError.code()).into()),
+            entry_shift: Constant::new(u64::from(REQUEST_BYTES.trailing_zeros()).into()),
+        }
+    }
+}
+
+#[module]
+impl Logic for Ring {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            base_of,
+            size,
+            tail,
+            position,
+            stopped,
+            overrun,
+            overrun_value,
+            failed
+        );
+
+        self.pending.next = (self.tail.q.val() != self.position.q.val()) & !self.stopped.q.val();
+        self.head.next = self.position.q.val();
+        self.slot.next = self.position.q.val() & (self.size.q.val() - 1);
+        self.address.next =
+            self.base_of.q.val() + (bit_cast::<64, 16>(self.slot.val()) << self.entry_shift.val());
+
+        // A tail is believed if the entries between head and tail are no more than there are.
+        self.ahead.next = self.value.val().get_bits::<16>(0) - self.position.q.val();
+        self.fits.next =
+            (self.value.val().get_bits::<16>(16) == 0) & (self.ahead.val() <= self.size.q.val());
+        self.ignored.next = self.doorbell.val() & !self.fits.val();
+
+        self.raise.next = self.failed.q.val() | self.overrun.q.val();
+        self.cause.next = self.cause_overrun.val();
+        self.info.next = self.overrun_value.q.val();
+        if self.failed.q.val() {
+            self.cause.next = self.cause_failed.val();
+            self.info.next = bit_cast::<32, 16>(self.position.q.val());
+        }
+        if self.event_taken.val() {
+            if self.failed.q.val() {
+                self.failed.d.next = false;
+            } else {
+                self.overrun.d.next = false;
+            }
+        }
+
+        if self.doorbell.val() {
+            if self.fits.val() {
+                self.tail.d.next = self.value.val().get_bits::<16>(0);
+            } else {
+                // A ring that isn't there belongs to nobody who could be told.
+                self.overrun.d.next = self.size.q.val().any();
+                self.overrun_value.d.next = self.value.val();
+            }
+        }
+        if self.advance.val() {
+            self.position.d.next = self.position.q.val() + 1;
+        }
+        if self.stop.val() {
+            self.stopped.d.next = true;
+            self.failed.d.next = true;
+        }
+
+        self.one.next = 1.into();
+        if self.set.val() | self.clear.val() {
+            self.base_of.d.next = self.base.val();
+            self.size.d.next = self.one.val() << self.log2.val();
+            self.tail.d.next = 0.into();
+            self.position.d.next = 0.into();
+            self.stopped.d.next = false;
+            self.overrun.d.next = false;
+            self.failed.d.next = false;
+        }
+        if self.clear.val() {
+            self.size.d.next = 0.into();
+        }
+    }
+}

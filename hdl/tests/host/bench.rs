@@ -1,0 +1,169 @@
+//! A Verilated block with its pins by name, and values of many fields on one pin.
+
+use model::{Model, Port};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use std::collections::HashMap;
+
+/// What a run of a test says: nothing, or what was wrong and when.
+pub type Outcome = Result<(), String>;
+
+/// Leaves the run with what is wrong.
+macro_rules! wrong {
+    ($($message:tt)*) => { return Err(format!($($message)*)) };
+}
+pub(crate) use wrong;
+
+/// Leaves the run unless a claim holds.
+macro_rules! claim {
+    ($claim:expr, $($message:tt)*) => { if !$claim { return Err(format!($($message)*)); } };
+}
+pub(crate) use claim;
+
+/// A block under test.
+pub struct Bench {
+    model: Model,
+    ports: HashMap<&'static str, Port>,
+}
+
+impl Bench {
+    /// Opens the model and takes it through reset.
+    pub fn new(name: &str) -> Self {
+        let model = Model::open(name).unwrap_or_else(|error| panic!("{error}"));
+        let ports = model
+            .ports()
+            .iter()
+            .map(|info| (info.name, model.port(info.name).expect("it lists it")))
+            .collect();
+        let mut bench = Bench { model, ports };
+        bench.set("reset", 1);
+        for _ in 0..3 {
+            bench.step().expect("nothing is claimed in reset");
+        }
+        bench.set("reset", 0);
+        bench
+    }
+
+    fn port(&self, name: &str) -> Port {
+        match self.ports.get(name) {
+            Some(port) => *port,
+            None => panic!("{} has no pin {name}", self.model.name()),
+        }
+    }
+
+    pub fn set(&mut self, name: &str, value: u64) {
+        self.model.set(self.port(name), value);
+    }
+
+    pub fn get(&self, name: &str) -> u64 {
+        self.model.get(self.port(name))
+    }
+
+    pub fn is(&self, name: &str) -> bool {
+        self.get(name) != 0
+    }
+
+    /// Whether a transfer happens on a stream.
+    pub fn moves(&self, stream: &str) -> bool {
+        self.is(&format!("{stream}_valid")) && self.is(&format!("{stream}_ready"))
+    }
+
+    pub fn set_packed(&mut self, name: &str, value: &Packed) {
+        self.model.set_wide(self.port(name), &value.words);
+    }
+
+    pub fn packed(&self, name: &str) -> Packed {
+        let port = self.port(name);
+        let width = self.model.info(port).width as usize;
+        let mut words = vec![0; width.div_ceil(32)];
+        self.model.get_wide(port, &mut words);
+        Packed { words, at: 0 }
+    }
+
+    /// Lets outputs follow the inputs of this cycle.
+    pub fn settle(&mut self) {
+        self.model.eval();
+    }
+
+    /// The clock's edge.
+    pub fn step(&mut self) -> Outcome {
+        self.model.step();
+        self.model.got_error().map_err(|error| error.to_string())
+    }
+
+    pub fn cycle(&self) -> u64 {
+        self.model.cycle()
+    }
+}
+
+/// Fields one after the other, the first least significant, as a `LogicStruct` has them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Packed {
+    words: Vec<u32>,
+    at: usize,
+}
+
+impl Packed {
+    /// Appends a field.
+    pub fn with(mut self, width: usize, value: u64) -> Self {
+        for bit in 0..width {
+            if self.words.len() <= self.at / 32 {
+                self.words.push(0);
+            }
+            self.words[self.at / 32] |= ((value >> bit & 1) as u32) << (self.at % 32);
+            self.at += 1;
+        }
+        self
+    }
+
+    /// Appends whole words.
+    pub fn with_words(self, words: &[u64]) -> Self {
+        words
+            .iter()
+            .fold(self, |packed, &word| packed.with(64, word))
+    }
+
+    /// Reads the next field.
+    pub fn take(&mut self, width: usize) -> u64 {
+        (0..width).fold(0, |value, bit| {
+            let word = self.words[self.at / 32];
+            let set = u64::from(word >> (self.at % 32) & 1);
+            self.at += 1;
+            value | set << bit
+        })
+    }
+
+    /// Reads whole words.
+    pub fn take_words<const N: usize>(&mut self) -> [u64; N] {
+        std::array::from_fn(|_| self.take(64))
+    }
+}
+
+/// A control request: operation, index, data.
+pub fn control(operation: abi::control::Operation, index: u16, data: &[u64]) -> Packed {
+    let mut words = [0; abi::control::DATA_WORDS];
+    words[..data.len()].copy_from_slice(data);
+    Packed::default()
+        .with(8, u64::from(operation.code()))
+        .with(16, u64::from(index))
+        .with_words(&words)
+}
+
+/// A write to a doorbell page.
+pub fn doorbell(endpoint: u8, offset: u32, value: u32) -> Packed {
+    Packed::default()
+        .with(8, u64::from(endpoint))
+        .with(8, u64::from(offset))
+        .with(32, u64::from(value))
+}
+
+/// True `percent` times in a hundred.
+pub fn chance(rng: &mut ChaCha8Rng, percent: u32) -> bool {
+    rng.random_range(0..100) < percent
+}
+
+/// How often each side of a stream is there, in percent; drawn anew from time to time, so that every
+/// pairing of fast and slow occurs.
+pub fn pace(rng: &mut ChaCha8Rng) -> u32 {
+    [5, 30, 70, 100][rng.random_range(0..4)]
+}

@@ -1,0 +1,523 @@
+//! `host::Completions`: every completion is written once, in order, into room that was reserved; the
+//! host is told when it asked to be, and nothing that it hasn't consumed is overwritten.
+
+use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
+use super::memory::{Memory, WritePort};
+use abi::completion::Completion;
+use abi::control::{Operation, RING_COMPLETION};
+use abi::event::Cause;
+use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
+
+const ENDPOINTS: usize = hdl::config::ECP5.endpoints;
+const SOURCES: [&str; 3] = ["queues", "sends", "delivery"];
+/// Cycles within which an interrupt follows its cause.
+const PROMPT: u64 = 3;
+
+#[derive(Default)]
+struct Queue {
+    base: u64,
+    log2: u32,
+    /// Reservations and entries that the host hasn't consumed.
+    promised: u16,
+    /// Reservations that nobody has answered.
+    unanswered: u16,
+    /// Entries given to the block, in memory, answered by memory, consumed.
+    given: u16,
+    stored: u16,
+    tail: u16,
+    head: u16,
+    /// What the interrupt was armed with, and the cycle from which it is due.
+    armed: Option<u16>,
+    due: Option<u64>,
+    bad_indices: Vec<u32>,
+    /// Failed writes, events that told of one, and whether the last has been told.
+    failed: u32,
+    told: u32,
+    untold: bool,
+}
+
+impl Queue {
+    fn size(&self) -> u16 {
+        if self.base == 0 { 0 } else { 1 << self.log2 }
+    }
+
+    fn address(&self, index: u16) -> u64 {
+        self.base + 64 * u64::from(index & (self.size() - 1))
+    }
+}
+
+struct Run {
+    bench: Bench,
+    rng: ChaCha8Rng,
+    memory: Memory,
+    write: WritePort,
+    queues: Vec<Queue>,
+    /// What each source offers.
+    offers: [Option<(usize, Completion)>; 3],
+    source_pace: u32,
+    raise_pace: u32,
+    /// Accepted, in order: endpoint, index, entry.
+    accepted: VecDeque<(usize, u16, Completion)>,
+    written: VecDeque<usize>,
+    handle: u32,
+    rings: u32,
+    breaks: u32,
+    completions: u64,
+    counted: u64,
+    ignored: u64,
+    counted_ignored: u64,
+    interrupts: u64,
+    read_before: Option<(usize, u16)>,
+    stopped: bool,
+}
+
+impl Run {
+    fn new(seed: u64, mutation: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut bench = Bench::new("completions");
+        bench.set("mutation", mutation);
+        Run {
+            bench,
+            memory: Memory::default(),
+            write: WritePort::new(rng.random_range(0..60), 70),
+            queues: (0..ENDPOINTS).map(|_| Queue::default()).collect(),
+            offers: [None; 3],
+            source_pace: 70,
+            raise_pace: 70,
+            accepted: VecDeque::new(),
+            written: VecDeque::new(),
+            handle: 0,
+            rings: 10,
+            breaks: 0,
+            completions: 0,
+            counted: 0,
+            ignored: 0,
+            counted_ignored: 0,
+            interrupts: 0,
+            read_before: None,
+            stopped: false,
+            rng,
+        }
+    }
+
+    fn set_queue(&mut self, endpoint: usize, log2: u32) -> Outcome {
+        let base = 0x2_0000_0000 * (endpoint as u64 + 1) + 64 * self.rng.random_range(0..1000);
+        let index = 4 * endpoint as u16 + RING_COMPLETION;
+        self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
+        self.queues[endpoint] = Queue {
+            base,
+            log2,
+            ..Queue::default()
+        };
+        self.read_before = None;
+        Ok(())
+    }
+
+    fn control(&mut self, operation: Operation, index: u16, data: &[u64]) -> Outcome {
+        self.bench
+            .set_packed("control", &control(operation, index, data));
+        self.bench.set("control_valid", 1);
+        for _ in 0..100_000 {
+            if self.tick()? {
+                self.bench.set("control_valid", 0);
+                return Ok(());
+            }
+        }
+        wrong!("{operation} is never done")
+    }
+
+    fn offer(&mut self) {
+        for (source, offer) in self.offers.iter_mut().enumerate() {
+            let name = SOURCES[source];
+            if offer.is_none() && chance(&mut self.rng, self.source_pace) {
+                let endpoint = self.rng.random_range(0..ENDPOINTS);
+                let queue = &mut self.queues[endpoint];
+                if queue.unanswered > 0 {
+                    queue.unanswered -= 1;
+                    self.handle += 1;
+                    let entry = Completion {
+                        match_bits: self.rng.random(),
+                        immediate: self.rng.random(),
+                        length: self.rng.random(),
+                        request: self.handle,
+                        pair: self.rng.random(),
+                        context: self.rng.random(),
+                        status: self.rng.random(),
+                        kind: self.rng.random(),
+                        // The source's phase means nothing.
+                        phase: u8::from(self.rng.random::<bool>()),
+                        ..Default::default()
+                    };
+                    *offer = Some((endpoint, entry));
+                }
+            }
+            self.bench
+                .set(&format!("{name}_valid"), u64::from(offer.is_some()));
+            if let Some((endpoint, entry)) = offer {
+                let packed = Packed::default()
+                    .with(8, *endpoint as u64)
+                    .with_words(&entry.to_words());
+                self.bench.set_packed(name, &packed);
+            }
+        }
+    }
+
+    /// Reservations, and some that end without an entry.
+    fn promise(&mut self) {
+        let free = self.bench.get("completion_free");
+        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let reserve = !self.stopped && free >> endpoint & 1 == 1 && chance(&mut self.rng, 30);
+        self.bench.set("reserve_valid", u64::from(reserve));
+        self.bench.set("reserve_endpoint", endpoint as u64);
+        for port in ["queues", "delivery"] {
+            let endpoint = self.rng.random_range(0..ENDPOINTS);
+            let queue = &mut self.queues[endpoint];
+            let release = queue.unanswered > 0 && chance(&mut self.rng, 5);
+            if release {
+                queue.unanswered -= 1;
+            }
+            self.bench
+                .set(&format!("{port}_release_valid"), u64::from(release));
+            self.bench
+                .set(&format!("{port}_release_endpoint"), endpoint as u64);
+        }
+    }
+
+    /// One write of the host to a doorbell page, now and then.
+    fn ring(&mut self) {
+        self.bench.set("doorbell_valid", 0);
+        if !chance(&mut self.rng, self.rings) {
+            return;
+        }
+        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let queue = &mut self.queues[endpoint];
+        if queue.size() == 0 {
+            return;
+        }
+        let (offset, value) = match self.rng.random_range(0..10) {
+            // What the host sees in memory, before or after the card knows that it is there.
+            0..5 => {
+                let seen = queue.stored.wrapping_sub(queue.head);
+                let new = queue.head.wrapping_add(self.rng.random_range(0..=seen));
+                (COMPLETION_HEAD, u32::from(new))
+            }
+            5..9 => (COMPLETION_ARM, u32::from(queue.head)),
+            _ if chance(&mut self.rng, self.breaks) => {
+                let bad = match self.rng.random_range(0..3) {
+                    0 => u32::from(queue.given.wrapping_add(1 + self.rng.random_range(0..1000))),
+                    1 => u32::from(queue.head.wrapping_sub(1 + self.rng.random_range(0..1000))),
+                    _ => self.rng.random_range(0x1_0000..=u32::MAX),
+                };
+                (COMPLETION_HEAD, bad)
+            }
+            _ => return,
+        };
+        self.bench
+            .set_packed("doorbell", &doorbell(endpoint as u8, offset, value));
+        self.bench.set("doorbell_valid", 1);
+        if offset == COMPLETION_ARM {
+            queue.armed = Some(value as u16);
+            queue.due = None;
+        } else if (value >> 16) == 0
+            && (value as u16).wrapping_sub(queue.head) <= queue.given.wrapping_sub(queue.head)
+        {
+            let consumed = (value as u16).wrapping_sub(queue.head);
+            // They come free at the edge.
+            queue.head = value as u16;
+            queue.promised -= consumed;
+        } else {
+            queue.bad_indices.push(value);
+            self.ignored += 1;
+        }
+    }
+
+    fn tick(&mut self) -> Result<bool, String> {
+        if self.bench.cycle().is_multiple_of(512) {
+            self.source_pace = pace(&mut self.rng);
+            self.raise_pace = pace(&mut self.rng);
+            self.write.pace = pace(&mut self.rng);
+        }
+        let free = (0..ENDPOINTS).filter(|&e| self.queues[e].promised < self.queues[e].size());
+        let free = free.fold(0, |bits, e| bits | 1 << e);
+        claim!(
+            self.bench.get("completion_free") == free,
+            "completion_free is {:#b}, not {free:#b}",
+            self.bench.get("completion_free")
+        );
+        self.promise();
+        self.offer();
+        self.ring();
+        let bench = &mut self.bench;
+        bench.set(
+            "raise_ready",
+            u64::from(chance(&mut self.rng, self.raise_pace)),
+        );
+        let read_now = self.rng.random_range(0..ENDPOINTS);
+        bench.set("read_endpoint", read_now as u64);
+        self.write.drive(bench, &mut self.rng);
+        bench.settle();
+
+        if let Some((endpoint, tail)) = self.read_before {
+            let read = bench.get("completion_tail") as u16;
+            claim!(
+                read == tail,
+                "tail of endpoint {endpoint} reads {read}, not {tail}"
+            );
+        }
+        self.read_before = Some((read_now, self.queues[read_now].tail));
+        let raised = bench.get("interrupts");
+        for (endpoint, queue) in self.queues.iter_mut().enumerate() {
+            let raised = raised >> endpoint & 1 == 1;
+            let past = queue.armed.is_some_and(|at| {
+                let past = queue.tail.wrapping_sub(at);
+                past != 0 && past < 0x8000
+            });
+            // The doorbell of this cycle has not been seen by the gates.
+            let rung = bench.is("doorbell_valid");
+            claim!(
+                !raised || past || rung,
+                "endpoint {endpoint} is woken for nothing: {:?}, tail {}",
+                queue.armed,
+                queue.tail
+            );
+            if past && !rung {
+                let due = *queue.due.get_or_insert(bench.cycle() + PROMPT);
+                claim!(
+                    raised || bench.cycle() < due,
+                    "endpoint {endpoint} is not woken"
+                );
+                self.interrupts += u64::from(raised);
+            }
+        }
+        if bench.is("reserve_valid") {
+            let queue = &mut self.queues[bench.get("reserve_endpoint") as usize];
+            queue.promised += 1;
+            queue.unanswered += 1;
+        }
+        for port in ["queues", "delivery"] {
+            if bench.is(&format!("{port}_release_valid")) {
+                let endpoint = bench.get(&format!("{port}_release_endpoint")) as usize;
+                self.queues[endpoint].promised -= 1;
+            }
+        }
+        for (source, name) in SOURCES.iter().enumerate() {
+            if bench.moves(name) {
+                let (endpoint, entry) = self.offers[source].take().expect("it was offered");
+                let queue = &mut self.queues[endpoint];
+                self.accepted.push_back((endpoint, queue.given, entry));
+                queue.given = queue.given.wrapping_add(1);
+            }
+        }
+        self.write.sample(bench, &mut self.rng, &mut self.memory)?;
+        for address in self.write.stored.drain(..) {
+            let Some((endpoint, index, entry)) = self.accepted.pop_front() else {
+                wrong!("{address:#x} is written and nothing is complete");
+            };
+            let queue = &mut self.queues[endpoint];
+            claim!(
+                address == queue.address(index),
+                "entry {index} of endpoint {endpoint} is at {address:#x}"
+            );
+            claim!(
+                index.wrapping_sub(queue.head) < queue.size(),
+                "entry {index} of endpoint {endpoint} overwrites what is not consumed"
+            );
+            let words: [u64; 8] = std::array::from_fn(|k| self.memory.read(address + 8 * k as u64));
+            let phase = u8::from(index >> queue.log2 & 1 == 0);
+            let expected = Completion { phase, ..entry };
+            let found = Completion::from_words(&words);
+            claim!(found == expected, "{found:?} should be {expected:?}");
+            queue.stored = index.wrapping_add(1);
+            self.written.push_back(endpoint);
+        }
+        for (_, failed) in self.write.answered.drain(..) {
+            let endpoint = self.written.pop_front().expect("it was written");
+            let queue = &mut self.queues[endpoint];
+            queue.tail = queue.tail.wrapping_add(1);
+            self.completions += u64::from(!failed);
+            if failed {
+                queue.failed += 1;
+                queue.untold = true;
+            }
+        }
+        self.counted += bench.get("count_completions");
+        self.counted_ignored += bench.get("count_doorbell_errors");
+        if bench.moves("raise") {
+            let mut event = bench.packed("raise");
+            let (endpoint, cause) = (event.take(8) as usize, event.take(8));
+            let (pair, info) = (event.take(16), event.take(64));
+            claim!(pair == 0xffff, "an event of a queue names pair {pair}");
+            let queue = &mut self.queues[endpoint];
+            match Cause::from_code(cause as u8) {
+                Some(Cause::IndexError) => {
+                    let told = queue.bad_indices.iter().position(|&v| u64::from(v) == info);
+                    let Some(told) = told else {
+                        wrong!("endpoint {endpoint} is told of {info:#x}, which it never wrote");
+                    };
+                    queue.bad_indices.drain(..=told);
+                }
+                Some(Cause::CompletionError) => {
+                    // Several failures may fold into one event.
+                    queue.told += 1;
+                    queue.untold = false;
+                    claim!(
+                        queue.told <= queue.failed,
+                        "endpoint {endpoint}: no write failed"
+                    );
+                }
+                _ => wrong!("cause {cause}"),
+            }
+        }
+        let done = bench.is("control_valid") && bench.is("control_done");
+        bench.step()?;
+        Ok(done)
+    }
+
+    fn ticks(&mut self, count: usize) -> Outcome {
+        (0..count).try_for_each(|_| self.tick().map(drop))
+    }
+
+    fn settle(&mut self) -> Outcome {
+        let (rings, breaks) = (self.rings, self.breaks);
+        self.stopped = true;
+        self.breaks = 0;
+        self.ticks(10_000)?;
+        self.stopped = false;
+        (self.rings, self.breaks) = (rings, breaks);
+        claim!(
+            self.write.idle() && self.accepted.is_empty(),
+            "completions are left inside"
+        );
+        for (endpoint, queue) in self.queues.iter().enumerate() {
+            claim!(
+                queue.tail == queue.given,
+                "endpoint {endpoint} lacks completions"
+            );
+            claim!(
+                queue.bad_indices.is_empty(),
+                "no event of {:?}",
+                queue.bad_indices
+            );
+            claim!(!queue.untold, "no event of a failed write");
+        }
+        claim!(
+            self.counted == self.completions,
+            "{} counted of {}",
+            self.counted,
+            self.completions
+        );
+        claim!(
+            self.counted_ignored == self.ignored,
+            "{} doorbells ignored, {} counted",
+            self.ignored,
+            self.counted_ignored
+        );
+        Ok(())
+    }
+}
+
+fn everything(seed: u64, mutation: u64) -> Outcome {
+    let mut run = Run::new(seed, mutation);
+    run.breaks = 30;
+    for endpoint in 0..ENDPOINTS {
+        let log2 = run.rng.random_range(2..5);
+        run.set_queue(endpoint, log2)?;
+    }
+    run.ticks(20_000)?;
+    run.settle()?;
+    claim!(
+        run.completions > 500,
+        "only {} completions",
+        run.completions
+    );
+    claim!(
+        run.interrupts > 100,
+        "only {} cycles with an interrupt",
+        run.interrupts
+    );
+    for _ in 0..10 {
+        let endpoint = run.rng.random_range(0..ENDPOINTS);
+        let index = run.rng.random_range(0..run.queues[endpoint].size());
+        let address = run.queues[endpoint].address(index);
+        run.memory.broken.insert(address);
+    }
+    run.ticks(5_000)?;
+    run.settle()
+}
+
+#[test]
+fn every_completion_is_written_once_into_room_that_was_reserved() {
+    for seed in 1..=6 {
+        everything(seed, 0).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
+#[test]
+fn each_broken_contract_is_noticed() {
+    for (mutation, contract) in [
+        (1, "a reservation needs room"),
+        (2, "the phase flips at each wrap"),
+        (3, "an entry counts once its write has been answered"),
+        (4, "arming looks at what is there already"),
+    ] {
+        let found = (1..=6).any(|seed| everything(seed, mutation).is_err());
+        assert!(found, "nothing notices that not {contract}");
+    }
+}
+
+#[test]
+fn indices_wrap_at_sixteen_bits() {
+    let seed = 21;
+    let test = || -> Outcome {
+        let mut run = Run::new(seed, 0);
+        run.write.latency = 0;
+        run.rings = 50;
+        run.set_queue(0, 4)?;
+        while run.completions < 66_000 {
+            run.write.pace = 100;
+            run.source_pace = 100;
+            run.tick()?;
+        }
+        run.settle()
+    };
+    test().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+}
+
+#[test]
+fn a_queue_is_cleared_only_when_nothing_of_it_is_under_way() {
+    for seed in 31..35 {
+        let test = || -> Outcome {
+            let mut run = Run::new(seed, 0);
+            for endpoint in 0..ENDPOINTS {
+                run.set_queue(endpoint, 3)?;
+            }
+            for _ in 0..20 {
+                run.ticks(300)?;
+                let endpoint = run.rng.random_range(0..ENDPOINTS);
+                // As the firmware does: first everything posted has been answered.
+                run.stopped = true;
+                while run.queues[endpoint].unanswered > 0
+                    || run.offers.iter().flatten().any(|offer| offer.0 == endpoint)
+                {
+                    run.tick()?;
+                }
+                run.control(Operation::EndpointClear, endpoint as u16, &[])?;
+                let queue = &run.queues[endpoint];
+                claim!(
+                    queue.tail == queue.given,
+                    "endpoint {endpoint} cleared too early"
+                );
+                run.queues[endpoint] = Queue::default();
+                run.read_before = None;
+                run.ticks(50)?;
+                run.set_queue(endpoint, 3)?;
+                run.stopped = false;
+            }
+            run.settle()
+        };
+        test().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}

@@ -1,0 +1,455 @@
+//! `host::Events`: each event is in the queue or counted as lost, and its cause is readable either
+//! way.
+
+use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
+use super::memory::{Memory, WritePort};
+use abi::control::{Operation, RING_EVENT};
+use abi::event::{Cause, Event};
+use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
+
+const ENDPOINTS: usize = hdl::config::ECP5.endpoints;
+const SOURCES: [&str; 4] = ["queues", "completions", "delivery", "faults"];
+/// Cycles within which an interrupt follows its cause.
+const PROMPT: u64 = 3;
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Raise {
+    endpoint: usize,
+    cause: u8,
+    pair: u16,
+    info: u64,
+}
+
+#[derive(Default)]
+struct Queue {
+    base: u64,
+    log2: u32,
+    stored: u16,
+    tail: u16,
+    head: u16,
+    armed: Option<u16>,
+    due: Option<u64>,
+    /// Events accepted and not seen in memory; some of them are lost.
+    accepted: VecDeque<Raise>,
+    raised: u32,
+    skipped: u32,
+    failed: u32,
+    causes: u32,
+    bad_indices: u32,
+}
+
+impl Queue {
+    fn size(&self) -> u16 {
+        if self.base == 0 { 0 } else { 1 << self.log2 }
+    }
+}
+
+struct Run {
+    bench: Bench,
+    rng: ChaCha8Rng,
+    memory: Memory,
+    write: WritePort,
+    queues: Vec<Queue>,
+    offers: [Option<Raise>; 4],
+    source_pace: u32,
+    rings: u32,
+    consumes: bool,
+    quiet: bool,
+    written: VecDeque<usize>,
+    ignored: u64,
+    counted_ignored: u64,
+    events: u64,
+    interrupts: u64,
+}
+
+impl Run {
+    fn new(seed: u64, mutation: u64) -> Self {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut bench = Bench::new("events");
+        bench.set("mutation", mutation);
+        Run {
+            bench,
+            memory: Memory::default(),
+            write: WritePort::new(rng.random_range(0..60), 70),
+            queues: (0..ENDPOINTS).map(|_| Queue::default()).collect(),
+            offers: [None; 4],
+            source_pace: 30,
+            rings: 10,
+            consumes: true,
+            quiet: false,
+            written: VecDeque::new(),
+            ignored: 0,
+            counted_ignored: 0,
+            events: 0,
+            interrupts: 0,
+            rng,
+        }
+    }
+
+    fn set_queue(&mut self, endpoint: usize, log2: u32) -> Outcome {
+        let base = 0x3_0000_0000 * (endpoint as u64 + 1) + 64 * self.rng.random_range(0..1000);
+        let index = 4 * endpoint as u16 + RING_EVENT;
+        self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
+        self.queues[endpoint] = Queue {
+            base,
+            log2,
+            ..Queue::default()
+        };
+        Ok(())
+    }
+
+    fn control(&mut self, operation: Operation, index: u16, data: &[u64]) -> Outcome {
+        self.bench
+            .set_packed("control", &control(operation, index, data));
+        self.bench.set("control_valid", 1);
+        for _ in 0..100_000 {
+            if self.tick()? {
+                self.bench.set("control_valid", 0);
+                return Ok(());
+            }
+        }
+        wrong!("{operation} is never done")
+    }
+
+    fn offer(&mut self) {
+        for (source, offer) in self.offers.iter_mut().enumerate() {
+            let name = SOURCES[source];
+            if offer.is_none() && !self.quiet && chance(&mut self.rng, self.source_pace) {
+                *offer = Some(Raise {
+                    endpoint: self.rng.random_range(0..ENDPOINTS),
+                    cause: Cause::ALL[self.rng.random_range(0..Cause::ALL.len())].code(),
+                    pair: self.rng.random(),
+                    info: self.rng.random(),
+                });
+            }
+            self.bench
+                .set(&format!("{name}_valid"), u64::from(offer.is_some()));
+            if let Some(raise) = offer {
+                let packed = Packed::default()
+                    .with(8, raise.endpoint as u64)
+                    .with(8, raise.cause.into())
+                    .with(16, raise.pair.into())
+                    .with(64, raise.info);
+                self.bench.set_packed(name, &packed);
+            }
+        }
+    }
+
+    fn ring(&mut self) {
+        self.bench.set("doorbell_valid", 0);
+        if !chance(&mut self.rng, self.rings) {
+            return;
+        }
+        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let queue = &mut self.queues[endpoint];
+        if queue.size() == 0 {
+            return;
+        }
+        let (offset, value) = match self.rng.random_range(0..10) {
+            0..5 if self.consumes => {
+                let seen = queue.stored.wrapping_sub(queue.head);
+                queue.head = queue.head.wrapping_add(self.rng.random_range(0..=seen));
+                (EVENT_HEAD, u32::from(queue.head))
+            }
+            5..9 => {
+                queue.armed = Some(queue.head);
+                queue.due = None;
+                (EVENT_ARM, u32::from(queue.head))
+            }
+            9 if !self.quiet => {
+                self.ignored += 1;
+                queue.bad_indices += 1;
+                (EVENT_HEAD, self.rng.random_range(0x1_0000..=u32::MAX))
+            }
+            _ => return,
+        };
+        self.bench
+            .set_packed("doorbell", &doorbell(endpoint as u8, offset, value));
+        self.bench.set("doorbell_valid", 1);
+    }
+
+    fn tick(&mut self) -> Result<bool, String> {
+        if self.bench.cycle().is_multiple_of(512) {
+            self.source_pace = [0, 1, 5, 50][self.rng.random_range(0..4)];
+            self.write.pace = pace(&mut self.rng);
+        }
+        self.offer();
+        self.ring();
+        let bench = &mut self.bench;
+        self.write.drive(bench, &mut self.rng);
+        bench.settle();
+
+        let raised = bench.get("interrupts");
+        for (endpoint, queue) in self.queues.iter_mut().enumerate() {
+            let raised = raised >> endpoint & 1 == 1;
+            let past = queue.armed.is_some_and(|at| {
+                let past = queue.tail.wrapping_sub(at);
+                past != 0 && past < 0x8000
+            });
+            // The doorbell of this cycle has not been seen by the gates.
+            let rung = bench.is("doorbell_valid");
+            claim!(
+                !raised || past || rung,
+                "endpoint {endpoint} is woken for nothing"
+            );
+            if past && !rung {
+                let due = *queue.due.get_or_insert(bench.cycle() + PROMPT);
+                claim!(
+                    raised || bench.cycle() < due,
+                    "endpoint {endpoint} is not woken"
+                );
+                self.interrupts += u64::from(raised);
+            }
+        }
+        for (source, name) in SOURCES.iter().enumerate() {
+            if bench.moves(name) {
+                let raise = self.offers[source].take().expect("it was offered");
+                let queue = &mut self.queues[raise.endpoint];
+                if queue.size() > 0 {
+                    queue.accepted.push_back(raise);
+                    queue.raised += 1;
+                }
+            }
+        }
+        self.write.sample(bench, &mut self.rng, &mut self.memory)?;
+        for address in self.write.stored.drain(..) {
+            let of = |q: &Queue| {
+                q.size() > 0 && address == q.base + 32 * u64::from(q.stored & (q.size() - 1))
+            };
+            let Some(endpoint) = self.queues.iter().position(of) else {
+                wrong!("{address:#x} is the next entry of no queue");
+            };
+            let queue = &mut self.queues[endpoint];
+            claim!(
+                queue.stored.wrapping_sub(queue.head) < queue.size(),
+                "entry {} of endpoint {endpoint} overwrites what is not consumed",
+                queue.stored
+            );
+            let words: [u64; 4] = std::array::from_fn(|k| self.memory.read(address + 8 * k as u64));
+            let event = Event::from_words(&words);
+            let phase = u8::from(queue.stored >> queue.log2 & 1 == 0);
+            let expected = Event {
+                info: event.info,
+                cause: event.cause,
+                pair: event.pair,
+                phase,
+                ..Default::default()
+            };
+            claim!(
+                event == expected,
+                "{event:?} should have phase {phase} and no more"
+            );
+            queue.stored = queue.stored.wrapping_add(1);
+            queue.causes |= 1 << event.cause;
+            self.written.push_back(endpoint);
+            self.events += 1;
+            let found = queue.accepted.iter().position(|raise| {
+                (raise.cause, raise.pair, raise.info) == (event.cause, event.pair, event.info)
+            });
+            if let Some(found) = found {
+                // Those before it found no room.
+                queue.skipped += found as u32;
+                queue.accepted.drain(..=found);
+            } else {
+                claim!(
+                    event.cause == Cause::IndexError.code()
+                        && event.pair == 0xffff
+                        && queue.bad_indices > 0,
+                    "endpoint {endpoint}: nobody raised {event:?}"
+                );
+            }
+        }
+        for (_, failed) in self.write.answered.drain(..) {
+            let endpoint = self.written.pop_front().expect("it was written");
+            self.queues[endpoint].tail = self.queues[endpoint].tail.wrapping_add(1);
+            self.queues[endpoint].failed += u32::from(failed);
+        }
+        self.counted_ignored += bench.get("count_doorbell_errors");
+        let done = bench.is("control_valid") && bench.is("control_done");
+        bench.step()?;
+        Ok(done)
+    }
+
+    fn ticks(&mut self, count: usize) -> Outcome {
+        (0..count).try_for_each(|_| self.tick().map(drop))
+    }
+
+    /// Reads an endpoint's registers: tail, sticky causes, lost.
+    fn registers(&mut self, endpoint: usize) -> Result<(u16, u32, u32), String> {
+        self.bench.set("read_endpoint", endpoint as u64);
+        self.ticks(2)?;
+        let bench = &self.bench;
+        Ok((
+            bench.get("event_tail") as u16,
+            bench.get("sticky") as u32,
+            bench.get("events_lost") as u32,
+        ))
+    }
+
+    /// Waits until nothing moves, and adds up.
+    fn settle(&mut self) -> Outcome {
+        self.quiet = true;
+        self.ticks(5_000)?;
+        claim!(
+            self.write.idle() && self.written.is_empty(),
+            "events are left inside"
+        );
+        for endpoint in 0..ENDPOINTS {
+            let (tail, sticky, lost) = self.registers(endpoint)?;
+            let queue = &mut self.queues[endpoint];
+            claim!(
+                tail == queue.stored,
+                "tail {tail}, and {} events in memory",
+                queue.stored
+            );
+            let unseen = queue.skipped + queue.accepted.len() as u32;
+            // Index errors fold before they are raised, so at most all of them were lost as well.
+            let most = unseen + queue.bad_indices + queue.failed;
+            claim!(
+                (unseen + queue.failed..=most).contains(&lost),
+                "endpoint {endpoint}: {lost} events lost, not {unseen} to {most}"
+            );
+            for raise in &queue.accepted {
+                queue.causes |= 1 << raise.cause;
+            }
+            claim!(
+                sticky & queue.causes == queue.causes,
+                "sticky is {sticky:#b} after {:#b}",
+                queue.causes
+            );
+        }
+        claim!(
+            self.counted_ignored == self.ignored,
+            "{} doorbells ignored, {} counted",
+            self.ignored,
+            self.counted_ignored
+        );
+        self.quiet = false;
+        Ok(())
+    }
+}
+
+fn everything(seed: u64, mutation: u64) -> Outcome {
+    let mut run = Run::new(seed, mutation);
+    run.quiet = true;
+    for endpoint in 0..ENDPOINTS {
+        let log2 = run.rng.random_range(2..5);
+        run.set_queue(endpoint, log2)?;
+    }
+    run.quiet = false;
+    run.ticks(20_000)?;
+    run.settle()?;
+    claim!(run.events > 500, "only {} events", run.events);
+    claim!(
+        run.interrupts > 100,
+        "only {} cycles with an interrupt",
+        run.interrupts
+    );
+    // A host that doesn't read, then memory that fails.
+    run.consumes = false;
+    run.ticks(2_000)?;
+    run.settle()?;
+    run.consumes = true;
+    let base = run.queues[0].base;
+    run.memory.broken.insert(base);
+    run.ticks(5_000)?;
+    run.settle()
+}
+
+#[test]
+fn every_event_is_in_the_queue_or_counted() {
+    for seed in 1..=6 {
+        everything(seed, 0).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
+#[test]
+fn each_broken_contract_is_noticed() {
+    for (mutation, contract) in [
+        (1, "an event needs room"),
+        (2, "what finds no room is counted"),
+    ] {
+        let found = (1..=6).any(|seed| everything(seed, mutation).is_err());
+        assert!(found, "nothing notices that not {contract}");
+    }
+}
+
+#[test]
+fn a_sticky_bit_stays_until_it_is_cleared() {
+    let test = || -> Outcome {
+        let mut run = Run::new(1, 0);
+        run.rings = 0;
+        run.quiet = true;
+        run.set_queue(1, 2)?;
+        for &cause in Cause::ALL {
+            let endpoint = 1;
+            run.offers[0] = Some(Raise {
+                endpoint,
+                cause: cause.code(),
+                pair: 7,
+                info: 1,
+            });
+            run.ticks(300)?;
+        }
+        let all = Cause::ALL
+            .iter()
+            .fold(0, |bits, cause| bits | 1 << cause.code());
+        let (tail, sticky, lost) = run.registers(1)?;
+        claim!(
+            (tail, sticky, lost) == (4, all, 2),
+            "{tail} {sticky:#b} {lost}"
+        );
+        let mut left = all;
+        for &cause in Cause::ALL {
+            let bit = 1 << cause.code();
+            run.bench.set_packed("doorbell", &doorbell(1, STICKY, bit));
+            // `ring` takes it back in the next cycle.
+            run.bench.set("doorbell_valid", 1);
+            run.bench.settle();
+            run.bench.step()?;
+            left &= !bit;
+            let (_, sticky, _) = run.registers(1)?;
+            claim!(sticky == left, "sticky is {sticky:#b}, not {left:#b}");
+        }
+        // The causes of one endpoint are nobody else's.
+        let others = run.registers(0)?;
+        claim!(others == (0, 0, 0), "endpoint 0 reads {others:?}");
+        Ok(())
+    };
+    test().unwrap_or_else(|error| panic!("{error}"));
+}
+
+#[test]
+fn a_cleared_queue_forgets() {
+    for seed in 41..45 {
+        let test = || -> Outcome {
+            let mut run = Run::new(seed, 0);
+            run.quiet = true;
+            run.set_queue(0, 3)?;
+            run.quiet = false;
+            run.ticks(1_000)?;
+            run.quiet = true;
+            run.ticks(10)?;
+            run.control(Operation::EndpointClear, 0, &[])?;
+            let queue = &run.queues[0];
+            claim!(
+                queue.tail == queue.stored,
+                "cleared with an event under way"
+            );
+            run.queues[0] = Queue::default();
+            run.rings = 0;
+            run.ticks(200)?;
+            let read = run.registers(0)?;
+            claim!(read == (0, 0, 0), "a cleared queue reads {read:?}");
+            run.set_queue(0, 2)?;
+            run.quiet = false;
+            run.rings = 10;
+            run.ticks(1_000)?;
+            run.settle()
+        };
+        test().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
