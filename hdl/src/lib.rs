@@ -4,10 +4,13 @@
 extern crate self as hdl;
 
 pub mod config;
+mod construct;
+pub mod envelope;
 pub mod host;
 pub mod matching;
 pub mod prelude;
 pub mod prim;
+pub mod protect;
 pub mod tops;
 pub mod types;
 pub mod verilog;

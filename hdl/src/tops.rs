@@ -76,9 +76,11 @@ impl Top {
 pub fn all() -> Vec<Top> {
     let blocks = [
         // One line a block.
+        crate::envelope::tops(),
         crate::host::tops(),
         crate::matching::tops(),
         crate::prim::tops(),
+        crate::protect::tops(),
     ];
     blocks.into_iter().flatten().collect()
 }

@@ -1,0 +1,1230 @@
+//! Brings arriving messages and posted receives together and the payload to its place.
+//!
+//! ```text
+//!   arrival, payload ──►┌──────────┐◄──► Lists     which entry
+//!   lists ─────────────►│          │◄──► Regions   may the buffer be written
+//!   fault ─────────────►│ Delivery ├───► write     payload to buffer or slot
+//!   control ───────────►│          │◄──► read      slot to buffer
+//!                       └─┬──┬──┬──┘
+//!             complete ◄──┘  │  └──► raise, fault_request
+//!                        sink_update
+//! ```
+//!
+//! One thing is done at a time, to its end, so that "exactly one of matched and cancelled" and "completion
+//! after the last write response" are properties of a sequence. An arrival goes before a list request;
+//! faults and control requests before both.
+//!
+//! What matching needs of an entry is in Lists; the rest is here, in two memories that the entry's
+//! index addresses. An unexpected payload rests in one of the slots that its pair reserved in host
+//! memory; which are taken is a bitmap in the pair's table entry.
+
+use crate::config::Config;
+use crate::construct::construct;
+use crate::matching;
+use crate::prelude::*;
+use crate::prim::{Fifo, Ram};
+use crate::types::{
+    Arrival, Completion, ControlRequest, DmaRequest, Fault, FetchedList, ListRequest, MatchCommand,
+    MatchReply, PairSetup, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
+};
+use abi::completion::CompletionKind;
+use abi::control::{Operation, RIGHT_LOCAL_WRITE};
+use abi::event::Cause;
+use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::request::{FLAG_ANY_SOURCE, Opcode};
+use abi::status::Status;
+
+const _: () = assert!(EAGER_MAX == 1 << 10, "slots are addressed by a shift");
+const _: () = assert!(MAX_CREDITS == 16, "the bitmap of slots");
+const _: () = assert!(FLAG_ANY_SOURCE == 1, "the kernel tests this bit");
+
+/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is
+/// zero in a card.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum DeliveryMutation {
+    /// Nothing is broken.
+    None = 0,
+    /// Completes before the payload's write is answered.
+    CompleteEarly = 1,
+    /// A slot is not given back.
+    LoseSlots = 2,
+    /// A credit is returned although the message rests in a slot.
+    FreeUnexpected = 3,
+    /// The buffer is not checked again when a message arrives for it.
+    SkipSecondCheck = 4,
+    /// A cancel that was in time says that it was too late.
+    CancelSaysTooLate = 5,
+    /// More is written than the buffer holds.
+    IgnoreBufferLength = 6,
+}
+
+impl DeliveryMutation {
+    fn constant(self) -> Constant<Bits<4>> {
+        Constant::new((self as u64).into())
+    }
+}
+
+/// What is kept of a pair.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Pair {
+    connected: Bit,
+    failed: Bit,
+    /// What the pair's operations complete with once it has failed.
+    status: Bits<8>,
+    endpoint: Bits<8>,
+    /// Slots that the pair has.
+    granted: Bits<8>,
+    /// Card address of slot 0.
+    slots: Bits<64>,
+    /// Slots that hold a message.
+    used: Bits<16>,
+}
+
+/// What is kept of a posted receive beside its key.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Receive {
+    endpoint: Bits<8>,
+    domain: Bits<8>,
+    request: Bits<32>,
+    key: Bits<32>,
+    address: Bits<64>,
+    /// Bytes of the buffer, 65535 if more: no message is that long.
+    length: Bits<16>,
+}
+
+/// What is kept of an unexpected message beside its key.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Message {
+    pair: Bits<16>,
+    endpoint: Bits<8>,
+    context_id: Bits<16>,
+    match_bits: Bits<64>,
+    immediate: Bits<64>,
+    length: Bits<16>,
+    slot: Bits<4>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum State {
+    Clear,
+    Idle,
+    // An arriving message.
+    ArrivalPair,
+    ArrivalMatch,
+    ArrivalHit,
+    ArrivalCheck,
+    ArrivalChecked,
+    MissSlot,
+    MissInsert,
+    MissInserted,
+    Overflow,
+    FaultRequest,
+    // A payload on its way to memory.
+    Write,
+    Stream,
+    Drain,
+    Wait,
+    // A request of a list ring.
+    ListPair,
+    ListCheck,
+    ListChecked,
+    ListLook,
+    ListMatch,
+    CancelMatch,
+    ProbeMatch,
+    ProbeFound,
+    // From a slot to the buffer.
+    CopyFound,
+    CopySetup,
+    CopyRead,
+    CopyFill,
+    CopyDiscard,
+    Release,
+    ReleaseWrite,
+    // Ends.
+    Complete,
+    Update,
+    // Faults and control: flushing and forgetting, one entry at a time.
+    FaultPair,
+    ControlPair,
+    Flush,
+    FlushMatch,
+    FlushFound,
+    Forget,
+    ForgetMatch,
+}
+
+/// What a payload's way ends with.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Way {
+    /// From the wire to a posted buffer.
+    Hit,
+    /// From the wire to a slot.
+    Slot,
+    /// From a slot to a buffer.
+    Copy,
+    /// From the wire to nowhere.
+    Nowhere,
+}
+
+/// What a flush is for.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Flush {
+    /// A pair has failed.
+    Fault,
+    /// An endpoint is being closed.
+    Endpoint,
+    /// A pair is being closed.
+    Pair,
+}
+
+/// The block.
+#[derive(LogicBlock)]
+pub struct Delivery {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; zero in a card. See [`DeliveryMutation`].
+    pub mutation: Signal<In, Bits<4>>,
+    /// The tables are cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// A message has come.
+    pub arrival_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub arrival_ready: Signal<Out, Bit>,
+    /// Its envelope.
+    pub arrival: Signal<In, Arrival>,
+    /// A word of its payload.
+    pub payload_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub payload_ready: Signal<Out, Bit>,
+    /// The word.
+    pub payload: Signal<In, Bits<64>>,
+    /// There is a request of a list ring.
+    pub lists_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub lists_ready: Signal<Out, Bit>,
+    /// The request.
+    pub lists: Signal<In, FetchedList>,
+    /// A pulse: an operation for Lists.
+    pub command_valid: Signal<Out, Bit>,
+    /// The operation.
+    pub command: Signal<Out, MatchCommand>,
+    /// A pulse: its answer.
+    pub reply_valid: Signal<In, Bit>,
+    /// The answer.
+    pub reply: Signal<In, MatchReply>,
+    /// A question for Regions.
+    pub query_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub query_ready: Signal<In, Bit>,
+    /// The question.
+    pub query: Signal<Out, RegionQuery>,
+    /// A pulse: the answer.
+    pub allowed_valid: Signal<In, Bit>,
+    /// The answer.
+    pub allowed: Signal<In, Bit>,
+    /// A write of host memory is asked for.
+    pub write_request_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub write_request_ready: Signal<In, Bit>,
+    /// Where to and how much.
+    pub write_request: Signal<Out, DmaRequest>,
+    /// A word to write.
+    pub write_data_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub write_data_ready: Signal<In, Bit>,
+    /// The word.
+    pub write_data: Signal<Out, Bits<64>>,
+    /// A pulse: the write has been answered.
+    pub write_done: Signal<In, Bit>,
+    /// With it: by an error.
+    pub write_done_error: Signal<In, Bit>,
+    /// A read of host memory is asked for.
+    pub read_request_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub read_request_ready: Signal<In, Bit>,
+    /// Where from and how much.
+    pub read_request: Signal<Out, DmaRequest>,
+    /// A word read.
+    pub read_data_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub read_data_ready: Signal<Out, Bit>,
+    /// The word.
+    pub read_data: Signal<In, Bits<64>>,
+    /// With the last word: something of the read was answered by an error.
+    pub read_data_error: Signal<In, Bit>,
+    /// A completion to write.
+    pub complete_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub complete_ready: Signal<In, Bit>,
+    /// The completion.
+    pub complete: Signal<Out, WriteCompletion>,
+    /// A pulse: a reserved completion will not be written.
+    pub release_valid: Signal<Out, Bit>,
+    /// Its endpoint.
+    pub release_endpoint: Signal<Out, Bits<8>>,
+    /// Progress of a pair.
+    pub sink_update_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub sink_update_ready: Signal<In, Bit>,
+    /// The progress.
+    pub sink_update: Signal<Out, SinkUpdate>,
+    /// An event.
+    pub raise_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub raise_ready: Signal<In, Bit>,
+    /// The event.
+    pub raise: Signal<Out, RaiseEvent>,
+    /// A pair has to fail.
+    pub fault_request_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub fault_request_ready: Signal<In, Bit>,
+    /// The pair and why.
+    pub fault_request: Signal<Out, Fault>,
+    /// A pair has failed.
+    pub fault_valid: Signal<In, Bit>,
+    /// The receives that name it are complete.
+    pub fault_ready: Signal<Out, Bit>,
+    /// The pair and the status.
+    pub fault: Signal<In, Fault>,
+    /// There is a control request.
+    pub control_valid: Signal<In, Bit>,
+    /// The control request.
+    pub control: Signal<In, ControlRequest>,
+    /// It is done.
+    pub control_done: Signal<Out, Bit>,
+    /// A message met its receive on arrival.
+    pub count_expected: Signal<Out, Bit>,
+    /// A message went to the unexpected list.
+    pub count_unexpected: Signal<Out, Bit>,
+    /// A request was refused as malformed.
+    pub count_invalid_requests: Signal<Out, Bit>,
+
+    pairs: Ram<Pair>,
+    receives: Ram<Receive>,
+    messages: Ram<Message>,
+    /// Faults of pairs that Delivery itself gave up; one a pair at most, so that it never waits for Faults, which may be waiting for it.
+    faults: Fifo<Fault>,
+    /// A payload on its way from slot to buffer: all of it is read before any is written.
+    copy: Fifo<Bits<64>>,
+    state: Reg<State>,
+    clearing: Reg<Bits<16>>,
+    message: Reg<Message>,
+    receive: Reg<Receive>,
+    list: Reg<FetchedList>,
+    way: Reg<Way>,
+    flush: Reg<Flush>,
+    /// Card address that the payload goes to, or comes from.
+    target: Reg<Bits<64>>,
+    /// Bytes that go to memory.
+    length: Reg<Bits<16>>,
+    /// Words still to go to memory.
+    words: Reg<Bits<16>>,
+    /// Words of the payload still to come.
+    rest: Reg<Bits<16>>,
+    done: Reg<Bit>,
+    failed: Reg<Bit>,
+    status: Reg<Bits<8>>,
+    kind: Reg<Bits<8>>,
+    accepted: Reg<Bit>,
+    freed: Reg<Bit>,
+    /// State after the completion.
+    after: Reg<State>,
+    /// A write has been asked for and not been answered.
+    writing: Reg<Bit>,
+    /// The next arrival goes before the next fault or control request.
+    arrival_first: Reg<Bit>,
+
+    pair: Signal<Local, Pair>,
+    changed_pair: Signal<Local, Pair>,
+    pair_address: Signal<Local, Bits<16>>,
+    pair_write: Signal<Local, Bit>,
+    setup: Signal<Local, PairSetup>,
+    is_set: Signal<Local, Bit>,
+    is_clear: Signal<Local, Bit>,
+    is_flush: Signal<Local, Bit>,
+    own: Signal<Local, Bit>,
+    arriving: Signal<Local, Arrival>,
+    arrival_now: Signal<Local, Bit>,
+    fetched: Signal<Local, ListRequest>,
+    found: Signal<Local, Message>,
+    found_receive: Signal<Local, Receive>,
+    posted: Signal<Local, Receive>,
+    words_of: Signal<Local, Bits<16>>,
+    bytes: Signal<Local, Bits<16>>,
+    slot_any: Signal<Local, Bit>,
+    slot: Signal<Local, Bits<4>>,
+    slot_offset: Signal<Local, Bits<64>>,
+    slot_bit: Signal<Local, Bits<16>>,
+    source_ok: Signal<Local, Bit>,
+    any_source: Signal<Local, Bit>,
+    flags: Signal<Local, Bits<8>>,
+    long: Signal<Local, Bit>,
+    list_length: Signal<Local, Bits<64>>,
+    wanted: Signal<Local, MatchCommand>,
+    command_out: Signal<Local, MatchCommand>,
+    query_out: Signal<Local, RegionQuery>,
+    entry: Signal<Local, Completion>,
+    outgoing: Signal<Local, WriteCompletion>,
+    used: Signal<Local, Bits<16>>,
+    own_fault: Signal<Local, Fault>,
+    moved: Signal<Local, Bit>,
+
+    pair_count: Constant<Bits<16>>,
+    last_pair: Constant<Bits<16>>,
+    pair_set: Constant<Bits<8>>,
+    pair_clear: Constant<Bits<8>>,
+    endpoint_flush: Constant<Bits<8>>,
+    no_pair: Constant<Pair>,
+    no_match: Constant<MatchCommand>,
+    no_entry: Constant<Completion>,
+    no_event: Constant<RaiseEvent>,
+    no_receive: Constant<Receive>,
+    no_query: Constant<RegionQuery>,
+    no_outgoing: Constant<WriteCompletion>,
+    no_update: Constant<SinkUpdate>,
+    no_fault: Constant<Fault>,
+    no_request: Constant<DmaRequest>,
+    right: Constant<Bits<8>>,
+    op_receive: Constant<Bits<8>>,
+    op_cancel: Constant<Bits<8>>,
+    kind_receive: Constant<Bits<8>>,
+    kind_cancel: Constant<Bits<8>>,
+    kind_probe: Constant<Bits<8>>,
+    success: Constant<Bits<8>>,
+    truncated: Constant<Bits<8>>,
+    cancelled: Constant<Bits<8>>,
+    too_late: Constant<Bits<8>>,
+    no_message: Constant<Bits<8>>,
+    invalid_pair: Constant<Bits<8>>,
+    local_protection: Constant<Bits<8>>,
+    access_denied: Constant<Bits<8>>,
+    memory_error: Constant<Bits<8>>,
+    link_error: Constant<Bits<8>>,
+    flushed: Constant<Bits<8>>,
+    list_full: Constant<Bits<8>>,
+    unexpected_overflow: Constant<Bits<8>>,
+    complete_early: Constant<Bits<4>>,
+    lose_slots: Constant<Bits<4>>,
+    free_unexpected: Constant<Bits<4>>,
+    skip_second_check: Constant<Bits<4>>,
+    cancel_says_too_late: Constant<Bits<4>>,
+    ignore_buffer_length: Constant<Bits<4>>,
+
+    slot_is_free: Check,
+    slot_was_used: Check,
+    completion_after_write: Check,
+    within_buffer: Check,
+}
+
+impl Delivery {
+    /// The block of a card.
+    pub fn new(config: &Config) -> Self {
+        let status = |status: Status| Constant::new(u64::from(status.code()).into());
+        let operation = |code: Operation| Constant::new(u64::from(code.code()).into());
+        let opcode = |code: Opcode| Constant::new(u64::from(code.code()).into());
+        let kind = |code: CompletionKind| Constant::new(u64::from(code.code()).into());
+        construct!({
+            pairs: Ram::new(config.pairs),
+            receives: Ram::new(config.posted),
+            messages: Ram::new(config.unexpected),
+            faults: Fifo::new(config.pairs),
+            copy: Fifo::new(EAGER_MAX / 8),
+            state: Reg::new(State::Clear),
+            pair_count: Constant::new((config.pairs as u64).into()),
+            last_pair: Constant::new((config.pairs as u64 - 1).into()),
+            pair_set: operation(Operation::PairSet),
+            pair_clear: operation(Operation::PairClear),
+            endpoint_flush: operation(Operation::EndpointFlush),
+            no_pair: Constant::new(Pair::default()),
+            no_match: Constant::new(MatchCommand::default()),
+            no_entry: Constant::new(Completion::default()),
+            no_event: Constant::new(RaiseEvent::default()),
+            no_receive: Constant::new(Receive::default()),
+            no_query: Constant::new(RegionQuery::default()),
+            no_outgoing: Constant::new(WriteCompletion::default()),
+            no_update: Constant::new(SinkUpdate::default()),
+            no_fault: Constant::new(Fault::default()),
+            no_request: Constant::new(DmaRequest::default()),
+            right: Constant::new(u64::from(RIGHT_LOCAL_WRITE).into()),
+            op_receive: opcode(Opcode::TaggedReceive),
+            op_cancel: opcode(Opcode::Cancel),
+            kind_receive: kind(CompletionKind::Receive),
+            kind_cancel: kind(CompletionKind::Cancel),
+            kind_probe: kind(CompletionKind::Probe),
+            success: status(Status::Success),
+            truncated: status(Status::Truncated),
+            cancelled: status(Status::Cancelled),
+            too_late: status(Status::TooLate),
+            no_message: status(Status::NoMessage),
+            invalid_pair: status(Status::InvalidPair),
+            local_protection: status(Status::LocalProtection),
+            access_denied: status(Status::AccessDenied),
+            memory_error: status(Status::MemoryError),
+            link_error: status(Status::LinkError),
+            flushed: status(Status::Flushed),
+            list_full: status(Status::ListFull),
+            unexpected_overflow:
+                Constant::new(u64::from(Cause::UnexpectedOverflow.code()).into()),
+            complete_early: DeliveryMutation::CompleteEarly.constant(),
+            lose_slots: DeliveryMutation::LoseSlots.constant(),
+            free_unexpected: DeliveryMutation::FreeUnexpected.constant(),
+            skip_second_check: DeliveryMutation::SkipSecondCheck.constant(),
+            cancel_says_too_late: DeliveryMutation::CancelSaysTooLate.constant(),
+            ignore_buffer_length: DeliveryMutation::IgnoreBufferLength.constant(),
+            slot_is_free: Check::new("slot_given_out_is_free"),
+            slot_was_used: Check::new("slot_given_back_was_used"),
+            completion_after_write: Check::new("completion_after_the_write_response"),
+            within_buffer: Check::new("no_more_is_written_than_the_buffer_holds"),
+        } default {
+            clock reset mutation initialized arrival_valid arrival_ready arrival payload_valid payload_ready
+            payload lists_valid lists_ready lists command_valid command reply_valid reply query_valid
+            query_ready query allowed_valid allowed write_request_valid write_request_ready
+            write_request write_data_valid write_data_ready write_data write_done write_done_error
+            read_request_valid read_request_ready read_request read_data_valid read_data_ready
+            read_data read_data_error complete_valid complete_ready complete release_valid
+            release_endpoint sink_update_valid sink_update_ready sink_update raise_valid
+            raise_ready raise fault_request_valid fault_request_ready fault_request fault_valid
+            fault_ready fault control_valid control control_done count_expected count_unexpected
+            count_invalid_requests
+            clearing message receive list way flush target length words rest done failed status
+            kind accepted freed after writing arrival_first
+            pair changed_pair pair_address pair_write setup is_set is_clear is_flush own arriving arrival_now
+            fetched found found_receive posted words_of bytes slot_any slot slot_offset slot_bit
+            source_ok any_source flags long list_length wanted command_out query_out entry outgoing used own_fault moved
+        })
+    }
+}
+
+#[module(pairs = self.pair_count.val().index())]
+impl Logic for Delivery {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            state,
+            clearing,
+            message,
+            receive,
+            list,
+            way,
+            flush,
+            target,
+            length,
+            words,
+            rest,
+            done,
+            failed,
+            status,
+            kind,
+            accepted,
+            freed,
+            after,
+            writing,
+            arrival_first
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            slot_is_free,
+            slot_was_used,
+            completion_after_write,
+            within_buffer,
+            faults,
+            copy
+        );
+        clock!(self, clock, pairs, receives, messages);
+
+        self.initialized.next = self.state.q.val() != State::Clear;
+        self.arrival_ready.next = false;
+        self.payload_ready.next = false;
+        self.lists_ready.next = false;
+        self.command_valid.next = false;
+        self.query_valid.next = false;
+        self.write_request_valid.next = false;
+        self.write_data_valid.next = false;
+        self.read_request_valid.next = false;
+        self.read_data_ready.next = false;
+        self.complete_valid.next = false;
+        self.release_valid.next = false;
+        self.release_endpoint.next = self.list.q.val().endpoint;
+        self.sink_update_valid.next = false;
+        self.raise_valid.next = false;
+        self.fault_request_valid.next = self.faults.out_valid.val();
+        self.fault_request.next = self.faults.out_data.val();
+        self.faults.out_ready.next = self.fault_request_ready.val();
+        self.faults.in_valid.next = false;
+        self.copy.in_valid.next = false;
+        self.copy.in_data.next = self.read_data.val();
+        self.copy.out_ready.next = false;
+        self.fault_ready.next = false;
+        self.count_expected.next = false;
+        self.count_unexpected.next = false;
+        self.count_invalid_requests.next = false;
+
+        // Control requests.
+        self.setup.next = self.control.val().data.into();
+        self.is_set.next = self.control.val().operation == self.pair_set.val();
+        self.is_clear.next = self.control.val().operation == self.pair_clear.val();
+        self.is_flush.next = self.control.val().operation == self.endpoint_flush.val();
+        self.own.next = self.control_valid.val()
+            & (self.is_set.val() | self.is_clear.val() | self.is_flush.val());
+        self.control_done.next = self.control_valid.val() & !self.own.val();
+
+        // The pair that is looked at: read in one cycle, used or changed in the next.
+        self.pair.next = self.pairs.read_data.val();
+        self.changed_pair.next = self.pair.val();
+        self.pair_address.next = self.message.q.val().pair;
+        self.pair_write.next = false;
+
+        // The lowest free slot of the pair.
+        self.used.next = self.pair.val().used;
+        self.slot_any.next = false;
+        self.slot.next = 0.into();
+        for i in 0..16 {
+            if !self.slot_any.val()
+                & !self.used.val().get_bit(i)
+                & (self.pair.val().granted > i.to_bits())
+            {
+                self.slot_any.next = true;
+                self.slot.next = i.to_bits();
+            }
+        }
+
+        // An arrival that waits goes between two control requests or faults, so that a late message of a
+        // pair that is closed can't meet the next connection of the same number.
+        self.arrival_now.next = self.arrival_first.q.val() & self.arrival_valid.val();
+        self.arriving.next = self.arrival.val();
+        self.fetched.next = self.list.q.val().request;
+        self.flags.next = self.fetched.val().flags;
+        self.any_source.next = self.flags.val().get_bit(0);
+        self.source_ok.next = self.any_source.val()
+            | (self.pair.val().connected
+                & (self.pair.val().endpoint == self.list.q.val().endpoint)
+                & (self.fetched.val().pair < self.pair_count.val()));
+        self.list_length.next = self.fetched.val().length;
+        self.long.next = self.list_length.val().get_bits::<48>(16).any();
+
+        // What a receive of the list ring becomes if it is posted.
+        self.posted.next = self.no_receive.val();
+        self.posted.next.endpoint = self.list.q.val().endpoint;
+        self.posted.next.domain = self.list.q.val().domain;
+        self.posted.next.request = self.fetched.val().request;
+        self.posted.next.key = self.fetched.val().key;
+        self.posted.next.address = self.fetched.val().address;
+        self.posted.next.length = bit_cast::<16, 64>(self.list_length.val());
+        if self.long.val() {
+            self.posted.next.length = 0xffff.into();
+        }
+
+        // Entries found by Lists.
+        self.receives.read_address.next = self.reply.val().index;
+        self.messages.read_address.next = self.reply.val().index;
+        self.receives.write_enable.next = false;
+        self.receives.write_address.next = self.reply.val().index;
+        self.receives.write_data.next = self.posted.val();
+        self.messages.write_enable.next = false;
+        self.messages.write_address.next = self.reply.val().index;
+        self.messages.write_data.next = self.message.q.val();
+        self.found.next = self.messages.read_data.val();
+        self.found_receive.next = self.receives.read_data.val();
+
+        // Commands for Lists are about the message in hand, unless said otherwise.
+        self.command_out.next = self.no_match.val();
+        self.command_out.next.operation = matching::Operation::Arrive;
+        self.command_out.next.endpoint = self.message.q.val().endpoint;
+        self.command_out.next.pair = self.message.q.val().pair;
+        self.command_out.next.context = self.message.q.val().context_id;
+        self.command_out.next.match_bits = self.message.q.val().match_bits;
+
+        // What the list request in hand wants of the lists.
+        self.wanted.next = self.no_match.val();
+        self.wanted.next.endpoint = self.list.q.val().endpoint;
+        self.wanted.next.pair = self.fetched.val().pair;
+        self.wanted.next.any_source = self.any_source.val();
+        self.wanted.next.context = self.fetched.val().context;
+        self.wanted.next.match_bits = self.fetched.val().match_bits;
+        self.wanted.next.ignore_bits = self.fetched.val().ignore_bits;
+        self.wanted.next.request = self.fetched.val().request;
+
+        // Questions for Regions are about the part of the buffer that will be written, unless said otherwise.
+        self.query_out.next = self.no_query.val();
+        self.query_out.next.domain = self.receive.q.val().domain;
+        self.query_out.next.key = self.receive.q.val().key;
+        self.query_out.next.rights = self.right.val();
+        self.query_out.next.address = self.receive.q.val().address;
+        self.query_out.next.length = bit_cast::<64, 16>(self.length.q.val());
+
+        self.write_request.next = self.no_request.val();
+        self.write_request.next.address = self.target.q.val();
+        self.write_request.next.length = self.length.q.val();
+        self.write_data.next = self.payload.val();
+        self.read_request.next = self.no_request.val();
+        self.read_request.next.address = self.target.q.val();
+        self.read_request.next.length = self.length.q.val();
+
+        // Completions are of a receive that took the message in hand, unless said otherwise.
+        self.entry.next = self.no_entry.val();
+        self.entry.next.request = self.receive.q.val().request;
+        self.entry.next.status = self.status.q.val();
+        self.entry.next.kind = self.kind.q.val();
+        if (self.status.q.val() == self.success.val())
+            | (self.status.q.val() == self.truncated.val())
+            | (self.status.q.val() == self.access_denied.val())
+            | (self.status.q.val() == self.memory_error.val())
+        {
+            self.entry.next.match_bits = self.message.q.val().match_bits;
+            self.entry.next.immediate = self.message.q.val().immediate;
+            self.entry.next.length = bit_cast::<64, 16>(self.message.q.val().length);
+            self.entry.next.pair = self.message.q.val().pair;
+            self.entry.next.context = self.message.q.val().context_id;
+        }
+        self.outgoing.next = self.no_outgoing.val();
+        self.outgoing.next.endpoint = self.receive.q.val().endpoint;
+        self.outgoing.next.entry = self.entry.val();
+        self.complete.next = self.outgoing.val();
+        self.sink_update.next = self.no_update.val();
+        self.sink_update.next.pair = self.message.q.val().pair;
+        self.sink_update.next.accepted = self.accepted.q.val();
+        self.sink_update.next.freed = self.freed.q.val();
+        self.raise.next = self.no_event.val();
+        self.raise.next.endpoint = self.message.q.val().endpoint;
+        self.raise.next.cause = self.unexpected_overflow.val();
+        self.raise.next.pair = self.message.q.val().pair;
+        self.own_fault.next = self.no_fault.val();
+        self.own_fault.next.pair = self.message.q.val().pair;
+        self.own_fault.next.status = self.link_error.val();
+        self.faults.in_data.next = self.own_fault.val();
+
+        // Bytes to move: those of the message that the buffer holds.
+        self.bytes.next = self.message.q.val().length;
+        if (self.bytes.val() > self.found_receive.val().length)
+            & (self.mutation.val() != self.ignore_buffer_length.val())
+        {
+            self.bytes.next = self.found_receive.val().length;
+        }
+        self.words_of.next = 0.into();
+        self.slot_offset.next = 0.into();
+        self.slot_bit.next = 0.into();
+        self.moved.next = false;
+
+        if self.write_done.val() {
+            self.done.d.next = true;
+            if self.write_done_error.val() {
+                self.failed.d.next = true;
+            }
+        }
+
+        match self.state.q.val() {
+            State::Clear => {
+                self.pair_address.next = self.clearing.q.val();
+                self.pair_write.next = true;
+                self.changed_pair.next = self.no_pair.val();
+                self.clearing.d.next = self.clearing.q.val() + 1;
+                if self.clearing.q.val() == self.last_pair.val() {
+                    self.state.d.next = State::Idle;
+                }
+            }
+            State::Idle => {
+                self.done.d.next = false;
+                self.failed.d.next = false;
+                self.accepted.d.next = false;
+                self.freed.d.next = false;
+                if self.own.val() & !self.arrival_now.val() {
+                    self.pair_address.next = self.control.val().index;
+                    self.message.d.next.pair = self.control.val().index;
+                    self.status.d.next = self.flushed.val();
+                    self.flush.d.next = Flush::Endpoint;
+                    self.state.d.next = State::ControlPair;
+                } else if self.fault_valid.val() & !self.arrival_now.val() {
+                    self.pair_address.next = self.fault.val().pair;
+                    self.message.d.next.pair = self.fault.val().pair;
+                    self.status.d.next = self.fault.val().status;
+                    self.flush.d.next = Flush::Fault;
+                    self.state.d.next = State::FaultPair;
+                } else if self.arrival_valid.val() {
+                    self.arrival_ready.next = true;
+                    self.arrival_first.d.next = false;
+                    self.pair_address.next = self.arriving.val().pair;
+                    self.message.d.next.pair = self.arriving.val().pair;
+                    self.message.d.next.endpoint = self.arriving.val().endpoint;
+                    self.message.d.next.context_id = self.arriving.val().context;
+                    self.message.d.next.match_bits = self.arriving.val().match_bits;
+                    self.message.d.next.immediate = self.arriving.val().immediate;
+                    self.message.d.next.length = self.arriving.val().length;
+                    self.words_of.next = (self.arriving.val().length + 7) >> 3;
+                    self.rest.d.next = self.words_of.val();
+                    self.state.d.next = State::ArrivalPair;
+                } else if self.lists_valid.val() {
+                    self.lists_ready.next = true;
+                    self.list.d.next = self.lists.val();
+                    self.pair_address.next = self.lists.val().request.pair;
+                    self.state.d.next = State::ListPair;
+                }
+            }
+
+            // ---------------------------------------------------------------- arrivals
+            State::ArrivalPair => {
+                if self.pair.val().connected & !self.pair.val().failed {
+                    self.command_valid.next = true;
+                    self.state.d.next = State::ArrivalMatch;
+                } else {
+                    // A late message of a pair that has failed meanwhile.
+                    self.way.d.next = Way::Nowhere;
+                    self.state.d.next = State::Drain;
+                }
+            }
+            State::ArrivalMatch => {
+                if self.reply_valid.val() {
+                    self.state.d.next = State::MissSlot;
+                    if self.reply.val().found {
+                        self.state.d.next = State::ArrivalHit;
+                    }
+                }
+            }
+            State::ArrivalHit => {
+                self.count_expected.next = true;
+                self.receive.d.next = self.found_receive.val();
+                self.target.d.next = self.found_receive.val().address;
+                self.length.d.next = self.bytes.val();
+                self.words_of.next = (self.bytes.val() + 7) >> 3;
+                self.words.d.next = self.words_of.val();
+                self.way.d.next = Way::Hit;
+                self.kind.d.next = self.kind_receive.val();
+                self.status.d.next = self.success.val();
+                if self.message.q.val().length > self.found_receive.val().length {
+                    self.status.d.next = self.truncated.val();
+                }
+                self.accepted.d.next = true;
+                self.freed.d.next = true;
+                self.after.d.next = State::Update;
+                self.state.d.next = State::ArrivalCheck;
+                if self.mutation.val() == self.skip_second_check.val() {
+                    self.state.d.next = State::Write;
+                }
+                if self.bytes.val() == 0 {
+                    self.done.d.next = true;
+                    self.state.d.next = State::Drain;
+                }
+            }
+            State::ArrivalCheck => {
+                self.query_valid.next = true;
+                if self.query_ready.val() {
+                    self.state.d.next = State::ArrivalChecked;
+                }
+            }
+            State::ArrivalChecked => {
+                if self.allowed_valid.val() {
+                    if self.allowed.val() {
+                        self.state.d.next = State::Write;
+                    } else {
+                        self.status.d.next = self.access_denied.val();
+                        self.done.d.next = true;
+                        self.state.d.next = State::Drain;
+                    }
+                }
+            }
+            State::MissSlot => {
+                self.way.d.next = Way::Slot;
+                self.message.d.next.slot = self.slot.val();
+                self.length.d.next = self.message.q.val().length;
+                self.words.d.next = self.rest.q.val();
+                self.slot_offset.next = bit_cast::<64, 4>(self.slot.val()) << 10;
+                self.target.d.next = self.pair.val().slots + self.slot_offset.val();
+                self.slot_bit.next = bits::<16>(1) << self.slot.val();
+                if self.slot_any.val() {
+                    self.pair_write.next = true;
+                    self.changed_pair.next.used = self.used.val() | self.slot_bit.val();
+                    self.state.d.next = State::Write;
+                    if self.message.q.val().length == 0 {
+                        self.state.d.next = State::MissInsert;
+                    }
+                } else {
+                    self.state.d.next = State::Overflow;
+                }
+            }
+            State::MissInsert => {
+                self.command_out.next.operation = matching::Operation::Insert;
+                self.command_valid.next = true;
+                self.state.d.next = State::MissInserted;
+            }
+            State::MissInserted => {
+                if self.reply_valid.val() {
+                    if self.reply.val().full {
+                        self.state.d.next = State::Overflow;
+                    } else {
+                        self.count_unexpected.next = true;
+                        self.messages.write_enable.next = true;
+                        self.accepted.d.next = true;
+                        self.freed.d.next = self.mutation.val() == self.free_unexpected.val();
+                        self.state.d.next = State::Update;
+                    }
+                }
+            }
+            State::Overflow => {
+                self.raise_valid.next = true;
+                if self.raise_ready.val() {
+                    self.state.d.next = State::FaultRequest;
+                }
+            }
+            State::FaultRequest => {
+                self.faults.in_valid.next = true;
+                if self.faults.in_ready.val() {
+                    // What else it sends is dropped from now on.
+                    self.pair_write.next = true;
+                    self.changed_pair.next.failed = true;
+                    self.changed_pair.next.status = self.link_error.val();
+                    self.way.d.next = Way::Nowhere;
+                    self.state.d.next = State::Drain;
+                }
+            }
+
+            // ---------------------------------------------------------------- payload
+            State::Write => {
+                self.write_request_valid.next = true;
+                if self.write_request_ready.val() {
+                    self.state.d.next = State::Stream;
+                }
+            }
+            State::Stream => {
+                if self.way.q.val() == Way::Copy {
+                    self.write_data.next = self.copy.out_data.val();
+                    self.write_data_valid.next = self.copy.out_valid.val();
+                    self.copy.out_ready.next = self.write_data_ready.val();
+                    self.moved.next = self.copy.out_valid.val() & self.write_data_ready.val();
+                } else {
+                    self.write_data_valid.next = self.payload_valid.val();
+                    self.payload_ready.next = self.write_data_ready.val();
+                    self.moved.next = self.payload_valid.val() & self.write_data_ready.val();
+                    if self.moved.val() {
+                        self.rest.d.next = self.rest.q.val() - 1;
+                    }
+                }
+                if self.moved.val() {
+                    self.words.d.next = self.words.q.val() - 1;
+                    if self.words.q.val() == 1 {
+                        self.state.d.next = State::Drain;
+                    }
+                }
+            }
+            State::Drain => {
+                if (self.rest.q.val() == 0) | (self.way.q.val() == Way::Copy) {
+                    self.state.d.next = State::Wait;
+                } else {
+                    self.payload_ready.next = true;
+                    if self.payload_valid.val() {
+                        self.rest.d.next = self.rest.q.val() - 1;
+                    }
+                }
+            }
+            State::Wait => {
+                if self.way.q.val() == Way::Nowhere {
+                    self.state.d.next = State::Idle;
+                } else if self.done.q.val() | (self.mutation.val() == self.complete_early.val()) {
+                    self.state.d.next = State::Complete;
+                    if self.failed.q.val() {
+                        self.status.d.next = self.memory_error.val();
+                    }
+                    if self.way.q.val() == Way::Slot {
+                        self.state.d.next = State::MissInsert;
+                        if self.failed.q.val() {
+                            // The pair's own slots can't be written: it can't go on.
+                            self.state.d.next = State::FaultRequest;
+                        }
+                    }
+                }
+            }
+
+            // ---------------------------------------------------------------- list requests
+            State::ListPair => {
+                self.receive.d.next = self.posted.val();
+                self.message.d.next.pair = self.fetched.val().pair;
+                self.after.d.next = State::Idle;
+                self.kind.d.next = self.kind_probe.val();
+                if self.fetched.val().opcode == self.op_receive.val() {
+                    self.kind.d.next = self.kind_receive.val();
+                }
+                // A failed pair sends nothing more; what it sent before may still be received.
+                self.status.d.next = self.pair.val().status;
+                self.failed.d.next = self.pair.val().failed & !self.any_source.val();
+                if self.fetched.val().opcode == self.op_cancel.val() {
+                    self.command_out.next = self.wanted.val();
+                    self.command_out.next.operation = matching::Operation::Cancel;
+                    self.command_out.next.request = self.fetched.val().target;
+                    self.command_valid.next = true;
+                    self.state.d.next = State::CancelMatch;
+                } else if !self.source_ok.val() {
+                    self.count_invalid_requests.next = true;
+                    self.status.d.next = self.invalid_pair.val();
+                    self.state.d.next = State::Complete;
+                } else if (self.fetched.val().opcode == self.op_receive.val())
+                    & (self.list_length.val() != 0)
+                {
+                    self.state.d.next = State::ListCheck;
+                } else {
+                    self.state.d.next = State::ListLook;
+                }
+            }
+            State::ListCheck => {
+                self.query_out.next.length = self.list_length.val();
+                self.query_valid.next = true;
+                if self.query_ready.val() {
+                    self.state.d.next = State::ListChecked;
+                }
+            }
+            State::ListChecked => {
+                if self.allowed_valid.val() {
+                    self.state.d.next = State::ListLook;
+                    if !self.allowed.val() {
+                        self.count_invalid_requests.next = true;
+                        self.status.d.next = self.local_protection.val();
+                        self.state.d.next = State::Complete;
+                    }
+                }
+            }
+            State::ListLook => {
+                // A probe looks only, and so does a receive from a failed pair at first.
+                self.command_out.next = self.wanted.val();
+                self.command_out.next.operation = matching::Operation::Post;
+                self.state.d.next = State::ListMatch;
+                if (self.kind.q.val() == self.kind_probe.val()) | self.failed.q.val() {
+                    self.command_out.next.operation = matching::Operation::Probe;
+                    self.state.d.next = State::ProbeMatch;
+                }
+                self.command_valid.next = true;
+            }
+            State::ListMatch => {
+                if self.reply_valid.val() {
+                    if self.reply.val().found {
+                        self.state.d.next = State::CopyFound;
+                    } else if self.reply.val().full {
+                        self.status.d.next = self.list_full.val();
+                        self.state.d.next = State::Complete;
+                    } else {
+                        self.receives.write_enable.next = true;
+                        self.state.d.next = State::Idle;
+                    }
+                }
+            }
+            State::CopyFound => {
+                self.message.d.next = self.found.val();
+                self.pair_address.next = self.found.val().pair;
+                self.way.d.next = Way::Copy;
+                self.freed.d.next = true;
+                self.after.d.next = State::Release;
+                self.status.d.next = self.success.val();
+                if self.found.val().length > self.receive.q.val().length {
+                    self.status.d.next = self.truncated.val();
+                }
+                self.state.d.next = State::CopySetup;
+            }
+            State::CopySetup => {
+                self.slot_offset.next = bit_cast::<64, 4>(self.message.q.val().slot) << 10;
+                self.target.d.next = self.pair.val().slots + self.slot_offset.val();
+                self.bytes.next = self.message.q.val().length;
+                if (self.bytes.val() > self.receive.q.val().length)
+                    & (self.mutation.val() != self.ignore_buffer_length.val())
+                {
+                    self.bytes.next = self.receive.q.val().length;
+                }
+                self.length.d.next = self.bytes.val();
+                self.words_of.next = (self.bytes.val() + 7) >> 3;
+                self.words.d.next = self.words_of.val();
+                self.state.d.next = State::CopyRead;
+                if self.bytes.val() == 0 {
+                    self.state.d.next = State::Complete;
+                }
+            }
+            State::CopyRead => {
+                self.read_request_valid.next = true;
+                if self.read_request_ready.val() {
+                    self.target.d.next = self.receive.q.val().address;
+                    self.state.d.next = State::CopyFill;
+                }
+            }
+            State::CopyFill => {
+                self.read_data_ready.next = self.copy.in_ready.val();
+                self.copy.in_valid.next = self.read_data_valid.val();
+                if self.read_data_valid.val() & self.copy.in_ready.val() {
+                    self.words.d.next = self.words.q.val() - 1;
+                    if self.words.q.val() == 1 {
+                        self.words_of.next = (self.length.q.val() + 7) >> 3;
+                        self.words.d.next = self.words_of.val();
+                        self.state.d.next = State::Write;
+                        if self.read_data_error.val() {
+                            self.status.d.next = self.memory_error.val();
+                            self.state.d.next = State::CopyDiscard;
+                        }
+                    }
+                }
+            }
+            State::CopyDiscard => {
+                self.copy.out_ready.next = true;
+                if self.copy.out_valid.val() {
+                    self.words.d.next = self.words.q.val() - 1;
+                    if self.words.q.val() == 1 {
+                        self.state.d.next = State::Complete;
+                    }
+                }
+            }
+            State::Release => {
+                self.state.d.next = State::ReleaseWrite;
+            }
+            State::ReleaseWrite => {
+                self.slot_bit.next = bits::<16>(1) << self.message.q.val().slot;
+                self.pair_write.next = self.mutation.val() != self.lose_slots.val();
+                self.changed_pair.next.used = self.used.val() & !self.slot_bit.val();
+                self.state.d.next = State::Update;
+            }
+            State::CancelMatch => {
+                if self.reply_valid.val() {
+                    self.state.d.next = State::Complete;
+                    self.status.d.next = self.too_late.val();
+                    self.kind.d.next = self.kind_cancel.val();
+                    if self.reply.val().found
+                        & (self.mutation.val() != self.cancel_says_too_late.val())
+                    {
+                        self.status.d.next = self.cancelled.val();
+                        self.kind.d.next = self.kind_receive.val();
+                        self.receive.d.next.request = self.fetched.val().target;
+                        self.release_valid.next = true;
+                    }
+                }
+            }
+            State::ProbeMatch => {
+                if self.reply_valid.val() {
+                    self.failed.d.next = false;
+                    if self.reply.val().found {
+                        self.state.d.next = State::ListLook;
+                        if self.kind.q.val() == self.kind_probe.val() {
+                            self.state.d.next = State::ProbeFound;
+                        }
+                    } else {
+                        // From a failed pair nothing will come: the request ends as the pair did.
+                        self.state.d.next = State::Complete;
+                        if !self.failed.q.val() {
+                            self.status.d.next = self.no_message.val();
+                        }
+                    }
+                }
+            }
+            State::ProbeFound => {
+                self.message.d.next = self.found.val();
+                self.status.d.next = self.success.val();
+                self.state.d.next = State::Complete;
+            }
+
+            // ---------------------------------------------------------------- ends
+            State::Complete => {
+                self.complete_valid.next = true;
+                if self.complete_ready.val() {
+                    self.state.d.next = self.after.q.val();
+                }
+            }
+            State::Update => {
+                self.sink_update_valid.next = true;
+                if self.sink_update_ready.val() {
+                    self.state.d.next = State::Idle;
+                }
+            }
+
+            // ---------------------------------------------------------------- faults and control
+            State::FaultPair => {
+                self.pair_write.next = self.message.q.val().pair < self.pair_count.val();
+                self.changed_pair.next.failed = true;
+                self.changed_pair.next.status = self.status.q.val();
+                self.state.d.next = State::Flush;
+            }
+            State::ControlPair => {
+                self.state.d.next = State::Flush;
+                if self.is_clear.val() {
+                    self.state.d.next = State::Forget;
+                }
+                if self.is_set.val() {
+                    self.pair_write.next = self.message.q.val().pair < self.pair_count.val();
+                    self.changed_pair.next = self.no_pair.val();
+                    self.changed_pair.next.connected = true;
+                    self.changed_pair.next.endpoint = self.setup.val().endpoint;
+                    self.changed_pair.next.granted = self.setup.val().local_credits;
+                    self.changed_pair.next.slots = self.setup.val().slots;
+                    self.control_done.next = true;
+                    self.arrival_first.d.next = true;
+                    self.state.d.next = State::Idle;
+                }
+            }
+            State::Flush => {
+                self.command_out.next.operation = matching::Operation::TakePostedOfPair;
+                if self.flush.q.val() == Flush::Endpoint {
+                    self.command_out.next.operation = matching::Operation::TakePostedOfEndpoint;
+                    self.command_out.next.endpoint = bit_cast::<8, 16>(self.message.q.val().pair);
+                }
+                self.command_valid.next = true;
+                self.state.d.next = State::FlushMatch;
+            }
+            State::FlushMatch => {
+                if self.reply_valid.val() {
+                    if self.reply.val().found {
+                        self.state.d.next = State::FlushFound;
+                    } else {
+                        self.fault_ready.next = self.flush.q.val() == Flush::Fault;
+                        self.control_done.next = self.flush.q.val() != Flush::Fault;
+                        self.arrival_first.d.next = true;
+                        self.state.d.next = State::Idle;
+                    }
+                }
+            }
+            State::FlushFound => {
+                self.receive.d.next = self.found_receive.val();
+                self.kind.d.next = self.kind_receive.val();
+                self.after.d.next = State::Flush;
+                self.state.d.next = State::Complete;
+            }
+            State::Forget => {
+                self.command_out.next.operation = matching::Operation::TakeUnexpectedOfPair;
+                self.command_valid.next = true;
+                self.state.d.next = State::ForgetMatch;
+            }
+            State::ForgetMatch => {
+                if self.reply_valid.val() {
+                    self.state.d.next = State::Forget;
+                    if !self.reply.val().found {
+                        self.pair_write.next = self.message.q.val().pair < self.pair_count.val();
+                        self.changed_pair.next = self.no_pair.val();
+                        self.flush.d.next = Flush::Pair;
+                        self.state.d.next = State::Flush;
+                    }
+                }
+            }
+            _ => {}
+        }
+
+        self.command.next = self.command_out.val();
+        self.query.next = self.query_out.val();
+        self.pairs.read_address.next = self.pair_address.val();
+        self.pairs.write_enable.next = self.pair_write.val();
+        self.pairs.write_address.next = self.pair_address.val();
+        self.pairs.write_data.next = self.changed_pair.val();
+
+        if self.write_done.val() {
+            self.writing.d.next = false;
+        }
+        if self.write_request_valid.val() & self.write_request_ready.val() {
+            self.writing.d.next = true;
+        }
+        self.slot_is_free.ok.next = !self.pair_write.val()
+            | (self.state.q.val() != State::MissSlot)
+            | !(self.used.val() & self.slot_bit.val()).any();
+        self.slot_was_used.ok.next = !self.pair_write.val()
+            | (self.state.q.val() != State::ReleaseWrite)
+            | (self.used.val() & self.slot_bit.val()).any();
+        self.completion_after_write.ok.next = !self.complete_valid.val() | !self.writing.q.val();
+        self.within_buffer.ok.next = !self.write_request_valid.val()
+            | (self.way.q.val() == Way::Slot)
+            | (self.length.q.val() <= self.receive.q.val().length);
+    }
+}
