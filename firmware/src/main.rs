@@ -51,10 +51,11 @@ static BUILD_ID: [u8; 8] = BUILD.to_le_bytes();
 #[riscv_rt::entry]
 fn main() -> ! {
     defmt::info!("firmware {=u64:016x} starts", BUILD);
-    let Ok(mut firmware) = Firmware::<_, PAIRS, REGIONS>::new(Gates::new(Timer), BUILD) else {
+    let mut firmware = Firmware::<_, PAIRS, REGIONS>::new(Gates::new(Timer), BUILD);
+    if firmware.start().is_err() {
         defmt::error!("the gates did not answer");
         stop()
-    };
+    }
     let mut mailbox = Mailbox::new();
     // SAFETY: enables the source of the wake-up; interrupts as such stay disabled.
     unsafe { riscv::register::mie::set_mext() };

@@ -6,6 +6,7 @@ use crate::domain::Domains;
 use crate::endpoint::{Endpoint, EndpointState, rings};
 use crate::pair::{self, State};
 use crate::region::{self, Region};
+use crate::table;
 use abi::ABI_VERSION;
 use abi::control::{
     CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
@@ -34,45 +35,46 @@ pub struct Firmware<C, const PAIRS: usize, const REGIONS: usize> {
     sizes: Sizes,
     build_id: u64,
     domains: Domains,
+    /// The tables are as long as they have ever been needed, so that booting fills nothing.
     endpoints: Vec<Endpoint, ENDPOINTS>,
     pairs: Vec<pair::Pair, PAIRS>,
     regions: Vec<Region, REGIONS>,
 }
 
 impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIONS> {
-    /// Takes over a card whose tables are empty and tells it its address and time-outs.
+    /// The firmware of a card whose tables are empty. To be [started](Self::start) before it serves.
+    pub fn new(card: C, build_id: u64) -> Self {
+        let sizes = card.sizes();
+        let cap = |size: u32, most: usize| size.min(most as u32);
+        Self {
+            sizes: Sizes {
+                endpoints: cap(sizes.endpoints, ENDPOINTS),
+                pairs: cap(sizes.pairs, PAIRS),
+                regions: cap(sizes.regions, REGIONS.min(1 << KEY_INDEX_BITS)),
+                ..sizes
+            },
+            card,
+            build_id,
+            domains: Domains::new(),
+            endpoints: Vec::new(),
+            pairs: Vec::new(),
+            regions: Vec::new(),
+        }
+    }
+
+    /// Tells the gates their address and time-outs.
     ///
     /// # Errors
     /// [`ControlTimeout`] if the gates don't answer.
-    pub fn new(mut card: C, build_id: u64) -> Result<Self, ControlTimeout> {
-        let mut sizes = card.sizes();
-        let cap = |size: &mut u32, most: usize| {
-            *size = (*size).min(most as u32);
-            *size as usize
-        };
-        let (mut endpoints, mut pairs, mut regions) = (Vec::new(), Vec::new(), Vec::new());
-        let count = cap(&mut sizes.endpoints, ENDPOINTS);
-        endpoints.extend(core::iter::repeat_n(Endpoint::default(), count));
-        let count = cap(&mut sizes.pairs, PAIRS);
-        pairs.extend(core::iter::repeat_n(pair::Pair::default(), count));
-        let count = cap(&mut sizes.regions, REGIONS.min(1 << KEY_INDEX_BITS));
-        regions.extend(core::iter::repeat_n(Region::default(), count));
-
+    pub fn start(&mut self) -> Result<(), ControlTimeout> {
         let setup = CardSetup {
-            mac: card.mac(),
+            mac: self.card.mac(),
             acknowledge_timeout: ACKNOWLEDGE_TIMEOUT,
             ..CardSetup::default()
         };
-        card.control(Operation::CardSet, 0, &setup.to_words())?;
-        Ok(Self {
-            card,
-            sizes,
-            build_id,
-            domains: Domains::new(),
-            endpoints,
-            pairs,
-            regions,
-        })
+        self.card
+            .control(Operation::CardSet, 0, &setup.to_words())?;
+        Ok(())
     }
 
     /// The card.
@@ -144,8 +146,7 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         let domain = self.domains.find(open.domain)?;
         let rings = rings(&open)?;
         let closed = |endpoint: &Endpoint| endpoint.state == EndpointState::Closed;
-        let index = self.endpoints.iter().position(closed);
-        let index = index.ok_or(Refusal::new(MailboxStatus::NoResource))?;
+        let index = table::free(&mut self.endpoints, self.sizes.endpoints, closed)?;
         let epoch = self.endpoints[index].epoch.wrapping_add(1);
         for (kind, ring) in rings {
             let index = 4 * index as u16 + kind;
@@ -252,7 +253,9 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         if !is_aligned_range(open.slots, u64::from(open.credits) * EAGER_MAX as u64) {
             return Err(Refusal::argument(2));
         }
-        let index = pair::admit(&self.pairs, self.sizes.unexpected, open.credits)?;
+        pair::admit(&self.pairs, self.sizes.unexpected, open.credits)?;
+        let closed = |pair: &pair::Pair| pair.state == State::Closed;
+        let index = table::free(&mut self.pairs, self.sizes.pairs, closed)?;
         let nonce = self.card.random();
         self.pairs[index] = pair::Pair {
             slots: open.slots,
@@ -341,8 +344,8 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         if register.length == 0 || register.address.checked_add(register.length).is_none() {
             return Err(Refusal::argument(3));
         }
-        let free = self.regions.iter().position(|region| !region.used);
-        let index = free.ok_or(Refusal::new(MailboxStatus::NoResource))?;
+        let unused = |region: &Region| !region.used;
+        let index = table::free(&mut self.regions, self.sizes.regions, unused)?;
         let tag = region::tag(self.card.random());
         let setup = RegionSetup {
             base: register.address,

@@ -18,6 +18,7 @@ mod endpoint;
 mod firmware;
 mod pair;
 mod region;
+mod table;
 
 pub use argument::Refusal;
 pub use card::{Card, ControlTimeout, Sizes};

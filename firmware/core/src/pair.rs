@@ -30,10 +30,8 @@ pub(crate) struct Pair {
     pub(crate) credits: u8,
 }
 
-/// Finds room for a pair with `credits` envelopes, of a list of `unexpected` entries.
-pub(crate) fn admit(pairs: &[Pair], unexpected: u32, credits: u32) -> Result<usize, Refusal> {
-    let free = pairs.iter().position(|pair| pair.state == State::Closed);
-    let free = free.ok_or(Refusal::new(MailboxStatus::NoResource))?;
+/// Refuses a pair whose `credits` envelopes don't fit in a list of `unexpected` entries beside those granted.
+pub(crate) fn admit(pairs: &[Pair], unexpected: u32, credits: u32) -> Result<(), Refusal> {
     let granted: u32 = pairs.iter().map(|pair| u32::from(pair.credits)).sum();
     let left = unexpected.saturating_sub(granted);
     if credits > left {
@@ -42,5 +40,5 @@ pub(crate) fn admit(pairs: &[Pair], unexpected: u32, credits: u32) -> Result<usi
             detail: left.min(u32::from(MAX_CREDITS)),
         });
     }
-    Ok(free)
+    Ok(())
 }

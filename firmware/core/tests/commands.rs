@@ -181,8 +181,14 @@ impl Card for Gates {
 type Unit = Firmware<Gates, 16, 8>;
 type Refusal = (MailboxStatus, u32);
 
+fn started(seed: u64) -> Unit {
+    let mut firmware = Firmware::new(Gates::new(seed), BUILD_ID);
+    firmware.start().expect("gates answer");
+    firmware
+}
+
 fn firmware() -> Unit {
-    Firmware::new(Gates::new(1), BUILD_ID).expect("gates answer")
+    started(1)
 }
 
 fn call<A: Words, R: Words>(fw: &mut Unit, command: Command, argument: A) -> Result<R, Refusal> {
@@ -640,7 +646,7 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
     for seed in 0..300 {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut fw: Unit = Firmware::new(Gates::new(seed), BUILD_ID).unwrap();
+        let mut fw = started(seed);
         let mut keys = vec![0];
         for _ in 0..400 {
             let mut words: [u32; MAILBOX_WORDS] = std::array::from_fn(|_| rng.random_range(0..3));

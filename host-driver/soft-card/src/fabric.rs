@@ -155,9 +155,8 @@ impl SoftFabric {
     pub fn new(options: SoftOptions) -> Self {
         let card = |index: usize| {
             let gates = Gates::new(options.sizes, mac(index), options.seed ^ index as u64);
-            let Ok(firmware) = Firmware::new(gates, options.seed) else {
-                unreachable!("new gates answer")
-            };
+            let mut firmware = Firmware::new(gates, options.seed);
+            firmware.start().expect("new gates answer");
             Card {
                 firmware,
                 up: false,
