@@ -16,6 +16,44 @@
 //! freed, read or written in between. Posting and polling don't allocate. Every object is `Send` and `Sync`.
 //! Time-outs are in cycles of the card's clock. The library reaches the card only through a
 //! [`transport::Transport`] and takes no simulated time of its own.
+//!
+//! ```
+//! use host_driver::{Access, Device, Source, TaggedReceive, TaggedSend};
+//! # use soft_card::{SoftFabric, SoftOptions};
+//! # let fabric = SoftFabric::new(SoftOptions::default());
+//! # let transport = |card| fabric.transport(card);
+//! let open = |card| -> Result<_, Box<dyn std::error::Error>> {
+//!     let device = Device::open(transport(card))?;
+//!     let pd = device.alloc_pd()?;
+//!     let endpoint = pd.endpoint().open()?;
+//!     let (_region, buffer) = pd.reg_mr(1024, Access::ReadWrite)?;
+//!     let (pair, address) = endpoint.open_pair(8)?;
+//!     Ok((endpoint, pair, address, buffer))
+//! };
+//! let (a, to_b, a_address, _) = open(0)?;
+//! let (b, from_a, b_address, buffer) = open(1)?;
+//! a.connect(to_b, &b_address)?;
+//! b.connect(from_a, &a_address)?;
+//!
+//! let receive = TaggedReceive {
+//!     source: Source::Pair(from_a),
+//!     context: 0,
+//!     match_bits: 7,
+//!     ignore_bits: 0,
+//! };
+//! b.post_tagged_recv(1, &receive, buffer)?;
+//! let send = TaggedSend {
+//!     pair: to_b,
+//!     context: 0,
+//!     match_bits: 7,
+//!     immediate: 0,
+//! };
+//! a.post_tagged_inject(2, &send, b"posthorn")?;
+//!
+//! let completion = b.completion_queue().wait(1_000_000)?;
+//! assert_eq!(completion.received(), b"posthorn");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
 mod completion;
 mod core;
