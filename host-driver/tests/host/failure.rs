@@ -102,7 +102,7 @@ fn firmware_that_hangs_in_open_is_a_time_out() {
 }
 
 #[test]
-fn traffic_goes_on_under_firmware_that_hangs_and_drops_do_not() {
+fn traffic_goes_on_under_firmware_that_hangs() {
     let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::HangsAfter(7));
     // Identify, domain, region of injects, endpoint, region, pair, connect.
     let (mut a, mut b) = connected(&fabric, 8);
