@@ -8,6 +8,7 @@ mod construct;
 pub mod envelope;
 pub mod host;
 pub mod matching;
+pub mod mgmt;
 pub mod prelude;
 pub mod prim;
 pub mod protect;

@@ -79,6 +79,7 @@ pub fn all() -> Vec<Top> {
         crate::envelope::tops(),
         crate::host::tops(),
         crate::matching::tops(),
+        crate::mgmt::tops(),
         crate::prim::tops(),
         crate::protect::tops(),
     ];

@@ -1,0 +1,104 @@
+//! A control request of the firmware to every block, and one answer back.
+//!
+//! ```text
+//!                     ┌────────┐──► block_valid[0] ◄── block_done[0], block_result[0]
+//!   control_valid ───►│        │──► block_valid[1] ◄── block_done[1], block_result[1]
+//!   control_done  ◄───┤ Fanout │──► …
+//!   control_result ◄──┤        │
+//!                     └────────┘
+//! ```
+//!
+//! Each block has a line of its own, which is high from the request until the block says that it is
+//! done and then drops, so that a slow block doesn't make a fast one act twice. The request is done
+//! in the cycle in which the last block is. Results are or-ed, as blocks that have none give zero.
+
+use crate::prelude::*;
+
+/// The fan-out to `n` blocks.
+#[derive(LogicBlock)]
+pub struct Fanout {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Forgets the request.
+    pub reset: Signal<In, Bit>,
+    /// A request is under way; drops in the cycle after `control_done`.
+    pub control_valid: Signal<In, Bit>,
+    /// All blocks are done.
+    pub control_done: Signal<Out, Bit>,
+    /// With `control_done`: the result.
+    pub control_result: Signal<Out, Bits<64>>,
+    /// The request is for block `i`.
+    pub block_valid: Vec<Signal<Out, Bit>>,
+    /// It is done.
+    pub block_done: Vec<Signal<In, Bit>>,
+    /// With `block_done`: its result, or zero.
+    pub block_result: Vec<Signal<In, Bits<64>>>,
+    /// Blocks that are done.
+    finished: Vec<Reg<Bit>>,
+    result: Reg<Bits<64>>,
+    all: Signal<Local, Bit>,
+    gathered: Signal<Local, Bits<64>>,
+    answers_first: Constant<Bit>,
+    _n: usize,
+}
+
+impl Fanout {
+    /// A fan-out to `n` blocks.
+    pub fn new(n: usize) -> Self {
+        Self::mutated(n, false)
+    }
+
+    /// One that, with `answers_first`, doesn't wait for all blocks: a defect for tests of the tests.
+    pub(crate) fn mutated(n: usize, answers_first: bool) -> Self {
+        Fanout {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            control_valid: Signal::default(),
+            control_done: Signal::default(),
+            control_result: Signal::default(),
+            block_valid: (0..n).map(|_| Signal::default()).collect(),
+            block_done: (0..n).map(|_| Signal::default()).collect(),
+            block_result: (0..n).map(|_| Signal::default()).collect(),
+            finished: (0..n).map(|_| Reg::default()).collect(),
+            result: Reg::default(),
+            all: Signal::default(),
+            gathered: Signal::default(),
+            answers_first: Constant::new(answers_first),
+            _n: n,
+        }
+    }
+}
+
+#[module(n = self._n)]
+impl Logic for Fanout {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, result, finished[0..self._n]);
+        self.all.next = true;
+        self.gathered.next = self.result.q.val();
+        for i in 0..self._n {
+            self.block_valid[i].next = self.control_valid.val() & !self.finished[i].q.val();
+            if !self.finished[i].q.val() {
+                if self.block_done[i].val() {
+                    self.gathered.next = self.gathered.val() | self.block_result[i].val();
+                } else {
+                    self.all.next = self.answers_first.val();
+                }
+            }
+        }
+        self.control_done.next = self.control_valid.val() & self.all.val();
+        self.control_result.next = self.gathered.val();
+        if self.control_valid.val() {
+            self.result.d.next = self.gathered.val();
+            for i in 0..self._n {
+                self.finished[i].d.next = self.finished[i].q.val() | self.block_done[i].val();
+            }
+        }
+        if self.control_valid.val() & self.all.val() {
+            self.result.d.next = 0.into();
+            for i in 0..self._n {
+                self.finished[i].d.next = false;
+            }
+        }
+    }
+}

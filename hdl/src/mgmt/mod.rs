@@ -1,0 +1,30 @@
+//! Management: the processor with its memory and registers, the way of its control requests to the
+//! blocks, and the counters.
+
+mod counters;
+mod fanout;
+mod ibex;
+mod random;
+mod subsystem;
+
+pub use counters::Counters;
+pub use fanout::Fanout;
+pub use subsystem::Subsystem;
+
+use crate::config::TINY;
+use crate::tops::{Class, Top};
+
+/// File lists of a top that contains the processor.
+pub const SOURCES: &[&str] = &["hdl/src/mgmt/ibex.f"];
+
+/// The tops of the tests of this room.
+pub fn tops() -> Vec<Top> {
+    vec![
+        Top::of("mgmt_subsystem", Class::Test, || Subsystem::new(&TINY)).with_sources(SOURCES),
+        Top::of("mgmt_fanout", Class::Test, || Fanout::new(4)),
+        Top::of("mgmt_fanout_answers_first", Class::Test, || {
+            Fanout::mutated(4, true)
+        }),
+        Top::of("mgmt_counters", Class::Test, Counters::default),
+    ]
+}

@@ -1,0 +1,563 @@
+//! The management processor: Ibex, its memory, and the registers by which it sees the card and the
+//! host.
+//!
+//! ```text
+//!              ┌───────┐ fetch  ┌──────────────────┐
+//!   run ──────►│ Ibex  ├───────►│ memory, 64 KiB   │◄── loader_* (while held)
+//!              │       │ data   └──────────────────┘
+//!              │       ├───┬───►  the same memory
+//!              └─▲───▲─┘   │    ┌──────────────────┐──► control, control_valid ─► Fanout
+//!          timer │   │     └───►│ registers        │──► log
+//!        compare ┘   │          │ abi::mgmt        │◄── straps, sizes, random
+//!   request ≠ answer ┘          └──────────────────┘──► mailbox answer, firmware_ready
+//!                               ┌──────────────────┐
+//!   mailbox_* (host's port) ◄──►│ command, result  │
+//!                               └──────────────────┘
+//! ```
+//!
+//! The memory has one read port: a load goes first and a fetch waits. Every access is answered in
+//! the cycle after its grant. One outside the memory and the registers, or of less than a word of the
+//! registers, is answered with an error, which Ibex takes as an access fault.
+//!
+//! The external interrupt is pending while the host's last command isn't the one answered last; the
+//! timer interrupt while it is enabled and the time is at or behind `TIMER_COMPARE`.
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use super::ibex::Ibex;
+use super::random::Random;
+use crate::config::Config;
+use crate::prelude::*;
+use crate::prim::{ByteRam, Ram};
+use crate::types::ControlRequest;
+use abi::mgmt;
+use abi::register::MAILBOX_WORDS;
+
+/// Offsets of the registers, of `abi::mgmt`.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Offsets {
+    log: Bits<12>,
+    time: Bits<12>,
+    timer_compare: Bits<12>,
+    timer_enable: Bits<12>,
+    mailbox_request: Bits<12>,
+    mailbox_answer: Bits<12>,
+    firmware_ready: Bits<12>,
+    control_start: Bits<12>,
+    control_busy: Bits<12>,
+    result_low: Bits<12>,
+    result_high: Bits<12>,
+    random: Bits<12>,
+    mac_low: Bits<12>,
+    mac_high: Bits<12>,
+    control_data: Bits<12>,
+    control_data_end: Bits<12>,
+    command: Bits<12>,
+    command_end: Bits<12>,
+    result: Bits<12>,
+    result_end: Bits<12>,
+}
+
+fn offset(offset: u32) -> Bits<12> {
+    u64::from(offset).into()
+}
+
+impl Offsets {
+    fn of_abi() -> Self {
+        let data_bytes = 8 * abi::control::DATA_WORDS as u32;
+        let mailbox_bytes = 4 * MAILBOX_WORDS as u32;
+        Offsets {
+            log: offset(mgmt::LOG),
+            time: offset(mgmt::TIME),
+            timer_compare: offset(mgmt::TIMER_COMPARE),
+            timer_enable: offset(mgmt::TIMER_ENABLE),
+            mailbox_request: offset(mgmt::MAILBOX_REQUEST),
+            mailbox_answer: offset(mgmt::MAILBOX_ANSWER),
+            firmware_ready: offset(mgmt::FIRMWARE_READY),
+            control_start: offset(mgmt::CONTROL_START),
+            control_busy: offset(mgmt::CONTROL_BUSY),
+            result_low: offset(mgmt::CONTROL_RESULT),
+            result_high: offset(mgmt::CONTROL_RESULT + 4),
+            random: offset(mgmt::RANDOM),
+            mac_low: offset(mgmt::MAC),
+            mac_high: offset(mgmt::MAC + 4),
+            control_data: offset(mgmt::CONTROL_DATA),
+            control_data_end: offset(mgmt::CONTROL_DATA + data_bytes),
+            command: offset(mgmt::MAILBOX_COMMAND),
+            command_end: offset(mgmt::MAILBOX_COMMAND + mailbox_bytes),
+            result: offset(mgmt::MAILBOX_RESULT),
+            result_end: offset(mgmt::MAILBOX_RESULT + mailbox_bytes),
+        }
+    }
+}
+
+/// The data of a control request as the processor writes them.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct ControlWords {
+    w0: Bits<32>,
+    w1: Bits<32>,
+    w2: Bits<32>,
+    w3: Bits<32>,
+    w4: Bits<32>,
+    w5: Bits<32>,
+    w6: Bits<32>,
+    w7: Bits<32>,
+    w8: Bits<32>,
+    w9: Bits<32>,
+}
+
+/// The management subsystem.
+#[derive(LogicBlock)]
+pub struct Subsystem {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Holds the processor and clears the registers; the memory keeps its contents.
+    pub reset: Signal<In, Bit>,
+    /// Lets the processor run.
+    pub run: Signal<In, Bit>,
+    /// Writes a word of the memory; only while the processor is held.
+    pub loader_write: Signal<In, Bit>,
+    /// Byte address; a multiple of 4 in the memory.
+    pub loader_address: Signal<In, Bits<32>>,
+    /// The word.
+    pub loader_data: Signal<In, Bits<32>>,
+    /// Word of the mailbox that the host looks at; bit 5 selects the result area.
+    pub mailbox_address: Signal<In, Bits<6>>,
+    /// The host writes it; in the command area only.
+    pub mailbox_write: Signal<In, Bit>,
+    /// What.
+    pub mailbox_write_data: Signal<In, Bits<32>>,
+    /// The word looked at in the cycle before.
+    pub mailbox_read_data: Signal<Out, Bits<32>>,
+    /// Number of the host's last command.
+    pub mailbox_request: Signal<In, Bits<32>>,
+    /// Number of the last command answered.
+    pub mailbox_answer: Signal<Out, Bits<32>>,
+    /// The firmware says that it is up.
+    pub firmware_ready: Signal<Out, Bit>,
+    /// A control request is under way.
+    pub control_valid: Signal<Out, Bit>,
+    /// The request.
+    pub control: Signal<Out, ControlRequest>,
+    /// It is done.
+    pub control_done: Signal<In, Bit>,
+    /// With `control_done`: its result.
+    pub control_result: Signal<In, Bits<64>>,
+    /// A byte of the log.
+    pub log_data: Signal<Out, Bits<8>>,
+    /// There is one, in this cycle.
+    pub log_valid: Signal<Out, Bit>,
+    /// Own Ethernet address.
+    pub strap_mac: Signal<In, Bits<48>>,
+    /// Seed of the random words.
+    pub strap_seed: Signal<In, Bits<32>>,
+
+    core: Ibex,
+    memory: ByteRam<32, 4>,
+    command: Ram<Bits<32>>,
+    /// The command area again, for the host to read back.
+    command_copy: Ram<Bits<32>>,
+    result: Ram<Bits<32>>,
+    random: Random,
+
+    running: Reg<Bit>,
+    /// The same, for the core alone: it resets asynchronously.
+    released: Reg<Bit>,
+    fetched: Reg<Bit>,
+    fetch_failed: Reg<Bit>,
+    answered: Reg<Bit>,
+    failed: Reg<Bit>,
+    from_memory: Reg<Bit>,
+    from_command: Reg<Bit>,
+    register: Reg<Bits<32>>,
+    host_looks_at_result: Reg<Bit>,
+
+    /// Since reset.
+    cycles: Reg<Bits<32>>,
+    timer_compare: Reg<Bits<32>>,
+    timer_enabled: Reg<Bit>,
+    late: Signal<Local, Bits<32>>,
+    answer: Reg<Bits<32>>,
+    ready: Reg<Bit>,
+    busy: Reg<Bit>,
+    operation: Reg<Bits<8>>,
+    index: Reg<Bits<16>>,
+    words: Reg<ControlWords>,
+    word_index: Signal<Local, Bits<12>>,
+    outcome: Reg<Bits<64>>,
+    log: Reg<Bits<8>>,
+    logs: Reg<Bit>,
+
+    address: Signal<Local, Bits<32>>,
+    fetch_in_memory: Signal<Local, Bit>,
+    in_memory: Signal<Local, Bit>,
+    in_registers: Signal<Local, Bit>,
+    in_command: Signal<Local, Bit>,
+    in_result: Signal<Local, Bit>,
+    whole: Signal<Local, Bit>,
+    load: Signal<Local, Bit>,
+    store: Signal<Local, Bit>,
+    poke: Signal<Local, Bit>,
+    offset: Signal<Local, Bits<12>>,
+    data: Signal<Local, Bits<32>>,
+
+    offsets: Constant<Offsets>,
+    memory_page: Constant<Bits<16>>,
+    register_page: Constant<Bits<20>>,
+    size_offset: Vec<Constant<Bits<12>>>,
+    size: Vec<Constant<Bits<32>>>,
+    nothing: Constant<ControlRequest>,
+    one_request_at_a_time: Check,
+    loads_while_held: Check,
+    _sizes: usize,
+}
+
+impl Subsystem {
+    /// The subsystem of a card of these sizes.
+    pub fn new(config: &Config) -> Self {
+        // Order of abi::mgmt::SIZES.
+        let sizes: [usize; mgmt::SIZE_WORDS] = [
+            config.endpoints,
+            config.pairs,
+            config.posted,
+            config.unexpected,
+            config.regions,
+        ];
+        let mailbox = || Ram::new(MAILBOX_WORDS);
+        Subsystem {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            run: Signal::default(),
+            loader_write: Signal::default(),
+            loader_address: Signal::default(),
+            loader_data: Signal::default(),
+            mailbox_address: Signal::default(),
+            mailbox_write: Signal::default(),
+            mailbox_write_data: Signal::default(),
+            mailbox_read_data: Signal::default(),
+            mailbox_request: Signal::default(),
+            mailbox_answer: Signal::default(),
+            firmware_ready: Signal::default(),
+            control_valid: Signal::default(),
+            control: Signal::default(),
+            control_done: Signal::default(),
+            control_result: Signal::default(),
+            log_data: Signal::default(),
+            log_valid: Signal::default(),
+            strap_mac: Signal::default(),
+            strap_seed: Signal::default(),
+            core: Ibex::default(),
+            memory: ByteRam::new(mgmt::MEMORY_BYTES as usize / 4),
+            command: mailbox(),
+            command_copy: mailbox(),
+            result: mailbox(),
+            random: Random::default(),
+            running: Reg::default(),
+            released: Reg::default(),
+            fetched: Reg::default(),
+            fetch_failed: Reg::default(),
+            answered: Reg::default(),
+            failed: Reg::default(),
+            from_memory: Reg::default(),
+            from_command: Reg::default(),
+            register: Reg::default(),
+            host_looks_at_result: Reg::default(),
+            cycles: Reg::default(),
+            timer_compare: Reg::default(),
+            timer_enabled: Reg::default(),
+            late: Signal::default(),
+            answer: Reg::default(),
+            ready: Reg::default(),
+            busy: Reg::default(),
+            operation: Reg::default(),
+            index: Reg::default(),
+            words: Reg::default(),
+            word_index: Signal::default(),
+            outcome: Reg::default(),
+            log: Reg::default(),
+            logs: Reg::default(),
+            address: Signal::default(),
+            fetch_in_memory: Signal::default(),
+            in_memory: Signal::default(),
+            in_registers: Signal::default(),
+            in_command: Signal::default(),
+            in_result: Signal::default(),
+            whole: Signal::default(),
+            load: Signal::default(),
+            store: Signal::default(),
+            poke: Signal::default(),
+            offset: Signal::default(),
+            data: Signal::default(),
+            offsets: Constant::new(Offsets::of_abi()),
+            memory_page: Constant::new(u64::from(mgmt::MEMORY_BASE >> 16).into()),
+            register_page: Constant::new(u64::from(mgmt::REGISTER_BASE >> 12).into()),
+            size_offset: (0..sizes.len() as u32)
+                .map(|k| Constant::new(offset(mgmt::SIZES + 4 * k)))
+                .collect(),
+            size: sizes
+                .iter()
+                .map(|size| Constant::new((*size as u64).into()))
+                .collect(),
+            nothing: Constant::new(ControlRequest::default()),
+            one_request_at_a_time: Check::new("control_request_starts_when_none_is_under_way"),
+            loads_while_held: Check::new("memory_is_loaded_while_the_processor_is_held"),
+            _sizes: sizes.len(),
+        }
+    }
+}
+
+#[module(
+    endpoints = self.size[0].val().index(),
+    pairs = self.size[1].val().index()
+)]
+impl Logic for Subsystem {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            running,
+            fetched,
+            fetch_failed,
+            answered,
+            failed
+        );
+        registers!(
+            self,
+            clock,
+            reset,
+            released,
+            from_memory,
+            from_command,
+            register
+        );
+        registers!(
+            self,
+            clock,
+            reset,
+            host_looks_at_result,
+            cycles,
+            timer_compare,
+            timer_enabled
+        );
+        registers!(
+            self, clock, reset, answer, ready, busy, operation, index, words, outcome
+        );
+        registers!(self, clock, reset, log, logs);
+        clocked!(
+            self,
+            clock,
+            reset,
+            random,
+            one_request_at_a_time,
+            loads_while_held
+        );
+        clock!(self, clock, core, memory, command, command_copy, result);
+
+        // The processor.
+        self.running.d.next = self.run.val();
+        self.released.d.next = self.run.val();
+        self.core.running.next = self.released.q.val();
+        self.late.next = self.cycles.q.val() - self.timer_compare.q.val();
+        self.core.timer_interrupt.next = self.timer_enabled.q.val() & !self.late.val().get_bit(31);
+        self.core.external_interrupt.next = self.mailbox_request.val() != self.answer.q.val();
+
+        // What a load or store is for.
+        self.address.next = self.core.data_address.val();
+        self.offset.next = self.address.val().get_bits::<12>(0);
+        self.data.next = self.core.data_out.val();
+        self.whole.next = self.core.data_enable.val().all();
+        self.in_memory.next = self.address.val().get_bits::<16>(16) == self.memory_page.val();
+        self.in_registers.next =
+            (self.address.val().get_bits::<20>(12) == self.register_page.val()) & self.whole.val();
+        self.in_command.next = (self.offset.val() >= self.offsets.val().command)
+            & (self.offset.val() < self.offsets.val().command_end);
+        self.in_result.next = (self.offset.val() >= self.offsets.val().result)
+            & (self.offset.val() < self.offsets.val().result_end);
+        self.load.next = self.core.data_request.val() & !self.core.data_write.val();
+        self.store.next = self.core.data_request.val() & self.core.data_write.val();
+        self.poke.next = self.store.val() & self.in_registers.val();
+
+        // Grants, and answers a cycle later. Nothing is answered to a processor that is held.
+        self.core.data_grant.next = self.core.data_request.val();
+        self.answered.d.next = self.core.data_request.val() & self.running.q.val();
+        self.failed.d.next = !self.in_memory.val() & !self.in_registers.val();
+        self.from_memory.d.next = self.in_memory.val();
+        self.from_command.d.next = self.in_registers.val() & self.in_command.val();
+        self.fetch_in_memory.next =
+            self.core.fetch_address.val().get_bits::<16>(16) == self.memory_page.val();
+        self.core.fetch_grant.next = false;
+        self.memory.read_address.next = self.core.fetch_address.val().get_bits::<16>(2);
+        if self.load.val() & self.in_memory.val() {
+            self.memory.read_address.next = self.address.val().get_bits::<16>(2);
+        } else {
+            self.core.fetch_grant.next = self.core.fetch_request.val();
+        }
+        self.fetched.d.next = self.core.fetch_request.val()
+            & self.running.q.val()
+            & !(self.load.val() & self.in_memory.val());
+        self.fetch_failed.d.next = !self.fetch_in_memory.val();
+        self.core.fetch_valid.next = self.fetched.q.val();
+        self.core.fetch_error.next = self.fetch_failed.q.val();
+        self.core.fetch_data.next = self.memory.read_data.val();
+        self.core.data_valid.next = self.answered.q.val();
+        self.core.data_error.next = self.failed.q.val();
+        self.core.data_in.next = self.register.q.val();
+        if self.from_memory.q.val() {
+            self.core.data_in.next = self.memory.read_data.val();
+        }
+        if self.from_command.q.val() {
+            self.core.data_in.next = self.command.read_data.val();
+        }
+
+        // Stores to the memory; the loader's while the processor is held.
+        self.memory.write_enable.next = 0.into();
+        self.memory.write_address.next = self.address.val().get_bits::<16>(2);
+        self.memory.write_data.next = self.data.val();
+        if self.running.q.val() {
+            if self.store.val() & self.in_memory.val() {
+                self.memory.write_enable.next = self.core.data_enable.val();
+            }
+        } else {
+            self.memory.write_address.next = self.loader_address.val().get_bits::<16>(2);
+            self.memory.write_data.next = self.loader_data.val();
+            if self.loader_write.val()
+                & (self.loader_address.val().get_bits::<16>(16) == self.memory_page.val())
+            {
+                self.memory.write_enable.next = 15.into();
+            }
+        }
+        self.loads_while_held.ok.next = !self.loader_write.val() | !self.running.q.val();
+
+        // Loads of registers.
+        self.register.d.next = 0.into();
+        if self.offset.val() == self.offsets.val().time {
+            self.register.d.next = self.cycles.q.val();
+        }
+        if self.offset.val() == self.offsets.val().timer_compare {
+            self.register.d.next = self.timer_compare.q.val();
+        }
+        if self.offset.val() == self.offsets.val().mailbox_request {
+            self.register.d.next = self.mailbox_request.val();
+        }
+        if self.offset.val() == self.offsets.val().control_busy {
+            self.register.d.next = bits::<32>(0) + self.busy.q.val();
+        }
+        if self.offset.val() == self.offsets.val().result_low {
+            self.register.d.next = self.outcome.q.val().get_bits::<32>(0);
+        }
+        if self.offset.val() == self.offsets.val().result_high {
+            self.register.d.next = self.outcome.q.val().get_bits::<32>(32);
+        }
+        for i in 0..self._sizes {
+            if self.offset.val() == self.size_offset[i].val() {
+                self.register.d.next = self.size[i].val();
+            }
+        }
+        if self.offset.val() == self.offsets.val().random {
+            self.register.d.next = self.random.word.val();
+        }
+        if self.offset.val() == self.offsets.val().mac_low {
+            self.register.d.next = self.strap_mac.val().get_bits::<32>(0);
+        }
+        if self.offset.val() == self.offsets.val().mac_high {
+            self.register.d.next = bit_cast::<32, 16>(self.strap_mac.val().get_bits::<16>(32));
+        }
+        self.random.seed.next = self.strap_seed.val();
+
+        // Stores to registers.
+        self.cycles.d.next = self.cycles.q.val() + 1;
+        self.logs.d.next = false;
+        self.one_request_at_a_time.ok.next = true;
+        self.word_index.next = (self.offset.val() - self.offsets.val().control_data) >> 2;
+        if self.busy.q.val() & self.control_done.val() {
+            self.busy.d.next = false;
+            self.outcome.d.next = self.control_result.val();
+        }
+        if self.poke.val() {
+            if self.offset.val() == self.offsets.val().log {
+                self.logs.d.next = true;
+                self.log.d.next = self.data.val().get_bits::<8>(0);
+            }
+            if self.offset.val() == self.offsets.val().timer_compare {
+                self.timer_compare.d.next = self.data.val();
+            }
+            if self.offset.val() == self.offsets.val().timer_enable {
+                self.timer_enabled.d.next = self.data.val().get_bit(0);
+            }
+            if self.offset.val() == self.offsets.val().mailbox_answer {
+                self.answer.d.next = self.data.val();
+            }
+            if self.offset.val() == self.offsets.val().firmware_ready {
+                self.ready.d.next = self.data.val().get_bit(0);
+            }
+            if self.offset.val() == self.offsets.val().control_start {
+                self.one_request_at_a_time.ok.next = !self.busy.q.val();
+                if !self.busy.q.val() {
+                    self.busy.d.next = true;
+                    self.operation.d.next = self.data.val().get_bits::<8>(0);
+                    self.index.d.next = self.data.val().get_bits::<16>(16);
+                }
+            }
+            if (self.offset.val() >= self.offsets.val().control_data)
+                & (self.offset.val() < self.offsets.val().control_data_end)
+                & !self.busy.q.val()
+            {
+                match self.word_index.val().index() {
+                    0 => self.words.d.next.w0 = self.data.val(),
+                    1 => self.words.d.next.w1 = self.data.val(),
+                    2 => self.words.d.next.w2 = self.data.val(),
+                    3 => self.words.d.next.w3 = self.data.val(),
+                    4 => self.words.d.next.w4 = self.data.val(),
+                    5 => self.words.d.next.w5 = self.data.val(),
+                    6 => self.words.d.next.w6 = self.data.val(),
+                    7 => self.words.d.next.w7 = self.data.val(),
+                    8 => self.words.d.next.w8 = self.data.val(),
+                    _ => self.words.d.next.w9 = self.data.val(),
+                }
+            }
+        }
+        if !self.running.q.val() {
+            self.ready.d.next = false;
+            self.timer_enabled.d.next = false;
+        }
+        self.mailbox_answer.next = self.answer.q.val();
+        self.firmware_ready.next = self.ready.q.val();
+        self.log_data.next = self.log.q.val();
+        self.log_valid.next = self.logs.q.val();
+        self.control_valid.next = self.busy.q.val();
+        self.control.next = self.nothing.val();
+        self.control.next.operation = self.operation.q.val();
+        self.control.next.index = self.index.q.val();
+        self.control.next.data = self.words.q.val().into();
+
+        // The mailbox.
+        self.command.write_enable.next =
+            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5);
+        self.command.write_address.next =
+            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
+        self.command.write_data.next = self.mailbox_write_data.val();
+        self.command.read_address.next = bit_cast::<16, 5>(self.offset.val().get_bits::<5>(2));
+        self.command_copy.write_enable.next =
+            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5);
+        self.command_copy.write_address.next =
+            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
+        self.command_copy.write_data.next = self.mailbox_write_data.val();
+        self.command_copy.read_address.next =
+            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
+        self.result.write_enable.next = self.poke.val() & self.in_result.val();
+        self.result.write_address.next = bit_cast::<16, 5>(self.offset.val().get_bits::<5>(2));
+        self.result.write_data.next = self.data.val();
+        self.result.read_address.next =
+            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
+        self.host_looks_at_result.d.next = self.mailbox_address.val().get_bit(5);
+        self.mailbox_read_data.next = self.command_copy.read_data.val();
+        if self.host_looks_at_result.q.val() {
+            self.mailbox_read_data.next = self.result.read_data.val();
+        }
+    }
+}
