@@ -1,8 +1,15 @@
 //! The Verilated card as a Rust object, with host memory and fabric.
 
+pub mod capture;
+pub mod fabric;
+pub mod fault;
 pub mod lite;
 pub mod memory;
 pub mod pins;
 pub mod protocol;
 pub mod seed;
 pub mod stream;
+pub mod timing;
+
+/// Nanoseconds of a clock cycle: 125 MHz.
+pub const NS_PER_CYCLE: u64 = 8;
