@@ -5,6 +5,7 @@ pub mod fabric;
 pub mod fault;
 pub mod lite;
 pub mod memory;
+pub mod monitor;
 pub mod pins;
 pub mod protocol;
 pub mod seed;
