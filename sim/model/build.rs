@@ -82,7 +82,7 @@ fn table(models: &[&Entry], version: &str) -> String {
             .map(|port| {
                 let direction = if port.input { "Input" } else { "Output" };
                 format!(
-                    "PortInfo {{ name: {:?}, width: {}, direction: Direction::{direction} }},\n",
+                    "PortInfo {{ name: {:?}, width: {}, direction: crate::Direction::{direction} }},\n",
                     port.name, port.width
                 )
             })

@@ -264,6 +264,30 @@ impl Model {
         unsafe { (self.entry.eval)(self.raw.as_ptr()) }
     }
 
+    /// The first half of a cycle: clock low, settle. Now the outputs are those of this cycle, with the
+    /// inputs that were set before; [`Model::rise`] ends it. Together they are [`Model::step`].
+    #[inline]
+    pub fn fall(&mut self) {
+        self.half(0);
+    }
+
+    /// The second half of a cycle: clock high, settle.
+    #[inline]
+    pub fn rise(&mut self) {
+        self.half(1);
+        self.cycle += 1;
+    }
+
+    #[inline]
+    fn half(&mut self, level: u8) {
+        // SAFETY: the object is alive, and `&mut self` keeps other threads out. The call also makes
+        // the context the thread's, which `dump` wants.
+        unsafe { (self.entry.clock)(self.raw.as_ptr(), level) };
+        if let Some(trace) = &mut self.trace {
+            trace.dump(self.cycle, level);
+        }
+    }
+
     /// One cycle: clock low, settle, clock high, settle. Without a pin `clock`: settle.
     #[inline]
     pub fn step(&mut self) {
@@ -272,20 +296,15 @@ impl Model {
 
     /// `n` cycles with the inputs as they are.
     pub fn steps(&mut self, n: u64) {
-        match &mut self.trace {
-            // SAFETY: the object is alive, and `&mut self` keeps other threads out.
-            None => unsafe { (self.entry.step)(self.raw.as_ptr(), n) },
-            Some(trace) => {
-                for cycle in self.cycle..self.cycle + n {
-                    for level in [0, 1] {
-                        // SAFETY: as above. The call also makes the context the thread's, which
-                        // `dump` wants.
-                        unsafe { (self.entry.clock)(self.raw.as_ptr(), level) };
-                        trace.dump(cycle, level);
-                    }
-                }
+        if self.trace.is_some() {
+            for _ in 0..n {
+                self.fall();
+                self.rise();
             }
+            return;
         }
+        // SAFETY: the object is alive, and `&mut self` keeps other threads out.
+        unsafe { (self.entry.step)(self.raw.as_ptr(), n) };
         self.cycle += n;
     }
 

@@ -4,7 +4,7 @@ use std::ffi::c_int;
 
 use verilated::vcd::VcdC;
 
-use crate::{Direction, PortInfo};
+use crate::PortInfo;
 
 /// The C++ object behind a model. Only ever behind a pointer.
 #[repr(C)]

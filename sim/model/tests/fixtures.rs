@@ -41,6 +41,19 @@ fn a_step_is_a_rising_edge() {
 }
 
 #[test]
+fn between_the_halves_of_a_step_the_outputs_are_those_before_the_edge() {
+    let mut model = counter(0);
+    let (step_by, count) = (model.port("step_by").unwrap(), model.port("count").unwrap());
+    let (input, output) = (model.port("a16").unwrap(), model.port("q16").unwrap());
+    model.set(step_by, 7);
+    model.set(input, 0x1234);
+    model.fall();
+    assert_eq!((model.get(count), model.get(output)), (0, 0xedcb));
+    model.rise();
+    assert_eq!((model.get(count), model.cycle()), (7, 1));
+}
+
+#[test]
 fn pins_of_every_width_carry_all_their_bits_and_no_more() {
     let mut model = counter(0);
     for (input, output, width) in [("a16", "q16", 16), ("a33", "q33", 33)] {
