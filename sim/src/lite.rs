@@ -35,10 +35,10 @@ pub struct Access {
 /// The end of a register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Finished {
-    /// Who asked.
-    pub tag: usize,
-    /// The data of a read, zero for a write; an error if the card's response was one.
-    pub result: Result<u32, u32>,
+    /// Which.
+    pub access: Access,
+    /// The data of a read, zero for a write; the response if it wasn't OKAY.
+    pub result: Result<u32, u8>,
 }
 
 /// The manager.
@@ -192,11 +192,11 @@ impl LiteMaster {
         self.lines = LiteIn::default();
         let access = self.queue.pop_front().expect("an access is busy");
         Ok(Some(Finished {
-            tag: access.tag,
+            access,
             result: if resp == RESP_OKAY {
                 Ok(data)
             } else {
-                Err(access.offset)
+                Err(resp)
             },
         }))
     }
@@ -287,20 +287,21 @@ mod tests {
                 let word = rng.random_range(0..6);
                 let write = rng.random_bool(0.5).then(|| rng.random());
                 let result = match (words.get_mut(word), write) {
-                    (None, _) => Err(4 * word as u32),
+                    (None, _) => Err(RESP_SLVERR),
                     (Some(word), Some(value)) => {
                         *word = value;
                         Ok(0)
                     }
                     (Some(word), None) => Ok(*word),
                 };
-                expected.push_back(Finished { tag, result });
-                master.start(Access {
+                let access = Access {
                     tag,
                     start: 3 * tag as u64,
                     offset: 4 * word as u32,
                     write,
-                });
+                };
+                expected.push_back(Finished { access, result });
+                master.start(access);
             }
             let mut inputs = LiteIn::default();
             for cycle in 0..100_000 {
