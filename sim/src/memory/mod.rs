@@ -105,6 +105,11 @@ impl Memory {
         self.map.unmap(card)
     }
 
+    /// Undoes all mappings.
+    pub fn unmap_all(&mut self) {
+        self.map.clear();
+    }
+
     /// What has been done so far.
     pub const fn count(&self) -> MemoryCount {
         self.count

@@ -1,0 +1,764 @@
+//! Host threads of a card, and the card as their transport.
+//!
+//! Host code takes no simulated time: the card stands still while a host thread runs, and moves on only while every
+//! thread that is attached to it is blocked in a call of its transport. The thread that blocks last runs the
+//! card itself until a call has ended, so that a register access of a single-threaded host needs no
+//! other thread at all.
+//!
+//! ```text
+//!  thread 0 ──code──┐ call            ┌─ answer ──code──┐
+//!  thread 1 ─code─┐ └─ runs the card ─┤                 └─ …
+//!                 └─ waits ───────────┴─ (its answer comes later)
+//!  card     ········├─── cycles ──────┤·················├───
+//! ```
+//!
+//! If several calls end in the same cycle, their threads run one after the other, lowest number first: even
+//! what they do to shared memory is decided by the seed. For this a thread must be attached: it is a host that
+//! [`Cluster::run`](crate::Cluster::run) started, or one that such a host started with [`Host::spawn`]. And it
+//! must not wait for another host but in a call of this file: use [`Host::all_gather`] and [`HostThread::join`]
+//! where a program would use a barrier or a channel.
+
+use std::any::Any;
+use std::cell::Cell;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+
+use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+
+use crate::card::Card;
+use crate::clock::{Clock, HostState, Parcel, Stop};
+use crate::lite::{Access, Finished, WINDOW};
+use crate::memory::MapError;
+
+/// Cycles that calls of the transport take, over what happens on the card's own buses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Costs {
+    /// From the call of a register write to its address on the bus: a posted write crossing PCIe.
+    pub write: u64,
+    /// From the call of a register read to its address on the bus, and again from the data on the bus to
+    /// the return of the call.
+    pub read: u64,
+    /// Mapping memory for the card.
+    pub map: u64,
+    /// Ending a mapping.
+    pub unmap: u64,
+}
+
+impl Costs {
+    /// What the host of a card on PCIe sees, at 125 MHz: 96 ns for a write, 480 ns and the bus for a read, 1 µs
+    /// for a system call that changes a mapping.
+    pub const PCIE: Self = Self {
+        write: 12,
+        read: 30,
+        map: 125,
+        unmap: 125,
+    };
+    /// Nothing but the buses.
+    pub const NONE: Self = Self {
+        write: 0,
+        read: 0,
+        map: 0,
+        unmap: 0,
+    };
+}
+
+impl Default for Costs {
+    fn default() -> Self {
+        Self::PCIE
+    }
+}
+
+/// A pause that would end later than this many cycles from now is taken to wait for an interrupt only.
+const FOREVER: u64 = 1 << 40;
+/// Looks at the clock without letting it go on, after which host code is said to be stuck.
+const LOOKS: u64 = 100_000_000;
+
+/// What a host thread waits for, for the message of a deadlock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum WaitsFor {
+    /// An interrupt of this endpoint and perhaps of others.
+    Interrupt(u8),
+    /// A deadline that never comes.
+    Nothing,
+    /// The other cards' hosts.
+    Gathering,
+    /// The end of another thread.
+    Thread(usize),
+}
+
+impl fmt::Display for WaitsFor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Interrupt(endpoint) => write!(f, "an interrupt of endpoint {endpoint}"),
+            Self::Nothing => f.write_str("nothing, for ever"),
+            Self::Gathering => f.write_str("the other hosts to gather"),
+            Self::Thread(thread) => write!(f, "its thread {thread}"),
+        }
+    }
+}
+
+/// How a call ended.
+#[derive(Clone, Debug)]
+enum Answer {
+    Started,
+    Done,
+    Register(Result<u32, u8>),
+    Pause(PauseResult),
+    Gathered(Arc<Vec<Vec<u8>>>),
+}
+
+/// Where a host thread is.
+enum Seat {
+    /// Running host code.
+    Running,
+    /// Its call has ended and it may run when the others have.
+    Ready(Answer),
+    /// Waits for its register access.
+    Access,
+    /// Waits for a cycle.
+    Until(u64, Answer),
+    /// Waits for an interrupt that it watches, or a cycle.
+    Pause(u64),
+    Gather,
+    Join(usize),
+    Ended,
+}
+
+struct Thread {
+    seat: Seat,
+    watch: Vec<Watch>,
+    wake: Arc<Condvar>,
+}
+
+impl Thread {
+    fn new(seat: Seat) -> Self {
+        Self {
+            seat,
+            watch: Vec::new(),
+            wake: Arc::default(),
+        }
+    }
+}
+
+/// A card and the threads of its host.
+struct Seats {
+    card: Card,
+    threads: Vec<Thread>,
+    /// Who runs.
+    turn: usize,
+    window_end: u64,
+    parcel: Parcel,
+    give: Option<Vec<u8>>,
+    /// Nothing costs anything yet.
+    booting: bool,
+    closed: bool,
+}
+
+pub(crate) struct Shared {
+    /// Tells clusters and cards apart in `SEAT`.
+    id: u64,
+    number: usize,
+    cards: usize,
+    clock: Arc<Clock>,
+    costs: Costs,
+    seats: Mutex<Seats>,
+    now: AtomicU64,
+    interrupts: [AtomicU64; 32],
+    closed: AtomicBool,
+    children: Mutex<Vec<JoinHandle<()>>>,
+}
+
+thread_local! {
+    /// The card that this thread is attached to, and its number there.
+    static SEAT: Cell<Option<(u64, usize)>> = const { Cell::new(None) };
+    /// Looks at the clock since the last call that let it go on.
+    static LOOKED: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A panic in one host thread must not hide what the others have to say.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Seats {
+    fn now(&self) -> u64 {
+        self.card.cycle()
+    }
+
+    fn next_ready(&self) -> Option<usize> {
+        let ready = |thread: &Thread| matches!(thread.seat, Seat::Ready(_));
+        self.threads.iter().position(ready)
+    }
+
+    /// Finds the calls that have ended by now.
+    fn evaluate(&mut self, shared: &Shared) {
+        let now = self.card.cycle();
+        for number in 0..self.threads.len() {
+            let answer = match &self.threads[number].seat {
+                Seat::Until(cycle, answer) if *cycle <= now => answer.clone(),
+                Seat::Pause(deadline) => {
+                    match shared.paused(&self.threads[number].watch, *deadline) {
+                        Some(result) => Answer::Pause(result),
+                        None => continue,
+                    }
+                }
+                Seat::Join(other) if matches!(self.threads[*other].seat, Seat::Ended) => {
+                    Answer::Done
+                }
+                Seat::Gather => match self.parcel.gathered.take() {
+                    Some(all) => Answer::Gathered(all),
+                    None => continue,
+                },
+                _ => continue,
+            };
+            self.threads[number].seat = Seat::Ready(answer);
+        }
+    }
+
+    /// Takes the end of a register access.
+    fn finished(&mut self, finished: Finished, costs: Costs) {
+        let back = match finished.access.write {
+            None if !self.booting => costs.read,
+            _ => 0,
+        };
+        let answer = Answer::Register(finished.result);
+        self.threads[finished.access.tag].seat = Seat::Until(self.now() + back, answer);
+    }
+
+    /// Lets time go on until a call may have ended; everybody waits.
+    fn advance(&mut self, shared: &Shared) {
+        let mut until = self.window_end;
+        let mut watched = 0;
+        for thread in &self.threads {
+            match thread.seat {
+                Seat::Until(cycle, _) => until = until.min(cycle),
+                Seat::Pause(deadline) => {
+                    until = until.min(deadline);
+                    for watch in &thread.watch {
+                        watched |= line(watch.endpoint);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.now() < until {
+            self.card.watched = watched;
+            let run = self.card.run(until);
+            shared.publish(&self.card);
+            match run {
+                Ok(Some(finished)) => self.finished(finished, shared.costs),
+                Ok(None) => {}
+                Err(fault) => {
+                    let cycle = self.now().saturating_sub(1);
+                    self.parcel.stop = Some((cycle, Stop::Fault(fault)));
+                    self.meet(shared);
+                    return;
+                }
+            }
+        }
+        self.evaluate(shared);
+        if self.next_ready().is_none() && self.now() == self.window_end {
+            self.meet(shared);
+            self.evaluate(shared);
+        }
+    }
+
+    /// Meets the other cards at the end of the window, or before it if this one stops.
+    fn meet(&mut self, shared: &Shared) {
+        let parcel = &mut self.parcel;
+        std::mem::swap(&mut parcel.sent, &mut self.card.sent);
+        std::mem::swap(&mut parcel.changes, &mut self.card.changes);
+        parcel.active = self.card.active;
+        parcel.quiet = self.card.is_quiet();
+        parcel.give = self.give.take();
+        parcel.waits_for.clear();
+        let mut hosts = HostState::Ended;
+        for thread in &self.threads {
+            let waits_for = match thread.seat {
+                Seat::Ended => continue,
+                Seat::Pause(deadline) if deadline.saturating_sub(self.card.cycle()) > FOREVER => {
+                    match thread.watch.first() {
+                        Some(watch) => WaitsFor::Interrupt(watch.endpoint),
+                        None => WaitsFor::Nothing,
+                    }
+                }
+                Seat::Gather => WaitsFor::Gathering,
+                Seat::Join(other) => WaitsFor::Thread(other),
+                _ => {
+                    hosts = HostState::Going;
+                    break;
+                }
+            };
+            hosts = HostState::Waiting;
+            parcel.waits_for.push(waits_for);
+        }
+        parcel.hosts = Some(hosts);
+        match shared.clock.arrive(shared.number, parcel) {
+            Some(end) => self.window_end = end,
+            None => self.close(shared),
+        }
+        for arrival in self.parcel.arrivals.drain(..) {
+            self.card.arrive(arrival);
+        }
+    }
+
+    /// It is over: the card reaches no memory any more, and every call returns.
+    fn close(&mut self, shared: &Shared) {
+        self.closed = true;
+        self.card.memory.unmap_all();
+        shared.closed.store(true, Ordering::Release);
+        for thread in &self.threads {
+            thread.wake.notify_all();
+        }
+    }
+}
+
+/// Interrupt line of an endpoint, as a bit; none for an endpoint that has no line.
+fn line(endpoint: u8) -> u32 {
+    1_u32.checked_shl(u32::from(endpoint) + 1).unwrap_or(0)
+}
+
+impl Shared {
+    pub fn new(number: usize, cards: usize, card: Card, clock: Arc<Clock>, costs: Costs) -> Self {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        Self {
+            id: NEXT.fetch_add(1, Ordering::Relaxed),
+            number,
+            cards,
+            clock,
+            costs,
+            seats: Mutex::new(Seats {
+                card,
+                threads: vec![Thread::new(Seat::Running)],
+                turn: 0,
+                window_end: 0,
+                parcel: Parcel::default(),
+                give: None,
+                booting: true,
+                closed: false,
+            }),
+            now: AtomicU64::new(0),
+            interrupts: [const { AtomicU64::new(0) }; 32],
+            closed: AtomicBool::new(false),
+            children: Mutex::default(),
+        }
+    }
+
+    /// How a pause ends now, if it does.
+    fn paused(&self, watch: &[Watch], deadline: u64) -> Option<PauseResult> {
+        let risen = |watch: &&Watch| {
+            let count = self.interrupts.get(usize::from(watch.endpoint) + 1);
+            count.is_some_and(|count| count.load(Ordering::Acquire) > watch.seen)
+        };
+        if let Some(watch) = watch.iter().find(risen) {
+            let endpoint = watch.endpoint;
+            return Some(PauseResult::Interrupt { endpoint });
+        }
+        (self.now.load(Ordering::Acquire) >= deadline).then_some(PauseResult::Deadline)
+    }
+
+    /// Shows time and interrupts to those who may look without asking.
+    fn publish(&self, card: &Card) {
+        self.now.store(card.cycle(), Ordering::Release);
+        for (shown, &count) in self.interrupts.iter().zip(&card.interrupts) {
+            if shown.load(Ordering::Relaxed) != count {
+                shown.store(count, Ordering::Release);
+            }
+        }
+    }
+
+    /// Number of the calling thread on this card.
+    fn thread(&self) -> usize {
+        match SEAT.get() {
+            Some((id, thread)) if id == self.id => thread,
+            _ => panic!(
+                "this thread is not attached to card {}: start it with Host::spawn",
+                self.number
+            ),
+        }
+    }
+
+    /// Makes a call: `begin` says what the thread waits for. `None` when the simulation is over.
+    fn call(&self, begin: impl FnOnce(&mut Seats, usize) -> Seat) -> Option<Answer> {
+        if self.closed.load(Ordering::Acquire) {
+            return None;
+        }
+        let thread = self.thread();
+        LOOKED.set(0);
+        let mut seats = lock(&self.seats);
+        if seats.closed {
+            return None;
+        }
+        let seat = begin(&mut seats, thread);
+        seats.threads[thread].seat = seat;
+        seats.evaluate(self);
+        self.wait(seats, thread)
+    }
+
+    /// Waits until the call of `thread` has ended and it is its turn; runs the card meanwhile if all wait.
+    fn wait(&self, mut seats: MutexGuard<'_, Seats>, thread: usize) -> Option<Answer> {
+        loop {
+            if seats.closed {
+                return None;
+            }
+            match seats.next_ready() {
+                Some(next) if next == thread => {
+                    seats.turn = thread;
+                    let seat = &mut seats.threads[thread].seat;
+                    let Seat::Ready(answer) = std::mem::replace(seat, Seat::Running) else {
+                        unreachable!("the seat is ready");
+                    };
+                    return Some(answer);
+                }
+                Some(next) => {
+                    self.hand_over(&mut seats, next);
+                    seats = self.await_turn(seats, thread);
+                }
+                None => seats.advance(self),
+            }
+        }
+    }
+
+    fn hand_over(&self, seats: &mut Seats, next: usize) {
+        seats.turn = next;
+        seats.threads[next].wake.notify_one();
+    }
+
+    fn await_turn<'a>(&self, seats: MutexGuard<'a, Seats>, thread: usize) -> MutexGuard<'a, Seats> {
+        let wake = Arc::clone(&seats.threads[thread].wake);
+        wake.wait_while(seats, |seats| !seats.closed && seats.turn != thread)
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs `host` as thread `thread` of this card, to the end. `None` if it panicked.
+    pub fn run<T>(&self, thread: usize, host: impl FnOnce() -> T) -> Option<T> {
+        SEAT.set(Some((self.id, thread)));
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            if thread == 0 {
+                // The first call needs a window.
+                lock(&self.seats).window_end = self.clock.begin(self.number);
+            } else {
+                let seats = lock(&self.seats);
+                let seats = self.await_turn(seats, thread);
+                self.wait(seats, thread);
+            }
+            host()
+        }));
+        let result = result.map_err(|panic| self.panicked(&*panic)).ok();
+        // The card goes on without this thread; if that fails, it fails as a host does.
+        if let Err(panic) = catch_unwind(AssertUnwindSafe(|| self.leave(thread))) {
+            self.panicked(&*panic);
+        }
+        SEAT.set(None);
+        result
+    }
+
+    fn leave(&self, thread: usize) {
+        let mut seats = lock(&self.seats);
+        seats.threads[thread].seat = Seat::Ended;
+        seats.evaluate(self);
+        while !seats.closed {
+            if let Some(next) = seats.next_ready() {
+                self.hand_over(&mut seats, next);
+                return;
+            }
+            seats.advance(self);
+        }
+    }
+
+    fn panicked(&self, panic: &(dyn Any + Send)) {
+        let message = message(panic);
+        self.stop(Stop::Panic(message));
+    }
+
+    /// Ends the simulation for a reason of this card.
+    pub fn stop(&self, stop: Stop) {
+        let mut seats = lock(&self.seats);
+        if seats.closed {
+            return;
+        }
+        let cycle = seats.now();
+        seats.parcel.stop = Some((cycle, stop));
+        seats.meet(self);
+    }
+
+    /// From now on calls cost what they should.
+    pub fn booted(&self) {
+        lock(&self.seats).booting = false;
+    }
+
+    /// Waits for the threads that the host started.
+    pub fn join_children(&self) {
+        loop {
+            let Some(child) = lock(&self.children).pop() else {
+                return;
+            };
+            // What it panicked with has been told.
+            let _ = child.join();
+        }
+    }
+
+    /// What the card has done.
+    pub fn report(&self) -> crate::card::CardReport {
+        lock(&self.seats).card.report()
+    }
+
+    /// Notes a look at the clock that lets no time pass.
+    fn look(&self) {
+        let looks = LOOKED.get() + 1;
+        LOOKED.set(looks);
+        assert!(
+            looks < LOOKS || self.closed.load(Ordering::Relaxed),
+            "host code has looked {LOOKS} times at the clock of card {} and never let it go on: \
+             poll with Transport::pause",
+            self.number
+        );
+    }
+
+    fn access(&self, offset: u32, write: Option<u32>) -> Result<u32, TransportError> {
+        if !offset.is_multiple_of(4) || offset >= WINDOW {
+            return Err(TransportError::NoRegister(offset));
+        }
+        let answer = self.call(|seats, tag| {
+            let cost = match write {
+                _ if seats.booting => 0,
+                Some(_) => self.costs.write,
+                None => self.costs.read,
+            };
+            seats.card.access(Access {
+                tag,
+                start: seats.now() + cost,
+                offset,
+                write,
+            });
+            Seat::Access
+        });
+        match answer {
+            Some(Answer::Register(result)) => result.map_err(|_| TransportError::Bus(offset)),
+            Some(other) => unreachable!("a register access answered {other:?}"),
+            None => Err(TransportError::Closed),
+        }
+    }
+}
+
+/// What a panic said.
+pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| panic.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "(no message)".into())
+}
+
+/// A simulated card as the host library's transport. Cheap to clone.
+///
+/// Calls must come from threads that are attached to the card, see [`Host`]; others panic, except for
+/// `unmap`, `now` and `interrupts`.
+#[derive(Clone)]
+pub struct SimTransport {
+    shared: Arc<Shared>,
+}
+
+impl Transport for SimTransport {
+    /// Takes [`Costs::read`] twice, and the time on the bus.
+    fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
+        self.shared.access(offset, None)
+    }
+
+    /// Takes [`Costs::write`], and the time on the bus.
+    fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        self.shared.access(offset, Some(value)).map(drop)
+    }
+
+    /// Takes [`Costs::map`]. The address depends on the order of calls and on `start` modulo 4096.
+    unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {
+        let mut mapped = Err(TransportError::Closed);
+        self.shared.call(|seats, _| {
+            // SAFETY: the caller keeps the memory valid until `unmap`; what the card is told to access is its
+            // affair, and atomic, by the contract of this function.
+            let address = unsafe { seats.card.memory.map(start, length) };
+            mapped = address.map_err(|error| match error {
+                MapError::NotMapped(address) => TransportError::NotMapped(address),
+                MapError::Empty | MapError::Exhausted(_) => TransportError::NoSpace(length),
+            });
+            let cost = if seats.booting {
+                0
+            } else {
+                self.shared.costs.map
+            };
+            Seat::Until(seats.now() + cost, Answer::Done)
+        });
+        mapped
+    }
+
+    /// Takes [`Costs::unmap`], if the thread is attached.
+    fn unmap(&self, address: u64) -> Result<(), TransportError> {
+        let shared = &self.shared;
+        let mut result = Err(TransportError::Closed);
+        let mut unmap = |seats: &mut Seats| {
+            let unmapped = seats.card.memory.unmap(address);
+            result = unmapped.map_err(|_| TransportError::NotMapped(address));
+        };
+        if SEAT.get().is_some_and(|(id, _)| id == shared.id) {
+            shared.call(|seats, _| {
+                unmap(seats);
+                Seat::Until(seats.now() + shared.costs.unmap, Answer::Done)
+            });
+        } else {
+            let mut seats = lock(&shared.seats);
+            if !seats.closed {
+                unmap(&mut seats);
+            }
+        }
+        result
+    }
+
+    fn now(&self) -> u64 {
+        self.shared.look();
+        self.shared.now.load(Ordering::Acquire)
+    }
+
+    fn interrupts(&self, endpoint: u8) -> u64 {
+        self.shared.look();
+        let count = self.shared.interrupts.get(usize::from(endpoint) + 1);
+        count.map_or(0, |count| count.load(Ordering::Acquire))
+    }
+
+    fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
+        let shared = &self.shared;
+        if shared.closed.load(Ordering::Acquire) {
+            return PauseResult::Closed;
+        }
+        if let Some(result) = shared.paused(watch, deadline) {
+            shared.look();
+            return result;
+        }
+        let answer = shared.call(|seats, thread| {
+            let mine = &mut seats.threads[thread].watch;
+            mine.clear();
+            mine.extend_from_slice(watch);
+            Seat::Pause(deadline)
+        });
+        match answer {
+            Some(Answer::Pause(result)) => result,
+            Some(other) => unreachable!("a pause answered {other:?}"),
+            None => PauseResult::Closed,
+        }
+    }
+}
+
+/// A thread of a card's host, as host code sees it.
+#[derive(Clone)]
+pub struct Host {
+    shared: Arc<Shared>,
+}
+
+impl Host {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared }
+    }
+
+    pub(crate) fn shared(&self) -> &Shared {
+        &self.shared
+    }
+
+    /// Number of the card.
+    pub fn card(&self) -> usize {
+        self.shared.number
+    }
+
+    /// Number of cards.
+    pub fn cards(&self) -> usize {
+        self.shared.cards
+    }
+
+    /// The card.
+    pub fn transport(&self) -> SimTransport {
+        SimTransport {
+            shared: Arc::clone(&self.shared),
+        }
+    }
+
+    /// Gives `bytes` to the hosts of all cards and returns what each gave, by card: how ranks tell each other
+    /// their addresses, and a barrier. It goes past the network, and ends at the end of the window in which the
+    /// last card's host came.
+    ///
+    /// # Errors
+    /// [`TransportError::Closed`] when the simulation is over.
+    ///
+    /// # Panics
+    /// If another thread of this card is in one.
+    pub fn all_gather(&self, bytes: Vec<u8>) -> Result<Arc<Vec<Vec<u8>>>, TransportError> {
+        let answer = self.shared.call(|seats, _| {
+            let busy = |thread: &Thread| matches!(thread.seat, Seat::Gather);
+            assert!(
+                !seats.threads.iter().any(busy),
+                "one thread of a card gathers at a time"
+            );
+            seats.give = Some(bytes);
+            Seat::Gather
+        });
+        match answer {
+            Some(Answer::Gathered(all)) => Ok(all),
+            Some(other) => unreachable!("a gathering answered {other:?}"),
+            None => Err(TransportError::Closed),
+        }
+    }
+
+    /// Starts another thread of this card's host. It begins in this cycle, when the calling thread blocks.
+    pub fn spawn<T: Send + 'static>(
+        &self,
+        host: impl FnOnce(Self) -> T + Send + 'static,
+    ) -> HostThread<T> {
+        // Only an attached thread has the turn that makes this the same in every run.
+        self.shared.thread();
+        let result = Arc::new(Mutex::new(None));
+        let thread = {
+            let mut seats = lock(&self.shared.seats);
+            seats
+                .threads
+                .push(Thread::new(Seat::Ready(Answer::Started)));
+            seats.threads.len() - 1
+        };
+        let child = std::thread::spawn({
+            let (me, result) = (self.clone(), Arc::clone(&result));
+            move || {
+                let shared = Arc::clone(&me.shared);
+                shared.run(thread, || {
+                    let value = host(me);
+                    *lock(&result) = Some(value);
+                });
+            }
+        });
+        lock(&self.shared.children).push(child);
+        HostThread {
+            shared: Arc::clone(&self.shared),
+            thread,
+            result,
+        }
+    }
+}
+
+/// A thread that [`Host::spawn`] has started.
+pub struct HostThread<T> {
+    shared: Arc<Shared>,
+    thread: usize,
+    result: Arc<Mutex<Option<T>>>,
+}
+
+impl<T> HostThread<T> {
+    /// Waits, in simulated time, until the thread has returned.
+    ///
+    /// # Errors
+    /// [`TransportError::Closed`] when the simulation is over; also if the thread panicked, which ends it.
+    pub fn join(self) -> Result<T, TransportError> {
+        let ended = self.shared.call(|_, _| Seat::Join(self.thread));
+        let result = lock(&self.result).take();
+        match (ended, result) {
+            (Some(_), Some(value)) => Ok(value),
+            _ => Err(TransportError::Closed),
+        }
+    }
+}

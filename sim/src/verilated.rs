@@ -1,0 +1,229 @@
+//! The Verilated card: the pins of [`crate::pins`] on a [`model::Model`].
+//!
+//! ```text
+//!  Inputs ──set──► ┌───────┐   fall: the gates settle with them
+//!                  │ Model │
+//!  Outputs ◄─get── └───────┘   rise: the clock edge that ends the cycle
+//! ```
+
+use std::io;
+use std::path::Path;
+
+use model::{Model, ModelError, Port};
+
+use crate::pins::{CardModel, Inputs, Outputs};
+
+/// Where each pin is. Names are those of the book's page "The card inside".
+macro_rules! ports {
+    ($($port:ident)*) => {
+        struct Ports { $($port: Port,)* }
+
+        impl Ports {
+            fn of(model: &Model) -> Result<Self, ModelError> {
+                Ok(Self { $($port: model.port(stringify!($port))?,)* })
+            }
+        }
+    };
+}
+
+ports! {
+    reset
+    s_axil_awaddr s_axil_awvalid s_axil_awready
+    s_axil_wdata s_axil_wstrb s_axil_wvalid s_axil_wready
+    s_axil_bresp s_axil_bvalid s_axil_bready
+    s_axil_araddr s_axil_arvalid s_axil_arready
+    s_axil_rdata s_axil_rresp s_axil_rvalid s_axil_rready
+    m_axi_awid m_axi_awaddr m_axi_awlen m_axi_awsize m_axi_awburst m_axi_awvalid m_axi_awready
+    m_axi_wdata m_axi_wstrb m_axi_wlast m_axi_wvalid m_axi_wready
+    m_axi_bid m_axi_bresp m_axi_bvalid m_axi_bready
+    m_axi_arid m_axi_araddr m_axi_arlen m_axi_arsize m_axi_arburst m_axi_arvalid m_axi_arready
+    m_axi_rid m_axi_rdata m_axi_rresp m_axi_rlast m_axi_rvalid m_axi_rready
+    m_axis_tdata m_axis_tkeep m_axis_tlast m_axis_tvalid m_axis_tready
+    s_axis_tdata s_axis_tkeep s_axis_tlast s_axis_tuser s_axis_tvalid s_axis_tready
+    interrupt
+    log_data log_valid
+    strap_mac strap_seed
+    monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
+    monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
+    monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
+}
+
+/// A card whose gates Verilator has compiled.
+pub struct VerilatedCard {
+    model: Model,
+    ports: Ports,
+    /// What the pins were last set to.
+    inputs: Inputs,
+}
+
+impl VerilatedCard {
+    /// Opens model `name`. What the gates give no initial value is noise by `seed`. With `traced`, the
+    /// slower build that can write a waveform.
+    ///
+    /// # Errors
+    /// If the model isn't linked in or lacks a pin; the message says what to run.
+    pub fn open(name: &str, seed: u64, traced: bool) -> Result<Self, ModelError> {
+        let model = if traced {
+            Model::open_traced(name, seed)?
+        } else {
+            Model::open_seeded(name, seed)?
+        };
+        let ports = Ports::of(&model)?;
+        let mut card = Self {
+            model,
+            ports,
+            inputs: Inputs::default(),
+        };
+        card.set(&Inputs::default(), true);
+        Ok(card)
+    }
+
+    /// Sets the pins that differ from what they are, or all of them.
+    #[inline]
+    fn set(&mut self, inputs: &Inputs, all: bool) {
+        let Self {
+            model: m,
+            ports: p,
+            inputs: old,
+        } = self;
+        if all || inputs.reset != old.reset {
+            m.set(p.reset, inputs.reset.into());
+        }
+        let lite = &inputs.lite;
+        if all || *lite != old.lite {
+            m.set(p.s_axil_awvalid, lite.awvalid.into());
+            m.set(p.s_axil_awaddr, lite.awaddr.into());
+            m.set(p.s_axil_wvalid, lite.wvalid.into());
+            m.set(p.s_axil_wdata, lite.wdata.into());
+            m.set(p.s_axil_wstrb, lite.wstrb.into());
+            m.set(p.s_axil_bready, lite.bready.into());
+            m.set(p.s_axil_arvalid, lite.arvalid.into());
+            m.set(p.s_axil_araddr, lite.araddr.into());
+            m.set(p.s_axil_rready, lite.rready.into());
+        }
+        m.set(p.m_axi_arready, inputs.ar_ready.into());
+        m.set(p.m_axi_awready, inputs.aw_ready.into());
+        m.set(p.m_axi_wready, inputs.w_ready.into());
+        if all || inputs.r != old.r {
+            m.set(p.m_axi_rvalid, inputs.r.valid.into());
+            m.set(p.m_axi_rid, inputs.r.id.into());
+            m.set(p.m_axi_rdata, inputs.r.data);
+            m.set(p.m_axi_rresp, inputs.r.resp.into());
+            m.set(p.m_axi_rlast, inputs.r.last.into());
+        }
+        if all || inputs.b != old.b {
+            m.set(p.m_axi_bvalid, inputs.b.valid.into());
+            m.set(p.m_axi_bid, inputs.b.id.into());
+            m.set(p.m_axi_bresp, inputs.b.resp.into());
+        }
+        m.set(p.m_axis_tready, inputs.tx_ready.into());
+        if all || inputs.rx != old.rx {
+            m.set(p.s_axis_tvalid, inputs.rx.valid.into());
+            m.set(p.s_axis_tdata, inputs.rx.data);
+            m.set(p.s_axis_tkeep, inputs.rx.keep.into());
+            m.set(p.s_axis_tlast, inputs.rx.last.into());
+            m.set(p.s_axis_tuser, inputs.rx.bad.into());
+        }
+        if all || inputs.strap_mac != old.strap_mac || inputs.strap_seed != old.strap_seed {
+            m.set(p.strap_mac, inputs.strap_mac);
+            m.set(p.strap_seed, inputs.strap_seed.into());
+        }
+        self.inputs = *inputs;
+    }
+
+    /// Reads the pins. What isn't valid is left as it was.
+    #[inline]
+    fn get(&self, out: &mut Outputs) {
+        let (m, p) = (&self.model, &self.ports);
+        let bit = |port| m.get(port) != 0;
+        let lite = &mut out.lite;
+        lite.awready = bit(p.s_axil_awready);
+        lite.wready = bit(p.s_axil_wready);
+        lite.arready = bit(p.s_axil_arready);
+        lite.bvalid = bit(p.s_axil_bvalid);
+        if lite.bvalid {
+            lite.bresp = m.get(p.s_axil_bresp) as u8;
+        }
+        lite.rvalid = bit(p.s_axil_rvalid);
+        if lite.rvalid {
+            lite.rdata = m.get(p.s_axil_rdata) as u32;
+            lite.rresp = m.get(p.s_axil_rresp) as u8;
+        }
+        out.ar.valid = bit(p.m_axi_arvalid);
+        if out.ar.valid {
+            out.ar.id = m.get(p.m_axi_arid) as u8;
+            out.ar.addr = m.get(p.m_axi_araddr);
+            out.ar.len = m.get(p.m_axi_arlen) as u8;
+            out.ar.size = m.get(p.m_axi_arsize) as u8;
+            out.ar.burst = m.get(p.m_axi_arburst) as u8;
+        }
+        out.aw.valid = bit(p.m_axi_awvalid);
+        if out.aw.valid {
+            out.aw.id = m.get(p.m_axi_awid) as u8;
+            out.aw.addr = m.get(p.m_axi_awaddr);
+            out.aw.len = m.get(p.m_axi_awlen) as u8;
+            out.aw.size = m.get(p.m_axi_awsize) as u8;
+            out.aw.burst = m.get(p.m_axi_awburst) as u8;
+        }
+        out.w.valid = bit(p.m_axi_wvalid);
+        if out.w.valid {
+            out.w.data = m.get(p.m_axi_wdata);
+            out.w.strb = m.get(p.m_axi_wstrb) as u8;
+            out.w.last = bit(p.m_axi_wlast);
+        }
+        out.r_ready = bit(p.m_axi_rready);
+        out.b_ready = bit(p.m_axi_bready);
+        out.tx.valid = bit(p.m_axis_tvalid);
+        if out.tx.valid {
+            out.tx.data = m.get(p.m_axis_tdata);
+            out.tx.keep = m.get(p.m_axis_tkeep) as u8;
+            out.tx.last = bit(p.m_axis_tlast);
+        }
+        out.rx_ready = bit(p.s_axis_tready);
+        out.interrupt = m.get(p.interrupt) as u32;
+        out.log = bit(p.log_valid).then(|| m.get(p.log_data) as u8);
+        out.source.valid = bit(p.monitor_source_valid);
+        if out.source.valid {
+            out.source.pair = m.get(p.monitor_source_pair) as u16;
+            out.source.taken = m.get(p.monitor_source_taken) as u32;
+            out.source.returned = m.get(p.monitor_source_returned) as u32;
+        }
+        out.sink.valid = bit(p.monitor_sink_valid);
+        if out.sink.valid {
+            out.sink.pair = m.get(p.monitor_sink_pair) as u16;
+            out.sink.accepted = m.get(p.monitor_sink_accepted) as u32;
+            out.sink.freed = m.get(p.monitor_sink_freed) as u32;
+        }
+        out.matching.valid = bit(p.monitor_match_valid);
+        if out.matching.valid {
+            out.matching.operation = m.get(p.monitor_match_operation) as u8;
+            out.matching.posted = m.get(p.monitor_match_posted) as u16;
+            out.matching.unexpected = m.get(p.monitor_match_unexpected) as u16;
+        }
+    }
+}
+
+impl CardModel for VerilatedCard {
+    #[inline]
+    fn step(&mut self, inputs: &Inputs, outputs: &mut Outputs) {
+        self.set(inputs, false);
+        self.model.fall();
+        self.get(outputs);
+        self.model.rise();
+    }
+
+    #[inline]
+    fn assertion(&mut self) -> Option<String> {
+        let failed = self.model.got_error().err()?;
+        self.model.clear_error();
+        Some(failed.to_string())
+    }
+
+    fn start_waves(&mut self, path: &Path) -> io::Result<()> {
+        self.model.trace_start(path).map_err(io::Error::other)
+    }
+
+    fn stop_waves(&mut self) {
+        self.model.trace_stop();
+    }
+}
