@@ -87,6 +87,9 @@ const IN_VERILATED_CRATE: &[&str] = &[
 /// The parts that our flags make a model need. Another one is an error that says so.
 const RUNTIME: &[&str] = &["verilated_threads"];
 
+/// Builds of a model that are kept, so that going back to a version of the gates costs nothing.
+const KEPT: usize = 8;
+
 /// C++ up to this size goes through one g++: reading Verilator's headers costs a second each time.
 const BATCH_BYTES: u64 = 400_000;
 
@@ -135,6 +138,9 @@ pub fn run(tools: &Tools, names: &[String], traced: bool, jobs: usize) -> Result
     let fresh = builds.len();
     if fresh > 0 {
         entries.extend(build_all(tools, builds, jobs)?);
+    }
+    for entry in &entries {
+        prune(&cache, &entry.dir)?;
     }
     write_manifest(runtime, &recipe, entries, &inputs, names.is_empty())?;
     eprintln!("{} models, {fresh} built anew.", inputs.len());
@@ -637,6 +643,26 @@ fn compile(
 
 fn archive(objects: &[PathBuf], library: &Path) -> Result<()> {
     run::output(Command::new("ar").arg("rcs").arg(library).args(objects)).map(drop)
+}
+
+/// Deletes the oldest builds of a model if there are more than [`KEPT`].
+fn prune(cache: &Path, current: &Path) -> Result<()> {
+    let stem = |path: &Path| {
+        let name = path.file_name()?.to_str()?;
+        name.rsplit_once('-').map(|(stem, _)| stem.to_string())
+    };
+    let mut others = Vec::new();
+    for dir in listing(cache)? {
+        if dir != current && dir.is_dir() && stem(&dir) == stem(current) {
+            others.push((fs::metadata(&dir)?.modified()?, dir));
+        }
+    }
+    others.sort();
+    let surplus = (others.len() + 1).saturating_sub(KEPT);
+    for (_, dir) in &others[..surplus] {
+        fs::remove_dir_all(dir)?;
+    }
+    Ok(())
 }
 
 /// Writes the manifest, and only if it differs: its time stamp makes crate `model` rebuild.

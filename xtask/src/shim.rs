@@ -60,6 +60,7 @@ pub fn text(class: &str, prefix: &str, ports: &[Port], traced: bool) -> String {
         r#"#include "{class}.h"
 #include "verilated.h"
 {include}#include <cstdint>
+#include <cstdio>
 
 namespace {{
 struct Model {{
@@ -121,7 +122,12 @@ void {prefix}_step(Model* m, std::uint64_t n) {{
         {step}
     }}
 }}
-int {prefix}_error(Model* m) {{ return m->context.gotError(); }}
+int {prefix}_error(Model* m) {{
+    if (!m->context.gotError()) return 0;
+    // The message comes before whatever is said about it in Rust.
+    std::fflush(stdout);
+    return 1;
+}}
 void {prefix}_clear_error(Model* m) {{
     m->context.gotError(false);
     m->context.gotFinish(false);
