@@ -21,6 +21,7 @@ pub mod layout;
 pub mod limits;
 pub mod mailbox;
 pub mod mgmt;
+pub mod monitor;
 pub mod register;
 pub mod request;
 pub mod status;

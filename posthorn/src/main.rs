@@ -1,2 +1,185 @@
-//! The posthorn command.
-fn main() {}
+//! The `posthorn` command.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use anyhow::{Context, Result, bail};
+use clap::{Args, Parser, Subcommand};
+use indicatif::{ProgressBar, ProgressStyle};
+use posthorn::replay::{self, Options, Replayed, Shared};
+use posthorn::trace::{Call, Trace};
+use sim::Firmware;
+
+/// Simulated Posthorn cards: replay recorded applications, measure.
+#[derive(Parser)]
+#[command(version)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Replay a recorded application, one card a rank
+    Replay(ReplayArguments),
+}
+
+#[derive(Args)]
+struct ReplayArguments {
+    /// Recorded trace (.csv.zst)
+    trace: PathBuf,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+    /// Configuration of the cards
+    #[arg(long, default_value = "ecp5")]
+    config: String,
+    /// Seed of everything that is random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Threads that the cards run on; never changes what happens [default: all cores]
+    #[arg(long)]
+    threads: Option<usize>,
+    /// Write every frame to a pcapng file
+    #[arg(long, value_name = "FILE")]
+    pcap: Option<PathBuf>,
+    /// Write a waveform of one card to a VCD file
+    #[arg(long, value_name = "FILE")]
+    waves: Option<PathBuf>,
+    /// Card to write the waveform of
+    #[arg(long, value_name = "CARD", default_value_t = 0, requires = "waves")]
+    waves_card: usize,
+    /// First cycle of the waveform
+    #[arg(long, value_name = "CYCLE", default_value_t = 0, requires = "waves")]
+    from: u64,
+    /// Cycle before which the waveform ends
+    #[arg(long, value_name = "CYCLE", requires = "waves")]
+    to: Option<u64>,
+    /// Print the log of every card's firmware
+    #[arg(long)]
+    log: bool,
+    /// Firmware image [default: the one that `cargo xtask firmware` builds]
+    #[arg(long, value_name = "ELF")]
+    firmware: Option<PathBuf>,
+}
+
+fn main() -> ExitCode {
+    let result = match Arguments::parse().command {
+        Command::Replay(arguments) => replay(&arguments),
+    };
+    match result {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// The firmware in `path`, or the one that this workspace has built.
+fn firmware(path: Option<&Path>) -> Result<Firmware> {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/firmware/firmware.elf");
+    let path = path.unwrap_or(&built);
+    let elf = std::fs::read(path).with_context(|| {
+        format!(
+            "reading the firmware {}; `cargo xtask firmware` builds it",
+            path.display()
+        )
+    })?;
+    Firmware::parse(elf).with_context(|| path.display().to_string())
+}
+
+/// Makes Ctrl-C set the flag; a second one ends the program at once.
+fn cancel_on_interrupt() -> Result<Arc<AtomicBool>> {
+    let cancel = Arc::new(AtomicBool::new(false));
+    let flag = cancel.clone();
+    ctrlc::set_handler(move || {
+        if flag.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+    })
+    .context("catching Ctrl-C")?;
+    Ok(cancel)
+}
+
+fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
+    let trace = Trace::read(&arguments.trace)?;
+    let firmware = firmware(arguments.firmware.as_deref())?;
+    let cycles: Range<u64> = arguments.from..arguments.to.unwrap_or(u64::MAX);
+    if cycles.is_empty() {
+        bail!("--to {} is not after --from {}", cycles.end, cycles.start);
+    }
+    if arguments.waves_card >= trace.ranks.len() {
+        bail!(
+            "--waves-card {}: there are {} cards",
+            arguments.waves_card,
+            trace.ranks.len()
+        );
+    }
+    let options = Options {
+        config: arguments.config.clone(),
+        seed: arguments.seed,
+        threads: arguments.threads,
+        pcap: arguments.pcap.clone(),
+        waves: arguments
+            .waves
+            .clone()
+            .map(|path| (path, arguments.waves_card, cycles)),
+        cancel: cancel_on_interrupt()?,
+    };
+    let sends = trace.ranks.iter().flatten();
+    let total = sends
+        .filter(|event| matches!(event.call, Call::Send { .. }))
+        .count() as u64;
+    let shared = Shared::default();
+    let bar = ProgressBar::new(total).with_style(
+        ProgressStyle::with_template(
+            "{prefix} [{bar:40}] {pos}/{len} messages  {elapsed}  {eta} left",
+        )?
+        .progress_chars("=> "),
+    );
+    bar.set_prefix(trace.app.clone());
+    let done = AtomicBool::new(false);
+    let replayed = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                bar.set_position(shared.messages.load(Ordering::Relaxed));
+                std::thread::sleep(Duration::from_millis(100));
+            }
+        });
+        let replayed = replay::run(&trace, firmware, &options, &shared);
+        done.store(true, Ordering::Relaxed);
+        replayed
+    })?;
+    bar.finish_and_clear();
+    report(arguments, &replayed)
+}
+
+fn report(arguments: &ReplayArguments, replayed: &Replayed) -> Result<ExitCode> {
+    if arguments.log {
+        for (card, lines) in replayed.logs.iter().enumerate() {
+            for line in lines {
+                eprintln!("card {card} {line}");
+            }
+        }
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&replayed.summary)?);
+    } else {
+        print!("{}", replayed.summary);
+    }
+    for failure in &replayed.failures {
+        eprintln!("failed: {failure}");
+    }
+    Ok(if !replayed.failures.is_empty() {
+        ExitCode::FAILURE
+    } else if replayed.summary.complete {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(130)
+    })
+}

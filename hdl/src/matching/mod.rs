@@ -331,3 +331,18 @@ pub fn tops() -> Vec<Top> {
         Top::of("lists_ecp5", Class::Test, || Lists::new(&config::ECP5)),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::Operation;
+    use abi::monitor::MatchOperation;
+
+    #[test]
+    fn operations_have_the_numbers_that_the_monitor_pins_are_read_by() {
+        for (operation, number) in Operation::ALL.into_iter().zip(MatchOperation::ALL) {
+            assert_eq!(format!("{operation:?}"), number.name());
+            assert_eq!(operation as u8, number.code());
+        }
+        assert_eq!(Operation::ALL.len(), MatchOperation::ALL.len());
+    }
+}

@@ -1,15 +1,38 @@
 //! Replays a recorded application on simulated cards, one card a rank.
+//!
+//! ```text
+//!  trace ─┬─ rank 0 ─ player ─ host library ─ card ─┐
+//!         ├─ rank 1 ─ player ─ host library ─ card ─┼─ fabric ─► checker ─► summary
+//!         └─ …                                      ┘
+//! ```
 
 mod player;
 
 pub use player::{PlayError, Played, Shared, play};
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use abi::monitor::MatchOperation;
+use anyhow::{Context, Result};
+use sim::capture::Capture;
+use sim::fabric::LinkFilter;
+use sim::log::{LogDecoder, LogLine};
+use sim::{Cluster, Firmware, Host, Waves};
+
+use crate::checker::{self, Destination};
+use crate::summary::{Clipped, Depth, Summary};
+use crate::trace::{Call, Trace};
 
 /// How the processes of a job find each other before there are pairs: what a launcher gives an MPI library.
 pub trait Wireup {
     /// Sends each peer its bytes and returns what the peers sent to this rank, one from each of them.
     ///
     /// # Errors
-    /// [`PlayError::Stopped`] if the simulation is, [`PlayError::Wireup`] if a peer is silent.
+    /// [`PlayError::Stopped`] if the simulation is, [`PlayError::Wireup`] if a peer sent nothing of use.
     fn exchange(&self, to: &[(usize, [u8; 32])]) -> Result<Vec<(usize, [u8; 32])>, PlayError>;
 
     /// Returns when every rank has called it.
@@ -17,4 +40,235 @@ pub trait Wireup {
     /// # Errors
     /// As for [`exchange`](Self::exchange).
     fn barrier(&self) -> Result<(), PlayError>;
+}
+
+/// What each rank gives the others: for every rank an address, or none.
+impl Wireup for Host {
+    fn exchange(&self, to: &[(usize, [u8; 32])]) -> Result<Vec<(usize, [u8; 32])>, PlayError> {
+        let mut mine = vec![0; 33 * self.cards()];
+        for &(peer, address) in to {
+            mine[33 * peer] = 1;
+            mine[33 * peer + 1..][..32].copy_from_slice(&address);
+        }
+        let all = self.all_gather(mine).map_err(|_| PlayError::Stopped)?;
+        let me = self.card();
+        let mut from = Vec::new();
+        for (peer, theirs) in all.iter().enumerate() {
+            let entry = theirs.get(33 * me..33 * (me + 1));
+            match entry.and_then(|entry| entry.split_first()) {
+                Some((1, address)) if peer != me => {
+                    let address = address.try_into().expect("33 bytes less one");
+                    from.push((peer, address));
+                }
+                Some(_) => {}
+                None => {
+                    return Err(PlayError::Wireup(format!(
+                        "rank {peer} knows too few ranks"
+                    )));
+                }
+            }
+        }
+        Ok(from)
+    }
+
+    fn barrier(&self) -> Result<(), PlayError> {
+        self.all_gather(Vec::new())
+            .map(drop)
+            .map_err(|_| PlayError::Stopped)
+    }
+}
+
+/// What a replay is run with.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Configuration of the cards.
+    pub config: String,
+    /// Seed of everything that is random.
+    pub seed: u64,
+    /// Threads that the cards run on; all cores if none is given.
+    pub threads: Option<usize>,
+    /// File for every frame.
+    pub pcap: Option<PathBuf>,
+    /// File for a waveform of a card, the card, and the cycles that it shows.
+    pub waves: Option<(PathBuf, usize, Range<u64>)>,
+    /// Ends the replay when it becomes true.
+    pub cancel: Arc<AtomicBool>,
+}
+
+/// The end of a replay.
+#[derive(Debug)]
+pub struct Replayed {
+    /// Figures.
+    pub summary: Summary,
+    /// Why it isn't complete, or isn't right: one line each.
+    pub failures: Vec<String>,
+    /// The log of each card's firmware.
+    pub logs: Vec<Vec<LogLine>>,
+}
+
+/// Replays `trace` on one card a rank.
+///
+/// What goes wrong in the replay itself is in [`Replayed::failures`].
+///
+/// # Errors
+/// If it can't begin: a file can't be written, or there is no model of the configuration.
+pub fn run(
+    trace: &Trace,
+    firmware: Firmware,
+    options: &Options,
+    shared: &Shared,
+) -> Result<Replayed> {
+    let ranks = trace.ranks.len();
+    let mut cluster = Cluster::verilated(&options.config)
+        .cards(ranks)
+        .seed(options.seed)
+        .cancel(options.cancel.clone())
+        .firmware(firmware.clone());
+    if let Some(threads) = options.threads {
+        cluster = cluster.threads(threads);
+    }
+    if let Some(path) = &options.pcap {
+        let capture =
+            Capture::create(path).with_context(|| format!("creating {}", path.display()))?;
+        cluster = cluster.tap(LinkFilter::ALL, capture);
+    }
+    if let Some((path, card, cycles)) = options.waves.clone() {
+        cluster = cluster.waves(card, Waves { path, cycles });
+    }
+    let mut outcome = cluster.run(|host| {
+        let transport = Arc::new(host.transport());
+        let rank = host.card();
+        play(transport, &host, rank, ranks, &trace.ranks[rank], shared)
+    });
+    if let Some(sim::Error::Model(reason)) = &outcome.error {
+        anyhow::bail!("{reason}");
+    }
+    let cancelled = matches!(outcome.error, Some(sim::Error::Cancelled { .. }));
+    let mut failures = Vec::new();
+    match outcome.error.take() {
+        Some(sim::Error::Cancelled { .. }) | None => {}
+        Some(error) => failures.push(error.to_string()),
+    }
+    let played: Vec<Played> = outcome
+        .hosts
+        .drain(..)
+        .map(Option::unwrap_or_default)
+        .collect();
+    for (rank, played) in played.iter().enumerate() {
+        match &played.error {
+            None | Some(PlayError::Stopped) => {}
+            Some(error) => failures.push(format!("rank {rank}: {error}")),
+        }
+    }
+    let complete = !cancelled && failures.is_empty() && played.iter().all(|p| p.error.is_none());
+    let matching = if complete {
+        match judge(trace, &played) {
+            Ok(()) => "legal".to_owned(),
+            Err(violation) => {
+                failures.push(format!("illegal matching: {violation}"));
+                violation.to_string()
+            }
+        }
+    } else {
+        "not judged".to_owned()
+    };
+    let decoder = LogDecoder::new(&firmware, firmware.build_id());
+    let logs = match decoder {
+        Ok(decoder) => outcome
+            .report
+            .cards
+            .iter()
+            .map(|card| decoder.decode(&card.log))
+            .collect(),
+        Err(error) => {
+            failures.push(error.to_string());
+            Vec::new()
+        }
+    };
+    let mut summary = summarise(trace, options, &played, &outcome.report);
+    summary.complete = complete;
+    summary.matching = matching;
+    Ok(Replayed {
+        summary,
+        failures,
+        logs,
+    })
+}
+
+/// Asks the checker about every destination.
+fn judge(trace: &Trace, played: &[Played]) -> Result<(), checker::Violation> {
+    for (rank, played) in played.iter().enumerate() {
+        let mut sent = std::collections::HashMap::new();
+        for (source, events) in trace.ranks.iter().enumerate() {
+            let tags: Vec<u64> = events
+                .iter()
+                .filter_map(|event| match event.call {
+                    Call::Send { peer, tag, .. } if peer == rank => Some(tag),
+                    _ => None,
+                })
+                .collect();
+            sent.insert(source, tags);
+        }
+        checker::check(&Destination {
+            rank,
+            sent,
+            receives: played.receives.clone(),
+        })?;
+    }
+    Ok(())
+}
+
+fn depth(depth: sim::Depth) -> Depth {
+    Depth {
+        mean: depth.mean(),
+        max: u64::from(depth.max),
+    }
+}
+
+fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::Report) -> Summary {
+    let ranks = trace.ranks.len();
+    let messages: u64 = played.iter().map(|p| p.messages).sum();
+    let mut completions = BTreeMap::new();
+    for (&status, &count) in played.iter().flat_map(|p| &p.completions) {
+        *completions.entry(status.to_owned()).or_default() += count;
+    }
+    let begin = played
+        .iter()
+        .filter(|p| p.end > 0)
+        .map(|p| p.begin)
+        .min()
+        .unwrap_or(0);
+    let end = played.iter().map(|p| p.end).max().unwrap_or(0);
+    let cycles = end.saturating_sub(begin);
+    let of = |operation: MatchOperation| usize::from(operation.code());
+    let (mut posted, mut unexpected) = (sim::Depth::default(), sim::Depth::default());
+    let mut inserted = 0;
+    for card in &report.cards {
+        posted = posted.and(card.depths.posted[of(MatchOperation::Arrive)]);
+        unexpected = unexpected.and(card.depths.unexpected[of(MatchOperation::Post)]);
+        inserted += card.depths.unexpected[of(MatchOperation::Insert)].count;
+    }
+    Summary {
+        app: trace.app.clone(),
+        config: options.config.clone(),
+        ranks,
+        seed: options.seed,
+        complete: false,
+        messages,
+        bytes: played.iter().map(|p| p.bytes).sum(),
+        clipped: Clipped {
+            messages: played.iter().map(|p| p.clipped.messages).sum(),
+            bytes: played.iter().map(|p| p.clipped.bytes).sum(),
+        },
+        skipped_multi_receives: played.iter().map(|p| p.skipped).sum(),
+        cycles,
+        cycles_per_message: cycles as f64 * ranks as f64 / messages.max(1) as f64,
+        posted_depth: depth(posted),
+        unexpected_depth: depth(unexpected),
+        unexpected: inserted,
+        completions,
+        matching: String::new(),
+        nic_cycles_per_second: report.cycles_per_second(),
+        seconds: report.wall.as_secs_f64(),
+    }
 }
