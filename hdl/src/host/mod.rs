@@ -8,6 +8,7 @@ mod dma_write;
 mod entry_writer;
 mod events;
 mod queue;
+mod registers;
 mod reservations;
 mod ring;
 mod work_queues;
@@ -16,6 +17,7 @@ pub use completions::Completions;
 pub use dma_read::DmaRead;
 pub use dma_write::DmaWrite;
 pub use events::Events;
+pub use registers::Registers;
 pub use work_queues::WorkQueues;
 
 use crate::config::ECP5;
@@ -48,5 +50,9 @@ pub fn tops() -> Vec<Top> {
         Top::of("work_queues", Class::Test, || WorkQueues::new(&ECP5)),
         Top::of("completions", Class::Test, || Completions::new(&ECP5)),
         Top::of("events", Class::Test, || Events::new(&ECP5)),
+        Top::of("registers", Class::Test, || Registers::new(&ECP5)),
+        Top::of("registers_takes_parts", Class::Test, || {
+            Registers::mutated(&ECP5, true)
+        }),
     ]
 }

@@ -1,0 +1,437 @@
+//! The card's registers: an AXI4-Lite subordinate.
+//!
+//! ```text
+//!              ┌───────────┐──► doorbell                    (pages 1…: writes)
+//!   s_axil ───►│           │──► read_endpoint ─► heads, tails, sticky, one cycle later
+//!              │ Registers │──► run, loader_*, mailbox_request      (page 0)
+//!              │           │◄──► mailbox_*: the port of the mailbox's memories
+//!              └───────────┘──► mailbox_interrupt
+//! ```
+//!
+//! The page of an address decides who is meant: page 0 is the privileged one, page 1 + e belongs to
+//! endpoint e. A write is taken when address and data are both there, and acts on the next edge; a
+//! read is answered three cycles after it was taken, so that memories elsewhere can be looked at.
+//! What isn't there reads as zero and takes writes without effect, with OKAY; a write of less than a
+//! word has no effect and is answered SLVERR.
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use super::constant;
+use crate::config::Config;
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::Stable;
+use crate::prim::axi::{AxiLite, RESP_OKAY, RESP_SLVERR};
+use crate::types::Doorbell;
+use abi::register;
+
+/// Offsets of the registers in their pages, of `abi::register`.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Offsets {
+    id: Bits<12>,
+    abi: Bits<12>,
+    status: Bits<12>,
+    control: Bits<12>,
+    mailbox_request: Bits<12>,
+    mailbox_answer: Bits<12>,
+    loader_address: Bits<12>,
+    loader_data: Bits<12>,
+    command: Bits<12>,
+    command_end: Bits<12>,
+    result: Bits<12>,
+    result_end: Bits<12>,
+    send_tail: Bits<12>,
+    list_tail: Bits<12>,
+    completion_head: Bits<12>,
+    event_head: Bits<12>,
+    completion_arm: Bits<12>,
+    event_arm: Bits<12>,
+    send_head: Bits<12>,
+    list_head: Bits<12>,
+    completion_tail: Bits<12>,
+    event_tail: Bits<12>,
+    sticky: Bits<12>,
+    events_lost: Bits<12>,
+}
+
+impl Offsets {
+    fn of_abi() -> Self {
+        let at = |offset: u32| u64::from(offset).into();
+        let mailbox_bytes = 4 * register::MAILBOX_WORDS as u32;
+        Offsets {
+            id: at(register::ID),
+            abi: at(register::ABI),
+            status: at(register::STATUS),
+            control: at(register::CONTROL),
+            mailbox_request: at(register::MAILBOX_REQUEST),
+            mailbox_answer: at(register::MAILBOX_ANSWER),
+            loader_address: at(register::LOADER_ADDRESS),
+            loader_data: at(register::LOADER_DATA),
+            command: at(register::MAILBOX_COMMAND),
+            command_end: at(register::MAILBOX_COMMAND + mailbox_bytes),
+            result: at(register::MAILBOX_RESULT),
+            result_end: at(register::MAILBOX_RESULT + mailbox_bytes),
+            send_tail: at(register::SEND_TAIL),
+            list_tail: at(register::LIST_TAIL),
+            completion_head: at(register::COMPLETION_HEAD),
+            event_head: at(register::EVENT_HEAD),
+            completion_arm: at(register::COMPLETION_ARM),
+            event_arm: at(register::EVENT_ARM),
+            send_head: at(register::SEND_HEAD),
+            list_head: at(register::LIST_HEAD),
+            completion_tail: at(register::COMPLETION_TAIL),
+            event_tail: at(register::EVENT_TAIL),
+            sticky: at(register::STICKY),
+            events_lost: at(register::EVENTS_LOST),
+        }
+    }
+}
+
+/// The register block.
+#[derive(LogicBlock)]
+pub struct Registers {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Clears it and holds the management processor.
+    pub reset: Signal<In, Bit>,
+    /// The host.
+    pub s_axil: AxiLite,
+    /// A doorbell was written.
+    pub doorbell_valid: Signal<Out, Bit>,
+    /// Which, and with what.
+    pub doorbell: Signal<Out, Doorbell>,
+    /// Endpoint whose registers are read. The following six are its, one cycle later.
+    pub read_endpoint: Signal<Out, Bits<8>>,
+    /// Index up to which the send ring has been fetched.
+    pub send_head: Signal<In, Bits<16>>,
+    /// Index up to which the list ring has been fetched.
+    pub list_head: Signal<In, Bits<16>>,
+    /// Producer index of the completion queue.
+    pub completion_tail: Signal<In, Bits<16>>,
+    /// Producer index of the event queue.
+    pub event_tail: Signal<In, Bits<16>>,
+    /// Causes of events that have occurred.
+    pub sticky: Signal<In, Bits<32>>,
+    /// Events that found the queue full.
+    pub events_lost: Signal<In, Bits<32>>,
+    /// Lets the management processor run.
+    pub run: Signal<Out, Bit>,
+    /// Writes a word of its memory, while it is held.
+    pub loader_write: Signal<Out, Bit>,
+    /// Byte address.
+    pub loader_address: Signal<Out, Bits<32>>,
+    /// The word.
+    pub loader_data: Signal<Out, Bits<32>>,
+    /// Word of the mailbox; bit 5 selects the result area.
+    pub mailbox_address: Signal<Out, Bits<6>>,
+    /// Writes it.
+    pub mailbox_write: Signal<Out, Bit>,
+    /// What.
+    pub mailbox_write_data: Signal<Out, Bits<32>>,
+    /// The word at the address of the cycle before.
+    pub mailbox_read_data: Signal<In, Bits<32>>,
+    /// Number of the last command.
+    pub mailbox_request: Signal<Out, Bits<32>>,
+    /// It has just been written.
+    pub mailbox_request_valid: Signal<Out, Bit>,
+    /// Number of the last command answered.
+    pub mailbox_answer: Signal<In, Bits<32>>,
+    /// The last command has been answered.
+    pub mailbox_interrupt: Signal<Out, Bit>,
+    /// The firmware is up.
+    pub firmware_ready: Signal<In, Bit>,
+    /// The card's memories are cleared.
+    pub initialized: Signal<In, Bit>,
+
+    take_write: Signal<Local, Bit>,
+    whole: Signal<Local, Bit>,
+    act: Signal<Local, Bit>,
+    write_page: Signal<Local, Bits<8>>,
+    write_offset: Signal<Local, Bits<12>>,
+    write_endpoint: Signal<Local, Bits<8>>,
+    rings: Signal<Local, Bit>,
+    value: Signal<Local, Bits<32>>,
+    answering_write: Reg<Bit>,
+    refused: Reg<Bit>,
+
+    take_read: Signal<Local, Bit>,
+    looking: Reg<Bit>,
+    found: Reg<Bit>,
+    answering_read: Reg<Bit>,
+    address: Reg<Bits<20>>,
+    read_page: Signal<Local, Bits<8>>,
+    read_offset: Signal<Local, Bits<12>>,
+    endpoint: Signal<Local, Bits<8>>,
+    in_mailbox: Signal<Local, Bit>,
+    state: Signal<Local, Bits<32>>,
+    word: Reg<Bits<32>>,
+
+    rung: Reg<Bit>,
+    ring: Reg<Doorbell>,
+    running: Reg<Bit>,
+    load: Reg<Bit>,
+    load_at: Reg<Bits<32>>,
+    load_word: Reg<Bits<32>>,
+    next_load: Reg<Bits<32>>,
+    request: Reg<Bits<32>>,
+    requested: Reg<Bit>,
+    asked: Reg<Bit>,
+
+    offsets: Constant<Offsets>,
+    endpoint_count: Constant<Bits<8>>,
+    magic: Constant<Bits<32>>,
+    version: Constant<Bits<32>>,
+    status_ready: Constant<Bits<32>>,
+    status_firmware: Constant<Bits<32>>,
+    control_run: Constant<Bits<32>>,
+    okay: Constant<Bits<2>>,
+    slave_error: Constant<Bits<2>>,
+    takes_parts: Constant<Bit>,
+    stays_answered: Stable<Bits<32>>,
+}
+
+impl Registers {
+    /// The registers of a card of these sizes.
+    pub fn new(config: &Config) -> Self {
+        Self::mutated(config, false)
+    }
+
+    /// Registers that, with `takes_parts`, obey writes of less than a word: a defect for tests of
+    /// the tests.
+    pub(crate) fn mutated(config: &Config, takes_parts: bool) -> Self {
+        construct!({
+            offsets: Constant::new(Offsets::of_abi()),
+            endpoint_count: constant(config.endpoints as u64),
+            magic: constant(register::MAGIC),
+            version: constant(abi::ABI_VERSION),
+            status_ready: constant(register::STATUS_READY),
+            status_firmware: constant(register::STATUS_FIRMWARE),
+            control_run: constant(register::CONTROL_RUN),
+            okay: constant(RESP_OKAY),
+            slave_error: constant(RESP_SLVERR),
+            takes_parts: Constant::new(takes_parts),
+            stays_answered: Stable::new("register_answer_stays_offered"),
+        } default {
+            clock reset s_axil doorbell_valid doorbell read_endpoint send_head list_head
+            completion_tail event_tail sticky events_lost run loader_write loader_address
+            loader_data mailbox_address mailbox_write mailbox_write_data mailbox_read_data
+            mailbox_request mailbox_request_valid mailbox_answer mailbox_interrupt
+            firmware_ready initialized
+            take_write whole act write_page write_offset write_endpoint rings value
+            answering_write refused
+            take_read looking found answering_read address read_page read_offset endpoint
+            in_mailbox state word
+            rung ring running load load_at load_word next_load request requested asked
+        })
+    }
+}
+
+#[module(endpoints = self.endpoint_count.val().index())]
+impl Logic for Registers {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, answering_write, refused);
+        registers!(
+            self,
+            clock,
+            reset,
+            looking,
+            found,
+            answering_read,
+            address,
+            word
+        );
+        registers!(
+            self, clock, reset, rung, ring, running, load, load_at, load_word
+        );
+        registers!(self, clock, reset, next_load, request, requested, asked);
+        clocked!(self, clock, reset, stays_answered);
+
+        // A write, when the last one's response has gone. Not while a read looks at the mailbox.
+        self.take_write.next = self.s_axil.awvalid.val()
+            & self.s_axil.wvalid.val()
+            & !self.answering_write.q.val()
+            & !self.looking.q.val();
+        self.s_axil.awready.next = self.take_write.val();
+        self.s_axil.wready.next = self.take_write.val();
+        self.whole.next = self.s_axil.wstrb.val().all() | self.takes_parts.val();
+        self.act.next = self.take_write.val() & self.whole.val();
+        self.write_page.next = self.s_axil.awaddr.val().get_bits::<8>(12);
+        self.write_offset.next = self.s_axil.awaddr.val().get_bits::<12>(0);
+        self.write_endpoint.next = self.write_page.val() - 1;
+        self.value.next = self.s_axil.wdata.val();
+        if self.take_write.val() {
+            self.answering_write.d.next = true;
+            self.refused.d.next = !self.whole.val();
+        }
+        if self.answering_write.q.val() & self.s_axil.bready.val() {
+            self.answering_write.d.next = false;
+        }
+        self.s_axil.bvalid.next = self.answering_write.q.val();
+        self.s_axil.bresp.next = self.okay.val();
+        if self.refused.q.val() {
+            self.s_axil.bresp.next = self.slave_error.val();
+        }
+
+        // Doorbells. Page 0 gives endpoint 255, which no card has.
+        self.rings.next = (self.write_offset.val() == self.offsets.val().send_tail)
+            | (self.write_offset.val() == self.offsets.val().list_tail)
+            | (self.write_offset.val() == self.offsets.val().completion_head)
+            | (self.write_offset.val() == self.offsets.val().event_head)
+            | (self.write_offset.val() == self.offsets.val().completion_arm)
+            | (self.write_offset.val() == self.offsets.val().event_arm)
+            | (self.write_offset.val() == self.offsets.val().sticky);
+        self.rung.d.next = false;
+        if self.act.val()
+            & self.rings.val()
+            & (self.write_endpoint.val() < self.endpoint_count.val())
+        {
+            self.rung.d.next = true;
+            self.ring.d.next.endpoint = self.write_endpoint.val();
+            self.ring.d.next.offset = bit_cast::<8, 12>(self.write_offset.val());
+            self.ring.d.next.value = self.value.val();
+        }
+        self.doorbell_valid.next = self.rung.q.val();
+        self.doorbell.next = self.ring.q.val();
+
+        // The mailbox page.
+        self.load.d.next = false;
+        self.requested.d.next = false;
+        self.mailbox_write.next = false;
+        self.mailbox_write_data.next = self.value.val();
+        self.mailbox_address.next = bit_cast::<6, 5>(self.s_axil.awaddr.val().get_bits::<5>(2));
+        if self.looking.q.val() {
+            self.mailbox_address.next = bit_cast::<6, 5>(self.address.q.val().get_bits::<5>(2));
+            if self.address.q.val().get_bits::<12>(0) >= self.offsets.val().result {
+                self.mailbox_address.next =
+                    bit_cast::<6, 5>(self.address.q.val().get_bits::<5>(2)) + 32;
+            }
+        }
+        if self.act.val() & (self.write_page.val() == 0) {
+            if self.write_offset.val() == self.offsets.val().control {
+                self.running.d.next = (self.value.val() & self.control_run.val()).any();
+            }
+            if self.write_offset.val() == self.offsets.val().mailbox_request {
+                self.request.d.next = self.value.val();
+                self.requested.d.next = true;
+                self.asked.d.next = true;
+            }
+            if !self.running.q.val() {
+                if self.write_offset.val() == self.offsets.val().loader_address {
+                    self.next_load.d.next = self.value.val();
+                }
+                if self.write_offset.val() == self.offsets.val().loader_data {
+                    self.load.d.next = true;
+                    self.load_at.d.next = self.next_load.q.val();
+                    self.load_word.d.next = self.value.val();
+                    self.next_load.d.next = self.next_load.q.val() + 4;
+                }
+            }
+            if (self.write_offset.val() >= self.offsets.val().command)
+                & (self.write_offset.val() < self.offsets.val().command_end)
+                & (self.write_offset.val().get_bits::<2>(0) == 0)
+            {
+                self.mailbox_write.next = true;
+            }
+        }
+        self.run.next = self.running.q.val();
+        self.loader_write.next = self.load.q.val();
+        self.loader_address.next = self.load_at.q.val();
+        self.loader_data.next = self.load_word.q.val();
+        self.mailbox_request.next = self.request.q.val();
+        self.mailbox_request_valid.next = self.requested.q.val();
+        self.mailbox_interrupt.next =
+            self.asked.q.val() & (self.request.q.val() == self.mailbox_answer.val());
+
+        // A read: the address is taken, then looked up, then what was found is kept and offered.
+        self.take_read.next = self.s_axil.arvalid.val()
+            & !self.looking.q.val()
+            & !self.found.q.val()
+            & !self.answering_read.q.val();
+        self.s_axil.arready.next = self.take_read.val();
+        self.looking.d.next = self.take_read.val();
+        self.found.d.next = self.looking.q.val();
+        if self.take_read.val() {
+            self.address.d.next = self.s_axil.araddr.val();
+        }
+        if self.answering_read.q.val() & self.s_axil.rready.val() {
+            self.answering_read.d.next = false;
+        }
+        self.read_page.next = self.address.q.val().get_bits::<8>(12);
+        self.read_offset.next = self.address.q.val().get_bits::<12>(0);
+        self.endpoint.next = self.read_page.val() - 1;
+        self.read_endpoint.next = self.endpoint.val();
+        self.in_mailbox.next = ((self.read_offset.val() >= self.offsets.val().command)
+            & (self.read_offset.val() < self.offsets.val().command_end))
+            | ((self.read_offset.val() >= self.offsets.val().result)
+                & (self.read_offset.val() < self.offsets.val().result_end));
+        self.state.next = 0.into();
+        if self.initialized.val() {
+            self.state.next = self.status_ready.val();
+        }
+        if self.firmware_ready.val() {
+            self.state.next = self.state.val() | self.status_firmware.val();
+        }
+        if self.found.q.val() {
+            self.answering_read.d.next = true;
+            self.word.d.next = 0.into();
+            if self.read_page.val() == 0 {
+                if self.read_offset.val() == self.offsets.val().id {
+                    self.word.d.next = self.magic.val();
+                }
+                if self.read_offset.val() == self.offsets.val().abi {
+                    self.word.d.next = self.version.val();
+                }
+                if self.read_offset.val() == self.offsets.val().status {
+                    self.word.d.next = self.state.val();
+                }
+                if self.read_offset.val() == self.offsets.val().control {
+                    if self.running.q.val() {
+                        self.word.d.next = self.control_run.val();
+                    }
+                }
+                if self.read_offset.val() == self.offsets.val().mailbox_request {
+                    self.word.d.next = self.request.q.val();
+                }
+                if self.read_offset.val() == self.offsets.val().mailbox_answer {
+                    self.word.d.next = self.mailbox_answer.val();
+                }
+                if self.read_offset.val() == self.offsets.val().loader_address {
+                    self.word.d.next = self.next_load.q.val();
+                }
+                if self.in_mailbox.val() & (self.read_offset.val().get_bits::<2>(0) == 0) {
+                    self.word.d.next = self.mailbox_read_data.val();
+                }
+            }
+            if self.endpoint.val() < self.endpoint_count.val() {
+                if self.read_offset.val() == self.offsets.val().send_head {
+                    self.word.d.next = bit_cast::<32, 16>(self.send_head.val());
+                }
+                if self.read_offset.val() == self.offsets.val().list_head {
+                    self.word.d.next = bit_cast::<32, 16>(self.list_head.val());
+                }
+                if self.read_offset.val() == self.offsets.val().completion_tail {
+                    self.word.d.next = bit_cast::<32, 16>(self.completion_tail.val());
+                }
+                if self.read_offset.val() == self.offsets.val().event_tail {
+                    self.word.d.next = bit_cast::<32, 16>(self.event_tail.val());
+                }
+                if self.read_offset.val() == self.offsets.val().sticky {
+                    self.word.d.next = self.sticky.val();
+                }
+                if self.read_offset.val() == self.offsets.val().events_lost {
+                    self.word.d.next = self.events_lost.val();
+                }
+            }
+        }
+        self.s_axil.rvalid.next = self.answering_read.q.val();
+        self.s_axil.rdata.next = self.word.q.val();
+        self.s_axil.rresp.next = self.okay.val();
+        self.stays_answered.valid.next = self.answering_read.q.val();
+        self.stays_answered.ready.next = self.s_axil.rready.val();
+        self.stays_answered.data.next = self.word.q.val();
+    }
+}
