@@ -388,10 +388,8 @@ impl Logic for Registers {
                 if self.read_offset.val() == self.offsets.val().status {
                     self.word.d.next = self.state.val();
                 }
-                if self.read_offset.val() == self.offsets.val().control {
-                    if self.running.q.val() {
-                        self.word.d.next = self.control_run.val();
-                    }
+                if (self.read_offset.val() == self.offsets.val().control) & self.running.q.val() {
+                    self.word.d.next = self.control_run.val();
                 }
                 if self.read_offset.val() == self.offsets.val().mailbox_request {
                     self.word.d.next = self.request.q.val();
