@@ -104,7 +104,7 @@ fn command_word(offset: u32) -> Option<u32> {
 fn mailbox_word(offset: u32) -> Option<u32> {
     let area = |first: u32| {
         let word = offset.wrapping_sub(first) / 4;
-        (offset >= first && offset % 4 == 0 && word < MAILBOX_WORDS as u32).then_some(word)
+        (offset >= first && offset.is_multiple_of(4) && word < MAILBOX_WORDS as u32).then_some(word)
     };
     let result = area(register::MAILBOX_RESULT).map(|word| word + 32);
     area(register::MAILBOX_COMMAND).or(result)
