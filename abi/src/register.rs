@@ -61,7 +61,7 @@ registers! {
         MAILBOX_REQUEST = 0x010, ReadWrite;
         /// Sequence number of the last command answered; equal to the request's when the answer is there.
         MAILBOX_ANSWER = 0x014, ReadOnly;
-        /// Byte address in the management memory of the next loader word; only while the processor is held.
+        /// Address, as the processor sees it, of the next loader word; only while the processor is held.
         LOADER_ADDRESS = 0x020, ReadWrite;
         /// Writes a word of the management memory and advances the address; ignored unless the processor is held.
         LOADER_DATA = 0x024, WriteOnly;

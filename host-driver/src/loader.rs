@@ -3,7 +3,7 @@
 use crate::transport::{Transport, TransportError};
 use abi::register::{CONTROL, CONTROL_RUN, LOADER_ADDRESS, LOADER_DATA};
 
-/// Loads `segments` (byte address in the management memory, contents) and starts the processor.
+/// Loads `segments` (address as the processor sees it, contents) and starts the processor.
 ///
 /// An address must be a multiple of 4; a last word that is cut short is filled with zeros. The
 /// device is opened afterwards. Reset a card first whose firmware has run: the new one takes the gates'

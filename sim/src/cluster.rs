@@ -514,6 +514,6 @@ fn load(host: &Host, firmware: Option<&Firmware>) -> Result<(), String> {
         return Ok(());
     };
     let segments = firmware.segments().iter();
-    let segments = segments.map(|segment| (segment.offset, segment.bytes.as_slice()));
+    let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
     host_driver::load_firmware(&transport, segments).map_err(told)
 }

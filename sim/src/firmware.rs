@@ -37,8 +37,8 @@ pub enum FirmwareError {
 /// Part of the management memory.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Segment {
-    /// Byte offset in the management memory, a multiple of 4.
-    pub offset: u32,
+    /// Address of its first byte, as the processor sees it; a multiple of 4.
+    pub address: u32,
     /// Contents.
     pub bytes: Vec<u8>,
 }
@@ -109,14 +109,14 @@ fn place(address: u64, bytes: &[u8]) -> Result<Segment, FirmwareError> {
     let fits = || {
         let offset = address.checked_sub(u64::from(MEMORY_BASE))?;
         let end = offset.checked_add(bytes.len() as u64)?;
-        (end <= u64::from(MEMORY_BYTES) && offset.is_multiple_of(4)).then_some(offset as u32)
+        (end <= u64::from(MEMORY_BYTES) && offset.is_multiple_of(4)).then_some(address as u32)
     };
-    let offset = fits().ok_or(FirmwareError::OutsideMemory {
+    let address = fits().ok_or(FirmwareError::OutsideMemory {
         address,
         bytes: bytes.len() as u64,
     })?;
     Ok(Segment {
-        offset,
+        address,
         bytes: bytes.to_vec(),
     })
 }
@@ -131,7 +131,7 @@ mod tests {
         let firmware = Firmware::parse(Elf::default().build()).unwrap();
         assert_eq!(firmware.build_id(), 0x0123_4567_89ab_cdef);
         let expected = Segment {
-            offset: 0x80,
+            address: MEMORY_BASE + 0x80,
             bytes: vec![1, 2, 3, 4, 5],
         };
         assert_eq!(firmware.segments(), [expected]);

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use abi::mgmt::MEMORY_BASE;
 use abi::register::{CONTROL_RUN, ID, MAGIC, MAILBOX_RESULT};
 use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
 use rand::Rng;
@@ -386,7 +387,7 @@ fn the_firmware_is_loaded_before_the_host_starts() {
     for (k, chunk) in image.chunks(4).enumerate() {
         let mut word = [0; 4];
         word[..chunk.len()].copy_from_slice(chunk);
-        let loaded = seen.loaded.get(&(0x80 + 4 * k as u32));
+        let loaded = seen.loaded.get(&(MEMORY_BASE + 0x80 + 4 * k as u32));
         assert_eq!(loaded, Some(&u32::from_le_bytes(word)));
     }
     assert_eq!(seen.loaded.len(), image.len().div_ceil(4));
