@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
+use posthorn::bench;
 use posthorn::replay::{self, Options, Replayed, Shared};
 use posthorn::trace::{Call, Trace};
 use sim::Firmware;
@@ -26,6 +27,37 @@ struct Arguments {
 enum Command {
     /// Replay a recorded application, one card a rank
     Replay(ReplayArguments),
+    /// Measure the simulator and the card
+    Bench(BenchArguments),
+}
+
+#[derive(Args)]
+struct BenchArguments {
+    /// What to measure
+    suite: Suite,
+    /// Configuration of the cards [default: ecp5; `sim` measures all]
+    #[arg(long)]
+    config: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Measure for longer
+    #[arg(long)]
+    long: bool,
+    /// Seed of everything that is random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Firmware image [default: the one that `cargo xtask firmware` builds]
+    #[arg(long, value_name = "ELF")]
+    firmware: Option<PathBuf>,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum Suite {
+    /// Cycles simulated for each second
+    Sim,
+    /// Cycles of a message, stage by stage
+    Latency,
 }
 
 #[derive(Args)]
@@ -70,6 +102,7 @@ struct ReplayArguments {
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
         Command::Replay(arguments) => replay(&arguments),
+        Command::Bench(arguments) => bench(&arguments),
     };
     match result {
         Ok(code) => code,
@@ -91,6 +124,25 @@ fn firmware(path: Option<&Path>) -> Result<Firmware> {
         )
     })?;
     Firmware::parse(elf).with_context(|| path.display().to_string())
+}
+
+fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
+    let firmware = firmware(arguments.firmware.as_deref())?;
+    let config = arguments.config.as_deref();
+    let report = match arguments.suite {
+        Suite::Sim => {
+            let all = ["ecp5", "tiny"];
+            let configs = config.as_ref().map_or(&all[..], std::slice::from_ref);
+            bench::speed::run(configs, arguments.long, arguments.seed, &firmware)?
+        }
+        Suite::Latency => bench::latency::run(config.unwrap_or("ecp5"), arguments.seed, &firmware)?,
+    };
+    if arguments.json {
+        println!("{}", serde_json::to_string(&report)?);
+    } else {
+        print!("{report}");
+    }
+    Ok(ExitCode::SUCCESS)
 }
 
 /// Makes Ctrl-C set the flag; a second one ends the program at once.

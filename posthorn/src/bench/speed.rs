@@ -1,0 +1,82 @@
+//! How fast the simulation is: cycles of cards for each second, with two cards under traffic.
+
+use anyhow::Result;
+use host_driver::WcKind;
+use sim::{Cluster, Firmware};
+
+use super::peer::Peer;
+use super::{Point, Report};
+
+/// Messages that each card sends.
+const MESSAGES: u64 = 2_000;
+/// The same with `--long`.
+const MESSAGES_LONG: u64 = 20_000;
+/// Bytes of a message.
+const BYTES: usize = 256;
+/// Sends and receives that each card keeps outstanding.
+const WINDOW: u64 = 4;
+
+/// Runs the suite for each of `configs`.
+///
+/// # Errors
+/// If the simulation fails.
+pub fn run(configs: &[&str], long: bool, seed: u64, firmware: &Firmware) -> Result<Report> {
+    let messages = if long { MESSAGES_LONG } else { MESSAGES };
+    let mut points = Vec::new();
+    for &config in configs {
+        let outcome = Cluster::verilated(config)
+            .cards(2)
+            .seed(seed)
+            .firmware(firmware.clone())
+            .run(|host| stream(&Peer::open(host)?, messages));
+        let report = outcome.report.clone();
+        for result in outcome.hosts()? {
+            result?;
+        }
+        let params = [("config", config.into()), ("cards", 2.into())];
+        let mut point = Point::new("speed", params, report.cycles_per_second(), "cycles/s");
+        point
+            .beside
+            .insert("per_cpu_second", report.cycles_per_cpu_second());
+        point
+            .beside
+            .insert("cycles_per_message", report.cycles as f64 / messages as f64);
+        points.push(point);
+    }
+    Ok(Report::new(
+        "sim",
+        configs.first().unwrap_or(&""),
+        seed,
+        points,
+    ))
+}
+
+/// Sends and receives at once, a few of each outstanding.
+fn stream(peer: &Peer, messages: u64) -> Result<()> {
+    let (mut sent, mut posted, mut done) = (0, 0, 0);
+    for _ in 0..WINDOW.min(messages) {
+        peer.receive(posted, peer.buffer(BYTES)?)?;
+        posted += 1;
+    }
+    peer.barrier()?;
+    for _ in 0..WINDOW.min(messages) {
+        peer.send(sent, peer.buffer(BYTES)?)?;
+        sent += 1;
+    }
+    while done < 2 * messages {
+        let (kind, buffer) = peer.complete()?;
+        done += 1;
+        match kind {
+            WcKind::Send if sent < messages => {
+                peer.send(sent, buffer)?;
+                sent += 1;
+            }
+            WcKind::Receive if posted < messages => {
+                peer.receive(posted, buffer)?;
+                posted += 1;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
