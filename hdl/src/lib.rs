@@ -7,6 +7,7 @@ pub mod config;
 mod construct;
 pub mod envelope;
 pub mod host;
+pub mod link;
 pub mod matching;
 pub mod mgmt;
 pub mod prelude;

@@ -78,6 +78,7 @@ pub fn all() -> Vec<Top> {
         // One line a block.
         crate::envelope::tops(),
         crate::host::tops(),
+        crate::link::tops(),
         crate::matching::tops(),
         crate::mgmt::tops(),
         crate::prim::tops(),

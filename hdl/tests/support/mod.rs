@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 pub mod axi;
+pub mod fields;
 pub mod riscv;
 
 use std::collections::HashMap;

@@ -1,0 +1,34 @@
+//! The link: frames out, frames in, and what a pair owes its peer for them.
+//!
+//! ```text
+//!              ┌──────────┐                  ┌──────────┐
+//!   jobs ─────►│ Transmit ├─────────────────►│          ├──► wire
+//!              └──▲───┬───┘                  │ Loopback │
+//!   control frames│   │numbers to carry      │          │
+//!              ┌──┴───▼──────┐               │          │
+//!   updates ──►│ Acknowledge │     ┌─────────┤          │◄── wire
+//!              └─────────────┘     │         └──────────┘
+//!              ┌─────────┐    ┌────▼────┐
+//!   progress ◄─┤ Receive │◄───┤ Screen  │      Faults offers a failed pair
+//!   arrivals ◄─┤         │    │ (+ Crc) │      to everyone who keeps it
+//!              └─────────┘    └─────────┘
+//! ```
+
+mod crc;
+
+mod receive;
+mod screen;
+
+pub use crc::Crc;
+pub use receive::{Receive, ReceiveMutation};
+pub use screen::Screen;
+
+use crate::config::TINY;
+use crate::tops::{Class, Top};
+
+/// The tops of the tests of this room. All but the plain one can be broken by an input `mutation`.
+pub fn tops() -> Vec<Top> {
+    vec![
+        Top::of("receive", Class::Test, || Receive::mutable(&TINY)),
+    ]
+}

@@ -1,0 +1,489 @@
+//! The second half of the receiver: whose frame is it, is it the next one, and what does it say?
+//!
+//! [`Screen`] hands over whole, sound frames. Here the frame's pair is looked up and both endpoints,
+//! both epochs and the cookie must agree; then its number must be the next of its pair and class. An
+//! older one is a duplicate and is dropped. A newer request means that a message is missing, and
+//! fails the pair; a newer control frame passes, since what the missing one said is in it. A good
+//! frame's running numbers go to the sender's side as `progress`, its message, if
+//! it has one, to the receiver's as `arrival` and `payload`.
+//!
+//! ```text
+//!             ┌────────┐ frame ┌──────────────────────┐
+//!   s_axis ──►│ Screen ├──────►│ look up ► sequence ► ├──► progress
+//!             │        ├──────►│  (Ram a pair)        ├──► arrival, payload
+//!             └────────┘ word  │                      ├──► fault_request
+//!                              │ failed (a bit a pair)│◄── fault
+//!                              └──────────────────────┘
+//! ```
+//!
+//! A `fault` is taken at any time, whatever this block waits for itself: only then can the one who
+//! hands faults round never wait in a circle.
+
+use super::Screen;
+use crate::config::Config;
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::Ram;
+use crate::prim::axi::StreamSink;
+use crate::types::{Arrival, ControlRequest, Fault, FrameHeader, PairSetup, Progress};
+use abi::control::Operation;
+use abi::limits::EAGER_MAX;
+use abi::status::Status;
+use abi::wire::FrameType;
+
+/// Breaks the block on purpose, so that a test can show that it would notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum ReceiveMutation {
+    /// As designed.
+    None,
+    /// The trailer isn't looked at.
+    CrcNotChecked,
+    /// The length field isn't compared with the frame.
+    LengthNotChecked,
+    /// A bad frame's payload isn't taken back.
+    PayloadKept,
+    /// The frame after the next one passes as well.
+    SequenceOffByOne,
+    /// The cookie isn't compared.
+    CookieNotChecked,
+    /// Frames of a failed pair pass.
+    FailedPairsPass,
+}
+
+/// Who may send on a pair, and as what.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Peer {
+    connected: Bit,
+    endpoint: Bits<16>,
+    remote_endpoint: Bits<16>,
+    remote_pair: Bits<16>,
+    epoch: Bits<16>,
+    remote_epoch: Bits<16>,
+    cookie: Bits<32>,
+}
+
+/// Numbers of the next frames of a pair.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Expected {
+    requests: Bits<32>,
+    control: Bits<32>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum State {
+    /// The tables are being cleared.
+    Clear,
+    /// Waiting for a frame or a control request.
+    Idle,
+    /// The frame's pair has been read.
+    Judge,
+    /// The message is offered.
+    Arrive,
+    /// Its payload is offered.
+    Payload,
+}
+
+/// Receives the frames of all pairs.
+#[derive(LogicBlock)]
+pub struct Receive {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, ReceiveMutation>>,
+    /// The tables are cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// Frames from the wire, byte 0 in lane 0.
+    pub s_axis: StreamSink,
+    /// There is progress of a pair's sends.
+    pub progress_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub progress_ready: Signal<In, Bit>,
+    /// The running numbers of a good frame.
+    pub progress: Signal<Out, Progress>,
+    /// There is a message.
+    pub arrival_valid: Signal<Out, Bit>,
+    /// It is taken; its payload follows.
+    pub arrival_ready: Signal<In, Bit>,
+    /// The message.
+    pub arrival: Signal<Out, Arrival>,
+    /// There is a word of payload.
+    pub payload_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub payload_ready: Signal<In, Bit>,
+    /// Eight bytes of payload; those beyond the length are the sender's padding.
+    pub payload: Signal<Out, Bits<64>>,
+    /// A pair is to be failed.
+    pub fault_request_valid: Signal<Out, Bit>,
+    /// The request is taken.
+    pub fault_request_ready: Signal<In, Bit>,
+    /// The pair, with `LinkError`.
+    pub fault_request: Signal<Out, Fault>,
+    /// A pair has failed.
+    pub fault_valid: Signal<In, Bit>,
+    /// It is marked.
+    pub fault_ready: Signal<Out, Bit>,
+    /// The pair.
+    pub fault: Signal<In, Fault>,
+    /// There is a control request.
+    pub control_valid: Signal<In, Bit>,
+    /// The control request.
+    pub control: Signal<In, ControlRequest>,
+    /// It is done.
+    pub control_done: Signal<Out, Bit>,
+    /// Pulse: a frame passed every check.
+    pub count_frames_received: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped for its CRC, or by the MAC.
+    pub count_crc_errors: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped for its length.
+    pub count_length_errors: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped for its EtherType, version or type.
+    pub count_type_errors: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped because its pair isn't connected, has failed, or doesn't agree.
+    pub count_pair_errors: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped because it had been received.
+    pub count_duplicates: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped because one before it is missing.
+    pub count_gaps: Signal<Out, Bit>,
+
+    screen: Screen,
+    peers: Ram<Peer>,
+    expected: Ram<Expected>,
+    failed: Ram<Bit>,
+    state: Reg<State>,
+    clearing: Reg<Bits<16>>,
+    remaining: Reg<Bits<16>>,
+    progress_pending: Reg<Bit>,
+    progress_held: Reg<Progress>,
+    fault_pending: Reg<Bit>,
+    fault_pair: Reg<Bits<16>>,
+
+    head: Signal<Local, FrameHeader>,
+    setup: Signal<Local, PairSetup>,
+    peer: Signal<Local, Peer>,
+    next: Signal<Local, Expected>,
+    sequence_now: Signal<Local, Bits<32>>,
+    ahead: Signal<Local, Bits<32>>,
+    words: Signal<Local, Bits<16>>,
+    is_request: Signal<Local, Bit>,
+    cookie: Signal<Local, Bits<32>>,
+    agrees: Signal<Local, Bit>,
+    refused: Signal<Local, Bit>,
+    written: Signal<Local, Peer>,
+    take: Signal<Local, Bit>,
+    is_set: Signal<Local, Bit>,
+    is_clear: Signal<Local, Bit>,
+    own: Signal<Local, Bit>,
+    quiet: Signal<Local, Bit>,
+    finish: Signal<Local, Bit>,
+    drop: Signal<Local, Bit>,
+    fail: Signal<Local, Bit>,
+
+    pairs: Constant<Bits<16>>,
+    pair_set: Constant<Bits<8>>,
+    pair_clear: Constant<Bits<8>>,
+    eager: Constant<Bits<8>>,
+    pair_failed: Constant<Bits<8>>,
+    link_error: Constant<Fault>,
+    no_arrival: Constant<Arrival>,
+    nobody: Constant<Peer>,
+    first: Constant<Expected>,
+    eager_max: Constant<Bits<16>>,
+    last_pair: Constant<Bits<16>>,
+
+    fits: Check,
+    open: Check,
+    _mutable: usize,
+}
+
+impl Receive {
+    /// The receiver of a card, as designed.
+    pub fn new(config: &Config) -> Self {
+        Self::build(config, 0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable(config: &Config) -> Self {
+        Self::build(config, 1)
+    }
+
+    fn build(config: &Config, mutable: usize) -> Self {
+        let code = |code: u8| Constant::new(u64::from(code).into());
+        construct!({
+            screen: Screen::new(mutable),
+            peers: Ram::new(config.pairs),
+            expected: Ram::new(config.pairs),
+            failed: Ram::new(config.pairs),
+            state: Reg::new(State::Clear),
+            pairs: Constant::new((config.pairs as u64).into()),
+            last_pair: Constant::new((config.pairs as u64 - 1).into()),
+            pair_set: code(Operation::PairSet.code()),
+            pair_clear: code(Operation::PairClear.code()),
+            eager: code(FrameType::Eager.code()),
+            pair_failed: code(FrameType::PairFailed.code()),
+            link_error: Constant::new(Fault {
+                pair: 0.into(),
+                status: u64::from(Status::LinkError.code()).into(),
+            }),
+            no_arrival: Constant::new(Arrival::default()),
+            nobody: Constant::new(Peer::default()),
+            first: Constant::new(Expected::default()),
+            eager_max: Constant::new((EAGER_MAX as u64).into()),
+            fits: Check::new("arrivals_fit_a_slot"),
+            open: Check::new("arrivals_come_by_a_connected_pair"),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
+        } default {
+            clock reset initialized s_axis progress_valid progress_ready progress arrival_valid
+            arrival_ready arrival payload_valid payload_ready payload fault_request_valid
+            fault_request_ready fault_request fault_valid fault_ready fault control_valid control
+            control_done count_frames_received count_crc_errors count_length_errors
+            count_type_errors count_pair_errors count_duplicates count_gaps clearing remaining
+            progress_pending progress_held fault_pending fault_pair head setup peer next
+            sequence_now ahead words is_request cookie agrees refused
+            written take is_set is_clear own quiet finish drop fail
+        })
+    }
+}
+
+#[module]
+impl Logic for Receive {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            state,
+            clearing,
+            remaining,
+            progress_pending,
+            progress_held,
+            fault_pending,
+            fault_pair
+        );
+        clocked!(self, clock, reset, screen, fits, open);
+        clock!(self, clock, peers, expected, failed);
+
+        for m in 0..self._mutable {
+            self.screen.mutation[m].next = self.mutation[m].val();
+        }
+        StreamSink::link(&mut self.s_axis, &mut self.screen.s_axis);
+        self.count_crc_errors.next = self.screen.count_crc_errors.val();
+        self.count_length_errors.next = self.screen.count_length_errors.val();
+        self.count_type_errors.next = self.screen.count_type_errors.val();
+
+        self.initialized.next = self.state.q.val() != State::Clear;
+        self.head.next = self.screen.frame.val();
+        self.words.next =
+            bit_cast::<16, 17>((bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3);
+
+        // The tables are always read at the frame's pair.
+        self.peers.read_address.next = self.head.val().destination_pair;
+        self.expected.read_address.next = self.head.val().destination_pair;
+        self.failed.read_address.next = self.head.val().destination_pair;
+
+        // What the frame is, given its pair.
+        self.peer.next = self.peers.read_data.val();
+        self.next.next = self.expected.read_data.val();
+        self.cookie.next = self.peer.val().cookie;
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == ReceiveMutation::CookieNotChecked {
+                self.cookie.next = self.head.val().cookie;
+            }
+        }
+        self.refused.next = self.failed.read_data.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == ReceiveMutation::FailedPairsPass {
+                self.refused.next = false;
+            }
+        }
+        self.agrees.next = self.peer.val().connected
+            & (self.head.val().destination_pair < self.pairs.val())
+            & (self.head.val().destination_endpoint == self.peer.val().endpoint)
+            & (self.head.val().source_endpoint == self.peer.val().remote_endpoint)
+            & (self.head.val().source_pair == self.peer.val().remote_pair)
+            & (self.head.val().destination_epoch == self.peer.val().epoch)
+            & (self.head.val().source_epoch == self.peer.val().remote_epoch)
+            & (self.head.val().cookie == self.cookie.val());
+        self.is_request.next = self.head.val().frame_type == self.eager.val();
+        self.sequence_now.next = self.next.val().control;
+        if self.is_request.val() {
+            self.sequence_now.next = self.next.val().requests;
+        }
+        self.ahead.next = self.head.val().sequence - self.sequence_now.val();
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == ReceiveMutation::SequenceOffByOne)
+                & (self.ahead.val() == 1)
+            {
+                self.ahead.next = 0.into();
+            }
+        }
+
+        // Control requests, and the marks of faults, which never wait for anything but a write.
+        self.setup.next = self.control.val().data.into();
+        self.is_set.next = self.control.val().operation == self.pair_set.val();
+        self.is_clear.next = self.control.val().operation == self.pair_clear.val();
+        self.own.next = self.control_valid.val() & (self.is_set.val() | self.is_clear.val());
+        self.control_done.next = self.control_valid.val() & !self.own.val();
+        self.quiet.next = !self.fault_pending.q.val() & !self.progress_pending.q.val();
+
+        self.written.next = self.nobody.val();
+        self.written.next.connected = self.is_set.val();
+        self.written.next.endpoint = bit_cast::<16, 8>(self.setup.val().endpoint);
+        self.written.next.remote_endpoint = self.setup.val().remote_endpoint;
+        self.written.next.remote_pair = self.setup.val().remote_pair;
+        self.written.next.epoch = self.setup.val().epoch;
+        self.written.next.remote_epoch = self.setup.val().remote_epoch;
+        self.written.next.cookie = self.setup.val().cookie;
+        self.peers.write_enable.next = false;
+        self.peers.write_address.next = self.control.val().index;
+        self.expected.write_enable.next = false;
+        self.expected.write_address.next = self.head.val().destination_pair;
+        self.failed.write_enable.next = self.fault_valid.val();
+        self.failed.write_address.next = self.fault.val().pair;
+        self.failed.write_data.next = true;
+        self.fault_ready.next = self.fault_valid.val();
+
+        self.progress_valid.next = self.progress_pending.q.val();
+        self.progress.next = self.progress_held.q.val();
+        if self.progress_ready.val() {
+            self.progress_pending.d.next = false;
+        }
+        // A frame's numbers count even if it fails its pair, so they go first.
+        self.fault_request_valid.next = self.fault_pending.q.val() & !self.progress_pending.q.val();
+        self.fault_request.next = self.link_error.val();
+        self.fault_request.next.pair = self.fault_pair.q.val();
+        if self.fault_request_valid.val() & self.fault_request_ready.val() {
+            self.fault_pending.d.next = false;
+        }
+
+        self.arrival_valid.next = self.state.q.val() == State::Arrive;
+        self.arrival.next = self.no_arrival.val();
+        self.arrival.next.pair = self.head.val().destination_pair;
+        self.arrival.next.endpoint = bit_cast::<8, 16>(self.peer.val().endpoint);
+        self.arrival.next.context = self.head.val().context;
+        self.arrival.next.match_bits = self.head.val().match_bits;
+        self.arrival.next.immediate = self.head.val().immediate;
+        self.arrival.next.length = self.head.val().payload_length;
+        self.payload_valid.next = self.state.q.val() == State::Payload;
+        self.payload.next = self.screen.word.val();
+
+        self.count_frames_received.next = false;
+        self.count_pair_errors.next = false;
+        self.count_duplicates.next = false;
+        self.count_gaps.next = false;
+        self.finish.next = false;
+        self.drop.next = false;
+        self.fail.next = false;
+        self.take.next = false;
+
+        match self.state.q.val() {
+            State::Clear => {
+                self.peers.write_enable.next = true;
+                self.peers.write_address.next = self.clearing.q.val();
+                self.written.next = self.nobody.val();
+                self.fault_ready.next = false;
+                self.failed.write_enable.next = false;
+                self.clearing.d.next = self.clearing.q.val() + 1;
+                if self.clearing.q.val() == self.last_pair.val() {
+                    self.state.d.next = State::Idle;
+                }
+            }
+            State::Idle => {
+                if self.own.val() {
+                    if self.quiet.val() {
+                        self.control_done.next = true;
+                        if self.control.val().index < self.pairs.val() {
+                            self.peers.write_enable.next = true;
+                            self.expected.write_enable.next = true;
+                            self.expected.write_address.next = self.control.val().index;
+                            self.next.next = self.first.val();
+                            self.fault_ready.next = false;
+                            self.failed.write_enable.next = true;
+                            self.failed.write_address.next = self.control.val().index;
+                            self.failed.write_data.next = false;
+                        }
+                    }
+                } else if self.screen.frame_valid.val() {
+                    self.state.d.next = State::Judge;
+                }
+            }
+            State::Judge => {
+                if self.quiet.val() {
+                    if !self.agrees.val() | self.refused.val() {
+                        self.count_pair_errors.next = true;
+                        self.drop.next = true;
+                    } else if (self.ahead.val() == 0)
+                        | (!self.is_request.val() & !self.ahead.val().get_bit(31))
+                    {
+                        self.count_frames_received.next = true;
+                        self.expected.write_enable.next = true;
+                        self.progress_pending.d.next = true;
+                        self.progress_held.d.next.pair = self.head.val().destination_pair;
+                        self.progress_held.d.next.acknowledge = self.head.val().acknowledge;
+                        self.progress_held.d.next.credit = self.head.val().credit;
+                        if self.is_request.val() {
+                            self.next.next.requests = self.head.val().sequence + 1;
+                            self.state.d.next = State::Arrive;
+                        } else {
+                            self.next.next.control = self.head.val().sequence + 1;
+                            self.finish.next = true;
+                            self.fail.next = self.head.val().frame_type == self.pair_failed.val();
+                        }
+                    } else if self.ahead.val().get_bit(31) {
+                        self.count_duplicates.next = true;
+                        self.drop.next = true;
+                    } else {
+                        self.count_gaps.next = true;
+                        self.drop.next = true;
+                        self.fail.next = true;
+                    }
+                }
+            }
+            State::Arrive => {
+                self.remaining.d.next = self.words.val();
+                if self.arrival_ready.val() {
+                    if self.words.val() == 0 {
+                        self.finish.next = true;
+                    } else {
+                        self.state.d.next = State::Payload;
+                    }
+                }
+            }
+            State::Payload => {
+                if self.payload_ready.val() {
+                    self.take.next = true;
+                    self.remaining.d.next = self.remaining.q.val() - 1;
+                    if self.remaining.q.val() == 1 {
+                        self.finish.next = true;
+                    }
+                }
+            }
+            _ => {}
+        }
+
+        // A pair that fails here drops frames from this cycle on; the fault comes round later.
+        if self.fail.val() {
+            self.fault_pending.d.next = true;
+            self.fault_pair.d.next = self.head.val().destination_pair;
+            self.fault_ready.next = false;
+            self.failed.write_enable.next = true;
+            self.failed.write_address.next = self.head.val().destination_pair;
+        }
+        if self.finish.val() | self.drop.val() {
+            self.state.d.next = State::Idle;
+        }
+        self.screen.frame_ready.next = self.finish.val() | self.drop.val();
+        self.screen.take.next = self.take.val();
+        self.screen.discard.next = self.drop.val();
+        self.screen.discard_words.next = self.words.val();
+        self.peers.write_data.next = self.written.val();
+        self.expected.write_data.next = self.next.val();
+
+        self.fits.ok.next =
+            !self.arrival_valid.val() | (self.head.val().payload_length <= self.eager_max.val());
+        self.open.ok.next = !self.arrival_valid.val() | self.peer.val().connected;
+    }
+}

@@ -1,0 +1,276 @@
+//! The first half of the receiver: looks at a whole frame before anybody sees any of it.
+//!
+//! The header goes to a shift register and the payload to a ring, while the CRC runs along. With
+//! the last word the verdict falls. A good frame's header enters a FIFO and its payload is
+//! committed; a bad one is counted, and its payload is overwritten by the next. So a frame of any
+//! length and content costs the cycles that it takes on the wire and nothing else.
+//!
+//! ```text
+//!              ┌─────────────┐
+//!   s_axis ─┬─►│ header      ├──► FIFO ──► frame (FrameHeader)
+//!           │  ├─────────────┤
+//!           ├─►│ ring        ├───────────► word, the next word of payload
+//!           │  ├─────────────┤                ◄── take, discard
+//!           └─►│ Crc, checks ├──► count_*
+//!              └─────────────┘
+//! ```
+//!
+//! The verdict names the first that applies: the MAC found it bad (`count_crc_errors`); shorter than
+//! a header and trailer (`length`); another EtherType (`type`); longer than the longest frame or not
+//! whole words (`length`); trailer (`crc`); version or type unknown (`type`); a length field that
+//! disagrees (`length`).
+
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::axi::StreamSink;
+use crate::prim::{Fifo, Ram};
+use crate::types::FrameHeader;
+use abi::limits::EAGER_MAX;
+use abi::wire::{self, FrameType};
+
+use super::{Crc, ReceiveMutation};
+
+/// Words of the header.
+const HEADER_WORDS: usize = wire::HEADER_BYTES / 8;
+/// Words of the longest payload.
+const PAYLOAD_WORDS: usize = EAGER_MAX / 8;
+/// Words of payload that the ring holds: two longest frames.
+pub const RING_WORDS: usize = (2 * PAYLOAD_WORDS).next_power_of_two();
+/// Frames that may wait with their payload in the ring.
+pub const FRAMES: usize = 8;
+
+/// Checks frames and stores the good ones.
+#[derive(LogicBlock)]
+pub struct Screen {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in `Receive::mutable` only.
+    pub mutation: Vec<Signal<In, ReceiveMutation>>,
+    /// Frames from the wire, byte 0 in lane 0. `tkeep` is all ones but in a malformed frame.
+    pub s_axis: StreamSink,
+    /// There is a good frame.
+    pub frame_valid: Signal<Out, Bit>,
+    /// The frame is done with. Its payload must have been taken or discarded, or be so this cycle.
+    pub frame_ready: Signal<In, Bit>,
+    /// Header of the oldest good frame.
+    pub frame: Signal<Out, FrameHeader>,
+    /// Next word of payload; stable until taken.
+    pub word: Signal<Out, Bits<64>>,
+    /// Moves on by one word of payload.
+    pub take: Signal<In, Bit>,
+    /// Moves on by `discard_words`.
+    pub discard: Signal<In, Bit>,
+    /// Words of payload to leave out.
+    pub discard_words: Signal<In, Bits<16>>,
+    /// Pulse: a frame was dropped for its CRC, or by the MAC.
+    pub count_crc_errors: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped for its length.
+    pub count_length_errors: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped for its EtherType, version or type.
+    pub count_type_errors: Signal<Out, Bit>,
+
+    crc: Crc,
+    ring: Ram<Bits<64>>,
+    frames: Fifo<FrameHeader>,
+    header: Reg<Bits<576>>,
+    /// Number of the word in its frame; stays at `beyond`.
+    index: Reg<Bits<16>>,
+    register: Reg<Bits<32>>,
+    ragged: Reg<Bit>,
+    /// Where the next word of payload goes, and where the frame's first went. Free running.
+    write: Reg<Bits<16>>,
+    committed: Reg<Bits<16>>,
+    read: Reg<Bits<16>>,
+
+    fire: Signal<Local, Bit>,
+    head: Signal<Local, FrameHeader>,
+    level: Signal<Local, Bits<16>>,
+    read_next: Signal<Local, Bits<16>>,
+    words: Signal<Local, Bits<16>>,
+    wanted: Signal<Local, Bits<17>>,
+    trailer: Signal<Local, Bits<64>>,
+    short: Signal<Local, Bit>,
+    known: Signal<Local, Bit>,
+    crc_good: Signal<Local, Bit>,
+    length_good: Signal<Local, Bit>,
+    good: Signal<Local, Bit>,
+
+    ethertype_field: Constant<Bits<16>>,
+    version: Constant<Bits<8>>,
+    eager: Constant<Bits<8>>,
+    acknowledge: Constant<Bits<8>>,
+    pair_failed: Constant<Bits<8>>,
+    crc_start: Constant<Bits<32>>,
+    header_words: Constant<Bits<16>>,
+    /// Index of the longest frame's trailer.
+    last_trailer: Constant<Bits<16>>,
+    beyond: Constant<Bits<16>>,
+    ring_words: Constant<Bits<16>>,
+
+    room: Check,
+    _mutable: usize,
+}
+
+impl Screen {
+    /// A screen; with an input `mutation` if `mutable` is 1.
+    pub fn new(mutable: usize) -> Self {
+        let last_trailer = (HEADER_WORDS + PAYLOAD_WORDS) as u64;
+        let word = |value: u64| Constant::new(value.into());
+        let code = |frame_type: FrameType| Constant::new(u64::from(frame_type.code()).into());
+        construct!({
+            ring: Ram::new(RING_WORDS),
+            frames: Fifo::new(FRAMES),
+            register: Reg::new(u64::from(u32::MAX).into()),
+            ethertype_field: word(wire::ETHERTYPE_FIELD.into()),
+            version: Constant::new(u64::from(wire::VERSION).into()),
+            eager: code(FrameType::Eager),
+            acknowledge: code(FrameType::Acknowledge),
+            pair_failed: code(FrameType::PairFailed),
+            crc_start: Constant::new(u64::from(u32::MAX).into()),
+            header_words: word(HEADER_WORDS as u64),
+            last_trailer: word(last_trailer),
+            beyond: word(last_trailer + 1),
+            ring_words: word(RING_WORDS as u64),
+            room: Check::new("payload_ring_never_overflows"),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
+        } default {
+            clock reset s_axis frame_valid frame_ready frame word take discard discard_words
+            count_crc_errors count_length_errors count_type_errors crc header index
+            ragged write committed read fire head level read_next words wanted
+            trailer short known crc_good length_good good
+        })
+    }
+}
+
+#[module]
+impl Logic for Screen {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self, clock, reset, header, index, register, ragged, write, committed, read
+        );
+        clocked!(self, clock, reset, frames, room);
+        clock!(self, clock, ring);
+
+        // Words come in while there is room for one of payload and for a header.
+        self.level.next = self.write.q.val() - self.read.q.val();
+        self.s_axis.tready.next =
+            self.frames.in_ready.val() & (self.level.val() < self.ring_words.val());
+        self.fire.next = self.s_axis.tvalid.val() & self.s_axis.tready.val();
+
+        self.crc.state.next = self.register.q.val();
+        self.crc.data.next = self.s_axis.tdata.val();
+        self.head.next = self.header.q.val().into();
+
+        // The ring.
+        self.ring.write_enable.next = false;
+        self.ring.write_address.next = self.write.q.val();
+        self.ring.write_data.next = self.s_axis.tdata.val();
+        self.read_next.next = self.read.q.val();
+        if self.take.val() {
+            self.read_next.next = self.read.q.val() + 1;
+        }
+        if self.discard.val() {
+            self.read_next.next = self.read.q.val() + self.discard_words.val();
+        }
+        self.read.d.next = self.read_next.val();
+        self.ring.read_address.next = self.read_next.val();
+        self.word.next = self.ring.read_data.val();
+
+        // What the verdict is made of.
+        self.trailer.next = bit_cast::<64, 32>(!self.register.q.val());
+        self.crc_good.next = self.s_axis.tdata.val() == self.trailer.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == ReceiveMutation::CrcNotChecked {
+                self.crc_good.next = true;
+            }
+        }
+        self.short.next = self.index.q.val() < self.header_words.val();
+        self.known.next = (self.head.val().version == self.version.val())
+            & ((self.head.val().frame_type == self.eager.val())
+                | (self.head.val().frame_type == self.acknowledge.val())
+                | (self.head.val().frame_type == self.pair_failed.val()));
+        self.words.next = self.index.q.val() - self.header_words.val();
+        self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
+        self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
+            & (self.head.val().message_length
+                == bit_cast::<64, 16>(self.head.val().payload_length))
+            & ((self.head.val().frame_type == self.eager.val())
+                | (self.head.val().payload_length == 0));
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == ReceiveMutation::LengthNotChecked {
+                self.length_good.next = true;
+            }
+        }
+
+        self.good.next = false;
+        self.count_crc_errors.next = false;
+        self.count_length_errors.next = false;
+        self.count_type_errors.next = false;
+        if self.fire.val() {
+            self.register.d.next = self.crc.result.val();
+            if self.index.q.val() != self.beyond.val() {
+                self.index.d.next = self.index.q.val() + 1;
+            }
+            if self.short.val() {
+                self.header.d.next = (self.header.q.val() >> 64)
+                    | (bit_cast::<576, 64>(self.s_axis.tdata.val()) << 512);
+            }
+            if self.s_axis.tkeep.val() != 0xff {
+                self.ragged.d.next = true;
+            }
+            if !self.s_axis.tlast.val() {
+                if !self.short.val() & (self.index.q.val() < self.last_trailer.val()) {
+                    self.ring.write_enable.next = true;
+                    self.write.d.next = self.write.q.val() + 1;
+                }
+            } else {
+                self.index.d.next = 0.into();
+                self.register.d.next = self.crc_start.val();
+                self.ragged.d.next = false;
+                if self.s_axis.tuser.val() {
+                    self.count_crc_errors.next = true;
+                } else if self.short.val() {
+                    self.count_length_errors.next = true;
+                } else if self.head.val().ethertype != self.ethertype_field.val() {
+                    self.count_type_errors.next = true;
+                } else if self.ragged.q.val()
+                    | (self.s_axis.tkeep.val() != 0xff)
+                    | (self.index.q.val() == self.beyond.val())
+                {
+                    self.count_length_errors.next = true;
+                } else if !self.crc_good.val() {
+                    self.count_crc_errors.next = true;
+                } else if !self.known.val() {
+                    self.count_type_errors.next = true;
+                } else if !self.length_good.val() {
+                    self.count_length_errors.next = true;
+                } else {
+                    self.good.next = true;
+                }
+                if self.good.val() {
+                    self.committed.d.next = self.write.q.val();
+                } else {
+                    self.write.d.next = self.committed.q.val();
+                    for m in 0..self._mutable {
+                        if self.mutation[m].val() == ReceiveMutation::PayloadKept {
+                            self.write.d.next = self.write.q.val();
+                            self.committed.d.next = self.write.q.val();
+                        }
+                    }
+                }
+            }
+        }
+
+        self.frames.in_valid.next = self.good.val();
+        self.frames.in_data.next = self.head.val();
+        self.frame_valid.next = self.frames.out_valid.val();
+        self.frame.next = self.frames.out_data.val();
+        self.frames.out_ready.next = self.frame_ready.val();
+
+        self.room.ok.next = self.level.val() <= self.ring_words.val();
+    }
+}
