@@ -18,10 +18,12 @@ mod crc;
 
 mod receive;
 mod screen;
+mod transmit;
 
 pub use crc::Crc;
 pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
+pub use transmit::{Transmit, TransmitMutation};
 
 use crate::config::TINY;
 use crate::tops::{Class, Top};
@@ -30,5 +32,6 @@ use crate::tops::{Class, Top};
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("receive", Class::Test, || Receive::mutable(&TINY)),
+        Top::of("transmit", Class::Test, || Transmit::mutable(&TINY)),
     ]
 }
