@@ -14,12 +14,14 @@
 //!              └─────────┘    └─────────┘
 //! ```
 
+mod acknowledge;
 mod crc;
 
 mod receive;
 mod screen;
 mod transmit;
 
+pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use crc::Crc;
 pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
@@ -33,5 +35,6 @@ pub fn tops() -> Vec<Top> {
     vec![
         Top::of("receive", Class::Test, || Receive::mutable(&TINY)),
         Top::of("transmit", Class::Test, || Transmit::mutable(&TINY)),
+        Top::of("acknowledge", Class::Test, || Acknowledge::mutable(&TINY)),
     ]
 }

@@ -1,0 +1,218 @@
+//! `link::Acknowledge`, Verilated, against a model: the numbers are right whenever they are looked
+//! up, each change is followed by a frame that carries it, and a pair never has two frames waiting.
+
+mod support;
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use abi::control::{Operation, PairSetup};
+use abi::status::Status;
+use abi::wire::FrameType;
+use hdl::config::TINY;
+use hdl::link::AcknowledgeMutation;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::fields::{Steady, pack, set_control, unpack};
+use support::{Bench, for_seeds, rate};
+
+const PAIRS: usize = TINY.pairs;
+
+#[derive(Clone, Copy, Default)]
+struct Pair {
+    open: bool,
+    failed: bool,
+    granted: u32,
+    accepted: u32,
+    freed: u32,
+    /// Numbers that the peer has been told.
+    told: (u32, u32),
+    failure_told: bool,
+}
+
+/// Random updates, faults and control requests for a while, then silence until all is told.
+fn updates(mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("acknowledge");
+    bench.set("mutation_0", mutation as u64);
+    let mut pairs = [Pair::default(); PAIRS];
+    let (busy, willing) = (rate(rng), rate(rng));
+    let mut steady = Steady::default();
+    let mut update: Option<(usize, bool, bool)> = None;
+    let mut fault: Option<usize> = None;
+    let mut control: Option<(Operation, usize, PairSetup)> = None;
+    // The pair whose numbers were asked for in the cycle before, and what they were then.
+    let mut looked_up: Option<(usize, u32, u32)> = None;
+    // The frame that began in the cycle before.
+    let mut begun: Option<(usize, FrameType)> = None;
+    let (active, mut idle) = (6000, 0);
+
+    for cycle in 0.. {
+        let talking = cycle < active;
+        if update.is_none() && talking && rng.random_bool(busy) {
+            let index = rng.random_range(0..PAIRS);
+            let pair = pairs[index];
+            let queued = pair.accepted.wrapping_sub(pair.freed);
+            // Never more than is granted, as Delivery never does.
+            let (accepted, freed) = match rng.random_range(0..3) {
+                0 if queued < pair.granted => (true, false),
+                1 if queued > 0 => (false, true),
+                _ if queued < pair.granted => (true, true),
+                _ => (false, false),
+            };
+            let under_way = control.is_some_and(|(_, other, _)| other == index);
+            if (accepted || freed || !pair.open) && !under_way {
+                update = Some((index, accepted, freed));
+            }
+        }
+        bench.set("sink_update_valid", update.is_some());
+        let (pair, accepted, freed) = update.unwrap_or_default();
+        let fields = [(pair as u64, 16), (accepted.into(), 1), (freed.into(), 1)];
+        bench.set("sink_update", pack(&fields)[0]);
+
+        if fault.is_none() && control.is_none() && talking && rng.random_bool(0.005) {
+            fault = Some(rng.random_range(0..PAIRS + 1));
+        }
+        bench.set("fault_valid", fault.is_some());
+        let status = Status::LinkError.code().into();
+        bench.set(
+            "fault",
+            pack(&[(fault.unwrap_or(0) as u64, 16), (status, 8)])[0],
+        );
+
+        if control.is_none() && fault.is_none() && talking && rng.random_bool(0.02) {
+            let index = rng.random_range(0..PAIRS);
+            let operation = match rng.random_range(0..6) {
+                0 => Operation::PairClear,
+                1 => Operation::CardSet,
+                _ if pairs[index].open && !pairs[index].failed => Operation::RingSet,
+                _ => Operation::PairSet,
+            };
+            let setup = PairSetup {
+                local_credits: rng.random_range(1..=16),
+                ..Default::default()
+            };
+            let under_way = update.is_some_and(|(pair, ..)| pair == index);
+            if !under_way {
+                control = Some((operation, index, setup));
+            }
+        }
+        bench.set("control_valid", control.is_some());
+        if let Some((operation, index, setup)) = control {
+            set_control(&mut bench, operation, index as u16, &setup.to_words());
+        }
+
+        let takes = rng.random_bool(willing);
+        bench.set("control_frame_ready", takes);
+        bench.eval();
+        let words = bench.get_wide::<1>("control_frame");
+        let [offered, _] = unpack(&words, [16, 8]);
+        // As the transmitter does: numbers are looked up in the cycle in which a frame begins.
+        let lookup = if takes && bench.is("control_frame_valid") {
+            offered as usize
+        } else {
+            rng.random_range(0..PAIRS)
+        };
+        bench.set("lookup_pair", lookup as u64);
+        bench.eval();
+
+        if let Some((pair, accepted, freed)) = looked_up {
+            let found =
+                [bench.get("lookup_acknowledge"), bench.get("lookup_credit")].map(|n| n as u32);
+            assert_eq!(found, [accepted, freed], "pair {pair}, cycle {cycle}");
+            if let Some((_, frame_type)) = begun.take() {
+                let pair = &mut pairs[pair];
+                pair.told = (accepted, freed);
+                pair.failure_told |= frame_type == FrameType::PairFailed;
+            }
+        }
+        looked_up = Some((lookup, pairs[lookup].accepted, pairs[lookup].freed));
+        let valid = bench.is("control_frame_valid");
+        if let Some(words) = steady.watch("control_frame", valid, takes, &words) {
+            let [pair, code] = unpack(&words, [16, 8]);
+            let frame_type = FrameType::from_code(code as u8).expect("a type");
+            begun = Some((pair as usize, frame_type));
+        }
+
+        if let Some((index, accepted, freed)) = update
+            && bench.is("sink_update_ready")
+        {
+            let pair = &mut pairs[index];
+            let counts = pair.open && !pair.failed;
+            assert_eq!(bench.is("monitor_sink_valid"), counts, "cycle {cycle}");
+            if counts {
+                pair.accepted = pair.accepted.wrapping_add(accepted.into());
+                pair.freed = pair.freed.wrapping_add(freed.into());
+                let seen = ["pair", "accepted", "freed"]
+                    .map(|name| bench.get(&format!("monitor_sink_{name}")));
+                let now = [index as u64, pair.accepted.into(), pair.freed.into()];
+                assert_eq!(seen, now, "cycle {cycle}");
+            }
+            update = None;
+        }
+        if let Some(index) = fault
+            && bench.is("fault_ready")
+        {
+            if let Some(pair) = pairs.get_mut(index) {
+                pair.failed = pair.open;
+            }
+            fault = None;
+        }
+        if let Some((operation, index, setup)) = control
+            && bench.is("control_done")
+        {
+            if [Operation::PairSet, Operation::PairClear].contains(&operation) {
+                pairs[index] = Pair {
+                    open: operation == Operation::PairSet,
+                    granted: setup.local_credits.into(),
+                    ..Default::default()
+                };
+            }
+            control = None;
+        }
+        bench.step();
+        idle = if talking { 0 } else { idle + 1 };
+        if idle > 2000 {
+            break;
+        }
+    }
+    for (index, pair) in pairs.iter().enumerate().filter(|(_, pair)| pair.open) {
+        if pair.failed {
+            assert!(
+                pair.failure_told,
+                "the peer of pair {index} has heard nothing"
+            );
+        } else {
+            let now = (pair.accepted, pair.freed);
+            assert_eq!(pair.told, now, "the peer of pair {index} knows old numbers");
+        }
+    }
+}
+
+#[test]
+fn peers_learn_what_has_changed_and_lookups_are_exact() {
+    for_seeds(12, |rng| updates(AcknowledgeMutation::None, rng));
+}
+
+fn is_caught(mutation: AcknowledgeMutation) -> bool {
+    let caught = Cell::new(false);
+    for_seeds(6, |rng| {
+        let run = AssertUnwindSafe(|| updates(mutation, rng));
+        caught.set(caught.get() || catch_unwind(run).is_err());
+    });
+    caught.get()
+}
+
+#[test]
+fn a_credit_that_is_returned_twice_is_noticed() {
+    assert!(is_caught(AcknowledgeMutation::CreditReturnedTwice));
+}
+
+#[test]
+fn a_pair_that_is_queued_twice_is_noticed() {
+    assert!(is_caught(AcknowledgeMutation::QueuedTwice));
+}
+
+#[test]
+fn a_mark_that_is_lost_is_noticed() {
+    assert!(is_caught(AcknowledgeMutation::MarkLost));
+}
