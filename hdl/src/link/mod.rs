@@ -16,6 +16,7 @@
 
 mod acknowledge;
 mod crc;
+mod faults;
 
 mod receive;
 mod screen;
@@ -23,6 +24,7 @@ mod transmit;
 
 pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use crc::Crc;
+pub use faults::{Faults, FaultsMutation, party};
 pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
 pub use transmit::{Transmit, TransmitMutation};
@@ -36,5 +38,6 @@ pub fn tops() -> Vec<Top> {
         Top::of("receive", Class::Test, || Receive::mutable(&TINY)),
         Top::of("transmit", Class::Test, || Transmit::mutable(&TINY)),
         Top::of("acknowledge", Class::Test, || Acknowledge::mutable(&TINY)),
+        Top::of("faults", Class::Test, || Faults::mutable(&TINY)),
     ]
 }

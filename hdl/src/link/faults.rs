@@ -1,0 +1,313 @@
+//! One place through which every failure of a pair goes, so that a pair fails once and everybody
+//! who keeps something for it hears of it.
+//!
+//! Whoever finds a pair broken asks here. One request at a time is offered to all who hold state of
+//! pairs, each until it has finished with the pair; then the endpoint is told by an event, if it was
+//! the link that failed. A pair that is not connected, or has failed, isn't failed again.
+//!
+//! ```text
+//!   control PairFail ─┐   ┌────────┐   ┌─► SendQueues   completes the sends
+//!   SendQueues ───────┼──►│        │   ├─► Receive      drops what comes
+//!   Receive ──────────┼──►│ Faults ├───┼─► Acknowledge  tells the peer
+//!   Delivery ─────────┘   │        │   ├─► Delivery     completes the receives
+//!                         └────────┘   └─► Events       `LinkError`
+//! ```
+//!
+//! Control goes before requests, and a control request is answered when nothing is being offered.
+//! So after `PairClear` no fault of the pair is on its way, and a request that was made before it is
+//! swallowed.
+
+use crate::config::Config;
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::{Ram, StreamMux};
+use crate::types::{ControlRequest, Fault, PairSetup, RaiseEvent};
+use abi::control::Operation;
+use abi::event::Cause;
+use abi::status::Status;
+
+/// Who asks, and who is told: index of the arrays of ports.
+pub mod party {
+    /// `envelope::SendQueues`.
+    pub const SENDS: usize = 0;
+    /// `link::Receive`.
+    pub const RECEIVE: usize = 1;
+    /// `envelope::Delivery`.
+    pub const DELIVERY: usize = 2;
+    /// How many ask.
+    pub const SOURCES: usize = 3;
+    /// `link::Acknowledge`, which never asks.
+    pub const ACKNOWLEDGE: usize = 3;
+    /// How many are told.
+    pub const SINKS: usize = 4;
+}
+
+/// Breaks the block on purpose, so that a test can show that it would notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum FaultsMutation {
+    /// As designed.
+    None,
+    /// A pair fails as often as it is asked for.
+    FailsAgain,
+    /// `Delivery` isn't told.
+    DeliveryForgotten,
+}
+
+/// What is kept of a pair.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Pair {
+    /// Connected, and not failed.
+    sound: Bit,
+    endpoint: Bits<8>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum State {
+    /// The table is being cleared.
+    Clear,
+    /// Waiting for a request.
+    Idle,
+    /// The pair has been read.
+    Look,
+    /// The fault is offered.
+    Offer,
+    /// The event is offered.
+    Raise,
+}
+
+/// Hands failures of pairs round.
+#[derive(LogicBlock)]
+pub struct Faults {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, FaultsMutation>>,
+    /// The table is cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// A [`party`] asks for a pair to be failed.
+    pub fault_request_valid: Vec<Signal<In, Bit>>,
+    /// Its request is taken.
+    pub fault_request_ready: Vec<Signal<Out, Bit>>,
+    /// The request: pair, and status of its operations.
+    pub fault_request: Vec<Signal<In, Fault>>,
+    /// A pair has failed: to each [`party`] until it is ready.
+    pub fault_valid: Vec<Signal<Out, Bit>>,
+    /// The party has done what it has to.
+    pub fault_ready: Vec<Signal<In, Bit>>,
+    /// The pair and its status, the same for all.
+    pub fault: Signal<Out, Fault>,
+    /// An event is to be raised.
+    pub raise_valid: Signal<Out, Bit>,
+    /// It is taken.
+    pub raise_ready: Signal<In, Bit>,
+    /// The event.
+    pub raise: Signal<Out, RaiseEvent>,
+    /// There is a control request.
+    pub control_valid: Signal<In, Bit>,
+    /// The control request.
+    pub control: Signal<In, ControlRequest>,
+    /// It is done.
+    pub control_done: Signal<Out, Bit>,
+
+    requests: StreamMux<Fault>,
+    pairs: Ram<Pair>,
+    state: Reg<State>,
+    clearing: Reg<Bits<16>>,
+    held: Reg<Fault>,
+    endpoint: Reg<Bits<8>>,
+    by_control: Reg<Bit>,
+    told: Reg<Bits<8>>,
+
+    setup: Signal<Local, PairSetup>,
+    pair: Signal<Local, Pair>,
+    read: Signal<Local, Pair>,
+    told_now: Signal<Local, Bits<8>>,
+    is_set: Signal<Local, Bit>,
+    is_fail: Signal<Local, Bit>,
+    own: Signal<Local, Bit>,
+    in_range: Signal<Local, Bit>,
+
+    count: Constant<Bits<16>>,
+    last_pair: Constant<Bits<16>>,
+    pair_set: Constant<Bits<8>>,
+    pair_clear: Constant<Bits<8>>,
+    pair_fail: Constant<Bits<8>>,
+    link_error: Constant<Bits<8>>,
+    all_told: Constant<Bits<8>>,
+    delivery: Constant<Bits<8>>,
+    nothing: Constant<Pair>,
+    template: Constant<RaiseEvent>,
+
+    _mutable: usize,
+}
+
+impl Faults {
+    /// The block of a card, as designed.
+    pub fn new(config: &Config) -> Self {
+        Self::build(config, 0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable(config: &Config) -> Self {
+        Self::build(config, 1)
+    }
+
+    fn build(config: &Config, mutable: usize) -> Self {
+        let code = |code: u8| Constant::new(u64::from(code).into());
+        construct!({
+            fault_request_valid: (0..party::SOURCES).map(|_| Signal::default()).collect(),
+            fault_request_ready: (0..party::SOURCES).map(|_| Signal::default()).collect(),
+            fault_request: (0..party::SOURCES).map(|_| Signal::default()).collect(),
+            fault_valid: (0..party::SINKS).map(|_| Signal::default()).collect(),
+            fault_ready: (0..party::SINKS).map(|_| Signal::default()).collect(),
+            requests: StreamMux::new(party::SOURCES),
+            pairs: Ram::new(config.pairs),
+            state: Reg::new(State::Clear),
+            count: Constant::new((config.pairs as u64).into()),
+            last_pair: Constant::new((config.pairs as u64 - 1).into()),
+            pair_set: code(Operation::PairSet.code()),
+            pair_clear: code(Operation::PairClear.code()),
+            pair_fail: code(Operation::PairFail.code()),
+            link_error: code(Status::LinkError.code()),
+            all_told: Constant::new(((1u64 << party::SINKS) - 1).into()),
+            delivery: Constant::new((1u64 << party::DELIVERY).into()),
+            nothing: Constant::new(Pair::default()),
+            template: Constant::new(RaiseEvent {
+                cause: u64::from(Cause::LinkError.code()).into(),
+                ..Default::default()
+            }),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
+        } default {
+            clock reset initialized fault raise_valid raise_ready raise control_valid control
+            control_done clearing held endpoint by_control told setup pair read told_now is_set
+            is_fail own in_range
+        })
+    }
+}
+
+#[module]
+impl Logic for Faults {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self, clock, reset, state, clearing, held, endpoint, by_control, told
+        );
+        clocked!(self, clock, reset, requests);
+        clock!(self, clock, pairs);
+
+        for source in 0..party::SOURCES {
+            self.requests.in_valid[source].next = self.fault_request_valid[source].val();
+            self.fault_request_ready[source].next = self.requests.in_ready[source].val();
+            self.requests.in_data[source].next = self.fault_request[source].val();
+        }
+        self.requests.out_ready.next = false;
+
+        self.initialized.next = self.state.q.val() != State::Clear;
+        self.setup.next = self.control.val().data.into();
+        self.is_set.next = self.control.val().operation == self.pair_set.val();
+        self.is_fail.next = self.control.val().operation == self.pair_fail.val();
+        self.own.next = self.control_valid.val()
+            & (self.is_set.val()
+                | self.is_fail.val()
+                | (self.control.val().operation == self.pair_clear.val()));
+        self.control_done.next = self.control_valid.val() & !self.own.val();
+
+        self.read.next = self.pairs.read_data.val();
+        self.pairs.read_address.next = self.held.q.val().pair;
+        self.pairs.write_enable.next = false;
+        self.pairs.write_address.next = self.held.q.val().pair;
+        self.pair.next = self.nothing.val();
+        self.pair.next.endpoint = self.read.val().endpoint;
+        self.in_range.next = self.held.q.val().pair < self.count.val();
+
+        self.fault.next = self.held.q.val();
+        self.told_now.next = self.told.q.val();
+        for sink in 0..party::SINKS {
+            self.fault_valid[sink].next =
+                (self.state.q.val() == State::Offer) & !self.told.q.val().get_bit(sink);
+            if self.fault_ready[sink].val() & (self.state.q.val() == State::Offer) {
+                self.told_now.next = self.told_now.val().replace_bit(sink, true);
+            }
+        }
+        self.raise_valid.next = self.state.q.val() == State::Raise;
+        self.raise.next = self.template.val();
+        self.raise.next.endpoint = self.endpoint.q.val();
+        self.raise.next.pair = self.held.q.val().pair;
+        self.raise.next.info = bit_cast::<64, 8>(self.held.q.val().status);
+
+        match self.state.q.val() {
+            State::Clear => {
+                self.pairs.write_enable.next = true;
+                self.pairs.write_address.next = self.clearing.q.val();
+                self.clearing.d.next = self.clearing.q.val() + 1;
+                if self.clearing.q.val() == self.last_pair.val() {
+                    self.state.d.next = State::Idle;
+                }
+            }
+            State::Idle => {
+                self.by_control.d.next = false;
+                if self.own.val() {
+                    if self.is_fail.val() {
+                        self.by_control.d.next = true;
+                        self.held.d.next.pair = self.control.val().index;
+                        self.held.d.next.status = self.control.val().data.get_bits::<8>(0);
+                        self.pairs.read_address.next = self.control.val().index;
+                        self.state.d.next = State::Look;
+                    } else {
+                        self.control_done.next = true;
+                        self.pairs.write_enable.next = self.control.val().index < self.count.val();
+                        self.pairs.write_address.next = self.control.val().index;
+                        self.pair.next.sound = self.is_set.val();
+                        self.pair.next.endpoint = self.setup.val().endpoint;
+                    }
+                } else if self.requests.out_valid.val() {
+                    self.requests.out_ready.next = true;
+                    self.held.d.next = self.requests.out_data.val();
+                    self.state.d.next = State::Look;
+                    self.pairs.read_address.next = self.requests.out_data.val().pair;
+                }
+            }
+            State::Look => {
+                self.endpoint.d.next = self.read.val().endpoint;
+                self.told.d.next = 0.into();
+                for m in 0..self._mutable {
+                    if self.mutation[m].val() == FaultsMutation::DeliveryForgotten {
+                        self.told.d.next = self.delivery.val();
+                    }
+                }
+                if self.in_range.val() & self.read.val().sound {
+                    self.pairs.write_enable.next = true;
+                    for m in 0..self._mutable {
+                        if self.mutation[m].val() == FaultsMutation::FailsAgain {
+                            self.pair.next.sound = true;
+                        }
+                    }
+                    self.state.d.next = State::Offer;
+                } else {
+                    self.control_done.next = self.by_control.q.val();
+                    self.state.d.next = State::Idle;
+                }
+            }
+            State::Offer => {
+                self.told.d.next = self.told_now.val();
+                if self.told_now.val() == self.all_told.val() {
+                    self.control_done.next = self.by_control.q.val();
+                    self.state.d.next = State::Idle;
+                    if self.held.q.val().status == self.link_error.val() {
+                        self.state.d.next = State::Raise;
+                    }
+                }
+            }
+            State::Raise => {
+                if self.raise_ready.val() {
+                    self.state.d.next = State::Idle;
+                }
+            }
+            _ => {}
+        }
+        self.pairs.write_data.next = self.pair.val();
+    }
+}

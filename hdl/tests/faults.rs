@@ -1,0 +1,172 @@
+//! `link::Faults`, Verilated, against a model: a pair fails once, everybody hears of it, and after
+//! `PairClear` no failure of the pair is on its way.
+
+mod support;
+
+use std::cell::Cell;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use abi::control::{Operation, PairSetup};
+use abi::event::Cause;
+use abi::status::Status;
+use hdl::config::TINY;
+use hdl::link::{FaultsMutation, party};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::fields::{Steady, pack, set_control, unpack};
+use support::{Bench, for_seeds, rate};
+
+const PAIRS: usize = TINY.pairs;
+const STATUSES: [Status; 3] = [Status::LinkError, Status::Flushed, Status::MemoryError];
+
+fn faults(mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("faults");
+    bench.set("mutation_0", mutation as u64);
+    // Endpoint of each pair that is connected and sound.
+    let mut sound: [Option<u8>; PAIRS] = [None; PAIRS];
+    let (busy, willing) = (rate(rng), rate(rng));
+    let mut requests: [Option<(usize, Status)>; party::SOURCES] = [None; party::SOURCES];
+    let mut control: Option<(Operation, usize, PairSetup, Status)> = None;
+    let mut steady: [Steady; party::SINKS] = Default::default();
+    let mut event = Steady::default();
+    let mut told: [Vec<(u64, u64)>; party::SINKS] = Default::default();
+    let mut expected: Vec<(u64, u64)> = vec![];
+    let (mut raised, mut to_raise) = (vec![], vec![]);
+    let (active, mut idle) = (8000, 0);
+
+    for cycle in 0.. {
+        let talking = cycle < active;
+        for (source, request) in requests.iter_mut().enumerate() {
+            if request.is_none() && talking && rng.random_bool(busy / 10.0) {
+                let pair = rng.random_range(0..PAIRS + 1);
+                *request = Some((pair, STATUSES[rng.random_range(0..3)]));
+            }
+            bench.set(&format!("fault_request_valid_{source}"), request.is_some());
+            let (pair, status) = request.unwrap_or((0, Status::Success));
+            let fields = [(pair as u64, 16), (status.code().into(), 8)];
+            bench.set(&format!("fault_request_{source}"), pack(&fields)[0]);
+        }
+        if control.is_none() && talking && rng.random_bool(0.1) {
+            let operation = match rng.random_range(0..8) {
+                0 => Operation::PairFail,
+                1 => Operation::PairClear,
+                2 => Operation::RingSet,
+                _ => Operation::PairSet,
+            };
+            let setup = PairSetup {
+                endpoint: rng.random(),
+                ..Default::default()
+            };
+            let status = STATUSES[rng.random_range(0..3)];
+            control = Some((operation, rng.random_range(0..PAIRS), setup, status));
+        }
+        bench.set("control_valid", control.is_some());
+        if let Some((operation, index, setup, status)) = &control {
+            let data = match operation {
+                Operation::PairFail => vec![status.code().into()],
+                _ => setup.to_words().to_vec(),
+            };
+            set_control(&mut bench, *operation, *index as u16, &data);
+        }
+        for sink in 0..party::SINKS {
+            bench.set(&format!("fault_ready_{sink}"), rng.random_bool(willing));
+        }
+        bench.set("raise_ready", rng.random_bool(willing));
+        bench.eval();
+
+        let fault = bench.get_wide::<1>("fault");
+        for sink in 0..party::SINKS {
+            let valid = bench.is(&format!("fault_valid_{sink}"));
+            let ready = bench.is(&format!("fault_ready_{sink}"));
+            if let Some(words) = steady[sink].watch("fault", valid, ready, &fault) {
+                let [pair, status] = unpack(&words, [16, 8]);
+                told[sink].push((pair, status));
+            }
+        }
+        let raise = bench.get_wide::<2>("raise");
+        let [valid, takes] = ["raise_valid", "raise_ready"].map(|name| bench.is(name));
+        if let Some(words) = event.watch("raise", valid, takes, &raise) {
+            raised.push(unpack(&words, [8, 8, 16, 64]));
+        }
+
+        let mut fail = |pair: usize, status: Status, sound: &mut [Option<u8>]| {
+            let Some(endpoint) = sound.get_mut(pair).and_then(Option::take) else {
+                return;
+            };
+            expected.push((pair as u64, status.code().into()));
+            if status == Status::LinkError {
+                let code = u64::from(status.code());
+                to_raise.push([
+                    endpoint.into(),
+                    Cause::LinkError.code().into(),
+                    pair as u64,
+                    code,
+                ]);
+            }
+        };
+        for (source, request) in requests.iter_mut().enumerate() {
+            if bench.is(&format!("fault_request_ready_{source}"))
+                && let Some((pair, status)) = request.take()
+            {
+                fail(pair, status, &mut sound);
+            }
+        }
+        if let Some((operation, index, setup, status)) = control
+            && bench.is("control_done")
+        {
+            match operation {
+                Operation::PairSet => sound[index] = Some(setup.endpoint),
+                Operation::PairClear => sound[index] = None,
+                Operation::PairFail => fail(index, status, &mut sound),
+                _ => {}
+            }
+            if operation != Operation::RingSet {
+                for (sink, told) in told.iter().enumerate() {
+                    assert_eq!(
+                        told, &expected,
+                        "sink {sink} when control is done, cycle {cycle}"
+                    );
+                }
+            }
+            control = None;
+        }
+        bench.step();
+        idle = if talking { 0 } else { idle + 1 };
+        if idle > 3000 {
+            break;
+        }
+    }
+    assert!(
+        requests.iter().all(Option::is_none),
+        "a request is never taken"
+    );
+    for (sink, told) in told.iter().enumerate() {
+        assert_eq!(told, &expected, "what sink {sink} was told");
+    }
+    assert_eq!(raised, to_raise);
+    assert!(!expected.is_empty());
+}
+
+#[test]
+fn a_pair_fails_once_and_everybody_hears_of_it() {
+    for_seeds(12, |rng| faults(FaultsMutation::None, rng));
+}
+
+fn is_caught(mutation: FaultsMutation) -> bool {
+    let caught = Cell::new(false);
+    for_seeds(2, |rng| {
+        let run = AssertUnwindSafe(|| faults(mutation, rng));
+        caught.set(caught.get() || catch_unwind(run).is_err());
+    });
+    caught.get()
+}
+
+#[test]
+fn a_pair_that_fails_again_is_noticed() {
+    assert!(is_caught(FaultsMutation::FailsAgain));
+}
+
+#[test]
+fn a_sink_that_is_not_told_is_noticed() {
+    assert!(is_caught(FaultsMutation::DeliveryForgotten));
+}
