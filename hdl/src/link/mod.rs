@@ -17,6 +17,7 @@
 mod acknowledge;
 mod crc;
 mod faults;
+mod loopback;
 
 mod receive;
 mod screen;
@@ -25,6 +26,7 @@ mod transmit;
 pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use crc::Crc;
 pub use faults::{Faults, FaultsMutation, party};
+pub use loopback::Loopback;
 pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
 pub use transmit::{Transmit, TransmitMutation};
@@ -39,5 +41,6 @@ pub fn tops() -> Vec<Top> {
         Top::of("transmit", Class::Test, || Transmit::mutable(&TINY)),
         Top::of("acknowledge", Class::Test, || Acknowledge::mutable(&TINY)),
         Top::of("faults", Class::Test, || Faults::mutable(&TINY)),
+        Top::of("loopback", Class::Test, Loopback::default),
     ]
 }

@@ -1,0 +1,180 @@
+//! Frames of the card to itself turn round before the pins.
+//!
+//! Whole frames only, and the receiver takes from the wire and from begun in turn, so neither keeps
+//! the other waiting for more than a frame. Nothing is stored: a frame to the card itself waits in
+//! the transmitter until the receiver has finished a frame from the wire.
+//!
+//! ```text
+//!                  destination MAC
+//!                  is the card's?
+//!   transmit ──────┬───── no ─────────► m_axis, the wire
+//!                  └─ yes ─┐
+//!                          ▼
+//!   receive ◄──── one frame of either in turn
+//!                          ▲
+//!                          └─────────── s_axis, the wire
+//! ```
+
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::axi::{StreamSink, StreamSource};
+use crate::types::{CardSetup, ControlRequest};
+use abi::control::Operation;
+
+/// Who has the receiver.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Owner {
+    /// Nobody: between frames.
+    Nobody,
+    /// The wire.
+    Wire,
+    /// The card's own transmitter.
+    Card,
+}
+
+/// Where the frame that the transmitter is sending goes.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Route {
+    /// To be decided with the first word.
+    Open,
+    /// Out.
+    Wire,
+    /// Round.
+    Card,
+}
+
+/// The switch between transmitter, receiver and pins.
+#[derive(LogicBlock)]
+pub struct Loopback {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// From `link::Transmit`.
+    pub transmit: StreamSink,
+    /// To `link::Receive`.
+    pub receive: StreamSource,
+    /// With the last word to `link::Receive`: the MAC found the frame bad.
+    pub receive_tuser: Signal<Out, Bit>,
+    /// To the wire.
+    pub m_axis: StreamSource,
+    /// From the wire.
+    pub s_axis: StreamSink,
+    /// There is a control request.
+    pub control_valid: Signal<In, Bit>,
+    /// The control request.
+    pub control: Signal<In, ControlRequest>,
+    /// It is done.
+    pub control_done: Signal<Out, Bit>,
+
+    mac: Reg<Bits<48>>,
+    known: Reg<Bit>,
+    owner: Reg<Owner>,
+    route: Reg<Route>,
+    /// The card had the receiver last.
+    card_last: Reg<Bit>,
+
+    setup: Signal<Local, CardSetup>,
+    round: Signal<Local, Bit>,
+    owner_now: Signal<Local, Owner>,
+    from_card: Signal<Local, Bit>,
+    from_wire: Signal<Local, Bit>,
+    card_set: Constant<Bits<8>>,
+    whole: Check,
+    begun: Reg<Bit>,
+}
+
+impl Default for Loopback {
+    fn default() -> Self {
+        construct!({
+            owner: Reg::new(Owner::Nobody),
+            route: Reg::new(Route::Open),
+            card_set: Constant::new(u64::from(Operation::CardSet.code()).into()),
+            whole: Check::new("tvalid_stays_within_a_frame"),
+        } default {
+            clock reset transmit receive receive_tuser m_axis s_axis control_valid control
+            control_done mac known card_last setup round owner_now from_card from_wire begun
+        })
+    }
+}
+
+#[module]
+impl Logic for Loopback {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self, clock, reset, mac, known, owner, route, card_last, begun
+        );
+        clocked!(self, clock, reset, whole);
+
+        self.setup.next = bit_cast::<128, 320>(self.control.val().data).into();
+        self.control_done.next = self.control_valid.val();
+        if self.control_valid.val() & (self.control.val().operation == self.card_set.val()) {
+            self.mac.d.next = self.setup.val().mac;
+            self.known.d.next = true;
+        }
+
+        // Where the transmitter's frame goes is decided by its first word.
+        self.round.next = (self.route.q.val() == Route::Card)
+            | ((self.route.q.val() == Route::Open)
+                & self.known.q.val()
+                & (bit_cast::<48, 64>(self.transmit.tdata.val()) == self.mac.q.val()));
+
+        // Who has the receiver.
+        self.owner_now.next = self.owner.q.val();
+        if self.owner.q.val() == Owner::Nobody {
+            if self.transmit.tvalid.val()
+                & self.round.val()
+                & (!self.s_axis.tvalid.val() | !self.card_last.q.val())
+            {
+                self.owner_now.next = Owner::Card;
+            } else if self.s_axis.tvalid.val() {
+                self.owner_now.next = Owner::Wire;
+            }
+        }
+        self.from_card.next = self.owner_now.val() == Owner::Card;
+        self.from_wire.next = self.owner_now.val() == Owner::Wire;
+        self.owner.d.next = self.owner_now.val();
+
+        self.receive.tdata.next = self.s_axis.tdata.val();
+        self.receive.tkeep.next = self.s_axis.tkeep.val();
+        self.receive.tlast.next = self.s_axis.tlast.val();
+        self.receive_tuser.next = self.s_axis.tuser.val();
+        self.receive.tvalid.next = self.s_axis.tvalid.val() & self.from_wire.val();
+        if self.from_card.val() {
+            self.receive.tdata.next = self.transmit.tdata.val();
+            self.receive.tkeep.next = self.transmit.tkeep.val();
+            self.receive.tlast.next = self.transmit.tlast.val();
+            self.receive_tuser.next = self.transmit.tuser.val();
+            self.receive.tvalid.next = self.transmit.tvalid.val();
+        }
+        self.s_axis.tready.next = self.from_wire.val() & self.receive.tready.val();
+        if self.receive.tvalid.val() & self.receive.tready.val() & self.receive.tlast.val() {
+            self.owner.d.next = Owner::Nobody;
+            self.card_last.d.next = self.from_card.val();
+        }
+
+        self.m_axis.tdata.next = self.transmit.tdata.val();
+        self.m_axis.tkeep.next = self.transmit.tkeep.val();
+        self.m_axis.tlast.next = self.transmit.tlast.val();
+        self.m_axis.tvalid.next = self.transmit.tvalid.val() & !self.round.val();
+        self.transmit.tready.next = self.m_axis.tready.val();
+        if self.round.val() {
+            self.transmit.tready.next = self.from_card.val() & self.receive.tready.val();
+        }
+        if self.transmit.tvalid.val() & self.transmit.tready.val() {
+            self.route.d.next = Route::Wire;
+            if self.round.val() {
+                self.route.d.next = Route::Card;
+            }
+            if self.transmit.tlast.val() {
+                self.route.d.next = Route::Open;
+            }
+        }
+
+        if self.m_axis.tvalid.val() & self.m_axis.tready.val() {
+            self.begun.d.next = !self.transmit.tlast.val();
+        }
+        self.whole.ok.next = !self.begun.q.val() | self.m_axis.tvalid.val();
+    }
+}
