@@ -143,8 +143,8 @@ impl Recorder {
                 note(Moment::ReceiveLast);
             }
         }
-        let lines = outputs.interrupts & !self.interrupt;
-        self.interrupt = outputs.interrupts;
+        let lines = outputs.interrupt & !self.interrupt;
+        self.interrupt = outputs.interrupt;
         if lines != 0 {
             note(Moment::Interrupt { lines });
         }
@@ -267,14 +267,14 @@ mod tests {
                 },
                 Outputs {
                     tx: beat(true),
-                    interrupts: 2,
+                    interrupt: 2,
                     ..taken
                 },
             ),
             (
                 ready,
                 Outputs {
-                    interrupts: 6,
+                    interrupt: 6,
                     tx: beat(true),
                     ..taken
                 },
