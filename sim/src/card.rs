@@ -318,7 +318,7 @@ impl Card {
                 | inputs.rx.valid
                 | inputs.r.valid
                 | inputs.b.valid
-                | (outputs.interrupt != self.interrupt);
+                | (outputs.interrupts != self.interrupt);
             if busy {
                 self.active = cycle;
             }
@@ -332,8 +332,8 @@ impl Card {
                 recorder.observe(cycle, &self.inputs, &self.outputs);
             }
             let finished = self.lite.sample(&self.inputs.lite, &self.outputs.lite)?;
-            let risen = self.outputs.interrupt & !self.interrupt;
-            self.interrupt = self.outputs.interrupt;
+            let risen = self.outputs.interrupts & !self.interrupt;
+            self.interrupt = self.outputs.interrupts;
             if risen != 0 {
                 for line in (0..32).filter(|line| risen & 1 << line != 0) {
                     self.interrupts[line] += 1;

@@ -233,7 +233,7 @@ pub struct Outputs {
     /// The card takes a beat from the fabric.
     pub rx_ready: bool,
     /// Interrupt lines, level.
-    pub interrupt: u32,
+    pub interrupts: u32,
     /// A byte of the firmware's log.
     pub log: Option<u8>,
     /// Credits, sending side.

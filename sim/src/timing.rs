@@ -143,8 +143,8 @@ impl Recorder {
                 note(Moment::ReceiveLast);
             }
         }
-        let lines = outputs.interrupt & !self.interrupt;
-        self.interrupt = outputs.interrupt;
+        let lines = outputs.interrupts & !self.interrupt;
+        self.interrupt = outputs.interrupts;
         if lines != 0 {
             note(Moment::Interrupt { lines });
         }
@@ -267,14 +267,14 @@ mod tests {
                 },
                 Outputs {
                     tx: beat(true),
-                    interrupt: 2,
+                    interrupts: 2,
                     ..taken
                 },
             ),
             (
                 ready,
                 Outputs {
-                    interrupt: 6,
+                    interrupts: 6,
                     tx: beat(true),
                     ..taken
                 },

@@ -40,7 +40,7 @@ ports! {
     m_axi_rid m_axi_rdata m_axi_rresp m_axi_rlast m_axi_rvalid m_axi_rready
     m_axis_tdata m_axis_tkeep m_axis_tlast m_axis_tvalid m_axis_tready
     s_axis_tdata s_axis_tkeep s_axis_tlast s_axis_tuser s_axis_tvalid s_axis_tready
-    interrupt
+    interrupts
     log_data log_valid
     strap_mac strap_seed
     monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
@@ -180,7 +180,7 @@ impl VerilatedCard {
             out.tx.last = bit(p.m_axis_tlast);
         }
         out.rx_ready = bit(p.s_axis_tready);
-        out.interrupt = m.get(p.interrupt) as u32;
+        out.interrupts = m.get(p.interrupts) as u32;
         out.log = bit(p.log_valid).then(|| m.get(p.log_data) as u8);
         out.source.valid = bit(p.monitor_source_valid);
         if out.source.valid {

@@ -1,9 +1,10 @@
 //! `cargo xtask book`: the book as web pages, under `docs/book/`.
 
-use std::path::PathBuf;
+use std::fs;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use anyhow::Result;
+use anyhow::{Context, Result, bail};
 
 use crate::progress::Progress;
 use crate::{paths, registers, run, setup};
@@ -14,14 +15,54 @@ const MDBOOK: &str = "0.5.4";
 /// Writes the generated pages and then the book.
 ///
 /// # Errors
-/// If mdbook can't be installed, or refuses a page.
+/// If a page isn't in the table of contents, or mdbook can't be installed or refuses a page.
 pub fn run() -> Result<()> {
     registers::run(&paths::workspace(), false)?;
+    check_contents()?;
     let mdbook = mdbook()?;
     let docs = paths::workspace().join("docs");
     run::output(Command::new(mdbook).arg("build").arg(&docs))?;
     eprintln!("The book is {}.", docs.join("book/index.html").display());
     Ok(())
+}
+
+/// Whether the table of contents, `SUMMARY.md`, names every page: the book leaves out the others
+/// without a word.
+///
+/// # Errors
+/// Names those that are missing.
+pub fn check_contents() -> Result<()> {
+    let pages = paths::workspace().join("docs/src");
+    let contents = fs::read_to_string(pages.join("SUMMARY.md")).context("docs/src/SUMMARY.md")?;
+    let missing = unlisted(&contents, &found(&pages, &pages)?);
+    if !missing.is_empty() {
+        bail!("docs/src/SUMMARY.md doesn't list {}", missing.join(", "));
+    }
+    Ok(())
+}
+
+/// All pages under `dir`, relative to `root`.
+fn found(root: &Path, dir: &Path) -> Result<Vec<String>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(dir)? {
+        let path = entry?.path();
+        if path.is_dir() {
+            pages.extend(found(root, &path)?);
+        } else if path.extension().is_some_and(|extension| extension == "md") {
+            pages.push(path.strip_prefix(root)?.display().to_string());
+        }
+    }
+    pages.sort();
+    Ok(pages)
+}
+
+fn unlisted(contents: &str, pages: &[String]) -> Vec<String> {
+    let listed = |page: &&String| contents.contains(&format!("({page})"));
+    pages
+        .iter()
+        .filter(|page| *page != "SUMMARY.md" && !listed(page))
+        .cloned()
+        .collect()
 }
 
 /// The mdbook of the machine, or else one in the tools folder, which is installed when first asked
@@ -47,4 +88,18 @@ fn mdbook() -> Result<PathBuf> {
         })?;
     }
     Ok(own)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::unlisted;
+
+    #[test]
+    fn a_page_that_the_contents_leave_out_is_named() {
+        let pages = ["SUMMARY.md", "a.md", "blocks/b.md"].map(String::from);
+        assert_eq!(
+            unlisted("- [A](a.md)\n- [B](b.md)\n", &pages),
+            ["blocks/b.md"]
+        );
+    }
 }

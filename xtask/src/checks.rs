@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::setup::FIRMWARE_TARGET;
-use crate::{firmware, paths, registers, run, setup};
+use crate::{book, firmware, paths, registers, run, setup};
 
 /// Formatting, lints and generated pages, of the workspace and of the firmware.
 ///
@@ -47,6 +47,10 @@ pub fn run() -> Result<()> {
     if let Err(error) = registers::run(&paths::workspace(), true) {
         eprintln!("{error:#}");
         failed.push("the page of registers");
+    }
+    if let Err(error) = book::check_contents() {
+        eprintln!("{error:#}");
+        failed.push("the book's table of contents");
     }
     if !failed.is_empty() {
         bail!("these don't hold: {}", failed.join(", "));

@@ -228,7 +228,7 @@ impl StandIn {
                 self.delivered += 1;
                 self.write(at, &word.to_le_bytes(), Then::Done);
             }
-            Some(Then::Done) => self.out.interrupt = 2,
+            Some(Then::Done) => self.out.interrupts = 2,
             None => {}
         }
     }
@@ -249,7 +249,7 @@ impl StandIn {
                 }
                 self.fetched = value.into();
             }
-            _ if offset == page + COMPLETION_ARM => self.out.interrupt = 0,
+            _ if offset == page + COMPLETION_ARM => self.out.interrupts = 0,
             ID => return RESP_SLVERR,
             _ => {
                 self.words.insert(offset, value);
