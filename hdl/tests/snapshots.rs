@@ -59,6 +59,8 @@ fn counter_in_simulation() {
         Target::Simulation,
         expect![[r#"
             /* verilator lint_off DECLFILENAME */ // one file holds the whole design
+            /* verilator lint_off CMPCONST */ // at the end of its range a size makes a comparison constant
+            /* verilator lint_off UNSIGNED */ // likewise, at zero
 
             module top (
               input  wire clock,
@@ -105,6 +107,8 @@ fn counter_for_a_solver() {
         Target::Formal,
         expect![[r#"
             /* verilator lint_off DECLFILENAME */ // one file holds the whole design
+            /* verilator lint_off CMPCONST */ // at the end of its range a size makes a comparison constant
+            /* verilator lint_off UNSIGNED */ // likewise, at zero
 
             module top (
               input  wire clock,
@@ -151,6 +155,8 @@ fn counter_in_synthesis() {
         Target::Synthesis,
         expect![[r#"
             /* verilator lint_off DECLFILENAME */ // one file holds the whole design
+            /* verilator lint_off CMPCONST */ // at the end of its range a size makes a comparison constant
+            /* verilator lint_off UNSIGNED */ // likewise, at zero
 
             module top (
               input  wire clock,
@@ -236,6 +242,8 @@ fn chain_of_three() {
         Target::Simulation,
         expect![[r#"
             /* verilator lint_off DECLFILENAME */ // one file holds the whole design
+            /* verilator lint_off CMPCONST */ // at the end of its range a size makes a comparison constant
+            /* verilator lint_off UNSIGNED */ // likewise, at zero
 
             module Counter_8 (
               input  wire clock,

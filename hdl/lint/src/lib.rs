@@ -74,6 +74,33 @@ pub fn check_file(text: &str) -> syn::Result<Vec<String>> {
         .collect())
 }
 
+/// Looks for hand-written Verilog in the text of a file. Returns a `line:column: message` for each
+/// place. For the rule that only a primitive has any, with a Rust model beside it.
+pub fn find_hand_written(text: &str) -> syn::Result<Vec<String>> {
+    #[derive(Default)]
+    struct File(Vec<Span>);
+    impl<'ast> Visit<'ast> for File {
+        fn visit_path(&mut self, path: &'ast syn::Path) {
+            let names: Vec<String> = path.segments.iter().map(|s| s.ident.to_string()).collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            let hand_written = matches!(
+                names[..],
+                [.., "Verilog", "Custom" | "Wrapper" | "Blackbox"] | [.., "Wrapper" | "BlackBox"]
+            );
+            if hand_written {
+                self.0.push(path.span());
+            }
+            visit::visit_path(self, path);
+        }
+    }
+    let mut file = File::default();
+    file.visit_file(&syn::parse_file(text)?);
+    let places = file.0.iter().map(|span| span.start());
+    Ok(places
+        .map(|at| format!("{}:{}: hand-written Verilog", at.line, at.column + 1))
+        .collect())
+}
+
 /// Whether the attributes make a function a kernel.
 pub fn is_kernel(attributes: &[syn::Attribute]) -> bool {
     attributes.iter().any(|a| {
@@ -334,6 +361,19 @@ mod tests {
             assert!(!found.is_empty(), "nothing found in {body}");
             assert!(found.iter().any(|f| f.contains(what)), "{body}: {found:?}");
         }
+    }
+
+    #[test]
+    fn hand_written_verilog_is_found() {
+        let found = |text| {
+            find_hand_written(text)
+                .expect("the test's text parses")
+                .len()
+        };
+        assert_eq!(found("fn hdl() -> Verilog { Verilog::Custom(x) }"), 1);
+        assert_eq!(found("fn hdl() -> Verilog { ast::Verilog::Wrapper(w) }"), 1);
+        assert_eq!(found("fn w() { let w = Wrapper { code, cores }; }"), 1);
+        assert_eq!(found("fn hdl() -> Verilog { register(&value) }"), 0);
     }
 
     #[test]

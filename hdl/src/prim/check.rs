@@ -54,3 +54,31 @@ impl Logic for Check {
         verilog::check(self._name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One cycle with these inputs.
+    fn cycle(reset: bool, ok: bool) {
+        let mut check = Check::new("credits_are_conserved");
+        check.reset.next = reset;
+        check.ok.next = ok;
+        for level in [false, true] {
+            check.clock.next = level.into();
+            assert!(simulate(&mut check, 10));
+        }
+    }
+
+    #[test]
+    fn what_holds_passes_and_reset_excuses() {
+        cycle(false, true);
+        cycle(true, false);
+    }
+
+    #[test]
+    #[should_panic(expected = "check failed: credits_are_conserved")]
+    fn what_does_not_hold_is_named() {
+        cycle(false, false);
+    }
+}

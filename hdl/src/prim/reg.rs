@@ -68,3 +68,37 @@ impl<T: Synth> Logic for Reg<T> {
         verilog::register(&self._reset_value.verilog())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// One cycle with these inputs; the value held afterwards.
+    fn cycle(reg: &mut Reg<Bits<8>>, reset: bool, d: u64) -> Bits<8> {
+        reg.reset.next = reset;
+        reg.d.next = d.into();
+        for level in [false, true] {
+            reg.clock.next = level.into();
+            assert!(simulate(reg, 10));
+        }
+        reg.q.val()
+    }
+
+    #[test]
+    fn a_register_starts_from_its_reset_value_and_returns_to_it() {
+        let mut reg = Reg::new(bits::<8>(42));
+        assert_eq!(reg.q.val(), 42);
+        assert_eq!(cycle(&mut reg, false, 7), 7);
+        assert_eq!(cycle(&mut reg, true, 9), 42);
+        assert_eq!(cycle(&mut reg, false, 9), 9);
+    }
+
+    #[test]
+    fn a_register_holds_between_edges() {
+        let mut reg = Reg::<Bits<8>>::default();
+        cycle(&mut reg, false, 5);
+        reg.d.next = 6.into();
+        assert!(simulate(&mut reg, 10));
+        assert_eq!(reg.q.val(), 5);
+    }
+}

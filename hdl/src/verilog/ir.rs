@@ -62,6 +62,9 @@ impl Expr {
         if ty == self.ty {
             return self;
         }
+        if let Node::Literal(_) = self.node {
+            return self.resize_literal(ty);
+        }
         // A full slice, so that what extends the value later sees the new sign and what is inside
         // keeps its own.
         Expr::new(Node::Slice(Box::new(self), 0), ty)
@@ -70,11 +73,28 @@ impl Expr {
     /// Widened by its own sign or truncated to `width`, and then of sign `signed`.
     pub(crate) fn resize(self, width: usize, signed: bool) -> Expr {
         let ty = Type { width, signed };
+        if let Node::Literal(_) = self.node {
+            return self.resize_literal(ty);
+        }
         match width.cmp(&self.ty.width) {
             std::cmp::Ordering::Equal => self.with_sign(signed),
             std::cmp::Ordering::Less => Expr::new(Node::Truncate(Box::new(self)), ty),
             std::cmp::Ordering::Greater => Expr::new(Node::Extend(Box::new(self)), ty),
         }
+    }
+
+    /// The bits of a literal under another type, extended by the old type's sign.
+    fn resize_literal(self, ty: Type) -> Expr {
+        let Node::Literal(mut value) = self.node else {
+            unreachable!("callers have looked");
+        };
+        let full = |width: usize| BigInt::from(1) << width;
+        if self.ty.signed && value >= full(self.ty.width - 1) {
+            value -= full(self.ty.width);
+        }
+        let modulus = full(ty.width);
+        let bits = ((value % &modulus) + &modulus) % &modulus;
+        Expr::literal(bits, ty)
     }
 
     /// Calls `f` with each variable that the expression reads.

@@ -154,7 +154,10 @@ pub fn generate(top: &dyn Block, options: &Options) -> Result<Design, PrintError
         names: HashMap::new(),
         by_body: HashMap::new(),
         taken: HashMap::new(),
-        text: format!("{}\n", waive::FILE_NAME.begin()),
+        text: waive::EVERYWHERE
+            .iter()
+            .map(|waiver| waiver.begin() + "\n")
+            .collect(),
         printed: vec![],
         cores: vec![],
     };
@@ -223,7 +226,10 @@ impl Writer<'_> {
             }
         }
         for child in &module.children {
-            if names::is_keyword(&child.name) {
+            // Of a register only `name_q` and `name_d` are printed.
+            let known = &self.modules[child.module].known;
+            let is_register = matches!(known, Some(known::Known::Register { .. }));
+            if names::is_keyword(&child.name) && !is_register {
                 return Err(fail(None, Reason::Keyword(child.name.clone())));
             }
         }

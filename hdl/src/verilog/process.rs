@@ -11,11 +11,16 @@
 //!   if b { count = count + 1 }
 //! ```
 //!
+//! Processes that read each other in a circle, though no signal depends on itself, become one as
+//! well: Verilator would evaluate them until they settle, and warn of it.
+//!
 //! Plain copies into children's inputs, and intermediate versions that are copies, need no process:
 //! they are printed where they are read.
 
 use super::collect::{Module, Role};
 use super::ir::{Expr, Kernel, Node, Stmt, VariableId};
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::DiGraphMap;
 use std::collections::{BTreeMap, HashMap};
 
 /// How the targets of a kernel are grouped into processes. The meaning is the same in each; the
@@ -188,7 +193,31 @@ fn group(kernel: &Kernel, reads: &[(VariableId, Vec<Read>)], grouping: Grouping)
         }
         Grouping::Block => groups.0.fill(0),
     }
+    join_circles(&mut groups, reads);
     groups
+}
+
+/// Joins groups that read each other in a circle.
+fn join_circles(groups: &mut Groups, reads: &[(VariableId, Vec<Read>)]) {
+    let count = u32::try_from(groups.0.len()).expect("kernels are smaller than that");
+    let mut graph = DiGraphMap::new();
+    for v in 0..count {
+        graph.add_node(v);
+    }
+    for (v, r) in reads {
+        let to = groups.root(*v);
+        for read in r {
+            let from = groups.root(read.variable);
+            if from != to {
+                graph.add_edge(from as u32, to as u32, ());
+            }
+        }
+    }
+    for circle in kosaraju_scc(&graph) {
+        for v in &circle[1..] {
+            groups.join(circle[0] as usize, *v as usize);
+        }
+    }
 }
 
 /// Union-find.

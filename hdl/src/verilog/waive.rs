@@ -13,11 +13,24 @@ pub struct Waiver {
 }
 
 /// All waivers that the printer uses.
-pub static WAIVERS: [&Waiver; 3] = [&FILE_NAME, &UNREAD, &INITIAL];
+pub static WAIVERS: [&Waiver; 5] = [&FILE_NAME, &RANGE, &SIGN, &UNREAD, &INITIAL];
+
+/// Those that hold for the whole text.
+pub(crate) static EVERYWHERE: [&Waiver; 3] = [&FILE_NAME, &RANGE, &SIGN];
 
 pub(crate) static FILE_NAME: Waiver = Waiver {
     warning: "DECLFILENAME",
     reason: "one file holds the whole design",
+};
+
+pub(crate) static RANGE: Waiver = Waiver {
+    warning: "CMPCONST",
+    reason: "at the end of its range a size makes a comparison constant",
+};
+
+pub(crate) static SIGN: Waiver = Waiver {
+    warning: "UNSIGNED",
+    reason: "likewise, at zero",
 };
 
 pub(crate) static UNREAD: Waiver = Waiver {
