@@ -380,3 +380,34 @@ fn a_reset_holds_the_processor_and_forgets_the_mailbox() {
     assert_eq!(bench.get("mailbox_request"), 0);
     assert!(!bench.is("mailbox_interrupt"), "nothing was asked");
 }
+
+#[test]
+fn an_access_that_is_offered_in_reset_is_answered_after_it() {
+    let mut bench = Bench::open("registers");
+    bench.set("reset", true);
+    bench.set("s_axil_araddr", register::ID);
+    bench.set("s_axil_arvalid", true);
+    bench.set("s_axil_rready", true);
+    for valid in ["s_axil_awvalid", "s_axil_wvalid"] {
+        bench.set(valid, true);
+    }
+    bench.eval();
+    for ready in ["s_axil_arready", "s_axil_awready", "s_axil_wready"] {
+        assert!(!bench.is(ready), "{ready} in reset");
+    }
+    bench.step();
+    bench.set("s_axil_awvalid", false);
+    bench.set("s_axil_wvalid", false);
+    bench.set("reset", false);
+    bench.eval();
+    assert!(bench.is("s_axil_arready"));
+    bench.step();
+    bench.set("s_axil_arvalid", false);
+    let answered = (0..8).any(|_| {
+        bench.eval();
+        let valid = bench.is("s_axil_rvalid");
+        bench.step();
+        valid
+    });
+    assert!(answered);
+}

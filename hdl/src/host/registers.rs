@@ -250,8 +250,10 @@ impl Logic for Registers {
         registers!(self, clock, reset, next_load, request, requested, asked);
         clocked!(self, clock, reset, stays_answered);
 
-        // A write, when the last one's response has gone. Not while a read looks at the mailbox.
+        // A write, when the last one's response has gone. Not while a read looks at the mailbox. Nothing is
+        // taken in reset: it would be forgotten, and never answered.
         self.take_write.next = self.s_axil.awvalid.val()
+            & !self.reset.val()
             & self.s_axil.wvalid.val()
             & !self.answering_write.q.val()
             & !self.looking.q.val();
@@ -348,6 +350,7 @@ impl Logic for Registers {
 
         // A read: the address is taken, then looked up, then what was found is kept and offered.
         self.take_read.next = self.s_axil.arvalid.val()
+            & !self.reset.val()
             & !self.looking.q.val()
             & !self.found.q.val()
             & !self.answering_read.q.val();
