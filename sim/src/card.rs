@@ -331,7 +331,9 @@ impl Card {
             if let Some(recorder) = &mut self.recorder {
                 recorder.observe(cycle, &self.inputs, &self.outputs);
             }
-            let finished = self.lite.sample(&self.inputs.lite, &self.outputs.lite)?;
+            let finished = self
+                .lite
+                .sample(cycle, &self.inputs.lite, &self.outputs.lite)?;
             let risen = self.outputs.interrupts & !self.interrupt;
             self.interrupt = self.outputs.interrupts;
             if risen != 0 {

@@ -16,6 +16,9 @@ use crate::pins::{LiteIn, LiteOut, RESP_OKAY};
 use crate::protocol::{Channel, Hold, Violation};
 use crate::seed::{BackPressure, Idle};
 
+/// Cycles after which a register access that isn't answered is a violation: a processor would hang, or
+/// take a bus error.
+pub const PATIENCE: u64 = 100_000;
 /// Bytes of the register window.
 pub const WINDOW: u32 = 1 << 20;
 
@@ -48,8 +51,9 @@ pub struct LiteMaster {
     /// Address (of the access at the front) still to be offered.
     address_due: bool,
     data_due: bool,
-    /// The access at the front has begun.
+    /// The access at the front has begun, in cycle `since`.
     busy: bool,
+    since: u64,
     /// Address and data have both been taken, so a response may come.
     address_taken: bool,
     data_taken: bool,
@@ -70,6 +74,7 @@ impl LiteMaster {
             address_due: false,
             data_due: false,
             busy: false,
+            since: 0,
             address_taken: false,
             data_taken: false,
             address_idle: idle("lite.address"),
@@ -113,6 +118,7 @@ impl LiteMaster {
                 return;
             }
             self.busy = true;
+            self.since = cycle;
             self.address_due = true;
             self.data_due = access.write.is_some();
             self.address_taken = false;
@@ -148,6 +154,7 @@ impl LiteMaster {
     #[inline]
     pub fn sample(
         &mut self,
+        cycle: u64,
         inputs: &LiteIn,
         outputs: &LiteOut,
     ) -> Result<Option<Finished>, Violation> {
@@ -185,8 +192,18 @@ impl LiteMaster {
             (outputs.rresp, outputs.rdata)
         } else if outputs.bvalid && inputs.bready {
             (outputs.bresp, 0)
-        } else {
+        } else if cycle - self.since < PATIENCE {
             return Ok(None);
+        } else {
+            let access = self.queue.front().expect("an access is busy");
+            return Err(Violation::NoAnswer {
+                channel: match access.write {
+                    Some(_) => Channel::RegisterResponse,
+                    None => Channel::RegisterRead,
+                },
+                offset: access.offset,
+                cycles: PATIENCE,
+            });
         };
         self.busy = false;
         self.lines = LiteIn::default();
@@ -307,7 +324,7 @@ mod tests {
             for cycle in 0..100_000 {
                 master.drive(cycle, &mut inputs);
                 let outputs = slave.drive(&mut rng);
-                let finished = master.sample(&inputs, &outputs).unwrap();
+                let finished = master.sample(cycle, &inputs, &outputs).unwrap();
                 slave.sample(&inputs, &mut rng);
                 if let Some(finished) = finished {
                     assert_eq!(Some(finished), expected.pop_front(), "seed {seed}");
@@ -336,7 +353,7 @@ mod tests {
         for cycle in 0..=10 {
             master.drive(cycle, &mut inputs);
             assert_eq!(inputs.arvalid, cycle == 10);
-            assert_eq!(master.sample(&inputs, &quiet), Ok(None));
+            assert_eq!(master.sample(cycle, &inputs, &quiet), Ok(None));
         }
     }
 
@@ -350,8 +367,43 @@ mod tests {
             ..LiteOut::default()
         };
         assert_eq!(
-            master.sample(&inputs, &outputs),
+            master.sample(0, &inputs, &outputs),
             Err(Violation::Unasked(Channel::RegisterResponse))
         );
+    }
+
+    #[test]
+    fn an_access_that_is_never_answered_is_a_violation() {
+        for write in [None, Some(7)] {
+            let mut master = LiteMaster::new(BackPressure::NONE, 0, 0);
+            master.start(Access {
+                tag: 0,
+                start: 5,
+                offset: 0x10,
+                write,
+            });
+            let mut inputs = LiteIn::default();
+            let outputs = LiteOut {
+                arready: true,
+                awready: true,
+                wready: true,
+                ..LiteOut::default()
+            };
+            let end = (0..2 * PATIENCE).find_map(|cycle| {
+                master.drive(cycle, &mut inputs);
+                let error = master.sample(cycle, &inputs, &outputs).err()?;
+                Some((cycle, error))
+            });
+            let channel = match write {
+                Some(_) => Channel::RegisterResponse,
+                None => Channel::RegisterRead,
+            };
+            let error = Violation::NoAnswer {
+                channel,
+                offset: 0x10,
+                cycles: PATIENCE,
+            };
+            assert_eq!(end, Some((5 + PATIENCE, error)));
+        }
     }
 }

@@ -106,6 +106,16 @@ pub enum Violation {
     /// A frame without end.
     #[error("m_axis: a frame of more than {0} bytes")]
     FrameTooLong(usize),
+    /// A register access that isn't answered.
+    #[error("{channel}: no answer within {cycles} cycles to the access at offset {offset:#x}")]
+    NoAnswer {
+        /// Where the answer should have come.
+        channel: Channel,
+        /// Byte offset.
+        offset: u32,
+        /// Cycles that the card had.
+        cycles: u64,
+    },
     /// A response that nobody waits for.
     #[error("{0}: a response without a request")]
     Unasked(Channel),
