@@ -142,6 +142,8 @@ pub struct CardReport {
     pub port_queue: usize,
     /// Depths of the matching lists.
     pub depths: MatchDepths,
+    /// Build id of the firmware that runs, if the host has asked it with `Identify`.
+    pub build_id: Option<u64>,
     /// The firmware's log.
     pub log: Vec<LogByte>,
     /// Moments, if they were asked for.
@@ -390,6 +392,7 @@ impl Card {
         self.stop_waves();
         let mut report = std::mem::take(&mut self.report);
         report.memory = self.memory.count();
+        report.build_id = self.mailbox.build_id();
         report.port_queue = self.source.deepest();
         report.moments = self
             .recorder

@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use abi::mailbox::{Command, ConnectPair, Pair, PairId, Words};
+use abi::mailbox::{Command, ConnectPair, Identity, Pair, PairId, Words};
 use abi::register::{
     CONTROL, CONTROL_RUN, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS,
 };
@@ -246,50 +246,58 @@ impl CreditMonitor {
     }
 }
 
-/// Watches a card's mailbox for pairs that are connected, closed and opened anew.
+/// Watches a card's mailbox for pairs that are connected, closed and opened anew, and for what the firmware
+/// says of itself.
 #[derive(Default)]
 pub struct MailboxWatch {
-    words: [u32; MAILBOX_WORDS],
-    /// The last command handed over was `OpenPair`, and its answer has been read up to its status.
-    opening: bool,
-    answered: bool,
+    command: [u32; MAILBOX_WORDS],
+    result: [u32; MAILBOX_WORDS],
+    /// The last command handed over, and whether the host has read that it was done.
+    asked: Option<Command>,
+    done: bool,
+    build_id: Option<u64>,
 }
 
 impl MailboxWatch {
+    /// Build id of the firmware, once the host has asked for it.
+    pub const fn build_id(&self) -> Option<u64> {
+        self.build_id
+    }
+
     /// Looks at a register access that has been done, with the data of a read: what it means for the
     /// monitor.
     pub fn observe(&mut self, access: &Access, data: u32) -> Option<Change> {
         match (access.offset, access.write) {
-            (CONTROL, Some(value)) if value & CONTROL_RUN == 0 => Some(Change::ForgetAll),
-            (MAILBOX_REQUEST, Some(_)) => self.command(),
+            (CONTROL, Some(value)) if value & CONTROL_RUN == 0 => {
+                *self = Self::default();
+                Some(Change::ForgetAll)
+            }
+            (MAILBOX_REQUEST, Some(_)) => self.request(),
             (offset, Some(value)) => {
                 let word = offset.checked_sub(MAILBOX_COMMAND)? as usize / 4;
-                *self.words.get_mut(word)? = value;
+                *self.command.get_mut(word)? = value;
                 None
             }
             (MAILBOX_RESULT, None) => {
-                self.answered = self.opening && data == u32::from(MailboxStatus::Ok.code());
+                self.done = data == u32::from(MailboxStatus::Ok.code());
                 None
             }
-            (offset, None) if self.answered && offset == MAILBOX_RESULT + 4 => {
-                (self.opening, self.answered) = (false, false);
-                let id = PairId::from_words(&[data]);
-                Some(Change::Forget {
-                    pair: u16::try_from(id.pair).ok()?,
-                })
+            (offset, None) if self.done => {
+                let word = offset.checked_sub(MAILBOX_RESULT)? as usize / 4;
+                *self.result.get_mut(word)? = data;
+                self.answer(word)
             }
             _ => None,
         }
     }
 
-    fn command(&mut self) -> Option<Change> {
-        let arguments = &self.words[1..];
-        self.answered = false;
-        let code = u8::try_from(self.words[0])
-            .ok()
-            .and_then(Command::from_code);
-        self.opening = code == Some(Command::OpenPair);
-        match code? {
+    /// The host has handed a command over.
+    fn request(&mut self) -> Option<Change> {
+        let arguments = &self.command[1..];
+        let code = u8::try_from(self.command[0]).ok();
+        self.asked = code.and_then(Command::from_code);
+        self.done = false;
+        match self.asked? {
             Command::ConnectPair => {
                 let connect = ConnectPair::from_words(arguments);
                 Some(Change::Connect {
@@ -302,6 +310,21 @@ impl MailboxWatch {
             Command::ClosePair => Some(Change::Forget {
                 pair: u16::try_from(Pair::from_words(arguments).pair).ok()?,
             }),
+            _ => None,
+        }
+    }
+
+    /// The host has read word `word` of the answer, after those before it.
+    fn answer(&mut self, word: usize) -> Option<Change> {
+        let words = self.result.get(1..=word)?;
+        match self.asked? {
+            Command::OpenPair if word == 1 => Some(Change::Forget {
+                pair: u16::try_from(PairId::from_words(words).pair).ok()?,
+            }),
+            Command::Identify if word == Identity::COUNT => {
+                self.build_id = Some(Identity::from_words(words).build_id);
+                None
+            }
             _ => None,
         }
     }
@@ -522,13 +545,26 @@ mod tests {
         assert_eq!(command(&mut watch, Command::OpenPair, &[0; 4]), None);
         assert_eq!(result(&mut watch, 0, 0), None);
         assert_eq!(result(&mut watch, 1, 7), Some(Change::Forget { pair: 7 }));
-        assert_eq!(result(&mut watch, 1, 7), None);
         // A refused one opens nothing.
         assert_eq!(command(&mut watch, Command::OpenPair, &[0; 4]), None);
         assert_eq!(result(&mut watch, 0, 4), None);
         assert_eq!(result(&mut watch, 1, 7), None);
+        assert_eq!(command(&mut watch, Command::Identify, &[]), None);
+        let mut words = [0; Identity::COUNT];
+        Identity {
+            build_id: 0x0123_4567_89ab_cdef,
+            ..Identity::default()
+        }
+        .to_words(&mut words);
+        assert_eq!(result(&mut watch, 0, 0), None);
+        for (word, data) in (1..).zip(words) {
+            assert_eq!(watch.build_id(), None);
+            assert_eq!(result(&mut watch, word, data), None);
+        }
+        assert_eq!(watch.build_id(), Some(0x0123_4567_89ab_cdef));
         let hold = watch.observe(&access(CONTROL, Some(0)), 0);
         assert_eq!(hold, Some(Change::ForgetAll));
+        assert_eq!(watch.build_id(), None, "other firmware may come");
         assert_eq!(watch.observe(&access(CONTROL, Some(CONTROL_RUN)), 0), None);
     }
 }

@@ -172,19 +172,20 @@ pub fn run(
     } else {
         "not judged".to_owned()
     };
-    let decoder = LogDecoder::new(&firmware, firmware.build_id());
-    let logs = match decoder {
-        Ok(decoder) => outcome
-            .report
-            .cards
-            .iter()
-            .map(|card| decoder.decode(&card.log))
-            .collect(),
-        Err(error) => {
-            failures.push(error.to_string());
-            Vec::new()
-        }
-    };
+    let mut logs = Vec::new();
+    for card in &outcome.report.cards {
+        // A card that nobody has asked for its build tells nothing that could be trusted.
+        let decoder = card
+            .build_id
+            .map(|running| LogDecoder::new(&firmware, running));
+        logs.push(match decoder.transpose() {
+            Ok(decoder) => decoder.map_or_else(Vec::new, |decoder| decoder.decode(&card.log)),
+            Err(error) => {
+                failures.push(error.to_string());
+                Vec::new()
+            }
+        });
+    }
     let mut summary = summarise(trace, options, &played, &outcome.report);
     summary.complete = complete;
     summary.matching = matching;
