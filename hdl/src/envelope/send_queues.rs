@@ -585,11 +585,6 @@ impl Logic for SendQueues {
         self.injected.next = self.source.val().taken;
         if self.job_open.q.val() & (self.job_pair.q.val() == self.pair.q.val()) {
             self.injected.next = self.source.val().taken - 1;
-            for m in 0..self._mutable {
-                if self.mutation[m].val() == SendQueuesMutation::JobFlushedEarly {
-                    self.injected.next = self.source.val().taken;
-                }
-            }
         }
         self.unacknowledged.next = self.injected.val() - self.source.val().acknowledged;
         self.in_use.next = self.source.val().taken - self.source.val().returned;
@@ -761,6 +756,11 @@ impl Logic for SendQueues {
                 self.endpoint.d.next = self.source.val().endpoint;
                 self.cursor.d.next = self.source.val().acknowledged;
                 self.limit.d.next = self.injected.val();
+                for m in 0..self._mutable {
+                    if self.mutation[m].val() == SendQueuesMutation::JobFlushedEarly {
+                        self.limit.d.next = self.source.val().taken;
+                    }
+                }
                 self.place.d.next = self.source.val().head;
                 self.left.d.next = self.source.val().count;
                 for m in 0..self._mutable {

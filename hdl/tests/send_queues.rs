@@ -1,0 +1,727 @@
+//! `envelope::SendQueues`, Verilated, against a model: each send completes exactly once and with the
+//! right status, nothing goes out without a credit, and a pair that has to wait waits alone.
+
+mod support;
+
+use std::cell::{Cell, RefCell};
+use std::collections::{BTreeMap, VecDeque};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use abi::completion::CompletionKind;
+use abi::control::{CardSetup, Operation, PairReport, PairSetup};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
+use abi::mailbox::PairState;
+use abi::request::Opcode;
+use abi::status::Status;
+use hdl::config::TINY;
+use hdl::envelope::SendQueuesMutation;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::fields::{Steady, pack, set_control, unpack};
+use support::{Bench, for_seeds, rate};
+
+const PAIRS: usize = TINY.pairs;
+/// Cycles after which the scan for time-outs has certainly seen every pair.
+const SCAN: u64 = 64 * 2 * PAIRS as u64;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Send {
+    endpoint: u8,
+    domain: u8,
+    pair: u16,
+    context: u16,
+    request: u32,
+    key: u32,
+    match_bits: u64,
+    immediate: u64,
+    address: u64,
+    length: u64,
+}
+
+impl Send {
+    fn words(&self) -> Vec<u64> {
+        let request = [
+            (Opcode::TaggedSend.code().into(), 8),
+            (0, 8),
+            (self.pair.into(), 16),
+            (self.context.into(), 16),
+            (0, 16),
+            (self.request.into(), 32),
+            (self.key.into(), 32),
+            (self.match_bits, 64),
+            (self.immediate, 64),
+            (self.address, 64),
+            (self.length, 64),
+            (0, 64),
+            (0, 64),
+        ];
+        let mut fields = vec![(self.endpoint.into(), 8), (self.domain.into(), 8)];
+        fields.extend(request);
+        pack(&fields)
+    }
+}
+
+/// A completion: endpoint, handle, pair, context, length, status.
+type Completed = (u8, u32, u16, u16, u64, Status);
+
+#[derive(Default)]
+struct Pair {
+    open: bool,
+    failed: Option<Status>,
+    /// Its failure has been, or is to be, asked for.
+    failing: bool,
+    /// The peer has said something that can't be.
+    lied: bool,
+    endpoint: u8,
+    domain: u8,
+    granted: u32,
+    taken: u32,
+    returned: u32,
+    acknowledged: u32,
+    waiting: VecDeque<Send>,
+    unacknowledged: VecDeque<Send>,
+    since: u64,
+    /// What the peer has: messages arrived, made safe, and freed, and what it has told so far.
+    arrived: u32,
+    accepted: u32,
+    freed: u32,
+    told: Vec<(u32, u32)>,
+    /// Jobs of others since this pair could have had its turn.
+    passed: usize,
+}
+
+impl Pair {
+    fn is_sound(&self) -> bool {
+        self.open && self.failed.is_none() && !self.failing
+    }
+
+    fn may_send(&self) -> bool {
+        self.is_sound() && !self.waiting.is_empty() && self.taken - self.returned < self.granted
+    }
+}
+
+/// Everything that is expected of the block.
+#[derive(Default)]
+struct Model {
+    pairs: Vec<Pair>,
+    job: Option<Send>,
+    /// Completions by handle, as they must come and as they came.
+    wanted: BTreeMap<u32, Completed>,
+    found: BTreeMap<u32, Completed>,
+    /// Handles of the sends that succeed, in order, of each pair.
+    succeed: BTreeMap<u16, VecDeque<u32>>,
+}
+
+impl Model {
+    fn complete(&mut self, endpoint: u8, send: &Send, status: Status) {
+        let completed = (
+            endpoint,
+            send.request,
+            send.pair,
+            send.context,
+            send.length,
+            status,
+        );
+        if status == Status::Success {
+            let order = self.succeed.entry(send.pair).or_default();
+            order.push_back(send.request);
+        }
+        self.wanted.insert(send.request, completed);
+        self.compare(send.request);
+    }
+
+    /// A completion came.
+    fn find(&mut self, completed: Completed) {
+        let (_, request, pair, _, _, status) = completed;
+        let before = self.found.insert(request, completed);
+        assert_eq!(before, None, "a send completes twice");
+        if status == Status::Success {
+            let next = self.succeed.entry(pair).or_default().pop_front();
+            assert_eq!(next, Some(request), "success out of order");
+        }
+        self.compare(request);
+    }
+
+    fn compare(&self, request: u32) {
+        if let (Some(wanted), Some(found)) = (self.wanted.get(&request), self.found.get(&request)) {
+            assert_eq!(wanted, found);
+        }
+    }
+
+    /// A send is taken from WorkQueues.
+    fn accept(&mut self, send: Send) {
+        let refusal = match self.pairs.get(usize::from(send.pair)) {
+            Some(p) if p.open && p.endpoint == send.endpoint => {
+                if send.length > EAGER_MAX as u64 {
+                    Some(Status::TooLong)
+                } else if p.failed.is_some() {
+                    p.failed
+                } else if p.waiting.len() == usize::from(SEND_QUEUE_DEPTH) {
+                    Some(Status::QueueFull)
+                } else {
+                    None
+                }
+            }
+            _ => Some(Status::InvalidPair),
+        };
+        match refusal {
+            Some(status) => self.complete(send.endpoint, &send, status),
+            None => self.pairs[usize::from(send.pair)].waiting.push_back(send),
+        }
+    }
+
+    /// A job is offered.
+    fn offer(&mut self, pair: usize, number: u32) -> Send {
+        let may: Vec<usize> = (0..PAIRS).filter(|p| self.pairs[*p].may_send()).collect();
+        assert!(may.contains(&pair), "pair {pair} has no send or no credit");
+        for other in may {
+            let p = &mut self.pairs[other];
+            p.passed = if other == pair { 0 } else { p.passed + 1 };
+            assert!(p.passed <= PAIRS, "pair {other} is passed over");
+        }
+        let p = &mut self.pairs[pair];
+        assert_eq!(number, p.taken, "number of a frame of pair {pair}");
+        p.taken += 1;
+        let send = p.waiting.pop_front().expect("it may send");
+        self.job = Some(send);
+        send
+    }
+
+    /// A job is answered.
+    fn answer(&mut self, status: Status, cycle: u64) {
+        let send = self.job.take().expect("a job is out");
+        let p = &mut self.pairs[usize::from(send.pair)];
+        let endpoint = p.endpoint;
+        match (status, p.failed) {
+            (Status::Success, None) => {
+                if p.unacknowledged.is_empty() {
+                    p.since = cycle;
+                }
+                p.unacknowledged.push_back(send);
+                p.arrived += 1;
+            }
+            (Status::Success, Some(failure)) => self.complete(endpoint, &send, failure),
+            (refused, failed) => {
+                if failed.is_none() {
+                    p.taken -= 1;
+                }
+                self.complete(endpoint, &send, refused);
+            }
+        }
+    }
+
+    /// Progress is taken.
+    fn progress(&mut self, pair: usize, acknowledge: u32, credit: u32, cycle: u64) {
+        let Some(p) = self.pairs.get_mut(pair) else {
+            return;
+        };
+        if !p.is_sound() {
+            return;
+        }
+        let sent = p.acknowledged + p.unacknowledged.len() as u32;
+        let late = |number: u32, known: u32| number.wrapping_sub(known) >= 1 << 31;
+        let next = if late(acknowledge, p.acknowledged) {
+            p.acknowledged
+        } else {
+            acknowledge
+        };
+        let returned = if late(credit, p.returned) {
+            p.returned
+        } else {
+            credit
+        };
+        if next > sent || returned > next {
+            p.lied = true;
+            p.failing = true;
+            return;
+        }
+        let endpoint = p.endpoint;
+        p.returned = returned;
+        let count = next - p.acknowledged;
+        p.acknowledged = next;
+        if count > 0 {
+            p.since = cycle;
+        }
+        let done: Vec<Send> = p.unacknowledged.drain(..count as usize).collect();
+        for send in done {
+            self.complete(endpoint, &send, Status::Success);
+        }
+    }
+
+    /// All that a pair has completes with `status`, except a job that is out.
+    fn flush(&mut self, pair: usize, status: Status) {
+        let p = &mut self.pairs[pair];
+        let endpoint = p.endpoint;
+        let all: Vec<Send> = p
+            .unacknowledged
+            .drain(..)
+            .chain(p.waiting.drain(..))
+            .collect();
+        for send in all {
+            self.complete(endpoint, &send, status);
+        }
+    }
+
+    fn fail(&mut self, pair: usize, status: Status) {
+        if let Some(p) = self.pairs.get_mut(pair)
+            && p.open
+            && p.failed.is_none()
+        {
+            p.failed = Some(status);
+            self.flush(pair, status);
+        }
+    }
+
+    fn report(&self, pair: usize) -> PairReport {
+        let p = &self.pairs[pair];
+        let available = p.granted - (p.taken - p.returned);
+        match (p.open, p.failed) {
+            (false, _) => PairReport::default(),
+            (true, Some(_)) => PairReport {
+                state: PairState::Failed.code(),
+                ..Default::default()
+            },
+            (true, None) => PairReport {
+                state: PairState::Connected.code(),
+                available: available as u8,
+                unacknowledged: p.unacknowledged.len() as u8,
+                waiting: p.waiting.len() as u8,
+                ..Default::default()
+            },
+        }
+    }
+}
+
+fn random_send(rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
+    let pair = rng.random_range(0..PAIRS as u16);
+    let endpoint = pairs[usize::from(pair)].endpoint;
+    let send = Send {
+        endpoint,
+        domain: rng.random(),
+        pair,
+        context: rng.random(),
+        request,
+        key: rng.random(),
+        match_bits: rng.random(),
+        immediate: rng.random(),
+        address: rng.random(),
+        length: rng.random_range(0..=EAGER_MAX as u64),
+    };
+    match rng.random_range(0..40) {
+        0 => Send {
+            endpoint: endpoint ^ 1,
+            ..send
+        },
+        1 => Send {
+            pair: rng.random_range(PAIRS as u16..=u16::MAX),
+            ..send
+        },
+        2 => Send {
+            length: [EAGER_MAX as u64 + 1, u64::MAX, 1 << 32][rng.random_range(0..3)],
+            ..send
+        },
+        _ => send,
+    }
+}
+
+/// Progress that a peer reports: as a rule the truth, at times late, rarely a lie.
+fn random_progress(rng: &mut ChaCha8Rng, pair: &mut Pair, lies: bool) -> (u32, u32) {
+    let now = (pair.accepted, pair.freed);
+    pair.told.push(now);
+    match rng.random_range(0..60) {
+        0..10 => pair.told[rng.random_range(0..pair.told.len())],
+        10 if lies => (pair.arrived + rng.random_range(1..1 << 30), pair.freed),
+        11 if lies => (pair.accepted, pair.accepted + rng.random_range(1..1 << 30)),
+        _ => now,
+    }
+}
+
+/// Lets hosts and peers do what they like for `active` cycles, then finishes and compares.
+fn traffic(
+    mutation: SendQueuesMutation,
+    rng: &mut ChaCha8Rng,
+    active: u64,
+) -> impl Iterator<Item = Status> + use<> {
+    let mut bench = Bench::open("send_queues");
+    bench.set("mutation_0", mutation as u64);
+    let mut model = Model {
+        pairs: (0..PAIRS).map(|_| Pair::default()).collect(),
+        ..Default::default()
+    };
+    let lies = rng.random_bool(0.5);
+    let troubled = rng.random_bool(0.5);
+    let timeout = [0, 700, 3000][rng.random_range(0..3)];
+    // A peer that takes messages and never frees an envelope.
+    let stuck = rng.random_range(0..2 * PAIRS);
+    let (busy, willing, peers) = (rate(rng), rate(rng), rate(rng));
+    let mut steady: [Steady; 3] = Default::default();
+    let mut send: Option<Send> = None;
+    let mut requests = 0;
+    let mut answer: Option<(u64, Status)> = None;
+    let mut job_offered = false;
+    // When the last job was answered, and its pair.
+    let mut answered = (0, None);
+    let mut progress: Option<(usize, u32, u32)> = None;
+    let mut control: Option<(Operation, usize, PairSetup)> = None;
+    let mut fault: Option<(usize, Status)> = None;
+    let mut asked: VecDeque<usize> = VecDeque::new();
+    let mut clock_set = false;
+    let mut quiet_since = 0;
+
+    for cycle in 0u64.. {
+        let talking = cycle < active;
+        if send.is_none() && talking && rng.random_bool(busy) {
+            requests += 1;
+            send = Some(random_send(rng, &model.pairs, requests));
+        }
+        bench.set("sends_valid", send.is_some());
+        if let Some(send) = &send {
+            bench.set_wide("sends", &send.words());
+        }
+
+        // Peers make messages safe, free envelopes, and say so.
+        for (index, pair) in model.pairs.iter_mut().enumerate() {
+            if !talking || rng.random_bool(peers / 20.0) {
+                pair.accepted = pair.arrived.min(pair.accepted + 1 + u32::from(!talking));
+            }
+            if index != stuck && (!talking || rng.random_bool(peers / 20.0)) {
+                pair.freed = pair.accepted.min(pair.freed + 1);
+            }
+        }
+        let reports = if talking { peers / 8.0 } else { 0.5 };
+        if progress.is_none() && rng.random_bool(reports) {
+            let index = rng.random_range(0..PAIRS);
+            let (acknowledge, credit) =
+                random_progress(rng, &mut model.pairs[index], lies && talking);
+            progress = Some((index, acknowledge, credit));
+        }
+        bench.set("progress_valid", progress.is_some());
+        let (pair, acknowledge, credit) = progress.unwrap_or_default();
+        let fields = [
+            (pair as u64, 16),
+            (acknowledge.into(), 32),
+            (credit.into(), 32),
+        ];
+        bench.set_wide("progress", &pack(&fields));
+
+        // The firmware; a pair is set anew when its failure has come round.
+        if control.is_none() && !clock_set {
+            clock_set = true;
+            control = Some((Operation::CardSet, 0, PairSetup::default()));
+        } else if control.is_none() && talking && rng.random_bool(0.05) {
+            let down = (0..PAIRS).find(|p| {
+                let under_way = asked.contains(p) || fault.is_some_and(|(other, _)| other == *p);
+                let pair = &model.pairs[*p];
+                !under_way && (!pair.open || pair.failed.is_some())
+            });
+            let index = down.unwrap_or(rng.random_range(0..PAIRS));
+            let operation = match rng.random_range(0..30) {
+                0 if troubled => Operation::PairClear,
+                1 if troubled => Operation::PairSet,
+                2 => Operation::RegionClear,
+                3..20 if down.is_some() => Operation::PairSet,
+                _ => Operation::PairRead,
+            };
+            // A pair that is failing is left alone until it has failed.
+            if operation == Operation::PairRead || !model.pairs[index].failing || down.is_some() {
+                let setup = PairSetup {
+                    endpoint: rng.random_range(0..2),
+                    domain: rng.random(),
+                    remote_credits: rng.random_range(1..=MAX_CREDITS as u8),
+                    ..Default::default()
+                };
+                control = Some((operation, index, setup));
+            }
+        }
+        bench.set("control_valid", control.is_some());
+        if let Some((operation, index, setup)) = &control {
+            let card = CardSetup {
+                acknowledge_timeout: timeout,
+                ..Default::default()
+            };
+            let data = match operation {
+                Operation::CardSet => card.to_words().to_vec(),
+                _ => setup.to_words().to_vec(),
+            };
+            set_control(&mut bench, *operation, *index as u16, &data);
+        }
+        if fault.is_none() {
+            let names = |control: Option<(Operation, usize, PairSetup)>, pair: usize| {
+                control.is_some_and(|(_, index, _)| index == pair)
+            };
+            if let Some(pair) = asked.front()
+                && !names(control, *pair)
+            {
+                fault = asked.pop_front().map(|pair| (pair, Status::LinkError));
+            } else if troubled && talking && rng.random_bool(0.001) {
+                let pair = rng.random_range(0..PAIRS);
+                if !names(control, pair) && !asked.contains(&pair) && !model.pairs[pair].failing {
+                    fault = Some((pair, Status::Flushed));
+                }
+            } else if cycle == active + 60_000 && stuck < PAIRS && model.pairs[stuck].is_sound() {
+                fault = Some((stuck, Status::Flushed));
+            }
+        }
+        bench.set("fault_valid", fault.is_some());
+        let (pair, status) = fault.unwrap_or((0, Status::Success));
+        bench.set(
+            "fault",
+            pack(&[(pair as u64, 16), (status.code().into(), 8)])[0],
+        );
+
+        // An answer in the midst of a flush may be worked in before or after it: not to be told apart.
+        let answers = answer.is_some_and(|(due, _)| due <= cycle) && fault.is_none();
+        bench.set("job_result_valid", answers);
+        let noise = rng.random();
+        let status = answer.map_or(noise, |(_, status)| status.code());
+        bench.set("job_status", status);
+        bench.set(
+            "job_ready",
+            model.job.is_some() && answer.is_none() && rng.random_bool(willing),
+        );
+        bench.set("complete_ready", rng.random_bool(willing));
+        bench.set("fault_request_ready", rng.random_bool(willing));
+        bench.eval();
+
+        if bench.is("job_valid") && !job_offered {
+            // A new offer; what it says is compared while it stands.
+            job_offered = true;
+            let [pair, _, number] = unpack(&bench.get_wide::<9>("job"), [16, 8, 32]);
+            model.offer(pair as usize, number as u32);
+        }
+        let job = bench.get_wide::<9>("job");
+        let [valid, takes] = ["job_valid", "job_ready"].map(|name| bench.is(name));
+        if let Some(words) = steady[0].watch("job", valid, takes, &job) {
+            let send = model.job.expect("it was offered");
+            let p = &model.pairs[usize::from(send.pair)];
+            let wanted = Send {
+                domain: p.domain,
+                ..send
+            };
+            let mut fields = wanted.words();
+            // Pair, domain, number, request, in place of endpoint, domain, request.
+            let request = unpack(&fields, [16, 64, 64, 64, 64, 64, 64, 64, 64]);
+            fields = pack(
+                &[
+                    vec![
+                        (send.pair.into(), 16),
+                        (p.domain.into(), 8),
+                        (u64::from(p.taken - 1), 32),
+                    ],
+                    request[1..].iter().map(|word| (*word, 64)).collect(),
+                ]
+                .concat(),
+            );
+            assert_eq!(words[..], fields[..9], "job of {send:?}, cycle {cycle}");
+            let status = [
+                Status::Success,
+                Status::LocalProtection,
+                Status::MemoryError,
+            ][rng.random_range(0..30usize).saturating_sub(27)];
+            answer = Some((cycle + rng.random_range(1..60), status));
+            // The offer ends; the next one is another job.
+        }
+        if answers {
+            let (_, status) = answer.take().expect("it is due");
+            answered = (cycle, model.job.map(|job| usize::from(job.pair)));
+            model.answer(status, cycle);
+            job_offered = false;
+        }
+        if bench.is("sends_ready") {
+            model.accept(send.take().expect("only what is offered is taken"));
+        }
+        let [valid, takes] = ["complete_valid", "complete_ready"].map(|name| bench.is(name));
+        let complete = bench.get_wide::<9>("complete");
+        if let Some(words) = steady[1].watch("complete", valid, takes, &complete) {
+            let widths = [8, 64, 64, 64, 64, 64, 64, 32, 16, 16, 8, 8];
+            let [
+                endpoint,
+                _,
+                _,
+                length,
+                _,
+                _,
+                _,
+                request,
+                pair,
+                context,
+                status,
+                kind,
+            ] = unpack(&words, widths);
+            assert_eq!(kind, u64::from(CompletionKind::Send.code()));
+            let status = Status::from_code(status as u8).expect("a status");
+            let pair = pair as u16;
+            model.find((
+                endpoint as u8,
+                request as u32,
+                pair,
+                context as u16,
+                length,
+                status,
+            ));
+        }
+        let request = bench.get_wide::<1>("fault_request");
+        let [valid, takes] =
+            ["fault_request_valid", "fault_request_ready"].map(|name| bench.is(name));
+        if bench.is("count_timeouts") {
+            let late = model.pairs.iter_mut().filter(|p| {
+                p.is_sound()
+                    && !p.unacknowledged.is_empty()
+                    && timeout != 0
+                    && cycle + 4 >= p.since + u64::from(timeout)
+            });
+            // The block says which with its request; here it must be possible at all.
+            assert!(late.count() > 0, "no pair is late in cycle {cycle}");
+        }
+        if let Some(words) = steady[2].watch("fault_request", valid, takes, &request) {
+            let [pair, status] = unpack(&words, [16, 8]);
+            assert_eq!(status, u64::from(Status::LinkError.code()));
+            let p = &mut model.pairs[pair as usize];
+            let silent = timeout != 0 && !p.unacknowledged.is_empty();
+            assert!(p.lied || silent, "pair {pair} is failed for nothing");
+            p.failing = true;
+            asked.push_back(pair as usize);
+        } else if valid {
+            let [pair, _] = unpack(&request, [16, 8]);
+            model.pairs[pair as usize].failing = true;
+        }
+        if bench.is("progress_ready") {
+            let (pair, acknowledge, credit) = progress.take().expect("only what is offered");
+            model.progress(pair, acknowledge, credit, cycle);
+        }
+        let all_done = |model: &Model, pair: usize| {
+            let of_pair = |list: &BTreeMap<u32, Completed>| {
+                list.values().filter(|c| usize::from(c.2) == pair).count()
+            };
+            let (wanted, found) = (of_pair(&model.wanted), of_pair(&model.found));
+            assert_eq!(wanted, found, "pair {pair} is not done, cycle {cycle}");
+        };
+        if let Some((pair, status)) = fault
+            && bench.is("fault_ready")
+        {
+            model.fail(pair, status);
+            if model.job.is_none_or(|job| usize::from(job.pair) != pair) {
+                all_done(&model, pair);
+            }
+            fault = None;
+        }
+        if let Some((operation, index, setup)) = control
+            && bench.is("control_done")
+        {
+            let result = bench.get("control_result");
+            match operation {
+                // An answer that is still to be worked in isn't seen yet.
+                Operation::PairRead if answered.0 + 4 > cycle && answered.1 == Some(index) => {}
+                Operation::PairRead => {
+                    assert_eq!([result], model.report(index).to_words(), "cycle {cycle}");
+                }
+                Operation::PairSet | Operation::PairClear => {
+                    assert_eq!(result, 0);
+                    model.flush(index, Status::Flushed);
+                    all_done(&model, index);
+                    model.pairs[index] = Pair {
+                        open: operation == Operation::PairSet,
+                        endpoint: setup.endpoint,
+                        domain: setup.domain,
+                        granted: setup.remote_credits.into(),
+                        ..Default::default()
+                    };
+                    if let Some((pair, ..)) = progress
+                        && pair == index
+                    {
+                        progress = None; // The old connection's.
+                    }
+                }
+                _ => assert_eq!(result, 0),
+            }
+            control = None;
+        }
+        bench.step();
+
+        // Silence is noticed in bounded time.
+        for (index, pair) in model.pairs.iter().enumerate() {
+            let silent = pair.is_sound() && !pair.unacknowledged.is_empty() && timeout != 0;
+            let bound = pair.since + u64::from(timeout) + SCAN + 600;
+            assert!(
+                !silent || cycle < bound,
+                "pair {index} is silent, cycle {cycle}"
+            );
+        }
+        let done = model.wanted == model.found
+            && send.is_none()
+            && model.job.is_none()
+            && control.is_none()
+            && fault.is_none()
+            && asked.is_empty()
+            && model.pairs.iter().all(|p| p.unacknowledged.is_empty());
+        let waiting = |but: usize| {
+            let others = model.pairs.iter().enumerate().filter(|(p, _)| *p != but);
+            others.map(|(_, p)| p.waiting.len()).sum::<usize>()
+        };
+        if talking || !done {
+            quiet_since = cycle;
+        }
+        assert!(
+            cycle < active + 50_000 || waiting(stuck) == 0,
+            "sends wait although their peers are willing"
+        );
+        if cycle > active + 62_000 || (done && waiting(PAIRS) == 0 && cycle > quiet_since + 1000) {
+            break;
+        }
+    }
+    assert_eq!(model.wanted, model.found);
+    let left: usize = model.pairs.iter().map(|p| p.waiting.len()).sum();
+    assert_eq!(left, 0, "sends that never complete");
+    assert_eq!(
+        model.found.len(),
+        requests as usize,
+        "each send completes once"
+    );
+    model.found.into_values().map(|completed| completed.5)
+}
+
+#[test]
+fn each_send_completes_once_and_nothing_goes_out_without_credit() {
+    let seen = RefCell::new(BTreeMap::new());
+    for_seeds(16, |rng| {
+        for status in traffic(SendQueuesMutation::None, rng, 20_000) {
+            *seen.borrow_mut().entry(status).or_insert(0) += 1;
+        }
+    });
+    let seen = seen.into_inner();
+    println!("{seen:?}");
+    assert!(seen.len() >= 8, "each way to end is taken: {seen:?}");
+    assert!(seen[&Status::Success] > 2000, "{seen:?}");
+}
+
+fn is_caught(mutation: SendQueuesMutation) -> bool {
+    let caught = Cell::new(false);
+    for_seeds(10, |rng| {
+        if !caught.get() {
+            let run = AssertUnwindSafe(|| traffic(mutation, rng, 10_000).count());
+            caught.set(catch_unwind(run).is_err());
+        }
+    });
+    caught.get()
+}
+
+macro_rules! mutations {
+    ($($name:ident: $mutation:ident)*) => {$(
+        #[test]
+        fn $name() {
+            assert!(is_caught(SendQueuesMutation::$mutation));
+        }
+    )*};
+}
+
+mutations! {
+    a_send_without_credit_is_noticed: CreditNotNeeded
+    a_credit_that_counts_twice_is_noticed: CreditReturnedTwice
+    a_credit_that_a_refused_job_keeps_is_noticed: RefusedKeepsCredit
+    numbers_that_are_believed_are_noticed: NumbersNotChecked
+    a_turn_that_is_forgotten_is_noticed: TurnForgotten
+    waiting_sends_that_a_fault_leaves_are_noticed: WaitingNotFlushed
+    a_job_that_completes_twice_is_noticed: JobFlushedEarly
+    completing_the_wrong_send_is_noticed: CompletesFromNext
+    silence_that_is_not_noticed_is_noticed: NeverTimesOut
+}
