@@ -1,5 +1,7 @@
 //! The matching lists, Verilated, against two vectors.
 
+#[path = "support/bits.rs"]
+mod bits;
 #[path = "support/matching.rs"]
 mod matching;
 mod support;

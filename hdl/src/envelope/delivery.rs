@@ -56,6 +56,10 @@ pub enum DeliveryMutation {
     CancelSaysTooLate = 5,
     /// More is written than the buffer holds.
     IgnoreBufferLength = 6,
+    /// Slot 0 is given out whether or not it is taken.
+    ReuseSlots = 7,
+    /// The slot after the message's is given back.
+    FreeWrongSlot = 8,
 }
 
 impl DeliveryMutation {
@@ -369,6 +373,7 @@ pub struct Delivery {
     entry: Signal<Local, Completion>,
     outgoing: Signal<Local, WriteCompletion>,
     used: Signal<Local, Bits<16>>,
+    taken: Signal<Local, Bits<16>>,
     own_fault: Signal<Local, Fault>,
     moved: Signal<Local, Bit>,
 
@@ -412,6 +417,8 @@ pub struct Delivery {
     skip_second_check: Constant<Bits<4>>,
     cancel_says_too_late: Constant<Bits<4>>,
     ignore_buffer_length: Constant<Bits<4>>,
+    reuse_slots: Constant<Bits<4>>,
+    free_wrong_slot: Constant<Bits<4>>,
 
     slot_is_free: Check,
     slot_was_used: Check,
@@ -473,6 +480,8 @@ impl Delivery {
             free_unexpected: DeliveryMutation::FreeUnexpected.constant(),
             skip_second_check: DeliveryMutation::SkipSecondCheck.constant(),
             cancel_says_too_late: DeliveryMutation::CancelSaysTooLate.constant(),
+            reuse_slots: DeliveryMutation::ReuseSlots.constant(),
+            free_wrong_slot: DeliveryMutation::FreeWrongSlot.constant(),
             ignore_buffer_length: DeliveryMutation::IgnoreBufferLength.constant(),
             slot_is_free: Check::new("slot_given_out_is_free"),
             slot_was_used: Check::new("slot_given_back_was_used"),
@@ -493,7 +502,7 @@ impl Delivery {
             kind accepted freed after writing arrival_first
             pair changed_pair pair_address pair_write setup is_set is_clear is_flush own arriving arrival_now
             fetched found found_receive posted words_of bytes slot_any slot slot_offset slot_bit
-            source_ok any_source flags long list_length wanted command_out query_out entry outgoing used own_fault moved
+            source_ok any_source flags long list_length wanted command_out query_out entry outgoing used taken own_fault moved
         })
     }
 }
@@ -584,11 +593,15 @@ impl Logic for Delivery {
 
         // The lowest free slot of the pair.
         self.used.next = self.pair.val().used;
+        self.taken.next = self.used.val();
+        if self.mutation.val() == self.reuse_slots.val() {
+            self.taken.next = 0.into();
+        }
         self.slot_any.next = false;
         self.slot.next = 0.into();
         for i in 0..16 {
             if !self.slot_any.val()
-                & !self.used.val().get_bit(i)
+                & !self.taken.val().get_bit(i)
                 & (self.pair.val().granted > i.to_bits())
             {
                 self.slot_any.next = true;
@@ -1077,6 +1090,9 @@ impl Logic for Delivery {
             }
             State::ReleaseWrite => {
                 self.slot_bit.next = bits::<16>(1) << self.message.q.val().slot;
+                if self.mutation.val() == self.free_wrong_slot.val() {
+                    self.slot_bit.next = bits::<16>(2) << self.message.q.val().slot;
+                }
                 self.pair_write.next = self.mutation.val() != self.lose_slots.val();
                 self.changed_pair.next.used = self.used.val() & !self.slot_bit.val();
                 self.state.d.next = State::Update;

@@ -110,7 +110,7 @@ pub struct Regions {
     size: Signal<Local, Bits<64>>,
     index: Signal<Local, Bits<16>>,
 
-    regions: Constant<Bits<16>>,
+    region_count: Constant<Bits<16>>,
     last_region: Constant<Bits<16>>,
     region_set: Constant<Bits<8>>,
     region_clear: Constant<Bits<8>>,
@@ -124,7 +124,7 @@ impl Regions {
         construct!({
             entries: Ram::new(config.regions),
             state: Reg::new(State::Clear),
-            regions: Constant::new((config.regions as u64).into()),
+            region_count: Constant::new((config.regions as u64).into()),
             last_region: Constant::new((config.regions as u64 - 1).into()),
             region_set: code(Operation::RegionSet),
             region_clear: code(Operation::RegionClear),
@@ -139,7 +139,7 @@ impl Regions {
     }
 }
 
-#[module(regions = self.regions.val().index())]
+#[module(regions = self.region_count.val().index())]
 impl Logic for Regions {
     #[hdl_gen]
     fn update(&mut self) {
@@ -214,7 +214,8 @@ impl Logic for Regions {
             State::Idle => {
                 if self.own.val() {
                     self.control_done.next = true;
-                    self.entries.write_enable.next = self.control.val().index < self.regions.val();
+                    self.entries.write_enable.next =
+                        self.control.val().index < self.region_count.val();
                 } else if self.transmit_query_valid.val() | self.delivery_query_valid.val() {
                     self.transmit_query_ready.next = !self.choose_delivery.val();
                     self.delivery_query_ready.next = self.choose_delivery.val();
@@ -222,7 +223,7 @@ impl Logic for Regions {
                     self.delivery_first.d.next = !self.choose_delivery.val();
                     self.query.d.next = self.chosen.val();
                     // A number beyond the table would alias a region of it.
-                    self.allowed.d.next = self.index.val() < self.regions.val();
+                    self.allowed.d.next = self.index.val() < self.region_count.val();
                     self.state.d.next = State::Add;
                 }
             }

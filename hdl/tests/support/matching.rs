@@ -33,22 +33,17 @@ impl Command {
     }
 
     /// The bits of the `LogicStruct`, first field least significant.
-    pub fn words(&self) -> [u64; 4] {
-        let mut bits = Vec::new();
-        let mut push = |value: u64, width: u32| bits.extend((0..width).map(|b| value >> b & 1));
-        push(self.operation as u64, 3);
-        push(self.endpoint.into(), 8);
-        push(self.pair.into(), 16);
-        push(self.any_source.into(), 1);
-        push(self.context.into(), 16);
-        push(self.match_bits, 64);
-        push(self.ignore_bits, 64);
-        push(self.request.into(), 32);
-        let mut words = [0; 4];
-        for (at, bit) in bits.into_iter().enumerate() {
-            words[at / 64] |= bit << (at % 64);
-        }
-        words
+    pub fn words(&self) -> Vec<u64> {
+        crate::bits::pack(&[
+            (self.operation as u64, 3),
+            (self.endpoint.into(), 8),
+            (self.pair.into(), 16),
+            (self.any_source.into(), 1),
+            (self.context.into(), 16),
+            (self.match_bits, 64),
+            (self.ignore_bits, 64),
+            (self.request.into(), 32),
+        ])
     }
 
     /// Whether a receive posted by `self` matches the envelope `other`.

@@ -1,0 +1,232 @@
+//! Delivery, the matching lists and the regions, Verilated together, against a reference.
+//!
+//! The test is everything around them: peers that send within their credits, hosts that post,
+//! cancel and probe, firmware that connects and closes, memory that is slow or answers with errors.
+//! Whatever is taken is told to the reference, and every access and every output has to be the one
+//! that the reference wants next.
+
+#[path = "../support/bits.rs"]
+mod bits;
+mod memory;
+mod reference;
+#[path = "../support/mod.rs"]
+mod support;
+mod world;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use abi::completion::CompletionKind;
+use abi::request::Opcode;
+use abi::status::Status;
+use hdl::envelope::DeliveryMutation;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use support::for_seeds;
+use world::{Control, Mood, World};
+
+/// Everything at random, for a while; then all is taken down, and nothing may be left.
+fn life(rng: &mut ChaCha8Rng, cycles: u32, mutation: DeliveryMutation) -> World {
+    let mut world = World::new(rng, mutation);
+    world.set_up();
+    for _ in 0..cycles {
+        world.cycle();
+    }
+    world.settle();
+    world.receive_all();
+    world.fill_all_slots();
+    world.receive_all();
+    world.take_down();
+    world
+}
+
+#[test]
+fn every_message_and_every_request_ends_as_it_should() {
+    let counts = std::cell::RefCell::new(std::collections::HashMap::new());
+    for_seeds(6, |rng| {
+        let world = life(rng, 150_000, DeliveryMutation::None);
+        let seen = &world.reference.seen;
+        println!("{seen:?}");
+        let mut counts = counts.borrow_mut();
+        for (key, count) in &seen.statuses {
+            *counts.entry(*key).or_insert(0) += count;
+        }
+        for (name, count) in [
+            ("dropped", seen.dropped),
+            ("expected", seen.expected),
+            ("unexpected", seen.unexpected),
+            ("cleared", seen.cleared_unexpected),
+            ("from a failed pair", seen.from_failed),
+            ("empty", seen.empty),
+        ] {
+            assert!(count > 0, "no message was {name}: {seen:?}");
+        }
+    });
+    if std::env::var_os("POSTHORN_SEED").is_some() {
+        return;
+    }
+    let counts = counts.into_inner();
+    let wanted = [
+        (CompletionKind::Receive, Status::Success),
+        (CompletionKind::Receive, Status::Truncated),
+        (CompletionKind::Receive, Status::Cancelled),
+        (CompletionKind::Receive, Status::InvalidPair),
+        (CompletionKind::Receive, Status::LocalProtection),
+        (CompletionKind::Receive, Status::MemoryError),
+        (CompletionKind::Receive, Status::LinkError),
+        (CompletionKind::Receive, Status::Flushed),
+        (CompletionKind::Receive, Status::ListFull),
+        (CompletionKind::Receive, Status::AccessDenied),
+        (CompletionKind::Cancel, Status::TooLate),
+        (CompletionKind::Probe, Status::Success),
+        (CompletionKind::Probe, Status::NoMessage),
+        (CompletionKind::Probe, Status::InvalidPair),
+    ];
+    for (kind, status) in wanted {
+        let count = counts.get(&(kind.code(), status.code()));
+        assert!(count.is_some_and(|n| *n > 3), "{kind} {status}: {counts:?}");
+    }
+}
+
+#[test]
+fn a_message_without_room_fails_its_pair_and_says_so() {
+    for_seeds(3, |rng| {
+        let mut world = World::new(rng, DeliveryMutation::None);
+        // Eight pairs of 16 slots have twice the room of the list.
+        world.credits = 16;
+        world.set_up();
+        world.mood = Mood::Flood;
+        for _ in 0..60_000 {
+            world.cycle();
+        }
+        assert!(
+            world.reference.seen.overflows > 3,
+            "{:?}",
+            world.reference.seen
+        );
+        world.receive_all();
+        world.credits = 0;
+        world.take_down();
+    });
+}
+
+#[test]
+fn a_peer_that_overruns_its_credits_fails_its_pair() {
+    for_seeds(3, |rng| {
+        let mut world = World::new(rng, DeliveryMutation::None);
+        world.credits = 2;
+        world.overrun = true;
+        world.set_up();
+        world.mood = Mood::Flood;
+        for _ in 0..20_000 {
+            world.cycle();
+        }
+        assert!(
+            world.reference.seen.overflows > 3,
+            "{:?}",
+            world.reference.seen
+        );
+        world.settle();
+        world.receive_all();
+        world.take_down();
+    });
+}
+
+#[test]
+fn a_cancel_and_a_message_that_race_have_one_winner() {
+    for_seeds(4, |rng| {
+        let mut world = World::new(rng, DeliveryMutation::None);
+        world.set_up();
+        world.mood = Mood::Races;
+        for _ in 0..60_000 {
+            world.cycle();
+        }
+        world.settle();
+        let statuses = &world.reference.seen.statuses;
+        let of = |kind: CompletionKind, status: Status| {
+            statuses.get(&(kind.code(), status.code())).copied()
+        };
+        let cancelled = of(CompletionKind::Receive, Status::Cancelled);
+        let too_late = of(CompletionKind::Cancel, Status::TooLate);
+        assert!(cancelled > Some(20) && too_late > Some(20), "{statuses:?}");
+        world.take_down();
+    });
+}
+
+#[test]
+fn a_control_request_of_others_is_done_at_once() {
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut world = World::new(&mut rng, DeliveryMutation::None);
+    world.set_up();
+    for operation in abi::control::Operation::ALL {
+        use abi::control::Operation::{EndpointFlush, PairClear, PairSet};
+        let own = [PairSet, PairClear, EndpointFlush].contains(operation);
+        world.offer_raw_control(operation.code());
+        assert_eq!(world.bench.is("delivery_control_done"), !own, "{operation}");
+        world.withdraw_raw_control();
+    }
+}
+
+#[test]
+fn opcodes_are_those_of_the_list_ring() {
+    // The reference takes what isn't a cancel or a probe for a receive, as the block does.
+    let list = [Opcode::TaggedReceive, Opcode::Cancel, Opcode::Probe];
+    assert!(Opcode::ALL.iter().filter(|o| o.code() >= 0x10).eq(&list));
+}
+
+const BREACHES: [DeliveryMutation; 8] = [
+    DeliveryMutation::CompleteEarly,
+    DeliveryMutation::LoseSlots,
+    DeliveryMutation::FreeUnexpected,
+    DeliveryMutation::SkipSecondCheck,
+    DeliveryMutation::CancelSaysTooLate,
+    DeliveryMutation::IgnoreBufferLength,
+    DeliveryMutation::ReuseSlots,
+    DeliveryMutation::FreeWrongSlot,
+];
+
+#[test]
+fn each_broken_contract_is_noticed() {
+    for mutation in BREACHES {
+        let noticed = (1..5).any(|seed| {
+            let run = || life(&mut ChaCha8Rng::seed_from_u64(seed), 20_000, mutation);
+            catch_unwind(AssertUnwindSafe(run)).is_err()
+        });
+        assert!(noticed, "{mutation:?} goes unnoticed");
+    }
+}
+
+#[test]
+fn checks_in_the_gates_notice_a_breach_by_themselves() {
+    for mutation in [
+        DeliveryMutation::CompleteEarly,
+        DeliveryMutation::IgnoreBufferLength,
+        DeliveryMutation::ReuseSlots,
+        DeliveryMutation::FreeWrongSlot,
+    ] {
+        let noticed = (1..5).any(|seed| {
+            let mut world = World::new(&mut ChaCha8Rng::seed_from_u64(seed), mutation);
+            world.blind = true;
+            world.set_up();
+            (0..20_000).any(|_| {
+                world.cycle();
+                world.bench.model.got_error().is_err()
+            })
+        });
+        assert!(noticed, "{mutation:?} goes unnoticed");
+    }
+}
+
+#[test]
+fn a_slot_that_cant_be_written_fails_the_pair() {
+    let mut rng = ChaCha8Rng::seed_from_u64(4);
+    let mut world = World::new(&mut rng, DeliveryMutation::None);
+    world.set_up();
+    world.mood = Mood::Quiet;
+    world.offer_message_of(world::PAIR_WITH_BAD_SLOTS, vec![7; 9]);
+    world.settle();
+    let pair = world.reference.pair(world::PAIR_WITH_BAD_SLOTS);
+    assert!(pair.is_some_and(|p| p.failed.is_some()));
+    world.control(Control::PairClear(world::PAIR_WITH_BAD_SLOTS));
+    world.settle();
+    world.take_down();
+}

@@ -1,0 +1,531 @@
+//! What Delivery promises, in plain Rust: each thing that it takes becomes the accesses and the
+//! outputs that have to follow.
+
+use std::collections::{HashMap, HashSet, VecDeque};
+
+use abi::completion::{Completion, CompletionKind};
+use abi::control::{KEY_INDEX_BITS, RIGHT_LOCAL_WRITE, RegionSetup};
+use abi::event::Cause;
+use abi::limits::EAGER_MAX;
+use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode};
+use abi::status::Status;
+
+use crate::memory::Access;
+
+pub const ENDPOINTS: u8 = 2;
+pub const PAIRS: u16 = 8;
+
+/// A message of a peer.
+#[derive(Clone, Debug)]
+pub struct Message {
+    pub pair: u16,
+    pub endpoint: u8,
+    pub context: u16,
+    pub match_bits: u64,
+    pub immediate: u64,
+    pub payload: Vec<u8>,
+}
+
+/// A connected pair.
+#[derive(Clone, Copy, Debug)]
+pub struct Pair {
+    pub endpoint: u8,
+    pub credits: u16,
+    pub slots: u64,
+    pub failed: Option<u8>,
+    /// Which connection this is, over all pairs.
+    pub incarnation: u32,
+}
+
+#[derive(Clone, Debug)]
+struct Posted {
+    endpoint: u8,
+    domain: u8,
+    request: ListRequest,
+}
+
+impl Posted {
+    fn any_source(&self) -> bool {
+        self.request.flags & FLAG_ANY_SOURCE != 0
+    }
+
+    fn matches(&self, message: &Message) -> bool {
+        self.endpoint == message.endpoint
+            && (self.any_source() || self.request.pair == message.pair)
+            && self.request.context == message.context
+            && (self.request.match_bits ^ message.match_bits) & !self.request.ignore_bits == 0
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Unexpected {
+    id: u32,
+    message: Message,
+}
+
+/// An access that has to be asked for, in this order.
+#[derive(Clone, Debug)]
+pub enum Wanted {
+    /// All of the message to a vacant slot of its pair.
+    ToSlot { id: u32, pair: u16, length: usize },
+    /// The start of the message from its slot.
+    FromSlot { id: u32, length: usize },
+    /// To a buffer.
+    ToBuffer { address: u64, length: usize },
+}
+
+/// An output, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    Complete {
+        endpoint: u8,
+        entry: Completion,
+    },
+    Update {
+        pair: u16,
+        accepted: bool,
+        freed: bool,
+    },
+}
+
+/// What has to hold when an output comes.
+#[derive(Clone, Debug, Default)]
+pub struct Claim {
+    /// These bytes are at this address.
+    pub bytes: Option<(u64, Vec<u8>)>,
+    /// From now on the slot of this message is vacant.
+    pub vacates: Option<u32>,
+    /// From now on this buffer is the host's again.
+    pub returns: Option<u64>,
+}
+
+/// How often what has happened.
+#[derive(Default, Debug)]
+pub struct Seen {
+    pub statuses: HashMap<(u8, u8), u32>,
+    pub dropped: u32,
+    pub overflows: u32,
+    pub expected: u32,
+    pub unexpected: u32,
+    pub invalid: u32,
+    pub cleared_unexpected: u32,
+    pub from_failed: u32,
+    pub empty: u32,
+}
+
+pub struct Reference {
+    pub pairs: Vec<Option<Pair>>,
+    pub regions: HashMap<u16, RegionSetup>,
+    posted: Vec<Posted>,
+    unexpected: Vec<Unexpected>,
+    sizes: (usize, usize),
+    fails: fn(Access) -> bool,
+    next_id: u32,
+    incarnations: u32,
+    /// Messages of each pair that have a slot number.
+    held: HashMap<u16, HashSet<u32>>,
+    /// Addresses of slots that hold a payload.
+    slots: HashMap<u32, u64>,
+    pub accesses: VecDeque<Wanted>,
+    pub outputs: VecDeque<(Output, Claim)>,
+    pub releases: VecDeque<u8>,
+    pub events: VecDeque<(u8, u8, u16)>,
+    pub faults: VecDeque<(u16, u8)>,
+    pub seen: Seen,
+}
+
+fn completion(request: u32, kind: CompletionKind, status: u8) -> Completion {
+    Completion {
+        request,
+        kind: kind.code(),
+        status,
+        ..Completion::default()
+    }
+}
+
+fn of_message(entry: Completion, message: &Message) -> Completion {
+    Completion {
+        match_bits: message.match_bits,
+        immediate: message.immediate,
+        length: message.payload.len() as u64,
+        pair: message.pair,
+        context: message.context,
+        ..entry
+    }
+}
+
+impl Reference {
+    pub fn new(posted: usize, unexpected: usize, fails: fn(Access) -> bool) -> Self {
+        Reference {
+            pairs: vec![None; PAIRS.into()],
+            regions: HashMap::new(),
+            posted: vec![],
+            unexpected: vec![],
+            sizes: (posted, unexpected),
+            fails,
+            next_id: 0,
+            incarnations: 0,
+            held: HashMap::new(),
+            slots: HashMap::new(),
+            accesses: VecDeque::new(),
+            outputs: VecDeque::new(),
+            releases: VecDeque::new(),
+            events: VecDeque::new(),
+            faults: VecDeque::new(),
+            seen: Seen::default(),
+        }
+    }
+
+    pub fn depths(&self) -> (u64, u64) {
+        (self.posted.len() as u64, self.unexpected.len() as u64)
+    }
+
+    /// Nothing has to follow any more.
+    pub fn settled(&self) -> bool {
+        self.accesses.is_empty()
+            && self.outputs.is_empty()
+            && self.releases.is_empty()
+            && self.events.is_empty()
+            && self.faults.is_empty()
+    }
+
+    pub fn pair(&self, pair: u16) -> Option<Pair> {
+        *self.pairs.get(usize::from(pair))?
+    }
+
+    /// Envelopes of unexpected messages, with the endpoint they wait at.
+    pub fn waiting(&self) -> Vec<Message> {
+        self.unexpected.iter().map(|u| u.message.clone()).collect()
+    }
+
+    fn allowed(&self, domain: u8, request: &ListRequest, length: u64) -> bool {
+        let index = request.key & ((1 << KEY_INDEX_BITS) - 1);
+        let region = u16::try_from(index).ok().and_then(|i| self.regions.get(&i));
+        region.is_some_and(|r| {
+            r.tag == request.key >> KEY_INDEX_BITS
+                && r.domain == domain
+                && r.rights & RIGHT_LOCAL_WRITE != 0
+                && request.address >= r.base
+                && u128::from(request.address) + u128::from(length)
+                    <= u128::from(r.base) + u128::from(r.length)
+        })
+    }
+
+    fn complete(&mut self, endpoint: u8, entry: Completion, claim: Claim) {
+        *self
+            .seen
+            .statuses
+            .entry((entry.kind, entry.status))
+            .or_default() += 1;
+        let output = Output::Complete { endpoint, entry };
+        self.outputs.push_back((output, claim));
+    }
+
+    fn update(&mut self, pair: u16, accepted: bool, freed: bool, claim: Claim) {
+        let output = Output::Update {
+            pair,
+            accepted,
+            freed,
+        };
+        self.outputs.push_back((output, claim));
+    }
+
+    /// The payload goes to the buffer, from the wire or from the slot of message `from`; then the
+    /// receive completes.
+    fn deliver(&mut self, receive: &Posted, message: &Message, from: Option<u32>) {
+        let request = &receive.request;
+        let room = usize::try_from(request.length).unwrap_or(usize::MAX);
+        let length = message.payload.len().min(room);
+        let mut status = match message.payload.len() > room {
+            true => Status::Truncated,
+            false => Status::Success,
+        };
+        let mut claim = Claim {
+            returns: Some(request.address),
+            ..Claim::default()
+        };
+        if length == 0 {
+            self.seen.empty += 1;
+        } else if from.is_none() && !self.allowed(receive.domain, request, length as u64) {
+            status = Status::AccessDenied;
+        } else {
+            let mut written = true;
+            if let Some(id) = from {
+                self.accesses.push_back(Wanted::FromSlot { id, length });
+                let read = Access {
+                    write: false,
+                    address: self.slots[&id],
+                    length,
+                };
+                written = !(self.fails)(read);
+            }
+            let address = request.address;
+            if written {
+                self.accesses
+                    .push_back(Wanted::ToBuffer { address, length });
+                let write = Access {
+                    write: true,
+                    address,
+                    length,
+                };
+                written = !(self.fails)(write);
+            }
+            if written {
+                claim.bytes = Some((address, message.payload[..length].to_vec()));
+            } else {
+                status = Status::MemoryError;
+            }
+        }
+        let entry = completion(request.request, CompletionKind::Receive, status.code());
+        self.complete(receive.endpoint, of_message(entry, message), claim);
+    }
+
+    /// A message has been taken.
+    pub fn arrive(&mut self, message: Message) {
+        let Some(pair) = self.pair(message.pair).filter(|p| p.failed.is_none()) else {
+            self.seen.dropped += 1;
+            return;
+        };
+        if let Some(at) = self.posted.iter().position(|p| p.matches(&message)) {
+            self.seen.expected += 1;
+            let receive = self.posted.remove(at);
+            self.deliver(&receive, &message, None);
+            self.update(message.pair, true, true, Claim::default());
+            return;
+        }
+        let id = self.next_id;
+        self.next_id += 1;
+        let held = self.held.entry(message.pair).or_default();
+        if held.len() >= pair.credits.into() {
+            self.overflow(&message);
+            return;
+        }
+        held.insert(id);
+        let length = message.payload.len();
+        if length > 0 {
+            let wanted = Wanted::ToSlot {
+                id,
+                pair: message.pair,
+                length,
+            };
+            self.accesses.push_back(wanted);
+            let write = Access {
+                write: true,
+                address: pair.slots,
+                length,
+            };
+            if (self.fails)(write) {
+                self.give_up(message.pair);
+                return;
+            }
+        }
+        if self.unexpected.len() == self.sizes.1 {
+            self.overflow(&message);
+            return;
+        }
+        self.seen.unexpected += 1;
+        self.update(message.pair, true, false, Claim::default());
+        self.unexpected.push(Unexpected { id, message });
+    }
+
+    fn overflow(&mut self, message: &Message) {
+        self.seen.overflows += 1;
+        let cause = Cause::UnexpectedOverflow.code();
+        let event = (message.endpoint, cause, message.pair);
+        self.events.push_back(event);
+        self.give_up(message.pair);
+    }
+
+    /// Delivery itself asks for the failure of a pair.
+    fn give_up(&mut self, pair: u16) {
+        let status = Status::LinkError.code();
+        self.faults.push_back((pair, status));
+        let pair = self.pairs[usize::from(pair)].as_mut();
+        pair.expect("a message came by it").failed = Some(status);
+    }
+
+    /// A request of the list ring has been taken.
+    pub fn list(&mut self, endpoint: u8, domain: u8, request: ListRequest) {
+        let receive = Posted {
+            endpoint,
+            domain,
+            request,
+        };
+        let kind = match Opcode::from_code(request.opcode).expect("only known ones get here") {
+            Opcode::Cancel => return self.cancel(endpoint, &request),
+            Opcode::Probe => CompletionKind::Probe,
+            _ => CompletionKind::Receive,
+        };
+        let refuse = |status: Status| completion(request.request, kind, status.code());
+        let back = || Claim {
+            returns: Some(request.address),
+            ..Claim::default()
+        };
+        let source = self.pair(request.pair).filter(|p| p.endpoint == endpoint);
+        if !receive.any_source() && source.is_none() {
+            self.seen.invalid += 1;
+            self.complete(endpoint, refuse(Status::InvalidPair), back());
+            return;
+        }
+        let receives = kind == CompletionKind::Receive;
+        if receives && request.length > 0 && !self.allowed(domain, &request, request.length) {
+            self.seen.invalid += 1;
+            self.complete(endpoint, refuse(Status::LocalProtection), back());
+            return;
+        }
+        let failed = source
+            .and_then(|p| p.failed)
+            .filter(|_| !receive.any_source());
+        let found = self
+            .unexpected
+            .iter()
+            .position(|u| receive.matches(&u.message));
+        match (found, failed) {
+            (Some(at), _) if receives => {
+                let Unexpected { id, message } = self.unexpected.remove(at);
+                self.deliver(&receive, &message, Some(id));
+                let claim = Claim {
+                    vacates: Some(id),
+                    ..Claim::default()
+                };
+                self.update(message.pair, false, true, claim);
+                self.seen.from_failed += u32::from(failed.is_some());
+            }
+            (Some(at), _) => {
+                let entry = refuse(Status::Success);
+                let entry = of_message(entry, &self.unexpected[at].message);
+                self.complete(endpoint, entry, Claim::default());
+            }
+            (None, Some(status)) => {
+                let entry = completion(request.request, kind, status);
+                self.complete(endpoint, entry, back());
+            }
+            (None, None) if receives => {
+                if self.posted.len() == self.sizes.0 {
+                    self.complete(endpoint, refuse(Status::ListFull), back());
+                } else {
+                    self.posted.push(receive);
+                }
+            }
+            (None, None) => self.complete(endpoint, refuse(Status::NoMessage), Claim::default()),
+        }
+    }
+
+    fn cancel(&mut self, endpoint: u8, request: &ListRequest) {
+        let wanted = |p: &Posted| p.endpoint == endpoint && p.request.request == request.target;
+        match self.posted.iter().position(wanted) {
+            Some(at) => {
+                let posted = self.posted.remove(at);
+                let status = Status::Cancelled.code();
+                let entry = completion(request.target, CompletionKind::Receive, status);
+                let claim = Claim {
+                    returns: Some(posted.request.address),
+                    ..Claim::default()
+                };
+                self.complete(endpoint, entry, claim);
+                self.releases.push_back(endpoint);
+            }
+            None => {
+                let status = Status::TooLate.code();
+                let entry = completion(request.request, CompletionKind::Cancel, status);
+                self.complete(endpoint, entry, Claim::default());
+            }
+        }
+    }
+
+    /// Completes the posted receives that `wanted` names, oldest first.
+    fn flush(&mut self, status: u8, wanted: impl Fn(&Posted) -> bool) {
+        let (gone, stay): (Vec<_>, Vec<_>) = self.posted.drain(..).partition(|p| wanted(p));
+        self.posted = stay;
+        for posted in gone {
+            let request = posted.request.request;
+            let entry = completion(request, CompletionKind::Receive, status);
+            let claim = Claim {
+                returns: Some(posted.request.address),
+                ..Claim::default()
+            };
+            self.complete(posted.endpoint, entry, claim);
+        }
+    }
+
+    /// A fault has been dealt with.
+    pub fn fault(&mut self, pair: u16, status: u8) {
+        if let Some(pair) = &mut self.pairs[usize::from(pair)] {
+            pair.failed = Some(status);
+        }
+        self.flush(status, |p| !p.any_source() && p.request.pair == pair);
+    }
+
+    pub fn pair_set(&mut self, pair: u16, endpoint: u8, credits: u16, slots: u64) {
+        self.incarnations += 1;
+        self.pairs[usize::from(pair)] = Some(Pair {
+            endpoint,
+            credits,
+            slots,
+            failed: None,
+            incarnation: self.incarnations,
+        });
+    }
+
+    pub fn pair_clear(&mut self, pair: u16) {
+        self.pairs[usize::from(pair)] = None;
+        let before = self.unexpected.len();
+        self.unexpected.retain(|u| u.message.pair != pair);
+        self.seen.cleared_unexpected += (before - self.unexpected.len()) as u32;
+        for id in self.held.remove(&pair).unwrap_or_default() {
+            self.slots.remove(&id);
+        }
+        let flushed = Status::Flushed.code();
+        self.flush(flushed, |p| !p.any_source() && p.request.pair == pair);
+    }
+
+    pub fn endpoint_flush(&mut self, endpoint: u8) {
+        self.flush(Status::Flushed.code(), |p| p.endpoint == endpoint);
+    }
+
+    /// An access has been asked for: it has to be the one that is wanted next.
+    pub fn access(&mut self, access: Access) {
+        let wanted = self.accesses.pop_front();
+        let wanted = wanted.unwrap_or_else(|| panic!("nothing wants {access:x?}"));
+        let length = match wanted {
+            Wanted::ToSlot { id, pair, length } => {
+                assert!(access.write, "{wanted:?} is not {access:x?}");
+                let credits = self.pair(pair).expect("a message came by it").credits;
+                let slots = self.pair(pair).expect("a message came by it").slots;
+                let offset = access.address.wrapping_sub(slots);
+                let slot = offset / EAGER_MAX as u64;
+                assert!(
+                    offset % EAGER_MAX as u64 == 0 && slot < u64::from(credits),
+                    "{access:x?} is no slot of pair {pair} at {slots:x}"
+                );
+                let taken = self.slots.values().any(|a| *a == access.address);
+                assert!(
+                    !taken,
+                    "the slot at {:x} is given out twice",
+                    access.address
+                );
+                self.slots.insert(id, access.address);
+                length
+            }
+            Wanted::FromSlot { id, length } => {
+                assert!(!access.write, "{wanted:?} is not {access:x?}");
+                assert_eq!(access.address, self.slots[&id], "the message's slot");
+                length
+            }
+            Wanted::ToBuffer { address, length } => {
+                assert!(access.write, "{wanted:x?} is not {access:x?}");
+                assert_eq!(access.address, address, "the receive's buffer");
+                length
+            }
+        };
+        assert_eq!(access.length, length, "{wanted:x?}");
+    }
+
+    /// The slot of a message is vacant.
+    pub fn vacate(&mut self, id: u32) {
+        self.slots.remove(&id);
+        self.held.values_mut().for_each(|held| {
+            held.remove(&id);
+        });
+    }
+}

@@ -1,0 +1,876 @@
+//! Everything around Delivery: peers, hosts, firmware, memory.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use abi::completion::Completion;
+use abi::control::{
+    KEY_INDEX_BITS, Operation, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup,
+};
+use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode};
+use abi::status::Status;
+use hdl::config::TINY;
+use hdl::envelope::DeliveryMutation;
+use rand::distr::Distribution;
+use rand::distr::weighted::WeightedIndex;
+use rand::{Rng, RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::bits::{pack, unpack};
+use crate::memory::{Access, Memory};
+use crate::reference::{ENDPOINTS, Message, Output, PAIRS, Reference};
+use crate::support::{Bench, rate};
+
+const BASE: u64 = 0x7_ffff_0000;
+const SIZE: usize = 0x20_0000;
+const SLOTS: u64 = BASE;
+const SLOTS_OF_PAIR: u64 = 0x4000;
+const BUFFERS: u64 = BASE + 0x8_0000;
+const REGION: u64 = 0x3_0000;
+/// The third region of endpoint 0 has memory that can't be written in its upper third.
+const BAD_BUFFERS: u64 = BUFFERS + 2 * REGION + 0x2_0000;
+const PAIR_WITH_UNREADABLE_SLOTS: u16 = 6;
+/// Its slots can't be written.
+pub const PAIR_WITH_BAD_SLOTS: u16 = 7;
+/// Cycles after which something that is under way has to have moved.
+const PATIENCE: u32 = 3000;
+
+/// Memory that answers with errors.
+fn fails(access: Access) -> bool {
+    let in_slots_of = |pair: u16| {
+        let start = SLOTS + SLOTS_OF_PAIR * u64::from(pair);
+        (start..start + SLOTS_OF_PAIR).contains(&access.address)
+    };
+    match access.write {
+        true => {
+            in_slots_of(PAIR_WITH_BAD_SLOTS)
+                || (BAD_BUFFERS..BUFFERS + 3 * REGION).contains(&access.address)
+        }
+        false => in_slots_of(PAIR_WITH_UNREADABLE_SLOTS),
+    }
+}
+
+/// What the world mostly does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mood {
+    /// All things.
+    Mixed,
+    /// More messages than receives.
+    Flood,
+    /// Receives, their cancels and their messages at once.
+    Races,
+    /// Nothing of its own accord.
+    Quiet,
+}
+
+/// A control request.
+#[derive(Clone, Copy, Debug)]
+pub enum Control {
+    PairSet(u16),
+    PairClear(u16),
+    EndpointFlush(u8),
+    RegionSet(u16, RegionSetup),
+    RegionClear(u16),
+}
+
+pub struct World {
+    pub bench: Bench,
+    pub reference: Reference,
+    pub mood: Mood,
+    /// Credits of pairs that are set from now on; 0 for as many as fit.
+    pub credits: u16,
+    /// Peers ignore their credits.
+    pub overrun: bool,
+    /// Compare nothing: the checks in the gates are on their own.
+    pub blind: bool,
+    memory: Memory,
+    rng: ChaCha8Rng,
+    /// A message that is offered, and the incarnation of its pair.
+    arrival: Option<(Message, u32)>,
+    payload: VecDeque<u64>,
+    payload_offered: bool,
+    list: Option<(u8, ListRequest)>,
+    fault: Option<(u16, u8)>,
+    control: Option<Control>,
+    /// Faults that Delivery has asked for.
+    faults: VecDeque<(u16, u8)>,
+    /// Messages of each pair that hold a credit.
+    owing: [u16; PAIRS as usize],
+    /// Buffers in use: start and length.
+    buffers: BTreeMap<u64, u64>,
+    next_request: u32,
+    /// Requests that may be worth a cancel.
+    recent: VecDeque<(u8, u32)>,
+    tag: u32,
+    /// Outputs that came before their cause was over.
+    early: VecDeque<Output>,
+    send_rate: f64,
+    post_rate: f64,
+    ready_rate: f64,
+    idle: u32,
+    counted: [u32; 3],
+}
+
+impl World {
+    pub fn new(rng: &mut ChaCha8Rng, mutation: DeliveryMutation) -> Self {
+        let mut rng = ChaCha8Rng::from_rng(rng);
+        let mut bench = Bench::open("delivery_bench");
+        bench.set("mutation", mutation as u64);
+        for cycle in 0.. {
+            bench.eval();
+            if bench.is("initialized") {
+                break;
+            }
+            assert!(cycle < 100, "tables are cleared soon");
+            bench.step();
+        }
+        World {
+            reference: Reference::new(TINY.posted, TINY.unexpected, fails),
+            mood: Mood::Mixed,
+            credits: 0,
+            overrun: false,
+            blind: false,
+            memory: Memory::new(BASE, SIZE, fails, &mut rng),
+            arrival: None,
+            payload: VecDeque::new(),
+            payload_offered: false,
+            list: None,
+            fault: None,
+            control: None,
+            faults: VecDeque::new(),
+            owing: [0; PAIRS as usize],
+            buffers: BTreeMap::new(),
+            next_request: 0x8000_0000,
+            recent: VecDeque::new(),
+            tag: 0x1_2345,
+            early: VecDeque::new(),
+            send_rate: rate(&mut rng),
+            post_rate: rate(&mut rng),
+            ready_rate: rate(&mut rng),
+            idle: 0,
+            counted: [0; 3],
+            bench,
+            rng,
+        }
+    }
+
+    // ---- firmware
+
+    /// Regions for both endpoints, and all pairs.
+    pub fn set_up(&mut self) {
+        for index in 0..8 {
+            self.control(Control::RegionSet(index, self.region(index)));
+        }
+        for pair in 0..PAIRS {
+            self.control(Control::PairSet(pair));
+        }
+    }
+
+    /// Three regions an endpoint; 6 can't be written, 7 is of nobody.
+    fn region(&self, index: u16) -> RegionSetup {
+        RegionSetup {
+            base: BUFFERS + REGION * u64::from(index),
+            length: REGION,
+            tag: self.tag & 0xf_ffff,
+            domain: match index {
+                0..3 | 6 => domain(0),
+                3..6 => domain(1),
+                _ => 9,
+            },
+            rights: match index {
+                6 => RIGHT_LOCAL_READ,
+                _ => RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE,
+            },
+            ..RegionSetup::default()
+        }
+    }
+
+    /// Has a control request done.
+    pub fn control(&mut self, control: Control) {
+        let mood = std::mem::replace(&mut self.mood, Mood::Quiet);
+        while self.control.is_some() {
+            self.cycle();
+        }
+        self.control = Some(control);
+        while self.control.is_some() {
+            self.cycle();
+        }
+        self.mood = mood;
+    }
+
+    /// Offers an operation without expecting anything of it.
+    pub fn offer_raw_control(&mut self, operation: u8) {
+        let request = pack(&[(operation.into(), 8), (0, 16)]);
+        self.bench.set_wide("control", &request);
+        self.bench.set("delivery_control_valid", true);
+        self.bench.eval();
+    }
+
+    pub fn withdraw_raw_control(&mut self) {
+        self.bench.set("delivery_control_valid", false);
+        self.bench.eval();
+    }
+
+    /// Runs until nothing is under way.
+    pub fn settle(&mut self) {
+        let mood = std::mem::replace(&mut self.mood, Mood::Quiet);
+        let mut quiet = 0;
+        let start = self.bench.model.cycle();
+        while quiet < 40 {
+            self.cycle();
+            let cycles = self.bench.model.cycle() - start;
+            assert!(cycles < 100_000, "it comes to rest: {}", self.left());
+            let idle = self.arrival.is_none()
+                && self.payload.is_empty()
+                && self.list.is_none()
+                && self.fault.is_none()
+                && self.control.is_none()
+                && self.faults.is_empty()
+                && self.early.is_empty()
+                && self.reference.settled()
+                && !self.memory.busy();
+            quiet = if idle { quiet + 1 } else { 0 };
+        }
+        self.mood = mood;
+        let depths = (
+            self.bench.get("posted_depth"),
+            self.bench.get("unexpected_depth"),
+        );
+        assert_eq!(depths, self.reference.depths());
+        let seen = &self.reference.seen;
+        let counts = [seen.expected, seen.unexpected, seen.invalid];
+        assert_eq!(
+            self.counted, counts,
+            "expected, unexpected, invalid requests"
+        );
+    }
+
+    /// What is under way, for a message.
+    fn left(&self) -> String {
+        format!(
+            "arrival {}, {} words, list {}, fault {:?}, control {:?}, faults {:?}, early {:?}, \
+             wanted {:x?}, memory {}",
+            self.arrival.is_some(),
+            self.payload.len(),
+            self.list.is_some(),
+            self.fault,
+            self.control,
+            self.faults,
+            self.early,
+            self.reference.accesses,
+            self.memory.busy()
+        )
+    }
+
+    /// Receives every message that waits, each by a receive of its own.
+    pub fn receive_all(&mut self) {
+        self.settle();
+        for pair in 0..PAIRS {
+            // Posted receives would take what is to be unexpected later.
+            if let Some(endpoint) = self.reference.pair(pair).map(|p| p.endpoint) {
+                self.control(Control::EndpointFlush(endpoint));
+            }
+        }
+        for index in 0..8 {
+            if !self.reference.regions.contains_key(&index) {
+                self.control(Control::RegionSet(index, self.region(index)));
+            }
+        }
+        self.settle();
+        while let Some(message) = self.reference.waiting().first().cloned() {
+            let index = 3 * u16::from(message.endpoint);
+            let mut request = self.request(Opcode::TaggedReceive);
+            request.pair = message.pair;
+            request.context = message.context;
+            request.match_bits = message.match_bits;
+            request.ignore_bits = 0;
+            self.give_buffer(&mut request, index, message.payload.len() as u64 + 1);
+            self.list = Some((message.endpoint, request));
+            let before = self.reference.waiting().len();
+            self.settle();
+            assert!(
+                self.reference.waiting().len() < before,
+                "{message:x?} stays"
+            );
+        }
+        assert_eq!(self.bench.get("unexpected_depth"), 0);
+        assert_eq!(self.bench.get("posted_depth"), 0);
+        assert_eq!(self.buffers, BTreeMap::new(), "buffers not given back");
+    }
+
+    /// Sends each living pair as many messages as it has credits: all slots have to be vacant.
+    pub fn fill_all_slots(&mut self) {
+        self.settle();
+        let overflows = self.reference.seen.overflows;
+        for pair in 0..PAIRS {
+            let Some(state) = self.reference.pair(pair).filter(|p| p.failed.is_none()) else {
+                continue;
+            };
+            assert_eq!(self.owing[usize::from(pair)], 0, "credits of pair {pair}");
+            if pair == PAIR_WITH_BAD_SLOTS {
+                continue;
+            }
+            for _ in 0..state.credits {
+                self.offer_message_of(pair, vec![1, 2, 3]);
+                self.settle();
+            }
+        }
+        assert_eq!(self.reference.seen.overflows, overflows, "a slot was lost");
+        let fitting = self.reference.depths().1;
+        assert!(fitting > 0, "some pair is alive");
+    }
+
+    pub fn take_down(&mut self) {
+        for endpoint in 0..ENDPOINTS {
+            self.control(Control::EndpointFlush(endpoint));
+        }
+        for pair in 0..PAIRS {
+            if self.reference.pair(pair).is_some() {
+                self.control(Control::PairClear(pair));
+            }
+        }
+        self.settle();
+        assert_eq!(self.reference.depths(), (0, 0));
+        // And up again: nothing of before is left in the pairs.
+        for pair in 0..PAIRS {
+            self.control(Control::PairSet(pair));
+        }
+        self.fill_all_slots();
+    }
+
+    // ---- peers
+
+    /// Offers a message by a pair, once the one before is taken.
+    pub fn offer_message_of(&mut self, pair: u16, payload: Vec<u8>) {
+        while self.arrival.is_some() {
+            self.cycle();
+        }
+        let state = self.reference.pair(pair).expect("a pair that is set");
+        let message = Message {
+            pair,
+            endpoint: state.endpoint,
+            context: self.rng.random_range(0..2),
+            match_bits: 1 << self.rng.random_range(0..3),
+            immediate: self.rng.random(),
+            payload,
+        };
+        self.owing[usize::from(pair)] += 1;
+        let mut words: Vec<u64> = vec![];
+        for chunk in message.payload.chunks(8) {
+            let mut le = self.rng.next_u64().to_le_bytes();
+            le[..chunk.len()].copy_from_slice(chunk);
+            words.push(u64::from_le_bytes(le));
+        }
+        self.payload.extend(words);
+        self.arrival = Some((message, state.incarnation));
+    }
+
+    fn send_something(&mut self) {
+        let pair = self.rng.random_range(0..PAIRS);
+        let Some(state) = self.reference.pair(pair) else {
+            return;
+        };
+        let owing = self.owing[usize::from(pair)];
+        let late = state.failed.is_some();
+        if late && self.rng.random_bool(0.9) || owing >= state.credits && !self.overrun {
+            return;
+        }
+        let length = match self.rng.random_range(0..8) {
+            0 => 0,
+            1 => 1024,
+            2 => self.rng.random_range(1..=1024),
+            _ => self.rng.random_range(1..=33),
+        };
+        let mut payload = vec![0; length];
+        self.rng.fill(&mut payload[..]);
+        self.offer_message_of(pair, payload);
+    }
+
+    // ---- hosts
+
+    fn request(&mut self, opcode: Opcode) -> ListRequest {
+        self.next_request = self.next_request.wrapping_add(0x10_0001);
+        ListRequest {
+            opcode: opcode.code(),
+            request: self.next_request,
+            ..ListRequest::default()
+        }
+    }
+
+    /// Gives the request a buffer of region `index` that no other request has.
+    fn give_buffer(&mut self, request: &mut ListRequest, index: u16, length: u64) {
+        let region = self.reference.regions.get(&index).copied();
+        let region = region.unwrap_or_else(|| self.region(index));
+        request.key = region.tag << KEY_INDEX_BITS | u32::from(index);
+        // No buffer: an address that nothing may touch.
+        request.address = self.rng.next_u64() | 1 << 63;
+        request.length = 0;
+        for _ in 0..20 {
+            let offset = self
+                .rng
+                .random_range(0..=region.length - length.min(region.length));
+            let address = region.base + offset;
+            let below = self.buffers.range(..address + length).next_back();
+            if length > 0 && below.is_none_or(|(start, size)| start + size <= address) {
+                request.address = address;
+                request.length = length;
+                self.buffers.insert(address, length);
+                return;
+            }
+        }
+    }
+
+    fn post_something(&mut self) {
+        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let weights: [u32; 3] = match self.mood {
+            Mood::Races => [10, 10, 0],
+            _ => [10, 2, 2],
+        };
+        let pick = WeightedIndex::new(weights).expect("some weight is positive");
+        let opcodes = [Opcode::TaggedReceive, Opcode::Cancel, Opcode::Probe];
+        let opcode = opcodes[pick.sample(&mut self.rng)];
+        let mut request = self.request(opcode);
+        if opcode == Opcode::Cancel {
+            // A race is about what was posted just now.
+            let of = match self.mood {
+                Mood::Races => 2,
+                _ => self.recent.len() + 1,
+            };
+            let at = self.rng.random_range(0..of);
+            let target = self.recent.get(at).copied().unwrap_or((endpoint, 5));
+            request.target = target.1;
+            // Now and then somebody else's.
+            let own = self.rng.random_bool(0.9);
+            self.list = Some((if own { target.0 } else { endpoint }, request));
+            return;
+        }
+        if self.rng.random_bool(0.3) {
+            request.flags = FLAG_ANY_SOURCE;
+        }
+        request.pair = match self.rng.random_range(0..40) {
+            0 => 0x8000,
+            1 => PAIRS + self.rng.random_range(0..PAIRS),
+            2..6 => self.rng.random_range(0..PAIRS),
+            _ => u16::from(endpoint) + 2 * self.rng.random_range(0..PAIRS / 2),
+        };
+        request.context = self.rng.random_range(0..2);
+        request.match_bits = 1 << self.rng.random_range(0..3);
+        request.ignore_bits = [0, 0, 1, 7, u64::MAX][self.rng.random_range(0..5)];
+        if opcode == Opcode::TaggedReceive {
+            let length = match self.rng.random_range(0..32) {
+                0..3 => 0,
+                3 => 70_000,
+                4..12 => 1024,
+                12..16 => self.rng.random_range(1..=1100),
+                _ => self.rng.random_range(1..=40),
+            };
+            let index = 3 * u16::from(endpoint) + self.rng.random_range(0..3);
+            self.give_buffer(&mut request, index, length);
+            self.spoil(&mut request);
+            self.recent.push_front((endpoint, request.request));
+            self.recent.truncate(12);
+        }
+        self.list = Some((endpoint, request));
+    }
+
+    /// Now and then a buffer that isn't the endpoint's to use.
+    fn spoil(&mut self, request: &mut ListRequest) {
+        let what = self.rng.random_range(0..80);
+        if request.length == 0 || what > 6 {
+            return;
+        }
+        self.buffers.remove(&request.address);
+        match what {
+            0 => request.key ^= 1 << self.rng.random_range(0..32),
+            1 => request.address = BUFFERS - 1,
+            2 => request.length = REGION + 1,
+            3 => request.length = u64::MAX - request.address + 1,
+            4 => request.address = u64::MAX,
+            5 => request.key = (self.tag & 0xf_ffff) << KEY_INDEX_BITS | 6,
+            _ => request.key = (self.tag & 0xf_ffff) << KEY_INDEX_BITS | 7,
+        }
+        let given = self.buffers.get(&request.address);
+        assert_eq!(given, None, "a spoilt buffer isn't one in use");
+    }
+
+    fn govern(&mut self) {
+        let pair = self.rng.random_range(0..PAIRS);
+        let asked = |faults: &VecDeque<(u16, u8)>| faults.iter().any(|f| f.0 == pair);
+        let busy = asked(&self.faults)
+            || asked(&self.reference.faults)
+            || self.fault.is_some_and(|f| f.0 == pair);
+        match self.reference.pair(pair) {
+            None if !busy => self.control = Some(Control::PairSet(pair)),
+            None => {}
+            Some(state) => match self.rng.random_range(0..10) {
+                0..3 if self.fault.is_none() => {
+                    let statuses = [Status::LinkError, Status::LinkError, Status::Flushed];
+                    let status = statuses[self.rng.random_range(0..3)];
+                    self.fault = Some((pair, status.code()));
+                }
+                0..8 if state.failed.is_some() && !busy => {
+                    self.control = Some(Control::PairClear(pair));
+                }
+                8 if self.rng.random_bool(0.3) => {
+                    let endpoint = self.rng.random_range(0..ENDPOINTS);
+                    self.control = Some(Control::EndpointFlush(endpoint));
+                }
+                9 => self.change_a_region(),
+                _ => {}
+            },
+        }
+    }
+
+    /// Regions change only while Delivery doesn't ask, so that it is known what it was answered.
+    fn change_a_region(&mut self) {
+        if self.blind {
+            return;
+        }
+        self.settle();
+        let cleared = (0..6).find(|i| !self.reference.regions.contains_key(i));
+        let index = match cleared {
+            Some(index) if self.rng.random_bool(0.8) => index,
+            _ => self.rng.random_range(0..6),
+        };
+        if self.reference.regions.contains_key(&index) {
+            self.control(Control::RegionClear(index));
+        } else {
+            self.tag = self.tag.wrapping_mul(5).wrapping_add(1);
+            self.control(Control::RegionSet(index, self.region(index)));
+        }
+    }
+
+    // ---- the cycle
+
+    pub fn cycle(&mut self) {
+        if self.mood != Mood::Quiet {
+            if self.arrival.is_none() && self.rng.random_bool(self.send_rate) {
+                self.send_something();
+            }
+            let posts = match self.mood {
+                Mood::Flood => 0.002,
+                _ => self.post_rate,
+            };
+            if self.list.is_none() && self.rng.random_bool(posts) {
+                self.post_something();
+            }
+            if self.control.is_none() && self.rng.random_bool(0.002) {
+                self.govern();
+            }
+            if self.rng.random_bool(0.001) {
+                // Hundreds of cycles go into each: rates are such that either side can be ahead.
+                self.send_rate = rate(&mut self.rng) / 30.0;
+                self.post_rate = rate(&mut self.rng) / 30.0;
+                self.ready_rate = rate(&mut self.rng);
+            }
+        }
+        if self.fault.is_none() && self.rng.random_bool(0.05) {
+            self.fault = self.faults.pop_front();
+        }
+        self.drive();
+        self.bench.eval();
+        let moved = match self.blind {
+            true => self.follow_blindly(),
+            false => self.observe(),
+        };
+        if self.blind {
+            self.bench.model.step();
+        } else {
+            self.bench.step();
+        }
+        let waiting = self.arrival.is_some()
+            || self.list.is_some()
+            || self.fault.is_some()
+            || self.control.is_some()
+            || !self.reference.settled();
+        self.idle = if moved || !waiting { 0 } else { self.idle + 1 };
+        assert!(
+            self.idle < PATIENCE,
+            "nothing moves any more: {}",
+            self.left()
+        );
+    }
+
+    fn drive(&mut self) {
+        let bench = &mut self.bench;
+        let rng = &mut self.rng;
+        self.memory.drive(bench, rng);
+        bench.set("arrival_valid", self.arrival.is_some());
+        if let Some((message, _)) = &self.arrival {
+            let fields = [
+                (message.pair.into(), 16),
+                (message.endpoint.into(), 8),
+                (message.context.into(), 16),
+                (message.match_bits, 64),
+                (message.immediate, 64),
+                (message.payload.len() as u64, 16),
+            ];
+            bench.set_wide("arrival", &pack(&fields));
+        }
+        self.payload_offered |= !self.payload.is_empty() && rng.random_bool(self.ready_rate);
+        bench.set("payload_valid", self.payload_offered);
+        if let Some(word) = self.payload.front().filter(|_| self.payload_offered) {
+            bench.set("payload", *word);
+        }
+        bench.set("lists_valid", self.list.is_some());
+        if let Some((endpoint, request)) = &self.list {
+            let mut fields = vec![((*endpoint).into(), 8), (domain(*endpoint).into(), 8)];
+            fields.extend(request.to_words().map(|word| (word, 64)));
+            bench.set_wide("lists", &pack(&fields));
+        }
+        bench.set("fault_valid", self.fault.is_some());
+        if let Some((pair, status)) = self.fault {
+            bench.set_wide("fault", &pack(&[(pair.into(), 16), (status.into(), 8)]));
+        }
+        let regions = matches!(
+            self.control,
+            Some(Control::RegionSet(..) | Control::RegionClear(_))
+        );
+        bench.set("delivery_control_valid", self.control.is_some() && !regions);
+        bench.set("regions_control_valid", self.control.is_some() && regions);
+        if let Some(control) = self.control {
+            let words = self.words(control);
+            self.bench.set_wide("control", &words);
+        }
+        for pin in [
+            "complete_ready",
+            "sink_update_ready",
+            "raise_ready",
+            "fault_request_ready",
+        ] {
+            let ready = self.rng.random_bool(self.ready_rate);
+            self.bench.set(pin, ready);
+        }
+    }
+
+    /// Credits and slots that a pair gets.
+    fn grant(&self, pair: u16) -> (u16, u64) {
+        let credits = match self.credits {
+            0 => 1 + pair % 8,
+            credits => credits,
+        };
+        (credits, SLOTS + SLOTS_OF_PAIR * u64::from(pair))
+    }
+
+    fn words(&self, control: Control) -> Vec<u64> {
+        let (operation, index, data) = match control {
+            Control::PairSet(pair) => {
+                let (credits, slots) = self.grant(pair);
+                let setup = PairSetup {
+                    remote_mac: 0x1234_5678_9abc,
+                    remote_pair: 0xffff,
+                    cookie: 0xffff_ffff,
+                    endpoint: (pair % 2) as u8,
+                    remote_credits: 0xff,
+                    local_credits: credits as u8,
+                    slots,
+                    ..PairSetup::default()
+                };
+                (Operation::PairSet, pair, setup.to_words().to_vec())
+            }
+            Control::PairClear(pair) => (Operation::PairClear, pair, vec![]),
+            Control::EndpointFlush(endpoint) => (Operation::EndpointFlush, endpoint.into(), vec![]),
+            Control::RegionSet(index, setup) => {
+                (Operation::RegionSet, index, setup.to_words().to_vec())
+            }
+            Control::RegionClear(index) => (Operation::RegionClear, index, vec![]),
+        };
+        let mut fields = vec![(operation.code().into(), 8), (index.into(), 16)];
+        fields.extend(data.into_iter().map(|word| (word, 64)));
+        pack(&fields)
+    }
+
+    fn taken(&self, stream: &str) -> bool {
+        self.bench.is(&format!("{stream}_valid")) && self.bench.is(&format!("{stream}_ready"))
+    }
+
+    /// Compares what came out, then tells the reference what went in. Returns whether anything did.
+    fn observe(&mut self) -> bool {
+        let mut moved = false;
+        for access in self.memory.observe(&self.bench, &mut self.rng) {
+            self.reference.access(access);
+            moved = true;
+        }
+        moved |= self.bench.is("write_done") || self.taken("read_data") || self.taken("write_data");
+        for (count, pin) in self.counted.iter_mut().zip([
+            "count_expected",
+            "count_unexpected",
+            "count_invalid_requests",
+        ]) {
+            *count += u32::from(self.bench.is(pin));
+        }
+        if self.bench.is("complete_valid") || self.bench.is("sink_update_valid") {
+            assert!(
+                !self.memory.busy(),
+                "an output before the memory has answered"
+            );
+        }
+
+        if self.taken("payload") {
+            self.payload.pop_front();
+            self.payload_offered = false;
+            moved = true;
+        }
+        if self.taken("arrival") {
+            let (message, incarnation) = self.arrival.take().expect("it was offered");
+            assert_eq!(self.early, [], "an output without a cause");
+            if let Some(pair) = self.reference.pair(message.pair) {
+                assert_eq!(
+                    pair.incarnation, incarnation,
+                    "{message:x?} is of another time"
+                );
+            }
+            self.reference.arrive(message);
+            moved = true;
+        }
+        if self.taken("lists") {
+            let (endpoint, request) = self.list.take().expect("it was offered");
+            assert_eq!(self.early, [], "an output without a cause");
+            self.reference.list(endpoint, domain(endpoint), request);
+            moved = true;
+        }
+        self.ends();
+        moved |= self.outputs();
+        moved
+    }
+
+    /// Faults and control requests that are over.
+    fn ends(&mut self) {
+        if self.taken("fault") {
+            let (pair, status) = self.fault.take().expect("it was offered");
+            self.reference.fault(pair, status);
+        }
+        let done = self.bench.is("delivery_control_valid")
+            && self.bench.is("delivery_control_done")
+            || self.bench.is("regions_control_valid") && self.bench.is("regions_control_done");
+        if !done {
+            return;
+        }
+        match self.control.take().expect("it was offered") {
+            Control::PairSet(pair) => {
+                let (credits, slots) = self.grant(pair);
+                self.owing[usize::from(pair)] = 0;
+                let endpoint = (pair % 2) as u8;
+                self.reference.pair_set(pair, endpoint, credits, slots);
+            }
+            Control::PairClear(pair) => self.reference.pair_clear(pair),
+            Control::EndpointFlush(endpoint) => self.reference.endpoint_flush(endpoint),
+            Control::RegionSet(index, setup) => {
+                self.reference.regions.insert(index, setup);
+            }
+            Control::RegionClear(index) => {
+                self.reference.regions.remove(&index);
+            }
+        }
+    }
+
+    fn outputs(&mut self) -> bool {
+        let mut moved = false;
+        if self.taken("complete") {
+            let words = self.bench.get_wide::<9>("complete");
+            let fields = unpack(&words, [8, 64, 64, 64, 64, 64, 64, 64, 64]);
+            let entry = Completion::from_words(&std::array::from_fn(|k| fields[k + 1]));
+            let endpoint = fields[0] as u8;
+            self.early.push_back(Output::Complete { endpoint, entry });
+        }
+        if self.taken("sink_update") {
+            let [pair, accepted, freed] = unpack(&[self.bench.get("sink_update")], [16, 1, 1]);
+            let pair = pair as u16;
+            let (accepted, freed) = (accepted == 1, freed == 1);
+            self.early.push_back(Output::Update {
+                pair,
+                accepted,
+                freed,
+            });
+        }
+        while let Some(output) = self.early.front() {
+            let Some((wanted, claim)) = self.reference.outputs.pop_front() else {
+                break;
+            };
+            assert_eq!(*output, wanted);
+            assert!(
+                self.reference.accesses.is_empty(),
+                "{wanted:x?} before its accesses"
+            );
+            self.early.pop_front();
+            if let Some((address, bytes)) = claim.bytes {
+                assert_eq!(
+                    self.memory.bytes(address, bytes.len()),
+                    bytes,
+                    "{wanted:x?}"
+                );
+            }
+            if let Some(id) = claim.vacates {
+                self.reference.vacate(id);
+            }
+            if let Some(address) = claim.returns {
+                self.buffers.remove(&address);
+            }
+            if let Output::Update {
+                pair, freed: true, ..
+            } = wanted
+            {
+                let owing = &mut self.owing[usize::from(pair)];
+                assert!(*owing > 0, "pair {pair} gets back more than it has spent");
+                *owing -= 1;
+            }
+            moved = true;
+        }
+        // Flushes complete receives before the reference hears that they are over.
+        let flushing = self.fault.is_some() || self.control.is_some();
+        assert!(
+            self.early.is_empty() || flushing,
+            "nothing causes {:x?}",
+            self.early
+        );
+
+        if self.bench.is("release_valid") {
+            let endpoint = self.bench.get("release_endpoint") as u8;
+            assert_eq!(self.reference.releases.pop_front(), Some(endpoint));
+        }
+        if self.taken("raise") {
+            let words = self.bench.get_wide::<2>("raise");
+            let [endpoint, cause, pair, _info] = unpack(&words, [8, 8, 16, 64]);
+            let event = (endpoint as u8, cause as u8, pair as u16);
+            assert_eq!(self.reference.events.pop_front(), Some(event));
+            moved = true;
+        }
+        if self.taken("fault_request") {
+            let [pair, status] = unpack(&[self.bench.get("fault_request")], [16, 8]);
+            let fault = (pair as u16, status as u8);
+            assert_eq!(self.reference.faults.pop_front(), Some(fault));
+            self.faults.push_back(fault);
+            moved = true;
+        }
+        moved
+    }
+
+    /// Keeps the traffic going without comparing anything.
+    fn follow_blindly(&mut self) -> bool {
+        self.memory.observe(&self.bench, &mut self.rng);
+        if self.taken("payload") {
+            self.payload.pop_front();
+            self.payload_offered = false;
+        }
+        if self.taken("arrival") {
+            self.arrival = None;
+        }
+        if self.taken("lists") {
+            self.list = None;
+        }
+        self.ends();
+        if self.taken("complete") {
+            self.buffers.clear();
+        }
+        if self.taken("sink_update") {
+            let [pair, _, freed] = unpack(&[self.bench.get("sink_update")], [16, 1, 1]);
+            let owing = &mut self.owing[pair as usize];
+            *owing = owing.saturating_sub(freed as u16);
+        }
+        self.bench.model.got_error().is_ok()
+    }
+}
+
+/// Protection domain of an endpoint.
+fn domain(endpoint: u8) -> u8 {
+    endpoint + 1
+}

@@ -1,0 +1,224 @@
+//! The table of regions, Verilated, against the rule in one expression.
+
+#[path = "support/bits.rs"]
+mod bits;
+mod support;
+
+use abi::control::{KEY_INDEX_BITS, Operation, RegionSetup};
+use bits::pack;
+use hdl::config::TINY;
+use hdl::protect::LATENCY;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::{Bench, for_seeds, rate};
+
+#[derive(Clone, Copy, Debug)]
+struct Query {
+    domain: u8,
+    key: u32,
+    rights: u8,
+    address: u64,
+    length: u64,
+}
+
+impl Query {
+    fn words(&self) -> Vec<u64> {
+        pack(&[
+            (self.domain.into(), 8),
+            (self.key.into(), 32),
+            (self.rights.into(), 8),
+            (self.address, 64),
+            (self.length, 64),
+        ])
+    }
+}
+
+/// The clauses of the rule, each by itself.
+const CLAUSES: [fn(&RegionSetup, &Query) -> bool; 5] = [
+    |r, q| q.key >> KEY_INDEX_BITS == r.tag,
+    |r, q| q.domain == r.domain,
+    |r, q| q.rights & r.rights == q.rights,
+    |r, q| q.address >= r.base,
+    |r, q| {
+        u128::from(q.address) + u128::from(q.length) <= u128::from(r.base) + u128::from(r.length)
+    },
+];
+
+fn index(query: &Query) -> usize {
+    (query.key & ((1 << KEY_INDEX_BITS) - 1)) as usize
+}
+
+/// The answer, had the rule no clause `without`.
+fn allowed(table: &[Option<RegionSetup>], query: &Query, without: usize) -> bool {
+    let region = table.get(index(query)).copied().flatten();
+    region.is_some_and(|region| {
+        let holds = |(n, clause): (usize, &fn(&RegionSetup, &Query) -> bool)| {
+            n == without || clause(&region, query)
+        };
+        CLAUSES.iter().enumerate().all(holds)
+    })
+}
+
+const NONE: usize = CLAUSES.len();
+
+fn open() -> Bench {
+    let mut bench = Bench::open("regions_tiny");
+    for cycle in 0.. {
+        bench.eval();
+        if bench.is("initialized") {
+            break;
+        }
+        assert!(
+            !bench.is("transmit_query_ready"),
+            "not before it is cleared"
+        );
+        assert!(cycle <= TINY.regions, "one region a cycle");
+        bench.step();
+    }
+    bench
+}
+
+/// Something near an edge of something.
+fn near(rng: &mut ChaCha8Rng, of: u64) -> u64 {
+    let step = [0, 0, 1, 1, 2, 64][rng.random_range(0..6)];
+    match rng.random() {
+        true => of.wrapping_add(step),
+        false => of.wrapping_sub(step),
+    }
+}
+
+fn region(rng: &mut ChaCha8Rng) -> RegionSetup {
+    let base = [0, 0x1000, 0x1_0000_0000, u64::MAX - 0xfff][rng.random_range(0..4)];
+    let length = [0, 1, 0x800, 0x1000, 1 << 40][rng.random_range(0..5)];
+    RegionSetup {
+        base: near(rng, base),
+        length: near(rng, length),
+        tag: [0, 1, 0xf_ffff][rng.random_range(0..3)],
+        domain: rng.random_range(0..2),
+        rights: rng.random_range(0..4),
+        ..RegionSetup::default()
+    }
+}
+
+fn query(rng: &mut ChaCha8Rng, table: &[Option<RegionSetup>]) -> Query {
+    let at = match rng.random_range(0..10) {
+        // Beyond the table, where low bits alone would name a region.
+        0 => rng.random_range(0..1 << KEY_INDEX_BITS),
+        _ => rng.random_range(0..6),
+    };
+    let named = table.get(at as usize).copied().flatten();
+    let like = named.unwrap_or_else(|| region(rng));
+    let inside = rng.random_range(0..=like.length.min(100));
+    let address = near(rng, like.base.wrapping_add(inside));
+    let to_end = like.base.wrapping_add(like.length).wrapping_sub(address);
+    let mut pick = |right: u64, wrong: u64| if rng.random_bool(0.9) { right } else { wrong };
+    Query {
+        domain: pick(like.domain.into(), 1) as u8,
+        key: (pick(like.tag.into(), 1) as u32) << KEY_INDEX_BITS | at,
+        rights: pick(like.rights.into(), 3) as u8,
+        address,
+        length: near(rng, to_end),
+    }
+}
+
+#[test]
+fn an_answer_is_the_rule_and_takes_the_same_time_always() {
+    let clauses_seen = std::cell::Cell::new([false; CLAUSES.len()]);
+    let both = std::cell::Cell::new([0; 2]);
+    for_seeds(4, |rng| {
+        let mut bench = open();
+        let mut table = vec![None; TINY.regions];
+        let mut control: Option<(Operation, u16, RegionSetup)> = None;
+        let mut offered: [Option<Query>; 2] = [None, None];
+        // Who asked, when, and what the answer has to be.
+        let mut asked: Option<(usize, u64, bool)> = None;
+        let rates = [rate(rng), rate(rng)];
+        let names = ["transmit", "delivery"];
+        let mut waited = [0; 2];
+        for cycle in 0..30_000_u64 {
+            if control.is_none() && rng.random_bool(0.02) {
+                let set = rng.random_bool(0.7);
+                let operation = match set {
+                    true => Operation::RegionSet,
+                    false => Operation::RegionClear,
+                };
+                // Sometimes beyond the table, which changes nothing.
+                let at = [rng.random_range(0..6), 32 + rng.random_range(0..6)];
+                let at = at[usize::from(rng.random_bool(0.1))];
+                control = Some((operation, at, region(rng)));
+            }
+            bench.set("control_valid", control.is_some());
+            if let Some((operation, at, setup)) = control {
+                let mut fields = vec![(operation.code().into(), 8), (at.into(), 16)];
+                fields.extend(setup.to_words().map(|word| (word, 64)));
+                bench.set_wide("control", &pack(&fields));
+            }
+            for (k, name) in names.into_iter().enumerate() {
+                if offered[k].is_none() && rng.random_bool(rates[k]) {
+                    offered[k] = Some(query(rng, &table));
+                }
+                bench.set(&format!("{name}_query_valid"), offered[k].is_some());
+                if let Some(query) = offered[k] {
+                    bench.set_wide(&format!("{name}_query"), &query.words());
+                }
+            }
+            bench.eval();
+            for (k, name) in names.into_iter().enumerate() {
+                let due = asked.is_some_and(|(who, at, _)| who == k && at + LATENCY == cycle);
+                let answered = bench.is(&format!("{name}_allowed_valid"));
+                assert_eq!(answered, due, "{name} in cycle {cycle}");
+                if let Some((_, _, right)) = asked.filter(|_| due) {
+                    assert_eq!(bench.is(&format!("{name}_allowed")), right, "cycle {cycle}");
+                    asked = None;
+                }
+            }
+            for (k, name) in names.into_iter().enumerate() {
+                let taken = bench.is(&format!("{name}_query_ready"));
+                let Some(query) = offered[k].filter(|_| taken) else {
+                    waited[k] += u32::from(offered[k].is_some());
+                    assert!(waited[k] < 20, "{name} gets its turn");
+                    continue;
+                };
+                assert!(asked.is_none(), "one query at a time");
+                waited[k] = 0;
+                offered[k] = None;
+                let right = allowed(&table, &query, NONE);
+                asked = Some((k, cycle, right));
+                let mut seen = clauses_seen.get();
+                for (without, seen) in seen.iter_mut().enumerate() {
+                    *seen |= allowed(&table, &query, without) != right;
+                }
+                clauses_seen.set(seen);
+                let mut counts = both.get();
+                counts[usize::from(right)] += 1;
+                both.set(counts);
+            }
+            if let Some((operation, at, setup)) = control.filter(|_| bench.is("control_done")) {
+                control = None;
+                if let Some(entry) = table.get_mut(usize::from(at)) {
+                    *entry = (operation == Operation::RegionSet).then_some(setup);
+                }
+            }
+            bench.step();
+        }
+    });
+    // Each clause was the one that decided, so that a block without it would have failed.
+    assert_eq!(clauses_seen.get(), [true; CLAUSES.len()]);
+    assert!(both.get().iter().all(|n| *n > 100), "{:?}", both.get());
+}
+
+#[test]
+fn other_control_requests_are_done_at_once_and_change_nothing() {
+    let mut bench = open();
+    for operation in Operation::ALL {
+        let own = [Operation::RegionSet, Operation::RegionClear].contains(operation);
+        if own {
+            continue;
+        }
+        bench.set("control_valid", true);
+        bench.set_wide("control", &pack(&[(operation.code().into(), 8), (0, 16)]));
+        bench.eval();
+        assert!(bench.is("control_done"), "{operation}");
+        bench.step();
+    }
+}
