@@ -42,8 +42,8 @@ fn life(rng: &mut ChaCha8Rng, cycles: u32, mutation: DeliveryMutation) -> World 
 #[test]
 fn every_message_and_every_request_ends_as_it_should() {
     let counts = std::cell::RefCell::new(std::collections::HashMap::new());
-    for_seeds(6, |rng| {
-        let world = life(rng, 150_000, DeliveryMutation::None);
+    for_seeds(5, |rng| {
+        let world = life(rng, 120_000, DeliveryMutation::None);
         let seen = &world.reference.seen;
         println!("{seen:?}");
         let mut counts = counts.borrow_mut();

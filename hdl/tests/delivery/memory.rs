@@ -67,10 +67,6 @@ impl Memory {
         &self.bytes[at..at + length]
     }
 
-    pub fn fails(&self, access: Access) -> bool {
-        (self.fails)(access)
-    }
-
     /// Whether something has been asked for and not been answered.
     pub fn busy(&self) -> bool {
         !self.writes.is_empty() || !self.reads.is_empty()

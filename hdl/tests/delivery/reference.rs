@@ -495,7 +495,7 @@ impl Reference {
                 let offset = access.address.wrapping_sub(slots);
                 let slot = offset / EAGER_MAX as u64;
                 assert!(
-                    offset % EAGER_MAX as u64 == 0 && slot < u64::from(credits),
+                    offset.is_multiple_of(EAGER_MAX as u64) && slot < u64::from(credits),
                     "{access:x?} is no slot of pair {pair} at {slots:x}"
                 );
                 let taken = self.slots.values().any(|a| *a == access.address);

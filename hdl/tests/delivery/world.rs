@@ -543,17 +543,17 @@ impl World {
 
     pub fn cycle(&mut self) {
         if self.mood != Mood::Quiet {
-            if self.arrival.is_none() && self.rng.random_bool(self.send_rate) {
+            let (sends, posts, governs) = match self.mood {
+                Mood::Flood => (0.3, 0.002, 0.0003),
+                _ => (self.send_rate, self.post_rate, 0.002),
+            };
+            if self.arrival.is_none() && self.rng.random_bool(sends) {
                 self.send_something();
             }
-            let posts = match self.mood {
-                Mood::Flood => 0.002,
-                _ => self.post_rate,
-            };
             if self.list.is_none() && self.rng.random_bool(posts) {
                 self.post_something();
             }
-            if self.control.is_none() && self.rng.random_bool(0.002) {
+            if self.control.is_none() && self.rng.random_bool(governs) {
                 self.govern();
             }
             if self.rng.random_bool(0.001) {
