@@ -531,13 +531,13 @@ fn frames(mutation: ReceiveMutation, rng: &mut ChaCha8Rng, total: usize) -> [u64
 #[test]
 fn hostile_frames_count_and_good_frames_pass() {
     let totals = Cell::new([0; COUNTERS.len()]);
-    for_seeds(12, |rng| {
+    for_seeds(9, |rng| {
         let (counts, before) = (frames(ReceiveMutation::None, rng, 400), totals.get());
         totals.set(std::array::from_fn(|k| before[k] + counts[k]));
     });
     let totals = totals.get();
     println!("{COUNTERS:?} {totals:?}");
-    assert!(totals[0] > 2000, "most good frames come by an open pair");
+    assert!(totals[0] > 1500, "most good frames come by an open pair");
     assert!(totals.iter().all(|n| *n > 0), "each verdict is given");
 }
 

@@ -683,15 +683,15 @@ fn traffic(
 #[test]
 fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     let seen = RefCell::new(BTreeMap::new());
-    for_seeds(16, |rng| {
-        for status in traffic(SendQueuesMutation::None, rng, 20_000) {
+    for_seeds(10, |rng| {
+        for status in traffic(SendQueuesMutation::None, rng, 12_000) {
             *seen.borrow_mut().entry(status).or_insert(0) += 1;
         }
     });
     let seen = seen.into_inner();
     println!("{seen:?}");
     assert!(seen.len() >= 8, "each way to end is taken: {seen:?}");
-    assert!(seen[&Status::Success] > 2000, "{seen:?}");
+    assert!(seen[&Status::Success] > 1000, "{seen:?}");
 }
 
 fn is_caught(mutation: SendQueuesMutation) -> bool {
