@@ -5,11 +5,13 @@ extern crate self as hdl;
 
 pub mod config;
 mod construct;
+pub mod datapath;
 pub mod envelope;
 pub mod host;
 pub mod link;
 pub mod matching;
 pub mod mgmt;
+pub mod nic;
 pub mod prelude;
 pub mod prim;
 pub mod protect;

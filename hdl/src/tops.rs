@@ -81,6 +81,7 @@ pub fn all() -> Vec<Top> {
         crate::link::tops(),
         crate::matching::tops(),
         crate::mgmt::tops(),
+        crate::nic::tops(),
         crate::prim::tops(),
         crate::protect::tops(),
     ];

@@ -9,6 +9,7 @@
 //! |---|---|---|
 //! | [`AxiRead`] | manager | AR, R |
 //! | [`AxiWrite`] | manager | AW, W, B |
+//! | [`AxiManager`] | manager | AR, R, AW, W, B |
 //! | [`AxiLite`] | subordinate | all five |
 //! | [`StreamSource`] | transmitter | AXI4-Stream |
 //! | [`StreamSink`] | receiver | AXI4-Stream |
@@ -97,6 +98,69 @@ pub struct AxiWrite {
     pub bvalid: Signal<In, Bit>,
     /// It is taken.
     pub bready: Signal<Out, Bit>,
+}
+
+/// All channels of an AXI4 manager, as the card has them at its pins.
+#[derive(Default, LogicInterface)]
+pub struct AxiManager {
+    /// Transaction id.
+    pub awid: Signal<Out, Bits<4>>,
+    /// Address of the first byte.
+    pub awaddr: Signal<Out, Bits<64>>,
+    /// Beats less one.
+    pub awlen: Signal<Out, Bits<8>>,
+    /// log2 of the bytes of a beat.
+    pub awsize: Signal<Out, Bits<3>>,
+    /// How the address goes on.
+    pub awburst: Signal<Out, Bits<2>>,
+    /// The address is offered.
+    pub awvalid: Signal<Out, Bit>,
+    /// It is taken.
+    pub awready: Signal<In, Bit>,
+    /// Data.
+    pub wdata: Signal<Out, Bits<64>>,
+    /// Bytes of the beat that are written.
+    pub wstrb: Signal<Out, Bits<8>>,
+    /// Last beat of the burst.
+    pub wlast: Signal<Out, Bit>,
+    /// A beat is offered.
+    pub wvalid: Signal<Out, Bit>,
+    /// It is taken.
+    pub wready: Signal<In, Bit>,
+    /// Transaction that the response belongs to.
+    pub bid: Signal<In, Bits<4>>,
+    /// `RESP_*`.
+    pub bresp: Signal<In, Bits<2>>,
+    /// A response is offered.
+    pub bvalid: Signal<In, Bit>,
+    /// It is taken.
+    pub bready: Signal<Out, Bit>,
+    /// Transaction id.
+    pub arid: Signal<Out, Bits<4>>,
+    /// Address of the first byte.
+    pub araddr: Signal<Out, Bits<64>>,
+    /// Beats less one.
+    pub arlen: Signal<Out, Bits<8>>,
+    /// log2 of the bytes of a beat.
+    pub arsize: Signal<Out, Bits<3>>,
+    /// How the address goes on.
+    pub arburst: Signal<Out, Bits<2>>,
+    /// The address is offered.
+    pub arvalid: Signal<Out, Bit>,
+    /// It is taken.
+    pub arready: Signal<In, Bit>,
+    /// Transaction that the beat belongs to.
+    pub rid: Signal<In, Bits<4>>,
+    /// Data.
+    pub rdata: Signal<In, Bits<64>>,
+    /// `RESP_*`.
+    pub rresp: Signal<In, Bits<2>>,
+    /// Last beat of the burst.
+    pub rlast: Signal<In, Bit>,
+    /// A beat is offered.
+    pub rvalid: Signal<In, Bit>,
+    /// It is taken.
+    pub rready: Signal<Out, Bit>,
 }
 
 /// An AXI4-Lite subordinate.

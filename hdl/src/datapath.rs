@@ -1,0 +1,523 @@
+//! The datapath: every block of the card but the management processor, wired as the book's page "The
+//! card inside" says, and nothing else.
+//!
+//! ```text
+//!   s_axil ──► Registers ──► doorbells        ┌─ WorkQueues ─► SendQueues ─► Transmit ─┐
+//!              │                              │      │              ▲                  │ Loopback
+//!   processor ◄┘                              │      │ lists        │ progress         ├──► m_axis
+//!   processor ──► Fanout ──► control ──► all  │      ▼              │                  │
+//!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── s_axis
+//!   m_axi ◄── DmaRead, DmaWrite ◄─────────────┤   ▲    ▲  └─► Acknowledge ─► Transmit
+//!                                             │  Lists Regions        Faults ─► four of them
+//!   interrupts ◄──────────────────────────────┴─ Completions, Events
+//! ```
+//!
+//! It is a block of its own so that it can be simulated without the processor: its ports towards the
+//! processor are those of [`Subsystem`](crate::mgmt::Subsystem), turned round.
+
+use crate::config::Config;
+use crate::construct::construct;
+use crate::envelope::{Delivery, SendQueues};
+use crate::host::{Completions, DmaRead, DmaWrite, Events, Registers, WorkQueues};
+use crate::link::{Acknowledge, Faults, Loopback, Receive, Transmit};
+use crate::matching::Lists;
+use crate::mgmt::{Counters, Fanout};
+use crate::prelude::*;
+use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
+use crate::protect::Regions;
+use crate::types::ControlRequest;
+
+/// Readers of host memory, and writers.
+const CLIENTS: usize = 3;
+/// Accesses of host memory under way, in each direction.
+const OUTSTANDING: usize = 8;
+/// Blocks that take control requests.
+const CONTROLLED: usize = 12;
+
+/// Everything but the management processor.
+#[derive(LogicBlock)]
+pub struct Datapath {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous, active high.
+    pub reset: Signal<In, Bit>,
+    /// Registers and doorbells.
+    pub s_axil: AxiLite,
+    /// Host memory.
+    pub m_axi: AxiManager,
+    /// Frames out.
+    pub m_axis: StreamSource,
+    /// Frames in.
+    pub s_axis: StreamSink,
+    /// The processor may run.
+    pub run: Signal<Out, Bit>,
+    /// A word for its memory.
+    pub loader_write: Signal<Out, Bit>,
+    /// Where it goes.
+    pub loader_address: Signal<Out, Bits<32>>,
+    /// The word.
+    pub loader_data: Signal<Out, Bits<32>>,
+    /// Word of the mailbox that the host looks at; bit 5 selects the answer.
+    pub mailbox_address: Signal<Out, Bits<6>>,
+    /// The host writes it.
+    pub mailbox_write: Signal<Out, Bit>,
+    /// What.
+    pub mailbox_write_data: Signal<Out, Bits<32>>,
+    /// The word looked at in the cycle before.
+    pub mailbox_read_data: Signal<In, Bits<32>>,
+    /// Number of the host's last command.
+    pub mailbox_request: Signal<Out, Bits<32>>,
+    /// Number of the last command answered.
+    pub mailbox_answer: Signal<In, Bits<32>>,
+    /// The firmware is up.
+    pub firmware_ready: Signal<In, Bit>,
+    /// A control request is under way.
+    pub control_valid: Signal<In, Bit>,
+    /// The request.
+    pub control: Signal<In, ControlRequest>,
+    /// It is done.
+    pub control_done: Signal<Out, Bit>,
+    /// With `control_done`: its result.
+    pub control_result: Signal<Out, Bits<64>>,
+    /// Levels: bit 0 the mailbox answered, bit 1 + e endpoint e.
+    pub interrupts: Signal<Out, Bits<32>>,
+    /// The credits of a pair have changed, at the sending side.
+    pub monitor_source_valid: Signal<Out, Bit>,
+    /// The pair.
+    pub monitor_source_pair: Signal<Out, Bits<16>>,
+    /// Credits taken, a running number.
+    pub monitor_source_taken: Signal<Out, Bits<32>>,
+    /// Credits returned, a running number.
+    pub monitor_source_returned: Signal<Out, Bits<32>>,
+    /// The envelopes of a pair have changed, at the receiving side.
+    pub monitor_sink_valid: Signal<Out, Bit>,
+    /// The pair.
+    pub monitor_sink_pair: Signal<Out, Bits<16>>,
+    /// Messages accepted, a running number.
+    pub monitor_sink_accepted: Signal<Out, Bits<32>>,
+    /// Envelopes freed, a running number.
+    pub monitor_sink_freed: Signal<Out, Bits<32>>,
+    /// An operation enters the matching lists.
+    pub monitor_match_valid: Signal<Out, Bit>,
+    /// Which: `matching::Operation`.
+    pub monitor_match_operation: Signal<Out, Bits<4>>,
+    /// Posted receives before it.
+    pub monitor_match_posted: Signal<Out, Bits<16>>,
+    /// Unexpected messages before it.
+    pub monitor_match_unexpected: Signal<Out, Bits<16>>,
+
+    registers: Registers,
+    fanout: Fanout,
+    counters: Counters,
+    dma_read: DmaRead,
+    dma_write: DmaWrite,
+    work_queues: WorkQueues,
+    completions: Completions,
+    events: Events,
+    send_queues: SendQueues,
+    transmit: Transmit,
+    receive: Receive,
+    acknowledge: Acknowledge,
+    faults: Faults,
+    loopback: Loopback,
+    delivery: Delivery,
+    regions: Regions,
+    lists: Lists,
+    endpoint_interrupts: Signal<Local, Bits<32>>,
+    shifted_interrupts: Signal<Local, Bits<32>>,
+}
+
+impl Datapath {
+    /// The datapath of a card of these sizes.
+    pub fn new(config: &Config) -> Self {
+        construct!({
+            registers: Registers::new(config),
+            fanout: Fanout::new(CONTROLLED),
+            dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
+            dma_write: DmaWrite::new(CLIENTS, OUTSTANDING),
+            work_queues: WorkQueues::new(config),
+            completions: Completions::new(config),
+            events: Events::new(config),
+            send_queues: SendQueues::new(config),
+            transmit: Transmit::new(config),
+            receive: Receive::new(config),
+            acknowledge: Acknowledge::new(config),
+            faults: Faults::new(config),
+            delivery: Delivery::new(config),
+            regions: Regions::new(config),
+            lists: Lists::new(config),
+        } default {
+            clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
+            loader_data mailbox_address mailbox_write mailbox_write_data
+            mailbox_read_data mailbox_request mailbox_answer firmware_ready
+            control_valid control control_done control_result interrupts
+            monitor_source_valid monitor_source_pair monitor_source_taken
+            monitor_source_returned monitor_sink_valid monitor_sink_pair
+            monitor_sink_accepted monitor_sink_freed monitor_match_valid
+            monitor_match_operation monitor_match_posted monitor_match_unexpected
+            counters loopback endpoint_interrupts shifted_interrupts
+        })
+    }
+}
+
+#[module]
+impl Logic for Datapath {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clocked!(
+            self,
+            clock,
+            reset,
+            registers,
+            fanout,
+            counters,
+            dma_read,
+            dma_write,
+            work_queues,
+            completions,
+            events,
+            send_queues,
+            transmit,
+            receive,
+            acknowledge,
+            faults,
+            loopback,
+            delivery,
+            regions,
+            lists
+        );
+
+        // The host's registers, and the processor behind them.
+        AxiLite::link(&mut self.s_axil, &mut self.registers.s_axil);
+        self.run.next = self.registers.run.val();
+        self.loader_write.next = self.registers.loader_write.val();
+        self.loader_address.next = self.registers.loader_address.val();
+        self.loader_data.next = self.registers.loader_data.val();
+        self.mailbox_address.next = self.registers.mailbox_address.val();
+        self.mailbox_write.next = self.registers.mailbox_write.val();
+        self.mailbox_write_data.next = self.registers.mailbox_write_data.val();
+        self.mailbox_request.next = self.registers.mailbox_request.val();
+        self.registers.mailbox_read_data.next = self.mailbox_read_data.val();
+        self.registers.mailbox_answer.next = self.mailbox_answer.val();
+        self.registers.firmware_ready.next = self.firmware_ready.val();
+        self.work_queues.doorbell_valid.next = self.registers.doorbell_valid.val();
+        self.work_queues.doorbell.next = self.registers.doorbell.val();
+        self.work_queues.read_endpoint.next = self.registers.read_endpoint.val();
+        self.completions.doorbell_valid.next = self.registers.doorbell_valid.val();
+        self.completions.doorbell.next = self.registers.doorbell.val();
+        self.completions.read_endpoint.next = self.registers.read_endpoint.val();
+        self.events.doorbell_valid.next = self.registers.doorbell_valid.val();
+        self.events.doorbell.next = self.registers.doorbell.val();
+        self.events.read_endpoint.next = self.registers.read_endpoint.val();
+        self.registers.send_head.next = self.work_queues.send_head.val();
+        self.registers.list_head.next = self.work_queues.list_head.val();
+        self.registers.completion_tail.next = self.completions.completion_tail.val();
+        self.registers.event_tail.next = self.events.event_tail.val();
+        self.registers.sticky.next = self.events.sticky.val();
+        self.registers.events_lost.next = self.events.events_lost.val();
+        self.endpoint_interrupts.next =
+            self.completions.interrupts.val() | self.events.interrupts.val();
+        self.shifted_interrupts.next = self.endpoint_interrupts.val() << 1;
+        self.interrupts.next = self
+            .shifted_interrupts
+            .val()
+            .replace_bit(0, self.registers.mailbox_interrupt.val());
+        self.registers.initialized.next = self.send_queues.initialized.val()
+            & self.transmit.initialized.val()
+            & self.receive.initialized.val()
+            & self.acknowledge.initialized.val()
+            & self.faults.initialized.val()
+            & self.delivery.initialized.val()
+            & self.regions.initialized.val();
+
+        // Control: to every block by a line of its own, and the results together.
+        self.fanout.control_valid.next = self.control_valid.val();
+        self.control_done.next = self.fanout.control_done.val();
+        self.control_result.next = self.fanout.control_result.val();
+        self.work_queues.control_valid.next = self.fanout.block_valid[0].val();
+        self.work_queues.control.next = self.control.val();
+        self.fanout.block_done[0].next = self.work_queues.control_done.val();
+        self.fanout.block_result[0].next = self.work_queues.control_result.val();
+        self.completions.control_valid.next = self.fanout.block_valid[1].val();
+        self.completions.control.next = self.control.val();
+        self.fanout.block_done[1].next = self.completions.control_done.val();
+        self.fanout.block_result[1].next = self.completions.control_result.val();
+        self.events.control_valid.next = self.fanout.block_valid[2].val();
+        self.events.control.next = self.control.val();
+        self.fanout.block_done[2].next = self.events.control_done.val();
+        self.fanout.block_result[2].next = self.events.control_result.val();
+        self.send_queues.control_valid.next = self.fanout.block_valid[3].val();
+        self.send_queues.control.next = self.control.val();
+        self.fanout.block_done[3].next = self.send_queues.control_done.val();
+        self.fanout.block_result[3].next = self.send_queues.control_result.val();
+        self.transmit.control_valid.next = self.fanout.block_valid[4].val();
+        self.transmit.control.next = self.control.val();
+        self.fanout.block_done[4].next = self.transmit.control_done.val();
+        self.fanout.block_result[4].next = 0.into();
+        self.receive.control_valid.next = self.fanout.block_valid[5].val();
+        self.receive.control.next = self.control.val();
+        self.fanout.block_done[5].next = self.receive.control_done.val();
+        self.fanout.block_result[5].next = 0.into();
+        self.acknowledge.control_valid.next = self.fanout.block_valid[6].val();
+        self.acknowledge.control.next = self.control.val();
+        self.fanout.block_done[6].next = self.acknowledge.control_done.val();
+        self.fanout.block_result[6].next = 0.into();
+        self.faults.control_valid.next = self.fanout.block_valid[7].val();
+        self.faults.control.next = self.control.val();
+        self.fanout.block_done[7].next = self.faults.control_done.val();
+        self.fanout.block_result[7].next = 0.into();
+        self.loopback.control_valid.next = self.fanout.block_valid[8].val();
+        self.loopback.control.next = self.control.val();
+        self.fanout.block_done[8].next = self.loopback.control_done.val();
+        self.fanout.block_result[8].next = 0.into();
+        self.delivery.control_valid.next = self.fanout.block_valid[9].val();
+        self.delivery.control.next = self.control.val();
+        self.fanout.block_done[9].next = self.delivery.control_done.val();
+        self.fanout.block_result[9].next = 0.into();
+        self.regions.control_valid.next = self.fanout.block_valid[10].val();
+        self.regions.control.next = self.control.val();
+        self.fanout.block_done[10].next = self.regions.control_done.val();
+        self.fanout.block_result[10].next = 0.into();
+        self.counters.control_valid.next = self.fanout.block_valid[11].val();
+        self.counters.control.next = self.control.val();
+        self.fanout.block_done[11].next = self.counters.control_done.val();
+        self.fanout.block_result[11].next = self.counters.control_result.val();
+
+        // Host memory: three readers, three writers.
+        self.dma_read.request_valid[0].next = self.work_queues.read_request_valid.val();
+        self.work_queues.read_request_ready.next = self.dma_read.request_ready[0].val();
+        self.dma_read.request[0].next = self.work_queues.read_request.val();
+        self.work_queues.read_data_valid.next = self.dma_read.data_valid[0].val();
+        self.dma_read.data_ready[0].next = self.work_queues.read_data_ready.val();
+        self.work_queues.read_data.next = self.dma_read.data[0].val();
+        self.work_queues.read_data_last.next = self.dma_read.data_last[0].val();
+        self.work_queues.read_data_error.next = self.dma_read.data_error[0].val();
+        self.dma_read.request_valid[1].next = self.transmit.read_request_valid.val();
+        self.transmit.read_request_ready.next = self.dma_read.request_ready[1].val();
+        self.dma_read.request[1].next = self.transmit.read_request.val();
+        self.transmit.read_data_valid.next = self.dma_read.data_valid[1].val();
+        self.dma_read.data_ready[1].next = self.transmit.read_data_ready.val();
+        self.transmit.read_data.next = self.dma_read.data[1].val();
+        self.transmit.read_data_last.next = self.dma_read.data_last[1].val();
+        self.transmit.read_data_error.next = self.dma_read.data_error[1].val();
+        self.dma_read.request_valid[2].next = self.delivery.read_request_valid.val();
+        self.delivery.read_request_ready.next = self.dma_read.request_ready[2].val();
+        self.dma_read.request[2].next = self.delivery.read_request.val();
+        self.delivery.read_data_valid.next = self.dma_read.data_valid[2].val();
+        self.dma_read.data_ready[2].next = self.delivery.read_data_ready.val();
+        self.delivery.read_data.next = self.dma_read.data[2].val();
+        self.delivery.read_data_error.next = self.dma_read.data_error[2].val();
+        self.dma_write.request_valid[0].next = self.delivery.write_request_valid.val();
+        self.delivery.write_request_ready.next = self.dma_write.request_ready[0].val();
+        self.dma_write.request[0].next = self.delivery.write_request.val();
+        self.dma_write.data_valid[0].next = self.delivery.write_data_valid.val();
+        self.delivery.write_data_ready.next = self.dma_write.data_ready[0].val();
+        self.dma_write.data[0].next = self.delivery.write_data.val();
+        self.delivery.write_done.next = self.dma_write.done[0].val();
+        self.delivery.write_done_error.next = self.dma_write.done_error[0].val();
+        self.dma_write.request_valid[1].next = self.completions.write_request_valid.val();
+        self.completions.write_request_ready.next = self.dma_write.request_ready[1].val();
+        self.dma_write.request[1].next = self.completions.write_request.val();
+        self.dma_write.data_valid[1].next = self.completions.write_data_valid.val();
+        self.completions.write_data_ready.next = self.dma_write.data_ready[1].val();
+        self.dma_write.data[1].next = self.completions.write_data.val();
+        self.completions.write_done.next = self.dma_write.done[1].val();
+        self.completions.write_done_error.next = self.dma_write.done_error[1].val();
+        self.dma_write.request_valid[2].next = self.events.write_request_valid.val();
+        self.events.write_request_ready.next = self.dma_write.request_ready[2].val();
+        self.dma_write.request[2].next = self.events.write_request.val();
+        self.dma_write.data_valid[2].next = self.events.write_data_valid.val();
+        self.events.write_data_ready.next = self.dma_write.data_ready[2].val();
+        self.dma_write.data[2].next = self.events.write_data.val();
+        self.events.write_done.next = self.dma_write.done[2].val();
+        self.events.write_done_error.next = self.dma_write.done_error[2].val();
+        self.m_axi.arid.next = self.dma_read.m_axi.arid.val();
+        self.m_axi.araddr.next = self.dma_read.m_axi.araddr.val();
+        self.m_axi.arlen.next = self.dma_read.m_axi.arlen.val();
+        self.m_axi.arsize.next = self.dma_read.m_axi.arsize.val();
+        self.m_axi.arburst.next = self.dma_read.m_axi.arburst.val();
+        self.m_axi.arvalid.next = self.dma_read.m_axi.arvalid.val();
+        self.dma_read.m_axi.arready.next = self.m_axi.arready.val();
+        self.dma_read.m_axi.rid.next = self.m_axi.rid.val();
+        self.dma_read.m_axi.rdata.next = self.m_axi.rdata.val();
+        self.dma_read.m_axi.rresp.next = self.m_axi.rresp.val();
+        self.dma_read.m_axi.rlast.next = self.m_axi.rlast.val();
+        self.dma_read.m_axi.rvalid.next = self.m_axi.rvalid.val();
+        self.m_axi.rready.next = self.dma_read.m_axi.rready.val();
+        self.m_axi.awid.next = self.dma_write.m_axi.awid.val();
+        self.m_axi.awaddr.next = self.dma_write.m_axi.awaddr.val();
+        self.m_axi.awlen.next = self.dma_write.m_axi.awlen.val();
+        self.m_axi.awsize.next = self.dma_write.m_axi.awsize.val();
+        self.m_axi.awburst.next = self.dma_write.m_axi.awburst.val();
+        self.m_axi.awvalid.next = self.dma_write.m_axi.awvalid.val();
+        self.dma_write.m_axi.awready.next = self.m_axi.awready.val();
+        self.m_axi.wdata.next = self.dma_write.m_axi.wdata.val();
+        self.m_axi.wstrb.next = self.dma_write.m_axi.wstrb.val();
+        self.m_axi.wlast.next = self.dma_write.m_axi.wlast.val();
+        self.m_axi.wvalid.next = self.dma_write.m_axi.wvalid.val();
+        self.dma_write.m_axi.wready.next = self.m_axi.wready.val();
+        self.dma_write.m_axi.bid.next = self.m_axi.bid.val();
+        self.dma_write.m_axi.bresp.next = self.m_axi.bresp.val();
+        self.dma_write.m_axi.bvalid.next = self.m_axi.bvalid.val();
+        self.m_axi.bready.next = self.dma_write.m_axi.bready.val();
+
+        // From the rings to the wire.
+        self.send_queues.sends_valid.next = self.work_queues.sends_valid.val();
+        self.work_queues.sends_ready.next = self.send_queues.sends_ready.val();
+        self.send_queues.sends.next = self.work_queues.sends.val();
+        self.transmit.job_valid.next = self.send_queues.job_valid.val();
+        self.send_queues.job_ready.next = self.transmit.job_ready.val();
+        self.transmit.job.next = self.send_queues.job.val();
+        self.send_queues.job_result_valid.next = self.transmit.job_result_valid.val();
+        self.send_queues.job_status.next = self.transmit.job_status.val();
+        self.transmit.control_frame_valid.next = self.acknowledge.control_frame_valid.val();
+        self.acknowledge.control_frame_ready.next = self.transmit.control_frame_ready.val();
+        self.transmit.control_frame.next = self.acknowledge.control_frame.val();
+        self.acknowledge.lookup_pair.next = self.transmit.lookup_pair.val();
+        self.transmit.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
+        self.transmit.lookup_credit.next = self.acknowledge.lookup_credit.val();
+        self.loopback.transmit.tdata.next = self.transmit.m_axis.tdata.val();
+        self.loopback.transmit.tkeep.next = self.transmit.m_axis.tkeep.val();
+        self.loopback.transmit.tlast.next = self.transmit.m_axis.tlast.val();
+        self.loopback.transmit.tvalid.next = self.transmit.m_axis.tvalid.val();
+        self.loopback.transmit.tuser.next = false;
+        self.transmit.m_axis.tready.next = self.loopback.transmit.tready.val();
+        StreamSource::link(&mut self.m_axis, &mut self.loopback.m_axis);
+
+        // From the wire to the lists.
+        StreamSink::link(&mut self.s_axis, &mut self.loopback.s_axis);
+        self.receive.s_axis.tdata.next = self.loopback.receive.tdata.val();
+        self.receive.s_axis.tkeep.next = self.loopback.receive.tkeep.val();
+        self.receive.s_axis.tlast.next = self.loopback.receive.tlast.val();
+        self.receive.s_axis.tvalid.next = self.loopback.receive.tvalid.val();
+        self.receive.s_axis.tuser.next = self.loopback.receive_tuser.val();
+        self.loopback.receive.tready.next = self.receive.s_axis.tready.val();
+        self.send_queues.progress_valid.next = self.receive.progress_valid.val();
+        self.receive.progress_ready.next = self.send_queues.progress_ready.val();
+        self.send_queues.progress.next = self.receive.progress.val();
+        self.delivery.arrival_valid.next = self.receive.arrival_valid.val();
+        self.receive.arrival_ready.next = self.delivery.arrival_ready.val();
+        self.delivery.arrival.next = self.receive.arrival.val();
+        self.delivery.payload_valid.next = self.receive.payload_valid.val();
+        self.receive.payload_ready.next = self.delivery.payload_ready.val();
+        self.delivery.payload.next = self.receive.payload.val();
+        self.delivery.lists_valid.next = self.work_queues.lists_valid.val();
+        self.work_queues.lists_ready.next = self.delivery.lists_ready.val();
+        self.delivery.lists.next = self.work_queues.lists.val();
+        self.lists.command_valid.next = self.delivery.command_valid.val();
+        self.lists.command.next = self.delivery.command.val();
+        self.delivery.reply_valid.next = self.lists.reply_valid.val();
+        self.delivery.reply.next = self.lists.reply.val();
+        self.acknowledge.sink_update_valid.next = self.delivery.sink_update_valid.val();
+        self.delivery.sink_update_ready.next = self.acknowledge.sink_update_ready.val();
+        self.acknowledge.sink_update.next = self.delivery.sink_update.val();
+
+        // Which memory may be used.
+        self.regions.transmit_query_valid.next = self.transmit.query_valid.val();
+        self.transmit.query_ready.next = self.regions.transmit_query_ready.val();
+        self.regions.transmit_query.next = self.transmit.query.val();
+        self.transmit.allowed_valid.next = self.regions.transmit_allowed_valid.val();
+        self.transmit.allowed.next = self.regions.transmit_allowed.val();
+        self.regions.delivery_query_valid.next = self.delivery.query_valid.val();
+        self.delivery.query_ready.next = self.regions.delivery_query_ready.val();
+        self.regions.delivery_query.next = self.delivery.query.val();
+        self.delivery.allowed_valid.next = self.regions.delivery_allowed_valid.val();
+        self.delivery.allowed.next = self.regions.delivery_allowed.val();
+
+        // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
+        self.faults.fault_request_valid[0].next = self.send_queues.fault_request_valid.val();
+        self.send_queues.fault_request_ready.next = self.faults.fault_request_ready[0].val();
+        self.faults.fault_request[0].next = self.send_queues.fault_request.val();
+        self.faults.fault_request_valid[1].next = self.receive.fault_request_valid.val();
+        self.receive.fault_request_ready.next = self.faults.fault_request_ready[1].val();
+        self.faults.fault_request[1].next = self.receive.fault_request.val();
+        self.faults.fault_request_valid[2].next = self.delivery.fault_request_valid.val();
+        self.delivery.fault_request_ready.next = self.faults.fault_request_ready[2].val();
+        self.faults.fault_request[2].next = self.delivery.fault_request.val();
+        self.send_queues.fault_valid.next = self.faults.fault_valid[0].val();
+        self.faults.fault_ready[0].next = self.send_queues.fault_ready.val();
+        self.send_queues.fault.next = self.faults.fault.val();
+        self.receive.fault_valid.next = self.faults.fault_valid[1].val();
+        self.faults.fault_ready[1].next = self.receive.fault_ready.val();
+        self.receive.fault.next = self.faults.fault.val();
+        self.delivery.fault_valid.next = self.faults.fault_valid[2].val();
+        self.faults.fault_ready[2].next = self.delivery.fault_ready.val();
+        self.delivery.fault.next = self.faults.fault.val();
+        self.acknowledge.fault_valid.next = self.faults.fault_valid[3].val();
+        self.faults.fault_ready[3].next = self.acknowledge.fault_ready.val();
+        self.acknowledge.fault.next = self.faults.fault.val();
+
+        // Back to the host.
+        self.work_queues.completion_free.next = self.completions.completion_free.val();
+        self.completions.reserve_valid.next = self.work_queues.reserve_valid.val();
+        self.completions.reserve_endpoint.next = self.work_queues.reserve_endpoint.val();
+        self.completions.queues_release_valid.next = self.work_queues.release_valid.val();
+        self.completions.queues_release_endpoint.next = self.work_queues.release_endpoint.val();
+        self.completions.delivery_release_valid.next = self.delivery.release_valid.val();
+        self.completions.delivery_release_endpoint.next = self.delivery.release_endpoint.val();
+        self.completions.queues_valid.next = self.work_queues.complete_valid.val();
+        self.work_queues.complete_ready.next = self.completions.queues_ready.val();
+        self.completions.queues.next = self.work_queues.complete.val();
+        self.completions.sends_valid.next = self.send_queues.complete_valid.val();
+        self.send_queues.complete_ready.next = self.completions.sends_ready.val();
+        self.completions.sends.next = self.send_queues.complete.val();
+        self.completions.delivery_valid.next = self.delivery.complete_valid.val();
+        self.delivery.complete_ready.next = self.completions.delivery_ready.val();
+        self.completions.delivery.next = self.delivery.complete.val();
+        self.events.queues_valid.next = self.work_queues.raise_valid.val();
+        self.work_queues.raise_ready.next = self.events.queues_ready.val();
+        self.events.queues.next = self.work_queues.raise.val();
+        self.events.completions_valid.next = self.completions.raise_valid.val();
+        self.completions.raise_ready.next = self.events.completions_ready.val();
+        self.events.completions.next = self.completions.raise.val();
+        self.events.delivery_valid.next = self.delivery.raise_valid.val();
+        self.delivery.raise_ready.next = self.events.delivery_ready.val();
+        self.events.delivery.next = self.delivery.raise.val();
+        self.events.faults_valid.next = self.faults.raise_valid.val();
+        self.faults.raise_ready.next = self.events.faults_ready.val();
+        self.events.faults.next = self.faults.raise.val();
+
+        // What is counted.
+        self.counters.frames_sent.next = bits::<3>(0) + self.transmit.count_frames_sent.val();
+        self.counters.frames_received.next =
+            bits::<3>(0) + self.receive.count_frames_received.val();
+        self.counters.crc_errors.next = bits::<3>(0) + self.receive.count_crc_errors.val();
+        self.counters.length_errors.next = bits::<3>(0) + self.receive.count_length_errors.val();
+        self.counters.type_errors.next = bits::<3>(0) + self.receive.count_type_errors.val();
+        self.counters.pair_errors.next = bits::<3>(0) + self.receive.count_pair_errors.val();
+        self.counters.duplicates.next = bits::<3>(0) + self.receive.count_duplicates.val();
+        self.counters.gaps.next = bits::<3>(0) + self.receive.count_gaps.val();
+        self.counters.timeouts.next = bits::<3>(0) + self.send_queues.count_timeouts.val();
+        self.counters.invalid_requests.next = bits::<3>(0)
+            + self.work_queues.count_invalid_requests.val()
+            + self.delivery.count_invalid_requests.val();
+        self.counters.doorbell_errors.next = bits::<3>(0)
+            + self.work_queues.count_doorbell_errors.val()
+            + self.completions.count_doorbell_errors.val()
+            + self.events.count_doorbell_errors.val();
+        self.counters.expected.next = bits::<3>(0) + self.delivery.count_expected.val();
+        self.counters.unexpected.next = bits::<3>(0) + self.delivery.count_unexpected.val();
+        self.counters.completions.next = bits::<3>(0) + self.completions.count_completions.val();
+
+        // What an observer sees.
+        self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
+        self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
+        self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();
+        self.monitor_source_returned.next = self.send_queues.monitor_source_returned.val();
+        self.monitor_sink_valid.next = self.acknowledge.monitor_sink_valid.val();
+        self.monitor_sink_pair.next = self.acknowledge.monitor_sink_pair.val();
+        self.monitor_sink_accepted.next = self.acknowledge.monitor_sink_accepted.val();
+        self.monitor_sink_freed.next = self.acknowledge.monitor_sink_freed.val();
+        self.monitor_match_valid.next = self.delivery.command_valid.val();
+        self.monitor_match_operation.next = self.lists.operation.val();
+        self.monitor_match_posted.next = self.lists.posted_depth.val();
+        self.monitor_match_unexpected.next = self.lists.unexpected_depth.val();
+
+        // Nothing is broken on purpose.
+        self.work_queues.mutation.next = 0.into();
+        self.completions.mutation.next = 0.into();
+        self.events.mutation.next = 0.into();
+        self.delivery.mutation.next = 0.into();
+        self.lists.mutation.next = 0.into();
+    }
+}

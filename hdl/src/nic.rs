@@ -1,0 +1,156 @@
+//! The card: datapath, management processor, reset.
+//!
+//! ```text
+//!            ┌─────────────────────────────────────────────┐
+//!   reset ──►│ PowerOnReset ──► reset of everything below  │
+//!            │ ┌──────────┐ mailbox, loader ┌───────────┐  │
+//!  s_axil ──►│ │          ├────────────────►│           │  │──► log
+//!   m_axi ◄──│ │ Datapath │     control     │ Subsystem │  │◄── straps
+//!  m_axis ◄──│ │          │◄────────────────┤  (Ibex)   │  │
+//!  s_axis ──►│ └──────────┘                 └───────────┘  │
+//!            └─────────────────────────────────────────────┘
+//! ```
+//!
+//! The pins are those of the book's page "The card inside".
+
+use crate::config::{Config, ECP5, TINY};
+use crate::construct::construct;
+use crate::datapath::Datapath;
+use crate::mgmt::{self, Subsystem};
+use crate::prelude::*;
+use crate::prim::PowerOnReset;
+use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
+use crate::tops::{Class, Top};
+
+/// A card.
+#[derive(LogicBlock)]
+pub struct Nic {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous, active high. May stay low for ever: the card resets itself after power-on.
+    pub reset: Signal<In, Bit>,
+    /// Registers and doorbells.
+    pub s_axil: AxiLite,
+    /// Host memory.
+    pub m_axi: AxiManager,
+    /// Frames out.
+    pub m_axis: StreamSource,
+    /// Frames in.
+    pub s_axis: StreamSink,
+    /// Levels: bit 0 the mailbox answered, bit 1 + e endpoint e.
+    pub interrupts: Signal<Out, Bits<32>>,
+    /// A byte of the firmware's log.
+    pub log_data: Signal<Out, Bits<8>>,
+    /// There is one, in this cycle.
+    pub log_valid: Signal<Out, Bit>,
+    /// Ethernet address; the least significant byte is first on the wire.
+    pub strap_mac: Signal<In, Bits<48>>,
+    /// Seed of the random generator.
+    pub strap_seed: Signal<In, Bits<32>>,
+    /// The credits of a pair have changed, at the sending side.
+    pub monitor_source_valid: Signal<Out, Bit>,
+    /// The pair.
+    pub monitor_source_pair: Signal<Out, Bits<16>>,
+    /// Credits taken, a running number.
+    pub monitor_source_taken: Signal<Out, Bits<32>>,
+    /// Credits returned, a running number.
+    pub monitor_source_returned: Signal<Out, Bits<32>>,
+    /// The envelopes of a pair have changed, at the receiving side.
+    pub monitor_sink_valid: Signal<Out, Bit>,
+    /// The pair.
+    pub monitor_sink_pair: Signal<Out, Bits<16>>,
+    /// Messages accepted, a running number.
+    pub monitor_sink_accepted: Signal<Out, Bits<32>>,
+    /// Envelopes freed, a running number.
+    pub monitor_sink_freed: Signal<Out, Bits<32>>,
+    /// An operation enters the matching lists.
+    pub monitor_match_valid: Signal<Out, Bit>,
+    /// Which: `matching::Operation`.
+    pub monitor_match_operation: Signal<Out, Bits<4>>,
+    /// Posted receives before it.
+    pub monitor_match_posted: Signal<Out, Bits<16>>,
+    /// Unexpected messages before it.
+    pub monitor_match_unexpected: Signal<Out, Bits<16>>,
+
+    power_on: PowerOnReset,
+    datapath: Datapath,
+    subsystem: Subsystem,
+}
+
+impl Nic {
+    /// A card of these sizes.
+    pub fn new(config: &Config) -> Self {
+        construct!({
+            datapath: Datapath::new(config),
+            subsystem: Subsystem::new(config),
+        } default {
+            clock reset s_axil m_axi m_axis s_axis interrupts monitor_source_valid
+            monitor_source_pair monitor_source_taken monitor_source_returned
+            monitor_sink_valid monitor_sink_pair monitor_sink_accepted
+            monitor_sink_freed monitor_match_valid monitor_match_operation
+            monitor_match_posted monitor_match_unexpected log_data log_valid
+            strap_mac strap_seed power_on
+        })
+    }
+}
+
+#[module]
+impl Logic for Nic {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clocked!(self, clock, reset, power_on);
+        self.datapath.clock.next = self.clock.val();
+        self.datapath.reset.next = self.power_on.card_reset.val();
+        self.subsystem.clock.next = self.clock.val();
+        self.subsystem.reset.next = self.power_on.card_reset.val();
+
+        AxiLite::link(&mut self.s_axil, &mut self.datapath.s_axil);
+        AxiManager::link(&mut self.m_axi, &mut self.datapath.m_axi);
+        StreamSource::link(&mut self.m_axis, &mut self.datapath.m_axis);
+        StreamSink::link(&mut self.s_axis, &mut self.datapath.s_axis);
+
+        self.subsystem.run.next = self.datapath.run.val();
+        self.subsystem.loader_write.next = self.datapath.loader_write.val();
+        self.subsystem.loader_address.next = self.datapath.loader_address.val();
+        self.subsystem.loader_data.next = self.datapath.loader_data.val();
+        self.subsystem.mailbox_address.next = self.datapath.mailbox_address.val();
+        self.subsystem.mailbox_write.next = self.datapath.mailbox_write.val();
+        self.subsystem.mailbox_write_data.next = self.datapath.mailbox_write_data.val();
+        self.datapath.mailbox_read_data.next = self.subsystem.mailbox_read_data.val();
+        self.subsystem.mailbox_request.next = self.datapath.mailbox_request.val();
+        self.datapath.mailbox_answer.next = self.subsystem.mailbox_answer.val();
+        self.datapath.firmware_ready.next = self.subsystem.firmware_ready.val();
+        self.datapath.control_valid.next = self.subsystem.control_valid.val();
+        self.datapath.control.next = self.subsystem.control.val();
+        self.subsystem.control_done.next = self.datapath.control_done.val();
+        self.subsystem.control_result.next = self.datapath.control_result.val();
+
+        self.interrupts.next = self.datapath.interrupts.val();
+        self.monitor_source_valid.next = self.datapath.monitor_source_valid.val();
+        self.monitor_source_pair.next = self.datapath.monitor_source_pair.val();
+        self.monitor_source_taken.next = self.datapath.monitor_source_taken.val();
+        self.monitor_source_returned.next = self.datapath.monitor_source_returned.val();
+        self.monitor_sink_valid.next = self.datapath.monitor_sink_valid.val();
+        self.monitor_sink_pair.next = self.datapath.monitor_sink_pair.val();
+        self.monitor_sink_accepted.next = self.datapath.monitor_sink_accepted.val();
+        self.monitor_sink_freed.next = self.datapath.monitor_sink_freed.val();
+        self.monitor_match_valid.next = self.datapath.monitor_match_valid.val();
+        self.monitor_match_operation.next = self.datapath.monitor_match_operation.val();
+        self.monitor_match_posted.next = self.datapath.monitor_match_posted.val();
+        self.monitor_match_unexpected.next = self.datapath.monitor_match_unexpected.val();
+        self.log_data.next = self.subsystem.log_data.val();
+        self.log_valid.next = self.subsystem.log_valid.val();
+        self.subsystem.strap_mac.next = self.strap_mac.val();
+        self.subsystem.strap_seed.next = self.strap_seed.val();
+    }
+}
+
+/// The cards, and the datapaths alone.
+pub fn tops() -> Vec<Top> {
+    vec![
+        Top::of("nic_tiny", Class::Long, || Nic::new(&TINY)).with_sources(mgmt::SOURCES),
+        Top::of("nic_ecp5", Class::Long, || Nic::new(&ECP5)).with_sources(mgmt::SOURCES),
+        Top::of("datapath_tiny", Class::Long, || Datapath::new(&TINY)),
+        Top::of("datapath_ecp5", Class::Long, || Datapath::new(&ECP5)),
+    ]
+}
