@@ -12,7 +12,7 @@
 //!
 //! One thing is done at a time, to its end, so that "exactly one of matched and cancelled" and "completion
 //! after the last write response" are properties of a sequence. An arrival goes before a list request;
-//! faults and control requests before both.
+//! faults and control requests before both, but one at a time if an arrival waits.
 //!
 //! What matching needs of an entry is in Lists; the rest is here, in two memories that the entry's
 //! index addresses. An unexpected payload rests in one of the slots that its pair reserved in host
@@ -748,18 +748,21 @@ impl Logic for Delivery {
                 self.failed.d.next = false;
                 self.accepted.d.next = false;
                 self.freed.d.next = false;
-                if self.own.val() & !self.arrival_now.val() {
-                    self.pair_address.next = self.control.val().index;
-                    self.message.d.next.pair = self.control.val().index;
-                    self.status.d.next = self.flushed.val();
-                    self.flush.d.next = Flush::Endpoint;
-                    self.state.d.next = State::ControlPair;
-                } else if self.fault_valid.val() & !self.arrival_now.val() {
+                if self.fault_valid.val() & !self.arrival_now.val() {
                     self.pair_address.next = self.fault.val().pair;
                     self.message.d.next.pair = self.fault.val().pair;
                     self.status.d.next = self.fault.val().status;
                     self.flush.d.next = Flush::Fault;
                     self.state.d.next = State::FaultPair;
+                } else if self.own.val() & !self.arrival_now.val() & (self.faults.level.val() == 0)
+                {
+                    // Own faults are out and offered ones taken first: none is left over for the
+                    // pair's next connection.
+                    self.pair_address.next = self.control.val().index;
+                    self.message.d.next.pair = self.control.val().index;
+                    self.status.d.next = self.flushed.val();
+                    self.flush.d.next = Flush::Endpoint;
+                    self.state.d.next = State::ControlPair;
                 } else if self.arrival_valid.val() {
                     self.arrival_ready.next = true;
                     self.arrival_first.d.next = false;

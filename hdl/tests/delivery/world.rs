@@ -264,11 +264,9 @@ impl World {
     /// Receives every message that waits, each by a receive of its own.
     pub fn receive_all(&mut self) {
         self.settle();
-        for pair in 0..PAIRS {
-            // Posted receives would take what is to be unexpected later.
-            if let Some(endpoint) = self.reference.pair(pair).map(|p| p.endpoint) {
-                self.control(Control::EndpointFlush(endpoint));
-            }
+        // Posted receives would take what is to be unexpected later.
+        for endpoint in 0..ENDPOINTS {
+            self.control(Control::EndpointFlush(endpoint));
         }
         for index in 0..8 {
             if !self.reference.regions.contains_key(&index) {
@@ -495,9 +493,7 @@ impl World {
     fn govern(&mut self) {
         let pair = self.rng.random_range(0..PAIRS);
         let asked = |faults: &VecDeque<(u16, u8)>| faults.iter().any(|f| f.0 == pair);
-        let busy = asked(&self.faults)
-            || asked(&self.reference.faults)
-            || self.fault.is_some_and(|f| f.0 == pair);
+        let busy = asked(&self.faults) || self.fault.is_some_and(|f| f.0 == pair);
         match self.reference.pair(pair) {
             None if !busy => self.control = Some(Control::PairSet(pair)),
             None => {}
@@ -745,7 +741,12 @@ impl World {
         if !done {
             return;
         }
-        match self.control.take().expect("it was offered") {
+        let control = self.control.take().expect("it was offered");
+        if let Control::PairSet(pair) | Control::PairClear(pair) = control {
+            let left = self.reference.faults.iter().any(|f| f.0 == pair);
+            assert!(!left, "a fault of pair {pair} outlives its connection");
+        }
+        match control {
             Control::PairSet(pair) => {
                 let (credits, slots) = self.grant(pair);
                 self.owing[usize::from(pair)] = 0;
