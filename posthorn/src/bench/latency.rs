@@ -6,6 +6,8 @@
 //!          AR…R ring  AR…R     frame  AW      …B      AW…B of the completion
 //! ```
 
+use std::ops::Range;
+
 use abi::register::{PAGE_BYTES, SEND_TAIL};
 use anyhow::{Context, Result, ensure};
 use sim::fabric::Link;
@@ -117,36 +119,34 @@ fn exchange(peer: &Peer, bytes: usize) -> Result<()> {
 }
 
 /// Finds the messages in what the pins of sender and receiver showed.
+///
+/// A payload may take several bursts; its stage ends with the last. The completion's write is the last of a message.
 fn split(sender: &[Record], receiver: &[Record], has_payload: bool) -> Result<Vec<Stages>> {
     let is_doorbell = |record: &&Record| {
         matches!(record.moment, Moment::RegisterWrite { offset, .. }
             if offset >= PAGE_BYTES && offset % PAGE_BYTES == SEND_TAIL)
     };
+    let is_read = |m: &Moment| matches!(m, Moment::ReadData { .. });
+    let is_write = |m: &Moment| matches!(m, Moment::WriteAddress { .. });
+    let is_answer = |m: &Moment| matches!(m, Moment::WriteResponse { .. });
     let mut messages = Vec::new();
     for doorbell in sender.iter().filter(is_doorbell) {
-        let mut at = doorbell.cycle;
-        let fetched = next(sender, &mut at, |m| matches!(m, Moment::ReadData { .. }))?;
-        let read = match has_payload {
-            true => next(sender, &mut at, |m| matches!(m, Moment::ReadData { .. }))?,
-            false => fetched,
-        };
-        next(sender, &mut at, |m| matches!(m, Moment::TransmitLast))?;
-        let received = next(receiver, &mut at, |m| matches!(m, Moment::ReceiveLast))?;
-        let matched = next(receiver, &mut at, |m| {
-            matches!(m, Moment::WriteAddress { .. })
-        })?;
+        let begin = doorbell.cycle;
+        let sent = first(sender, begin, |m| matches!(m, Moment::TransmitFirst))?;
+        let fetched = first(sender, begin, is_read)?;
+        let read = last(sender, begin..sent, is_read)?;
+        let received = first(receiver, sent, |m| matches!(m, Moment::ReceiveLast))?;
+        let matched = first(receiver, received, is_write)?;
+        let end = received..received + SETTLE;
+        let completed = last(receiver, end.clone(), is_answer)?;
+        let completing = last(receiver, end, is_write)?;
         // Without payload, the first write is the completion's.
         let written = match has_payload {
-            true => next(receiver, &mut at, |m| {
-                matches!(m, Moment::WriteResponse { .. })
-            })?,
+            true => last(receiver, received..completing, is_answer)?,
             false => matched,
         };
-        let completed = next(receiver, &mut at, |m| {
-            matches!(m, Moment::WriteResponse { .. })
-        })?;
         messages.push(Stages {
-            fetch: fetched - doorbell.cycle,
+            fetch: fetched - begin,
             payload: read - fetched,
             wire: received - read,
             matching: matched - received,
@@ -163,15 +163,25 @@ fn split(sender: &[Record], receiver: &[Record], has_payload: bool) -> Result<Ve
     Ok(messages)
 }
 
-/// Cycle of the first such moment after `at`, which moves there.
-fn next(records: &[Record], at: &mut u64, is: impl Fn(&Moment) -> bool) -> Result<u64> {
+/// Cycle of the first such moment after `at`.
+fn first(records: &[Record], at: u64, is: impl Fn(&Moment) -> bool) -> Result<u64> {
     let found = records
         .iter()
-        .find(|record| record.cycle > *at && is(&record.moment));
-    *at = found
+        .find(|record| record.cycle > at && is(&record.moment));
+    Ok(found
         .with_context(|| format!("nothing of the kind after cycle {at}"))?
-        .cycle;
-    Ok(*at)
+        .cycle)
+}
+
+/// Cycle of the last such moment in `cycles`.
+fn last(records: &[Record], cycles: Range<u64>, is: impl Fn(&Moment) -> bool) -> Result<u64> {
+    let found = records
+        .iter()
+        .rev()
+        .find(|record| cycles.contains(&record.cycle) && is(&record.moment));
+    Ok(found
+        .with_context(|| format!("nothing of the kind in cycles {cycles:?}"))?
+        .cycle)
 }
 
 #[cfg(test)]
@@ -191,10 +201,10 @@ mod tests {
         let mut sender = Vec::new();
         let mut receiver = Vec::new();
         for k in 0..MESSAGES as u64 {
-            let t = 1000 * k;
+            let t = 2 * SETTLE * k;
             sender.push(record(t, doorbell));
             sender.push(record(t + 40, Moment::ReadData { addr: 0 }));
-            sender.push(record(t + 60, Moment::TransmitLast));
+            sender.push(record(t + 60, Moment::TransmitFirst));
             receiver.push(record(t + 190, Moment::ReceiveLast));
             receiver.push(record(t + 200, Moment::WriteAddress { addr: 0, bytes: 64 }));
             receiver.push(record(t + 250, Moment::WriteResponse { addr: 0 }));
