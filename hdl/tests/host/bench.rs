@@ -24,6 +24,8 @@ pub(crate) use claim;
 pub struct Bench {
     model: Model,
     ports: HashMap<&'static str, Port>,
+    /// Valid and ready of each stream.
+    streams: HashMap<&'static str, (Port, Port)>,
 }
 
 impl Bench {
@@ -35,7 +37,12 @@ impl Bench {
             .iter()
             .map(|info| (info.name, model.port(info.name).expect("it lists it")))
             .collect();
-        let mut bench = Bench { model, ports };
+        let streams = streams(&ports);
+        let mut bench = Bench {
+            model,
+            ports,
+            streams,
+        };
         bench.set("reset", 1);
         for _ in 0..3 {
             bench.step().expect("nothing is claimed in reset");
@@ -65,7 +72,18 @@ impl Bench {
 
     /// Whether a transfer happens on a stream.
     pub fn moves(&self, stream: &str) -> bool {
-        self.is(&format!("{stream}_valid")) && self.is(&format!("{stream}_ready"))
+        let (valid, ready) = self.streams[stream];
+        self.model.get(valid) != 0 && self.model.get(ready) != 0
+    }
+
+    /// Offers, or doesn't, on a stream into the block.
+    pub fn offer(&mut self, stream: &str, valid: bool) {
+        self.model.set(self.streams[stream].0, valid.into());
+    }
+
+    /// Takes, or doesn't, from a stream out of the block.
+    pub fn take(&mut self, stream: &str, ready: bool) {
+        self.model.set(self.streams[stream].1, ready.into());
     }
 
     pub fn set_packed(&mut self, name: &str, value: &Packed) {
@@ -94,6 +112,15 @@ impl Bench {
     pub fn cycle(&self) -> u64 {
         self.model.cycle()
     }
+}
+
+fn streams(ports: &HashMap<&'static str, Port>) -> HashMap<&'static str, (Port, Port)> {
+    let pair = |name: &&'static str| {
+        let stream = name.strip_suffix("_valid")?;
+        let ready = ports.get(format!("{stream}_ready").as_str())?;
+        Some((stream, (ports[*name], *ready)))
+    };
+    ports.keys().filter_map(pair).collect()
 }
 
 /// Fields one after the other, the first least significant, as a `LogicStruct` has them.

@@ -125,8 +125,7 @@ impl Run {
                     info: self.rng.random(),
                 });
             }
-            self.bench
-                .set(&format!("{name}_valid"), u64::from(offer.is_some()));
+            self.bench.offer(name, offer.is_some());
             if let Some(raise) = offer {
                 let packed = Packed::default()
                     .with(8, raise.endpoint as u64)
@@ -361,7 +360,7 @@ fn everything(seed: u64, mutation: u64) -> Outcome {
 
 #[test]
 fn every_event_is_in_the_queue_or_counted() {
-    for seed in 1..=6 {
+    for seed in 1..=4 {
         everything(seed, 0).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
     }
 }
