@@ -4,6 +4,8 @@
 //! printed expression is the width of its type, so no context can widen it. Every operator is in
 //! parentheses. Every printed expression is unsigned: a sign is put on with `$signed` where it
 //! decides something, and taken off again. Extension is written out.
+//!
+//! A cast is in parentheses too, though `~8'(x)` is right: yosys takes it for `(~8)'(x)`.
 
 use super::collect::{Module, Role};
 use super::ir::{Expr, Kernel, Node, Part, SignalId, Stmt, VariableId};
@@ -183,7 +185,7 @@ impl<'a> Printer<'a> {
                 let index = index.clone().resize(clog2(a.ty.width), false);
                 format!("{name}[{}]", self.expression(&index))
             }
-            None => format!("1'({} >> {})", self.expression(a), self.amount(index)),
+            None => format!("(1'({} >> {}))", self.expression(a), self.amount(index)),
         }
     }
 
@@ -213,8 +215,8 @@ impl<'a> Printer<'a> {
                 self.note(&name, total, offset, width);
                 format!("{name}{}", bits(Part { offset, width }))
             }
-            None if offset == 0 => format!("{width}'({})", self.expression(a)),
-            None => format!("{width}'({} >> {offset})", self.expression(a)),
+            None if offset == 0 => format!("({width}'({}))", self.expression(a)),
+            None => format!("({width}'({} >> {offset}))", self.expression(a)),
         }
     }
 
