@@ -145,7 +145,11 @@ macro_rules! kernel {
         $(#[$doc])*
         #[derive(LogicBlock, Default)]
         pub struct $name {
-            $(pub $input: Signal<In, $ty>,)*
+            $(
+                /// An input.
+                pub $input: Signal<In, $ty>,
+            )*
+            /// The output.
             pub o: Signal<Out, $out>,
             $($inner: $inner_ty,)*
         }
@@ -203,9 +207,15 @@ macro_rules! clocked_kernel {
         $(#[$doc])*
         #[derive(LogicBlock, Default)]
         pub struct $name {
+            /// Rising edge counts.
             pub clock: Signal<In, Clock>,
+            /// Synchronous.
             pub reset: Signal<In, Bit>,
-            $(pub $input: Signal<In, $ty>,)*
+            $(
+                /// An input.
+                pub $input: Signal<In, $ty>,
+            )*
+            /// The output.
             pub o: Signal<Out, $out>,
             $($inner: $inner_ty,)*
         }

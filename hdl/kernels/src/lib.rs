@@ -4,6 +4,7 @@
 
 pub mod kernel;
 pub mod source;
+pub mod vectors;
 pub mod verilator;
 
 mod random;

@@ -19,7 +19,7 @@ use std::fmt::Write as _;
 use std::hash::{Hash, Hasher};
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// A Verilator and where models are kept.
@@ -43,20 +43,12 @@ pub struct Outcome {
 }
 
 impl Verilator {
-    /// The pinned Verilator: that of `$POSTHORN_TOOLS_DIR`, or `.tools` at the root.
+    /// The pinned Verilator, among the [`tools`].
     ///
     /// # Panics
     /// If it isn't there.
     pub fn find() -> Self {
-        let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
-            .ancestors()
-            .nth(2)
-            .expect("hdl/kernels lies in the workspace");
-        let absolute = |name: &str, default: &str| match std::env::var_os(name) {
-            Some(dir) if !dir.is_empty() => workspace.join(dir),
-            _ => workspace.join(default),
-        };
-        let tools = absolute("POSTHORN_TOOLS_DIR", ".tools");
+        let tools = tools();
         let root = find_package(&tools).unwrap_or_else(|| {
             panic!(
                 "no Verilator under {}; run `cargo xtask setup`",
@@ -65,13 +57,18 @@ impl Verilator {
         });
         let version = std::fs::read_to_string(root.join("include/verilated_config.h"))
             .expect("the package has its headers");
-        let cache = absolute("CARGO_TARGET_DIR", "target").join("kernels");
+        let cache = folder("CARGO_TARGET_DIR", "target").join("kernels");
         std::fs::create_dir_all(&cache).expect("the target folder can be written");
         Verilator {
             root,
             cache,
             version,
         }
+    }
+
+    /// The folder in which models and answers are kept.
+    pub fn cache(&self) -> &Path {
+        &self.cache
     }
 
     fn command(&self) -> Command {
@@ -136,20 +133,7 @@ impl Verilator {
     /// If Verilator or g++ refuse the text, with their words.
     pub fn run(&self, name: &str, text: &str, kernels: &[(&Case, &[Vector])]) -> Vec<Outcome> {
         let cases: Vec<&Case> = kernels.iter().map(|(case, _)| *case).collect();
-        let program = self.build(name, text, &cases);
-        let mut child = Command::new(program)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .expect("the model runs");
-        let mut input = child.stdin.take().expect("it was asked for");
-        let bytes = encode(kernels);
-        let writer = std::thread::spawn(move || input.write_all(&bytes));
-        let output = child.wait_with_output().expect("the model ends");
-        writer
-            .join()
-            .expect("the writer doesn't panic")
-            .expect("the model reads all of its input");
+        let output = run_program(&self.build(name, text, &cases), encode(kernels));
         assert!(output.status.success(), "model {name}: {}", output.status);
         let text = String::from_utf8(output.stdout).expect("the model prints numbers");
         let lines = text.lines().zip(kernels);
@@ -172,6 +156,18 @@ impl Verilator {
             .collect();
         assert_eq!(outcomes.len(), kernels.len(), "model {name} lost kernels");
         outcomes
+    }
+
+    /// What a model says when kernels run on vectors, and then ends by an error.
+    ///
+    /// # Panics
+    /// If it ends well.
+    pub fn complaint(&self, name: &str, text: &str, kernels: &[(&Case, &[Vector])]) -> String {
+        let cases: Vec<&Case> = kernels.iter().map(|(case, _)| *case).collect();
+        let output = run_program(&self.build(name, text, &cases), encode(kernels));
+        assert!(!output.status.success(), "model {name} has no complaint");
+        let said = [output.stdout, output.stderr].concat();
+        String::from_utf8_lossy(&said).into_owned()
     }
 
     fn build(&self, name: &str, text: &str, cases: &[&Case]) -> PathBuf {
@@ -269,11 +265,47 @@ impl Verilator {
     }
 }
 
+/// Where the tools are: `$POSTHORN_TOOLS_DIR`, or `.tools` at the root of the workspace.
+pub fn tools() -> PathBuf {
+    folder("POSTHORN_TOOLS_DIR", ".tools")
+}
+
+/// The folder that a variable names, or `default` at the root of the workspace.
+fn folder(variable: &str, default: &str) -> PathBuf {
+    let workspace = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .ancestors()
+        .nth(2)
+        .expect("hdl/kernels lies in the workspace");
+    match std::env::var_os(variable) {
+        Some(dir) if !dir.is_empty() => workspace.join(dir),
+        _ => workspace.join(default),
+    }
+}
+
 fn find_package(tools: &Path) -> Option<PathBuf> {
     let versions = std::fs::read_dir(tools.join("venv/lib")).ok()?;
     versions
         .filter_map(|entry| Some(entry.ok()?.path().join("site-packages/verilator")))
         .find(|root| root.join("bin/verilator_bin").exists())
+}
+
+/// Runs a model with `input`, which it may leave unread when it fails.
+fn run_program(program: &Path, input: Vec<u8>) -> Output {
+    let mut child = Command::new(program)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the model runs");
+    let mut stdin = child.stdin.take().expect("it was asked for");
+    let writer = std::thread::spawn(move || stdin.write_all(&input));
+    let output = child.wait_with_output().expect("the model ends");
+    let written = writer.join().expect("the writer doesn't panic");
+    assert!(
+        written.is_ok() || !output.status.success(),
+        "the model didn't read all of its input"
+    );
+    output
 }
 
 fn expect_success(what: &str, command: &mut Command) {

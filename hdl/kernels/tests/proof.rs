@@ -18,32 +18,7 @@ fn cases() -> Vec<Case> {
 /// Kernels with what rust-hdl says of them, simulated once for all tests.
 fn subjects() -> &'static [(Case, Vec<Vector>)] {
     static ALL: OnceLock<Vec<(Case, Vec<Vector>)>> = OnceLock::new();
-    ALL.get_or_init(|| {
-        let mut cases = cases();
-        // rust-hdl keeps wide values on the stack, unoptimised ones many times over.
-        let half = cases.len() / 2;
-        let rest = cases.split_off(half);
-        let simulate = |cases: Vec<Case>| {
-            std::thread::Builder::new()
-                .stack_size(1 << 28)
-                .spawn(move || {
-                    let run = |case: Case| {
-                        let vectors = case.simulate();
-                        (case, vectors)
-                    };
-                    cases.into_iter().map(run).collect::<Vec<_>>()
-                })
-        };
-        let threads = [simulate(cases), simulate(rest)];
-        threads
-            .into_iter()
-            .flat_map(|t| {
-                t.expect("threads can be made")
-                    .join()
-                    .expect("kernels settle")
-            })
-            .collect()
-    })
+    ALL.get_or_init(|| kernels::vectors::of(cases(), Verilator::find().cache()))
 }
 
 /// Runs all subjects for which `print` gives a text.
