@@ -1,21 +1,16 @@
 //! End to end tests: host library, firmware, gates and fabric together.
 //!
-//! The tests are under `tests/`; this library holds what they share.
+//! ```text
+//!  tests/e2e/*.rs ── Side, traffic ─► host library ─┐
+//!                 └─ raw ─ rings and mailbox by hand ┴─► Transport ─► Verilated cards ─ fabric ─ taps
+//! ```
+//!
+//! The tests are under `tests/`; this library holds what they share. They need the firmware and the models of the
+//! cards, which `cargo xtask test` builds.
 
+pub mod cards;
+pub mod cut;
+pub mod frames;
 pub mod raw;
-
-use sim::Firmware;
-
-/// The firmware as `cargo xtask firmware` has built it.
-///
-/// # Panics
-/// If it isn't there.
-pub fn firmware() -> Firmware {
-    let path = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../target/firmware/firmware.elf"
-    );
-    let elf = std::fs::read(path)
-        .unwrap_or_else(|error| panic!("{path}: {error}; `cargo xtask firmware` builds it"));
-    Firmware::parse(elf).unwrap_or_else(|error| panic!("{path}: {error}"))
-}
+pub mod side;
+pub mod traffic;

@@ -5,18 +5,23 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::completion::{COMPLETION_BYTES, Completion};
+use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::event::{EVENT_BYTES, Event};
-use abi::limits::RING_ALIGN;
-use abi::mailbox::{Command, EndpointId, OpenEndpoint, Words};
+use abi::limits::{EAGER_MAX, RING_ALIGN};
+use abi::mailbox::{
+    CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
+    Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairStatus, RegionKey, RegisterRegion, Words,
+};
 use abi::register::{self, MAILBOX_WORDS};
-use abi::request::REQUEST_BYTES;
-use abi::status::MailboxStatus;
+use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
+use abi::status::{MailboxStatus, Status};
+use host_driver::Counter;
 use host_driver::transport::Transport;
 
 /// Cycles between two looks at something that the card is to change.
 const POLL_CYCLES: u64 = 50;
 /// Cycles after which a test gives the card up.
-pub const PATIENCE: u64 = 2_000_000;
+pub const PATIENCE: u64 = 200_000;
 
 /// A 64-byte cell, so that a slice of them is aligned as rings must be.
 #[repr(align(64))]
@@ -54,6 +59,11 @@ impl Mapped {
         self.address
     }
 
+    /// Takes the memory away from under the card, which gets an error for each access from then on.
+    pub fn unmap(&self) {
+        self.transport.unmap(self.address).expect("mapped");
+    }
+
     fn cell(&self, word: usize) -> &AtomicU64 {
         &self.lines[word / 8].0[word % 8]
     }
@@ -85,7 +95,7 @@ impl Mapped {
 
 impl Drop for Mapped {
     fn drop(&mut self) {
-        // Only a card that is gone refuses, and such a card accesses nothing.
+        // What was unmapped before, or is on a card that is gone, nobody accesses.
         let _ = self.transport.unmap(self.address);
     }
 }
@@ -175,6 +185,76 @@ impl RawHost {
     }
 }
 
+/// What everybody needs, by the mailbox.
+impl RawHost {
+    /// A new domain.
+    pub fn domain(&self) -> u32 {
+        let domain: Result<DomainId, _> = self.command(Command::OpenDomain, &Nothing {});
+        domain.expect("a domain").domain
+    }
+
+    /// What the card is.
+    pub fn identity(&self) -> Identity {
+        let identity = self.command(Command::Identify, &Nothing {});
+        identity.expect("an identity")
+    }
+
+    /// Registers memory and returns its key.
+    pub fn region(&self, domain: u32, rights: u8, address: u64, length: u64) -> u32 {
+        let region = RegisterRegion {
+            domain,
+            rights: u32::from(rights),
+            address,
+            length,
+        };
+        let key: Result<RegionKey, _> = self.command(Command::RegisterRegion, &region);
+        key.expect("a region").key
+    }
+
+    /// Reads a counter.
+    pub fn count(&self, counter: Counter) -> u64 {
+        let counter = CounterId {
+            counter: u32::from(counter.code()),
+        };
+        let value: Result<CounterValue, _> = self.command(Command::ReadCounter, &counter);
+        value.expect("a counter").value
+    }
+
+    /// Opens a pair of an endpoint.
+    pub fn open_pair(&self, endpoint: u8, credits: u16, slots: &Mapped) -> PairId {
+        let open = OpenPair {
+            endpoint: u32::from(endpoint),
+            credits: u32::from(credits),
+            slots: slots.address(),
+        };
+        self.command(Command::OpenPair, &open).expect("a pair")
+    }
+
+    /// Connects a pair to one of this same card, itself perhaps: frames turn round inside.
+    pub fn connect(&self, local: &PairId, remote: &PairId) {
+        let connect = ConnectPair {
+            pair: local.pair,
+            remote_pair: remote.pair,
+            remote_endpoint: remote.endpoint,
+            remote_epoch: remote.epoch,
+            remote_nonce: remote.nonce,
+            remote_credits: remote.credits,
+            remote_mac: self.identity().mac,
+        };
+        let connected: Result<Nothing, _> = self.command(Command::ConnectPair, &connect);
+        connected.expect("connected");
+    }
+
+    /// State of a pair.
+    pub fn pair_status(&self, pair: u16) -> PairStatus {
+        let pair = Pair {
+            pair: u32::from(pair),
+        };
+        let status = self.command(Command::QueryPair, &pair);
+        status.expect("an open pair")
+    }
+}
+
 /// An endpoint whose rings are written by hand.
 pub struct RawEndpoint<'a> {
     host: &'a RawHost,
@@ -189,6 +269,19 @@ pub struct RawEndpoint<'a> {
     list_tail: u16,
     completion_head: u16,
     event_head: u16,
+}
+
+/// One of an endpoint's rings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ring {
+    /// Sends.
+    Send,
+    /// Receives, cancels and probes.
+    List,
+    /// Completions.
+    Completion,
+    /// Events.
+    Event,
 }
 
 struct Rings {
@@ -265,10 +358,39 @@ impl<'a> RawEndpoint<'a> {
         );
     }
 
-    /// Rings the doorbell of the send ring with any value.
-    pub fn ring_send(&self, tail: u16) {
-        self.host
-            .write(self.register(register::SEND_TAIL), u32::from(tail));
+    /// Rings the doorbell of the send ring.
+    fn ring_send(&self, tail: u16) {
+        self.doorbell(register::SEND_TAIL, u32::from(tail));
+    }
+
+    /// Writes any value to a register of the endpoint's page.
+    pub fn doorbell(&self, offset: u32, value: u32) {
+        self.host.write(self.register(offset), value);
+    }
+
+    /// Reads a register of the endpoint's page.
+    pub fn read(&self, offset: u32) -> u32 {
+        self.host.read(self.register(offset))
+    }
+
+    /// Takes a ring's memory away from under the card. The host's end of it stays usable.
+    pub fn unmap(&self, ring: Ring) {
+        let memory = match ring {
+            Ring::Send => &self.rings.send,
+            Ring::List => &self.rings.list,
+            Ring::Completion => &self.rings.completion,
+            Ring::Event => &self.rings.event,
+        };
+        memory.unmap();
+    }
+
+    /// Closes the endpoint, which keeps its memory.
+    pub fn close(&self) {
+        let close = CloseEndpoint {
+            endpoint: u32::from(self.id),
+        };
+        let closed: Result<Nothing, _> = self.host.command(Command::CloseEndpoint, &close);
+        closed.expect("closed");
     }
 
     /// The next completion, if it is there; it is consumed.
@@ -317,5 +439,155 @@ impl<'a> RawEndpoint<'a> {
 
     fn phase(&self, index: u16) -> u8 {
         ((index >> self.log2) & 1) as u8 ^ 1
+    }
+}
+
+/// An endpoint with all that it needs to send messages to itself: a domain of its own, memory, and a
+/// pair that is connected to itself.
+pub struct Desk<'a> {
+    host: &'a RawHost,
+    /// The endpoint.
+    pub endpoint: RawEndpoint<'a>,
+    /// Its domain.
+    pub domain: u32,
+    /// Memory; it sends from the first half and receives into the second.
+    pub memory: Mapped,
+    /// Key of the memory.
+    pub key: u32,
+    /// Slots of the pair.
+    pub slots: Mapped,
+    /// The pair.
+    pub pair: u16,
+    next: u32,
+}
+
+/// Bytes of a [`Desk`]'s memory.
+pub const DESK_BYTES: usize = 4096;
+/// Envelopes of its pair.
+pub const DESK_CREDITS: u16 = 4;
+
+impl<'a> Desk<'a> {
+    /// Opens one.
+    pub fn open(host: &'a RawHost) -> Self {
+        let domain = host.domain();
+        let endpoint = RawEndpoint::open(host, domain, 4);
+        let memory = Mapped::new(&host.transport, DESK_BYTES);
+        let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE;
+        let key = host.region(domain, rights, memory.address(), DESK_BYTES as u64);
+        let slots = Mapped::new(&host.transport, usize::from(DESK_CREDITS) * EAGER_MAX);
+        let pair = host.open_pair(endpoint.id, DESK_CREDITS, &slots);
+        host.connect(&pair, &pair);
+        Self {
+            host,
+            endpoint,
+            domain,
+            memory,
+            key,
+            slots,
+            pair: pair.pair as u16,
+            next: 1 << 16,
+        }
+    }
+
+    /// A good send.
+    pub fn send(&self, tag: u64, request: u32, length: u64) -> SendRequest {
+        SendRequest {
+            opcode: Opcode::TaggedSend.code(),
+            pair: self.pair,
+            request,
+            key: self.key,
+            match_bits: tag,
+            address: self.memory.address(),
+            length,
+            ..SendRequest::default()
+        }
+    }
+
+    /// A good receive.
+    pub fn receive(&self, tag: u64, request: u32, length: u64) -> ListRequest {
+        ListRequest {
+            opcode: Opcode::TaggedReceive.code(),
+            pair: self.pair,
+            request,
+            key: self.key,
+            match_bits: tag,
+            address: self.memory.address() + DESK_BYTES as u64 / 2,
+            length,
+            ..ListRequest::default()
+        }
+    }
+
+    /// A good probe.
+    pub fn probe(&self, tag: u64, request: u32) -> ListRequest {
+        ListRequest {
+            opcode: Opcode::Probe.code(),
+            pair: self.pair,
+            request,
+            match_bits: tag,
+            ..ListRequest::default()
+        }
+    }
+
+    /// A cancel of the receive `target`.
+    pub fn cancel(&self, request: u32, target: u32) -> ListRequest {
+        ListRequest {
+            opcode: Opcode::Cancel.code(),
+            request,
+            target,
+            ..ListRequest::default()
+        }
+    }
+
+    /// Fills what is sent.
+    pub fn fill(&self, byte: u8, length: usize) {
+        let words = vec![u64::from_ne_bytes([byte; 8]); length.div_ceil(8)];
+        self.memory.write(0, &words);
+    }
+
+    /// What was received.
+    pub fn received(&self, length: usize) -> Vec<u8> {
+        let bytes = self.memory.bytes();
+        bytes[DESK_BYTES / 2..][..length].to_vec()
+    }
+
+    /// Waits for the next completion: handle and status.
+    pub fn status(&mut self) -> (u32, Status) {
+        let completion = self.endpoint.completion();
+        let status = Status::from_code(completion.status);
+        (completion.request, status.expect("a status of the ABI"))
+    }
+
+    /// Sends itself a message, expected, and one unexpected, and looks at every byte.
+    ///
+    /// # Panics
+    /// If that isn't what happens: the card has taken harm.
+    pub fn assert_works(&mut self) {
+        for expected in [true, false] {
+            self.next += 2;
+            let (sending, receiving) = (self.next, self.next + 1);
+            let byte = self.next as u8;
+            let length = 100 + self.next as usize % 900;
+            self.fill(byte, length);
+            let receive = self.receive(u64::MAX, receiving, length as u64).to_words();
+            let send = self.send(u64::MAX, sending, length as u64).to_words();
+            let mut seen = Vec::new();
+            if expected {
+                self.endpoint.post_list(receive);
+                self.endpoint.post_send(send);
+            } else {
+                self.endpoint.post_send(send);
+                seen.push(self.status());
+                self.endpoint.post_list(receive);
+            }
+            while seen.len() < 2 {
+                seen.push(self.status());
+            }
+            seen.sort_unstable();
+            let success = [sending, receiving].map(|request| (request, Status::Success));
+            assert_eq!(seen, success);
+            assert_eq!(self.received(length), vec![byte; length]);
+        }
+        let status = self.host.pair_status(self.pair);
+        assert_eq!(status.available, u32::from(DESK_CREDITS));
     }
 }

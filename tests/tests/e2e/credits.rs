@@ -1,0 +1,189 @@
+//! Credits: nothing is dropped for want of space, and what waits stops nobody else.
+
+use abi::wire::FrameType;
+use host_driver::{Counter, PostError, WcStatus};
+use posthorn_tests::cards::{cards, run};
+use posthorn_tests::frames::{header, is};
+use posthorn_tests::side::{Setup, Side};
+use sim::fabric::{LinkFilter, Passing};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+const FOUR: Setup = Setup {
+    credits: 4,
+    to_self: false,
+};
+
+#[test]
+fn a_receiver_that_posts_nothing_gets_its_credits_worth_and_all_in_order_when_it_posts() {
+    run(cards("tiny", 3, 41), |host| {
+        let mut me = Side::with(&host, FOUR);
+        match me.rank() {
+            0 => {
+                for number in 0..8 {
+                    me.send(1, 5, number, 100);
+                }
+                // Four are safe in the receiver's slots, four wait for credit.
+                let expected: Vec<_> = (0..4).map(|k| (k, WcStatus::Success)).collect();
+                assert_eq!(me.statuses(4), expected);
+                me.assert_silent(20_000);
+                let status = me.pair_status(1);
+                assert_eq!(
+                    (status.available, status.unacknowledged, status.waiting),
+                    (0, 0, 4)
+                );
+                // Another pair's sends go on meanwhile, more of them than there are credits.
+                for number in 100..112 {
+                    me.send(2, 6, number, 100);
+                    assert_eq!(me.statuses(1), [(number, WcStatus::Success)]);
+                }
+                me.meet();
+                let expected: Vec<_> = (4..8).map(|k| (k, WcStatus::Success)).collect();
+                assert_eq!(me.statuses(4), expected);
+                me.meet();
+                assert_eq!(me.pair_status(1).available, 4, "every credit is back");
+            }
+            1 => {
+                me.meet();
+                assert_eq!(me.count(Counter::Unexpected), 4);
+                for k in 0..8 {
+                    me.receive(k, Some(0), 5, 100);
+                    let received = me.completion();
+                    me.assert_received(&received, 0, k, 100);
+                }
+                me.meet();
+            }
+            _ => {
+                for number in 100..112 {
+                    me.receive(0, Some(0), 6, 100);
+                    let received = me.completion();
+                    me.assert_received(&received, 0, number, 100);
+                }
+                me.meet();
+                me.meet();
+            }
+        }
+        me.finish();
+    });
+}
+
+#[test]
+fn sends_beyond_the_pairs_queue_are_refused_before_anything_is_sent() {
+    run(cards("tiny", 2, 42), |host| {
+        let setup = Setup {
+            credits: 1,
+            to_self: false,
+        };
+        let mut me = Side::with(&host, setup);
+        if me.rank() == 0 {
+            for number in 0..8 {
+                me.send(1, 5, number, 8);
+            }
+            let buffer = me.buffer(8);
+            let send = me.address(1, 5, 8);
+            let refused = me.endpoint.post_tagged_send(8, &send, buffer).unwrap_err();
+            assert_eq!(refused.error, PostError::PairBusy);
+            me.meet();
+            let expected: Vec<_> = (0..8).map(|k| (k, WcStatus::Success)).collect();
+            assert_eq!(me.statuses(8), expected);
+        } else {
+            me.meet();
+            for k in 0..8 {
+                me.receive(k, Some(0), 5, 8);
+                let received = me.completion();
+                me.assert_received(&received, 0, k, 8);
+            }
+        }
+        me.meet();
+        me.finish();
+    });
+}
+
+#[test]
+fn one_credit_is_enough_for_any_number_of_messages_both_ways() {
+    run(cards("tiny", 2, 43), |host| {
+        let setup = Setup {
+            credits: 1,
+            to_self: false,
+        };
+        let mut me = Side::with(&host, setup);
+        let peer = 1 - me.rank();
+        let (mut sent, mut received) = (0, 0);
+        while received < 40 {
+            if sent < 40 && sent < received + 6 {
+                me.send(peer, 1, 1000 + sent, 33);
+                me.receive(2000 + sent, Some(peer), 1, 33);
+                sent += 1;
+                continue;
+            }
+            let completion = me.completion();
+            if completion.wr_id >= 2000 {
+                me.assert_received(&completion, peer, 1000 + received, 33);
+                received += 1;
+            } else {
+                assert_eq!(completion.status, WcStatus::Success);
+            }
+        }
+        while me.cq.outstanding() > 0 {
+            assert_eq!(me.completion().status, WcStatus::Success);
+        }
+        me.meet();
+        assert_eq!(me.pair_status(peer).available, 1);
+        me.finish();
+    });
+}
+
+/// Loses every acknowledgement that a later one will make up for, and repeats the others.
+fn lossy(lost: Arc<AtomicU64>) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
+    let mut messages = 0;
+    move |passing, out: &mut Vec<Passing>| {
+        if is(&passing, FrameType::Eager) {
+            messages += 1;
+        } else if is(&passing, FrameType::Acknowledge) {
+            let numbers = header(&passing).expect("whole");
+            if numbers.acknowledge < messages || numbers.credit < messages {
+                // A message is on its way, or rests at the receiver: both are told of later.
+                lost.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            out.push(passing.clone());
+        }
+        out.push(passing);
+    }
+}
+
+#[test]
+fn a_lost_or_repeated_acknowledgement_loses_no_credit() {
+    let lost = Arc::new(AtomicU64::new(0));
+    let cluster = cards("tiny", 2, 44).tap(LinkFilter::ALL, lossy(lost.clone()));
+    run(cluster, |host| {
+        let mut me = Side::with(&host, FOUR);
+        if me.rank() == 0 {
+            for round in 0..10 {
+                for k in 0..4 {
+                    me.send(1, 5, 4 * round + k, 64);
+                }
+                let expected: Vec<_> = (4 * round..4 * round + 4)
+                    .map(|k| (k, WcStatus::Success))
+                    .collect();
+                assert_eq!(me.statuses(4), expected);
+            }
+            me.meet();
+            let status = me.pair_status(1);
+            assert_eq!((status.available, status.unacknowledged), (4, 0));
+            assert!(
+                me.count(Counter::Duplicates) >= 10,
+                "repeats were told as such"
+            );
+        } else {
+            for k in 0..40 {
+                me.receive(k, Some(0), 5, 64);
+                let received = me.completion();
+                me.assert_received(&received, 0, k, 64);
+            }
+            me.meet();
+        }
+        me.finish();
+    });
+    assert!(lost.load(Ordering::Relaxed) >= 10, "the tap did lose some");
+}

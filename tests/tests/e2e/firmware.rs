@@ -1,0 +1,102 @@
+//! Firmware that isn't there, hangs, or is told nonsense.
+
+use abi::mailbox::Command;
+use abi::register::{CONTROL, MAILBOX_WORDS};
+use abi::status::MailboxStatus;
+use host_driver::{CommandError, Device, DeviceOptions, OpenError, WcStatus};
+use posthorn_tests::cards::{cards, run};
+use posthorn_tests::raw::{Desk, RawHost};
+use posthorn_tests::side::Side;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use sim::Cluster;
+use std::sync::Arc;
+
+const IMPATIENT: DeviceOptions = DeviceOptions {
+    ready_timeout: 20_000,
+    command_timeout: 20_000,
+};
+
+#[test]
+fn absent_firmware_is_a_time_out_that_says_so() {
+    let cluster = Cluster::verilated("tiny").seed(81);
+    run(cluster, |host| {
+        let opened = Device::open_with(Arc::new(host.transport()), IMPATIENT);
+        let error = opened.err().expect("no firmware, no device");
+        assert_eq!(error, OpenError::FirmwareTimeout(20_000));
+        assert!(error.to_string().contains("is it loaded and running?"));
+    });
+}
+
+#[test]
+fn hung_firmware_is_a_time_out_that_names_the_command_and_traffic_goes_on() {
+    run(cards("tiny", 2, 82), |host| {
+        let mut me = Side::open(&host);
+        if me.rank() == 0 {
+            let transport = me.device.transport().clone();
+            let device = Device::open_with(transport.clone(), IMPATIENT).unwrap();
+            transport.write_register(CONTROL, 0).unwrap();
+            let hung = CommandError::FirmwareTimeout {
+                command: Command::OpenDomain,
+                cycles: 20_000,
+            };
+            assert_eq!(device.alloc_pd().err(), Some(hung));
+            // A later command fails at once, and names the one that hangs.
+            let before = transport.now();
+            assert_eq!(device.alloc_pd().err(), Some(hung));
+            assert!(transport.now() < before + 1000);
+            me.send(1, 1, 1, 100);
+            assert_eq!(me.statuses(1), [(1, WcStatus::Success)]);
+            // Closing what is open needs the firmware: that must not take for ever either.
+            me.meet();
+            std::mem::forget(me);
+        } else {
+            me.receive(1, Some(0), 1, 100);
+            let received = me.completion();
+            me.assert_received(&received, 0, 1, 100);
+            me.finish();
+        }
+    });
+}
+
+#[test]
+fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
+    let seed = 83;
+    run(cards("tiny", 1, seed), |host| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        let unknown = u32::from(MailboxStatus::UnknownCommand.code());
+        for code in [
+            0,
+            13,
+            0xff,
+            0x100 | u32::from(Command::Identify.code()),
+            u32::MAX,
+        ] {
+            assert_eq!(host.command_words(&[code])[0], unknown, "code {code:#x}");
+        }
+        let safe = [
+            Command::CloseDomain,
+            Command::OpenEndpoint,
+            Command::OpenPair,
+            Command::ConnectPair,
+            Command::RegisterRegion,
+            Command::DeregisterRegion,
+            Command::ReadCounter,
+            Command::QueryPair,
+        ];
+        for _ in 0..40 {
+            let mut words = [0; MAILBOX_WORDS];
+            rng.fill(&mut words);
+            words[0] = u32::from(safe[rng.random_range(0..safe.len())].code());
+            let status = host.command_words(&words)[0];
+            let known = u8::try_from(status).ok().and_then(MailboxStatus::from_code);
+            assert!(
+                known.is_some_and(|status| status != MailboxStatus::Ok),
+                "{words:x?} was answered {status:#x}"
+            );
+        }
+        desk.assert_works();
+    });
+}

@@ -1,0 +1,130 @@
+//! Endpoints of one card: each has its page, its memory and its pairs, and nobody else's.
+
+use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::status::Status;
+use posthorn_tests::cards::{cards, run};
+use posthorn_tests::raw::{Desk, Mapped, RawHost};
+use std::sync::Arc;
+
+#[test]
+fn an_endpoint_can_use_neither_memory_nor_pairs_of_another_domain() {
+    run(cards("tiny", 1, 51), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut a = Desk::open(&host);
+        let mut b = Desk::open(&host);
+        for turned in [false, true] {
+            let (me, other) = if turned {
+                (&mut b, &mut a)
+            } else {
+                (&mut a, &mut b)
+            };
+            // Memory: the key is right, the domain isn't.
+            let mut send = me.send(7, 1, 16);
+            (send.key, send.address) = (other.key, other.memory.address());
+            me.endpoint.post_send(send.to_words());
+            assert_eq!(me.status(), (1, Status::LocalProtection));
+            let mut receive = me.receive(7, 2, 16);
+            (receive.key, receive.address) = (other.key, other.memory.address());
+            me.endpoint.post_list(receive.to_words());
+            assert_eq!(me.status(), (2, Status::LocalProtection));
+            // Pairs.
+            let mut send = me.send(7, 3, 16);
+            send.pair = other.pair;
+            me.endpoint.post_send(send.to_words());
+            assert_eq!(me.status(), (3, Status::InvalidPair));
+            let mut receive = me.receive(7, 4, 16);
+            receive.pair = other.pair;
+            me.endpoint.post_list(receive.to_words());
+            assert_eq!(me.status(), (4, Status::InvalidPair));
+            me.assert_works();
+            other.assert_works();
+        }
+    });
+}
+
+#[test]
+fn a_message_for_one_endpoint_never_meets_a_receive_of_another() {
+    run(cards("tiny", 1, 52), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut a = Desk::open(&host);
+        let mut b = Desk::open(&host);
+        // B's receive takes anything from anybody; A's message still waits for A.
+        let mut greedy = b.receive(0, 1, 64);
+        greedy.flags = abi::request::FLAG_ANY_SOURCE;
+        greedy.ignore_bits = u64::MAX;
+        b.endpoint.post_list(greedy.to_words());
+        let send = a.send(9, 2, 64);
+        a.endpoint.post_send(send.to_words());
+        assert_eq!(a.status(), (2, Status::Success));
+        let receive = a.receive(9, 3, 64);
+        a.endpoint.post_list(receive.to_words());
+        assert_eq!(a.status(), (3, Status::Success));
+        assert!(b.endpoint.poll().is_none());
+        // Nor does B's cancel reach A's receive, though the handle is the same.
+        let posted = a.receive(10, 77, 64);
+        a.endpoint.post_list(posted.to_words());
+        let cancel = b.cancel(4, 77);
+        b.endpoint.post_list(cancel.to_words());
+        assert_eq!(b.status(), (4, Status::TooLate));
+        let send = a.send(10, 5, 64);
+        a.endpoint.post_send(send.to_words());
+        let mut both = [a.status(), a.status()];
+        both.sort_unstable();
+        assert_eq!(both, [(5, Status::Success), (77, Status::Success)]);
+    });
+}
+
+#[test]
+fn two_endpoints_of_a_card_talk_to_each_other() {
+    run(cards("tiny", 1, 53), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut a = Desk::open(&host);
+        let mut b = Desk::open(&host);
+        let slots = [
+            Mapped::new(host.transport(), 8 << 10),
+            Mapped::new(host.transport(), 8 << 10),
+        ];
+        let there = host.open_pair(a.endpoint.id, 8, &slots[0]);
+        let back = host.open_pair(b.endpoint.id, 8, &slots[1]);
+        host.connect(&there, &back);
+        host.connect(&back, &there);
+        (a.pair, b.pair) = (there.pair as u16, back.pair as u16);
+        a.fill(b'x', 200);
+        let receive = b.receive(1, 10, 300);
+        b.endpoint.post_list(receive.to_words());
+        let send = a.send(1, 11, 200);
+        a.endpoint.post_send(send.to_words());
+        assert_eq!(a.status(), (11, Status::Success));
+        let received = b.endpoint.completion();
+        assert_eq!((received.request, received.length), (10, 200));
+        assert_eq!(received.pair, b.pair);
+        assert_eq!(b.received(200), vec![b'x'; 200]);
+    });
+}
+
+#[test]
+fn a_region_is_read_or_written_only_as_it_was_registered() {
+    run(cards("tiny", 1, 54), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        let memory = Mapped::new(host.transport(), 4096);
+        let read = host.region(desk.domain, RIGHT_LOCAL_READ, memory.address(), 4096);
+        let write = host.region(desk.domain, RIGHT_LOCAL_WRITE, memory.address(), 4096);
+        let mut send = desk.send(7, 1, 16);
+        (send.key, send.address) = (write, memory.address());
+        desk.endpoint.post_send(send.to_words());
+        assert_eq!(desk.status(), (1, Status::LocalProtection));
+        let mut receive = desk.receive(7, 2, 16);
+        (receive.key, receive.address) = (read, memory.address());
+        desk.endpoint.post_list(receive.to_words());
+        assert_eq!(desk.status(), (2, Status::LocalProtection));
+        (send.key, receive.key) = (read, write);
+        (send.request, receive.request) = (3, 4);
+        receive.address += 1000;
+        desk.endpoint.post_list(receive.to_words());
+        desk.endpoint.post_send(send.to_words());
+        let mut both = [desk.status(), desk.status()];
+        both.sort_unstable();
+        assert_eq!(both, [(3, Status::Success), (4, Status::Success)]);
+    });
+}

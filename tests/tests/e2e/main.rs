@@ -1,0 +1,16 @@
+//! Host library, firmware, Verilated gates and fabric together. Each test is named as the sentence that it proves.
+
+mod captures;
+mod closing;
+mod credits;
+mod determinism;
+mod failures;
+mod firmware;
+mod hostile;
+mod isolation;
+mod malformed;
+mod matching;
+mod memory;
+mod messages;
+mod replay;
+mod traffic;

@@ -1,0 +1,274 @@
+//! Requests and doorbells that make no sense: each gets an error of its own, and the endpoint goes on.
+
+use abi::completion::CompletionKind;
+use abi::event::Cause;
+use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY};
+use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
+use abi::status::Status;
+use host_driver::Counter;
+use posthorn_tests::cards::{cards, run};
+use posthorn_tests::raw::{DESK_BYTES, Desk, RawHost, Ring};
+use std::sync::Arc;
+
+/// What is wrong with a send, and what is to come of it.
+type SendCase = (&'static str, Status, CompletionKind, fn(&mut SendRequest));
+/// What is wrong with an entry of the list ring, and what is to come of it.
+type ListCase = (&'static str, Status, CompletionKind, fn(&mut ListRequest));
+
+const SENDS: &[SendCase] = {
+    use CompletionKind::{Send, Unknown};
+    use Status::{InvalidPair, InvalidRequest, LocalProtection, TooLong};
+    &[
+        ("opcode 0", InvalidRequest, Unknown, |r| r.opcode = 0),
+        ("opcode 0xff", InvalidRequest, Unknown, |r| r.opcode = 0xff),
+        ("a receive in the send ring", InvalidRequest, Unknown, |r| {
+            r.opcode = Opcode::TaggedReceive.code();
+        }),
+        ("a flag", InvalidRequest, Send, |r| r.flags = 1),
+        ("the last flag", InvalidRequest, Send, |r| r.flags = 0x80),
+        ("reserved word 0", InvalidRequest, Send, |r| {
+            r.reserved0 = 1 << 15
+        }),
+        ("reserved word 1", InvalidRequest, Send, |r| r.reserved1 = 1),
+        ("reserved word 2", InvalidRequest, Send, |r| {
+            r.reserved2 = 1 << 63
+        }),
+        ("one byte too long", TooLong, Send, |r| r.length = 1025),
+        ("2^16 bytes", TooLong, Send, |r| r.length = 1 << 16),
+        ("2^64 - 1 bytes", TooLong, Send, |r| r.length = u64::MAX),
+        ("a pair that isn't open", InvalidPair, Send, |r| r.pair = 5),
+        ("a pair that the card hasn't", InvalidPair, Send, |r| {
+            r.pair = 8
+        }),
+        ("pair 0xffff", InvalidPair, Send, |r| r.pair = 0xffff),
+        ("no region's key", LocalProtection, Send, |r| {
+            r.key ^= 1 << 20
+        }),
+        ("another region's index", LocalProtection, Send, |r| {
+            r.key ^= 7
+        }),
+        (
+            "an index that the card hasn't",
+            LocalProtection,
+            Send,
+            |r| r.key |= 0xfff,
+        ),
+        ("a byte before the region", LocalProtection, Send, |r| {
+            r.address -= 1
+        }),
+        ("a byte after the region", LocalProtection, Send, |r| {
+            r.address += DESK_BYTES as u64 - r.length + 1;
+        }),
+        ("an address that wraps round", LocalProtection, Send, |r| {
+            r.address = 8_u64.wrapping_neg();
+        }),
+    ]
+};
+
+const LISTS: &[ListCase] = {
+    use CompletionKind::{Cancel, Probe, Receive, Unknown};
+    use Status::{InvalidPair, InvalidRequest, LocalProtection, TooLate};
+    &[
+        ("opcode 0", InvalidRequest, Unknown, |r| r.opcode = 0),
+        ("opcode 0xff", InvalidRequest, Unknown, |r| r.opcode = 0xff),
+        ("a send in the list ring", InvalidRequest, Unknown, |r| {
+            r.opcode = Opcode::TaggedSend.code();
+        }),
+        ("a flag", InvalidRequest, Receive, |r| r.flags = 2),
+        ("a flag beside a good one", InvalidRequest, Receive, |r| {
+            r.flags = FLAG_ANY_SOURCE | 0x40;
+        }),
+        ("a probe with a flag", InvalidRequest, Probe, |r| {
+            (r.opcode, r.flags) = (Opcode::Probe.code(), 4);
+        }),
+        ("a cancel with a flag", InvalidRequest, Cancel, |r| {
+            (r.opcode, r.flags) = (Opcode::Cancel.code(), FLAG_ANY_SOURCE);
+        }),
+        ("a cancel of nothing", TooLate, Cancel, |r| {
+            (r.opcode, r.target) = (Opcode::Cancel.code(), 4711);
+        }),
+        ("reserved word 0", InvalidRequest, Receive, |r| {
+            r.reserved0 = 1
+        }),
+        ("reserved word 1", InvalidRequest, Receive, |r| {
+            r.reserved1 = 1 << 31
+        }),
+        ("reserved word 2", InvalidRequest, Receive, |r| {
+            r.reserved2 = 1
+        }),
+        ("a pair that isn't open", InvalidPair, Receive, |r| {
+            r.pair = 5
+        }),
+        ("pair 0xffff", InvalidPair, Receive, |r| r.pair = 0xffff),
+        (
+            "a probe of a pair that the card hasn't",
+            InvalidPair,
+            Probe,
+            |r| {
+                (r.opcode, r.pair) = (Opcode::Probe.code(), 8);
+            },
+        ),
+        ("no region's key", LocalProtection, Receive, |r| {
+            r.key ^= 1 << 31
+        }),
+        ("a byte before the region", LocalProtection, Receive, |r| {
+            r.address -= DESK_BYTES as u64 / 2 + 1;
+        }),
+        (
+            "a buffer longer than the region",
+            LocalProtection,
+            Receive,
+            |r| {
+                r.length = DESK_BYTES as u64 / 2 + 1;
+            },
+        ),
+        (
+            "a buffer of 2^64 - 1 bytes",
+            LocalProtection,
+            Receive,
+            |r| r.length = u64::MAX,
+        ),
+        ("a buffer that wraps round", LocalProtection, Receive, |r| {
+            (r.address, r.length) = (16_u64.wrapping_neg(), 17);
+        }),
+    ]
+};
+
+#[test]
+fn each_malformed_request_completes_with_its_error_and_the_next_good_one_works() {
+    run(cards("tiny", 1, 61), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        let mut request = 0;
+        for &(what, status, kind, spoil) in SENDS {
+            request += 1;
+            let mut send = desk.send(7, request, 16);
+            spoil(&mut send);
+            desk.endpoint.post_send(send.to_words());
+            let entry = desk.endpoint.completion();
+            assert_eq!(
+                (entry.request, entry.status, entry.kind),
+                (request, status.code(), kind.code()),
+                "{what}: {entry:?}"
+            );
+            desk.assert_works();
+        }
+        for &(what, status, kind, spoil) in LISTS {
+            request += 1;
+            let mut receive = desk.receive(7, request, 16);
+            spoil(&mut receive);
+            desk.endpoint.post_list(receive.to_words());
+            let entry = desk.endpoint.completion();
+            assert_eq!(
+                (entry.request, entry.status, entry.kind),
+                (request, status.code(), kind.code()),
+                "{what}: {entry:?}"
+            );
+            desk.assert_works();
+        }
+        let invalid = |status: &Status| *status == Status::InvalidRequest;
+        let sends = SENDS.iter().filter(|case| invalid(&case.1)).count();
+        let lists = LISTS.iter().filter(|case| invalid(&case.1)).count();
+        assert!(host.count(Counter::InvalidRequests) >= (sends + lists) as u64);
+        assert!(desk.endpoint.poll_event().is_none());
+    });
+}
+
+#[test]
+fn zero_length_looks_at_no_key_and_touches_no_memory() {
+    run(cards("tiny", 1, 62), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        let mut send = desk.send(7, 1, 0);
+        (send.key, send.address) = (0xdead_beef, u64::MAX);
+        let mut receive = desk.receive(7, 2, 0);
+        (receive.key, receive.address) = (0xffff_ffff, 3);
+        desk.endpoint.post_list(receive.to_words());
+        desk.endpoint.post_send(send.to_words());
+        let mut both = [desk.status(), desk.status()];
+        both.sort_unstable();
+        assert_eq!(both, [(1, Status::Success), (2, Status::Success)]);
+        desk.assert_works();
+    });
+}
+
+#[test]
+fn a_tail_further_than_the_ring_is_an_event_and_the_ring_goes_on() {
+    run(cards("tiny", 1, 63), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        desk.assert_works();
+        for (ring, bit) in [(SEND_TAIL, 0), (LIST_TAIL, 1 << 32)] {
+            let head = desk.endpoint.read(SEND_HEAD - SEND_TAIL + ring);
+            let entries = 1 << desk.endpoint.log2;
+            for tail in [
+                head + entries + 1,
+                head + 0x8000,
+                head.wrapping_sub(1) & 0xffff,
+                1 << 16,
+            ] {
+                desk.endpoint.doorbell(ring, tail);
+                let event = desk.endpoint.event();
+                assert_eq!(event.cause, Cause::RingOverrun.code(), "tail {tail:#x}");
+                assert_eq!(event.info, u64::from(tail) | bit, "tail {tail:#x}");
+            }
+        }
+        assert_eq!(host.count(Counter::DoorbellErrors), 8);
+        assert_eq!(desk.endpoint.read(STICKY), 1 << Cause::RingOverrun.code());
+        desk.endpoint
+            .doorbell(STICKY, 1 << Cause::RingOverrun.code());
+        assert_eq!(desk.endpoint.read(STICKY), 0);
+        desk.assert_works();
+    });
+}
+
+#[test]
+fn a_consumer_index_that_the_card_never_reached_is_an_event_and_frees_nothing() {
+    run(cards("tiny", 1, 64), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        desk.assert_works();
+        for (index, value) in [
+            (COMPLETION_HEAD, 0x4000),
+            (COMPLETION_HEAD, 1 << 20),
+            (EVENT_HEAD, 100),
+        ] {
+            desk.endpoint.doorbell(index, value);
+            let event = desk.endpoint.event();
+            assert_eq!(event.cause, Cause::IndexError.code(), "{value:#x}");
+            assert_eq!(event.info, u64::from(value));
+        }
+        // A whole pass of the queue still works, entry by entry.
+        for _ in 0..6 {
+            desk.assert_works();
+        }
+    });
+}
+
+#[test]
+fn a_ring_that_cannot_be_read_stops_with_an_event_and_the_other_goes_on() {
+    run(cards("tiny", 1, 65), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut other = Desk::open(&host);
+        for (ring, bit) in [(Ring::Send, 0), (Ring::List, 1 << 32)] {
+            let mut desk = Desk::open(&host);
+            desk.assert_works();
+            let index = desk
+                .endpoint
+                .read(if bit == 0 { SEND_HEAD } else { SEND_HEAD + 4 });
+            desk.endpoint.unmap(ring);
+            let (send, probe) = (desk.send(1, 1, 0), desk.probe(1, 2));
+            desk.endpoint.post_send(send.to_words());
+            desk.endpoint.post_list(probe.to_words());
+            let event = desk.endpoint.event();
+            assert_eq!(event.cause, Cause::RingError.code());
+            assert_eq!(event.info, u64::from(index) | bit);
+            // The other ring of the endpoint has been fetched and answered, this one never is.
+            let (answered, _) = desk.status();
+            assert_eq!(answered, if bit == 0 { 2 } else { 1 });
+            desk.endpoint.close();
+            assert!(desk.endpoint.poll().is_none(), "nothing was promised");
+            other.assert_works();
+        }
+    });
+}

@@ -1,0 +1,115 @@
+//! Host memory that answers with an error: the operation says so, and the card goes on.
+
+use abi::event::Cause;
+use abi::limits::EAGER_MAX;
+use abi::register::STICKY;
+use abi::status::Status;
+use posthorn_tests::cards::{cards, run};
+use posthorn_tests::raw::{Desk, Mapped, RawHost, Ring};
+use std::sync::Arc;
+
+const RIGHTS: u8 = abi::control::RIGHT_LOCAL_READ | abi::control::RIGHT_LOCAL_WRITE;
+
+#[test]
+fn a_buffer_that_is_gone_is_a_memory_error_of_its_request_only() {
+    run(cards("tiny", 1, 71), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        let gone = Mapped::new(host.transport(), EAGER_MAX);
+        let key = host.region(desk.domain, RIGHTS, gone.address(), EAGER_MAX as u64);
+        // Posted while it was there.
+        let mut receive = desk.receive(7, 1, 500);
+        (receive.key, receive.address) = (key, gone.address());
+        desk.endpoint.post_list(receive.to_words());
+        desk.assert_works();
+        gone.unmap();
+
+        let mut send = desk.send(8, 2, 700);
+        (send.key, send.address) = (key, gone.address() + 3);
+        desk.endpoint.post_send(send.to_words());
+        assert_eq!(desk.status(), (2, Status::MemoryError));
+        desk.assert_works();
+
+        // The sender has done its part; the receiver's buffer is the receiver's affair.
+        let send = desk.send(7, 3, 500);
+        desk.endpoint.post_send(send.to_words());
+        let mut both = [desk.status(), desk.status()];
+        both.sort_unstable();
+        assert_eq!(both, [(1, Status::MemoryError), (3, Status::Success)]);
+        desk.assert_works();
+
+        // The same when the message was there first.
+        let send = desk.send(9, 4, 64);
+        desk.endpoint.post_send(send.to_words());
+        assert_eq!(desk.status(), (4, Status::Success));
+        (receive.match_bits, receive.request) = (9, 5);
+        desk.endpoint.post_list(receive.to_words());
+        assert_eq!(desk.status(), (5, Status::MemoryError));
+        desk.assert_works();
+    });
+}
+
+#[test]
+fn slots_that_are_gone_fail_their_pair_and_no_other() {
+    run(cards("tiny", 1, 72), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut other = Desk::open(&host);
+        let mut desk = Desk::open(&host);
+        desk.assert_works();
+        desk.slots.unmap();
+        // What is expected needs no slot.
+        for request in [10, 20] {
+            let receive = desk.receive(8, request, 100);
+            desk.endpoint.post_list(receive.to_words());
+            let send = desk.send(8, request + 1, 100);
+            desk.endpoint.post_send(send.to_words());
+            let mut both = [desk.status(), desk.status()];
+            both.sort_unstable();
+            assert_eq!(
+                both,
+                [(request, Status::Success), (request + 1, Status::Success)]
+            );
+        }
+        // A message that has nowhere to go can't be promised: the sender is told, and so is who waits for it.
+        let send = desk.send(7, 1, 100);
+        desk.endpoint.post_send(send.to_words());
+        assert_eq!(desk.status(), (1, Status::LinkError));
+        assert_eq!(desk.endpoint.event().cause, Cause::LinkError.code());
+        let receive = desk.receive(7, 2, 100);
+        desk.endpoint.post_list(receive.to_words());
+        assert_eq!(desk.status(), (2, Status::LinkError));
+        other.assert_works();
+    });
+}
+
+#[test]
+fn a_completion_queue_that_is_gone_is_an_event_and_other_endpoints_go_on() {
+    run(cards("tiny", 1, 73), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut other = Desk::open(&host);
+        let mut desk = Desk::open(&host);
+        desk.endpoint.unmap(Ring::Completion);
+        let probe = desk.probe(1, 1);
+        desk.endpoint.post_list(probe.to_words());
+        assert_eq!(desk.endpoint.event().cause, Cause::CompletionError.code());
+        other.assert_works();
+        desk.endpoint.close();
+        other.assert_works();
+    });
+}
+
+#[test]
+fn an_event_queue_that_is_gone_leaves_the_sticky_cause() {
+    run(cards("tiny", 1, 74), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        desk.endpoint.unmap(Ring::Event);
+        desk.endpoint.doorbell(abi::register::SEND_TAIL, 0x4000);
+        let sticky = 1 << Cause::RingOverrun.code();
+        host.until("the cause is seen", || {
+            (desk.endpoint.read(STICKY) == sticky).then_some(())
+        });
+        desk.assert_works();
+        desk.endpoint.close();
+    });
+}

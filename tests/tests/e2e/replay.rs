@@ -1,0 +1,113 @@
+//! Recorded applications on cards: small pieces of each trace.
+
+use posthorn::replay::{Options, PlayError, Played, Shared, play, run as replay};
+use posthorn::summary::Summary;
+use posthorn_tests::cards::{cards, firmware};
+use posthorn_tests::cut::cut;
+use posthorn_tests::frames::{edit_payload, header, number};
+use sim::fabric::{LinkFilter, Passing};
+use std::sync::Arc;
+
+/// Share of miniFE's time that is replayed.
+const MINIFE: f64 = 0.25;
+/// Share of HPCG's, whose messages begin late.
+const HPCG: f64 = 0.23;
+
+fn options(config: &str, seed: u64) -> Options {
+    Options {
+        config: config.into(),
+        seed,
+        threads: None,
+        pcap: None,
+        waves: None,
+        cancel: Arc::default(),
+    }
+}
+
+fn assert_replays(app: &str, config: &str, share: f64) -> Summary {
+    let trace = cut(app, share);
+    let replayed = replay(
+        &trace,
+        firmware(),
+        &options(config, 131),
+        &Shared::default(),
+    );
+    let replayed = replayed.expect("it begins");
+    assert_eq!(replayed.failures, Vec::<String>::new(), "{app}");
+    let summary = replayed.summary;
+    assert!(summary.complete, "{app}");
+    assert_eq!(summary.matching, "legal", "{app}");
+    let sends = trace.ranks.iter().flatten();
+    let sends = sends.filter(|event| matches!(event.call, posthorn::trace::Call::Send { .. }));
+    assert!(summary.messages > 50, "{app}: {}", summary.messages);
+    assert!(summary.messages <= sends.count() as u64, "{app}");
+    summary
+}
+
+#[test]
+fn the_start_of_minife_with_its_wildcards_replays_legally() {
+    assert_replays("minife", "tiny", MINIFE);
+}
+
+#[test]
+fn the_start_of_lulesh_replays_legally() {
+    assert_replays("lulesh", "tiny", 0.02);
+}
+
+#[test]
+fn the_start_of_comd_replays_legally_with_its_long_messages_clipped() {
+    let summary = assert_replays("comd", "tiny", 0.08);
+    assert!(summary.clipped.messages > 0);
+}
+
+#[test]
+fn the_start_of_hpcg_replays_legally_on_the_larger_card() {
+    assert_replays("hpcg", "ecp5", HPCG);
+}
+
+/// Plays a piece of a trace over a fabric with a tap.
+fn tapped(tap: impl FnMut(Passing, &mut Vec<Passing>) + Send + 'static) -> Vec<Played> {
+    let trace = cut("minife", MINIFE);
+    let ranks = trace.ranks.len();
+    let shared = Shared::default();
+    let outcome = cards("tiny", ranks, 132)
+        .tap(LinkFilter::ALL, tap)
+        .cycle_limit(300_000)
+        .run(|host| {
+            let rank = host.card();
+            let transport = Arc::new(host.transport());
+            play(transport, &host, rank, ranks, &trace.ranks[rank], &shared)
+        });
+    outcome.hosts.into_iter().flatten().collect()
+}
+
+#[test]
+fn a_byte_changed_unseen_makes_a_replay_fail() {
+    let mut left = 1;
+    let played = tapped(move |mut passing, out| {
+        if left > 0 && header(&passing).is_some_and(|header| header.payload_length >= 8) {
+            left -= 1;
+            edit_payload(&mut passing, 5);
+        }
+        out.push(passing);
+    });
+    let wrong = |played: &Played| matches!(&played.error, Some(PlayError::Wrong { reason, .. }) if reason.contains("byte 5"));
+    assert!(played.iter().any(wrong), "nobody noticed");
+}
+
+#[test]
+fn messages_that_overtake_each_other_make_a_replay_fail() {
+    // Now and then a message is late, and if another one follows soon it is overtaken.
+    let mut messages = 0;
+    let played = tapped(move |mut passing, out| {
+        if number(&passing).is_some() {
+            messages += 1;
+            if messages % 5 == 0 {
+                passing.delay += 3000;
+            }
+        }
+        out.push(passing);
+    });
+    let failed = |played: &Played| !matches!(played.error, None | Some(PlayError::Stopped));
+    assert!(played.iter().any(failed), "nobody noticed");
+}
