@@ -6,6 +6,7 @@
 pub mod latency;
 mod peer;
 pub mod speed;
+pub mod speedup;
 
 use std::collections::BTreeMap;
 use std::fmt;

@@ -1,11 +1,12 @@
-//! How fast the simulation is: cycles of cards for each second, with two cards under traffic.
+//! How fast the simulation is: cycles of cards for each second, with two cards under traffic, and how much
+//! faster that is than rust-hdl's own simulator.
 
 use anyhow::Result;
 use host_driver::WcKind;
 use sim::{Cluster, Firmware};
 
 use super::peer::Peer;
-use super::{Point, Report};
+use super::{Point, Report, speedup};
 
 /// Messages that each card sends.
 const MESSAGES: u64 = 2_000;
@@ -41,6 +42,19 @@ pub fn run(configs: &[&str], long: bool, seed: u64, firmware: &Firmware) -> Resu
         point
             .beside
             .insert("cycles_per_message", report.cycles as f64 / messages as f64);
+        points.push(point);
+        if cfg!(debug_assertions) {
+            // rust-hdl's half would be code that the compiler wasn't asked to make fast.
+            eprintln!(
+                "speedup: measured by a release build only (cargo run --release -p posthorn)"
+            );
+            continue;
+        }
+        let rates = speedup::measure(config)?;
+        let ratio = rates.verilated / rates.rust_hdl;
+        let mut point = Point::new("speedup", [("config", config.into())], ratio, "ratio");
+        point.beside.insert("verilated", rates.verilated);
+        point.beside.insert("rust_hdl", rates.rust_hdl);
         points.push(point);
     }
     Ok(Report::new(
