@@ -118,7 +118,7 @@ fn main() -> ExitCode {
 const DEMO_TRACE: &str = "traces/lulesh-8.csv.zst";
 
 /// What a test wants a waveform of.
-const TRACED_IN_TESTS: [&str; 1] = ["fixture_counter"];
+const TRACED_IN_TESTS: [&str; 2] = ["fixture_counter", "nic_tiny"];
 
 /// All that the workspace's programs need to run.
 fn prepare() -> Result<Tools> {
