@@ -117,13 +117,30 @@ fn main() -> ExitCode {
 /// The recording that the demonstration replays: LULESH on 8 ranks.
 const DEMO_TRACE: &str = "traces/lulesh-8.csv.zst";
 
+/// The configuration of its cards, unless another one is asked for.
+const DEMO_CONFIG: &str = "ecp5";
+
 /// What a test wants a waveform of.
 const TRACED_IN_TESTS: [&str; 2] = ["fixture_counter", "nic_tiny"];
 
-/// All that the workspace's programs need to run.
-fn prepare() -> Result<Tools> {
+/// The configuration that arguments of `posthorn replay` ask for.
+fn configuration(arguments: &[String]) -> &str {
+    let mut arguments = arguments.iter();
+    while let Some(argument) = arguments.next() {
+        if argument == "--config" {
+            return arguments.next().map_or(DEMO_CONFIG, String::as_str);
+        }
+        if let Some(name) = argument.strip_prefix("--config=") {
+            return name;
+        }
+    }
+    DEMO_CONFIG
+}
+
+/// All that the workspace's programs need to run: the models named, or all, and the firmware.
+fn prepare(names: &[String]) -> Result<Tools> {
     let tools = setup::run()?;
-    models::run(&tools, &[], false, cores())?;
+    models::run(&tools, names, false, cores())?;
     firmware::build()?;
     Ok(tools)
 }
@@ -159,13 +176,17 @@ fn task(task: Task) -> Result<()> {
             firmware::build().map(drop)
         }
         Task::Test { long, rest } => {
-            let tools = prepare()?;
+            let tools = prepare(&[])?;
             let traced = TRACED_IN_TESTS.map(String::from);
             models::run(&tools, &traced, true, cores())?;
             testing::run(long, &rest)
         }
         Task::Demo { rest } => {
-            prepare()?;
+            let card = [format!("nic_{}", configuration(&rest))];
+            let tools = prepare(&card)?;
+            if rest.iter().any(|argument| argument.starts_with("--waves")) {
+                models::run(&tools, &card, true, cores())?;
+            }
             let mut replay = setup::cargo();
             replay.args([
                 "run",
