@@ -177,6 +177,9 @@ fn task(task: Task) -> Result<()> {
         }
         Task::Test { long, rest } => {
             let tools = prepare(&[])?;
+            if long {
+                setup::synthesis()?;
+            }
             let traced = TRACED_IN_TESTS.map(String::from);
             models::run(&tools, &traced, true, cores())?;
             testing::run(long, &rest)

