@@ -52,7 +52,11 @@ pub fn build() -> Result<Option<PathBuf>> {
         .join("firmware/build")
         .join(FIRMWARE_TARGET)
         .join("release");
-    let elf = paths::target().join("firmware/firmware.elf");
+    // Beside the manifest of models, wherever cargo builds: the programs look for it there.
+    let elf = paths::workspace().join("target/firmware/firmware.elf");
+    if let Some(folder) = elf.parent() {
+        fs::create_dir_all(folder)?;
+    }
     let image = fs::read(built.join(NAME)).context("cargo built no firmware")?;
     if image.get(..4) != Some(b"\x7fELF") {
         bail!("{} is no ELF file", built.join(NAME).display());
