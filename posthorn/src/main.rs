@@ -58,6 +58,8 @@ enum Suite {
     Sim,
     /// Cycles of a message, stage by stage
     Latency,
+    /// Every recorded application at its full rank count
+    Replay,
 }
 
 #[derive(Args)]
@@ -134,6 +136,11 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
             let all = ["ecp5", "tiny"];
             let configs = config.as_ref().map_or(&all[..], std::slice::from_ref);
             bench::speed::run(configs, arguments.long, arguments.seed, &firmware)?
+        }
+        Suite::Replay => {
+            let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
+            let config = config.unwrap_or("ecp5");
+            bench::traces::run(&traces, config, arguments.seed, &firmware)?
         }
         Suite::Latency => bench::latency::run(config.unwrap_or("ecp5"), arguments.seed, &firmware)?,
     };

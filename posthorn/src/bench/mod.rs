@@ -7,6 +7,7 @@ pub mod latency;
 mod peer;
 pub mod speed;
 pub mod speedup;
+pub mod traces;
 
 use std::collections::BTreeMap;
 use std::fmt;

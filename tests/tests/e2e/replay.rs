@@ -6,6 +6,7 @@ use posthorn_tests::cards::{cards, firmware};
 use posthorn_tests::cut::cut;
 use posthorn_tests::frames::{edit_payload, header, number};
 use sim::fabric::{LinkFilter, Passing};
+use std::path::Path;
 use std::sync::Arc;
 
 /// Share of miniFE's time that is replayed.
@@ -110,4 +111,18 @@ fn messages_that_overtake_each_other_make_a_replay_fail() {
     });
     let failed = |played: &Played| !matches!(played.error, None | Some(PlayError::Stopped));
     assert!(played.iter().any(failed), "nobody noticed");
+}
+
+#[test]
+#[ignore = "a minute of simulation: `cargo xtask test --long`"]
+fn every_recorded_application_replays_at_its_full_rank_count() {
+    let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
+    let report = posthorn::bench::traces::run(&traces, "ecp5", 1, &firmware()).expect("complete");
+    let messages = report
+        .points
+        .iter()
+        .filter(|point| point.name == "messages");
+    let messages: Vec<f64> = messages.map(|point| point.value).collect();
+    // CoMD, HPCG, LULESH, miniFE: the tagged receives that the README of the traces counts.
+    assert_eq!(messages, [5_911.0, 39_576.0, 33_111.0, 9_524.0]);
 }
