@@ -130,7 +130,7 @@ pub struct Played {
     pub error: Option<PlayError>,
 }
 
-/// What all ranks share: the limit and a count of messages for the progress bar.
+/// What all ranks share: a count of messages for the progress bar.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Messages received so far by all ranks.
@@ -501,10 +501,9 @@ impl<'a> Player<'a> {
         };
         match completion.kind {
             WcKind::Receive => self.received(event, status, bytes, tag, completion),
+            // Whether a message has come yet depends on the schedule; both are answers.
             WcKind::Probe => match (completion.status, status) {
-                (WcStatus::NoMessage, FI_ENOMSG) | (WcStatus::Success, 0) => Ok(()),
-                // Whether a message has come yet depends on the schedule; both are answers.
-                (WcStatus::NoMessage, 0) | (WcStatus::Success, FI_ENOMSG) => Ok(()),
+                (WcStatus::NoMessage | WcStatus::Success, FI_ENOMSG | 0) => Ok(()),
                 (status, _) => Err(PlayError::Status {
                     line: event.line,
                     status,
