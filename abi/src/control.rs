@@ -16,7 +16,7 @@ codes! {
     Operation {
         /// Own Ethernet address and time-outs: [`CardSetup`]; no index.
         CardSet = 1,
-        /// A ring: [`RingSetup`]; index is `4 * endpoint + RING_*`. Its indices start at 0.
+        /// A ring: [`RingSetup`]; index is `4 * endpoint + RING_*` ([`ring_index`]). Its indices start at 0.
         RingSet = 2,
         /// An endpoint: [`EndpointSetup`]. Enables it.
         EndpointSet = 3,
@@ -51,6 +51,13 @@ pub const RING_LIST: u16 = 1;
 pub const RING_COMPLETION: u16 = 2;
 /// `RingSet` index: event queue.
 pub const RING_EVENT: u16 = 3;
+/// Bits of a `RingSet` index that name the ring; the endpoint's number is above them.
+pub const RING_BITS: u32 = 2;
+
+/// Index of a `RingSet`, from the endpoint and `RING_*`.
+pub const fn ring_index(endpoint: u8, ring: u16) -> u16 {
+    (endpoint as u16) << RING_BITS | ring
+}
 
 /// The card may read the region: it may be sent from.
 pub const RIGHT_LOCAL_READ: u8 = 1 << 0;

@@ -8,13 +8,17 @@ use crate::status::codes;
 
 /// Size of an event in bytes.
 pub const EVENT_BYTES: usize = 32;
+/// The pair of an event that concerns none.
+pub const NO_PAIR: u16 = 0xffff;
+/// Bit of `info` that tells a list ring's events from a send ring's.
+pub const INFO_LIST_RING_BIT: u32 = 32;
 
 codes! {
     /// Cause of an event; also the number of its sticky bit.
     Cause {
-        /// A doorbell moved a ring's tail by more than the ring has room for. It was ignored. `info` is the tail, and bit 32 is set for a list ring.
+        /// A doorbell moved a ring's tail by more than the ring has room for. It was ignored. `info` is the tail, and bit 32 ([`INFO_LIST_RING_BIT`]) is set for a list ring.
         RingOverrun = 0,
-        /// A work request couldn't be read from host memory: the ring has stopped. `info` is the index, and bit 32 is set for a list ring.
+        /// A work request couldn't be read from host memory: the ring has stopped. `info` is the index, and bit 32 ([`INFO_LIST_RING_BIT`]) is set for a list ring.
         RingError = 1,
         /// The pair lost a frame or its peer fell silent. Its operations complete with `LinkError`. `info` is the status.
         LinkError = 2,
@@ -44,7 +48,7 @@ macro_rules! event_layout {
                 cause: u8 = 8,
                 /// Zero.
                 reserved2: u8 = 8,
-                /// Pair concerned, 0xffff if none is.
+                /// Pair concerned; [`NO_PAIR`](crate::event::NO_PAIR), 0xffff, if none is.
                 pair: u16 = 16,
                 /// Zero.
                 reserved3: u32 = 31,

@@ -1,5 +1,7 @@
 //! Sizes that both sides of an interface must agree on, whatever the configuration.
 
+/// Most endpoints of a card.
+pub const MAX_ENDPOINTS: usize = 16;
 /// Longest eager message, in bytes, and the size of one unexpected-message slot.
 pub const EAGER_MAX: usize = 1024;
 /// Envelopes per ordered pair when the host doesn't say.

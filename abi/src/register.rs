@@ -4,10 +4,22 @@
 //! mailbox. Page `1 + e` is the *doorbell page* of endpoint `e`, and that page is the endpoint's
 //! identity: what an endpoint may do is decided by the page it can reach.
 
+use crate::limits::MAX_ENDPOINTS;
+
 /// Bytes of a page.
 pub const PAGE_BYTES: u32 = 4096;
 /// Pages before that of endpoint 0.
 pub const FIRST_ENDPOINT_PAGE: u32 = 1;
+/// Bits of a byte address in the window.
+pub const ADDRESS_BITS: u32 = 20;
+/// Bytes of the window.
+pub const WINDOW_BYTES: u32 = 1 << ADDRESS_BITS;
+/// Interrupt lines of a card.
+pub const INTERRUPTS: usize = 32;
+/// Interrupt line that is high while the mailbox has an answer.
+pub const MAILBOX_INTERRUPT: usize = 0;
+/// Interrupt line of endpoint 0; those of the others follow.
+pub const FIRST_ENDPOINT_INTERRUPT: usize = 1;
 
 /// Who may do what with a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -117,3 +129,11 @@ pub const MAILBOX_WORDS: usize = 32;
 pub const fn endpoint_page(endpoint: u8) -> u32 {
     (FIRST_ENDPOINT_PAGE + endpoint as u32) * PAGE_BYTES
 }
+
+/// Interrupt line of an endpoint. A number of [`INTERRUPTS`] or more is no line.
+pub const fn endpoint_interrupt(endpoint: u8) -> usize {
+    FIRST_ENDPOINT_INTERRUPT + endpoint as usize
+}
+
+const _: () = assert!(endpoint_page(MAX_ENDPOINTS as u8) <= WINDOW_BYTES);
+const _: () = assert!(endpoint_interrupt(MAX_ENDPOINTS as u8) <= INTERRUPTS);

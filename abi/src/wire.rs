@@ -12,6 +12,8 @@
 
 use crate::status::codes;
 
+/// Bytes of an Ethernet header: two addresses and the EtherType.
+pub const ETHERNET_HEADER_BYTES: usize = 14;
 /// EtherType of a Posthorn frame: IEEE 802 local experimental 1.
 pub const ETHERTYPE: u16 = 0x88b5;
 /// [`ETHERTYPE`] as the header's little-endian field holds it.

@@ -1,11 +1,13 @@
 //! The named configurations: every size of the card that isn't a property of an interface.
 
+use abi::limits::MAX_ENDPOINTS;
+
 /// Sizes of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
     /// Name; the top is `nic_<name>`.
     pub name: &'static str,
-    /// Endpoints, at most 16.
+    /// Endpoints, at most [`MAX_ENDPOINTS`].
     pub endpoints: usize,
     /// Pairs, over all endpoints.
     pub pairs: usize,
@@ -40,6 +42,8 @@ pub const ECP5: Config = Config {
 
 /// All configurations that are built.
 pub const ALL: &[Config] = &[TINY, ECP5];
+
+const _: () = assert!(TINY.endpoints <= MAX_ENDPOINTS && ECP5.endpoints <= MAX_ENDPOINTS);
 
 impl Config {
     /// The configuration of this name.

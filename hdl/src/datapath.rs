@@ -26,6 +26,12 @@ use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
 use crate::protect::Regions;
 use crate::types::ControlRequest;
+use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
+
+const _: () = assert!(
+    MAILBOX_INTERRUPT == 0 && FIRST_ENDPOINT_INTERRUPT == 1,
+    "the kernel puts the lines there"
+);
 
 /// Readers of host memory, and writers.
 const CLIENTS: usize = 3;

@@ -17,7 +17,7 @@
 
 use crate::completion::{WcKind, WorkCompletion};
 use crate::error::{PostError, WaitError};
-use crate::event::{AsyncEvent, Cause, NO_PAIR};
+use crate::event::{AsyncEvent, Cause};
 use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::region::Buffer;
@@ -25,7 +25,7 @@ use crate::ring::{EntryQueue, REQUEST_WORDS, RequestRing};
 use crate::table::{Outstanding, Request, RequestTable, Work};
 use crate::transport::{Transport, TransportError, Watch};
 use abi::completion::Completion;
-use abi::event::Event;
+use abi::event::{Event, NO_PAIR};
 use abi::limits::SEND_QUEUE_DEPTH;
 use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, EVENT_ARM, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD,

@@ -13,6 +13,3 @@ pub struct AsyncEvent {
     /// Depends on the cause; see [`Cause`].
     pub info: u64,
 }
-
-/// No pair, in an event.
-pub(crate) const NO_PAIR: u16 = 0xffff;

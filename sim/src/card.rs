@@ -12,6 +12,7 @@ use std::ops::Range;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use abi::register::INTERRUPTS;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::fabric::{Arrival, mac};
@@ -168,7 +169,7 @@ pub(crate) struct Card {
     writing_waves: bool,
     interrupt: u32,
     /// Rising edges of each interrupt line.
-    pub interrupts: [u64; 32],
+    pub interrupts: [u64; INTERRUPTS],
     /// Lines whose rising edge ends [`Card::run`].
     pub watched: u32,
     /// Frames sent since they were last taken away.
@@ -207,7 +208,7 @@ impl Card {
             waves,
             writing_waves: false,
             interrupt: 0,
-            interrupts: [0; 32],
+            interrupts: [0; INTERRUPTS],
             watched: 0,
             sent: Vec::new(),
             changes: Vec::new(),

@@ -18,10 +18,10 @@
 //! before the next window. So the cards run a window each on their own, and then exchange
 //! frames, sorted by cycle and source: who ran first leaves no trace.
 
+use abi::wire::ETHERNET_HEADER_BYTES;
+
 use crate::stream::Frame;
 
-/// Bytes of the two addresses and the EtherType.
-const ETHERNET_HEADER: usize = 14;
 /// First four bytes of the address of every card: locally administered, then "PHN".
 const MAC_PREFIX: u64 = 0x4e48_5002;
 /// Most cards of one fabric: the rest of the address counts them.
@@ -234,7 +234,7 @@ impl Fabric {
         for mut passing in sent.drain(..) {
             self.count.frames += 1;
             self.count.bytes += passing.frame.bytes.len() as u64;
-            if passing.frame.bytes.len() < ETHERNET_HEADER {
+            if passing.frame.bytes.len() < ETHERNET_HEADER_BYTES {
                 self.count.runts += 1;
                 continue;
             }

@@ -27,11 +27,12 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
+use abi::register::{INTERRUPTS, WINDOW_BYTES, endpoint_interrupt};
 use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
 
 use crate::card::Card;
 use crate::clock::{Clock, HostState, Parcel, Stop};
-use crate::lite::{Access, Finished, WINDOW};
+use crate::lite::{Access, Finished};
 use crate::memory::MapError;
 
 /// Cycles that calls of the transport take, over what happens on the card's own buses.
@@ -167,7 +168,7 @@ pub(crate) struct Shared {
     costs: Costs,
     seats: Mutex<Seats>,
     now: AtomicU64,
-    interrupts: [AtomicU64; 32],
+    interrupts: [AtomicU64; INTERRUPTS],
     closed: AtomicBool,
     children: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -319,7 +320,9 @@ impl Seats {
 
 /// Interrupt line of an endpoint, as a bit; none for an endpoint that has no line.
 fn line(endpoint: u8) -> u32 {
-    1_u32.checked_shl(u32::from(endpoint) + 1).unwrap_or(0)
+    1_u32
+        .checked_shl(endpoint_interrupt(endpoint) as u32)
+        .unwrap_or(0)
 }
 
 impl Shared {
@@ -342,7 +345,7 @@ impl Shared {
                 closed: false,
             }),
             now: AtomicU64::new(0),
-            interrupts: [const { AtomicU64::new(0) }; 32],
+            interrupts: [const { AtomicU64::new(0) }; INTERRUPTS],
             closed: AtomicBool::new(false),
             children: Mutex::default(),
         }
@@ -351,7 +354,7 @@ impl Shared {
     /// How a pause ends now, if it does.
     fn paused(&self, watch: &[Watch], deadline: u64) -> Option<PauseResult> {
         let risen = |watch: &&Watch| {
-            let count = self.interrupts.get(usize::from(watch.endpoint) + 1);
+            let count = self.interrupts.get(endpoint_interrupt(watch.endpoint));
             count.is_some_and(|count| count.load(Ordering::Acquire) > watch.seen)
         };
         if let Some(watch) = watch.iter().find(risen) {
@@ -520,7 +523,7 @@ impl Shared {
     }
 
     fn access(&self, offset: u32, write: Option<u32>) -> Result<u32, TransportError> {
-        if !offset.is_multiple_of(4) || offset >= WINDOW {
+        if !offset.is_multiple_of(4) || offset >= WINDOW_BYTES {
             return Err(TransportError::NoRegister(offset));
         }
         let answer = self.call(|seats, tag| {
@@ -622,7 +625,7 @@ impl Transport for SimTransport {
 
     fn interrupts(&self, endpoint: u8) -> u64 {
         self.shared.look();
-        let count = self.shared.interrupts.get(usize::from(endpoint) + 1);
+        let count = self.shared.interrupts.get(endpoint_interrupt(endpoint));
         count.map_or(0, |count| count.load(Ordering::Acquire))
     }
 

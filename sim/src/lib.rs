@@ -32,4 +32,4 @@ pub use firmware::Firmware;
 pub use host::{Costs, Host, HostThread, SimTransport};
 
 /// Nanoseconds of a clock cycle: 125 MHz.
-pub const NS_PER_CYCLE: u64 = 8;
+pub const NS_PER_CYCLE: u64 = abi::mgmt::CLOCK_NS as u64;

@@ -19,8 +19,6 @@ use crate::seed::{BackPressure, Idle};
 /// Cycles after which a register access that isn't answered is a violation: a processor would hang, or
 /// take a bus error.
 pub const PATIENCE: u64 = 100_000;
-/// Bytes of the register window.
-pub const WINDOW: u32 = 1 << 20;
 
 /// A register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,9 +10,9 @@ use crate::table;
 use abi::ABI_VERSION;
 use abi::control::{
     CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
-    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup,
+    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, ring_index,
 };
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_ENDPOINTS};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
     Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, RegionKey,
@@ -25,9 +25,6 @@ use heapless::Vec;
 /// Cycles without acknowledgement after which a pair fails: 8.4 ms at 125 MHz.
 pub const ACKNOWLEDGE_TIMEOUT: u32 = 1 << 20;
 
-/// Endpoints that the firmware has tables for.
-const ENDPOINTS: usize = 16;
-
 /// The firmware of a card, with tables for `PAIRS` pairs and `REGIONS` regions. A card with more has
 /// as many as that, and says so.
 pub struct Firmware<C, const PAIRS: usize, const REGIONS: usize> {
@@ -36,7 +33,7 @@ pub struct Firmware<C, const PAIRS: usize, const REGIONS: usize> {
     build_id: u64,
     domains: Domains,
     /// The tables are as long as they have ever been needed, so that booting fills nothing.
-    endpoints: Vec<Endpoint, ENDPOINTS>,
+    endpoints: Vec<Endpoint, MAX_ENDPOINTS>,
     pairs: Vec<pair::Pair, PAIRS>,
     regions: Vec<Region, REGIONS>,
 }
@@ -48,7 +45,7 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         let cap = |size: u32, most: usize| size.min(most as u32);
         Self {
             sizes: Sizes {
-                endpoints: cap(sizes.endpoints, ENDPOINTS),
+                endpoints: cap(sizes.endpoints, MAX_ENDPOINTS),
                 pairs: cap(sizes.pairs, PAIRS),
                 regions: cap(sizes.regions, REGIONS.min(1 << KEY_INDEX_BITS)),
                 ..sizes
@@ -149,7 +146,7 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         let index = table::free(&mut self.endpoints, self.sizes.endpoints, closed)?;
         let epoch = self.endpoints[index].epoch.wrapping_add(1);
         for (kind, ring) in rings {
-            let index = 4 * index as u16 + kind;
+            let index = ring_index(index as u8, kind);
             self.card
                 .control(Operation::RingSet, index, &ring.to_words())?;
         }

@@ -1,7 +1,8 @@
 //! The firmware's decisions against gates that check every control request they get.
 
 use abi::control::{
-    CardSetup, Counter, EndpointSetup, Operation, PairReport, PairSetup, RegionSetup, RingSetup,
+    CardSetup, Counter, EndpointSetup, Operation, PairReport, PairSetup, RING_BITS, RING_EVENT,
+    RegionSetup, RingSetup,
 };
 use abi::limits::{EAGER_MAX, MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
 use abi::mailbox::{
@@ -82,14 +83,17 @@ impl Card for Gates {
             Operation::CardSet => assert_eq!(CardSetup::from_words(&words(data)).mac, MAC),
             Operation::RingSet => {
                 let ring = RingSetup::from_words(&words(data));
-                endpoint_exists(index / 4);
+                endpoint_exists(index >> RING_BITS);
                 assert!(
-                    !self.endpoints.contains_key(&(index / 4)),
+                    !self.endpoints.contains_key(&(index >> RING_BITS)),
                     "ring of a live endpoint"
                 );
                 assert!((MIN_RING_LOG2..=MAX_RING_LOG2).contains(&ring.log2));
                 assert!(ring.base.is_multiple_of(RING_ALIGN));
-                assert!(ring.base.checked_add(64 << ring.log2).is_some() || index % 4 == 3);
+                assert!(
+                    ring.base.checked_add(64 << ring.log2).is_some()
+                        || index & ((1 << RING_BITS) - 1) == RING_EVENT
+                );
             }
             Operation::EndpointSet => {
                 endpoint_exists(index);

@@ -26,9 +26,11 @@ use crate::types::{
     Completion, ControlRequest, DmaRequest, Doorbell, RaiseEvent, RingSetup, WriteCompletion,
 };
 use abi::completion::COMPLETION_BYTES;
-use abi::control::{Operation, RING_COMPLETION};
-use abi::event::Cause;
+use abi::control::{Operation, RING_BITS, RING_COMPLETION};
+use abi::event::{Cause, NO_PAIR};
 use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
+
+const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 
 /// Sources of completions.
 const SOURCES: usize = 3;
@@ -271,7 +273,7 @@ impl Completions {
             ring_completion: constant(RING_COMPLETION),
             cause_index: constant(Cause::IndexError.code()),
             cause_write: constant(Cause::CompletionError.code()),
-            no_pair: constant(0xffff_u64),
+            no_pair: constant(NO_PAIR),
             _n: n,
         }
     }

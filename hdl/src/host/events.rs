@@ -19,9 +19,11 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::StreamMux;
 use crate::types::{ControlRequest, DmaRequest, Doorbell, Event, RaiseEvent, RingSetup};
-use abi::control::{Operation, RING_EVENT};
-use abi::event::{Cause, EVENT_BYTES};
+use abi::control::{Operation, RING_BITS, RING_EVENT};
+use abi::event::{Cause, EVENT_BYTES, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
+
+const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 
 /// Sources of events, the block's own included.
 const SOURCES: usize = 5;
@@ -247,7 +249,7 @@ impl Events {
             ring_event: constant(RING_EVENT),
             no_raise: Constant::new(RaiseEvent {
                 cause: u64::from(Cause::IndexError.code()).into(),
-                pair: 0xffff_u64.into(),
+                pair: u64::from(NO_PAIR).into(),
                 ..Default::default()
             }),
             _n: n,

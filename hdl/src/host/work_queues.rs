@@ -24,10 +24,14 @@ use crate::types::{
     ListRequest, RaiseEvent, RingSetup, SendRequest, WriteCompletion,
 };
 use abi::completion::CompletionKind;
-use abi::control::{Operation, RING_LIST, RING_SEND};
+use abi::control::{Operation, RING_BITS, RING_LIST, RING_SEND};
+use abi::event::{INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
 use abi::request::{FLAG_ANY_SOURCE, Opcode, REQUEST_BYTES};
 use abi::status::Status;
+
+const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
+const _: () = assert!(INFO_LIST_RING_BIT == 32, "the kernel shifts by this much");
 
 /// Rings of all endpoints and the fetcher that empties them.
 #[derive(LogicBlock)]
@@ -343,7 +347,7 @@ impl WorkQueues {
             slot_was_empty: Check::new("work_queues_slot_was_empty"),
             no_completion: Constant::new(Completion::default()),
             request_bytes: constant(REQUEST_BYTES as u64),
-            no_pair: constant(0xffff_u64),
+            no_pair: constant(NO_PAIR),
             opcode_send: constant(Opcode::TaggedSend.code()),
             opcode_receive: constant(Opcode::TaggedReceive.code()),
             opcode_cancel: constant(Opcode::Cancel.code()),

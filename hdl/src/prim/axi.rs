@@ -19,8 +19,6 @@
 
 use crate::prelude::*;
 
-/// Address bits of the register window.
-pub const REGISTER_ADDRESS_BITS: usize = 20;
 /// `AxSIZE` of a beat of 8 bytes.
 pub const SIZE_8_BYTES: u64 = 3;
 /// `AxBURST`: each beat at the next address.
@@ -167,7 +165,7 @@ pub struct AxiManager {
 #[derive(Default, LogicInterface)]
 pub struct AxiLite {
     /// Write address.
-    pub awaddr: Signal<In, Bits<20>>,
+    pub awaddr: Signal<In, Bits<{ abi::register::ADDRESS_BITS as usize }>>,
     /// A write address is offered.
     pub awvalid: Signal<In, Bit>,
     /// It is taken.
@@ -187,7 +185,7 @@ pub struct AxiLite {
     /// It is taken.
     pub bready: Signal<In, Bit>,
     /// Read address.
-    pub araddr: Signal<In, Bits<20>>,
+    pub araddr: Signal<In, Bits<{ abi::register::ADDRESS_BITS as usize }>>,
     /// A read address is offered.
     pub arvalid: Signal<In, Bit>,
     /// It is taken.

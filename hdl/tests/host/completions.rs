@@ -4,8 +4,8 @@
 use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
 use super::memory::{Memory, WritePort};
 use abi::completion::Completion;
-use abi::control::{Operation, RING_COMPLETION};
-use abi::event::Cause;
+use abi::control::{Operation, RING_COMPLETION, ring_index};
+use abi::event::{Cause, NO_PAIR};
 use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -105,7 +105,7 @@ impl Run {
 
     fn set_queue(&mut self, endpoint: usize, log2: u32) -> Outcome {
         let base = 0x2_0000_0000 * (endpoint as u64 + 1) + 64 * self.rng.random_range(0..1000);
-        let index = 4 * endpoint as u16 + RING_COMPLETION;
+        let index = ring_index(endpoint as u8, RING_COMPLETION);
         self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
         self.queues[endpoint] = Queue {
             base,
@@ -348,7 +348,10 @@ impl Run {
             let mut event = bench.packed("raise");
             let (endpoint, cause) = (event.take(8) as usize, event.take(8));
             let (pair, info) = (event.take(16), event.take(64));
-            claim!(pair == 0xffff, "an event of a queue names pair {pair}");
+            claim!(
+                pair == u64::from(NO_PAIR),
+                "an event of a queue names pair {pair}"
+            );
             let queue = &mut self.queues[endpoint];
             match Cause::from_code(cause as u8) {
                 Some(Cause::IndexError) => {

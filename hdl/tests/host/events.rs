@@ -3,8 +3,8 @@
 
 use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
 use super::memory::{Memory, WritePort};
-use abi::control::{Operation, RING_EVENT};
-use abi::event::{Cause, Event};
+use abi::control::{Operation, RING_EVENT, ring_index};
+use abi::event::{Cause, Event, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -91,7 +91,7 @@ impl Run {
 
     fn set_queue(&mut self, endpoint: usize, log2: u32) -> Outcome {
         let base = 0x3_0000_0000 * (endpoint as u64 + 1) + 64 * self.rng.random_range(0..1000);
-        let index = 4 * endpoint as u16 + RING_EVENT;
+        let index = ring_index(endpoint as u8, RING_EVENT);
         self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
         self.queues[endpoint] = Queue {
             base,
@@ -255,7 +255,7 @@ impl Run {
             } else {
                 claim!(
                     event.cause == Cause::IndexError.code()
-                        && event.pair == 0xffff
+                        && event.pair == NO_PAIR
                         && queue.bad_indices > 0,
                     "endpoint {endpoint}: nobody raised {event:?}"
                 );

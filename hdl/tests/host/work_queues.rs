@@ -4,8 +4,8 @@
 use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
 use super::memory::{Memory, ReadPort};
 use abi::completion::{Completion, CompletionKind};
-use abi::control::{Operation, RING_LIST, RING_SEND};
-use abi::event::Cause;
+use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
+use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
 use abi::status::Status;
@@ -114,7 +114,7 @@ impl Run {
     fn set_ring(&mut self, number: usize, log2: u32) -> Outcome {
         let base = (0x1_0000_0000 * (number as u64 + 1)) + 64 * self.rng.random_range(0..1000);
         let part = [RING_SEND, RING_LIST][number % 2];
-        let index = 4 * (number as u16 / 2) + part;
+        let index = ring_index(number as u8 / 2, part);
         self.control(Operation::RingSet, index, &[base, u64::from(log2)])?;
         self.rings[number] = Ring {
             base,
@@ -417,8 +417,11 @@ impl Run {
             let mut event = bench.packed("raise");
             let (endpoint, cause) = (event.take(8) as usize, event.take(8));
             let (pair, info) = (event.take(16), event.take(64));
-            claim!(pair == 0xffff, "an event of a ring names pair {pair}");
-            let number = 2 * endpoint + (info >> 32) as usize;
+            claim!(
+                pair == u64::from(NO_PAIR),
+                "an event of a ring names pair {pair}"
+            );
+            let number = 2 * endpoint + (info >> INFO_LIST_RING_BIT) as usize;
             let ring = &mut self.rings[number];
             match Cause::from_code(cause as u8) {
                 Some(Cause::RingError) => {

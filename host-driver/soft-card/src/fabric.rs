@@ -12,7 +12,7 @@ use abi::ABI_VERSION;
 use abi::register::{
     ABI, CONTROL, CONTROL_RUN, FIRST_ENDPOINT_PAGE, ID, LOADER_ADDRESS, LOADER_DATA, MAGIC,
     MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS, PAGE_BYTES,
-    STATUS, STATUS_FIRMWARE, STATUS_READY,
+    STATUS, STATUS_FIRMWARE, STATUS_READY, WINDOW_BYTES,
 };
 use firmware_core::{Firmware, Sizes};
 use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
@@ -531,8 +531,7 @@ struct SoftTransport {
 impl SoftTransport {
     /// Lets the cycles of a register access pass; its effect is at their end.
     fn access(&self, offset: u32) -> Result<MutexGuard<'_, World>, TransportError> {
-        let window = PAGE_BYTES * (FIRST_ENDPOINT_PAGE + 256);
-        if !offset.is_multiple_of(4) || offset >= window {
+        if !offset.is_multiple_of(4) || offset >= WINDOW_BYTES {
             return Err(TransportError::NoRegister(offset));
         }
         let deadline = {

@@ -6,10 +6,10 @@ use crate::rings::Endpoint;
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{
     CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
-    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND,
-    RegionSetup, RingSetup,
+    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_BITS, RING_COMPLETION, RING_EVENT, RING_LIST,
+    RING_SEND, RegionSetup, RingSetup,
 };
-use abi::event::Cause;
+use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::limits::{EAGER_MAX, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
 use abi::register::{
@@ -21,6 +21,11 @@ use abi::status::Status;
 use firmware_core::{Card, ControlTimeout, Sizes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+
+/// What an event of a ring says: an index, and which ring of the endpoint it is.
+fn ring_info(list: bool, index: u32) -> u64 {
+    u64::from(list) << INFO_LIST_RING_BIT | u64::from(index)
+}
 
 /// A posted receive.
 struct Posted {
@@ -129,7 +134,8 @@ impl Gates {
                 };
                 if short.wrapping_sub(ring.head) > 1 << ring.setup.log2 {
                     self.count(Counter::DoorbellErrors);
-                    self.raise(index, Cause::RingOverrun, 0xffff, value.into());
+                    let info = ring_info(offset == LIST_TAIL, value);
+                    self.raise(index, Cause::RingOverrun, NO_PAIR, info);
                 } else {
                     ring.tail = short;
                 }
@@ -141,7 +147,7 @@ impl Gates {
                 };
                 if !queue.consume(short) {
                     self.count(Counter::DoorbellErrors);
-                    self.raise(index, Cause::IndexError, 0xffff, value.into());
+                    self.raise(index, Cause::IndexError, NO_PAIR, value.into());
                 }
             }
             COMPLETION_ARM => endpoint.completions.arm(short),
@@ -187,7 +193,8 @@ impl Gates {
         let Ok(bytes) = self.memory.read(address, REQUEST_BYTES) else {
             let head = ring.head;
             ring.tail = head;
-            self.raise(index, Cause::RingError, 0xffff, head.into());
+            let info = ring_info(which == RING_LIST, head.into());
+            self.raise(index, Cause::RingError, NO_PAIR, info);
             return None;
         };
         ring.head = ring.head.wrapping_add(1);
@@ -672,15 +679,15 @@ impl Gates {
     }
 
     fn set_ring(&mut self, index: u16, setup: RingSetup) {
-        let endpoint = &mut self.endpoints[usize::from(index / 4)];
-        match index % 4 {
+        let endpoint = &mut self.endpoints[usize::from(index >> RING_BITS)];
+        match index & ((1 << RING_BITS) - 1) {
             RING_SEND => endpoint.send = Default::default(),
             RING_LIST => endpoint.list = Default::default(),
             RING_COMPLETION => endpoint.completions = Default::default(),
             RING_EVENT => endpoint.events = Default::default(),
             _ => {}
         }
-        match index % 4 {
+        match index & ((1 << RING_BITS) - 1) {
             RING_SEND => endpoint.send.setup = setup,
             RING_LIST => endpoint.list.setup = setup,
             RING_COMPLETION => endpoint.completions.setup = setup,

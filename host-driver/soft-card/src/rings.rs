@@ -3,7 +3,7 @@
 use crate::memory::Memory;
 use abi::completion::Completion;
 use abi::control::{EndpointSetup, RingSetup};
-use abi::event::{Cause, Event};
+use abi::event::{Cause, Event, NO_PAIR};
 
 /// A ring that the host produces.
 #[derive(Clone, Default)]
@@ -104,7 +104,7 @@ impl Endpoint {
         self.completions.reserved -= 1;
         self.completions.tail = self.completions.tail.wrapping_add(1);
         if memory.write_entry(address, &words).is_err() {
-            self.raise(memory, Cause::CompletionError, 0xffff, 0);
+            self.raise(memory, Cause::CompletionError, NO_PAIR, 0);
         }
         self.update_line();
     }

@@ -7,7 +7,7 @@ use std::path::Path;
 use verilated::vcd::{Vcd, VcdC};
 
 /// Nanoseconds that a cycle takes in a waveform: 125 MHz.
-pub const NS_PER_CYCLE: u64 = 8;
+pub const NS_PER_CYCLE: u64 = abi::mgmt::CLOCK_NS as u64;
 
 /// An open waveform. The context of its model must be the thread's at each call, and at its end.
 pub(crate) struct Trace {

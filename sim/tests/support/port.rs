@@ -17,7 +17,7 @@ const PAYLOADS: usize = 4096;
 const FRAMES: usize = PAYLOADS + (BUFFER * ENTRIES) as usize;
 const BYTES: usize = FRAMES + (BUFFER * ENTRIES) as usize;
 /// Bytes before the payload of a frame.
-pub const HEADER: usize = 14;
+pub const HEADER: usize = abi::wire::ETHERNET_HEADER_BYTES;
 
 /// Zeroed pages that the card may write to while this program looks at them.
 pub struct Pages {

@@ -1,7 +1,7 @@
 //! Requests and doorbells that make no sense: each gets an error of its own, and the endpoint goes on.
 
 use abi::completion::CompletionKind;
-use abi::event::Cause;
+use abi::event::{Cause, INFO_LIST_RING_BIT};
 use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY};
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
 use abi::status::Status;
@@ -198,7 +198,7 @@ fn a_tail_further_than_the_ring_is_an_event_and_the_ring_goes_on() {
         let host = RawHost::new(Arc::new(host.transport()));
         let mut desk = Desk::open(&host);
         desk.assert_works();
-        for (ring, bit) in [(SEND_TAIL, 0), (LIST_TAIL, 1 << 32)] {
+        for (ring, bit) in [(SEND_TAIL, 0), (LIST_TAIL, 1 << INFO_LIST_RING_BIT)] {
             let head = desk.endpoint.read(SEND_HEAD - SEND_TAIL + ring);
             let entries = 1 << desk.endpoint.log2;
             for tail in [
@@ -250,7 +250,7 @@ fn a_ring_that_cannot_be_read_stops_with_an_event_and_the_other_goes_on() {
     run(cards("tiny", 1, 65), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
         let mut other = Desk::open(&host);
-        for (ring, bit) in [(Ring::Send, 0), (Ring::List, 1 << 32)] {
+        for (ring, bit) in [(Ring::Send, 0), (Ring::List, 1 << INFO_LIST_RING_BIT)] {
             let mut desk = Desk::open(&host);
             desk.assert_works();
             let index = desk
