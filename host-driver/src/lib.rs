@@ -87,7 +87,7 @@ pub use table::Request;
 
 /// What may cross threads and be shared by them: everything.
 const _: () = {
-    const fn shared<T: Send + Sync>() {}
+    const fn shared<T: Send + Sync + ?Sized>() {}
     shared::<Device>();
     shared::<ProtectionDomain>();
     shared::<MemoryRegion>();
@@ -96,4 +96,21 @@ const _: () = {
     shared::<CompletionQueue>();
     shared::<CompletionChannel>();
     shared::<WorkCompletion>();
+    shared::<EndpointBuilder>();
+    shared::<DeviceOptions>();
+    shared::<Identity>();
+    shared::<Pair>();
+    shared::<PairAddress>();
+    shared::<Request>();
+    shared::<Source>();
+    shared::<TaggedReceive>();
+    shared::<TaggedSend>();
+    shared::<AsyncEvent>();
+    shared::<Refused>();
+    shared::<RegionInUse>();
+    shared::<CommandError>();
+    shared::<OpenError>();
+    shared::<PostError>();
+    shared::<WaitError>();
+    shared::<dyn transport::Transport>();
 };

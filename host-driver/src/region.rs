@@ -138,6 +138,105 @@ impl MemoryRegion {
 }
 
 /// Some bytes of a region, owned: a slice of bytes that can be handed to the card.
+///
+/// # What the compiler refuses
+/// A post takes the buffer, and the completion brings it back:
+///
+/// ```no_run
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// endpoint.post_tagged_recv(1, receive, buffer)?;
+/// let completion = endpoint.completion_queue().wait(1_000_000)?;
+/// let mut buffer = completion.buffer.expect("as posted");
+/// buffer[0] += 1;
+/// # Ok(()) }
+/// ```
+///
+/// In between it can't be read,
+///
+/// ```compile_fail,E0382
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// endpoint.post_tagged_recv(1, receive, buffer)?;
+/// let first = buffer[0];
+/// # Ok(()) }
+/// ```
+///
+/// or written,
+///
+/// ```compile_fail,E0382
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, mut buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// endpoint.post_tagged_recv(1, receive, buffer)?;
+/// buffer[0] += 1;
+/// # Ok(()) }
+/// ```
+///
+/// or given to a second request,
+///
+/// ```compile_fail,E0382
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// endpoint.post_tagged_recv(1, receive, buffer)?;
+/// endpoint.post_tagged_recv(2, receive, buffer)?;
+/// # Ok(()) }
+/// ```
+///
+/// or freed,
+///
+/// ```compile_fail,E0382
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// endpoint.post_tagged_recv(1, receive, buffer)?;
+/// drop(buffer);
+/// # Ok(()) }
+/// ```
+///
+/// or seen through a slice that was borrowed before, whether of the whole
+///
+/// ```compile_fail,E0505
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// let bytes = &buffer[..];
+/// endpoint.post_tagged_recv(1, receive, buffer)?;
+/// let first = bytes[0];
+/// # Ok(()) }
+/// ```
+///
+/// or of a part that is split off and posted.
+///
+/// ```compile_fail,E0502
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, mut buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// let bytes = &buffer[..];
+/// endpoint.post_tagged_recv(1, receive, buffer.split_to(8))?;
+/// let first = bytes[0];
+/// # Ok(()) }
+/// ```
+///
+/// The same goes for the bytes of a completion whose buffer is posted again:
+///
+/// ```compile_fail,E0505
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive) -> Result<(), Box<dyn std::error::Error>> {
+/// let completion = endpoint.completion_queue().wait(1_000_000)?;
+/// let bytes = completion.received();
+/// endpoint.post_tagged_recv(2, receive, completion.buffer.expect("as posted"))?;
+/// let first = bytes[0];
+/// # Ok(()) }
+/// ```
+///
+/// There is no second owner: a buffer can't be cloned.
+///
+/// ```compile_fail,E0277
+/// # use host_driver::*;
+/// # fn example(buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// fn duplicate<T: Clone>(original: &T) -> T {
+///     original.clone()
+/// }
+/// let twin: Buffer = duplicate(&buffer);
+/// # Ok(()) }
+/// ```
 pub struct Buffer {
     /// None only if the buffer is empty.
     region: Option<Arc<Region>>,

@@ -78,7 +78,26 @@ pub enum PauseResult {
 /// One card as its host sees it.
 ///
 /// Offsets are bytes in the register window of [`abi::register`]; page 0 is the mailbox page.
-/// The calls may be made from any thread.
+/// The calls may be made from any thread, so a transport has to be `Send` and `Sync`: one that keeps its
+/// state in a cell isn't one.
+///
+/// ```compile_fail,E0277
+/// # use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+/// # use std::ptr::NonNull;
+/// struct Counting {
+///     reads: std::cell::Cell<u64>, // compiles with `std::sync::atomic::AtomicU64`
+/// }
+/// impl Transport for Counting {
+/// #   fn read_register(&self, _: u32) -> Result<u32, TransportError> { Ok(0) }
+/// #   fn write_register(&self, _: u32, _: u32) -> Result<(), TransportError> { Ok(()) }
+/// #   unsafe fn map(&self, _: NonNull<u8>, _: usize) -> Result<u64, TransportError> { Ok(0) }
+/// #   fn unmap(&self, _: u64) -> Result<(), TransportError> { Ok(()) }
+/// #   fn now(&self) -> u64 { 0 }
+/// #   fn interrupts(&self, _: u8) -> u64 { 0 }
+/// #   fn pause(&self, _: &[Watch], _: u64) -> PauseResult { PauseResult::Closed }
+///     // …
+/// }
+/// ```
 pub trait Transport: Send + Sync {
     /// Reads a 32-bit register.
     ///
