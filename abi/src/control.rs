@@ -178,8 +178,8 @@ macro_rules! pair_report_layout {
                 unacknowledged: u8 = 8,
                 /// Sends waiting.
                 waiting: u8 = 8,
-                /// Zero.
-                reserved0: u32 = 32,
+                /// The peer's accesses that a region refused, since the pair was connected. Wraps.
+                refused: u32 = 32,
             }
         }
     };

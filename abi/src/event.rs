@@ -28,6 +28,8 @@ codes! {
         CompletionError = 4,
         /// A consumer index was rung that the card never reached. It was ignored. `info` is the index.
         IndexError = 5,
+        /// A slot of `pair` couldn't be written to host memory: the arriving message was refused and the pair failed. Its operations complete with `MemoryError`.
+        SlotError = 6,
     }
 }
 

@@ -204,6 +204,8 @@ words! {
         unacknowledged: u32,
         /// Sends waiting for credit or for their turn.
         waiting: u32,
+        /// Accesses of the peer that a region of ours refused (`AccessDenied`) since the pair was connected. Wraps.
+        refused: u32,
     }
     /// Argument of `RegisterRegion`.
     RegisterRegion {

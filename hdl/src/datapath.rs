@@ -279,7 +279,7 @@ impl Logic for Datapath {
         self.delivery.control_valid.next = self.fanout.block_valid[9].val();
         self.delivery.control.next = self.control.val();
         self.fanout.block_done[9].next = self.delivery.control_done.val();
-        self.fanout.block_result[9].next = 0.into();
+        self.fanout.block_result[9].next = self.delivery.control_result.val();
         self.regions.control_valid.next = self.fanout.block_valid[10].val();
         self.regions.control.next = self.control.val();
         self.fanout.block_done[10].next = self.regions.control_done.val();

@@ -211,6 +211,13 @@ impl RawHost {
         key.expect("a region").key
     }
 
+    /// Forgets a region.
+    pub fn forget_region(&self, key: u32) {
+        let key = RegionKey { key };
+        let gone: Result<Nothing, _> = self.command(Command::DeregisterRegion, &key);
+        gone.expect("deregistered");
+    }
+
     /// Reads a counter.
     pub fn count(&self, counter: Counter) -> u64 {
         let counter = CounterId {

@@ -329,6 +329,7 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
             available: u32::from(report.available),
             unacknowledged: u32::from(report.unacknowledged),
             waiting: u32::from(report.waiting),
+            refused: report.refused,
         })
     }
 

@@ -150,7 +150,7 @@ impl Card for Gates {
                     available: pair.remote_credits,
                     unacknowledged: 3,
                     waiting: 1,
-                    ..PairReport::default()
+                    refused: 0x8000_0002,
                 };
                 return Ok(report.to_words()[0]);
             }
@@ -528,6 +528,7 @@ fn the_state_of_a_pair_is_what_the_gates_say() {
         (status.available, status.unacknowledged, status.waiting),
         (4, 3, 1)
     );
+    assert_eq!(status.refused, 0x8000_0002);
     let link_error = u64::from(Status::LinkError.code());
     fw.card().failed.insert(pair as u16, link_error);
     assert_eq!(

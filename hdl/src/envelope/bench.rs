@@ -128,6 +128,8 @@ pub struct DeliveryBench {
     pub initialized: Signal<Out, Bit>,
     /// Delivery has finished it.
     pub delivery_control_done: Signal<Out, Bit>,
+    /// With it: Delivery's answer.
+    pub delivery_control_result: Signal<Out, Bits<64>>,
     /// Regions has finished it.
     pub regions_control_done: Signal<Out, Bit>,
     /// Live posted receives.
@@ -149,7 +151,7 @@ impl DeliveryBench {
             regions: Regions::new(config),
             no_query: Constant::new(RegionQuery::default()),
         } default {
-            clock reset mutation arrival_valid arrival payload_valid payload lists_valid lists write_request_ready write_data_ready write_done write_done_error read_request_ready read_data_valid read_data read_data_error complete_ready sink_update_ready raise_ready fault_request_ready fault_valid fault control delivery_control_valid regions_control_valid arrival_ready payload_ready lists_ready write_request_valid write_request write_data_valid write_data read_request_valid read_request read_data_ready complete_valid complete release_valid release_endpoint sink_update_valid sink_update raise_valid raise fault_request_valid fault_request fault_ready count_expected count_unexpected count_invalid_requests initialized delivery_control_done regions_control_done posted_depth unexpected_depth
+            clock reset mutation arrival_valid arrival payload_valid payload lists_valid lists write_request_ready write_data_ready write_done write_done_error read_request_ready read_data_valid read_data read_data_error complete_ready sink_update_ready raise_ready fault_request_ready fault_valid fault control delivery_control_valid regions_control_valid arrival_ready payload_ready lists_ready write_request_valid write_request write_data_valid write_data read_request_valid read_request read_data_ready complete_valid complete release_valid release_endpoint sink_update_valid sink_update raise_valid raise fault_request_valid fault_request fault_ready count_expected count_unexpected count_invalid_requests initialized delivery_control_done delivery_control_result regions_control_done posted_depth unexpected_depth
         })
     }
 }
@@ -224,6 +226,7 @@ impl Logic for DeliveryBench {
         self.delivery.control.next = self.control.val();
         self.delivery.control_valid.next = self.delivery_control_valid.val();
         self.delivery_control_done.next = self.delivery.control_done.val();
+        self.delivery_control_result.next = self.delivery.control_result.val();
         self.regions.control.next = self.control.val();
         self.regions.control_valid.next = self.regions_control_valid.val();
         self.regions_control_done.next = self.regions.control_done.val();

@@ -25,7 +25,7 @@ use crate::prelude::*;
 use crate::prim::{Fifo, Ram};
 use crate::types::{
     Arrival, Completion, ControlRequest, DmaRequest, Fault, FetchedList, ListRequest, MatchCommand,
-    MatchReply, PairSetup, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
+    MatchReply, PairReport, PairSetup, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
 };
 use abi::completion::CompletionKind;
 use abi::control::{Operation, RIGHT_LOCAL_WRITE};
@@ -60,6 +60,8 @@ pub enum DeliveryMutation {
     ReuseSlots = 7,
     /// The slot after the message's is given back.
     FreeWrongSlot = 8,
+    /// A refused access is not counted.
+    ForgetRefusals = 9,
 }
 
 impl DeliveryMutation {
@@ -82,6 +84,8 @@ struct Pair {
     slots: Bits<64>,
     /// Slots that hold a message.
     used: Bits<16>,
+    /// Accesses of the peer that a region refused.
+    refused: Bits<32>,
 }
 
 /// What is kept of a posted receive beside its key.
@@ -299,6 +303,8 @@ pub struct Delivery {
     pub control: Signal<In, ControlRequest>,
     /// It is done.
     pub control_done: Signal<Out, Bit>,
+    /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
+    pub control_result: Signal<Out, Bits<64>>,
     /// A message met its receive on arrival.
     pub count_expected: Signal<Out, Bit>,
     /// A message went to the unexpected list.
@@ -332,6 +338,8 @@ pub struct Delivery {
     failed: Reg<Bit>,
     status: Reg<Bits<8>>,
     kind: Reg<Bits<8>>,
+    /// The completion is of the message in hand.
+    found_one: Reg<Bit>,
     accepted: Reg<Bit>,
     freed: Reg<Bit>,
     /// State after the completion.
@@ -349,6 +357,8 @@ pub struct Delivery {
     is_set: Signal<Local, Bit>,
     is_clear: Signal<Local, Bit>,
     is_flush: Signal<Local, Bit>,
+    is_read: Signal<Local, Bit>,
+    report: Signal<Local, PairReport>,
     own: Signal<Local, Bit>,
     arriving: Signal<Local, Arrival>,
     arrival_now: Signal<Local, Bit>,
@@ -382,6 +392,8 @@ pub struct Delivery {
     pair_set: Constant<Bits<8>>,
     pair_clear: Constant<Bits<8>>,
     endpoint_flush: Constant<Bits<8>>,
+    pair_read: Constant<Bits<8>>,
+    no_report: Constant<PairReport>,
     no_pair: Constant<Pair>,
     no_match: Constant<MatchCommand>,
     no_entry: Constant<Completion>,
@@ -411,6 +423,7 @@ pub struct Delivery {
     flushed: Constant<Bits<8>>,
     list_full: Constant<Bits<8>>,
     unexpected_overflow: Constant<Bits<8>>,
+    slot_error: Constant<Bits<8>>,
     complete_early: Constant<Bits<4>>,
     lose_slots: Constant<Bits<4>>,
     free_unexpected: Constant<Bits<4>>,
@@ -419,6 +432,7 @@ pub struct Delivery {
     ignore_buffer_length: Constant<Bits<4>>,
     reuse_slots: Constant<Bits<4>>,
     free_wrong_slot: Constant<Bits<4>>,
+    forget_refusals: Constant<Bits<4>>,
 
     slot_is_free: Check,
     slot_was_used: Check,
@@ -445,6 +459,8 @@ impl Delivery {
             pair_set: operation(Operation::PairSet),
             pair_clear: operation(Operation::PairClear),
             endpoint_flush: operation(Operation::EndpointFlush),
+            pair_read: operation(Operation::PairRead),
+            no_report: Constant::new(PairReport::default()),
             no_pair: Constant::new(Pair::default()),
             no_match: Constant::new(MatchCommand::default()),
             no_entry: Constant::new(Completion::default()),
@@ -475,6 +491,7 @@ impl Delivery {
             list_full: status(Status::ListFull),
             unexpected_overflow:
                 Constant::new(u64::from(Cause::UnexpectedOverflow.code()).into()),
+            slot_error: Constant::new(u64::from(Cause::SlotError.code()).into()),
             complete_early: DeliveryMutation::CompleteEarly.constant(),
             lose_slots: DeliveryMutation::LoseSlots.constant(),
             free_unexpected: DeliveryMutation::FreeUnexpected.constant(),
@@ -482,6 +499,7 @@ impl Delivery {
             cancel_says_too_late: DeliveryMutation::CancelSaysTooLate.constant(),
             reuse_slots: DeliveryMutation::ReuseSlots.constant(),
             free_wrong_slot: DeliveryMutation::FreeWrongSlot.constant(),
+            forget_refusals: DeliveryMutation::ForgetRefusals.constant(),
             ignore_buffer_length: DeliveryMutation::IgnoreBufferLength.constant(),
             slot_is_free: Check::new("slot_given_out_is_free"),
             slot_was_used: Check::new("slot_given_back_was_used"),
@@ -496,11 +514,11 @@ impl Delivery {
             read_data read_data_error complete_valid complete_ready complete release_valid
             release_endpoint sink_update_valid sink_update_ready sink_update raise_valid
             raise_ready raise fault_request_valid fault_request_ready fault_request fault_valid
-            fault_ready fault control_valid control control_done count_expected count_unexpected
+            fault_ready fault control_valid control control_done control_result count_expected count_unexpected
             count_invalid_requests
             clearing message receive list way flush target length words rest done failed status
-            kind accepted freed after writing arrival_first
-            pair changed_pair pair_address pair_write setup is_set is_clear is_flush own arriving arrival_now
+            kind found_one accepted freed after writing arrival_first
+            pair changed_pair pair_address pair_write setup is_set is_clear is_flush is_read report own arriving arrival_now
             fetched found found_receive posted words_of bytes slot_any slot slot_offset slot_bit
             source_ok any_source flags long list_length wanted command_out query_out entry outgoing used taken own_fault moved
         })
@@ -530,6 +548,7 @@ impl Logic for Delivery {
             failed,
             status,
             kind,
+            found_one,
             accepted,
             freed,
             after,
@@ -581,9 +600,12 @@ impl Logic for Delivery {
         self.is_set.next = self.control.val().operation == self.pair_set.val();
         self.is_clear.next = self.control.val().operation == self.pair_clear.val();
         self.is_flush.next = self.control.val().operation == self.endpoint_flush.val();
+        self.is_read.next = self.control.val().operation == self.pair_read.val();
         self.own.next = self.control_valid.val()
-            & (self.is_set.val() | self.is_clear.val() | self.is_flush.val());
+            & (self.is_set.val() | self.is_clear.val() | self.is_flush.val() | self.is_read.val());
         self.control_done.next = self.control_valid.val() & !self.own.val();
+        self.report.next = self.no_report.val();
+        self.control_result.next = 0.into();
 
         // The pair that is looked at: read in one cycle, used or changed in the next.
         self.pair.next = self.pairs.read_data.val();
@@ -681,16 +703,12 @@ impl Logic for Delivery {
         self.read_request.next.address = self.target.q.val();
         self.read_request.next.length = self.length.q.val();
 
-        // Completions are of a receive that took the message in hand, unless said otherwise.
+        // Completions are of the receive in hand, and of the message in hand if one was found for it.
         self.entry.next = self.no_entry.val();
         self.entry.next.request = self.receive.q.val().request;
         self.entry.next.status = self.status.q.val();
         self.entry.next.kind = self.kind.q.val();
-        if (self.status.q.val() == self.success.val())
-            | (self.status.q.val() == self.truncated.val())
-            | (self.status.q.val() == self.access_denied.val())
-            | (self.status.q.val() == self.memory_error.val())
-        {
+        if self.found_one.q.val() {
             self.entry.next.match_bits = self.message.q.val().match_bits;
             self.entry.next.immediate = self.message.q.val().immediate;
             self.entry.next.length = bit_cast::<64, 16>(self.message.q.val().length);
@@ -712,6 +730,10 @@ impl Logic for Delivery {
         self.own_fault.next = self.no_fault.val();
         self.own_fault.next.pair = self.message.q.val().pair;
         self.own_fault.next.status = self.link_error.val();
+        if self.failed.q.val() {
+            self.raise.next.cause = self.slot_error.val();
+            self.own_fault.next.status = self.memory_error.val();
+        }
         self.faults.in_data.next = self.own_fault.val();
 
         // Bytes to move: those of the message that the buffer holds.
@@ -746,6 +768,7 @@ impl Logic for Delivery {
             State::Idle => {
                 self.done.d.next = false;
                 self.failed.d.next = false;
+                self.found_one.d.next = false;
                 self.accepted.d.next = false;
                 self.freed.d.next = false;
                 if self.fault_valid.val() & !self.arrival_now.val() {
@@ -805,6 +828,7 @@ impl Logic for Delivery {
             }
             State::ArrivalHit => {
                 self.count_expected.next = true;
+                self.found_one.d.next = true;
                 self.receive.d.next = self.found_receive.val();
                 self.target.d.next = self.found_receive.val().address;
                 self.length.d.next = self.bytes.val();
@@ -840,6 +864,8 @@ impl Logic for Delivery {
                         self.state.d.next = State::Write;
                     } else {
                         self.status.d.next = self.access_denied.val();
+                        self.pair_write.next = self.mutation.val() != self.forget_refusals.val();
+                        self.changed_pair.next.refused = self.pair.val().refused + 1;
                         self.done.d.next = true;
                         self.state.d.next = State::Drain;
                     }
@@ -894,7 +920,7 @@ impl Logic for Delivery {
                     // What else it sends is dropped from now on.
                     self.pair_write.next = true;
                     self.changed_pair.next.failed = true;
-                    self.changed_pair.next.status = self.link_error.val();
+                    self.changed_pair.next.status = self.own_fault.val().status;
                     self.way.d.next = Way::Nowhere;
                     self.state.d.next = State::Drain;
                 }
@@ -949,8 +975,8 @@ impl Logic for Delivery {
                     if self.way.q.val() == Way::Slot {
                         self.state.d.next = State::MissInsert;
                         if self.failed.q.val() {
-                            // The pair's own slots can't be written: it can't go on.
-                            self.state.d.next = State::FaultRequest;
+                            // The envelopes that the pair was promised are gone: it can't go on.
+                            self.state.d.next = State::Overflow;
                         }
                     }
                 }
@@ -1029,6 +1055,7 @@ impl Logic for Delivery {
             }
             State::CopyFound => {
                 self.message.d.next = self.found.val();
+                self.found_one.d.next = true;
                 self.pair_address.next = self.found.val().pair;
                 self.way.d.next = Way::Copy;
                 self.freed.d.next = true;
@@ -1134,6 +1161,7 @@ impl Logic for Delivery {
             }
             State::ProbeFound => {
                 self.message.d.next = self.found.val();
+                self.found_one.d.next = true;
                 self.status.d.next = self.success.val();
                 self.state.d.next = State::Complete;
             }
@@ -1163,6 +1191,15 @@ impl Logic for Delivery {
                 self.state.d.next = State::Flush;
                 if self.is_clear.val() {
                     self.state.d.next = State::Forget;
+                }
+                if self.is_read.val() {
+                    if self.message.q.val().pair < self.pair_count.val() {
+                        self.report.next.refused = self.pair.val().refused;
+                    }
+                    self.control_result.next = self.report.val().into();
+                    self.control_done.next = true;
+                    self.arrival_first.d.next = true;
+                    self.state.d.next = State::Idle;
                 }
                 if self.is_set.val() {
                     self.pair_write.next = self.message.q.val().pair < self.pair_count.val();

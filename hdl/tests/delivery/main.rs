@@ -57,6 +57,7 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("cleared", seen.cleared_unexpected),
             ("from a failed pair", seen.from_failed),
             ("empty", seen.empty),
+            ("refused and the count read", seen.refusals_read),
         ] {
             assert!(count > 0, "no message was {name}: {seen:?}");
         }
@@ -158,8 +159,8 @@ fn a_control_request_of_others_is_done_at_once() {
     let mut world = World::new(&mut rng, DeliveryMutation::None);
     world.set_up();
     for operation in abi::control::Operation::ALL {
-        use abi::control::Operation::{EndpointFlush, PairClear, PairSet};
-        let own = [PairSet, PairClear, EndpointFlush].contains(operation);
+        use abi::control::Operation::{EndpointFlush, PairClear, PairRead, PairSet};
+        let own = [PairSet, PairClear, PairRead, EndpointFlush].contains(operation);
         world.offer_raw_control(operation.code());
         assert_eq!(world.bench.is("delivery_control_done"), !own, "{operation}");
         world.withdraw_raw_control();
@@ -173,7 +174,7 @@ fn opcodes_are_those_of_the_list_ring() {
     assert!(Opcode::ALL.iter().filter(|o| o.code() >= 0x10).eq(&list));
 }
 
-const BREACHES: [DeliveryMutation; 8] = [
+const BREACHES: [DeliveryMutation; 9] = [
     DeliveryMutation::CompleteEarly,
     DeliveryMutation::LoseSlots,
     DeliveryMutation::FreeUnexpected,
@@ -182,12 +183,13 @@ const BREACHES: [DeliveryMutation; 8] = [
     DeliveryMutation::IgnoreBufferLength,
     DeliveryMutation::ReuseSlots,
     DeliveryMutation::FreeWrongSlot,
+    DeliveryMutation::ForgetRefusals,
 ];
 
 #[test]
 fn each_broken_contract_is_noticed() {
     for mutation in BREACHES {
-        let noticed = (1..5).any(|seed| {
+        let noticed = (1..8).any(|seed| {
             let run = || life(&mut ChaCha8Rng::seed_from_u64(seed), 20_000, mutation);
             catch_unwind(AssertUnwindSafe(run)).is_err()
         });
@@ -225,7 +227,8 @@ fn a_slot_that_cant_be_written_fails_the_pair() {
     world.offer_message_of(world::PAIR_WITH_BAD_SLOTS, vec![7; 9]);
     world.settle();
     let pair = world.reference.pair(world::PAIR_WITH_BAD_SLOTS);
-    assert!(pair.is_some_and(|p| p.failed.is_some()));
+    let memory_error = Status::MemoryError.code();
+    assert_eq!(pair.and_then(|p| p.failed), Some(memory_error));
     world.control(Control::PairClear(world::PAIR_WITH_BAD_SLOTS));
     world.settle();
     world.take_down();

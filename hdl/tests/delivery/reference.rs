@@ -35,6 +35,8 @@ pub struct Pair {
     pub failed: Option<u8>,
     /// Which connection this is, over all pairs.
     pub incarnation: u32,
+    /// Accesses of the peer that a region refused.
+    pub refused: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -111,6 +113,8 @@ pub struct Seen {
     pub cleared_unexpected: u32,
     pub from_failed: u32,
     pub empty: u32,
+    /// Times that a count of refused accesses was read that wasn't zero.
+    pub refusals_read: u32,
 }
 
 pub struct Reference {
@@ -248,6 +252,9 @@ impl Reference {
             self.seen.empty += 1;
         } else if from.is_none() && !self.allowed(receive.domain, request, length as u64) {
             status = Status::AccessDenied;
+            if let Some(pair) = &mut self.pairs[usize::from(message.pair)] {
+                pair.refused += 1;
+            }
         } else {
             let mut written = true;
             if let Some(id) = from {
@@ -315,7 +322,7 @@ impl Reference {
                 length,
             };
             if (self.fails)(write) {
-                self.give_up(message.pair);
+                self.give_up(&message, Cause::SlotError, Status::MemoryError);
                 return;
             }
         }
@@ -330,18 +337,16 @@ impl Reference {
 
     fn overflow(&mut self, message: &Message) {
         self.seen.overflows += 1;
-        let cause = Cause::UnexpectedOverflow.code();
-        let event = (message.endpoint, cause, message.pair);
-        self.events.push_back(event);
-        self.give_up(message.pair);
+        self.give_up(message, Cause::UnexpectedOverflow, Status::LinkError);
     }
 
-    /// Delivery itself asks for the failure of a pair.
-    fn give_up(&mut self, pair: u16) {
-        let status = Status::LinkError.code();
-        self.faults.push_back((pair, status));
-        let pair = self.pairs[usize::from(pair)].as_mut();
-        pair.expect("a message came by it").failed = Some(status);
+    /// Delivery itself asks for the failure of the pair that a message came by, and says why.
+    fn give_up(&mut self, message: &Message, cause: Cause, status: Status) {
+        let event = (message.endpoint, cause.code(), message.pair);
+        self.events.push_back(event);
+        self.faults.push_back((message.pair, status.code()));
+        let pair = self.pairs[usize::from(message.pair)].as_mut();
+        pair.expect("a message came by it").failed = Some(status.code());
     }
 
     /// A request of the list ring has been taken.
@@ -464,6 +469,7 @@ impl Reference {
             slots,
             failed: None,
             incarnation: self.incarnations,
+            refused: 0,
         });
     }
 

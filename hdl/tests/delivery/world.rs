@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, VecDeque};
 
 use abi::completion::Completion;
 use abi::control::{
-    KEY_INDEX_BITS, Operation, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup,
+    KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
+    RegionSetup,
 };
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode};
 use abi::status::Status;
@@ -67,6 +68,7 @@ pub enum Mood {
 pub enum Control {
     PairSet(u16),
     PairClear(u16),
+    PairRead(u16),
     EndpointFlush(u8),
     RegionSet(u16, RegionSetup),
     RegionClear(u16),
@@ -264,6 +266,9 @@ impl World {
     /// Receives every message that waits, each by a receive of its own.
     pub fn receive_all(&mut self) {
         self.settle();
+        for pair in 0..PAIRS {
+            self.control(Control::PairRead(pair));
+        }
         // Posted receives would take what is to be unexpected later.
         for endpoint in 0..ENDPOINTS {
             self.control(Control::EndpointFlush(endpoint));
@@ -497,7 +502,7 @@ impl World {
         match self.reference.pair(pair) {
             None if !busy => self.control = Some(Control::PairSet(pair)),
             None => {}
-            Some(state) => match self.rng.random_range(0..10) {
+            Some(state) => match self.rng.random_range(0..14) {
                 0..3 if self.fault.is_none() => {
                     let statuses = [Status::LinkError, Status::LinkError, Status::Flushed];
                     let status = statuses[self.rng.random_range(0..3)];
@@ -510,8 +515,12 @@ impl World {
                     let endpoint = self.rng.random_range(0..ENDPOINTS);
                     self.control = Some(Control::EndpointFlush(endpoint));
                 }
-                9 => self.change_a_region(),
-                _ => {}
+                9..12 => self.change_a_region(),
+                _ => {
+                    let beyond = self.rng.random_bool(0.1);
+                    let pair = if beyond { pair + PAIRS } else { pair };
+                    self.control = Some(Control::PairRead(pair));
+                }
             },
         }
     }
@@ -664,6 +673,7 @@ impl World {
                 (Operation::PairSet, pair, setup.to_words().to_vec())
             }
             Control::PairClear(pair) => (Operation::PairClear, pair, vec![]),
+            Control::PairRead(pair) => (Operation::PairRead, pair, vec![]),
             Control::EndpointFlush(endpoint) => (Operation::EndpointFlush, endpoint.into(), vec![]),
             Control::RegionSet(index, setup) => {
                 (Operation::RegionSet, index, setup.to_words().to_vec())
@@ -754,6 +764,17 @@ impl World {
                 self.reference.pair_set(pair, endpoint, credits, slots);
             }
             Control::PairClear(pair) => self.reference.pair_clear(pair),
+            Control::PairRead(_) if self.blind => {}
+            Control::PairRead(pair) => {
+                let refused = self.reference.pair(pair).map_or(0, |p| p.refused);
+                let report = PairReport {
+                    refused,
+                    ..PairReport::default()
+                };
+                let result = self.bench.get("delivery_control_result");
+                assert_eq!([result], report.to_words(), "accesses refused to {pair}");
+                self.reference.seen.refusals_read += u32::from(refused > 0);
+            }
             Control::EndpointFlush(endpoint) => self.reference.endpoint_flush(endpoint),
             Control::RegionSet(index, setup) => {
                 self.reference.regions.insert(index, setup);

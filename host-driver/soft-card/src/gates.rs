@@ -434,9 +434,9 @@ impl Gates {
         let Some(pair) = &mut self.pairs[usize::from(index)] else {
             return;
         };
-        pair.accepted = pair.accepted.wrapping_add(1);
         match found {
             Some(at) => {
+                pair.accepted = pair.accepted.wrapping_add(1);
                 pair.freed = pair.freed.wrapping_add(1);
                 let request = self.posted.remove(at).request;
                 self.count(Counter::Expected);
@@ -451,12 +451,13 @@ impl Gates {
                     return;
                 };
                 let address = pair.setup.slots + u64::from(slot) * EAGER_MAX as u64;
-                let written = self.memory.write(address, &message.payload);
-                self.count(Counter::Unexpected);
-                if written.is_err() {
+                if self.memory.write(address, &message.payload).is_err() {
+                    self.raise(endpoint, Cause::SlotError, index, 0);
                     self.fail(index, Status::MemoryError);
                     return;
                 }
+                pair.accepted = pair.accepted.wrapping_add(1);
+                self.count(Counter::Unexpected);
                 self.unexpected.push(Unexpected {
                     endpoint,
                     pair: index,
@@ -488,6 +489,9 @@ impl Gates {
             fits,
         );
         let status = if !allowed {
+            if let Some(pair) = &mut self.pairs[usize::from(pair)] {
+                pair.refused = pair.refused.wrapping_add(1);
+            }
             Status::AccessDenied
         } else if self
             .memory
@@ -562,7 +566,7 @@ impl Gates {
         });
         // What arrived before the pair failed may still be received.
         let source = match (source, waiting) {
-            (Err(Status::LinkError), Some(_)) => Ok(()),
+            (Err(Status::LinkError | Status::MemoryError), Some(_)) => Ok(()),
             (source, _) => source,
         };
         match (source, opcode, waiting) {
@@ -779,7 +783,7 @@ impl Card for Gates {
                     available: pair.available() as u8,
                     unacknowledged: pair.unacknowledged.len() as u8,
                     waiting: pair.waiting.len() as u8,
-                    ..PairReport::default()
+                    refused: pair.refused,
                 };
                 return Ok(report.to_words()[0]);
             }

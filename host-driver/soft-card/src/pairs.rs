@@ -55,6 +55,8 @@ pub(crate) struct Pair {
     pub(crate) freed: u32,
     /// A bit for each slot that holds an unexpected message.
     pub(crate) slots: u16,
+    /// Accesses of the peer that a region refused.
+    pub(crate) refused: u32,
 }
 
 /// A send that has left and is not acknowledged.
@@ -77,6 +79,7 @@ impl Pair {
             accepted: 0,
             freed: 0,
             slots: 0,
+            refused: 0,
         }
     }
 

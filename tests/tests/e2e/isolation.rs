@@ -128,3 +128,46 @@ fn a_region_is_read_or_written_only_as_it_was_registered() {
         assert_eq!(both, [(3, Status::Success), (4, Status::Success)]);
     });
 }
+
+#[test]
+fn accesses_that_a_region_refuses_are_counted_for_the_peer_whose_they_were() {
+    run(cards("tiny", 1, 55), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&host);
+        let mut peer = Desk::open(&host);
+        let slots = [0, 1].map(|_| Mapped::new(host.transport(), 4 << 10));
+        let there = host.open_pair(desk.endpoint.id, 4, &slots[0]);
+        let back = host.open_pair(peer.endpoint.id, 4, &slots[1]);
+        host.connect(&there, &back);
+        host.connect(&back, &there);
+        let (own, of_peer) = (desk.pair, there.pair as u16);
+        peer.pair = back.pair as u16;
+        let memory = Mapped::new(host.transport(), 4096);
+        for round in 1..4 {
+            // The region goes after the check of the post, and before the message.
+            let key = host.region(desk.domain, RIGHT_LOCAL_WRITE, memory.address(), 4096);
+            let mut receive = desk.receive(u64::from(round), 2 * round, 64);
+            (receive.key, receive.address, receive.pair) = (key, memory.address(), of_peer);
+            desk.endpoint.post_list(receive.to_words());
+            desk.assert_works();
+            host.forget_region(key);
+            let send = peer.send(u64::from(round), 2 * round + 1, 64);
+            peer.endpoint.post_send(send.to_words());
+            assert_eq!(peer.status(), (2 * round + 1, Status::Success));
+            let entry = desk.endpoint.completion();
+            assert_eq!(
+                (entry.request, entry.status, entry.pair),
+                (2 * round, Status::AccessDenied.code(), of_peer)
+            );
+            assert_eq!(host.pair_status(of_peer).refused, round);
+        }
+        assert_eq!(memory.bytes(), vec![0; 4096]);
+        assert_eq!(host.pair_status(own).refused, 0, "another peer");
+        assert_eq!(
+            host.pair_status(peer.pair).refused,
+            0,
+            "the other direction"
+        );
+        desk.assert_works();
+    });
+}

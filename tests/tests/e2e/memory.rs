@@ -73,12 +73,54 @@ fn slots_that_are_gone_fail_their_pair_and_no_other() {
         // A message that has nowhere to go can't be promised: the sender is told, and so is who waits for it.
         let send = desk.send(7, 1, 100);
         desk.endpoint.post_send(send.to_words());
-        assert_eq!(desk.status(), (1, Status::LinkError));
-        assert_eq!(desk.endpoint.event().cause, Cause::LinkError.code());
+        assert_eq!(desk.status(), (1, Status::MemoryError));
+        let event = desk.endpoint.event();
+        assert_eq!(
+            (event.cause, event.pair),
+            (Cause::SlotError.code(), desk.pair)
+        );
         let receive = desk.receive(7, 2, 100);
         desk.endpoint.post_list(receive.to_words());
-        assert_eq!(desk.status(), (2, Status::LinkError));
+        assert_eq!(desk.status(), (2, Status::MemoryError));
+        assert!(desk.endpoint.poll_event().is_none(), "one cause, one event");
         other.assert_works();
+    });
+}
+
+#[test]
+fn slots_that_are_gone_are_a_memory_error_here_and_a_link_error_at_the_peer() {
+    run(cards("tiny", 1, 75), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut near = Desk::open(&host);
+        let mut far = Desk::open(&host);
+        let slots = [0, 1].map(|_| Mapped::new(host.transport(), 8 << 10));
+        let there = host.open_pair(near.endpoint.id, 8, &slots[0]);
+        let back = host.open_pair(far.endpoint.id, 8, &slots[1]);
+        host.connect(&there, &back);
+        host.connect(&back, &there);
+        (near.pair, far.pair) = (there.pair as u16, back.pair as u16);
+
+        // One message rests in a slot before the slots go.
+        let send = far.send(3, 1, 40);
+        far.endpoint.post_send(send.to_words());
+        assert_eq!(far.status(), (1, Status::Success));
+        let waits = near.receive(7, 2, 100);
+        near.endpoint.post_list(waits.to_words());
+        slots[0].unmap();
+        let send = far.send(8, 3, 100);
+        far.endpoint.post_send(send.to_words());
+        assert_eq!(far.status(), (3, Status::LinkError));
+        assert_eq!(far.endpoint.event().cause, Cause::LinkError.code());
+        assert_eq!(near.status(), (2, Status::MemoryError));
+        assert_eq!(near.endpoint.event().cause, Cause::SlotError.code());
+        // What had come before is a message still, though its payload is gone with the slots.
+        let receive = near.receive(3, 4, 100);
+        near.endpoint.post_list(receive.to_words());
+        let entry = near.endpoint.completion();
+        let seen = (entry.request, entry.status, entry.match_bits, entry.length);
+        assert_eq!(seen, (4, Status::MemoryError.code(), 3, 40));
+        // And nothing else of it: no envelope of another request's.
+        assert_eq!(entry.pair, near.pair);
     });
 }
 
