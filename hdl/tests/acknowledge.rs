@@ -9,14 +9,12 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::control::{Operation, PairSetup};
 use abi::status::Status;
 use abi::wire::FrameType;
-use hdl::config::TINY;
+use hdl::config;
 use hdl::link::AcknowledgeMutation;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, for_seeds, rate};
-
-const PAIRS: usize = TINY.pairs;
+use support::{Bench, Size, for_size, for_sizes, rate};
 
 #[derive(Clone, Copy, Default)]
 struct Pair {
@@ -31,10 +29,10 @@ struct Pair {
 }
 
 /// Random updates, faults and control requests for a while, then silence until all is told.
-fn updates(mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
-    let mut bench = Bench::open("acknowledge");
+fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(&size.model);
     bench.set("mutation_0", mutation as u64);
-    let mut pairs = [Pair::default(); PAIRS];
+    let mut pairs = vec![Pair::default(); size.config.pairs];
     let (busy, willing) = (rate(rng), rate(rng));
     let mut steady = Steady::default();
     let mut update: Option<(usize, bool, bool)> = None;
@@ -49,7 +47,7 @@ fn updates(mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
     for cycle in 0.. {
         let talking = cycle < active;
         if update.is_none() && talking && rng.random_bool(busy) {
-            let index = rng.random_range(0..PAIRS);
+            let index = size.pair(rng);
             let pair = pairs[index];
             let queued = pair.accepted.wrapping_sub(pair.freed);
             // Never more than is granted, as Delivery never does.
@@ -70,7 +68,7 @@ fn updates(mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         bench.set("sink_update", pack(&fields)[0]);
 
         if fault.is_none() && control.is_none() && talking && rng.random_bool(0.005) {
-            fault = Some(rng.random_range(0..PAIRS + 1));
+            fault = Some(size.pair_or_none(rng));
         }
         bench.set("fault_valid", fault.is_some());
         let status = Status::LinkError.code().into();
@@ -80,7 +78,7 @@ fn updates(mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         );
 
         if control.is_none() && fault.is_none() && talking && rng.random_bool(0.02) {
-            let index = rng.random_range(0..PAIRS);
+            let index = size.pair(rng);
             let operation = match rng.random_range(0..6) {
                 0 => Operation::PairClear,
                 1 => Operation::CardSet,
@@ -110,7 +108,7 @@ fn updates(mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         let lookup = if takes && bench.is("control_frame_valid") {
             offered as usize
         } else {
-            rng.random_range(0..PAIRS)
+            size.pair(rng)
         };
         bench.set("lookup_pair", lookup as u64);
         bench.eval();
@@ -190,13 +188,15 @@ fn updates(mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn peers_learn_what_has_changed_and_lookups_are_exact() {
-    for_seeds(12, |rng| updates(AcknowledgeMutation::None, rng));
+    for_sizes("acknowledge", 12, |size, rng| {
+        updates(size, AcknowledgeMutation::None, rng);
+    });
 }
 
 fn is_caught(mutation: AcknowledgeMutation) -> bool {
     let caught = Cell::new(false);
-    for_seeds(6, |rng| {
-        let run = AssertUnwindSafe(|| updates(mutation, rng));
+    for_size(&config::TINY, "acknowledge", 6, |size, rng| {
+        let run = AssertUnwindSafe(|| updates(size, mutation, rng));
         caught.set(caught.get() || catch_unwind(run).is_err());
     });
     caught.get()

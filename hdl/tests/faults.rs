@@ -9,21 +9,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::control::{Operation, PairSetup};
 use abi::event::Cause;
 use abi::status::Status;
-use hdl::config::TINY;
+use hdl::config;
 use hdl::link::{FaultsMutation, party};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, for_seeds, rate};
+use support::{Bench, Size, for_size, for_sizes, rate};
 
-const PAIRS: usize = TINY.pairs;
 const STATUSES: [Status; 3] = [Status::LinkError, Status::Flushed, Status::MemoryError];
 
-fn faults(mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
-    let mut bench = Bench::open("faults");
+fn faults(size: &Size, mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(&size.model);
     bench.set("mutation_0", mutation as u64);
     // Endpoint of each pair that is connected and sound.
-    let mut sound: [Option<u8>; PAIRS] = [None; PAIRS];
+    let mut sound: Vec<Option<u8>> = vec![None; size.config.pairs];
     let (busy, willing) = (rate(rng), rate(rng));
     let mut requests: [Option<(usize, Status)>; party::SOURCES] = [None; party::SOURCES];
     let mut control: Option<(Operation, usize, PairSetup, Status)> = None;
@@ -38,7 +37,7 @@ fn faults(mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
         let talking = cycle < active;
         for (source, request) in requests.iter_mut().enumerate() {
             if request.is_none() && talking && rng.random_bool(busy / 10.0) {
-                let pair = rng.random_range(0..PAIRS + 1);
+                let pair = size.pair_or_none(rng);
                 *request = Some((pair, STATUSES[rng.random_range(0..3)]));
             }
             bench.set(&format!("fault_request_valid_{source}"), request.is_some());
@@ -58,7 +57,7 @@ fn faults(mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
                 ..Default::default()
             };
             let status = STATUSES[rng.random_range(0..3)];
-            control = Some((operation, rng.random_range(0..PAIRS), setup, status));
+            control = Some((operation, size.pair(rng), setup, status));
         }
         bench.set("control_valid", control.is_some());
         if let Some((operation, index, setup, status)) = &control {
@@ -149,13 +148,15 @@ fn faults(mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_pair_fails_once_and_everybody_hears_of_it() {
-    for_seeds(12, |rng| faults(FaultsMutation::None, rng));
+    for_sizes("faults", 12, |size, rng| {
+        faults(size, FaultsMutation::None, rng);
+    });
 }
 
 fn is_caught(mutation: FaultsMutation) -> bool {
     let caught = Cell::new(false);
-    for_seeds(2, |rng| {
-        let run = AssertUnwindSafe(|| faults(mutation, rng));
+    for_size(&config::TINY, "faults", 2, |size, rng| {
+        let run = AssertUnwindSafe(|| faults(size, mutation, rng));
         caught.set(caught.get() || catch_unwind(run).is_err());
     });
     caught.get()

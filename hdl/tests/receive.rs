@@ -11,14 +11,13 @@ use abi::control::{Operation, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION, crc32c, frame_bytes};
-use hdl::config::TINY;
+use hdl::config;
 use hdl::link::ReceiveMutation;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, for_seeds, rate};
+use support::{Bench, Size, for_size, for_sizes, rate};
 
-const PAIRS: usize = TINY.pairs;
 const COUNTERS: [&str; 7] = [
     "frames_received",
     "crc_errors",
@@ -216,10 +215,10 @@ fn random_setup(rng: &mut ChaCha8Rng, index: usize) -> PairSetup {
 }
 
 /// A frame as the peer of a pair would send it.
-fn honest(rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader, Vec<u8>) {
-    let mut index = rng.random_range(0..PAIRS);
+fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader, Vec<u8>) {
+    let mut index = size.pair(rng);
     if pairs[index].failed.is_some() || pairs[index].setup.is_none() {
-        index = rng.random_range(0..PAIRS); // Rarely on such a pair.
+        index = size.pair(rng); // Rarely on such a pair.
     }
     let pair = &mut pairs[index];
     let s = pair.setup.unwrap_or_default();
@@ -269,7 +268,7 @@ fn honest(rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader, Vec<u8>) {
 }
 
 /// A frame that is wrong in one way, some of them so that only the last check finds it.
-fn hostile(rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8]) -> Frame {
+fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8]) -> Frame {
     let mut h = header;
     let mut body = payload.to_vec();
     let flip16 = |rng: &mut ChaCha8Rng| 1u16 << rng.random_range(0..16);
@@ -278,7 +277,7 @@ fn hostile(rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8]) -> Frame {
         1 => h.version ^= 1 << rng.random_range(0..8),
         2 => h.frame_type = rng.random(),
         3 => h.destination_pair = rng.random(),
-        4 => h.destination_pair = rng.random_range(0..PAIRS as u16),
+        4 => h.destination_pair = size.pair(rng) as u16,
         5 => h.destination_endpoint ^= flip16(rng),
         6 => h.source_endpoint ^= flip16(rng),
         7 => h.source_pair ^= flip16(rng),
@@ -324,10 +323,15 @@ fn hostile(rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8]) -> Frame {
 }
 
 /// Sends `total` frames and compares everything that comes out.
-fn frames(mutation: ReceiveMutation, rng: &mut ChaCha8Rng, total: usize) -> [u64; COUNTERS.len()] {
-    let mut bench = Bench::open("receive");
+fn frames(
+    size: &Size,
+    mutation: ReceiveMutation,
+    rng: &mut ChaCha8Rng,
+    total: usize,
+) -> [u64; COUNTERS.len()] {
+    let mut bench = Bench::open(&size.model);
     bench.set("mutation_0", mutation as u64);
-    let mut pairs = [Pair::default(); PAIRS];
+    let mut pairs = vec![Pair::default(); size.config.pairs];
     let mut expected = Expected::default();
     let hostility = [0.0, 0.1, 0.5][rng.random_range(0..3)];
     let busy = rate(rng);
@@ -344,13 +348,13 @@ fn frames(mutation: ReceiveMutation, rng: &mut ChaCha8Rng, total: usize) -> [u64
 
     for cycle in 0u64.. {
         // Pairs open, close and fail; a pair that has failed is set anew.
-        let broken = (0..PAIRS).find(|p| {
+        let broken = size.pairs.iter().copied().find(|p| {
             let under_way = asked.contains(p) || fault == Some(*p);
             !under_way && (pairs[*p].setup.is_none() || pairs[*p].failed.is_some())
         });
         let likely = if broken.is_some() { 0.7 } else { 0.01 };
         if control.is_none() && sending.is_empty() && rng.random_bool(likely) {
-            let index = broken.unwrap_or(rng.random_range(0..PAIRS));
+            let index = broken.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..8) {
                 0 if broken.is_none() => Operation::PairClear,
                 1 => Operation::CounterRead,
@@ -362,12 +366,12 @@ fn frames(mutation: ReceiveMutation, rng: &mut ChaCha8Rng, total: usize) -> [u64
         // Frames.
         let begins = sending.is_empty() && sent < total && control.is_none();
         if begins {
-            let before = pairs;
-            let (header, payload) = honest(rng, &mut pairs);
+            let before = pairs.clone();
+            let (header, payload) = honest(size, rng, &mut pairs);
             let good = sealed(header, &payload);
             let mut frame = Frame::of(&good);
             if rng.random_bool(hostility) {
-                frame = hostile(rng, header, &payload);
+                frame = hostile(size, rng, header, &payload);
                 if frame.bytes() != good || screen(&frame).is_err() {
                     pairs = before; // The peer hasn't sent it.
                 }
@@ -401,7 +405,7 @@ fn frames(mutation: ReceiveMutation, rng: &mut ChaCha8Rng, total: usize) -> [u64
             if let Some(pair) = asked.pop_front() {
                 fault = Some(pair);
             } else if control.is_none() && begins && rng.random_bool(0.02) {
-                fault = Some(rng.random_range(0..PAIRS));
+                fault = Some(size.pair(rng));
             }
         }
         bench.set("fault_valid", fault.is_some());
@@ -531,8 +535,8 @@ fn frames(mutation: ReceiveMutation, rng: &mut ChaCha8Rng, total: usize) -> [u64
 #[test]
 fn hostile_frames_count_and_good_frames_pass() {
     let totals = Cell::new([0; COUNTERS.len()]);
-    for_seeds(9, |rng| {
-        let (counts, before) = (frames(ReceiveMutation::None, rng, 400), totals.get());
+    for_sizes("receive", 9, |size, rng| {
+        let (counts, before) = (frames(size, ReceiveMutation::None, rng, 400), totals.get());
         totals.set(std::array::from_fn(|k| before[k] + counts[k]));
     });
     let totals = totals.get();
@@ -544,8 +548,8 @@ fn hostile_frames_count_and_good_frames_pass() {
 /// Whether the test above notices a mutation, with some seed.
 fn is_caught(mutation: ReceiveMutation) -> bool {
     let caught = Cell::new(false);
-    for_seeds(6, |rng| {
-        let run = AssertUnwindSafe(|| frames(mutation, rng, 400));
+    for_size(&config::TINY, "receive", 6, |size, rng| {
+        let run = AssertUnwindSafe(|| frames(size, mutation, rng, 400));
         caught.set(caught.get() || catch_unwind(run).is_err());
     });
     caught.get()

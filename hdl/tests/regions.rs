@@ -6,11 +6,10 @@ mod support;
 
 use abi::control::{KEY_INDEX_BITS, Operation, RegionSetup};
 use bits::pack;
-use hdl::config::TINY;
 use hdl::protect::LATENCY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::{Bench, for_seeds, rate};
+use support::{Bench, Size, for_sizes, rate};
 
 #[derive(Clone, Copy, Debug)]
 struct Query {
@@ -61,8 +60,8 @@ fn allowed(table: &[Option<RegionSetup>], query: &Query, without: usize) -> bool
 
 const NONE: usize = CLAUSES.len();
 
-fn open() -> Bench {
-    let mut bench = Bench::open("regions_tiny");
+fn open(size: &Size) -> Bench {
+    let mut bench = Bench::open(&size.model);
     for cycle in 0.. {
         bench.eval();
         if bench.is("initialized") {
@@ -72,7 +71,7 @@ fn open() -> Bench {
             !bench.is("transmit_query_ready"),
             "not before it is cleared"
         );
-        assert!(cycle <= TINY.regions, "one region a cycle");
+        assert!(cycle <= size.config.regions, "one region a cycle");
         bench.step();
     }
     bench
@@ -100,11 +99,20 @@ fn region(rng: &mut ChaCha8Rng) -> RegionSetup {
     }
 }
 
-fn query(rng: &mut ChaCha8Rng, table: &[Option<RegionSetup>]) -> Query {
+/// A place that is often named: at the table's ends, or at times the first beyond it.
+fn place(rng: &mut ChaCha8Rng, regions: u16) -> u16 {
+    match rng.random_range(0..20) {
+        0 | 1 => regions + rng.random_range(0..3),
+        2..8 => regions - rng.random_range(1..4),
+        _ => rng.random_range(0..3),
+    }
+}
+
+fn query(rng: &mut ChaCha8Rng, regions: u16, table: &[Option<RegionSetup>]) -> Query {
     let at = match rng.random_range(0..10) {
         // Beyond the table, where low bits alone would name a region.
         0 => rng.random_range(0..1 << KEY_INDEX_BITS),
-        _ => rng.random_range(0..6),
+        _ => place(rng, regions).into(),
     };
     let named = table.get(at as usize).copied().flatten();
     let like = named.unwrap_or_else(|| region(rng));
@@ -125,9 +133,10 @@ fn query(rng: &mut ChaCha8Rng, table: &[Option<RegionSetup>]) -> Query {
 fn an_answer_is_the_rule_and_takes_the_same_time_always() {
     let clauses_seen = std::cell::Cell::new([false; CLAUSES.len()]);
     let both = std::cell::Cell::new([0; 2]);
-    for_seeds(4, |rng| {
-        let mut bench = open();
-        let mut table = vec![None; TINY.regions];
+    for_sizes("regions", 4, |size, rng| {
+        let mut bench = open(size);
+        let regions = size.config.regions as u16;
+        let mut table = vec![None; regions.into()];
         let mut control: Option<(Operation, u16, RegionSetup)> = None;
         let mut offered: [Option<Query>; 2] = [None, None];
         // Who asked, when, and what the answer has to be.
@@ -143,8 +152,7 @@ fn an_answer_is_the_rule_and_takes_the_same_time_always() {
                     false => Operation::RegionClear,
                 };
                 // Sometimes beyond the table, which changes nothing.
-                let at = [rng.random_range(0..6), 32 + rng.random_range(0..6)];
-                let at = at[usize::from(rng.random_bool(0.1))];
+                let at = place(rng, regions);
                 control = Some((operation, at, region(rng)));
             }
             bench.set("control_valid", control.is_some());
@@ -155,7 +163,7 @@ fn an_answer_is_the_rule_and_takes_the_same_time_always() {
             }
             for (k, name) in names.into_iter().enumerate() {
                 if offered[k].is_none() && rng.random_bool(rates[k]) {
-                    offered[k] = Some(query(rng, &table));
+                    offered[k] = Some(query(rng, regions, &table));
                 }
                 bench.set(&format!("{name}_query_valid"), offered[k].is_some());
                 if let Some(query) = offered[k] {
@@ -209,16 +217,18 @@ fn an_answer_is_the_rule_and_takes_the_same_time_always() {
 
 #[test]
 fn other_control_requests_are_done_at_once_and_change_nothing() {
-    let mut bench = open();
-    for operation in Operation::ALL {
-        let own = [Operation::RegionSet, Operation::RegionClear].contains(operation);
-        if own {
-            continue;
+    for_sizes("regions", 1, |size, _| {
+        let mut bench = open(size);
+        for operation in Operation::ALL {
+            let own = [Operation::RegionSet, Operation::RegionClear].contains(operation);
+            if own {
+                continue;
+            }
+            bench.set("control_valid", true);
+            bench.set_wide("control", &pack(&[(operation.code().into(), 8), (0, 16)]));
+            bench.eval();
+            assert!(bench.is("control_done"), "{operation}");
+            bench.step();
         }
-        bench.set("control_valid", true);
-        bench.set_wide("control", &pack(&[(operation.code().into(), 8), (0, 16)]));
-        bench.eval();
-        assert!(bench.is("control_done"), "{operation}");
-        bench.step();
-    }
+    });
 }

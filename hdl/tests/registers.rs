@@ -6,10 +6,10 @@ mod support;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use abi::register::{self, Access, ENDPOINT_PAGE, MAILBOX_PAGE, MAILBOX_WORDS};
-use hdl::config::ECP5;
+use hdl::config::{self, Config};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::{Bench, for_seeds, rate};
+use support::{Bench, for_sizes, rate};
 
 const OKAY: u64 = 0;
 const SLVERR: u64 = 2;
@@ -29,6 +29,7 @@ const ENDPOINT_INPUTS: [(&str, u32); 6] = [
 /// What the block holds, and what it told the others last.
 #[derive(Default)]
 struct Reference {
+    endpoints: u32,
     run: bool,
     loader_address: u32,
     request: u32,
@@ -60,7 +61,7 @@ impl Reference {
                 }
                 _ => return command_word(offset),
             }
-        } else if page <= ECP5.endpoints as u32 {
+        } else if page <= self.endpoints {
             let listed = ENDPOINT_PAGE.iter().find(|r| r.offset == offset);
             if listed.is_some_and(|r| r.access != Access::ReadOnly) {
                 self.doorbell = Some((page - 1, offset, value));
@@ -76,7 +77,7 @@ impl Reference {
         );
         if page > 0 {
             let found = ENDPOINT_INPUTS.iter().position(|(_, at)| *at == offset);
-            let exists = page <= ECP5.endpoints as u32;
+            let exists = page <= self.endpoints;
             return found.filter(|_| exists).map_or(0, |k| endpoint[k]);
         }
         match offset {
@@ -118,8 +119,9 @@ struct Inputs {
     answer: u32,
 }
 
-fn random_address(rng: &mut impl Rng) -> u32 {
-    let page = [0, 0, 0, 1, 2, 4, 5, 255][rng.random_range(0..8)];
+fn random_address(rng: &mut impl Rng, endpoints: u32) -> u32 {
+    // The first page, those of the first and the last endpoints, and those beyond.
+    let page = [0, 0, 0, 1, 2, endpoints, endpoints + 1, 255][rng.random_range(0..8)];
     let listed = if page == 0 {
         MAILBOX_PAGE
     } else {
@@ -152,9 +154,12 @@ struct Read {
     expected: Option<u64>,
 }
 
-fn run(top: &str, rng: &mut ChaCha8Rng) {
+fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open(top);
-    let mut reference = Reference::default();
+    let mut reference = Reference {
+        endpoints: config.endpoints as u32,
+        ..Reference::default()
+    };
     let mut inputs = Inputs::default();
     let mut mailbox = [0_u64; 64];
     let mut endpoints = [Endpoint::default(); 256];
@@ -170,7 +175,7 @@ fn run(top: &str, rng: &mut ChaCha8Rng) {
         // The host.
         if write.is_none() && response.is_none() && rng.random_bool(busy) {
             write = Some(Write {
-                address: random_address(rng),
+                address: random_address(rng, config.endpoints as u32),
                 value: if rng.random() {
                     rng.random()
                 } else {
@@ -207,7 +212,7 @@ fn run(top: &str, rng: &mut ChaCha8Rng) {
         bench.set("s_axil_wstrb", if w { strobe } else { noise.2 });
         bench.set("s_axil_bready", rng.random_bool(willing));
         if reading.is_none() && rng.random_bool(busy) {
-            reading = Some(random_address(rng));
+            reading = Some(random_address(rng, config.endpoints as u32));
         }
         bench.set("s_axil_arvalid", reading.is_some());
         bench.set("s_axil_araddr", reading.unwrap_or(noise.0));
@@ -347,19 +352,21 @@ fn run(top: &str, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn registers_are_those_of_the_map_whatever_comes_first() {
-    for_seeds(16, |rng| run("registers", rng));
+    for_sizes("registers", 16, |size, rng| {
+        run(&size.model, size.config, rng)
+    });
 }
 
 #[test]
 fn registers_that_take_parts_of_a_word_are_caught() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let run = AssertUnwindSafe(|| run("registers_takes_parts", &mut rng));
+    let run = AssertUnwindSafe(|| run("registers_takes_parts", &config::ECP5, &mut rng));
     assert!(catch_unwind(run).is_err());
 }
 
 #[test]
 fn a_reset_holds_the_processor_and_forgets_the_mailbox() {
-    let mut bench = Bench::open("registers");
+    let mut bench = Bench::open("registers_tiny");
     for (address, value) in [(register::CONTROL, 1), (register::MAILBOX_REQUEST, 7)] {
         bench.set("s_axil_awaddr", address);
         bench.set("s_axil_wdata", value as u64);
@@ -383,7 +390,7 @@ fn a_reset_holds_the_processor_and_forgets_the_mailbox() {
 
 #[test]
 fn an_access_that_is_offered_in_reset_is_answered_after_it() {
-    let mut bench = Bench::open("registers");
+    let mut bench = Bench::open("registers_tiny");
     bench.set("reset", true);
     bench.set("s_axil_araddr", register::ID);
     bench.set("s_axil_arvalid", true);

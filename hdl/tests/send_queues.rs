@@ -13,16 +13,12 @@ use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
 use abi::request::Opcode;
 use abi::status::Status;
-use hdl::config::TINY;
-use hdl::envelope::SendQueuesMutation;
+use hdl::config;
+use hdl::envelope::{SCAN_CYCLES, SendQueuesMutation};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, for_seeds, rate};
-
-const PAIRS: usize = TINY.pairs;
-/// Cycles after which the scan for time-outs has certainly seen every pair.
-const SCAN: u64 = 64 * 2 * PAIRS as u64;
+use support::{Bench, Size, for_size, for_sizes, rate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Send {
@@ -104,6 +100,8 @@ impl Pair {
 #[derive(Default)]
 struct Model {
     pairs: Vec<Pair>,
+    /// Pairs that are used.
+    used: usize,
     job: Option<Send>,
     /// Completions by handle, as they must come and as they came.
     wanted: BTreeMap<u32, Completed>,
@@ -172,12 +170,14 @@ impl Model {
 
     /// A job is offered.
     fn offer(&mut self, pair: usize, number: u32) -> Send {
-        let may: Vec<usize> = (0..PAIRS).filter(|p| self.pairs[*p].may_send()).collect();
+        let may: Vec<usize> = (0..self.pairs.len())
+            .filter(|p| self.pairs[*p].may_send())
+            .collect();
         assert!(may.contains(&pair), "pair {pair} has no send or no credit");
         for other in may {
             let p = &mut self.pairs[other];
             p.passed = if other == pair { 0 } else { p.passed + 1 };
-            assert!(p.passed <= PAIRS, "pair {other} is passed over");
+            assert!(p.passed <= self.used, "pair {other} is passed over");
         }
         let p = &mut self.pairs[pair];
         assert_eq!(number, p.taken, "number of a frame of pair {pair}");
@@ -292,8 +292,8 @@ impl Model {
     }
 }
 
-fn random_send(rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
-    let pair = rng.random_range(0..PAIRS as u16);
+fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
+    let pair = size.pair(rng) as u16;
     let endpoint = pairs[usize::from(pair)].endpoint;
     let send = Send {
         endpoint,
@@ -313,7 +313,7 @@ fn random_send(rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
             ..send
         },
         1 => Send {
-            pair: rng.random_range(PAIRS as u16..=u16::MAX),
+            pair: rng.random_range(size.config.pairs as u16..=u16::MAX),
             ..send
         },
         2 => Send {
@@ -338,21 +338,26 @@ fn random_progress(rng: &mut ChaCha8Rng, pair: &mut Pair, lies: bool) -> (u32, u
 
 /// Lets hosts and peers do what they like for `active` cycles, then finishes and compares.
 fn traffic(
+    size: &Size,
     mutation: SendQueuesMutation,
     rng: &mut ChaCha8Rng,
     active: u64,
 ) -> impl Iterator<Item = Status> + use<> {
-    let mut bench = Bench::open("send_queues");
+    let mut bench = Bench::open(&size.model);
     bench.set("mutation_0", mutation as u64);
     let mut model = Model {
-        pairs: (0..PAIRS).map(|_| Pair::default()).collect(),
+        pairs: (0..size.config.pairs).map(|_| Pair::default()).collect(),
+        used: size.pairs.len(),
         ..Default::default()
     };
     let lies = rng.random_bool(0.5);
     let troubled = rng.random_bool(0.5);
     let timeout = [0, 700, 3000][rng.random_range(0..3)];
-    // A peer that takes messages and never frees an envelope.
-    let stuck = rng.random_range(0..2 * PAIRS);
+    // A peer that takes messages and never frees an envelope, and one that never says that it has any.
+    let stuck = size.pairs.get(rng.random_range(0..2 * size.pairs.len()));
+    let stuck = stuck.copied().unwrap_or(usize::MAX);
+    let mute = size.pairs.get(rng.random_range(0..2 * size.pairs.len()));
+    let mute = mute.copied().unwrap_or(usize::MAX);
     let (busy, willing, peers) = (rate(rng), rate(rng), rate(rng));
     let mut steady: [Steady; 3] = Default::default();
     let mut send: Option<Send> = None;
@@ -367,12 +372,14 @@ fn traffic(
     let mut asked: VecDeque<usize> = VecDeque::new();
     let mut clock_set = false;
     let mut quiet_since = 0;
+    // Cycles after which the scan for time-outs has certainly seen every pair.
+    let scan = u64::from(SCAN_CYCLES) * 2 * size.config.pairs as u64;
 
     for cycle in 0u64.. {
         let talking = cycle < active;
         if send.is_none() && talking && rng.random_bool(busy) {
             requests += 1;
-            send = Some(random_send(rng, &model.pairs, requests));
+            send = Some(random_send(size, rng, &model.pairs, requests));
         }
         bench.set("sends_valid", send.is_some());
         if let Some(send) = &send {
@@ -380,8 +387,9 @@ fn traffic(
         }
 
         // Peers make messages safe, free envelopes, and say so.
-        for (index, pair) in model.pairs.iter_mut().enumerate() {
-            if !talking || rng.random_bool(peers / 20.0) {
+        for &index in &size.pairs {
+            let pair = &mut model.pairs[index];
+            if !talking || index != mute && rng.random_bool(peers / 20.0) {
                 pair.accepted = pair.arrived.min(pair.accepted + 1 + u32::from(!talking));
             }
             if index != stuck && (!talking || rng.random_bool(peers / 20.0)) {
@@ -390,7 +398,7 @@ fn traffic(
         }
         let reports = if talking { peers / 8.0 } else { 0.5 };
         if progress.is_none() && rng.random_bool(reports) {
-            let index = rng.random_range(0..PAIRS);
+            let index = size.pair(rng);
             let (acknowledge, credit) =
                 random_progress(rng, &mut model.pairs[index], lies && talking);
             progress = Some((index, acknowledge, credit));
@@ -409,12 +417,12 @@ fn traffic(
             clock_set = true;
             control = Some((Operation::CardSet, 0, PairSetup::default()));
         } else if control.is_none() && talking && rng.random_bool(0.05) {
-            let down = (0..PAIRS).find(|p| {
+            let down = size.pairs.iter().copied().find(|p| {
                 let under_way = asked.contains(p) || fault.is_some_and(|(other, _)| other == *p);
                 let pair = &model.pairs[*p];
                 !under_way && (!pair.open || pair.failed.is_some())
             });
-            let index = down.unwrap_or(rng.random_range(0..PAIRS));
+            let index = down.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..30) {
                 0 if troubled => Operation::PairClear,
                 1 if troubled => Operation::PairSet,
@@ -454,11 +462,12 @@ fn traffic(
             {
                 fault = asked.pop_front().map(|pair| (pair, Status::LinkError));
             } else if troubled && talking && rng.random_bool(0.001) {
-                let pair = rng.random_range(0..PAIRS);
+                let pair = size.pair(rng);
                 if !names(control, pair) && !asked.contains(&pair) && !model.pairs[pair].failing {
                     fault = Some((pair, Status::Flushed));
                 }
-            } else if cycle == active + 60_000 && stuck < PAIRS && model.pairs[stuck].is_sound() {
+            } else if cycle == active + 60_000 && model.pairs.get(stuck).is_some_and(Pair::is_sound)
+            {
                 fault = Some((stuck, Status::Flushed));
             }
         }
@@ -639,15 +648,17 @@ fn traffic(
         bench.step();
 
         // Silence is noticed in bounded time.
-        for (index, pair) in model.pairs.iter().enumerate() {
+        for &index in &size.pairs {
+            let pair = &model.pairs[index];
             let silent = pair.is_sound() && !pair.unacknowledged.is_empty() && timeout != 0;
-            let bound = pair.since + u64::from(timeout) + SCAN + 600;
+            let bound = pair.since + u64::from(timeout) + scan + 600;
             assert!(
                 !silent || cycle < bound,
                 "pair {index} is silent, cycle {cycle}"
             );
         }
-        let done = model.wanted == model.found
+        let done = !talking
+            && model.wanted.len() == model.found.len()
             && send.is_none()
             && model.job.is_none()
             && control.is_none()
@@ -658,14 +669,16 @@ fn traffic(
             let others = model.pairs.iter().enumerate().filter(|(p, _)| *p != but);
             others.map(|(_, p)| p.waiting.len()).sum::<usize>()
         };
-        if talking || !done {
+        if !done {
             quiet_since = cycle;
         }
         assert!(
             cycle < active + 50_000 || waiting(stuck) == 0,
             "sends wait although their peers are willing"
         );
-        if cycle > active + 62_000 || (done && waiting(PAIRS) == 0 && cycle > quiet_since + 1000) {
+        if cycle > active + 62_000
+            || (done && waiting(usize::MAX) == 0 && cycle > quiet_since + 1000)
+        {
             break;
         }
     }
@@ -683,8 +696,8 @@ fn traffic(
 #[test]
 fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     let seen = RefCell::new(BTreeMap::new());
-    for_seeds(10, |rng| {
-        for status in traffic(SendQueuesMutation::None, rng, 12_000) {
+    for_sizes("send_queues", 10, |size, rng| {
+        for status in traffic(size, SendQueuesMutation::None, rng, 12_000) {
             *seen.borrow_mut().entry(status).or_insert(0) += 1;
         }
     });
@@ -696,9 +709,9 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
 
 fn is_caught(mutation: SendQueuesMutation) -> bool {
     let caught = Cell::new(false);
-    for_seeds(10, |rng| {
+    for_size(&config::TINY, "send_queues", 10, |size, rng| {
         if !caught.get() {
-            let run = AssertUnwindSafe(|| traffic(mutation, rng, 10_000).count());
+            let run = AssertUnwindSafe(|| traffic(size, mutation, rng, 10_000).count());
             caught.set(catch_unwind(run).is_err());
         }
     });

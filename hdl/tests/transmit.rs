@@ -11,14 +11,13 @@ use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION, crc32c};
-use hdl::config::TINY;
+use hdl::config;
 use hdl::link::TransmitMutation;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, for_seeds, rate};
+use support::{Bench, Size, for_size, for_sizes, rate};
 
-const PAIRS: usize = TINY.pairs;
 const JOB_WIDTHS: [usize; 14] = [16, 8, 32, 8, 8, 16, 16, 16, 32, 32, 64, 64, 64, 64];
 
 /// A job, as the fields of `SendJob` without the reserved ones at its end.
@@ -38,14 +37,14 @@ struct Job {
 }
 
 impl Job {
-    fn random(rng: &mut ChaCha8Rng) -> Self {
+    fn random(size: &Size, rng: &mut ChaCha8Rng) -> Self {
         let length = match rng.random_range(0..4) {
             0 => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
             1 => rng.random_range(0..=EAGER_MAX),
             _ => rng.random_range(0..40),
         };
         Job {
-            pair: rng.random_range(0..PAIRS),
+            pair: size.pair(rng),
             domain: rng.random(),
             sequence: rng.random(),
             context: rng.random(),
@@ -119,12 +118,12 @@ struct Read {
     due: u64,
 }
 
-fn sends(mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: usize) {
-    let mut bench = Bench::open("transmit");
+fn sends(size: &Size, mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: usize) {
+    let mut bench = Bench::open(&size.model);
     bench.set("mutation_0", mutation as u64);
     let mut card = CardSetup::default();
-    let mut pairs: [Option<PairSetup>; PAIRS] = [None; PAIRS];
-    let mut numbers = [0u32; PAIRS];
+    let mut pairs: Vec<Option<PairSetup>> = vec![None; size.config.pairs];
+    let mut numbers = vec![0u32; size.config.pairs];
     let (busy, willing, ready) = (rate(rng), rate(rng), rate(rng));
     let latency = [0, 5, 40][rng.random_range(0..3)];
     let mut steady: [Steady; 3] = Default::default();
@@ -146,7 +145,7 @@ fn sends(mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: usize) {
 
     for cycle in 0u64.. {
         if job.is_none() && made < total && rng.random_bool(busy) {
-            job = Some(Job::random(rng));
+            job = Some(Job::random(size, rng));
             made += 1;
         }
         bench.set("job_valid", job.is_some());
@@ -155,7 +154,7 @@ fn sends(mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: usize) {
         }
         if control_frame.is_none() && made < total && rng.random_bool(busy / 8.0) {
             let types = [FrameType::Acknowledge, FrameType::PairFailed];
-            control_frame = Some((rng.random_range(0..PAIRS), types[rng.random_range(0..2)]));
+            control_frame = Some((size.pair(rng), types[rng.random_range(0..2)]));
         }
         bench.set("control_frame_valid", control_frame.is_some());
         if let Some((pair, frame_type)) = control_frame {
@@ -186,7 +185,7 @@ fn sends(mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: usize) {
                 ..Default::default()
             };
             let operation = operations[rng.random_range(0..operations.len())];
-            control = Some((operation, rng.random_range(0..PAIRS), setup, setup_card));
+            control = Some((operation, size.pair(rng), setup, setup_card));
         }
         bench.set("control_valid", control.is_some());
         if let Some((operation, index, setup, setup_card)) = &control {
@@ -379,13 +378,15 @@ fn sends(mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: usize) {
 
 #[test]
 fn messages_become_frames_and_jobs_are_answered_once() {
-    for_seeds(12, |rng| sends(TransmitMutation::None, rng, 300));
+    for_sizes("transmit", 12, |size, rng| {
+        sends(size, TransmitMutation::None, rng, 300);
+    });
 }
 
 fn is_caught(mutation: TransmitMutation) -> bool {
     let caught = Cell::new(false);
-    for_seeds(4, |rng| {
-        let run = AssertUnwindSafe(|| sends(mutation, rng, 200));
+    for_size(&config::TINY, "transmit", 4, |size, rng| {
+        let run = AssertUnwindSafe(|| sends(size, mutation, rng, 200));
         caught.set(caught.get() || catch_unwind(run).is_err());
     });
     caught.get()

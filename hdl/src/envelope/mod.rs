@@ -6,19 +6,25 @@ mod send_queues;
 
 pub use bench::DeliveryBench;
 pub use delivery::{Delivery, DeliveryMutation};
-pub use send_queues::{SendQueues, SendQueuesMutation};
+pub use send_queues::{SCAN_CYCLES, SendQueues, SendQueuesMutation};
 
-use crate::config;
+use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
 /// The tops of the tests of this room. Delivery is tested with the blocks that it asks.
 pub fn tops() -> Vec<Top> {
     vec![
-        Top::of("delivery_bench", Class::Test, || {
-            DeliveryBench::new(&config::TINY)
+        Top::of("delivery_bench_tiny", Class::Test, || {
+            DeliveryBench::new(&TINY)
         }),
-        Top::of("send_queues", Class::Test, || {
-            SendQueues::mutable(&config::TINY)
+        Top::of("delivery_bench_ecp5", Class::Test, || {
+            DeliveryBench::new(&ECP5)
+        }),
+        Top::of("send_queues_tiny", Class::Test, || {
+            SendQueues::mutable(&TINY)
+        }),
+        Top::of("send_queues_ecp5", Class::Test, || {
+            SendQueues::mutable(&ECP5)
         }),
     ]
 }

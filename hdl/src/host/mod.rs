@@ -20,7 +20,7 @@ pub use events::Events;
 pub use registers::Registers;
 pub use work_queues::WorkQueues;
 
-use crate::config::ECP5;
+use crate::config::{ECP5, TINY};
 use crate::prelude::*;
 use crate::tops::{Class, Top};
 use dma::Mutation;
@@ -47,10 +47,14 @@ pub fn tops() -> Vec<Top> {
         write("dma_write_done_early", Mutation::DoneEarly),
         write("dma_write_writes_tail", Mutation::WritesTail),
         write("dma_write_last_only_at_end", Mutation::LastOnlyAtEnd),
-        Top::of("work_queues", Class::Test, || WorkQueues::new(&ECP5)),
-        Top::of("completions", Class::Test, || Completions::new(&ECP5)),
-        Top::of("events", Class::Test, || Events::new(&ECP5)),
-        Top::of("registers", Class::Test, || Registers::new(&ECP5)),
+        Top::of("work_queues_tiny", Class::Test, || WorkQueues::new(&TINY)),
+        Top::of("work_queues_ecp5", Class::Test, || WorkQueues::new(&ECP5)),
+        Top::of("completions_tiny", Class::Test, || Completions::new(&TINY)),
+        Top::of("completions_ecp5", Class::Test, || Completions::new(&ECP5)),
+        Top::of("events_tiny", Class::Test, || Events::new(&TINY)),
+        Top::of("events_ecp5", Class::Test, || Events::new(&ECP5)),
+        Top::of("registers_tiny", Class::Test, || Registers::new(&TINY)),
+        Top::of("registers_ecp5", Class::Test, || Registers::new(&ECP5)),
         Top::of("registers_takes_parts", Class::Test, || {
             Registers::mutated(&ECP5, true)
         }),

@@ -31,16 +31,24 @@ pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
 pub use transmit::{Transmit, TransmitMutation};
 
-use crate::config::TINY;
+use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
 /// The tops of the tests of this room. All but the plain one can be broken by an input `mutation`.
 pub fn tops() -> Vec<Top> {
     vec![
-        Top::of("receive", Class::Test, || Receive::mutable(&TINY)),
-        Top::of("transmit", Class::Test, || Transmit::mutable(&TINY)),
-        Top::of("acknowledge", Class::Test, || Acknowledge::mutable(&TINY)),
-        Top::of("faults", Class::Test, || Faults::mutable(&TINY)),
+        Top::of("receive_tiny", Class::Test, || Receive::mutable(&TINY)),
+        Top::of("receive_ecp5", Class::Test, || Receive::mutable(&ECP5)),
+        Top::of("transmit_tiny", Class::Test, || Transmit::mutable(&TINY)),
+        Top::of("transmit_ecp5", Class::Test, || Transmit::mutable(&ECP5)),
+        Top::of("acknowledge_tiny", Class::Test, || {
+            Acknowledge::mutable(&TINY)
+        }),
+        Top::of("acknowledge_ecp5", Class::Test, || {
+            Acknowledge::mutable(&ECP5)
+        }),
+        Top::of("faults_tiny", Class::Test, || Faults::mutable(&TINY)),
+        Top::of("faults_ecp5", Class::Test, || Faults::mutable(&ECP5)),
         Top::of("loopback", Class::Test, Loopback::default),
     ]
 }

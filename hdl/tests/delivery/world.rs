@@ -115,7 +115,7 @@ pub struct World {
 impl World {
     pub fn new(rng: &mut ChaCha8Rng, mutation: DeliveryMutation) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
-        let mut bench = Bench::open("delivery_bench");
+        let mut bench = Bench::open("delivery_bench_tiny");
         bench.set("mutation", mutation as u64);
         for cycle in 0.. {
             bench.eval();

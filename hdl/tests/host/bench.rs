@@ -1,5 +1,6 @@
 //! A Verilated block with its pins by name, and values of many fields on one pin.
 
+use hdl::config::{self, Config};
 use model::{Model, Port};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -19,6 +20,16 @@ macro_rules! claim {
     ($claim:expr, $($message:tt)*) => { if !$claim { return Err(format!($($message)*)); } };
 }
 pub(crate) use claim;
+
+/// Runs a test for some seeds at each of the card's sizes.
+pub fn for_sizes(seeds: impl Iterator<Item = u64> + Clone, test: impl Fn(&Config, u64) -> Outcome) {
+    for config in config::ALL {
+        for seed in seeds.clone() {
+            test(config, seed)
+                .unwrap_or_else(|error| panic!("{}, seed {seed}: {error}", config.name));
+        }
+    }
+}
 
 /// A block under test.
 pub struct Bench {

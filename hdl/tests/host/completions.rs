@@ -1,17 +1,19 @@
 //! `host::Completions`: every completion is written once, in order, into room that was reserved; the
 //! host is told when it asked to be, and nothing that it hasn't consumed is overwritten.
 
-use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
+use super::bench::{
+    Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
+};
 use super::memory::{Memory, WritePort};
 use abi::completion::Completion;
 use abi::control::{Operation, RING_COMPLETION, ring_index};
 use abi::event::{Cause, NO_PAIR};
 use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
+use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
-const ENDPOINTS: usize = hdl::config::ECP5.endpoints;
 const SOURCES: [&str; 3] = ["queues", "sends", "delivery"];
 /// Cycles within which an interrupt follows its cause.
 const PROMPT: u64 = 3;
@@ -75,15 +77,15 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, mutation: u64) -> Self {
+    fn new(config: &Config, seed: u64, mutation: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut bench = Bench::new("completions");
+        let mut bench = Bench::new(&format!("completions_{}", config.name));
         bench.set("mutation", mutation);
         Run {
             bench,
             memory: Memory::default(),
             write: WritePort::new(rng.random_range(0..60), 70),
-            queues: (0..ENDPOINTS).map(|_| Queue::default()).collect(),
+            queues: (0..config.endpoints).map(|_| Queue::default()).collect(),
             offers: [None; 3],
             source_pace: 70,
             raise_pace: 70,
@@ -133,7 +135,7 @@ impl Run {
         for (source, offer) in self.offers.iter_mut().enumerate() {
             let name = SOURCES[source];
             if offer.is_none() && chance(&mut self.rng, self.source_pace) {
-                let endpoint = self.rng.random_range(0..ENDPOINTS);
+                let endpoint = self.rng.random_range(0..self.queues.len());
                 let queue = &mut self.queues[endpoint];
                 if queue.unanswered > 0 {
                     queue.unanswered -= 1;
@@ -167,12 +169,12 @@ impl Run {
     /// Reservations, and some that end without an entry.
     fn promise(&mut self) {
         let free = self.bench.get("completion_free");
-        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let endpoint = self.rng.random_range(0..self.queues.len());
         let reserve = !self.stopped && free >> endpoint & 1 == 1 && chance(&mut self.rng, 30);
         self.bench.set("reserve_valid", u64::from(reserve));
         self.bench.set("reserve_endpoint", endpoint as u64);
         for port in ["queues", "delivery"] {
-            let endpoint = self.rng.random_range(0..ENDPOINTS);
+            let endpoint = self.rng.random_range(0..self.queues.len());
             let queue = &mut self.queues[endpoint];
             let release = queue.unanswered > 0 && chance(&mut self.rng, 5);
             if release {
@@ -191,7 +193,7 @@ impl Run {
         if !chance(&mut self.rng, self.rings) {
             return;
         }
-        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let endpoint = self.rng.random_range(0..self.queues.len());
         let queue = &mut self.queues[endpoint];
         if queue.size() == 0 {
             return;
@@ -239,7 +241,8 @@ impl Run {
             self.raise_pace = pace(&mut self.rng);
             self.write.pace = pace(&mut self.rng);
         }
-        let free = (0..ENDPOINTS).filter(|&e| self.queues[e].promised < self.queues[e].size());
+        let free =
+            (0..self.queues.len()).filter(|&e| self.queues[e].promised < self.queues[e].size());
         let free = free.fold(0, |bits, e| bits | 1 << e);
         claim!(
             self.bench.get("completion_free") == free,
@@ -254,7 +257,7 @@ impl Run {
             "raise_ready",
             u64::from(chance(&mut self.rng, self.raise_pace)),
         );
-        let read_now = self.rng.random_range(0..ENDPOINTS);
+        let read_now = self.rng.random_range(0..self.queues.len());
         bench.set("read_endpoint", read_now as u64);
         self.write.drive(bench, &mut self.rng);
         bench.settle();
@@ -421,10 +424,10 @@ impl Run {
     }
 }
 
-fn everything(seed: u64, mutation: u64) -> Outcome {
-    let mut run = Run::new(seed, mutation);
+fn everything(config: &Config, seed: u64, mutation: u64) -> Outcome {
+    let mut run = Run::new(config, seed, mutation);
     run.breaks = 30;
-    for endpoint in 0..ENDPOINTS {
+    for endpoint in 0..run.queues.len() {
         let log2 = run.rng.random_range(2..5);
         run.set_queue(endpoint, log2)?;
     }
@@ -441,7 +444,7 @@ fn everything(seed: u64, mutation: u64) -> Outcome {
         run.interrupts
     );
     for _ in 0..10 {
-        let endpoint = run.rng.random_range(0..ENDPOINTS);
+        let endpoint = run.rng.random_range(0..run.queues.len());
         let index = run.rng.random_range(0..run.queues[endpoint].size());
         let address = run.queues[endpoint].address(index);
         run.memory.broken.insert(address);
@@ -452,9 +455,7 @@ fn everything(seed: u64, mutation: u64) -> Outcome {
 
 #[test]
 fn every_completion_is_written_once_into_room_that_was_reserved() {
-    for seed in 1..=4 {
-        everything(seed, 0).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    }
+    for_sizes(1..=4, |config, seed| everything(config, seed, 0));
 }
 
 #[test]
@@ -465,7 +466,7 @@ fn each_broken_contract_is_noticed() {
         (3, "an entry counts once its write has been answered"),
         (4, "arming looks at what is there already"),
     ] {
-        let found = (1..=6).any(|seed| everything(seed, mutation).is_err());
+        let found = (1..=6).any(|seed| everything(&ECP5, seed, mutation).is_err());
         assert!(found, "nothing notices that not {contract}");
     }
 }
@@ -474,7 +475,7 @@ fn each_broken_contract_is_noticed() {
 fn indices_wrap_at_sixteen_bits() {
     let seed = 21;
     let test = || -> Outcome {
-        let mut run = Run::new(seed, 0);
+        let mut run = Run::new(&ECP5, seed, 0);
         run.write.latency = 0;
         run.rings = 50;
         run.set_queue(0, 4)?;
@@ -492,13 +493,13 @@ fn indices_wrap_at_sixteen_bits() {
 fn a_queue_is_cleared_only_when_nothing_of_it_is_under_way() {
     for seed in 31..35 {
         let test = || -> Outcome {
-            let mut run = Run::new(seed, 0);
-            for endpoint in 0..ENDPOINTS {
+            let mut run = Run::new(&ECP5, seed, 0);
+            for endpoint in 0..run.queues.len() {
                 run.set_queue(endpoint, 3)?;
             }
             for _ in 0..20 {
                 run.ticks(300)?;
-                let endpoint = run.rng.random_range(0..ENDPOINTS);
+                let endpoint = run.rng.random_range(0..run.queues.len());
                 // As the firmware does: first everything posted has been answered.
                 run.stopped = true;
                 while run.queues[endpoint].unanswered > 0

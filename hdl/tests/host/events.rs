@@ -1,16 +1,18 @@
 //! `host::Events`: each event is in the queue or counted as lost, and its cause is readable either
 //! way.
 
-use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
+use super::bench::{
+    Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
+};
 use super::memory::{Memory, WritePort};
 use abi::control::{Operation, RING_EVENT, ring_index};
 use abi::event::{Cause, Event, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
+use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
 
-const ENDPOINTS: usize = hdl::config::ECP5.endpoints;
 const SOURCES: [&str; 4] = ["queues", "completions", "delivery", "faults"];
 /// Cycles within which an interrupt follows its cause.
 const PROMPT: u64 = 3;
@@ -66,15 +68,15 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, mutation: u64) -> Self {
+    fn new(config: &Config, seed: u64, mutation: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut bench = Bench::new("events");
+        let mut bench = Bench::new(&format!("events_{}", config.name));
         bench.set("mutation", mutation);
         Run {
             bench,
             memory: Memory::default(),
             write: WritePort::new(rng.random_range(0..60), 70),
-            queues: (0..ENDPOINTS).map(|_| Queue::default()).collect(),
+            queues: (0..config.endpoints).map(|_| Queue::default()).collect(),
             offers: [None; 4],
             source_pace: 30,
             rings: 10,
@@ -119,7 +121,7 @@ impl Run {
             let name = SOURCES[source];
             if offer.is_none() && !self.quiet && chance(&mut self.rng, self.source_pace) {
                 *offer = Some(Raise {
-                    endpoint: self.rng.random_range(0..ENDPOINTS),
+                    endpoint: self.rng.random_range(0..self.queues.len()),
                     cause: Cause::ALL[self.rng.random_range(0..Cause::ALL.len())].code(),
                     pair: self.rng.random(),
                     info: self.rng.random(),
@@ -142,7 +144,7 @@ impl Run {
         if !chance(&mut self.rng, self.rings) {
             return;
         }
-        let endpoint = self.rng.random_range(0..ENDPOINTS);
+        let endpoint = self.rng.random_range(0..self.queues.len());
         let queue = &mut self.queues[endpoint];
         if queue.size() == 0 {
             return;
@@ -296,7 +298,7 @@ impl Run {
             self.write.idle() && self.written.is_empty(),
             "events are left inside"
         );
-        for endpoint in 0..ENDPOINTS {
+        for endpoint in 0..self.queues.len() {
             let (tail, sticky, lost) = self.registers(endpoint)?;
             let queue = &mut self.queues[endpoint];
             claim!(
@@ -331,10 +333,10 @@ impl Run {
     }
 }
 
-fn everything(seed: u64, mutation: u64) -> Outcome {
-    let mut run = Run::new(seed, mutation);
+fn everything(config: &Config, seed: u64, mutation: u64) -> Outcome {
+    let mut run = Run::new(config, seed, mutation);
     run.quiet = true;
-    for endpoint in 0..ENDPOINTS {
+    for endpoint in 0..run.queues.len() {
         let log2 = run.rng.random_range(2..5);
         run.set_queue(endpoint, log2)?;
     }
@@ -360,9 +362,7 @@ fn everything(seed: u64, mutation: u64) -> Outcome {
 
 #[test]
 fn every_event_is_in_the_queue_or_counted() {
-    for seed in 1..=4 {
-        everything(seed, 0).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    }
+    for_sizes(1..=4, |config, seed| everything(config, seed, 0));
 }
 
 #[test]
@@ -371,7 +371,7 @@ fn each_broken_contract_is_noticed() {
         (1, "an event needs room"),
         (2, "what finds no room is counted"),
     ] {
-        let found = (1..=6).any(|seed| everything(seed, mutation).is_err());
+        let found = (1..=6).any(|seed| everything(&ECP5, seed, mutation).is_err());
         assert!(found, "nothing notices that not {contract}");
     }
 }
@@ -379,7 +379,7 @@ fn each_broken_contract_is_noticed() {
 #[test]
 fn a_sticky_bit_stays_until_it_is_cleared() {
     let test = || -> Outcome {
-        let mut run = Run::new(1, 0);
+        let mut run = Run::new(&ECP5, 1, 0);
         run.rings = 0;
         run.quiet = true;
         run.set_queue(1, 2)?;
@@ -425,7 +425,7 @@ fn a_sticky_bit_stays_until_it_is_cleared() {
 fn a_cleared_queue_forgets() {
     for seed in 41..45 {
         let test = || -> Outcome {
-            let mut run = Run::new(seed, 0);
+            let mut run = Run::new(&ECP5, seed, 0);
             run.quiet = true;
             run.set_queue(0, 3)?;
             run.quiet = false;

@@ -1,7 +1,9 @@
 //! `host::WorkQueues`: every entry posted comes out once, in order, as what it is; a completion is
 //! reserved before each read and given up for each entry that can't be read.
 
-use super::bench::{Bench, Outcome, Packed, chance, claim, control, doorbell, pace, wrong};
+use super::bench::{
+    Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
+};
 use super::memory::{Memory, ReadPort};
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
@@ -9,11 +11,10 @@ use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
 use abi::status::Status;
+use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
-
-const ENDPOINTS: usize = hdl::config::ECP5.endpoints;
 
 /// What a ring entry should become.
 #[derive(Clone, Debug, PartialEq)]
@@ -61,9 +62,9 @@ struct Run {
     read: ReadPort,
     rings: Vec<Ring>,
     domains: Vec<u64>,
-    running: [bool; ENDPOINTS],
+    running: Vec<bool>,
     capacity: u32,
-    outstanding: [u32; ENDPOINTS],
+    outstanding: Vec<u32>,
     paces: [u32; 4],
     /// Percent of entries that can't be read, and of those that are malformed.
     unreadable: u32,
@@ -81,20 +82,20 @@ struct Run {
 }
 
 impl Run {
-    fn new(seed: u64, mutation: u64) -> Self {
+    fn new(config: &Config, seed: u64, mutation: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut bench = Bench::new("work_queues");
+        let mut bench = Bench::new(&format!("work_queues_{}", config.name));
         bench.set("mutation", mutation);
         let read = ReadPort::new(rng.random_range(0..60), 70);
         Run {
             bench,
             memory: Memory::default(),
             read,
-            rings: (0..2 * ENDPOINTS).map(|_| Ring::default()).collect(),
-            domains: vec![0; ENDPOINTS],
-            running: [false; ENDPOINTS],
+            rings: (0..2 * config.endpoints).map(|_| Ring::default()).collect(),
+            domains: vec![0; config.endpoints],
+            running: vec![false; config.endpoints],
             capacity: rng.random_range(1..6),
-            outstanding: [0; ENDPOINTS],
+            outstanding: vec![0; config.endpoints],
             paces: [70; 4],
             unreadable: 0,
             malformed: 10,
@@ -280,10 +281,10 @@ impl Run {
         {
             bench.take(stream, chance(&mut self.rng, percent));
         }
-        let free = (0..ENDPOINTS).filter(|&e| self.outstanding[e] < self.capacity);
+        let free = (0..self.running.len()).filter(|&e| self.outstanding[e] < self.capacity);
         bench.set("completion_free", free.fold(0, |bits, e| bits | 1 << e));
         let read_before = self.read_endpoint;
-        let read_now = self.rng.random_range(0..ENDPOINTS);
+        let read_now = self.rng.random_range(0..self.running.len());
         self.read_endpoint = Some(read_now);
         bench.set("read_endpoint", read_now as u64);
         self.read.drive(bench, &mut self.rng, &self.memory);
@@ -494,7 +495,7 @@ impl Run {
             self.counted_ignored
         );
         claim!(
-            self.outstanding == [0; ENDPOINTS],
+            self.outstanding.iter().all(|n| *n == 0),
             "reservations are left: {:?}",
             self.outstanding
         );
@@ -502,17 +503,17 @@ impl Run {
     }
 
     fn open(&mut self, log2: std::ops::Range<u32>) -> Outcome {
-        for number in 0..2 * ENDPOINTS {
+        for number in 0..2 * self.running.len() {
             let log2 = self.rng.random_range(log2.clone());
             self.set_ring(number, log2)?;
         }
-        (0..ENDPOINTS).try_for_each(|e| self.set_endpoint(e))
+        (0..self.running.len()).try_for_each(|e| self.set_endpoint(e))
     }
 
     fn traffic(&mut self, cycles: usize, overruns: u32) -> Outcome {
         for _ in 0..cycles {
             if chance(&mut self.rng, 10) {
-                let number = self.rng.random_range(0..2 * ENDPOINTS);
+                let number = self.rng.random_range(0..2 * self.running.len());
                 if chance(&mut self.rng, overruns) {
                     self.overrun(number);
                 } else if self.rings[number].room() > 0 {
@@ -538,8 +539,8 @@ impl Ring {
 }
 
 /// Traffic on all rings, with everything that can be wrong with it.
-fn everything(seed: u64, mutation: u64) -> Outcome {
-    let mut run = Run::new(seed, mutation);
+fn everything(config: &Config, seed: u64, mutation: u64) -> Outcome {
+    let mut run = Run::new(config, seed, mutation);
     run.open(2..5)?;
     run.traffic(15_000, 5)?;
     run.settle()?;
@@ -548,7 +549,7 @@ fn everything(seed: u64, mutation: u64) -> Outcome {
     run.settle()?;
     // A ring that has stopped goes on when it is set again.
     run.unreadable = 0;
-    for number in 0..2 * ENDPOINTS {
+    for number in 0..2 * run.running.len() {
         if run.rings[number].stopped {
             run.set_ring(number, 3)?;
         }
@@ -562,9 +563,7 @@ fn everything(seed: u64, mutation: u64) -> Outcome {
 
 #[test]
 fn everything_posted_comes_out_once_in_order() {
-    for seed in 1..=4 {
-        everything(seed, 0).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
-    }
+    for_sizes(1..=4, |config, seed| everything(config, seed, 0));
 }
 
 #[test]
@@ -574,7 +573,7 @@ fn each_broken_contract_is_noticed() {
         (2, "reserved bits are looked at"),
         (3, "an entry that can't be read gives its reservation up"),
     ] {
-        let found = (1..=6).any(|seed| everything(seed, mutation).is_err());
+        let found = (1..=6).any(|seed| everything(&ECP5, seed, mutation).is_err());
         assert!(found, "nothing notices that not {contract}");
     }
 }
@@ -583,7 +582,7 @@ fn each_broken_contract_is_noticed() {
 fn indices_wrap_at_sixteen_bits() {
     let seed = 1;
     let test = || -> Outcome {
-        let mut run = Run::new(seed, 0);
+        let mut run = Run::new(&ECP5, seed, 0);
         run.malformed = 0;
         run.capacity = 64;
         run.read.latency = 0;
@@ -606,14 +605,14 @@ fn a_class_that_nobody_takes_does_not_stop_the_other() {
     for (stalled, other) in [(0, 1), (1, 0)] {
         let seed = 7 + stalled as u64;
         let test = || -> Outcome {
-            let mut run = Run::new(seed, 0);
+            let mut run = Run::new(&ECP5, seed, 0);
             run.capacity = 64;
             run.open(4..5)?;
             let before = run.requests;
             for _ in 0..20_000 {
                 run.paces = [70; 4];
                 run.paces[stalled] = 0;
-                let number = run.rng.random_range(0..2 * ENDPOINTS);
+                let number = run.rng.random_range(0..2 * run.running.len());
                 if run.rings[number].room() > 0 {
                     run.post(number, 2);
                 }
@@ -634,11 +633,11 @@ fn a_class_that_nobody_takes_does_not_stop_the_other() {
 fn a_stopped_endpoint_leaves_nothing_behind() {
     for seed in 10..16 {
         let test = || -> Outcome {
-            let mut run = Run::new(seed, 0);
+            let mut run = Run::new(&ECP5, seed, 0);
             run.open(3..4)?;
             for _ in 0..20 {
                 run.traffic(300, 0)?;
-                let endpoint = run.rng.random_range(0..ENDPOINTS);
+                let endpoint = run.rng.random_range(0..run.running.len());
                 run.control(Operation::EndpointStop, endpoint as u16, &[])?;
                 run.running[endpoint] = false;
                 for ring in &run.rings[2 * endpoint..2 * endpoint + 2] {
@@ -670,7 +669,7 @@ fn a_stopped_endpoint_leaves_nothing_behind() {
 
 #[test]
 fn control_of_others_is_done_at_once() {
-    let mut run = Run::new(1, 0);
+    let mut run = Run::new(&ECP5, 1, 0);
     for &operation in Operation::ALL {
         run.bench.set_packed(
             "control",

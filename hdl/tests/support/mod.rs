@@ -10,6 +10,7 @@ pub mod riscv;
 use std::collections::HashMap;
 use std::env;
 
+use hdl::config::{self, Config};
 use model::{Model, Port};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -118,6 +119,64 @@ pub fn for_seeds(count: u64, test: impl Fn(&mut ChaCha8Rng)) {
         let report = Report(seed);
         test(&mut ChaCha8Rng::seed_from_u64(seed));
         drop(report);
+    }
+}
+
+/// A block at one of the card's sizes.
+pub struct Size {
+    pub config: &'static Config,
+    /// The block's model at this size.
+    pub model: String,
+    /// The pairs that a test talks about: all of a small card's; of a large one's the first, the last and
+    /// some between, so that enough happens to each of them.
+    pub pairs: Vec<usize>,
+}
+
+/// Pairs that a test talks about at most.
+const PAIRS: usize = 8;
+
+impl Size {
+    fn new(config: &'static Config, block: &str, rng: &mut impl Rng) -> Self {
+        let mut pairs: Vec<usize> = (0..config.pairs).collect();
+        while pairs.len() > PAIRS {
+            pairs.remove(rng.random_range(1..pairs.len() - 1));
+        }
+        Size {
+            config,
+            model: format!("{block}_{}", config.name),
+            pairs,
+        }
+    }
+
+    /// One of the pairs, or at times the first number that is no pair.
+    pub fn pair_or_none(&self, rng: &mut impl Rng) -> usize {
+        match rng.random_range(0..self.pairs.len() + 1) {
+            0 => self.config.pairs,
+            n => self.pairs[n - 1],
+        }
+    }
+
+    /// One of the pairs.
+    pub fn pair(&self, rng: &mut impl Rng) -> usize {
+        self.pairs[rng.random_range(0..self.pairs.len())]
+    }
+}
+
+/// Runs `test` for some seeds on a block of the size that `config` gives it.
+pub fn for_size(
+    config: &'static Config,
+    block: &str,
+    seeds: u64,
+    test: impl Fn(&Size, &mut ChaCha8Rng),
+) {
+    for_seeds(seeds, |rng| test(&Size::new(config, block, rng), rng));
+}
+
+/// Runs `test` for some seeds at each of the card's sizes.
+pub fn for_sizes(block: &str, seeds: u64, test: impl Fn(&Size, &mut ChaCha8Rng)) {
+    for config in config::ALL {
+        println!("{block} of {}", config.name);
+        for_size(config, block, seeds, &test);
     }
 }
 
