@@ -18,15 +18,25 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::completion::CompletionKind;
 use abi::request::Opcode;
 use abi::status::Status;
+use hdl::config::TINY;
 use hdl::envelope::DeliveryMutation;
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
-use support::for_seeds;
+use support::{Size, for_size, for_sizes};
 use world::{Control, Mood, World};
 
+/// Delivery with the blocks that it asks.
+const BENCH: &str = "delivery_bench";
+
+/// The small size, and choices by a seed.
+fn tiny(seed: u64) -> (Size, ChaCha8Rng) {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    (Size::new(&TINY, BENCH, &mut rng), rng)
+}
+
 /// Everything at random, for a while; then all is taken down, and nothing may be left.
-fn life(rng: &mut ChaCha8Rng, cycles: u32, mutation: DeliveryMutation) -> World {
-    let mut world = World::new(rng, mutation);
+fn life(size: &Size, rng: &mut ChaCha8Rng, cycles: u32, mutation: DeliveryMutation) -> World {
+    let mut world = World::new(size, rng, mutation);
     world.set_up();
     for _ in 0..cycles {
         world.cycle();
@@ -42,8 +52,8 @@ fn life(rng: &mut ChaCha8Rng, cycles: u32, mutation: DeliveryMutation) -> World 
 #[test]
 fn every_message_and_every_request_ends_as_it_should() {
     let counts = std::cell::RefCell::new(std::collections::HashMap::new());
-    for_seeds(5, |rng| {
-        let world = life(rng, 120_000, DeliveryMutation::None);
+    for_sizes(BENCH, 3, |size, rng| {
+        let world = life(size, rng, 120_000, DeliveryMutation::None);
         let seen = &world.reference.seen;
         println!("{seen:?}");
         let mut counts = counts.borrow_mut();
@@ -90,8 +100,8 @@ fn every_message_and_every_request_ends_as_it_should() {
 
 #[test]
 fn a_message_without_room_fails_its_pair_and_says_so() {
-    for_seeds(3, |rng| {
-        let mut world = World::new(rng, DeliveryMutation::None);
+    for_size(&TINY, BENCH, 3, |size, rng| {
+        let mut world = World::new(size, rng, DeliveryMutation::None);
         // Eight pairs of 16 slots have twice the room of the list.
         world.credits = 16;
         world.set_up();
@@ -112,8 +122,8 @@ fn a_message_without_room_fails_its_pair_and_says_so() {
 
 #[test]
 fn a_peer_that_overruns_its_credits_fails_its_pair() {
-    for_seeds(3, |rng| {
-        let mut world = World::new(rng, DeliveryMutation::None);
+    for_size(&TINY, BENCH, 3, |size, rng| {
+        let mut world = World::new(size, rng, DeliveryMutation::None);
         world.credits = 2;
         world.overrun = true;
         world.set_up();
@@ -134,8 +144,8 @@ fn a_peer_that_overruns_its_credits_fails_its_pair() {
 
 #[test]
 fn a_cancel_and_a_message_that_race_have_one_winner() {
-    for_seeds(4, |rng| {
-        let mut world = World::new(rng, DeliveryMutation::None);
+    for_size(&TINY, BENCH, 4, |size, rng| {
+        let mut world = World::new(size, rng, DeliveryMutation::None);
         world.set_up();
         world.mood = Mood::Races;
         for _ in 0..60_000 {
@@ -155,8 +165,8 @@ fn a_cancel_and_a_message_that_race_have_one_winner() {
 
 #[test]
 fn a_control_request_of_others_is_done_at_once() {
-    let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut world = World::new(&mut rng, DeliveryMutation::None);
+    let (size, mut rng) = tiny(1);
+    let mut world = World::new(&size, &mut rng, DeliveryMutation::None);
     world.set_up();
     for operation in abi::control::Operation::ALL {
         use abi::control::Operation::{EndpointFlush, PairClear, PairRead, PairSet};
@@ -190,7 +200,8 @@ const BREACHES: [DeliveryMutation; 9] = [
 fn each_broken_contract_is_noticed() {
     for mutation in BREACHES {
         let noticed = (1..8).any(|seed| {
-            let run = || life(&mut ChaCha8Rng::seed_from_u64(seed), 20_000, mutation);
+            let (size, mut rng) = tiny(seed);
+            let run = || life(&size, &mut rng, 20_000, mutation);
             catch_unwind(AssertUnwindSafe(run)).is_err()
         });
         assert!(noticed, "{mutation:?} goes unnoticed");
@@ -206,7 +217,8 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
         DeliveryMutation::FreeWrongSlot,
     ] {
         let noticed = (1..5).any(|seed| {
-            let mut world = World::new(&mut ChaCha8Rng::seed_from_u64(seed), mutation);
+            let (size, mut rng) = tiny(seed);
+            let mut world = World::new(&size, &mut rng, mutation);
             world.blind = true;
             world.set_up();
             (0..20_000).any(|_| {
@@ -220,16 +232,17 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
 
 #[test]
 fn a_slot_that_cant_be_written_fails_the_pair() {
-    let mut rng = ChaCha8Rng::seed_from_u64(4);
-    let mut world = World::new(&mut rng, DeliveryMutation::None);
+    let (size, mut rng) = tiny(4);
+    let mut world = World::new(&size, &mut rng, DeliveryMutation::None);
     world.set_up();
     world.mood = Mood::Quiet;
-    world.offer_message_of(world::PAIR_WITH_BAD_SLOTS, vec![7; 9]);
+    let bad = world.pair_with_bad_slots();
+    world.offer_message_of(bad, vec![7; 9]);
     world.settle();
-    let pair = world.reference.pair(world::PAIR_WITH_BAD_SLOTS);
+    let pair = world.reference.pair(bad);
     let memory_error = Status::MemoryError.code();
     assert_eq!(pair.and_then(|p| p.failed), Some(memory_error));
-    world.control(Control::PairClear(world::PAIR_WITH_BAD_SLOTS));
+    world.control(Control::PairClear(bad));
     world.settle();
     world.take_down();
 }

@@ -9,11 +9,13 @@ use abi::event::Cause;
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode};
 use abi::status::Status;
+use hdl::config::Config;
 
 use crate::memory::Access;
 
 pub const ENDPOINTS: u8 = 2;
-pub const PAIRS: u16 = 8;
+/// Pairs that are used.
+pub const PAIRS: usize = 8;
 
 /// A message of a peer.
 #[derive(Clone, Debug)]
@@ -159,13 +161,13 @@ fn of_message(entry: Completion, message: &Message) -> Completion {
 }
 
 impl Reference {
-    pub fn new(posted: usize, unexpected: usize, fails: fn(Access) -> bool) -> Self {
+    pub fn new(config: &Config, fails: fn(Access) -> bool) -> Self {
         Reference {
-            pairs: vec![None; PAIRS.into()],
+            pairs: vec![None; config.pairs],
             regions: HashMap::new(),
             posted: vec![],
             unexpected: vec![],
-            sizes: (posted, unexpected),
+            sizes: (config.posted, config.unexpected),
             fails,
             next_id: 0,
             incarnations: 0,

@@ -9,7 +9,6 @@ use abi::control::{
 };
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode};
 use abi::status::Status;
-use hdl::config::TINY;
 use hdl::envelope::DeliveryMutation;
 use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
@@ -19,7 +18,7 @@ use rand_chacha::ChaCha8Rng;
 use crate::bits::{pack, unpack};
 use crate::memory::{Access, Memory};
 use crate::reference::{ENDPOINTS, Message, Output, PAIRS, Reference};
-use crate::support::{Bench, rate};
+use crate::support::{Bench, Size, rate};
 
 const BASE: u64 = 0x7_ffff_0000;
 const SIZE: usize = 0x20_0000;
@@ -29,24 +28,24 @@ const BUFFERS: u64 = BASE + 0x8_0000;
 const REGION: u64 = 0x3_0000;
 /// The third region of endpoint 0 has memory that can't be written in its upper third.
 const BAD_BUFFERS: u64 = BUFFERS + 2 * REGION + 0x2_0000;
-const PAIR_WITH_UNREADABLE_SLOTS: u16 = 6;
-/// Its slots can't be written.
-pub const PAIR_WITH_BAD_SLOTS: u16 = 7;
+/// Place, among the pairs that are used, of the one whose slots can't be read.
+const UNREADABLE_SLOTS: usize = 6;
+/// Place of the one whose slots can't be written.
+const BAD_SLOTS: usize = 7;
 /// Cycles after which something that is under way has to have moved.
 const PATIENCE: u32 = 3000;
 
 /// Memory that answers with errors.
 fn fails(access: Access) -> bool {
-    let in_slots_of = |pair: u16| {
-        let start = SLOTS + SLOTS_OF_PAIR * u64::from(pair);
+    let in_slots_of = |place: usize| {
+        let start = SLOTS + SLOTS_OF_PAIR * place as u64;
         (start..start + SLOTS_OF_PAIR).contains(&access.address)
     };
     match access.write {
         true => {
-            in_slots_of(PAIR_WITH_BAD_SLOTS)
-                || (BAD_BUFFERS..BUFFERS + 3 * REGION).contains(&access.address)
+            in_slots_of(BAD_SLOTS) || (BAD_BUFFERS..BUFFERS + 3 * REGION).contains(&access.address)
         }
-        false => in_slots_of(PAIR_WITH_UNREADABLE_SLOTS),
+        false => in_slots_of(UNREADABLE_SLOTS),
     }
 }
 
@@ -96,7 +95,10 @@ pub struct World {
     /// Faults that Delivery has asked for.
     faults: VecDeque<(u16, u8)>,
     /// Messages of each pair that hold a credit.
-    owing: [u16; PAIRS as usize],
+    owing: Vec<u16>,
+    /// The pairs that are used, and how many the card has.
+    pairs: [u16; PAIRS],
+    pair_count: u16,
     /// Buffers in use: start and length.
     buffers: BTreeMap<u64, u64>,
     next_request: u32,
@@ -113,20 +115,20 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(rng: &mut ChaCha8Rng, mutation: DeliveryMutation) -> Self {
+    pub fn new(size: &Size, rng: &mut ChaCha8Rng, mutation: DeliveryMutation) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
-        let mut bench = Bench::open("delivery_bench_tiny");
+        let mut bench = Bench::open(&size.model);
         bench.set("mutation", mutation as u64);
         for cycle in 0.. {
             bench.eval();
             if bench.is("initialized") {
                 break;
             }
-            assert!(cycle < 100, "tables are cleared soon");
+            assert!(cycle < 1000, "tables are cleared soon");
             bench.step();
         }
         World {
-            reference: Reference::new(TINY.posted, TINY.unexpected, fails),
+            reference: Reference::new(size.config, fails),
             mood: Mood::Mixed,
             credits: 0,
             overrun: false,
@@ -139,7 +141,9 @@ impl World {
             fault: None,
             control: None,
             faults: VecDeque::new(),
-            owing: [0; PAIRS as usize],
+            owing: vec![0; size.config.pairs],
+            pairs: std::array::from_fn(|place| size.pairs[place] as u16),
+            pair_count: size.config.pairs as u16,
             buffers: BTreeMap::new(),
             next_request: 0x8000_0000,
             recent: VecDeque::new(),
@@ -155,6 +159,27 @@ impl World {
         }
     }
 
+    // ---- pairs
+
+    /// Place of a pair among those that are used.
+    fn place(&self, pair: u16) -> usize {
+        let place = self.pairs.iter().position(|p| *p == pair);
+        place.expect("a pair that is used")
+    }
+
+    fn endpoint_of(&self, pair: u16) -> u8 {
+        (self.place(pair) % 2) as u8
+    }
+
+    fn some_pair(&mut self) -> u16 {
+        self.pairs[self.rng.random_range(0..PAIRS)]
+    }
+
+    /// The pair whose slots can't be written.
+    pub fn pair_with_bad_slots(&self) -> u16 {
+        self.pairs[BAD_SLOTS]
+    }
+
     // ---- firmware
 
     /// Regions for both endpoints, and all pairs.
@@ -162,7 +187,7 @@ impl World {
         for index in 0..8 {
             self.control(Control::RegionSet(index, self.region(index)));
         }
-        for pair in 0..PAIRS {
+        for pair in self.pairs {
             self.control(Control::PairSet(pair));
         }
     }
@@ -266,7 +291,7 @@ impl World {
     /// Receives every message that waits, each by a receive of its own.
     pub fn receive_all(&mut self) {
         self.settle();
-        for pair in 0..PAIRS {
+        for pair in self.pairs {
             self.control(Control::PairRead(pair));
         }
         // Posted receives would take what is to be unexpected later.
@@ -304,12 +329,12 @@ impl World {
     pub fn fill_all_slots(&mut self) {
         self.settle();
         let overflows = self.reference.seen.overflows;
-        for pair in 0..PAIRS {
+        for pair in self.pairs {
             let Some(state) = self.reference.pair(pair).filter(|p| p.failed.is_none()) else {
                 continue;
             };
             assert_eq!(self.owing[usize::from(pair)], 0, "credits of pair {pair}");
-            if pair == PAIR_WITH_BAD_SLOTS {
+            if pair == self.pair_with_bad_slots() {
                 continue;
             }
             for _ in 0..state.credits {
@@ -326,7 +351,7 @@ impl World {
         for endpoint in 0..ENDPOINTS {
             self.control(Control::EndpointFlush(endpoint));
         }
-        for pair in 0..PAIRS {
+        for pair in self.pairs {
             if self.reference.pair(pair).is_some() {
                 self.control(Control::PairClear(pair));
             }
@@ -334,7 +359,7 @@ impl World {
         self.settle();
         assert_eq!(self.reference.depths(), (0, 0));
         // And up again: nothing of before is left in the pairs.
-        for pair in 0..PAIRS {
+        for pair in self.pairs {
             self.control(Control::PairSet(pair));
         }
         self.fill_all_slots();
@@ -368,7 +393,7 @@ impl World {
     }
 
     fn send_something(&mut self) {
-        let pair = self.rng.random_range(0..PAIRS);
+        let pair = self.some_pair();
         let Some(state) = self.reference.pair(pair) else {
             return;
         };
@@ -451,9 +476,12 @@ impl World {
         }
         request.pair = match self.rng.random_range(0..40) {
             0 => 0x8000,
-            1 => PAIRS + self.rng.random_range(0..PAIRS),
-            2..6 => self.rng.random_range(0..PAIRS),
-            _ => u16::from(endpoint) + 2 * self.rng.random_range(0..PAIRS / 2),
+            1 => self.pair_count + self.some_pair(),
+            2..6 => self.some_pair(),
+            _ => {
+                let place = 2 * self.rng.random_range(0..PAIRS / 2);
+                self.pairs[usize::from(endpoint) + place]
+            }
         };
         request.context = self.rng.random_range(0..2);
         request.match_bits = 1 << self.rng.random_range(0..3);
@@ -496,7 +524,7 @@ impl World {
     }
 
     fn govern(&mut self) {
-        let pair = self.rng.random_range(0..PAIRS);
+        let pair = self.some_pair();
         let asked = |faults: &VecDeque<(u16, u8)>| faults.iter().any(|f| f.0 == pair);
         let busy = asked(&self.faults) || self.fault.is_some_and(|f| f.0 == pair);
         match self.reference.pair(pair) {
@@ -518,7 +546,7 @@ impl World {
                 9..12 => self.change_a_region(),
                 _ => {
                     let beyond = self.rng.random_bool(0.1);
-                    let pair = if beyond { pair + PAIRS } else { pair };
+                    let pair = if beyond { pair + self.pair_count } else { pair };
                     self.control = Some(Control::PairRead(pair));
                 }
             },
@@ -653,7 +681,7 @@ impl World {
             0 => 1 + pair % 8,
             credits => credits,
         };
-        (credits, SLOTS + SLOTS_OF_PAIR * u64::from(pair))
+        (credits, SLOTS + SLOTS_OF_PAIR * self.place(pair) as u64)
     }
 
     fn words(&self, control: Control) -> Vec<u64> {
@@ -664,7 +692,7 @@ impl World {
                     remote_mac: 0x1234_5678_9abc,
                     remote_pair: 0xffff,
                     cookie: 0xffff_ffff,
-                    endpoint: (pair % 2) as u8,
+                    endpoint: self.endpoint_of(pair),
                     remote_credits: 0xff,
                     local_credits: credits as u8,
                     slots,
@@ -760,7 +788,7 @@ impl World {
             Control::PairSet(pair) => {
                 let (credits, slots) = self.grant(pair);
                 self.owing[usize::from(pair)] = 0;
-                let endpoint = (pair % 2) as u8;
+                let endpoint = self.endpoint_of(pair);
                 self.reference.pair_set(pair, endpoint, credits, slots);
             }
             Control::PairClear(pair) => self.reference.pair_clear(pair),

@@ -136,7 +136,8 @@ pub struct Size {
 const PAIRS: usize = 8;
 
 impl Size {
-    fn new(config: &'static Config, block: &str, rng: &mut impl Rng) -> Self {
+    /// A block at the size that `config` gives it.
+    pub fn new(config: &'static Config, block: &str, rng: &mut impl Rng) -> Self {
         let mut pairs: Vec<usize> = (0..config.pairs).collect();
         while pairs.len() > PAIRS {
             pairs.remove(rng.random_range(1..pairs.len() - 1));
