@@ -17,7 +17,7 @@ codes! {
         Send = 1,
         /// A receive.
         Receive = 2,
-        /// A cancel; only ever with `TooLate` or `InvalidRequest`.
+        /// A cancel of a receive or of a send; only ever with `TooLate` or `InvalidRequest`.
         Cancel = 3,
         /// A probe.
         Probe = 4,

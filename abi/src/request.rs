@@ -1,9 +1,9 @@
 //! Work requests: one 64-byte entry of a send ring or of a list ring.
 //!
-//! An endpoint has two rings. Sends go through the *send ring*; receives, cancels and probes go
-//! through the *list ring*, in order (rings contract). `request` is the host's handle: the
-//! completion carries it back, and a cancel names the receive by it. The host keeps it unique among
-//! the endpoint's outstanding requests.
+//! An endpoint has two rings. Sends and their cancels go through the *send ring*; receives, their
+//! cancels and probes go through the *list ring*, each in order (rings contract). `request` is the
+//! host's handle: the completion carries it back, and a cancel names its target by it. The host keeps
+//! it unique among the endpoint's outstanding requests.
 
 use crate::status::codes;
 
@@ -15,6 +15,8 @@ codes! {
     Opcode {
         /// Send ring: send the buffer to the peer of `pair`.
         TaggedSend = 0x01,
+        /// Send ring: cancel the send of `pair` whose handle is `target`, if it still waits.
+        CancelSend = 0x02,
         /// List ring: post a receive.
         TaggedReceive = 0x10,
         /// List ring: cancel the posted receive whose handle is `target`.
@@ -34,11 +36,11 @@ macro_rules! send_request_layout {
         $apply! {
             /// Entry of a send ring.
             SendRequest, SendRequestView, 8 words {
-                /// [`Opcode`](crate::request::Opcode): `TaggedSend`.
+                /// [`Opcode`](crate::request::Opcode): `TaggedSend` or `CancelSend`.
                 opcode: u8 = 8,
                 /// Zero.
                 flags: u8 = 8,
-                /// Pair to send on; it must belong to the endpoint.
+                /// Pair to send on, or of the send to cancel; it must belong to the endpoint.
                 pair: u16 = 16,
                 /// Communicator context.
                 context: u16 = 16,
@@ -56,8 +58,10 @@ macro_rules! send_request_layout {
                 address: u64 = 64,
                 /// Length in bytes.
                 length: u64 = 64,
+                /// Cancel: handle of the send to cancel.
+                target: u32 = 32,
                 /// Zero.
-                reserved1: u64 = 64,
+                reserved1: u32 = 32,
                 /// Zero.
                 reserved2: u64 = 64,
             }

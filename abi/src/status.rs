@@ -48,9 +48,9 @@ codes! {
         Success = 0,
         /// Received, but the message was longer than the buffer: the buffer is full, the rest is lost.
         Truncated = 1,
-        /// The receive was cancelled before it matched.
+        /// The receive was cancelled before it matched, or the send before its turn.
         Cancelled = 2,
-        /// The cancel found nothing to cancel: the receive has matched, or there never was one.
+        /// The cancel found nothing to cancel: the receive has matched, the send has had its turn, or there never was one.
         TooLate = 3,
         /// The probe found no message.
         NoMessage = 4,

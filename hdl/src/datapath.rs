@@ -459,6 +459,8 @@ impl Logic for Datapath {
         self.completions.reserve_endpoint.next = self.work_queues.reserve_endpoint.val();
         self.completions.queues_release_valid.next = self.work_queues.release_valid.val();
         self.completions.queues_release_endpoint.next = self.work_queues.release_endpoint.val();
+        self.completions.sends_release_valid.next = self.send_queues.release_valid.val();
+        self.completions.sends_release_endpoint.next = self.send_queues.release_endpoint.val();
         self.completions.delivery_release_valid.next = self.delivery.release_valid.val();
         self.completions.delivery_release_endpoint.next = self.delivery.release_endpoint.val();
         self.completions.queues_valid.next = self.work_queues.complete_valid.val();
@@ -496,6 +498,7 @@ impl Logic for Datapath {
         self.counters.timeouts.next = bits::<3>(0) + self.send_queues.count_timeouts.val();
         self.counters.invalid_requests.next = bits::<3>(0)
             + self.work_queues.count_invalid_requests.val()
+            + self.send_queues.count_invalid_requests.val()
             + self.delivery.count_invalid_requests.val();
         self.counters.doorbell_errors.next = bits::<3>(0)
             + self.work_queues.count_doorbell_errors.val()

@@ -1,5 +1,6 @@
 //! `envelope::SendQueues`, Verilated, against a model: each send completes exactly once and with the
-//! right status, nothing goes out without a credit, and a pair that has to wait waits alone.
+//! right status, nothing goes out without a credit, a pair that has to wait waits alone, and of a
+//! cancel and a turn exactly one comes first.
 
 mod support;
 
@@ -32,12 +33,18 @@ struct Send {
     immediate: u64,
     address: u64,
     length: u64,
+    /// It is a cancel of this send.
+    target: Option<u32>,
 }
 
 impl Send {
     fn words(&self) -> Vec<u64> {
+        let opcode = match self.target {
+            Some(_) => Opcode::CancelSend,
+            None => Opcode::TaggedSend,
+        };
         let request = [
-            (Opcode::TaggedSend.code().into(), 8),
+            (opcode.code().into(), 8),
             (0, 8),
             (self.pair.into(), 16),
             (self.context.into(), 16),
@@ -48,7 +55,8 @@ impl Send {
             (self.immediate, 64),
             (self.address, 64),
             (self.length, 64),
-            (0, 64),
+            (self.target.unwrap_or_default().into(), 32),
+            (0, 32),
             (0, 64),
         ];
         let mut fields = vec![(self.endpoint.into(), 8), (self.domain.into(), 8)];
@@ -108,6 +116,10 @@ struct Model {
     found: BTreeMap<u32, Completed>,
     /// Handles of the sends that succeed, in order, of each pair.
     succeed: BTreeMap<u16, VecDeque<u32>>,
+    /// Endpoints of cancels that were in time.
+    released: VecDeque<u8>,
+    /// Sends refused as malformed.
+    invalid: usize,
 }
 
 impl Model {
@@ -148,6 +160,9 @@ impl Model {
 
     /// A send is taken from WorkQueues.
     fn accept(&mut self, send: Send) {
+        if let Some(target) = send.target {
+            return self.cancel(&send, target);
+        }
         let refusal = match self.pairs.get(usize::from(send.pair)) {
             Some(p) if p.open && p.endpoint == send.endpoint => {
                 if send.length > EAGER_MAX as u64 {
@@ -162,9 +177,39 @@ impl Model {
             }
             _ => Some(Status::InvalidPair),
         };
+        let malformed = [Some(Status::InvalidPair), Some(Status::TooLong)];
+        self.invalid += usize::from(malformed.contains(&refusal));
         match refusal {
             Some(status) => self.complete(send.endpoint, &send, status),
             None => self.pairs[usize::from(send.pair)].waiting.push_back(send),
+        }
+    }
+
+    /// A cancel is done.
+    fn cancel(&mut self, cancel: &Send, target: u32) {
+        let mine = |p: &&mut Pair| p.open && p.endpoint == cancel.endpoint;
+        let pair = self.pairs.get_mut(usize::from(cancel.pair)).filter(mine);
+        let found = pair.and_then(|p| {
+            let at = p.waiting.iter().position(|s| s.request == target)?;
+            let send = p.waiting.remove(at);
+            if p.waiting.is_empty() {
+                p.passed = 0;
+            }
+            send
+        });
+        match found {
+            Some(send) => {
+                self.complete(cancel.endpoint, &send, Status::Cancelled);
+                self.released.push_back(cancel.endpoint);
+            }
+            None => {
+                let empty = Send {
+                    context: 0,
+                    length: 0,
+                    ..*cancel
+                };
+                self.complete(cancel.endpoint, &empty, Status::TooLate);
+            }
         }
     }
 
@@ -192,6 +237,7 @@ impl Model {
         let send = self.job.take().expect("a job is out");
         let p = &mut self.pairs[usize::from(send.pair)];
         let endpoint = p.endpoint;
+        self.invalid += usize::from(status == Status::LocalProtection);
         match (status, p.failed) {
             (Status::Success, None) => {
                 if p.unacknowledged.is_empty() {
@@ -292,6 +338,29 @@ impl Model {
     }
 }
 
+/// A cancel, as a rule of a send that waits or that was posted not long ago.
+fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
+    let waits = |pair: &usize| !pairs[*pair].waiting.is_empty();
+    let queues: Vec<usize> = size.pairs.iter().copied().filter(waits).collect();
+    let mut cancel = Send {
+        pair: size.pair(rng) as u16,
+        target: Some(request.saturating_sub(rng.random_range(0..20))),
+        ..random_send(size, rng, pairs, request)
+    };
+    if !queues.is_empty() && rng.random_bool(0.8) {
+        cancel.pair = queues[rng.random_range(0..queues.len())] as u16;
+        let waiting = &pairs[usize::from(cancel.pair)].waiting;
+        cancel.target = Some(waiting[rng.random_range(0..waiting.len())].request);
+    }
+    cancel.endpoint = pairs[usize::from(cancel.pair)].endpoint;
+    match rng.random_range(0..20) {
+        0 => cancel.endpoint ^= 1,
+        1 => cancel.pair = rng.random_range(0..=u16::MAX),
+        _ => {}
+    }
+    cancel
+}
+
 fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
     let pair = size.pair(rng) as u16;
     let endpoint = pairs[usize::from(pair)].endpoint;
@@ -306,6 +375,7 @@ fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) 
         immediate: rng.random(),
         address: rng.random(),
         length: rng.random_range(0..=EAGER_MAX as u64),
+        target: None,
     };
     match rng.random_range(0..40) {
         0 => Send {
@@ -362,6 +432,9 @@ fn traffic(
     let mut steady: [Steady; 3] = Default::default();
     let mut send: Option<Send> = None;
     let mut requests = 0;
+    let (mut released, mut invalid) = (0, 0);
+    // How often a host changes its mind.
+    let fickle = [0.05, 0.3][rng.random_range(0..2)];
     let mut answer: Option<(u64, Status)> = None;
     let mut job_offered = false;
     // When the last job was answered, and its pair.
@@ -379,7 +452,10 @@ fn traffic(
         let talking = cycle < active;
         if send.is_none() && talking && rng.random_bool(busy) {
             requests += 1;
-            send = Some(random_send(size, rng, &model.pairs, requests));
+            send = Some(match rng.random_bool(fickle) {
+                true => random_cancel(size, rng, &model.pairs, requests),
+                false => random_send(size, rng, &model.pairs, requests),
+            });
         }
         bench.set("sends_valid", send.is_some());
         if let Some(send) = &send {
@@ -537,8 +613,27 @@ fn traffic(
             job_offered = false;
         }
         if bench.is("sends_ready") {
-            model.accept(send.take().expect("only what is offered is taken"));
+            let taken = send.take().expect("only what is offered is taken");
+            model.accept(taken);
+            if !model.released.is_empty() {
+                let target = taken.target.expect("only a cancel is released");
+                let told = model.found.contains_key(&target) || bench.is("complete_valid");
+                assert!(
+                    told,
+                    "send {target} is cancelled and waits on, cycle {cycle}"
+                );
+            }
         }
+        if bench.is("release_valid") {
+            let endpoint = bench.get("release_endpoint") as u8;
+            assert_eq!(model.released.pop_front(), Some(endpoint), "cycle {cycle}");
+            released += 1;
+        }
+        assert!(
+            model.released.is_empty(),
+            "a cancel that was in time is released"
+        );
+        invalid += bench.get("count_invalid_requests") as usize;
         let [valid, takes] = ["complete_valid", "complete_ready"].map(|name| bench.is(name));
         let complete = bench.get_wide::<9>("complete");
         if let Some(words) = steady[1].watch("complete", valid, takes, &complete) {
@@ -557,8 +652,12 @@ fn traffic(
                 status,
                 kind,
             ] = unpack(&words, widths);
-            assert_eq!(kind, u64::from(CompletionKind::Send.code()));
             let status = Status::from_code(status as u8).expect("a status");
+            let wanted = match status {
+                Status::TooLate => CompletionKind::Cancel,
+                _ => CompletionKind::Send,
+            };
+            assert_eq!(kind, u64::from(wanted.code()));
             let pair = pair as u16;
             model.find((
                 endpoint as u8,
@@ -686,10 +785,11 @@ fn traffic(
     let left: usize = model.pairs.iter().map(|p| p.waiting.len()).sum();
     assert_eq!(left, 0, "sends that never complete");
     assert_eq!(
-        model.found.len(),
+        model.found.len() + released,
         requests as usize,
-        "each send completes once"
+        "each send completes once, and each cancel that was too late"
     );
+    assert_eq!(invalid, model.invalid, "refused as malformed");
     model.found.into_values().map(|completed| completed.5)
 }
 
@@ -703,8 +803,10 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     });
     let seen = seen.into_inner();
     println!("{seen:?}");
-    assert!(seen.len() >= 8, "each way to end is taken: {seen:?}");
+    assert!(seen.len() >= 10, "each way to end is taken: {seen:?}");
     assert!(seen[&Status::Success] > 1000, "{seen:?}");
+    assert!(seen[&Status::Cancelled] > 100, "{seen:?}");
+    assert!(seen[&Status::TooLate] > 100, "{seen:?}");
 }
 
 fn is_caught(mutation: SendQueuesMutation) -> bool {
@@ -737,4 +839,9 @@ mutations! {
     a_job_that_completes_twice_is_noticed: JobFlushedEarly
     completing_the_wrong_send_is_noticed: CompletesFromNext
     silence_that_is_not_noticed_is_noticed: NeverTimesOut
+    a_cancelled_send_that_goes_out_is_noticed: CancelledSendStays
+    a_gap_that_a_cancel_leaves_is_noticed: GapLeftByCancel
+    a_cancel_that_is_told_to_be_late_and_was_not_is_noticed: CancelSaysTooLate
+    a_cancel_by_another_endpoint_is_noticed: AnyoneCancels
+    refusals_that_are_not_counted_are_noticed: RefusalsNotCounted
 }

@@ -12,8 +12,9 @@
 //! rung once for a quarter of the queue; a post rings it first if the card would otherwise find less room than was
 //! reserved, and would never fetch the request.
 //!
-//! **Cancel.** A cancel reserves a slot as well. If the receive completes as `Cancelled` there is no
-//! completion of the cancel, and both slots are free; in any other case the cancel completes as `TooLate`.
+//! **Cancel.** A cancel reserves a slot as well, and goes by the ring that its target went by, so that the card
+//! sees it later. If the target completes as `Cancelled` there is no completion of the cancel, and both slots
+//! are free; in any other case the cancel completes as `TooLate`.
 
 use crate::completion::{WcKind, WorkCompletion};
 use crate::error::{PostError, WaitError};
@@ -231,9 +232,9 @@ impl Core {
                     return Err(PostError::PairBusy);
                 }
             }
-            Work::Cancel { target } => match self.table.get_mut(target).map(|found| found.work) {
-                Some(Work::Receive { cancel: None }) => {}
-                _ => return Err(PostError::NothingToCancel),
+            Work::Cancel { target } => match self.cancel_of(target) {
+                Some(None) => {}
+                Some(Some(_)) | None => return Err(PostError::NothingToCancel),
             },
             Work::Receive { .. } | Work::Probe => {}
         }
@@ -253,10 +254,22 @@ impl Core {
         Ok(())
     }
 
-    fn set_cancel(&mut self, receive: Request, cancel: Option<Request>) {
-        if let Some(found) = self.table.get_mut(receive)
-            && let Work::Receive { cancel: slot } = &mut found.work
-        {
+    /// The pair that an outstanding send goes by. None if the request isn't one.
+    pub(crate) fn sent_on(&mut self, request: Request) -> Option<u16> {
+        match self.table.get_mut(request)?.work {
+            Work::Send { pair, .. } => Some(pair),
+            Work::Receive { .. } | Work::Cancel { .. } | Work::Probe => None,
+        }
+    }
+
+    /// The cancel under way for an outstanding send or receive. None if the request isn't one.
+    fn cancel_of(&mut self, target: Request) -> Option<Option<Request>> {
+        self.table.get_mut(target)?.work.cancel_mut().copied()
+    }
+
+    fn set_cancel(&mut self, target: Request, cancel: Option<Request>) {
+        let found = self.table.get_mut(target);
+        if let Some(slot) = found.and_then(|found| found.work.cancel_mut()) {
             *slot = cancel;
         }
     }
@@ -340,17 +353,23 @@ impl Core {
         }
         let Outstanding {
             wr_id,
-            work,
+            mut work,
             mut buffer,
         } = self.table.remove(handle)?;
         // A code that the ABI doesn't have isn't what a card wrote.
         let status = Status::from_code(completion.status).unwrap_or(Status::MemoryError);
         let mut pair = self.pair_of_card(completion.pair);
+        if matches!(status, Status::Cancelled)
+            && let Some(&mut Some(cancel)) = work.cancel_mut()
+        {
+            self.table.remove(cancel);
+        }
         match work {
             Work::Send {
                 pair: index,
                 serial,
                 inject,
+                ..
             } => {
                 let sent_on = Pair { index, serial };
                 if let Some(open) = self.pair_mut(sent_on) {
@@ -362,11 +381,6 @@ impl Core {
                 if inject && let Some(buffer) = buffer.take() {
                     self.bounce.push(buffer);
                 }
-            }
-            Work::Receive {
-                cancel: Some(cancel),
-            } if matches!(status, Status::Cancelled) => {
-                self.table.remove(cancel);
             }
             Work::Cancel { target } => self.set_cancel(target, None),
             Work::Receive { .. } | Work::Probe => {}

@@ -381,6 +381,7 @@ impl Endpoint {
             pair: send.pair.index,
             serial: send.pair.serial,
             inject,
+            cancel: None,
         };
         let words = |request: Request| {
             SendRequest {
@@ -447,18 +448,39 @@ impl Endpoint {
             .map_err(|(error, _)| error)
     }
 
-    /// Cancels a receive. Either the receive completes as `Cancelled`, once, and nothing else does; or the
-    /// receive completes in some other way and the cancel itself completes as `TooLate`.
+    /// Cancels a receive that hasn't matched, or a send that waits for credit or for its turn. Either the
+    /// request completes as `Cancelled`, once, and nothing else does; or it completes in some other way and the
+    /// cancel itself completes as `TooLate`. Until the request has completed the card may use its buffer, which
+    /// therefore comes back with that completion.
     ///
     /// # Errors
-    /// [`PostError`]: `NothingToCancel` if the receive has been polled for already.
-    pub fn cancel(&self, wr_id: u64, receive: Request) -> Result<Request, PostError> {
-        let request = ListRequest {
-            opcode: Opcode::Cancel.code(),
-            target: receive.0,
-            ..ListRequest::default()
+    /// [`PostError`]: `NothingToCancel` if the request has been polled for already.
+    pub fn cancel(&self, wr_id: u64, target: Request) -> Result<Request, PostError> {
+        let mut core = self.shared.core();
+        let sent_on = core.sent_on(target);
+        let ring = match sent_on {
+            Some(_) => Ring::Send,
+            None => Ring::List,
         };
-        self.post_list(wr_id, Work::Cancel { target: receive }, None, None, request)
+        let words = |request: Request| match sent_on {
+            Some(pair) => SendRequest {
+                opcode: Opcode::CancelSend.code(),
+                pair,
+                request: request.0,
+                target: target.0,
+                ..SendRequest::default()
+            }
+            .to_words(),
+            None => ListRequest {
+                opcode: Opcode::Cancel.code(),
+                request: request.0,
+                target: target.0,
+                ..ListRequest::default()
+            }
+            .to_words(),
+        };
+        let work = Work::Cancel { target };
+        core.post(self.shared.transport(), ring, wr_id, work, None, words)
             .map_err(|(error, _)| error)
     }
 

@@ -109,7 +109,7 @@ pub enum PostError {
     /// The buffer belongs to another protection domain or device.
     #[error("the buffer is of another protection domain")]
     WrongDomain,
-    /// The request to cancel isn't an outstanding receive that no cancel is under way for.
+    /// The request to cancel isn't an outstanding receive or send that no cancel is under way for.
     #[error("nothing to cancel")]
     NothingToCancel,
     /// The endpoint has been closed.

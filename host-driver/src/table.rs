@@ -28,15 +28,16 @@ impl Request {
 /// What the library keeps of a request beside its buffer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Work {
-    /// A send on the pair whose serial number this is; injected or not.
+    /// A send on the pair whose serial number this is, injected or not, and the cancel that is under way for it.
     Send {
         pair: u16,
         serial: u64,
         inject: bool,
+        cancel: Option<Request>,
     },
     /// A receive, and the cancel that is under way for it.
     Receive { cancel: Option<Request> },
-    /// A cancel of this receive.
+    /// A cancel of this receive or send.
     Cancel { target: Request },
     /// A probe.
     Probe,
@@ -49,6 +50,14 @@ impl Work {
             Self::Receive { .. } => WcKind::Receive,
             Self::Cancel { .. } => WcKind::Cancel,
             Self::Probe => WcKind::Probe,
+        }
+    }
+
+    /// The cancel that is under way for it, if it can be cancelled at all.
+    pub(crate) const fn cancel_mut(&mut self) -> Option<&mut Option<Request>> {
+        match self {
+            Self::Send { cancel, .. } | Self::Receive { cancel } => Some(cancel),
+            Self::Cancel { .. } | Self::Probe => None,
         }
     }
 }

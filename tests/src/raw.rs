@@ -545,6 +545,17 @@ impl<'a> Desk<'a> {
         }
     }
 
+    /// A cancel of the send `target`.
+    pub fn cancel_send(&self, request: u32, target: u32) -> SendRequest {
+        SendRequest {
+            opcode: Opcode::CancelSend.code(),
+            pair: self.pair,
+            request,
+            target,
+            ..SendRequest::default()
+        }
+    }
+
     /// Fills what is sent.
     pub fn fill(&self, byte: u8, length: usize) {
         let words = vec![u64::from_ne_bytes([byte; 8]); length.div_ceil(8)];

@@ -3,8 +3,8 @@
 use host_driver::transport::PauseResult;
 use host_driver::{
     Access, AsyncEvent, Buffer, CompletionQueue, Counter, Device, Endpoint, Pair, PairAddress,
-    PairStatus, ProtectionDomain, Request, Source, TaggedReceive, TaggedSend, WaitError, WcStatus,
-    WorkCompletion,
+    PairStatus, PostError, ProtectionDomain, Request, Source, TaggedReceive, TaggedSend, WaitError,
+    WcStatus, WorkCompletion,
 };
 use posthorn::payload::MessageId;
 use sim::Host;
@@ -50,6 +50,8 @@ pub struct Side {
     memory: Buffer,
     used: usize,
     events: Vec<AsyncEvent>,
+    /// Receives posted since the last were discarded.
+    receives: Vec<Request>,
 }
 
 /// Opens an endpoint for a [`Side`].
@@ -80,6 +82,7 @@ impl Side {
             memory,
             used: 0,
             events: Vec::new(),
+            receives: Vec::new(),
         };
         side.connect();
         side
@@ -222,7 +225,22 @@ impl Side {
         let buffer = self.buffer(length);
         let filter = self.filter(from, tag, 0);
         let posted = self.endpoint.post_tagged_recv(wr_id, &filter, buffer);
-        posted.expect("posted")
+        let request = posted.expect("posted");
+        self.receives.push(request);
+        request
+    }
+
+    /// Cancels every receive that is still posted, as the last thing under way.
+    #[track_caller]
+    pub fn discard_receives(&mut self) {
+        for receive in std::mem::take(&mut self.receives) {
+            match self.endpoint.cancel(u64::MAX, receive) {
+                Ok(_) => assert_eq!(self.completion().status, WcStatus::Cancelled),
+                Err(PostError::NothingToCancel) => {}
+                Err(error) => panic!("rank {}: {error}", self.rank()),
+            }
+        }
+        assert_eq!(self.cq.outstanding(), 0, "rank {}", self.rank());
     }
 
     /// The next completion. Events that come meanwhile are kept.

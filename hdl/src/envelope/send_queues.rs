@@ -22,6 +22,10 @@
 //! that have both a waiting send and a credit stand in a queue of turns, each once, and go to its end
 //! after each job, so that turns are fair and a pair without credit costs nobody anything.
 //!
+//! A cancel walks the pair's queue. It takes its send out and moves those behind it up, so that their
+//! order stays; the send completes, and the cancel's own completion is released. A send that has had its
+//! turn isn't in the queue any more, and the cancel is too late.
+//!
 //! A fault completes all that the pair has, except a job that is with the transmitter: its buffer may
 //! still be read, so it completes when the transmitter answers. A fault therefore never waits for
 //! the transmitter, and `PairClear` does.
@@ -67,6 +71,16 @@ pub enum SendQueuesMutation {
     CompletesFromNext,
     /// Silence of the peer is not noticed.
     NeverTimesOut,
+    /// A cancelled send goes out nevertheless.
+    CancelledSendStays,
+    /// The sends behind a cancelled one are not moved up.
+    GapLeftByCancel,
+    /// A cancel that was in time says that it was too late as well.
+    CancelSaysTooLate,
+    /// An endpoint may cancel another's send.
+    AnyoneCancels,
+    /// Refusals are not counted.
+    RefusalsNotCounted,
 }
 
 /// What is known of a pair.
@@ -137,6 +151,12 @@ enum State {
     Load,
     /// A request's pair has been read.
     Accept,
+    /// A cancel: the next waiting send is being read.
+    CancelRead,
+    /// It is compared, or moved up.
+    CancelLook,
+    /// The queue has been walked.
+    CancelDone,
     /// The next unacknowledged send is being read.
     SentRead,
     /// It is completed.
@@ -172,6 +192,10 @@ pub struct SendQueues {
     pub complete_ready: Signal<In, Bit>,
     /// The completion.
     pub complete: Signal<Out, WriteCompletion>,
+    /// Pulse: a cancel was in time, so its own completion isn't needed.
+    pub release_valid: Signal<Out, Bit>,
+    /// Endpoint of the cancel.
+    pub release_endpoint: Signal<Out, Bits<8>>,
     /// A send is to go out.
     pub job_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -210,6 +234,8 @@ pub struct SendQueues {
     pub control_result: Signal<Out, Bits<64>>,
     /// Pulse: a pair is failed for want of an acknowledgement.
     pub count_timeouts: Signal<Out, Bit>,
+    /// Pulse: a send is refused as malformed.
+    pub count_invalid_requests: Signal<Out, Bit>,
     /// The numbers of a pair have changed.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// The pair.
@@ -253,6 +279,8 @@ pub struct SendQueues {
     limit: Reg<Bits<32>>,
     place: Reg<Bits<8>>,
     left: Reg<Bits<8>>,
+    /// The send to cancel was found.
+    found: Reg<Bit>,
     for_fault: Reg<Bit>,
     for_control: Reg<Bit>,
 
@@ -289,6 +317,7 @@ pub struct SendQueues {
     acknowledged: Signal<Local, Bits<32>>,
     returned: Signal<Local, Bits<32>>,
     quiet_for: Signal<Local, Bits<32>>,
+    is_own_pair: Signal<Local, Bit>,
     refusal: Signal<Local, Bits<8>>,
     fail: Signal<Local, Bit>,
     sent_place: Signal<Local, Bits<16>>,
@@ -296,6 +325,8 @@ pub struct SendQueues {
     waiting_place: Signal<Local, Bits<16>>,
     waiting_base: Signal<Local, Bits<16>>,
     waiting_next: Signal<Local, Bits<8>>,
+    place_above: Signal<Local, Bits<8>>,
+    move_up: Signal<Local, Bit>,
     accepted: Signal<Local, Waiting>,
     kept: Signal<Local, Sent>,
     gone: Signal<Local, Sent>,
@@ -326,6 +357,11 @@ pub struct SendQueues {
     is_failed: Constant<Bits<8>>,
     success: Constant<Bits<8>>,
     too_long: Constant<Bits<8>>,
+    too_late: Constant<Bits<8>>,
+    cancelled: Constant<Bits<8>>,
+    local_protection: Constant<Bits<8>>,
+    cancel: Constant<Bits<8>>,
+    kind_cancel: Constant<Bits<8>>,
     invalid_pair: Constant<Bits<8>>,
     queue_full: Constant<Bits<8>>,
     flushed: Constant<Bits<8>>,
@@ -342,6 +378,7 @@ pub struct SendQueues {
     order: Check,
     one_turn: Check,
     asked: Check,
+    fits: Check,
     _mutable: usize,
 }
 
@@ -385,6 +422,11 @@ impl SendQueues {
             is_failed: byte(PairState::Failed.code()),
             success: byte(Status::Success.code()),
             too_long: byte(Status::TooLong.code()),
+            too_late: byte(Status::TooLate.code()),
+            cancelled: byte(Status::Cancelled.code()),
+            local_protection: byte(Status::LocalProtection.code()),
+            cancel: byte(Opcode::CancelSend.code()),
+            kind_cancel: byte(CompletionKind::Cancel.code()),
             invalid_pair: byte(Status::InvalidPair.code()),
             queue_full: byte(Status::QueueFull.code()),
             flushed: byte(Status::Flushed.code()),
@@ -409,22 +451,23 @@ impl SendQueues {
             order: Check::new("returned_acknowledged_taken_are_in_order"),
             one_turn: Check::new("a_pair_has_one_turn_at_a_time"),
             asked: Check::new("only_a_job_is_answered"),
+            fits: Check::new("waiting_sends_fit_the_queue_of_their_pair"),
             mutation: (0..mutable).map(|_| Signal::default()).collect(),
             _mutable: mutable,
         } default {
             clock reset initialized sends_valid sends_ready sends complete_valid complete_ready
-            complete job_valid job_ready job job_result_valid job_status progress_valid
+            complete release_valid release_endpoint job_valid job_ready job job_result_valid job_status progress_valid
             progress_ready progress fault_request_valid fault_request_ready fault_request
             fault_valid fault_ready fault control_valid control control_done control_result
-            count_timeouts monitor_source_valid monitor_source_pair monitor_source_taken
+            count_timeouts count_invalid_requests monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned clearing now timeout scan scan_due progress_last job_open
             job_offered job_pair job_number job_domain job_send answered answer requeue
             completing completion fault_pending fault_pair pair endpoint status cursor limit
-            place left for_fault for_control request card setup report source source_next
+            place left found for_fault for_control request card setup report source source_next
             address in_range write changed push turn_again is_card is_set is_clear is_read own held_up free
             others injected unacknowledged in_use granted has_credit sound ahead credit_ahead
-            credit_room liar acknowledged returned quiet_for refusal fail sent_place sent_base
-            waiting_place waiting_base waiting_next accepted kept gone dropped offered_request
+            credit_room liar acknowledged returned quiet_for is_own_pair refusal fail sent_place sent_base
+            waiting_place waiting_base waiting_next place_above move_up accepted kept gone dropped offered_request
             entry load load_endpoint in_use_next unacknowledged_next ready_next
         })
     }
@@ -465,10 +508,13 @@ impl Logic for SendQueues {
             limit,
             place,
             left,
+            found,
             for_fault,
             for_control
         );
-        clocked!(self, clock, reset, turns, credits, order, one_turn, asked);
+        clocked!(
+            self, clock, reset, turns, credits, order, one_turn, asked, fits
+        );
         clock!(self, clock, sources, waiting, sent);
 
         self.initialized.next = self.state.q.val() != State::Clear;
@@ -486,6 +532,9 @@ impl Logic for SendQueues {
         self.progress_ready.next = false;
         self.fault_ready.next = false;
         self.count_timeouts.next = false;
+        self.count_invalid_requests.next = false;
+        self.release_valid.next = false;
+        self.release_endpoint.next = self.sends.val().endpoint;
 
         self.now.d.next = self.now.q.val() + 1;
         if (self.now.q.val() & self.scan_mask.val()) == 0 {
@@ -636,6 +685,7 @@ impl Logic for SendQueues {
         // ---- The queues' memories.
 
         self.waiting_next.next = self.source.val().head + self.source.val().count;
+        self.place_above.next = self.place.q.val() - 1;
         self.waiting_base.next = self.address.val() << self.depth_bits.val();
         self.waiting_place.next = self.waiting_base.val()
             | bit_cast::<16, 8>(self.waiting_next.val() & self.depth_mask.val());
@@ -657,6 +707,18 @@ impl Logic for SendQueues {
                 | bit_cast::<16, 8>(self.source.val().head & self.depth_mask.val());
         }
         self.dropped.next = self.waiting.read_data.val();
+        self.move_up.next = (self.state.q.val() == State::CancelLook) & self.found.q.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == SendQueuesMutation::GapLeftByCancel {
+                self.move_up.next = false;
+            }
+        }
+        if self.move_up.val() {
+            self.waiting.write_enable.next = true;
+            self.waiting.write_address.next = self.waiting_base.val()
+                | bit_cast::<16, 8>(self.place_above.val() & self.depth_mask.val());
+            self.waiting.write_data.next = self.dropped.val();
+        }
 
         self.sent_base.next = self.address.val() << self.credits_bits.val();
         self.sent_place.next = self.sent_base.val()
@@ -674,6 +736,9 @@ impl Logic for SendQueues {
         self.report.next = self.no_report.val();
         self.control_result.next = 0.into();
         self.refusal.next = self.success.val();
+        self.is_own_pair.next = self.source.val().connected
+            & self.in_range.val()
+            & (self.source.val().endpoint == self.sends.val().endpoint);
         self.turns.out_ready.next = false;
 
         match self.state.q.val() {
@@ -728,6 +793,8 @@ impl Logic for SendQueues {
                 self.entry.next.context = self.job_send.q.val().context;
                 self.entry.next.length = bit_cast::<64, 16>(self.job_send.q.val().length);
                 self.entry.next.status = self.answer.q.val();
+                self.count_invalid_requests.next =
+                    self.answer.q.val() == self.local_protection.val();
                 if self.source.val().failed {
                     // The pair failed while the transmitter had the job.
                     self.load.next = true;
@@ -913,14 +980,32 @@ impl Logic for SendQueues {
                 self.state.d.next = State::Idle;
             }
             State::Accept => {
+                self.place.d.next = self.source.val().head;
+                self.left.d.next = self.source.val().count;
+                self.found.d.next = false;
+                self.state.d.next = State::Idle;
                 self.sends_ready.next = true;
-                if !self.source.val().connected
-                    | !self.in_range.val()
-                    | (self.source.val().endpoint != self.sends.val().endpoint)
-                {
+                if self.request.val().opcode == self.cancel.val() {
+                    // The request stays until its queue has been walked.
+                    self.sends_ready.next = false;
+                    self.state.d.next = State::CancelDone;
+                    if self.is_own_pair.val() & (self.source.val().count != 0) {
+                        self.state.d.next = State::CancelRead;
+                    }
+                    for m in 0..self._mutable {
+                        if (self.mutation[m].val() == SendQueuesMutation::AnyoneCancels)
+                            & self.in_range.val()
+                            & (self.source.val().count != 0)
+                        {
+                            self.state.d.next = State::CancelRead;
+                        }
+                    }
+                } else if !self.is_own_pair.val() {
                     self.refusal.next = self.invalid_pair.val();
+                    self.count_invalid_requests.next = true;
                 } else if self.request.val().length > self.eager_max.val() {
                     self.refusal.next = self.too_long.val();
+                    self.count_invalid_requests.next = true;
                 } else if self.source.val().failed {
                     self.refusal.next = self.source.val().status;
                 } else if self.source.val().count == self.depth.val() {
@@ -931,13 +1016,55 @@ impl Logic for SendQueues {
                     self.source_next.next.count = self.source.val().count + 1;
                     self.push.next = self.has_credit.val() & !self.source.val().queued;
                 }
-                self.load.next = !self.write.val();
+                self.load.next = self.sends_ready.val() & !self.write.val();
                 self.load_endpoint.next = self.sends.val().endpoint;
                 self.entry.next.request = self.request.val().request;
                 self.entry.next.context = self.request.val().context;
                 self.entry.next.length = self.request.val().length;
                 self.entry.next.status = self.refusal.val();
-                self.state.d.next = State::Idle;
+            }
+            State::CancelRead => {
+                self.state.d.next = State::CancelLook;
+            }
+            State::CancelLook => {
+                if !self.found.q.val() & (self.dropped.val().request == self.request.val().target) {
+                    self.found.d.next = true;
+                    self.load.next = true;
+                }
+                self.load_endpoint.next = self.source.val().endpoint;
+                self.entry.next.request = self.dropped.val().request;
+                self.entry.next.context = self.dropped.val().context;
+                self.entry.next.length = bit_cast::<64, 16>(self.dropped.val().length);
+                self.entry.next.status = self.cancelled.val();
+                self.place.d.next = self.place.q.val() + 1;
+                self.left.d.next = self.left.q.val() - 1;
+                self.state.d.next = State::CancelRead;
+                if self.left.q.val() == 1 {
+                    self.state.d.next = State::CancelDone;
+                }
+            }
+            State::CancelDone => {
+                // At most one completion has been loaded since the block was idle.
+                if self.free.val() {
+                    self.sends_ready.next = true;
+                    self.state.d.next = State::Idle;
+                }
+                self.load_endpoint.next = self.sends.val().endpoint;
+                self.entry.next.kind = self.kind_cancel.val();
+                self.entry.next.request = self.request.val().request;
+                self.entry.next.status = self.too_late.val();
+                self.load.next = self.sends_ready.val() & !self.found.q.val();
+                self.release_valid.next = self.sends_ready.val() & self.found.q.val();
+                self.write.next = self.release_valid.val();
+                self.source_next.next.count = self.source.val().count - 1;
+                for m in 0..self._mutable {
+                    if self.mutation[m].val() == SendQueuesMutation::CancelledSendStays {
+                        self.write.next = false;
+                    }
+                    if self.mutation[m].val() == SendQueuesMutation::CancelSaysTooLate {
+                        self.load.next = self.sends_ready.val();
+                    }
+                }
             }
             State::SentRead => {
                 self.state.d.next = State::SentComplete;
@@ -986,6 +1113,11 @@ impl Logic for SendQueues {
 
         // ---- What has been decided is written.
 
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == SendQueuesMutation::RefusalsNotCounted {
+                self.count_invalid_requests.next = false;
+            }
+        }
         if self.load.val() {
             self.completing.d.next = true;
             self.completion.d.next.endpoint = self.load_endpoint.val();
@@ -1028,6 +1160,7 @@ impl Logic for SendQueues {
                 & (self.ready_next.val() <= bit_cast::<32, 8>(self.max_credits.val())));
         self.one_turn.ok.next =
             !self.push.val() | (self.turns.in_ready.val() & !self.source.val().queued);
+        self.fits.ok.next = !self.write.val() | (self.source_next.val().count <= self.depth.val());
         self.asked.ok.next = !self.job_result_valid.val()
             | (self.job_open.q.val() & !self.job_offered.q.val() & !self.answered.q.val());
     }

@@ -73,6 +73,10 @@ pub struct Completions {
     pub queues_release_valid: Signal<In, Bit>,
     /// Its endpoint.
     pub queues_release_endpoint: Signal<In, Bits<8>>,
+    /// Pulse: one of the send queues' does.
+    pub sends_release_valid: Signal<In, Bit>,
+    /// Its endpoint.
+    pub sends_release_endpoint: Signal<In, Bits<8>>,
     /// Pulse: one of delivery's does.
     pub delivery_release_valid: Signal<In, Bit>,
     /// Its endpoint.
@@ -203,6 +207,8 @@ impl Completions {
             reserve_endpoint: Default::default(),
             queues_release_valid: Default::default(),
             queues_release_endpoint: Default::default(),
+            sends_release_valid: Default::default(),
+            sends_release_endpoint: Default::default(),
             delivery_release_valid: Default::default(),
             delivery_release_endpoint: Default::default(),
             queues_valid: Default::default(),
@@ -437,6 +443,8 @@ impl Logic for Completions {
                 & (self.queues_release_endpoint.val() == i.to_bits());
             self.reservations[i].release_b.next = self.delivery_release_valid.val()
                 & (self.delivery_release_endpoint.val() == i.to_bits());
+            self.reservations[i].release_c.next =
+                self.sends_release_valid.val() & (self.sends_release_endpoint.val() == i.to_bits());
             self.free_bits.next = self.free_bits.val().replace_bit(
                 i,
                 self.reservations[i].free.val() | (self.mutation.val() == 1),

@@ -4,7 +4,7 @@
 //!                  ┌──────────────────────────┐
 //!   reserve ──────►│ + 1                      ├──► free: reserved + used < size
 //!   use ──────────►│ − 1  an entry is written ├──► any: reserved > 0
-//!   release ×2 ───►│ − 1  none will be        │
+//!   release ×3 ───►│ − 1  none will be        │
 //!                  └──────────────────────────┘
 //! ```
 //!
@@ -30,6 +30,7 @@ pub(super) struct Reservations {
     /// Pulses: one ends without an entry.
     pub release_a: Signal<In, Bit>,
     pub release_b: Signal<In, Bit>,
+    pub release_c: Signal<In, Bit>,
     /// There is room for a reservation.
     pub free: Signal<Out, Bit>,
     /// There is a reservation.
@@ -54,6 +55,7 @@ impl Default for Reservations {
             write: Default::default(),
             release_a: Default::default(),
             release_b: Default::default(),
+            release_c: Default::default(),
             free: Default::default(),
             any: Default::default(),
             reserved: Default::default(),
@@ -93,6 +95,9 @@ impl Logic for Reservations {
             self.ended.next = self.ended.val() + 1;
         }
         if self.release_b.val() {
+            self.ended.next = self.ended.val() + 1;
+        }
+        if self.release_c.val() {
             self.ended.next = self.ended.val() + 1;
         }
         self.reserved.d.next = self.reserved.q.val() + self.increment.val() - self.ended.val();

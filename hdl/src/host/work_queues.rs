@@ -1,7 +1,7 @@
 //! The work queues: fetches what the host has posted, and refuses what is malformed.
 //!
-//! Each endpoint has two rings, one for sends and one for receives, cancels and probes. Rings take
-//! turns. For each entry a completion is reserved before it is read, so that the request can always
+//! Each endpoint has two rings, one for sends and their cancels and one for receives, their cancels and
+//! probes. Rings take turns. For each entry a completion is reserved before it is read, so that the request can always
 //! be answered; one entry of each class may be under way, so a send that nobody takes doesn't stop
 //! the list rings, nor the other way round.
 //!
@@ -162,6 +162,7 @@ pub struct WorkQueues {
     list_slot: Reg<FetchedList>,
     as_send: Signal<Local, SendRequest>,
     as_list: Signal<Local, ListRequest>,
+    unknown_send: Signal<Local, Bit>,
     malformed_send: Signal<Local, Bit>,
     malformed_list: Signal<Local, Bit>,
     opcode: Signal<Local, Bits<8>>,
@@ -208,6 +209,7 @@ pub struct WorkQueues {
     request_bytes: Constant<Bits<16>>,
     no_pair: Constant<Bits<16>>,
     opcode_send: Constant<Bits<8>>,
+    opcode_cancel_send: Constant<Bits<8>>,
     opcode_receive: Constant<Bits<8>>,
     opcode_cancel: Constant<Bits<8>>,
     opcode_probe: Constant<Bits<8>>,
@@ -312,6 +314,7 @@ impl WorkQueues {
             list_slot: Default::default(),
             as_send: Default::default(),
             as_list: Default::default(),
+            unknown_send: Default::default(),
             malformed_send: Default::default(),
             malformed_list: Default::default(),
             opcode: Default::default(),
@@ -349,6 +352,7 @@ impl WorkQueues {
             request_bytes: constant(REQUEST_BYTES as u64),
             no_pair: constant(NO_PAIR),
             opcode_send: constant(Opcode::TaggedSend.code()),
+            opcode_cancel_send: constant(Opcode::CancelSend.code()),
             opcode_receive: constant(Opcode::TaggedReceive.code()),
             opcode_cancel: constant(Opcode::Cancel.code()),
             opcode_probe: constant(Opcode::Probe.code()),
@@ -562,7 +566,9 @@ impl Logic for WorkQueues {
         // What they mean.
         self.as_send.next = self.words.q.val().into();
         self.as_list.next = self.words.q.val().into();
-        self.malformed_send.next = (self.as_send.val().opcode != self.opcode_send.val())
+        self.unknown_send.next = (self.as_send.val().opcode != self.opcode_send.val())
+            & (self.as_send.val().opcode != self.opcode_cancel_send.val());
+        self.malformed_send.next = self.unknown_send.val()
             | self.as_send.val().flags.any()
             | self.as_send.val().reserved0.any()
             | self.as_send.val().reserved1.any()
@@ -580,7 +586,7 @@ impl Logic for WorkQueues {
             | self.as_list.val().reserved1.any()
             | self.as_list.val().reserved2.any();
         if self.mutation.val() == 2 {
-            self.malformed_send.next = self.as_send.val().opcode != self.opcode_send.val();
+            self.malformed_send.next = self.unknown_send.val();
         }
 
         // A whole entry: into its slot, or the ring stops.
@@ -671,6 +677,9 @@ impl Logic for WorkQueues {
             self.refusal.next.kind = self.kind_unknown.val();
             if self.send_slot.q.val().request.opcode == self.opcode_send.val() {
                 self.refusal.next.kind = self.kind_send.val();
+            }
+            if self.send_slot.q.val().request.opcode == self.opcode_cancel_send.val() {
+                self.refusal.next.kind = self.kind_cancel.val();
             }
             self.refused_valid.d.next = true;
             self.refused.d.next.endpoint = self.send_slot.q.val().endpoint;

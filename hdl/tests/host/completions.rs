@@ -173,7 +173,7 @@ impl Run {
         let reserve = !self.stopped && free >> endpoint & 1 == 1 && chance(&mut self.rng, 30);
         self.bench.set("reserve_valid", u64::from(reserve));
         self.bench.set("reserve_endpoint", endpoint as u64);
-        for port in ["queues", "delivery"] {
+        for port in SOURCES {
             let endpoint = self.rng.random_range(0..self.queues.len());
             let queue = &mut self.queues[endpoint];
             let release = queue.unanswered > 0 && chance(&mut self.rng, 5);
@@ -299,7 +299,7 @@ impl Run {
             queue.promised += 1;
             queue.unanswered += 1;
         }
-        for port in ["queues", "delivery"] {
+        for port in SOURCES {
             if bench.is(&format!("{port}_release_valid")) {
                 let endpoint = bench.get(&format!("{port}_release_endpoint")) as usize;
                 self.queues[endpoint].promised -= 1;

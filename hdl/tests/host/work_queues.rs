@@ -94,7 +94,7 @@ impl Run {
             rings: (0..2 * config.endpoints).map(|_| Ring::default()).collect(),
             domains: vec![0; config.endpoints],
             running: vec![false; config.endpoints],
-            capacity: rng.random_range(1..6),
+            capacity: rng.random_range(1..4),
             outstanding: vec![0; config.endpoints],
             paces: [70; 4],
             unreadable: 0,
@@ -177,7 +177,7 @@ impl Run {
             .to_words();
         } else {
             words = SendRequest {
-                opcode: Opcode::TaggedSend.code(),
+                opcode: [Opcode::TaggedSend, Opcode::CancelSend][rng.random_range(0..2)].code(),
                 pair: rng.random(),
                 context: rng.random(),
                 request: self.handle as u32,
@@ -186,6 +186,7 @@ impl Run {
                 immediate: rng.random(),
                 address: rng.random(),
                 length: rng.random(),
+                target: rng.random(),
                 ..Default::default()
             }
             .to_words();
@@ -194,7 +195,7 @@ impl Run {
             return Entry::Request(words);
         }
         let legal = |opcode: u8| match Opcode::from_code(opcode) {
-            Some(Opcode::TaggedSend) => !list,
+            Some(Opcode::TaggedSend | Opcode::CancelSend) => !list,
             Some(_) => list,
             None => false,
         };
@@ -212,8 +213,7 @@ impl Run {
                 words[0] |= 1 << (8 + rng.random_range(first..8));
             }
             2 => words[0] |= 1 << (48 + rng.random_range(0..16)),
-            3 if list => words[6] |= 1 << (32 + rng.random_range(0..32)),
-            3 => words[6] |= 1 << rng.random_range(0..64),
+            3 => words[6] |= 1 << (32 + rng.random_range(0..32)),
             _ => words[7] |= 1 << rng.random_range(0..64),
         }
         Entry::Refusal(words)
@@ -381,6 +381,7 @@ impl Run {
             let request = SendRequest::from_words(&words);
             let kind = match (Opcode::from_code(request.opcode), number % 2) {
                 (Some(Opcode::TaggedSend), 0) => CompletionKind::Send,
+                (Some(Opcode::CancelSend), 0) => CompletionKind::Cancel,
                 (Some(Opcode::TaggedReceive), 1) => CompletionKind::Receive,
                 (Some(Opcode::Cancel), 1) => CompletionKind::Cancel,
                 (Some(Opcode::Probe), 1) => CompletionKind::Probe,

@@ -251,12 +251,17 @@ impl Gates {
             kind: CompletionKind::Send.code(),
             ..Completion::default()
         };
-        let reserved = u64::from(request.reserved0) | request.reserved1 | request.reserved2;
+        let reserved =
+            u64::from(request.reserved0) | u64::from(request.reserved1) | request.reserved2;
+        let reserved = reserved | u64::from(request.flags);
+        let opcode = Opcode::from_code(request.opcode);
+        if opcode == Some(Opcode::CancelSend) && reserved == 0 {
+            self.cancel_send(endpoint, &request);
+            return;
+        }
         let pair = self.pair_of(endpoint, request.pair);
-        let status = match (Opcode::from_code(request.opcode), pair) {
-            (Some(Opcode::TaggedSend), _) if request.flags != 0 || reserved != 0 => {
-                Some(Status::InvalidRequest)
-            }
+        let status = match (opcode, pair) {
+            (Some(Opcode::TaggedSend), _) if reserved != 0 => Some(Status::InvalidRequest),
             (Some(Opcode::TaggedSend), None) => Some(Status::InvalidPair),
             (Some(Opcode::TaggedSend), Some(_)) if request.length > EAGER_MAX as u64 => {
                 Some(Status::TooLong)
@@ -267,11 +272,13 @@ impl Gates {
             _ => Some(Status::InvalidRequest),
         };
         if let Some(status) = status {
-            let kind = match Opcode::from_code(request.opcode) {
+            let kind = match opcode {
                 Some(Opcode::TaggedSend) => CompletionKind::Send,
+                Some(Opcode::CancelSend) => CompletionKind::Cancel,
                 _ => CompletionKind::Unknown,
             };
-            if status == Status::InvalidRequest {
+            let malformed = [Status::InvalidRequest, Status::InvalidPair, Status::TooLong];
+            if malformed.contains(&status) {
                 self.count(Counter::InvalidRequests);
             }
             let (status, kind) = (status.code(), kind.code());
@@ -289,6 +296,39 @@ impl Gates {
             pair.waiting.push_back(request);
         }
         self.inject(request.pair);
+    }
+
+    /// Takes a send out of the queue of its pair, if it still waits there.
+    fn cancel_send(&mut self, endpoint: usize, request: &SendRequest) {
+        let pair = self.pairs.get_mut(usize::from(request.pair));
+        let found = pair.and_then(Option::as_mut).and_then(|pair| {
+            let mine = usize::from(pair.setup.endpoint) == endpoint;
+            let target = |send: &SendRequest| mine && send.request == request.target;
+            let at = pair.waiting.iter().position(target)?;
+            pair.waiting.remove(at)
+        });
+        match found {
+            Some(send) => {
+                self.complete_send(
+                    endpoint,
+                    request.pair,
+                    send.request,
+                    send.length,
+                    Status::Cancelled,
+                );
+                self.release(endpoint);
+            }
+            None => self.complete(
+                endpoint,
+                Completion {
+                    request: request.request,
+                    pair: request.pair,
+                    status: Status::TooLate.code(),
+                    kind: CompletionKind::Cancel.code(),
+                    ..Completion::default()
+                },
+            ),
+        }
     }
 
     /// Injects the waiting sends of a pair for which it has credit.
@@ -319,6 +359,9 @@ impl Gates {
             let payload = match payload {
                 Ok(payload) => payload,
                 Err(status) => {
+                    if status == Status::LocalProtection {
+                        self.count(Counter::InvalidRequests);
+                    }
                     self.complete_send(endpoint, index, request.request, request.length, status);
                     continue;
                 }
@@ -569,6 +612,11 @@ impl Gates {
             (Err(Status::LinkError | Status::MemoryError), Some(_)) => Ok(()),
             (source, _) => source,
         };
+        let malformed =
+            Err(Status::InvalidPair) == source || Err(Status::LocalProtection) == source;
+        if malformed {
+            self.count(Counter::InvalidRequests);
+        }
         match (source, opcode, waiting) {
             (Err(status), ..) => self.refuse(endpoint, &request, kind, status),
             (Ok(()), Some(Opcode::Probe), None) => {

@@ -206,6 +206,84 @@ fn completion_entries_return_however_cancels_end() {
 }
 
 #[test]
+fn a_waiting_send_that_is_cancelled_completes_once_and_its_message_never_goes() {
+    let fabric = fabric();
+    let (mut a, mut b) = connected(&fabric, 1);
+    let mut sends = Vec::new();
+    for k in 0..5 {
+        let buffer = a.filled(&[k as u8; 16]);
+        sends.push(a.endpoint.post_tagged_send(k, &a.send(7), buffer).unwrap());
+    }
+    assert_eq!(a.next().wr_id, 0, "one credit lets one go");
+    for (wr_id, k) in [(10, 2), (11, 4)] {
+        a.endpoint.cancel(wr_id, sends[k]).unwrap();
+        assert_eq!(
+            a.endpoint.cancel(99, sends[k]).unwrap_err(),
+            PostError::NothingToCancel
+        );
+        let cancelled = a.next();
+        assert_eq!(
+            (cancelled.wr_id, cancelled.kind, cancelled.status),
+            (k as u64, WcKind::Send, WcStatus::Cancelled)
+        );
+        assert_eq!(cancelled.pair, Some(a.pair));
+        assert_eq!(cancelled.buffer.unwrap()[..], [k as u8; 16]);
+        assert_eq!(
+            a.endpoint.cancel(99, sends[k]).unwrap_err(),
+            PostError::NothingToCancel
+        );
+    }
+    assert_eq!(a.cq.outstanding(), 2, "neither cancel is outstanding");
+    // What stays keeps its order.
+    for k in [0, 1, 3] {
+        let buffer = b.buffer(16);
+        b.endpoint
+            .post_tagged_recv(k, &b.receive(7), buffer)
+            .unwrap();
+        assert_eq!(b.next().received(), [k as u8; 16]);
+    }
+    assert_eq!([a.next().wr_id, a.next().wr_id], [1, 3]);
+    assert_eq!((a.cq.outstanding(), a.cq.strays()), (0, 0));
+}
+
+#[test]
+fn a_cancel_of_a_send_that_has_gone_is_too_late() {
+    let (mut a, b) = connected(&fabric(), 8);
+    let buffer = a.buffer(16);
+    let send = a.endpoint.post_tagged_send(1, &a.send(7), buffer).unwrap();
+    a.endpoint.cancel(2, send).unwrap();
+    let mut both = [a.next(), a.next()];
+    both.sort_by_key(|completion| completion.wr_id);
+    let seen = both.map(|completion| (completion.kind, completion.status));
+    assert_eq!(
+        seen,
+        [
+            (WcKind::Send, WcStatus::Success),
+            (WcKind::Cancel, WcStatus::TooLate)
+        ]
+    );
+    assert_eq!(a.cq.outstanding(), 0);
+    drop(b);
+}
+
+#[test]
+fn a_cancel_of_a_send_whose_pair_is_closed_is_too_late() {
+    let (mut a, _b) = connected(&fabric(), 1);
+    let mut send = None;
+    for k in 0..2 {
+        let buffer = a.buffer(16);
+        send = Some(a.endpoint.post_tagged_send(k, &a.send(7), buffer).unwrap());
+    }
+    assert_eq!(a.next().status, WcStatus::Success);
+    a.endpoint.close_pair(a.pair).unwrap();
+    a.endpoint.cancel(9, send.unwrap()).unwrap();
+    let flushed = a.next();
+    assert_eq!((flushed.wr_id, flushed.status), (1, WcStatus::Flushed));
+    let late = a.next();
+    assert_eq!((late.wr_id, late.status), (9, WcStatus::TooLate));
+}
+
+#[test]
 fn a_probe_finds_a_message_and_leaves_it() {
     let fabric = fabric();
     let (a, mut b) = connected(&fabric, 8);

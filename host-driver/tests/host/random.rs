@@ -18,6 +18,12 @@ struct Player {
     next_id: u64,
     outstanding: HashMap<u64, WcKind>,
     receives: Vec<(u64, Request)>,
+    /// Sends that have not completed, and their messages' serial numbers.
+    sends: Vec<(u64, Request, u64)>,
+    /// Serial numbers of messages that will not come.
+    withdrawn: Vec<u64>,
+    /// Messages of the peer that were passed over.
+    skipped: Vec<u64>,
     /// Lengths of what the peer sent, by tag, oldest first.
     expected: [VecDeque<(u64, usize)>; TAGS as usize],
     cancelled: u64,
@@ -35,6 +41,9 @@ impl Player {
             next_id: 0,
             outstanding: HashMap::new(),
             receives: Vec::new(),
+            sends: Vec::new(),
+            withdrawn: Vec::new(),
+            skipped: Vec::new(),
             expected: Default::default(),
             cancelled: 0,
             late: 0,
@@ -82,13 +91,15 @@ impl Player {
         let mut buffer = self.buffers.pop()?;
         let mut front = buffer.split_to(length);
         front.copy_from_slice(&payload(serial, length));
-        let posted = self.side.endpoint.post_tagged_send(id, &send, front);
-        if let Err(refused) = posted {
-            let mut front = refused.buffer.expect("given back");
-            front.join(buffer).expect("just split");
-            self.buffers.push(front);
-            self.refuse(refused.error);
-            return None;
+        match self.side.endpoint.post_tagged_send(id, &send, front) {
+            Ok(request) => self.sends.push((id, request, serial)),
+            Err(refused) => {
+                let mut front = refused.buffer.expect("given back");
+                front.join(buffer).expect("just split");
+                self.buffers.push(front);
+                self.refuse(refused.error);
+                return None;
+            }
         }
         self.next_id += 1;
         self.outstanding.insert(id, WcKind::Send);
@@ -122,10 +133,13 @@ impl Player {
     }
 
     fn cancel(&mut self, rng: &mut ChaCha8Rng) {
-        if self.receives.is_empty() {
+        let receives = self.receives.iter().map(|&(_, request)| request);
+        let sends = self.sends.iter().map(|&(_, request, _)| request);
+        let requests: Vec<Request> = receives.chain(sends).collect();
+        if requests.is_empty() {
             return;
         }
-        let (_, request) = self.receives[rng.random_range(0..self.receives.len())];
+        let request = requests[rng.random_range(0..requests.len())];
         match self.side.endpoint.cancel(u64::MAX, request) {
             Ok(_) | Err(PostError::NothingToCancel) => {}
             Err(error) => self.refuse(error),
@@ -162,12 +176,21 @@ impl Player {
         );
         match (kind, status) {
             (WcKind::Send, WcStatus::Success) => {}
+            (WcKind::Send, WcStatus::Cancelled) => {
+                let sent = self.sends.iter().find(|sent| sent.0 == wr_id);
+                self.withdrawn.push(sent.expect("it was posted").2);
+            }
             (WcKind::Probe, WcStatus::Success | WcStatus::NoMessage) => {}
             (WcKind::Receive, WcStatus::Cancelled) => self.cancelled += 1,
             (WcKind::Receive, WcStatus::Success) => {
                 let queue = &mut self.expected[completion.match_bits as usize];
-                let (serial, length) = queue.pop_front().expect("a message that was sent");
-                assert_eq!(completion.immediate, serial, "out of order");
+                let (serial, length) = loop {
+                    let (serial, length) = queue.pop_front().expect("a message that was sent");
+                    if completion.immediate == serial {
+                        break (serial, length);
+                    }
+                    self.skipped.push(serial);
+                };
                 assert_eq!(completion.length, length as u64);
                 assert_eq!(completion.received(), payload(serial, length));
                 self.received += 1;
@@ -175,6 +198,7 @@ impl Player {
             _ => panic!("{completion:?}"),
         }
         self.receives.retain(|&(id, _)| id != wr_id);
+        self.sends.retain(|&(id, ..)| id != wr_id);
         if let Some(mut buffer) = completion.buffer {
             // What a send split off is whole again only as far as it went: registered memory is plenty.
             if buffer.len() < 1024 {
@@ -192,7 +216,7 @@ fn payload(serial: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn every_request_completes_once_and_every_message_arrives_once_in_order() {
-    let mut totals = [0; 4];
+    let mut totals = [0; 5];
     for seed in 0..12 {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -241,6 +265,7 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
                 player.cancelled,
                 player.late,
                 player.refused,
+                player.withdrawn.len() as u64,
             ];
             totals
                 .iter_mut()
@@ -248,7 +273,7 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
                 .for_each(|(total, sum)| *total += sum);
         }
     }
-    println!("received, cancelled, late, refused: {totals:?}");
+    println!("received, cancelled, late, refused, sends cancelled: {totals:?}");
     assert!(
         totals.iter().all(|&total| total > 50),
         "{totals:?} proves little"
@@ -259,6 +284,17 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
 fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng, fabric: &SoftFabric) {
     for _ in 0..100_000 {
         let mut left = false;
+        for who in 0..2 {
+            let withdrawn = players[who].withdrawn.clone();
+            let peer = &mut players[1 - who];
+            for queue in &mut peer.expected {
+                queue.retain(|(serial, _)| {
+                    let gone = withdrawn.contains(serial);
+                    peer.skipped.extend(gone.then_some(*serial));
+                    !gone
+                });
+            }
+        }
         for player in players.iter_mut() {
             while let Some(completion) = player.side.cq.poll() {
                 player.take(completion);
@@ -285,6 +321,15 @@ fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng, fabric: &SoftFabric) {
         assert!(
             player.expected.iter().all(VecDeque::is_empty),
             "messages were lost"
+        );
+    }
+    for who in 0..2 {
+        players[who].withdrawn.sort_unstable();
+        players[1 - who].skipped.sort_unstable();
+        assert_eq!(
+            players[who].withdrawn,
+            players[1 - who].skipped,
+            "what doesn't come is what was cancelled"
         );
     }
     for player in players.iter_mut() {

@@ -1,6 +1,8 @@
 //! Endpoints of one card: each has its page, its memory and its pairs, and nobody else's.
 
+use abi::completion::CompletionKind;
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::request::SendRequest;
 use abi::status::Status;
 use posthorn_tests::cards::{cards, run};
 use posthorn_tests::raw::{Desk, Mapped, RawHost};
@@ -71,6 +73,41 @@ fn a_message_for_one_endpoint_never_meets_a_receive_of_another() {
         let mut both = [a.status(), a.status()];
         both.sort_unstable();
         assert_eq!(both, [(5, Status::Success), (77, Status::Success)]);
+    });
+}
+
+#[test]
+fn an_endpoint_cannot_cancel_anothers_send() {
+    run(cards("tiny", 1, 56), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        let mut a = Desk::open(&host);
+        let mut b = Desk::open(&host);
+        for request in 0..4 {
+            a.endpoint.post_send(a.send(7, request, 8).to_words());
+            assert_eq!(a.status(), (request, Status::Success));
+        }
+        // No credit is left: this one waits.
+        a.endpoint.post_send(a.send(7, 77, 8).to_words());
+        for (request, pair) in [(1, a.pair), (2, b.pair), (3, 8), (4, u16::MAX)] {
+            let cancel = SendRequest {
+                pair,
+                ..b.cancel_send(request, 77)
+            };
+            b.endpoint.post_send(cancel.to_words());
+            let entry = b.endpoint.completion();
+            let seen = (entry.request, entry.status, entry.kind);
+            let kind = CompletionKind::Cancel.code();
+            assert_eq!(seen, (request, Status::TooLate.code(), kind), "pair {pair}");
+        }
+        assert_eq!(host.pair_status(a.pair).waiting, 1);
+        for request in 200..205 {
+            a.endpoint.post_list(a.receive(7, request, 8).to_words());
+        }
+        let mut all: Vec<_> = (0..6).map(|_| a.status()).collect();
+        all.sort_unstable();
+        let expected = [77, 200, 201, 202, 203, 204];
+        assert_eq!(all, expected.map(|request| (request, Status::Success)));
+        b.assert_works();
     });
 }
 
