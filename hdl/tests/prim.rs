@@ -6,9 +6,13 @@ use std::collections::VecDeque;
 
 use hdl::prelude::*;
 use hdl::prim::power_on_reset::CYCLES;
-use hdl::prim::{ByteRam, Ram};
+use hdl::prim::{
+    ByteRam, CounterMutation, FifoMutation, PowerOnResetMutation, Ram, RoundRobinMutation,
+    SkidMutation, StreamMuxMutation,
+};
 use rand::Rng;
-use support::{Bench, for_seeds, rate};
+use rand_chacha::ChaCha8Rng;
+use support::{Bench, for_seeds, is_caught, rate};
 
 /// One rising edge of a rust-hdl block that has been given its inputs.
 fn edge<B: Block>(block: &mut B, clock: impl Fn(&mut B, bool)) {
@@ -22,55 +26,72 @@ fn words(low: u64, high: u64) -> Bits<80> {
     (bit_cast::<80, 64>(high.into()) << 64_u64) | bit_cast::<80, 64>(low.into())
 }
 
+fn ram(top: &str, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(top);
+    let mut ram = Ram::<Bits<80>>::new(10);
+    ram.connect_all();
+    for _ in 0..2000 {
+        let (low, high) = (rng.random(), rng.random::<u64>() & 0xffff);
+        let (write, to, from) = (rng.random_bool(0.5), rng.random(), rng.random::<u16>());
+        // Half of the reads are of the word that is written.
+        let from = if rng.random() { to } else { from };
+        bench.set("write_enable", write);
+        bench.set("write_address", to);
+        bench.set_wide("write_data", &[low, high]);
+        bench.set("read_address", from);
+        bench.step();
+        ram.write_enable.next = write;
+        ram.write_address.next = u64::from(to).into();
+        ram.write_data.next = words(low, high);
+        ram.read_address.next = u64::from(from).into();
+        edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
+        let [low, high] = bench.get_wide("read_data");
+        assert_eq!(ram.read_data.val(), words(low, high));
+    }
+}
+
 #[test]
 fn a_ram_is_its_rust_model_at_every_edge() {
-    for_seeds(4, |rng| {
-        let mut bench = Bench::open("prim_ram");
-        let mut ram = Ram::<Bits<80>>::new(10);
-        ram.connect_all();
-        for _ in 0..2000 {
-            let (low, high) = (rng.random(), rng.random::<u64>() & 0xffff);
-            let (write, to, from) = (rng.random_bool(0.5), rng.random(), rng.random::<u16>());
-            // Half of the reads are of the word that is written.
-            let from = if rng.random() { to } else { from };
-            bench.set("write_enable", write);
-            bench.set("write_address", to);
-            bench.set_wide("write_data", &[low, high]);
-            bench.set("read_address", from);
-            bench.step();
-            ram.write_enable.next = write;
-            ram.write_address.next = u64::from(to).into();
-            ram.write_data.next = words(low, high);
-            ram.read_address.next = u64::from(from).into();
-            edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
-            let [low, high] = bench.get_wide("read_data");
-            assert_eq!(ram.read_data.val(), words(low, high));
-        }
-    });
+    for_seeds(4, |rng| ram("prim_ram", rng));
+}
+
+fn byte_ram(top: &str, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(top);
+    let mut ram = ByteRam::<32, 4>::new(8);
+    ram.connect_all();
+    for _ in 0..2000 {
+        let (data, enable) = (u64::from(rng.random::<u32>()), rng.random_range(0..16_u64));
+        let (to, from) = (rng.random_range(0..12_u64), rng.random_range(0..12_u64));
+        bench.set("write_enable", enable);
+        bench.set("write_address", to);
+        bench.set("write_data", data);
+        bench.set("read_address", from);
+        bench.step();
+        ram.write_enable.next = enable.into();
+        ram.write_address.next = to.into();
+        ram.write_data.next = data.into();
+        ram.read_address.next = from.into();
+        edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
+        assert_eq!(ram.read_data.val(), bench.get("read_data"));
+    }
 }
 
 #[test]
 fn a_byte_ram_is_its_rust_model_at_every_edge() {
-    for_seeds(4, |rng| {
-        let mut bench = Bench::open("prim_byte_ram");
-        let mut ram = ByteRam::<32, 4>::new(8);
-        ram.connect_all();
-        for _ in 0..2000 {
-            let (data, enable) = (u64::from(rng.random::<u32>()), rng.random_range(0..16_u64));
-            let (to, from) = (rng.random_range(0..12_u64), rng.random_range(0..12_u64));
-            bench.set("write_enable", enable);
-            bench.set("write_address", to);
-            bench.set("write_data", data);
-            bench.set("read_address", from);
-            bench.step();
-            ram.write_enable.next = enable.into();
-            ram.write_address.next = to.into();
-            ram.write_data.next = data.into();
-            ram.read_address.next = from.into();
-            edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
-            assert_eq!(ram.read_data.val(), bench.get("read_data"));
-        }
-    });
+    for_seeds(4, |rng| byte_ram("prim_byte_ram", rng));
+}
+
+#[test]
+fn a_memory_whose_text_is_wrong_is_noticed() {
+    for top in ["prim_ram_reads_new_word", "prim_ram_half_the_words"] {
+        assert!(is_caught(top, 1, |rng| ram(top, rng)), "{top}");
+    }
+    for top in [
+        "prim_byte_ram_reads_new_word",
+        "prim_byte_ram_writes_whole_word",
+    ] {
+        assert!(is_caught(top, 1, |rng| byte_ram(top, rng)), "{top}");
+    }
 }
 
 #[test]
@@ -90,8 +111,14 @@ fn what_is_read_while_it_is_written_is_the_old_word() {
 
 /// Sends numbers through a stream block with random idle and back-pressure. `observe` sees the
 /// bench and the words inside once a cycle, before the edge.
-fn stream(name: &str, rng: &mut impl Rng, mut observe: impl FnMut(&mut Bench, &VecDeque<u64>)) {
+fn stream(
+    name: &str,
+    mutation: u64,
+    rng: &mut impl Rng,
+    mut observe: impl FnMut(&mut Bench, &VecDeque<u64>),
+) {
     let mut bench = Bench::open(name);
+    bench.set("mutation_0", mutation);
     let (busy, willing) = (rate(rng), rate(rng));
     let (mut inside, mut next, mut taken) = (VecDeque::new(), 0_u64, 0);
     let mut offering = false;
@@ -125,17 +152,30 @@ fn stream(name: &str, rng: &mut impl Rng, mut observe: impl FnMut(&mut Bench, &V
     }
 }
 
+const QUEUES: [(&str, usize); 2] = [("prim_fifo", 5), ("prim_fifo_2", 2)];
+
+fn queue((name, depth): (&str, usize), mutation: FifoMutation, rng: &mut ChaCha8Rng) {
+    stream(name, mutation as u64, rng, |bench, inside| {
+        assert_eq!(bench.get("level"), inside.len() as u64);
+        assert_eq!(bench.is("in_ready"), inside.len() < depth);
+    });
+}
+
 #[test]
 fn a_queue_keeps_words_and_order_and_knows_its_level() {
-    for (name, depth) in [("prim_fifo", 5), ("prim_fifo_2", 2)] {
-        for_seeds(8, |rng| {
-            let mut full = false;
-            stream(name, rng, |bench, inside| {
-                assert_eq!(bench.get("level"), inside.len() as u64);
-                assert_eq!(bench.is("in_ready"), inside.len() < depth);
-                full |= inside.len() == depth;
-            });
-        });
+    for size in QUEUES {
+        for_seeds(8, |rng| queue(size, FifoMutation::None, rng));
+    }
+}
+
+#[test]
+fn a_broken_queue_is_noticed() {
+    use FifoMutation::*;
+    for mutation in [Overflows, OffersTooSoon, RepeatsWords, HeadNotCounted] {
+        for size in QUEUES {
+            let caught = is_caught(size.0, 4, |rng| queue(size, mutation, rng));
+            assert!(caught, "{mutation:?} of {size:?} goes unnoticed");
+        }
     }
 }
 
@@ -165,108 +205,155 @@ fn a_queue_of_five_moves_a_word_in_every_cycle() {
     assert_eq!(moved, 100);
 }
 
+fn skid(mutation: SkidMutation, rng: &mut ChaCha8Rng) {
+    stream("prim_skid", mutation as u64, rng, |bench, inside| {
+        assert!(inside.len() <= 2);
+        assert_eq!(bench.is("in_ready"), inside.len() < 2);
+        assert_eq!(bench.is("out_valid"), !inside.is_empty());
+    });
+}
+
 #[test]
 fn a_skid_buffer_keeps_words_and_order_and_holds_two() {
-    for_seeds(8, |rng| {
-        stream("prim_skid", rng, |bench, inside| {
-            assert!(inside.len() <= 2);
-            assert_eq!(bench.is("in_ready"), inside.len() < 2);
-            assert_eq!(bench.is("out_valid"), !inside.is_empty());
-        });
-    });
+    for_seeds(8, |rng| skid(SkidMutation::None, rng));
+}
+
+#[test]
+fn a_broken_skid_buffer_is_noticed() {
+    use SkidMutation::*;
+    for mutation in [SpareOverwritten, HeadReplaced, SpareRepeated] {
+        let caught = is_caught("prim_skid", 4, |rng| skid(mutation, rng));
+        assert!(caught, "{mutation:?} goes unnoticed");
+    }
+}
+
+fn round_robin(mutation: RoundRobinMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("prim_round_robin");
+    bench.set("mutation_0", mutation as u64);
+    let (mut first, mut pending) = (0, 0_u64);
+    let (busy, willing) = (rate(rng), rate(rng));
+    for cycle in 0..3000 {
+        for i in 0..5 {
+            pending |= u64::from(rng.random_bool(busy * 0.4)) << i;
+        }
+        let advance = rng.random_bool(willing);
+        // Bits of requests that the arbiter doesn't have must not count.
+        bench.set("request", pending | rng.random::<u64>() << 5);
+        bench.set("advance", advance);
+        bench.eval();
+        let chosen = (0..5)
+            .map(|i| (first + i) % 5)
+            .find(|i| pending >> i & 1 == 1);
+        assert_eq!(bench.is("valid"), chosen.is_some(), "cycle {cycle}");
+        assert_eq!(bench.get("index"), chosen.unwrap_or(0), "cycle {cycle}");
+        if let Some(index) = chosen {
+            first = if advance { (index + 1) % 5 } else { index };
+            if advance {
+                pending &= !(1 << index);
+            }
+        }
+        bench.step();
+    }
 }
 
 #[test]
 fn a_round_robin_choice_is_fair_and_stays_until_it_has_had_its_turn() {
-    for_seeds(8, |rng| {
-        let mut bench = Bench::open("prim_round_robin");
-        let (mut first, mut pending) = (0, 0_u64);
-        let (busy, willing) = (rate(rng), rate(rng));
-        for cycle in 0..3000 {
-            for i in 0..5 {
-                pending |= u64::from(rng.random_bool(busy * 0.4)) << i;
-            }
-            let advance = rng.random_bool(willing);
-            // Bits of requests that the arbiter doesn't have must not count.
-            bench.set("request", pending | rng.random::<u64>() << 5);
-            bench.set("advance", advance);
-            bench.eval();
-            let chosen = (0..5)
-                .map(|i| (first + i) % 5)
-                .find(|i| pending >> i & 1 == 1);
-            assert_eq!(bench.is("valid"), chosen.is_some(), "cycle {cycle}");
-            assert_eq!(bench.get("index"), chosen.unwrap_or(0), "cycle {cycle}");
-            if let Some(index) = chosen {
-                first = if advance { (index + 1) % 5 } else { index };
-                if advance {
-                    pending &= !(1 << index);
-                }
-            }
-            bench.step();
+    for_seeds(8, |rng| round_robin(RoundRobinMutation::None, rng));
+}
+
+#[test]
+fn a_broken_round_robin_is_noticed() {
+    use RoundRobinMutation::*;
+    for mutation in [ForgetsTurns, ChangesItsMind, LastNotSeen] {
+        let caught = is_caught("prim_round_robin", 4, |rng| round_robin(mutation, rng));
+        assert!(caught, "{mutation:?} goes unnoticed");
+    }
+}
+
+fn multiplexer(mutation: StreamMuxMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("prim_stream_mux");
+    bench.set("mutation_0", mutation as u64);
+    let rates = [rate(rng), rate(rng), rate(rng)];
+    let willing = rate(rng);
+    let (mut offering, mut next, mut due) = ([false; 3], [0_u64; 3], [0_u64; 3]);
+    let mut turns = [0_u32; 3];
+    let mut held = None;
+    for cycle in 0..3000 {
+        for i in 0..3 {
+            offering[i] |= rng.random_bool(rates[i]);
+            bench.set(&format!("in_valid_{i}"), offering[i]);
+            bench.set(&format!("in_data_{i}"), (i as u64) << 32 | next[i]);
         }
-    });
+        bench.set("out_ready", rng.random_bool(willing));
+        bench.eval();
+        assert_eq!(bench.is("out_valid"), offering.contains(&true));
+        let offer = bench.is("out_valid").then(|| bench.get("out_data"));
+        assert!(held.is_none() || held == offer, "cycle {cycle}");
+        held = offer.filter(|_| bench.get("out_ready") == 0);
+        let source = bench.get("out_index") as usize;
+        for i in 0..3 {
+            let taken = offer.is_some() && bench.is("out_ready") && source == i;
+            assert_eq!(bench.is(&format!("in_ready_{i}")), taken, "cycle {cycle}");
+            if taken {
+                assert_eq!(offer, Some((i as u64) << 32 | due[i]), "cycle {cycle}");
+                due[i] += 1;
+                next[i] += 1;
+                offering[i] = false;
+                turns[i] = 0;
+            } else if offering[i] && bench.is("out_ready") {
+                turns[i] += 1;
+                assert!(turns[i] <= 2, "source {i} waits for one turn of each other");
+            }
+        }
+        bench.step();
+    }
 }
 
 #[test]
 fn a_stream_multiplexer_keeps_the_order_of_each_source_and_starves_none() {
-    for_seeds(8, |rng| {
-        let mut bench = Bench::open("prim_stream_mux");
-        let rates = [rate(rng), rate(rng), rate(rng)];
-        let willing = rate(rng);
-        let (mut offering, mut next, mut due) = ([false; 3], [0_u64; 3], [0_u64; 3]);
-        let mut turns = [0_u32; 3];
-        let mut held = None;
-        for cycle in 0..3000 {
-            for i in 0..3 {
-                offering[i] |= rng.random_bool(rates[i]);
-                bench.set(&format!("in_valid_{i}"), offering[i]);
-                bench.set(&format!("in_data_{i}"), (i as u64) << 32 | next[i]);
-            }
-            bench.set("out_ready", rng.random_bool(willing));
-            bench.eval();
-            assert_eq!(bench.is("out_valid"), offering.contains(&true));
-            let offer = bench.is("out_valid").then(|| bench.get("out_data"));
-            assert!(held.is_none() || held == offer, "cycle {cycle}");
-            held = offer.filter(|_| bench.get("out_ready") == 0);
-            let source = bench.get("out_index") as usize;
-            for i in 0..3 {
-                let taken = offer.is_some() && bench.is("out_ready") && source == i;
-                assert_eq!(bench.is(&format!("in_ready_{i}")), taken, "cycle {cycle}");
-                if taken {
-                    assert_eq!(offer, Some((i as u64) << 32 | due[i]), "cycle {cycle}");
-                    due[i] += 1;
-                    next[i] += 1;
-                    offering[i] = false;
-                    turns[i] = 0;
-                } else if offering[i] && bench.is("out_ready") {
-                    turns[i] += 1;
-                    assert!(turns[i] <= 2, "source {i} waits for one turn of each other");
-                }
-            }
-            bench.step();
-        }
-    });
+    for_seeds(8, |rng| multiplexer(StreamMuxMutation::None, rng));
+}
+
+#[test]
+fn a_broken_stream_multiplexer_is_noticed() {
+    use StreamMuxMutation::*;
+    for mutation in [TurnsWithoutTransfer, AllTaken, WrongWord] {
+        let caught = is_caught("prim_stream_mux", 4, |rng| multiplexer(mutation, rng));
+        assert!(caught, "{mutation:?} goes unnoticed");
+    }
+}
+
+fn counter(mutation: CounterMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("prim_counter");
+    bench.set("mutation_0", mutation as u64);
+    let mut count = 0;
+    for _ in 0..300 {
+        let increment = rng.random_bool(0.7);
+        bench.set("increment", increment);
+        assert_eq!(bench.get("count"), count % 32);
+        bench.step();
+        count += u64::from(increment);
+    }
+    assert!(count > 64);
 }
 
 #[test]
 fn a_counter_counts_and_wraps() {
-    for_seeds(2, |rng| {
-        let mut bench = Bench::open("prim_counter");
-        let mut count = 0;
-        for _ in 0..300 {
-            let increment = rng.random_bool(0.7);
-            bench.set("increment", increment);
-            assert_eq!(bench.get("count"), count % 32);
-            bench.step();
-            count += u64::from(increment);
-        }
-        assert!(count > 64);
-    });
+    for_seeds(2, |rng| counter(CounterMutation::None, rng));
 }
 
 #[test]
-fn a_card_comes_out_of_reset_by_itself_and_after_one_from_outside() {
+fn a_broken_counter_is_noticed() {
+    use CounterMutation::*;
+    for mutation in [Saturates, CountsAhead] {
+        let caught = is_caught("prim_counter", 4, |rng| counter(mutation, rng));
+        assert!(caught, "{mutation:?} goes unnoticed");
+    }
+}
+
+fn power_on(mutation: PowerOnResetMutation) {
     let mut bench = Bench::open_cold("prim_power_on_reset");
+    bench.set("mutation_0", mutation as u64);
     let released = |bench: &mut Bench| {
         (0..100).find(|_| {
             bench.eval();
@@ -281,6 +368,20 @@ fn a_card_comes_out_of_reset_by_itself_and_after_one_from_outside() {
     bench.step();
     bench.set("reset", false);
     assert_eq!(released(&mut bench), Some(CYCLES), "after a reset");
+}
+
+#[test]
+fn a_card_comes_out_of_reset_by_itself_and_after_one_from_outside() {
+    power_on(PowerOnResetMutation::None);
+}
+
+#[test]
+fn a_broken_power_on_reset_is_noticed() {
+    use PowerOnResetMutation::*;
+    for mutation in [ReleasesEarly, NeverReleases] {
+        let caught = is_caught("prim_power_on_reset", 1, |_| power_on(mutation));
+        assert!(caught, "{mutation:?} goes unnoticed");
+    }
 }
 
 #[test]

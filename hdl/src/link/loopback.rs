@@ -21,6 +21,21 @@ use crate::prim::axi::{StreamSink, StreamSource};
 use crate::types::{CardSetup, ControlRequest};
 use abi::control::Operation;
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum LoopbackMutation {
+    /// As designed.
+    None,
+    /// The first byte of an address isn't compared.
+    HalfAnAddress,
+    /// An own frame never gives way to the wire.
+    WireStarves,
+    /// Who has the receiver is decided anew with each word.
+    FramesMix,
+    /// A frame that the MAC found bad passes for a good one.
+    BadFramesPass,
+}
+
 /// Who has the receiver.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Owner {
@@ -50,6 +65,8 @@ pub struct Loopback {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, LoopbackMutation>>,
     /// From `link::Transmit`.
     pub transmit: StreamSink,
     /// To `link::Receive`.
@@ -82,15 +99,29 @@ pub struct Loopback {
     card_set: Constant<Bits<8>>,
     whole: Check,
     begun: Reg<Bit>,
+    _mutable: usize,
 }
 
 impl Default for Loopback {
     fn default() -> Self {
+        Self::build(0)
+    }
+}
+
+impl Loopback {
+    /// A switch with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Self::build(1)
+    }
+
+    fn build(mutable: usize) -> Self {
         construct!({
             owner: Reg::new(Owner::Nobody),
             route: Reg::new(Route::Open),
             card_set: Constant::new(u64::from(Operation::CardSet.code()).into()),
             whole: Check::new("tvalid_stays_within_a_frame"),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
         } default {
             clock reset transmit receive receive_tuser m_axis s_axis control_valid control
             control_done mac known card_last setup round owner_now from_card from_wire begun
@@ -119,6 +150,16 @@ impl Logic for Loopback {
             | ((self.route.q.val() == Route::Open)
                 & self.known.q.val()
                 & (bit_cast::<48, 64>(self.transmit.tdata.val()) == self.mac.q.val()));
+
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == LoopbackMutation::HalfAnAddress)
+                & (self.route.q.val() == Route::Open)
+            {
+                self.round.next = self.known.q.val()
+                    & ((bit_cast::<48, 64>(self.transmit.tdata.val()) >> 8)
+                        == (self.mac.q.val() >> 8));
+            }
+        }
 
         // Who has the receiver.
         self.owner_now.next = self.owner.q.val();
@@ -154,6 +195,21 @@ impl Logic for Loopback {
         if self.receive.tvalid.val() & self.receive.tready.val() & self.receive.tlast.val() {
             self.owner.d.next = Owner::Nobody;
             self.card_last.d.next = self.from_card.val();
+        }
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == LoopbackMutation::WireStarves {
+                self.card_last.d.next = false;
+            }
+            if (self.mutation[m].val() == LoopbackMutation::FramesMix)
+                & self.receive.tvalid.val()
+                & self.receive.tready.val()
+            {
+                self.owner.d.next = Owner::Nobody;
+                self.card_last.d.next = self.from_card.val();
+            }
+            if self.mutation[m].val() == LoopbackMutation::BadFramesPass {
+                self.receive_tuser.next = false;
+            }
         }
 
         self.m_axis.tdata.next = self.transmit.tdata.val();

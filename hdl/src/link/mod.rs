@@ -18,7 +18,6 @@ mod acknowledge;
 mod crc;
 mod faults;
 mod loopback;
-
 mod receive;
 mod screen;
 mod transmit;
@@ -26,7 +25,7 @@ mod transmit;
 pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use crc::Crc;
 pub use faults::{Faults, FaultsMutation, party};
-pub use loopback::Loopback;
+pub use loopback::{Loopback, LoopbackMutation};
 pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
 pub use transmit::{Transmit, TransmitMutation};
@@ -34,7 +33,7 @@ pub use transmit::{Transmit, TransmitMutation};
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
-/// The tops of the tests of this room. All but the plain one can be broken by an input `mutation`.
+/// The tops of the tests of this room. They can be broken by an input `mutation`.
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("receive_tiny", Class::Test, || Receive::mutable(&TINY)),
@@ -49,6 +48,6 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("faults_tiny", Class::Test, || Faults::mutable(&TINY)),
         Top::of("faults_ecp5", Class::Test, || Faults::mutable(&ECP5)),
-        Top::of("loopback", Class::Test, Loopback::default),
+        Top::of("loopback", Class::Test, Loopback::mutable),
     ]
 }

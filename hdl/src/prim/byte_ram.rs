@@ -12,7 +12,7 @@
 //! Everything else is as for `Ram`: a word read in the cycle of its write is the old one, addresses
 //! take their low bits, reset clears nothing.
 
-use super::memory;
+use super::memory::{self, Mutation};
 use crate::prelude::*;
 
 /// A memory of words of `W` bits, which are `NB` bytes.
@@ -31,6 +31,7 @@ pub struct ByteRam<const W: usize, const NB: usize> {
     /// The word at the `read_address` of the last edge, as it was before that edge.
     pub read_data: Signal<Out, Bits<W>>,
     _words: Vec<Bits<W>>,
+    _mutation: Mutation,
 }
 
 impl<const W: usize, const NB: usize> ByteRam<W, NB> {
@@ -39,6 +40,11 @@ impl<const W: usize, const NB: usize> ByteRam<W, NB> {
     /// # Panics
     /// If `W` isn't `8 * NB`, or `depth` is below 2 or above 65536.
     pub fn new(depth: usize) -> Self {
+        Self::mutated(depth, Mutation::None)
+    }
+
+    /// A memory whose printed text breaks a contract, for tests.
+    pub(super) fn mutated(depth: usize, mutation: Mutation) -> Self {
         assert_eq!(W, 8 * NB, "a word of {W} bits isn't {NB} bytes");
         ByteRam {
             clock: Signal::default(),
@@ -48,6 +54,7 @@ impl<const W: usize, const NB: usize> ByteRam<W, NB> {
             read_address: Signal::default(),
             read_data: Signal::default(),
             _words: vec![Bits::default(); memory::capacity(depth)],
+            _mutation: mutation,
         }
     }
 }
@@ -70,12 +77,16 @@ impl<const W: usize, const NB: usize> Logic for ByteRam<W, NB> {
     }
 
     fn hdl(&self) -> Verilog {
-        let memory = memory::Text::new(W, self._words.len());
+        let memory = memory::Text::new(W, self._words.len(), self._mutation);
         let word = memory.select("write_address");
+        let enabled = match self._mutation {
+            Mutation::WritesWholeWord => "|write_enable",
+            _ => "write_enable[lane]",
+        };
         Verilog::Custom(
             memory.print(&format!(
                 "  for (lane = 0; lane < {NB}; lane = lane + 1)\n    \
-             if (write_enable[lane]) words[{word}][8*lane +: 8] <= write_data[8*lane +: 8];\n"
+             if ({enabled}) words[{word}][8*lane +: 8] <= write_data[8*lane +: 8];\n"
             )) + "integer lane;\n",
         )
     }

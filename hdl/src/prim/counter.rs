@@ -6,6 +6,17 @@
 
 use crate::prelude::*;
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum CounterMutation {
+    /// As designed.
+    None,
+    /// It stays at its last value in place of wrapping.
+    Saturates,
+    /// A cycle is counted in itself.
+    CountsAhead,
+}
+
 /// A counter of `W` bits.
 #[derive(LogicBlock, Default)]
 pub struct Counter<const W: usize> {
@@ -13,11 +24,25 @@ pub struct Counter<const W: usize> {
     pub clock: Signal<In, Clock>,
     /// Back to 0.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, CounterMutation>>,
     /// Counts this cycle.
     pub increment: Signal<In, Bit>,
     /// Cycles counted before this one, modulo 2^`W`.
     pub count: Signal<Out, Bits<W>>,
     value: Reg<Bits<W>>,
+    _mutable: usize,
+}
+
+impl<const W: usize> Counter<W> {
+    /// A counter with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Counter {
+            mutation: vec![Signal::default()],
+            _mutable: 1,
+            ..Self::default()
+        }
+    }
 }
 
 #[module]
@@ -29,5 +54,13 @@ impl<const W: usize> Logic for Counter<W> {
             self.value.d.next = self.value.q.val() + 1;
         }
         self.count.next = self.value.q.val();
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == CounterMutation::Saturates) & self.value.q.val().all() {
+                self.value.d.next = self.value.q.val();
+            }
+            if (self.mutation[m].val() == CounterMutation::CountsAhead) & self.increment.val() {
+                self.count.next = self.value.q.val() + 1;
+            }
+        }
     }
 }

@@ -16,6 +16,21 @@
 use super::Ram;
 use crate::prelude::*;
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum FifoMutation {
+    /// As designed.
+    None,
+    /// A full queue takes a word.
+    Overflows,
+    /// A word is offered before the memory has it.
+    OffersTooSoon,
+    /// A word stays at the head after it was taken.
+    RepeatsWords,
+    /// The word at the head isn't counted.
+    HeadNotCounted,
+}
+
 /// A queue of up to `depth` words of type `T`, in order.
 #[derive(LogicBlock)]
 pub struct Fifo<T: Synth> {
@@ -23,6 +38,8 @@ pub struct Fifo<T: Synth> {
     pub clock: Signal<In, Clock>,
     /// Empties the queue.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, FifoMutation>>,
     /// A word is offered.
     pub in_valid: Signal<In, Bit>,
     /// There is room for it.
@@ -45,6 +62,7 @@ pub struct Fifo<T: Synth> {
     head_valid: Reg<Bit>,
     next_read: Signal<Local, Bits<16>>,
     held: Signal<Local, Bits<16>>,
+    _mutable: usize,
 }
 
 impl<T: Synth> Fifo<T> {
@@ -53,6 +71,15 @@ impl<T: Synth> Fifo<T> {
     /// # Panics
     /// If `depth` is below 2 or above 32768.
     pub fn new(depth: usize) -> Self {
+        Self::build(depth, 0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable(depth: usize) -> Self {
+        Self::build(depth, 1)
+    }
+
+    fn build(depth: usize, mutable: usize) -> Self {
         assert!(
             (2..=1 << 15).contains(&depth),
             "a queue has 2 to 32768 words, not {depth}"
@@ -60,6 +87,7 @@ impl<T: Synth> Fifo<T> {
         Fifo {
             clock: Signal::default(),
             reset: Signal::default(),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
             in_valid: Signal::default(),
             in_ready: Signal::default(),
             in_data: Signal::default(),
@@ -74,6 +102,7 @@ impl<T: Synth> Fifo<T> {
             head_valid: Reg::default(),
             next_read: Signal::default(),
             held: Signal::default(),
+            _mutable: mutable,
         }
     }
 }
@@ -88,6 +117,14 @@ impl<T: Synth> Logic for Fifo<T> {
         self.held.next = self.write_index.q.val() - self.read_index.q.val();
         self.level.next = self.held.val();
         self.in_ready.next = self.held.val() != self.depth.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == FifoMutation::Overflows {
+                self.in_ready.next = true;
+            }
+            if (self.mutation[m].val() == FifoMutation::HeadNotCounted) & self.head_valid.q.val() {
+                self.level.next = self.held.val() - 1;
+            }
+        }
         self.ram.write_enable.next = self.in_valid.val() & self.in_ready.val();
         self.ram.write_address.next = self.write_index.q.val();
         self.ram.write_data.next = self.in_data.val();
@@ -98,11 +135,28 @@ impl<T: Synth> Logic for Fifo<T> {
         self.next_read.next = self.read_index.q.val();
         if self.head_valid.q.val() & self.out_ready.val() {
             self.next_read.next = self.read_index.q.val() + 1;
+            for m in 0..self._mutable {
+                // Every eighth word.
+                if (self.mutation[m].val() == FifoMutation::RepeatsWords)
+                    & ((self.read_index.q.val() & 7) == 7)
+                    & self.in_valid.val()
+                {
+                    self.next_read.next = self.read_index.q.val();
+                }
+            }
         }
         self.read_index.d.next = self.next_read.val();
         self.ram.read_address.next = self.next_read.val();
         // Not the word that is written now: the memory would give its predecessor.
         self.head_valid.d.next = self.next_read.val() != self.write_index.q.val();
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == FifoMutation::OffersTooSoon)
+                & self.in_valid.val()
+                & self.in_ready.val()
+            {
+                self.head_valid.d.next = true;
+            }
+        }
         self.out_valid.next = self.head_valid.q.val();
         self.out_data.next = self.ram.read_data.val();
     }

@@ -1,5 +1,20 @@
 //! What the memories have in common: how many words they get and how they are written in Verilog.
 
+/// A contract that the printed text of a memory breaks while its Rust model keeps it, so that a test
+/// can show that the two are compared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) enum Mutation {
+    /// As designed.
+    #[default]
+    None,
+    /// A word that is read while it is written is the new one.
+    ReadsNewWord,
+    /// A whole word is written if any byte of it is.
+    WritesWholeWord,
+    /// The top bit of an address is ignored.
+    HalfTheWords,
+}
+
 /// Words of a memory that needs `depth`: a power of two, so that an address can't be out of range.
 ///
 /// # Panics
@@ -16,21 +31,39 @@ pub(super) fn capacity(depth: usize) -> usize {
 pub(super) struct Text {
     width: usize,
     depth: usize,
+    mutation: Mutation,
 }
 
 impl Text {
     /// `depth`: as [`capacity`] gave it.
-    pub(super) fn new(width: usize, depth: usize) -> Self {
-        Text { width, depth }
+    pub(super) fn new(width: usize, depth: usize, mutation: Mutation) -> Self {
+        Text {
+            width,
+            depth,
+            mutation,
+        }
     }
 
     /// The bits of the port `address` that select a word.
     pub(super) fn select(&self, address: &str) -> String {
-        format!("{address}[{}:0]", self.depth.ilog2() - 1)
+        let bits = self.depth.ilog2();
+        let selected = format!("{address}[{}:0]", bits - 1);
+        match self.mutation {
+            Mutation::HalfTheWords => format!("{selected} & {bits}'d{}", self.depth / 2 - 1),
+            _ => selected,
+        }
     }
 
     /// The body of the module; `write` are the statements that write at the clock's edge.
     pub(super) fn print(&self, write: &str) -> String {
+        let forward = match self.mutation {
+            Mutation::ReadsNewWord => format!(
+                "  if (|write_enable && {} == {}) read_data <= write_data;\n",
+                self.select("write_address"),
+                self.select("read_address")
+            ),
+            _ => String::new(),
+        };
         let unused = |address: &str| match self.depth.ilog2() {
             16 => String::new(),
             bits => format!("&{{1'b1, {address}[15:{bits}]}}"),
@@ -50,7 +83,7 @@ impl Text {
              initial for (word = 0; word <= {last}; word = word + 1) words[word] = '0;\n\
              always @(posedge clock) begin\n  \
                read_data <= words[{read}];\n\
-             {write}\
+             {write}{forward}\
              end\n{unused}",
             msb = self.width - 1,
             last = self.depth - 1,

@@ -19,33 +19,50 @@ mod stream_mux;
 pub use byte_ram::ByteRam;
 pub use cast::Cast;
 pub use check::Check;
-pub use counter::Counter;
-pub use fifo::Fifo;
-pub use power_on_reset::PowerOnReset;
+pub use counter::{Counter, CounterMutation};
+pub use fifo::{Fifo, FifoMutation};
+pub use power_on_reset::{PowerOnReset, PowerOnResetMutation};
 pub use ram::Ram;
 pub use reg::Reg;
-pub use round_robin::RoundRobin;
-pub use skid::Skid;
+pub use round_robin::{RoundRobin, RoundRobinMutation};
+pub use skid::{Skid, SkidMutation};
 pub use stable::Stable;
-pub use stream_mux::StreamMux;
+pub use stream_mux::{StreamMux, StreamMuxMutation};
+
+use memory::Mutation;
 
 use crate::prelude::*;
 use crate::tops::{Class, Top};
 
-/// The tops of the primitives' tests.
+/// The tops of the primitives' tests. Those of streams, choices and counts can be broken by an input `mutation`,
+/// memories by what is printed of them.
 pub fn tops() -> Vec<Top> {
+    let ram = |name, mutation| {
+        Top::of(name, Class::Test, move || {
+            Ram::<Bits<80>>::mutated(10, mutation)
+        })
+    };
+    let byte_ram = |name, mutation| {
+        Top::of(name, Class::Test, move || {
+            ByteRam::<32, 4>::mutated(8, mutation)
+        })
+    };
     vec![
-        Top::of("prim_ram", Class::Test, || Ram::<Bits<80>>::new(10)),
-        Top::of("prim_byte_ram", Class::Test, || ByteRam::<32, 4>::new(8)),
-        Top::of("prim_fifo", Class::Test, || Fifo::<Bits<64>>::new(5)),
-        Top::of("prim_fifo_2", Class::Test, || Fifo::<Bits<64>>::new(2)),
-        Top::of("prim_skid", Class::Test, Skid::<Bits<64>>::default),
-        Top::of("prim_round_robin", Class::Test, || RoundRobin::new(5)),
+        ram("prim_ram", Mutation::None),
+        ram("prim_ram_reads_new_word", Mutation::ReadsNewWord),
+        ram("prim_ram_half_the_words", Mutation::HalfTheWords),
+        byte_ram("prim_byte_ram", Mutation::None),
+        byte_ram("prim_byte_ram_reads_new_word", Mutation::ReadsNewWord),
+        byte_ram("prim_byte_ram_writes_whole_word", Mutation::WritesWholeWord),
+        Top::of("prim_fifo", Class::Test, || Fifo::<Bits<64>>::mutable(5)),
+        Top::of("prim_fifo_2", Class::Test, || Fifo::<Bits<64>>::mutable(2)),
+        Top::of("prim_skid", Class::Test, Skid::<Bits<64>>::mutable),
+        Top::of("prim_round_robin", Class::Test, || RoundRobin::mutable(5)),
         Top::of("prim_stream_mux", Class::Test, || {
-            StreamMux::<Bits<64>>::new(3)
+            StreamMux::<Bits<64>>::mutable(3)
         }),
-        Top::of("prim_counter", Class::Test, Counter::<5>::default),
-        Top::of("prim_power_on_reset", Class::Test, PowerOnReset::default),
+        Top::of("prim_counter", Class::Test, Counter::<5>::mutable),
+        Top::of("prim_power_on_reset", Class::Test, PowerOnReset::mutable),
         Top::of("prim_stable", Class::Test, || {
             Stable::<Bits<8>>::new("stays_offered")
         }),

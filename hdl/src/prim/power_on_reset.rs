@@ -16,6 +16,17 @@ use crate::prelude::*;
 /// Edges between the release of the reset and that of the card.
 pub const CYCLES: u64 = 15;
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum PowerOnResetMutation {
+    /// As designed.
+    None,
+    /// The card is released an edge early.
+    ReleasesEarly,
+    /// The card is never released.
+    NeverReleases,
+}
+
 /// Reset of the card, from power-on or from outside.
 #[derive(LogicBlock)]
 pub struct PowerOnReset {
@@ -23,15 +34,29 @@ pub struct PowerOnReset {
     pub clock: Signal<In, Clock>,
     /// Reset from outside: synchronous, active high, may stay low for ever.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, PowerOnResetMutation>>,
     /// Reset of the card: synchronous, active high.
     pub card_reset: Signal<Out, Bit>,
     elapsed: Reg<Bits<4>>,
     held: Reg<Bit>,
     last: Constant<Bits<4>>,
+    _mutable: usize,
 }
 
 impl Default for PowerOnReset {
     fn default() -> Self {
+        Self::build(0)
+    }
+}
+
+impl PowerOnReset {
+    /// A reset with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Self::build(1)
+    }
+
+    fn build(mutable: usize) -> Self {
         PowerOnReset {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -39,6 +64,8 @@ impl Default for PowerOnReset {
             elapsed: Reg::default(),
             held: Reg::new(true),
             last: Constant::new((CYCLES - 1).into()),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
         }
     }
 }
@@ -52,6 +79,16 @@ impl Logic for PowerOnReset {
             self.held.d.next = false;
         } else {
             self.elapsed.d.next = self.elapsed.q.val() + 1;
+        }
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == PowerOnResetMutation::ReleasesEarly)
+                & (self.elapsed.q.val() == (self.last.val() - 1))
+            {
+                self.held.d.next = false;
+            }
+            if self.mutation[m].val() == PowerOnResetMutation::NeverReleases {
+                self.held.d.next = true;
+            }
         }
         self.card_reset.next = self.held.q.val();
     }

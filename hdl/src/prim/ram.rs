@@ -14,7 +14,7 @@
 //! as it couldn't a block RAM: contents are zero when simulation starts and whatever they are
 //! afterwards, and `read_data` says nothing before the first rising edge.
 
-use super::memory;
+use super::memory::{self, Mutation};
 use crate::prelude::*;
 
 /// A memory of words of type `T`: one write and one read in each cycle.
@@ -33,6 +33,7 @@ pub struct Ram<T: Synth> {
     /// The word at the `read_address` of the last edge, as it was before that edge.
     pub read_data: Signal<Out, T>,
     _words: Vec<T>,
+    _mutation: Mutation,
 }
 
 impl<T: Synth> Ram<T> {
@@ -41,6 +42,11 @@ impl<T: Synth> Ram<T> {
     /// # Panics
     /// If `depth` is below 2 or above 65536.
     pub fn new(depth: usize) -> Self {
+        Self::mutated(depth, Mutation::None)
+    }
+
+    /// A memory whose printed text breaks a contract, for tests.
+    pub(super) fn mutated(depth: usize, mutation: Mutation) -> Self {
         Ram {
             clock: Signal::default(),
             write_enable: Signal::default(),
@@ -49,6 +55,7 @@ impl<T: Synth> Ram<T> {
             read_address: Signal::default(),
             read_data: Signal::default(),
             _words: vec![T::default(); memory::capacity(depth)],
+            _mutation: mutation,
         }
     }
 }
@@ -70,7 +77,7 @@ impl<T: Synth> Logic for Ram<T> {
     }
 
     fn hdl(&self) -> Verilog {
-        let memory = memory::Text::new(T::BITS, self._words.len());
+        let memory = memory::Text::new(T::BITS, self._words.len(), self._mutation);
         Verilog::Custom(memory.print(&format!(
             "  if (write_enable) words[{}] <= write_data;\n",
             memory.select("write_address")

@@ -14,6 +14,19 @@
 
 use crate::prelude::*;
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum RoundRobinMutation {
+    /// As designed.
+    None,
+    /// Who has had a turn comes first again.
+    ForgetsTurns,
+    /// A choice that has not had its turn gives way to an earlier request.
+    ChangesItsMind,
+    /// The last request isn't seen.
+    LastNotSeen,
+}
+
 /// A round-robin arbiter of `n` requests.
 #[derive(LogicBlock)]
 pub struct RoundRobin {
@@ -21,6 +34,8 @@ pub struct RoundRobin {
     pub clock: Signal<In, Clock>,
     /// Puts the first request first.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, RoundRobinMutation>>,
     /// Bit `i`: request `i`. Bits from `n` on are ignored.
     pub request: Signal<In, Bits<32>>,
     /// The choice has had its turn.
@@ -35,6 +50,7 @@ pub struct RoundRobin {
     found: Signal<Local, Bit>,
     chosen: Signal<Local, Bits<8>>,
     _n: usize,
+    _mutable: usize,
 }
 
 impl RoundRobin {
@@ -43,10 +59,20 @@ impl RoundRobin {
     /// # Panics
     /// If `n` is 0 or above 32.
     pub fn new(n: usize) -> Self {
+        Self::build(n, 0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable(n: usize) -> Self {
+        Self::build(n, 1)
+    }
+
+    fn build(n: usize, mutable: usize) -> Self {
         assert!((1..=32).contains(&n), "1 to 32 requests, not {n}");
         RoundRobin {
             clock: Signal::default(),
             reset: Signal::default(),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
             request: Signal::default(),
             advance: Signal::default(),
             valid: Signal::default(),
@@ -56,6 +82,7 @@ impl RoundRobin {
             found: Signal::default(),
             chosen: Signal::default(),
             _n: n,
+            _mutable: mutable,
         }
     }
 }
@@ -91,6 +118,20 @@ impl Logic for RoundRobin {
                 if self.chosen.val() == self.last.val() {
                     self.first.d.next = 0.into();
                 }
+            }
+        }
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == RoundRobinMutation::ForgetsTurns) & self.advance.val() {
+                self.first.d.next = self.chosen.val();
+            }
+            if (self.mutation[m].val() == RoundRobinMutation::ChangesItsMind) & !self.advance.val()
+            {
+                self.first.d.next = 0.into();
+            }
+            if (self.mutation[m].val() == RoundRobinMutation::LastNotSeen)
+                & (self.chosen.val() == self.last.val())
+            {
+                self.valid.next = false;
             }
         }
     }

@@ -14,6 +14,19 @@
 
 use crate::prelude::*;
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum SkidMutation {
+    /// As designed.
+    None,
+    /// A word is taken although the spare register is full.
+    SpareOverwritten,
+    /// The word at the head is replaced before it is taken.
+    HeadReplaced,
+    /// A word that leaves the spare register is there still.
+    SpareRepeated,
+}
+
 /// A stream register for words of type `T`.
 #[derive(LogicBlock, Default)]
 pub struct Skid<T: Synth> {
@@ -21,6 +34,8 @@ pub struct Skid<T: Synth> {
     pub clock: Signal<In, Clock>,
     /// Forgets what it holds.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, SkidMutation>>,
     /// A word is offered.
     pub in_valid: Signal<In, Bit>,
     /// It is taken.
@@ -37,6 +52,18 @@ pub struct Skid<T: Synth> {
     head_valid: Reg<Bit>,
     spare: Reg<T>,
     spare_valid: Reg<Bit>,
+    _mutable: usize,
+}
+
+impl<T: Synth> Skid<T> {
+    /// A register with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Skid {
+            mutation: vec![Signal::default()],
+            _mutable: 1,
+            ..Self::default()
+        }
+    }
 }
 
 #[module]
@@ -59,6 +86,20 @@ impl<T: Synth> Logic for Skid<T> {
         } else if self.in_valid.val() & !self.spare_valid.q.val() {
             self.spare.d.next = self.in_data.val();
             self.spare_valid.d.next = true;
+        }
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == SkidMutation::SpareOverwritten {
+                self.in_ready.next = true;
+                if self.in_valid.val() & self.spare_valid.q.val() {
+                    self.spare.d.next = self.in_data.val();
+                }
+            }
+            if (self.mutation[m].val() == SkidMutation::HeadReplaced) & self.spare_valid.q.val() {
+                self.head.d.next = self.spare.q.val();
+            }
+            if (self.mutation[m].val() == SkidMutation::SpareRepeated) & self.spare_valid.q.val() {
+                self.spare_valid.d.next = true;
+            }
         }
     }
 }

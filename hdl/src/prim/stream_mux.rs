@@ -13,6 +13,19 @@
 use super::RoundRobin;
 use crate::prelude::*;
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum StreamMuxMutation {
+    /// As designed.
+    None,
+    /// A source that offers loses its turn although its word wasn't taken.
+    TurnsWithoutTransfer,
+    /// Every source that offers is told that its word is taken.
+    AllTaken,
+    /// The word is another source's.
+    WrongWord,
+}
+
 /// A fair multiplexer of `n` streams of words of type `T`.
 #[derive(LogicBlock)]
 pub struct StreamMux<T: Synth> {
@@ -20,6 +33,8 @@ pub struct StreamMux<T: Synth> {
     pub clock: Signal<In, Clock>,
     /// Puts source 0 first.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, StreamMuxMutation>>,
     /// Source `i` offers a word.
     pub in_valid: Vec<Signal<In, Bit>>,
     /// It is taken.
@@ -37,6 +52,7 @@ pub struct StreamMux<T: Synth> {
     turn: RoundRobin,
     request: Signal<Local, Bits<32>>,
     _n: usize,
+    _mutable: usize,
 }
 
 impl<T: Synth> StreamMux<T> {
@@ -45,9 +61,19 @@ impl<T: Synth> StreamMux<T> {
     /// # Panics
     /// If `n` is 0 or above 32.
     pub fn new(n: usize) -> Self {
+        Self::build(n, 0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable(n: usize) -> Self {
+        Self::build(n, 1)
+    }
+
+    fn build(n: usize, mutable: usize) -> Self {
         StreamMux {
             clock: Signal::default(),
             reset: Signal::default(),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
             in_valid: (0..n).map(|_| Signal::default()).collect(),
             in_ready: (0..n).map(|_| Signal::default()).collect(),
             in_data: (0..n).map(|_| Signal::default()).collect(),
@@ -58,6 +84,7 @@ impl<T: Synth> StreamMux<T> {
             turn: RoundRobin::new(n),
             request: Signal::default(),
             _n: n,
+            _mutable: mutable,
         }
     }
 }
@@ -81,6 +108,19 @@ impl<T: Synth> Logic for StreamMux<T> {
             if self.turn.index.val() == i.to_bits() {
                 self.in_ready[i].next = self.turn.valid.val() & self.out_ready.val();
                 self.out_data.next = self.in_data[i].val();
+            }
+        }
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == StreamMuxMutation::TurnsWithoutTransfer {
+                self.turn.advance.next = true;
+            }
+            if self.mutation[m].val() == StreamMuxMutation::AllTaken {
+                for i in 0..self._n {
+                    self.in_ready[i].next = self.out_ready.val() & self.in_valid[i].val();
+                }
+            }
+            if self.mutation[m].val() == StreamMuxMutation::WrongWord {
+                self.out_data.next = self.in_data[0].val();
             }
         }
     }

@@ -2,15 +2,15 @@
 
 mod regions;
 
-pub use regions::{LATENCY, Regions};
+pub use regions::{LATENCY, Regions, RegionsMutation};
 
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
-/// The table alone.
+/// The table alone, which can be broken by an input `mutation`.
 pub fn tops() -> Vec<Top> {
     vec![
-        Top::of("regions_tiny", Class::Test, || Regions::new(&TINY)),
-        Top::of("regions_ecp5", Class::Test, || Regions::new(&ECP5)),
+        Top::of("regions_tiny", Class::Test, || Regions::mutable(&TINY)),
+        Top::of("regions_ecp5", Class::Test, || Regions::mutable(&ECP5)),
     ]
 }

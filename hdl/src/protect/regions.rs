@@ -23,6 +23,29 @@ pub const LATENCY: u64 = 3;
 
 const _: () = assert!(KEY_INDEX_BITS == 12, "the kernel slices keys at this bit");
 
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum RegionsMutation {
+    /// As designed.
+    None,
+    /// A key of another tag names the region.
+    TagNotChecked,
+    /// A region is every domain's.
+    DomainNotChecked,
+    /// A region may be used for everything.
+    RightsNotChecked,
+    /// A buffer may begin before the region.
+    StartNotChecked,
+    /// The end of a buffer wraps at 64 bits.
+    EndWraps,
+    /// A number beyond the table is that of a region in it.
+    NumbersAliased,
+    /// A region that was cleared may still be used.
+    NeverForgets,
+    /// A refusal is known a cycle sooner.
+    RefusesEarly,
+}
+
 /// What is kept of a region.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Region {
@@ -55,6 +78,8 @@ pub struct Regions {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, RegionsMutation>>,
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
     /// Transmit asks.
@@ -97,6 +122,7 @@ pub struct Regions {
     allowed: Reg<Bit>,
 
     key: Signal<Local, Bits<32>>,
+    kept_key: Signal<Local, Bits<32>>,
     setup: Signal<Local, RegionSetup>,
     data: Signal<Local, Bits<320>>,
     chosen: Signal<Local, RegionQuery>,
@@ -109,17 +135,33 @@ pub struct Regions {
     base: Signal<Local, Bits<64>>,
     size: Signal<Local, Bits<64>>,
     index: Signal<Local, Bits<16>>,
+    in_table: Signal<Local, Bit>,
+    same_tag: Signal<Local, Bit>,
+    same_domain: Signal<Local, Bit>,
+    has_rights: Signal<Local, Bit>,
+    begins_inside: Signal<Local, Bit>,
+    permitted: Signal<Local, Bit>,
 
     region_count: Constant<Bits<16>>,
     last_region: Constant<Bits<16>>,
     region_set: Constant<Bits<8>>,
     region_clear: Constant<Bits<8>>,
     nothing: Constant<Region>,
+    _mutable: usize,
 }
 
 impl Regions {
     /// The table of a card.
     pub fn new(config: &Config) -> Self {
+        Self::build(config, 0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable(config: &Config) -> Self {
+        Self::build(config, 1)
+    }
+
+    fn build(config: &Config, mutable: usize) -> Self {
         let code = |code: Operation| Constant::new(u64::from(code.code()).into());
         construct!({
             entries: Ram::new(config.regions),
@@ -129,12 +171,15 @@ impl Regions {
             region_set: code(Operation::RegionSet),
             region_clear: code(Operation::RegionClear),
             nothing: Constant::new(Region::default()),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
         } default {
             clock reset initialized transmit_query_valid transmit_query_ready transmit_query
             transmit_allowed_valid transmit_allowed delivery_query_valid delivery_query_ready
             delivery_query delivery_allowed_valid delivery_allowed control_valid control control_done
             clearing delivery_first for_delivery query region query_end region_end allowed
-            key setup data chosen choose_delivery is_set own written address length base size index
+            key kept_key setup data chosen choose_delivery is_set own written address length base size index
+            in_table same_tag same_domain has_rights begins_inside permitted
         })
     }
 }
@@ -201,6 +246,39 @@ impl Logic for Regions {
         self.region.d.next = self.entries.read_data.val();
         self.base.next = self.region.q.val().base;
         self.size.next = self.region.q.val().length;
+
+        // A number beyond the table would alias a region of it.
+        self.in_table.next = self.index.val() < self.region_count.val();
+        self.kept_key.next = self.query.q.val().key;
+        self.same_tag.next = self.region.q.val().tag == self.kept_key.val().get_bits::<20>(12);
+        self.same_domain.next = self.region.q.val().domain == self.query.q.val().domain;
+        self.has_rights.next =
+            (self.region.q.val().rights & self.query.q.val().rights) == self.query.q.val().rights;
+        self.begins_inside.next = self.address.val() >= self.base.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == RegionsMutation::NumbersAliased {
+                self.in_table.next = true;
+            }
+            if self.mutation[m].val() == RegionsMutation::TagNotChecked {
+                self.same_tag.next = true;
+            }
+            if self.mutation[m].val() == RegionsMutation::DomainNotChecked {
+                self.same_domain.next = true;
+            }
+            if self.mutation[m].val() == RegionsMutation::RightsNotChecked {
+                self.has_rights.next = true;
+            }
+            if self.mutation[m].val() == RegionsMutation::StartNotChecked {
+                self.begins_inside.next = true;
+            }
+        }
+        self.permitted.next = self.allowed.q.val()
+            & self.region.q.val().valid
+            & self.same_tag.val()
+            & self.same_domain.val()
+            & self.has_rights.val()
+            & self.begins_inside.val();
+
         match self.state.q.val() {
             State::Clear => {
                 self.entries.write_enable.next = true;
@@ -216,35 +294,51 @@ impl Logic for Regions {
                     self.control_done.next = true;
                     self.entries.write_enable.next =
                         self.control.val().index < self.region_count.val();
+                    for m in 0..self._mutable {
+                        if (self.mutation[m].val() == RegionsMutation::NeverForgets)
+                            & !self.is_set.val()
+                        {
+                            self.entries.write_enable.next = false;
+                        }
+                    }
                 } else if self.transmit_query_valid.val() | self.delivery_query_valid.val() {
                     self.transmit_query_ready.next = !self.choose_delivery.val();
                     self.delivery_query_ready.next = self.choose_delivery.val();
                     self.for_delivery.d.next = self.choose_delivery.val();
                     self.delivery_first.d.next = !self.choose_delivery.val();
                     self.query.d.next = self.chosen.val();
-                    // A number beyond the table would alias a region of it.
-                    self.allowed.d.next = self.index.val() < self.region_count.val();
+                    self.allowed.d.next = self.in_table.val();
                     self.state.d.next = State::Add;
                 }
             }
             State::Add => {
                 self.query_end.d.next =
                     bit_cast::<65, 64>(self.address.val()) + bit_cast::<65, 64>(self.length.val());
+                for m in 0..self._mutable {
+                    if self.mutation[m].val() == RegionsMutation::EndWraps {
+                        self.query_end.d.next =
+                            bit_cast::<65, 64>(self.address.val() + self.length.val());
+                    }
+                }
                 self.state.d.next = State::Compare;
             }
             State::Compare => {
                 self.region_end.d.next =
                     bit_cast::<65, 64>(self.base.val()) + bit_cast::<65, 64>(self.size.val());
                 self.region.d.next = self.region.q.val();
-                self.key.next = self.query.q.val().key;
-                self.allowed.d.next = self.allowed.q.val()
-                    & self.region.q.val().valid
-                    & (self.region.q.val().tag == self.key.val().get_bits::<20>(12))
-                    & (self.region.q.val().domain == self.query.q.val().domain)
-                    & ((self.region.q.val().rights & self.query.q.val().rights)
-                        == self.query.q.val().rights)
-                    & (self.address.val() >= self.base.val());
+                self.allowed.d.next = self.permitted.val();
                 self.state.d.next = State::Answer;
+                for m in 0..self._mutable {
+                    if (self.mutation[m].val() == RegionsMutation::RefusesEarly)
+                        & !self.permitted.val()
+                    {
+                        self.transmit_allowed_valid.next = !self.for_delivery.q.val();
+                        self.delivery_allowed_valid.next = self.for_delivery.q.val();
+                        self.transmit_allowed.next = false;
+                        self.delivery_allowed.next = false;
+                        self.state.d.next = State::Idle;
+                    }
+                }
             }
             State::Answer => {
                 self.transmit_allowed_valid.next = !self.for_delivery.q.val();

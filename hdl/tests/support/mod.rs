@@ -9,6 +9,7 @@ pub mod riscv;
 
 use std::collections::HashMap;
 use std::env;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use hdl::config::{self, Config};
 use model::{Model, Port};
@@ -179,6 +180,16 @@ pub fn for_sizes(block: &str, seeds: u64, test: impl Fn(&Size, &mut ChaCha8Rng))
         println!("{block} of {}", config.name);
         for_size(config, block, seeds, &test);
     }
+}
+
+/// Whether `test`, which breaks a contract of the model `name`, fails for some of the seeds.
+pub fn is_caught(name: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) -> bool {
+    // A model that isn't there fails as well.
+    drop(Bench::open(name));
+    (1..=seeds).any(|seed| {
+        let run = || test(&mut ChaCha8Rng::seed_from_u64(seed));
+        catch_unwind(AssertUnwindSafe(run)).is_err()
+    })
 }
 
 /// How often something happens: idle and back-pressure of one seed differ from those of the next.
