@@ -10,10 +10,11 @@ use std::time::Duration;
 use anyhow::{Context, Result, bail};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
-use posthorn::bench;
+use posthorn::bench::{self, speed::Length};
 use posthorn::replay::{self, Options, Replayed, Shared};
 use posthorn::trace::{Call, Trace};
 use sim::Firmware;
+use sim::seed::BackPressure;
 
 /// Simulated Posthorn cards: replay recorded applications, measure.
 #[derive(Parser)]
@@ -41,9 +42,15 @@ struct BenchArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Measure for longer
+    /// Measure for longer (`sim`)
     #[arg(long)]
     long: bool,
+    /// Only see whether it runs: a few messages (`sim`)
+    #[arg(long, conflicts_with = "long")]
+    short: bool,
+    /// Folder of the recorded traces (`replay`) [default: those of the repository]
+    #[arg(long, value_name = "FOLDER")]
+    traces: Option<PathBuf>,
     /// Seed of everything that is random
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -62,7 +69,14 @@ enum Suite {
     Replay,
 }
 
+/// Run length of the cycles in which a port holds back.
+const LONGEST_IDLE: u16 = 8;
+
 #[derive(Args)]
+#[command(after_help = "\
+Exit codes: 0 all replayed and right; 1 something is wrong, and said; 2 the arguments are; 130 interrupted by \
+Ctrl-C: what is printed is the summary of what was done, marked PARTIAL (`\"complete\": false`). A second Ctrl-C ends \
+at once, without a summary.")]
 struct ReplayArguments {
     /// Recorded trace (.csv.zst)
     trace: PathBuf,
@@ -75,6 +89,16 @@ struct ReplayArguments {
     /// Seed of everything that is random
     #[arg(long, default_value_t = 1)]
     seed: u64,
+    /// Memory, registers and network hold back at random, in this share of the cycles [no value: 33]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "33",
+        value_parser = clap::value_parser!(u16).range(0..=95)
+    )]
+    back_pressure: Option<u16>,
     /// Threads that the cards run on; never changes what happens [default: all cores]
     #[arg(long)]
     threads: Option<usize>,
@@ -135,12 +159,18 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         Suite::Sim => {
             let all = ["ecp5", "tiny"];
             let configs = config.as_ref().map_or(&all[..], std::slice::from_ref);
-            bench::speed::run(configs, arguments.long, arguments.seed, &firmware)?
+            let length = match (arguments.short, arguments.long) {
+                (true, _) => Length::Short,
+                (_, true) => Length::Long,
+                _ => Length::Normal,
+            };
+            bench::speed::run(configs, length, arguments.seed, &firmware)?
         }
         Suite::Replay => {
-            let traces = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
+            let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
+            let traces = arguments.traces.as_ref().unwrap_or(&own);
             let config = config.unwrap_or("ecp5");
-            bench::traces::run(&traces, config, arguments.seed, &firmware)?
+            bench::traces::run(traces, config, arguments.seed, &firmware)?
         }
         Suite::Latency => bench::latency::run(config.unwrap_or("ecp5"), arguments.seed, &firmware)?,
     };
@@ -182,6 +212,12 @@ fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
     let options = Options {
         config: arguments.config.clone(),
         seed: arguments.seed,
+        pressure: arguments
+            .back_pressure
+            .map_or(BackPressure::NONE, |percent| BackPressure {
+                idle: 10 * percent,
+                longest: LONGEST_IDLE,
+            }),
         threads: arguments.threads,
         pcap: arguments.pcap.clone(),
         waves: arguments
@@ -205,8 +241,18 @@ fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
     let done = AtomicBool::new(false);
     let replayed = std::thread::scope(|scope| {
         scope.spawn(|| {
+            let mut told = 0;
             while !done.load(Ordering::Relaxed) {
-                bar.set_position(shared.messages.load(Ordering::Relaxed));
+                let messages = shared.messages.load(Ordering::Relaxed);
+                bar.set_position(messages);
+                // Who can't see the bar is told in lines: once it has begun, and at each tenth.
+                if bar.is_hidden()
+                    && messages > told
+                    && (told == 0 || messages >= told + total / 10)
+                {
+                    eprintln!("{}: {messages} of {total} messages", trace.app);
+                    told = messages;
+                }
                 std::thread::sleep(Duration::from_millis(100));
             }
         });

@@ -25,6 +25,8 @@ pub struct Summary {
     pub ranks: usize,
     /// Seed of everything that is random.
     pub seed: u64,
+    /// Share of cycles in which host memory, registers and network held back.
+    pub back_pressure: f64,
     /// The replay ran to the end of the trace on every rank.
     pub complete: bool,
     /// Messages received and checked.
@@ -67,11 +69,16 @@ pub struct Clipped {
 impl fmt::Display for Summary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let end = if self.complete { "" } else { "  PARTIAL" };
-        writeln!(
+        write!(
             f,
-            "{} on {} {} cards, seed {}{end}",
+            "{} on {} {} cards, seed {}",
             self.app, self.ranks, self.config, self.seed
         )?;
+        if self.back_pressure > 0.0 {
+            let percent = 100.0 * self.back_pressure;
+            write!(f, ", back-pressure {percent:.0}%")?;
+        }
+        writeln!(f, "{end}")?;
         let mut line = |name: &str, value: String| writeln!(f, "  {name:<22} {value}");
         line("messages", format!("{}, every byte checked", self.messages))?;
         line("bytes", self.bytes.to_string())?;
@@ -123,6 +130,7 @@ mod tests {
             config: "tiny".into(),
             ranks: 2,
             seed: 7,
+            back_pressure: 0.0,
             complete: true,
             messages: 4,
             bytes: 32,
@@ -161,6 +169,16 @@ mod tests {
               speed                  200000 NIC-cycles/s over 0.0 s
         "#]]
         .assert_eq(&summary().to_string());
+    }
+
+    #[test]
+    fn the_text_says_how_much_was_held_back() {
+        let held_back = Summary {
+            back_pressure: 0.333,
+            ..summary()
+        };
+        let text = held_back.to_string();
+        assert!(text.starts_with("toy on 2 tiny cards, seed 7, back-pressure 33%\n"));
     }
 
     #[test]

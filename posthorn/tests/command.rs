@@ -1,10 +1,12 @@
-//! The command as a person meets it: what it says of a file that it can't use, and how it ends when it is told to.
+//! The command as a person or a program meets it: what it says of a file that it can't use, what it reports,
+//! and how it ends when it is told to.
 
 use std::fs;
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread::sleep;
-use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
 
 fn posthorn() -> Command {
     Command::new(env!("CARGO_BIN_EXE_posthorn"))
@@ -81,46 +83,240 @@ fn a_file_that_is_missing_or_not_compressed_is_named() {
     assert!(refusal(&plain).contains("plain.csv.zst"));
 }
 
-/// Whether the process catches SIGINT.
-#[cfg(target_os = "linux")]
-fn catches_interrupts(process: u32) -> bool {
-    let status = fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
-    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
-    let mask = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
-    mask.is_some_and(|mask| mask & 1 << 1 != 0)
+/// A trace of two ranks that send each other `messages` messages, each waiting for one before the next.
+fn toy(name: &str, messages: usize) -> PathBuf {
+    let mut text = String::from("# app: toy\n# ranks: 2\n");
+    for rank in 0..2 {
+        for n in 0..messages {
+            let (t, receive, send, peer) = (10 * n, 2 * n, 2 * n + 1, 1 - rank);
+            text += &format!("{rank},{t},TR,{receive},{peer},{n:x},0,64,0\n");
+            text += &format!("{rank},{t},TSI,{send},{peer},{n:x},0,{},0\n", 1 + n % 64);
+            text += &format!("{rank},{t},C,{receive},{peer},{n:x},0,{},0\n", 1 + n % 64);
+        }
+    }
+    trace(name, &text)
+}
+
+/// What the command prints as JSON, if it ends well.
+fn json(command: &mut Command) -> Value {
+    let output = command.output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    serde_json::from_slice(&output.stdout).expect("one JSON value and nothing else")
 }
 
 #[test]
-#[cfg(target_os = "linux")]
-fn an_interrupt_ends_a_replay_with_the_summary_of_what_was_done() {
+fn a_whole_replay_ends_with_its_summary() {
+    let path = toy("whole.csv.zst", 40);
+    let output = posthorn()
+        .args(["replay", "--config", "tiny"])
+        .arg(&path)
+        .output()
+        .expect("it runs");
+    assert_eq!(output.status.code(), Some(0));
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert!(text.starts_with("toy on 2 tiny cards, seed 1\n"), "{text}");
+    assert!(text.contains("80, every byte checked"), "{text}");
+    assert!(text.contains("matching               legal"), "{text}");
+}
+
+#[test]
+fn back_pressure_comes_from_the_seed() {
+    let path = toy("pressed.csv.zst", 40);
+    let replay = |seed: &str, pressure: &[&str]| {
+        let mut command = posthorn();
+        command.args(["replay", "--json", "--config", "tiny", "--seed", seed]);
+        let summary = json(command.args(pressure).arg(&path));
+        assert_eq!(summary["complete"], true);
+        assert_eq!(summary["matching"], "legal");
+        assert_eq!(summary["messages"], 80);
+        (
+            summary["back_pressure"].as_f64(),
+            summary["cycles"].as_u64(),
+        )
+    };
+    let (share, first) = replay("1", &["--back-pressure=60"]);
+    assert_eq!(share, Some(0.6));
+    assert_eq!(replay("1", &["--back-pressure=60"]).1, first);
+    assert_ne!(replay("2", &["--back-pressure=60"]).1, first);
+    let (share, free) = replay("1", &[]);
+    assert_eq!(share, Some(0.0));
+    assert!(free < first, "{free:?} cycles without, {first:?} with");
+    assert_eq!(replay("1", &["--back-pressure"]).0, Some(0.33));
+    let refused = posthorn()
+        .args(["replay", "--back-pressure=96"])
+        .arg(&path)
+        .output();
+    assert_eq!(refused.expect("it runs").status.code(), Some(2));
+}
+
+/// What every report of `posthorn bench --json` has. Returns its points.
+fn points(report: &Value, suite: &str, config: &str) -> Vec<Value> {
+    let object = report.as_object().expect("an object");
+    let keys: Vec<&str> = object.keys().map(String::as_str).collect();
+    assert_eq!(keys, ["commit", "config", "points", "seed", "suite"]);
+    assert_eq!(report["suite"], suite);
+    assert_eq!(report["config"], config);
+    assert_eq!(report["seed"], 5);
+    assert!(
+        report["commit"]
+            .as_str()
+            .is_some_and(|text| !text.is_empty())
+    );
+    let points = report["points"].as_array().expect("a list").clone();
+    assert!(!points.is_empty());
+    for point in &points {
+        assert!(point["name"].is_string(), "{point}");
+        assert!(point["params"].is_object(), "{point}");
+        assert!(point["value"].as_f64().is_some_and(|v| v >= 0.0), "{point}");
+        let unit = point["unit"].as_str();
+        let units = ["cycles", "cycles/s", "ratio", "share", "messages"];
+        assert!(unit.is_some_and(|unit| units.contains(&unit)), "{point}");
+        // What is beside them is a figure as well.
+        for (key, value) in point.as_object().expect("an object") {
+            let known = ["name", "params", "value", "unit"].contains(&key.as_str());
+            assert!(known || value.is_number(), "{point}");
+        }
+    }
+    points
+}
+
+fn bench(arguments: &[&str]) -> Command {
+    let mut command = posthorn();
+    command.arg("bench").args(arguments);
+    command.args(["--json", "--config", "tiny", "--seed", "5"]);
+    command
+}
+
+#[test]
+fn the_speed_of_the_simulation_is_reported_in_the_common_shape() {
+    let report = json(&mut bench(&["sim", "--short"]));
+    let points = points(&report, "sim", "tiny");
+    let speed = points.iter().find(|point| point["name"] == "speed");
+    let speed = speed.expect("its speed");
+    assert_eq!(speed["params"], json!({"config": "tiny", "cards": 2}));
+    assert_eq!(speed["unit"], "cycles/s");
+    // Only a release build measures rust-hdl's simulator.
+    let ratio = points.iter().find(|point| point["name"] == "speedup");
+    assert_eq!(ratio.is_some(), !cfg!(debug_assertions));
+}
+
+#[test]
+fn the_stages_of_a_message_are_reported_and_add_up() {
+    let report = json(&mut bench(&["latency"]));
+    let points = points(&report, "latency", "tiny");
+    assert!(points.iter().all(|point| point["name"] == "one_way"));
+    assert!(points.iter().all(|point| point["unit"] == "cycles"));
+    for bytes in [0, 8, 64, 256, 1024] {
+        let stage = |name: &str| {
+            let params = json!({"bytes": bytes, "stage": name});
+            let mut named = points.iter().filter(|point| point["params"] == params);
+            let value = named.next().and_then(|point| point["value"].as_f64());
+            assert!(named.next().is_none(), "{name} of {bytes} bytes twice");
+            value.unwrap_or_else(|| panic!("no {name} of {bytes} bytes"))
+        };
+        let stages = ["fetch", "payload", "wire", "match", "write", "complete"];
+        let sum: f64 = stages.into_iter().map(stage).sum();
+        let total = stage("total");
+        assert!((sum - total).abs() < 1e-6, "{bytes} bytes: {sum}, {total}");
+        assert!(stage("card") < total, "memory and wire take their time");
+    }
+}
+
+#[test]
+fn what_replays_took_is_reported_in_the_common_shape() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
+    fs::create_dir_all(&folder).expect("a place for traces");
+    fs::copy(toy("copied.csv.zst", 20), folder.join("toy.csv.zst")).expect("copied");
+    let report = json(bench(&["replay"]).arg("--traces").arg(&folder));
+    let points = points(&report, "replay", "tiny");
+    let names: Vec<_> = points.iter().filter_map(|p| p["name"].as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "messages",
+            "cycles",
+            "cycles_per_message",
+            "unexpected",
+            "speed"
+        ]
+    );
+    assert!(
+        points
+            .iter()
+            .all(|p| p["params"] == json!({"trace": "toy.csv.zst", "ranks": 2}))
+    );
+    assert_eq!(points[0]["value"], 40.0);
+}
+
+/// Interrupts a replay of LULESH that has told that messages have been received, and how many then.
+#[cfg(unix)]
+fn interrupted(arguments: &[&str]) -> (u64, std::process::Output) {
     let lulesh = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces/lulesh-8.csv.zst");
     let mut child = posthorn()
-        .args(["replay", "--json", "--config", "tiny"])
+        .args(["replay", "--config", "tiny"])
+        .args(arguments)
         .arg(lulesh)
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .expect("it runs");
-    let start = Instant::now();
-    while !catches_interrupts(child.id()) {
-        let ended = child.try_wait().expect("a child");
-        assert!(ended.is_none(), "it ended by itself: {ended:?}");
-        assert!(start.elapsed() < Duration::from_secs(60), "it never began");
-        sleep(Duration::from_millis(20));
-    }
-    // Long enough to have begun, and a small part of what the whole takes.
-    sleep(Duration::from_secs(3));
+    let mut said = BufReader::new(child.stderr.take().expect("piped"));
+    let mut line = String::new();
+    said.read_line(&mut line).expect("text");
+    // "LULESH 2.0 (…): 27 of 33111 messages"
+    let told = line.trim_end().strip_suffix(" of 33111 messages");
+    let told = told.and_then(|told| told.rsplit_once(": ")?.1.parse().ok());
+    let told = told.unwrap_or_else(|| panic!("no progress in {line:?}"));
     let sent = Command::new("kill")
         .args(["-INT", &child.id().to_string()])
         .status();
     assert!(sent.expect("kill is there").success());
-    let output = child.wait_with_output().expect("it ends");
-    let said = String::from_utf8_lossy(&output.stderr);
-    assert_eq!(output.status.code(), Some(130), "{said}");
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).expect("a summary");
+    let mut rest = Vec::new();
+    said.read_to_end(&mut rest).expect("its end");
+    let mut output = child.wait_with_output().expect("it ends");
+    output.stderr = rest;
+    let rest = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(130), "{rest}");
+    assert!(!rest.contains("failed"), "{rest}");
+    (told, output)
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupt_ends_a_replay_with_the_summary_of_what_was_done() {
+    let (told, output) = interrupted(&["--json"]);
+    let summary: Value = serde_json::from_slice(&output.stdout).expect("one JSON value");
     assert_eq!(summary["complete"], false);
     assert_eq!(summary["matching"], "not judged");
-    assert!(summary["cycles"].is_u64());
-    assert!(summary["messages"].as_u64() < Some(33_111), "{summary}");
-    assert!(!said.contains("failed"), "{said}");
+    let messages = summary["messages"].as_u64().expect("a number");
+    assert!(told > 0 && messages >= told, "{told} told, {summary}");
+    // The whole takes minutes, and it was told to end when it had just begun.
+    assert!(messages < 33_111 / 2, "{summary}");
+    assert!(summary["cycles"].as_u64() > Some(0), "{summary}");
+    let done: u64 = summary["completions"]
+        .as_object()
+        .expect("by status")
+        .values()
+        .filter_map(Value::as_u64)
+        .sum();
+    assert!(done >= messages, "each of them has completed: {summary}");
+}
+
+#[test]
+#[cfg(unix)]
+fn an_interrupted_summary_for_people_says_that_it_is_partial() {
+    let (told, output) = interrupted(&[]);
+    let text = String::from_utf8(output.stdout).expect("text");
+    let mut lines = text.lines();
+    let head = lines.next().expect("a first line");
+    assert!(
+        head.ends_with(" on 8 tiny cards, seed 1  PARTIAL"),
+        "{head}"
+    );
+    let messages = lines.find_map(|line| line.trim().strip_prefix("messages"));
+    let messages = messages.and_then(|rest| rest.trim().split_once(','));
+    let messages: u64 = messages.expect("a number").0.parse().expect("a number");
+    assert!(messages >= told, "{told} told, {text}");
+    assert!(text.contains("not judged"), "{text}");
 }

@@ -8,10 +8,28 @@ use sim::{Cluster, Firmware};
 use super::peer::Peer;
 use super::{Point, Report, speedup};
 
-/// Messages that each card sends.
-const MESSAGES: u64 = 2_000;
-/// The same with `--long`.
-const MESSAGES_LONG: u64 = 20_000;
+/// For how long to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// To see whether it runs: the figures say little.
+    Short,
+    /// For the figures.
+    Normal,
+    /// For figures that repeat better.
+    Long,
+}
+
+impl Length {
+    /// Messages that each card sends.
+    const fn messages(self) -> u64 {
+        match self {
+            Self::Short => 100,
+            Self::Normal => 2_000,
+            Self::Long => 20_000,
+        }
+    }
+}
+
 /// Bytes of a message.
 const BYTES: usize = 256;
 /// Sends and receives that each card keeps outstanding.
@@ -21,8 +39,8 @@ const WINDOW: u64 = 4;
 ///
 /// # Errors
 /// If the simulation fails.
-pub fn run(configs: &[&str], long: bool, seed: u64, firmware: &Firmware) -> Result<Report> {
-    let messages = if long { MESSAGES_LONG } else { MESSAGES };
+pub fn run(configs: &[&str], length: Length, seed: u64, firmware: &Firmware) -> Result<Report> {
+    let messages = length.messages();
     let mut points = Vec::new();
     for &config in configs {
         let outcome = Cluster::verilated(config)

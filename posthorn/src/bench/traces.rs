@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use sim::Firmware;
+use sim::seed::BackPressure;
 
 use super::{Point, Report};
 use crate::replay::{self, Options, Shared};
@@ -41,6 +42,7 @@ pub fn run(folder: &Path, config: &str, seed: u64, firmware: &Firmware) -> Resul
         let options = Options {
             config: config.to_owned(),
             seed,
+            pressure: BackPressure::NONE,
             threads: None,
             pcap: None,
             waves: None,

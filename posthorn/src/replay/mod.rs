@@ -21,6 +21,7 @@ use anyhow::{Context, Result};
 use sim::capture::Capture;
 use sim::fabric::LinkFilter;
 use sim::log::{LogDecoder, LogLine};
+use sim::seed::BackPressure;
 use sim::{Cluster, Firmware, Host, Waves};
 
 use crate::checker::{self, Destination};
@@ -85,6 +86,8 @@ pub struct Options {
     pub config: String,
     /// Seed of everything that is random.
     pub seed: u64,
+    /// How much host memory, registers and network hold back.
+    pub pressure: BackPressure,
     /// Threads that the cards run on; all cores if none is given.
     pub threads: Option<usize>,
     /// File for every frame.
@@ -122,6 +125,7 @@ pub fn run(
     let mut cluster = Cluster::verilated(&options.config)
         .cards(ranks)
         .seed(options.seed)
+        .pressure(options.pressure)
         .cancel(options.cancel.clone())
         .firmware(firmware.clone());
     if let Some(threads) = options.threads {
@@ -254,6 +258,7 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
         config: options.config.clone(),
         ranks,
         seed: options.seed,
+        back_pressure: f64::from(options.pressure.idle) / 1000.0,
         complete: false,
         messages,
         bytes: played.iter().map(|p| p.bytes).sum(),

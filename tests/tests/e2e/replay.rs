@@ -6,6 +6,7 @@ use posthorn_tests::cards::{cards, firmware};
 use posthorn_tests::cut::cut;
 use posthorn_tests::frames::{edit_payload, header, number};
 use sim::fabric::{LinkFilter, Passing};
+use sim::seed::BackPressure;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -18,6 +19,7 @@ fn options(config: &str, seed: u64) -> Options {
     Options {
         config: config.into(),
         seed,
+        pressure: BackPressure::NONE,
         threads: None,
         pcap: None,
         waves: None,
@@ -64,6 +66,24 @@ fn the_start_of_comd_replays_legally_with_its_long_messages_clipped() {
 #[test]
 fn the_start_of_hpcg_replays_legally_on_the_larger_card() {
     assert_replays("hpcg", "ecp5", HPCG);
+}
+
+#[test]
+fn under_back_pressure_the_seed_decides_each_cycle_and_matching_stays_legal() {
+    let trace = cut("minife", MINIFE);
+    let cycles = |seed| {
+        let options = Options {
+            pressure: BackPressure::SOME,
+            ..options("tiny", seed)
+        };
+        let replayed = replay(&trace, firmware(), &options, &Shared::default()).expect("it begins");
+        assert_eq!(replayed.failures, Vec::<String>::new(), "seed {seed}");
+        assert_eq!(replayed.summary.matching, "legal", "seed {seed}");
+        replayed.summary.cycles
+    };
+    let first = cycles(7);
+    assert_eq!(cycles(7), first, "the same seed");
+    assert_ne!(cycles(8), first, "another seed");
 }
 
 /// Plays a piece of a trace over a fabric with a tap.
