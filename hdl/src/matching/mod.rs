@@ -14,15 +14,19 @@
 //! elsewhere.
 
 mod age;
+mod associative;
 mod one_hot;
 mod order;
 mod posted;
+mod quota;
 mod unexpected;
 
 pub use age::Age;
+pub use associative::{Associative, AssociativeEntry, AssociativeSearch};
 pub use one_hot::OneHot;
 pub use order::Order;
 pub use posted::{Posted, PostedEntry, PostedSearch};
+pub use quota::{Quota, Share};
 pub use unexpected::{Unexpected, UnexpectedEntry};
 
 use crate::config::{self, Config};
@@ -90,11 +94,23 @@ pub enum Mutation {
     ReusePlaces = 5,
     /// Searches find entries that aren't there any more.
     FindRemoved = 6,
+    /// A choice that is made while an entry is removed may be that entry.
+    ChooseDeparting = 7,
+    /// Removals take entries that are to stay until they are cancelled.
+    LoseMulti = 8,
+    /// A receive from one source takes messages of any.
+    WidenSources = 9,
+    /// A search finds what a place held before it was filled anew.
+    KeepHits = 10,
+    /// An endpoint may take what is reserved for the others.
+    OverdrawQuota = 11,
+    /// What an endpoint gives back is not counted as common again.
+    LoseQuota = 12,
 }
 
 impl Mutation {
     /// The number as a kernel compares it.
-    fn constant(self) -> Constant<Bits<4>> {
+    fn constant(self) -> Constant<Bits<8>> {
         Constant::new((self as u64).into())
     }
 }
@@ -120,7 +136,7 @@ pub struct Lists {
     /// Synchronous reset: both lists are empty.
     pub reset: Signal<In, Bit>,
     /// Contract to break, for tests; zero in a card. See [`Mutation`].
-    pub mutation: Signal<In, Bits<4>>,
+    pub mutation: Signal<In, Bits<8>>,
     /// A pulse. Not before the reply of the command before.
     pub command_valid: Signal<In, Bit>,
     /// With `command_valid`: what to do.
@@ -324,11 +340,27 @@ impl Logic for Lists {
     }
 }
 
-/// The lists of each configuration, alone.
+/// The lists of each configuration, alone, and their parts.
 pub fn tops() -> Vec<Top> {
+    let associative = |config: &Config| {
+        let reserved = config.posted / (2 * config.endpoints);
+        Associative::new(config.posted, config.endpoints, reserved)
+    };
+    let quota = |config: &Config| {
+        let reserved = config.posted / (2 * config.endpoints);
+        Quota::new(config.endpoints, config.posted, reserved)
+    };
     vec![
         Top::of("lists_tiny", Class::Test, || Lists::new(&config::TINY)),
         Top::of("lists_ecp5", Class::Test, || Lists::new(&config::ECP5)),
+        Top::of("associative_tiny", Class::Test, move || {
+            associative(&config::TINY)
+        }),
+        Top::of("associative_ecp5", Class::Test, move || {
+            associative(&config::ECP5)
+        }),
+        Top::of("quota_tiny", Class::Test, move || quota(&config::TINY)),
+        Top::of("quota_ecp5", Class::Test, move || quota(&config::ECP5)),
     ]
 }
 

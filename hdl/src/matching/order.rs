@@ -10,8 +10,9 @@
 //!
 //! A search takes two steps: in the cycle of `select` the oldest of `hits` is chosen, and from the
 //! next cycle on `found` and `index` are the answer, until the next `select`. `remove` takes the
-//! chosen entry out. `insert` fills `place`. A change of the places shows in `place` and `full` two
-//! cycles later, which is sooner than the next operation can use it.
+//! chosen entry out, unless `keep` has its bit; a `select` in the same cycle doesn't choose it again,
+//! so that an operation a cycle can run through. `insert` fills `place`. A change of the places shows
+//! in `place` and `full` two cycles later: the next `insert` waits for that.
 
 use super::age::Age;
 use super::one_hot::OneHot;
@@ -26,15 +27,19 @@ pub struct Order {
     /// Synchronous reset: the list is empty.
     pub reset: Signal<In, Bit>,
     /// Contract to break, for tests; see [`Mutation`].
-    pub mutation: Signal<In, Bits<4>>,
+    pub mutation: Signal<In, Bits<8>>,
     /// Choose among `hits` in this cycle.
     pub select: Signal<In, Bit>,
     /// Entries whose key agrees, whether or not they live.
     pub hits: Signal<In, Bits<64>>,
     /// Remove the chosen entry.
     pub remove: Signal<In, Bit>,
+    /// Places that `remove` spares.
+    pub keep: Signal<In, Bits<64>>,
     /// Make `place` live, as the youngest.
     pub insert: Signal<In, Bit>,
+    /// What `select` chooses from: the hits that live and aren't being removed.
+    pub candidates: Signal<Out, Bits<64>>,
     /// An entry was chosen.
     pub found: Signal<Out, Bit>,
     /// The chosen entry, one bit set.
@@ -51,22 +56,27 @@ pub struct Order {
     pub depth: Signal<Out, Bits<16>>,
     live: Reg<Bits<64>>,
     choice: Reg<Bits<64>>,
+    /// Whether `choice` has a bit: a wide OR that nobody has to wait for.
+    chose: Reg<Bit>,
     vacant: Reg<Bits<64>>,
     count: Reg<Bits<16>>,
     age: Vec<Age>,
     chosen_number: OneHot,
     place_number: OneHot,
-    candidates: Signal<Local, Bits<64>>,
+    departing: Signal<Local, Bits<64>>,
+    eligible: Signal<Local, Bits<64>>,
+    remaining: Signal<Local, Bits<64>>,
     elders: Signal<Local, Bits<64>>,
     oldest: Signal<Local, Bits<64>>,
     lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
     places: Constant<Bits<64>>,
     capacity: Constant<Bits<16>>,
-    reuse_places: Constant<Bits<4>>,
-    forget_ages: Constant<Bits<4>>,
-    match_twice: Constant<Bits<4>>,
-    find_removed: Constant<Bits<4>>,
+    reuse_places: Constant<Bits<8>>,
+    forget_ages: Constant<Bits<8>>,
+    match_twice: Constant<Bits<8>>,
+    find_removed: Constant<Bits<8>>,
+    choose_departing: Constant<Bits<8>>,
     one_choice: Check,
     fills_a_vacant_place: Check,
     removes_a_live_entry: Check,
@@ -88,7 +98,9 @@ impl Order {
             select: Signal::default(),
             hits: Signal::default(),
             remove: Signal::default(),
+            keep: Signal::default(),
             insert: Signal::default(),
+            candidates: Signal::default(),
             found: Signal::default(),
             chosen: Signal::default(),
             index: Signal::default(),
@@ -98,12 +110,15 @@ impl Order {
             depth: Signal::default(),
             live: Reg::default(),
             choice: Reg::default(),
+            chose: Reg::default(),
             vacant: Reg::new(1u64.into()),
             count: Reg::default(),
             age: (0..entries).map(|_| Age::default()).collect(),
             chosen_number: OneHot::default(),
             place_number: OneHot::default(),
-            candidates: Signal::default(),
+            departing: Signal::default(),
+            eligible: Signal::default(),
+            remaining: Signal::default(),
             elders: Signal::default(),
             oldest: Signal::default(),
             lowest: Signal::default(),
@@ -113,6 +128,7 @@ impl Order {
             reuse_places: Mutation::ReusePlaces.constant(),
             match_twice: Mutation::MatchTwice.constant(),
             find_removed: Mutation::FindRemoved.constant(),
+            choose_departing: Mutation::ChooseDeparting.constant(),
             forget_ages: Mutation::ForgetAges.constant(),
             one_choice: Check::new("one_choice"),
             fills_a_vacant_place: Check::new("fills_a_vacant_place"),
@@ -127,7 +143,7 @@ impl Order {
 impl Logic for Order {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, live, choice, vacant, count);
+        registers!(self, clock, reset, live, choice, chose, vacant, count);
         clocked!(self, clock, reset, age[0..self._n]);
         clocked!(
             self,
@@ -139,10 +155,18 @@ impl Logic for Order {
             count_is_of_live_entries
         );
 
-        self.candidates.next = self.hits.val() & self.live.q.val();
-        if self.mutation.val() == self.find_removed.val() {
-            self.candidates.next = self.hits.val();
+        self.departing.next = 0.into();
+        if self.remove.val() {
+            self.departing.next = self.choice.q.val() & !self.keep.val();
         }
+        self.eligible.next = self.hits.val() & self.live.q.val() & !self.departing.val();
+        if self.mutation.val() == self.choose_departing.val() {
+            self.eligible.next = self.hits.val() & self.live.q.val();
+        }
+        if self.mutation.val() == self.find_removed.val() {
+            self.eligible.next = self.hits.val();
+        }
+        self.candidates.next = self.eligible.val();
         self.elders.next = self.live.q.val();
         if self.mutation.val() == self.forget_ages.val() {
             self.elders.next = 0.into();
@@ -153,8 +177,8 @@ impl Logic for Order {
             self.age[i].mine.next = self.vacant.q.val().get_bit(i);
             self.age[i].live.next = self.elders.val();
             self.age[i].select.next = self.select.val();
-            self.age[i].hits.next = self.candidates.val();
-            self.age[i].hit.next = self.candidates.val().get_bit(i);
+            self.age[i].hits.next = self.eligible.val();
+            self.age[i].hit.next = self.eligible.val().get_bit(i);
         }
         self.oldest.next = 0.into();
         if self.select.val() {
@@ -162,6 +186,7 @@ impl Logic for Order {
                 self.oldest.next = self.oldest.val().replace_bit(i, self.age[i].first.val());
             }
             self.choice.d.next = self.oldest.val();
+            self.chose.d.next = self.eligible.val().any();
         }
 
         // The lowest set bit of v is v & -v.
@@ -172,20 +197,24 @@ impl Logic for Order {
         self.lowest.next = !self.empty_places.val() + 1;
         self.vacant.d.next = self.empty_places.val() & self.lowest.val();
 
+        self.remaining.next = self.live.q.val();
+        if self.mutation.val() != self.match_twice.val() {
+            self.remaining.next = self.live.q.val() & !self.departing.val();
+        }
+        self.live.d.next = self.remaining.val();
         if self.insert.val() {
-            self.live.d.next = self.live.q.val() | self.vacant.q.val();
+            self.live.d.next = self.remaining.val() | self.vacant.q.val();
+        }
+        if self.insert.val() & !self.departing.val().any() {
             self.count.d.next = self.count.q.val() + 1;
         }
-        if self.remove.val() {
+        if !self.insert.val() & self.departing.val().any() {
             self.count.d.next = self.count.q.val() - 1;
-            if self.mutation.val() != self.match_twice.val() {
-                self.live.d.next = self.live.q.val() & !self.choice.q.val();
-            }
         }
 
         self.chosen_number.vector.next = self.choice.q.val();
         self.place_number.vector.next = self.vacant.q.val();
-        self.found.next = self.choice.q.val().any();
+        self.found.next = self.chose.q.val();
         self.chosen.next = self.choice.q.val();
         self.index.next = self.chosen_number.index.val();
         self.place.next = self.vacant.q.val();
@@ -193,7 +222,8 @@ impl Logic for Order {
         self.full.next = !self.vacant.q.val().any();
         self.depth.next = self.count.q.val();
 
-        self.one_choice.ok.next = !(self.choice.q.val() & (self.choice.q.val() - 1)).any();
+        self.one_choice.ok.next = !(self.choice.q.val() & (self.choice.q.val() - 1)).any()
+            & (self.chose.q.val() == self.choice.q.val().any());
         self.fills_a_vacant_place.ok.next = !self.insert.val()
             | (self.vacant.q.val().any() & !(self.vacant.q.val() & self.live.q.val()).any());
         self.removes_a_live_entry.ok.next = !self.remove.val()

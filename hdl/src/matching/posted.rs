@@ -130,7 +130,7 @@ pub struct Posted {
     /// Synchronous reset: the list is empty.
     pub reset: Signal<In, Bit>,
     /// Contract to break, for tests; see [`Mutation`].
-    pub mutation: Signal<In, Bits<4>>,
+    pub mutation: Signal<In, Bits<8>>,
     /// Compare all entries with the key.
     pub search: Signal<In, Bit>,
     /// Choose the oldest that agreed.
@@ -172,7 +172,7 @@ pub struct Posted {
     hits: Signal<Local, Bits<64>>,
     /// Places whose last entry was cancelled.
     cancelled: Reg<Bits<64>>,
-    lose_cancels: Constant<Bits<4>>,
+    lose_cancels: Constant<Bits<8>>,
     cancelled_is_never_matched: Check,
     _n: usize,
 }
@@ -245,6 +245,7 @@ impl Logic for Posted {
         self.order.select.next = self.select.val();
         self.order.insert.next = self.insert.val();
         self.order.remove.next = self.remove.val();
+        self.order.keep.next = 0.into();
         if (self.mutation.val() == self.lose_cancels.val()) & self.cancel.val() {
             self.order.remove.next = false;
         }

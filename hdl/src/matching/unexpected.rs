@@ -94,7 +94,7 @@ pub struct Unexpected {
     /// Synchronous reset: the list is empty.
     pub reset: Signal<In, Bit>,
     /// Contract to break, for tests; see [`Mutation`].
-    pub mutation: Signal<In, Bits<4>>,
+    pub mutation: Signal<In, Bits<8>>,
     /// Compare all entries with the key.
     pub search: Signal<In, Bit>,
     /// Choose the earliest that agreed.
@@ -131,7 +131,7 @@ pub struct Unexpected {
     order: Order,
     hits: Signal<Local, Bits<64>>,
     care_bits: Signal<Local, Bits<64>>,
-    narrow_wildcards: Constant<Bits<4>>,
+    narrow_wildcards: Constant<Bits<8>>,
     _n: usize,
 }
 
@@ -195,6 +195,7 @@ impl Logic for Unexpected {
         self.order.select.next = self.select.val();
         self.order.insert.next = self.insert.val();
         self.order.remove.next = self.remove.val();
+        self.order.keep.next = 0.into();
         self.found.next = self.order.found.val();
         self.index.next = self.order.index.val();
         self.place_index.next = self.order.place_index.val();

@@ -1,0 +1,486 @@
+//! The posted receives that no class fits: few, and each with a mask of its own.
+//!
+//! An entry holds what its receive matches: endpoint, source or any source, context, match bits and the
+//! bits of them to ignore, and the handle by which a cancel names it. All entries compare themselves with
+//! the key at once; [`Order`] picks the oldest that agrees.
+//!
+//! ```text
+//!   cycle        t                        t+1             t+2                   t+3
+//!             search                     select       found, index, multi     age_out
+//!   key ──┬──► AssociativeEntry 0 ─ hit ─┐                  │
+//!         ├──► AssociativeEntry 1 ─ hit ─┼──► Order ──► choice ──► ages ────► age_out
+//!         ┆                              ┆      │           │
+//!         └──► AssociativeEntry n ─ hit ─┘   ▲  └─► place   └─ remove ─┐
+//!                                            └─────────────────────────┘ what is being removed
+//!                                                                        isn't chosen again
+//! ```
+//!
+//! Each step may be taken in every cycle, so that a message a cycle runs through. A search sees what was
+//! inserted in an earlier cycle. What it finds is chosen from when `select` comes, as a rule in the next
+//! cycle, and not after another search. The choice stays until the next `select`; until then, and in its
+//! cycle, `remove` takes it out.
+//!
+//! An `insert` shows in `room` and `waiting` in the next cycle, a removal two cycles later. An `insert` may
+//! not come in the cycle after another insert, nor in the cycle after a removal: the vacant place isn't known
+//! yet, and `fills_a_vacant_place` would say so.
+
+use super::order::Order;
+use super::quota::Quota;
+use super::{MAX_ENTRIES, Mutation};
+use crate::prelude::*;
+use crate::prim::Ram;
+
+/// What a search of the posted receives compares.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum AssociativeSearch {
+    /// Receives that an envelope matches.
+    Envelope,
+    /// The endpoint's receive with this handle.
+    Request,
+    /// Receives that name this source, and no other would do.
+    Pair,
+    /// All of the endpoint.
+    Endpoint,
+}
+
+/// What is known of an entry when it has been chosen.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Chosen {
+    age: Bits<54>,
+    endpoint: Bits<8>,
+}
+
+/// One posted receive.
+#[derive(LogicBlock)]
+pub struct AssociativeEntry {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; see [`Mutation`].
+    pub mutation: Signal<In, Bits<8>>,
+    /// Take the key.
+    pub load: Signal<In, Bit>,
+    /// Compare with the key; `hit` says the result from the next cycle on, until the next `search` or
+    /// `load`.
+    pub search: Signal<In, Bit>,
+    /// What to compare.
+    pub by: Signal<In, AssociativeSearch>,
+    /// Key: endpoint.
+    pub endpoint: Signal<In, Bits<8>>,
+    /// Key: source.
+    pub pair: Signal<In, Bits<16>>,
+    /// Key, loaded only: any source matches.
+    pub any_source: Signal<In, Bit>,
+    /// Key: context.
+    pub context_id: Signal<In, Bits<16>>,
+    /// Key: match bits.
+    pub match_bits: Signal<In, Bits<64>>,
+    /// Key, loaded only: match bits that needn't agree.
+    pub ignore_bits: Signal<In, Bits<64>>,
+    /// Key: handle of the receive.
+    pub request: Signal<In, Bits<32>>,
+    /// Key, loaded only: age.
+    pub age: Signal<In, Bits<54>>,
+    /// The last search agreed with what is held here.
+    pub hit: Signal<Out, Bit>,
+    /// For the check: this entry could have been chosen, and `chosen_age` is that of the one that was.
+    pub judged: Signal<In, Bit>,
+    /// With `judged`.
+    pub chosen_age: Signal<In, Bits<54>>,
+    held_endpoint: Reg<Bits<8>>,
+    held_pair: Reg<Bits<16>>,
+    held_any_source: Reg<Bit>,
+    held_context: Reg<Bits<16>>,
+    held_match_bits: Reg<Bits<64>>,
+    held_ignore_bits: Reg<Bits<64>>,
+    held_request: Reg<Bits<32>>,
+    held_age: Reg<Bits<54>>,
+    agrees: Reg<Bit>,
+    from_its_source: Signal<Local, Bit>,
+    widen_sources: Constant<Bits<8>>,
+    narrow_wildcards: Constant<Bits<8>>,
+    keep_hits: Constant<Bits<8>>,
+    oldest_was_chosen: Check,
+}
+
+impl Default for AssociativeEntry {
+    fn default() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            mutation: Signal::default(),
+            load: Signal::default(),
+            search: Signal::default(),
+            by: Signal::default(),
+            endpoint: Signal::default(),
+            pair: Signal::default(),
+            any_source: Signal::default(),
+            context_id: Signal::default(),
+            match_bits: Signal::default(),
+            ignore_bits: Signal::default(),
+            request: Signal::default(),
+            age: Signal::default(),
+            hit: Signal::default(),
+            judged: Signal::default(),
+            chosen_age: Signal::default(),
+            held_endpoint: Reg::default(),
+            held_pair: Reg::default(),
+            held_any_source: Reg::default(),
+            held_context: Reg::default(),
+            held_match_bits: Reg::default(),
+            held_ignore_bits: Reg::default(),
+            held_request: Reg::default(),
+            held_age: Reg::default(),
+            agrees: Reg::default(),
+            from_its_source: Signal::default(),
+            widen_sources: Mutation::WidenSources.constant(),
+            narrow_wildcards: Mutation::NarrowWildcards.constant(),
+            keep_hits: Mutation::KeepHits.constant(),
+            oldest_was_chosen: Check::new("oldest_was_chosen"),
+        }
+    }
+}
+
+#[module]
+impl Logic for AssociativeEntry {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            held_endpoint,
+            held_pair,
+            held_any_source,
+            held_context,
+            held_match_bits,
+            held_ignore_bits,
+            held_request,
+            held_age,
+            agrees
+        );
+        clocked!(self, clock, reset, oldest_was_chosen);
+        self.from_its_source.next = self.held_any_source.q.val()
+            | (self.held_pair.q.val() == self.pair.val())
+            | (self.mutation.val() == self.widen_sources.val());
+        if self.search.val() {
+            match self.by.val() {
+                AssociativeSearch::Envelope => {
+                    self.agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
+                        & self.from_its_source.val()
+                        & (self.held_context.q.val() == self.context_id.val())
+                        & (((self.held_match_bits.q.val() ^ self.match_bits.val())
+                            & !self.held_ignore_bits.q.val())
+                            == 0);
+                }
+                AssociativeSearch::Request => {
+                    self.agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
+                        & (self.held_request.q.val() == self.request.val());
+                }
+                AssociativeSearch::Pair => {
+                    self.agrees.d.next =
+                        !self.held_any_source.q.val() & (self.held_pair.q.val() == self.pair.val());
+                }
+                AssociativeSearch::Endpoint => {
+                    self.agrees.d.next = self.held_endpoint.q.val() == self.endpoint.val();
+                }
+            }
+        }
+        if self.load.val() {
+            self.held_endpoint.d.next = self.endpoint.val();
+            self.held_pair.d.next = self.pair.val();
+            self.held_any_source.d.next = self.any_source.val();
+            self.held_context.d.next = self.context_id.val();
+            self.held_match_bits.d.next = self.match_bits.val();
+            self.held_ignore_bits.d.next = self.ignore_bits.val();
+            if self.mutation.val() == self.narrow_wildcards.val() {
+                self.held_ignore_bits.d.next = (self.ignore_bits.val() >> 1) << 1;
+            }
+            self.held_request.d.next = self.request.val();
+            self.held_age.d.next = self.age.val();
+            // It was the last holder of the place that agreed.
+            if self.mutation.val() != self.keep_hits.val() {
+                self.agrees.d.next = false;
+            }
+        }
+        self.hit.next = self.agrees.q.val();
+        self.oldest_was_chosen.ok.next =
+            !self.judged.val() | (self.chosen_age.val() <= self.held_age.q.val());
+    }
+}
+
+/// The posted receives that are compared with every message.
+#[derive(LogicBlock)]
+pub struct Associative {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset: there are no receives.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; zero in a card. See [`Mutation`].
+    pub mutation: Signal<In, Bits<8>>,
+    /// Compare all entries with the key.
+    pub search: Signal<In, Bit>,
+    /// Choose the oldest that agreed with the last search. Once for each search.
+    pub select: Signal<In, Bit>,
+    /// Remove the chosen one; only if there is one.
+    pub remove: Signal<In, Bit>,
+    /// With `remove`: unless it is `multi`.
+    pub spare_multi: Signal<In, Bit>,
+    /// With `remove`: it is that of a cancel.
+    pub cancel: Signal<In, Bit>,
+    /// Append the key. Only with `room`.
+    pub insert: Signal<In, Bit>,
+    /// What `search` compares.
+    pub by: Signal<In, AssociativeSearch>,
+    /// Key: endpoint. `room` is about this one too.
+    pub endpoint: Signal<In, Bits<8>>,
+    /// Key: source.
+    pub pair: Signal<In, Bits<16>>,
+    /// Key of an insert: any source matches.
+    pub any_source: Signal<In, Bit>,
+    /// Key: context.
+    pub context_id: Signal<In, Bits<16>>,
+    /// Key: match bits.
+    pub match_bits: Signal<In, Bits<64>>,
+    /// Key of an insert: match bits that needn't agree.
+    pub ignore_bits: Signal<In, Bits<64>>,
+    /// Key: handle of the receive.
+    pub request: Signal<In, Bits<32>>,
+    /// Key of an insert: larger than that of every insert before.
+    pub age: Signal<In, Bits<54>>,
+    /// Key of an insert: the receive stays when a message has matched.
+    pub multi: Signal<In, Bit>,
+    /// An entry was chosen.
+    pub found: Signal<Out, Bit>,
+    /// Its place.
+    pub index: Signal<Out, Bits<16>>,
+    /// Its place, one bit set.
+    pub chosen: Signal<Out, Bits<64>>,
+    /// It was inserted as `multi`.
+    pub chosen_multi: Signal<Out, Bit>,
+    /// Its age, one cycle after `found`.
+    pub age_out: Signal<Out, Bits<54>>,
+    /// Where `insert` puts the key.
+    pub place_index: Signal<Out, Bits<16>>,
+    /// There is a place for a receive of `endpoint`, as far as quotas go.
+    pub room: Signal<Out, Bit>,
+    /// Bit `e`: endpoint `e` has entries.
+    pub waiting: Signal<Out, Bits<32>>,
+    /// Live entries.
+    pub depth: Signal<Out, Bits<16>>,
+    entry: Vec<AssociativeEntry>,
+    order: Order,
+    quota: Quota,
+    /// By place.
+    known: Ram<Chosen>,
+    knowledge: Signal<Local, Chosen>,
+    nothing_known: Constant<Chosen>,
+    hits: Signal<Local, Bits<64>>,
+    multis: Reg<Bits<64>>,
+    is_multi: Signal<Local, Bit>,
+    spared: Signal<Local, Bits<64>>,
+    /// The entry chosen in the cycle before was removed.
+    gone: Reg<Bit>,
+    /// Places whose last entry was cancelled.
+    cancelled: Reg<Bits<64>>,
+    cancelled_or_new: Signal<Local, Bits<64>>,
+    /// What the choice was from, and one cycle later, when its age is known.
+    considered: Reg<Bits<64>>,
+    judged: Reg<Bits<64>>,
+    last_age: Reg<Bits<54>>,
+    any_age: Reg<Bit>,
+    searched: Reg<Bit>,
+    lose_cancels: Constant<Bits<8>>,
+    lose_multi: Constant<Bits<8>>,
+    cancelled_is_never_matched: Check,
+    ages_grow: Check,
+    selects_once_a_search: Check,
+    _n: usize,
+}
+
+impl Associative {
+    /// At most `entries` receives of `endpoints`, with `reserved_each` for each of them.
+    ///
+    /// # Panics
+    /// If there are no entries or more than [`MAX_ENTRIES`], or as [`Quota::new`] does.
+    pub fn new(entries: usize, endpoints: usize, reserved_each: usize) -> Self {
+        assert!((1..=MAX_ENTRIES).contains(&entries), "{entries} entries");
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            mutation: Signal::default(),
+            search: Signal::default(),
+            select: Signal::default(),
+            remove: Signal::default(),
+            spare_multi: Signal::default(),
+            cancel: Signal::default(),
+            insert: Signal::default(),
+            by: Signal::default(),
+            endpoint: Signal::default(),
+            pair: Signal::default(),
+            any_source: Signal::default(),
+            context_id: Signal::default(),
+            match_bits: Signal::default(),
+            ignore_bits: Signal::default(),
+            request: Signal::default(),
+            age: Signal::default(),
+            multi: Signal::default(),
+            found: Signal::default(),
+            index: Signal::default(),
+            chosen: Signal::default(),
+            chosen_multi: Signal::default(),
+            age_out: Signal::default(),
+            place_index: Signal::default(),
+            room: Signal::default(),
+            waiting: Signal::default(),
+            depth: Signal::default(),
+            entry: (0..entries).map(|_| AssociativeEntry::default()).collect(),
+            order: Order::new(entries),
+            quota: Quota::new(endpoints, entries, reserved_each),
+            known: Ram::new(entries.max(2)),
+            knowledge: Signal::default(),
+            nothing_known: Constant::new(Chosen::default()),
+            hits: Signal::default(),
+            multis: Reg::default(),
+            is_multi: Signal::default(),
+            spared: Signal::default(),
+            gone: Reg::default(),
+            cancelled: Reg::default(),
+            cancelled_or_new: Signal::default(),
+            considered: Reg::default(),
+            judged: Reg::default(),
+            last_age: Reg::default(),
+            any_age: Reg::default(),
+            searched: Reg::default(),
+            lose_cancels: Mutation::LoseCancels.constant(),
+            lose_multi: Mutation::LoseMulti.constant(),
+            cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
+            ages_grow: Check::new("ages_grow"),
+            selects_once_a_search: Check::new("selects_once_a_search"),
+            _n: entries,
+        }
+    }
+}
+
+#[module(entries = self._n)]
+impl Logic for Associative {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self, clock, reset, multis, gone, cancelled, considered, judged, last_age, any_age,
+            searched
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            order,
+            quota,
+            entry[0..self._n],
+            cancelled_is_never_matched,
+            ages_grow,
+            selects_once_a_search
+        );
+        self.hits.next = 0.into();
+        for i in 0..self._n {
+            self.entry[i].mutation.next = self.mutation.val();
+            self.entry[i].load.next = self.insert.val() & self.order.place.val().get_bit(i);
+            self.entry[i].search.next = self.search.val();
+            self.entry[i].by.next = self.by.val();
+            self.entry[i].endpoint.next = self.endpoint.val();
+            self.entry[i].pair.next = self.pair.val();
+            self.entry[i].any_source.next = self.any_source.val();
+            self.entry[i].context_id.next = self.context_id.val();
+            self.entry[i].match_bits.next = self.match_bits.val();
+            self.entry[i].ignore_bits.next = self.ignore_bits.val();
+            self.entry[i].request.next = self.request.val();
+            self.entry[i].age.next = self.age.val();
+            self.entry[i].judged.next = self.judged.q.val().get_bit(i);
+            self.entry[i].chosen_age.next = self.known.read_data.val().age;
+            self.hits.next = self.hits.val().replace_bit(i, self.entry[i].hit.val());
+        }
+
+        self.spared.next = 0.into();
+        if self.spare_multi.val() & (self.mutation.val() != self.lose_multi.val()) {
+            self.spared.next = self.multis.q.val();
+        }
+        self.order.mutation.next = self.mutation.val();
+        self.order.hits.next = self.hits.val();
+        self.order.select.next = self.select.val();
+        self.order.insert.next = self.insert.val();
+        self.order.remove.next = self.remove.val();
+        if (self.mutation.val() == self.lose_cancels.val()) & self.cancel.val() {
+            self.order.remove.next = false;
+        }
+        self.order.keep.next = self.spared.val();
+        if self.insert.val() {
+            self.multis.d.next = self.multis.q.val() & !self.order.place.val();
+            if self.multi.val() {
+                self.multis.d.next = self.multis.q.val() | self.order.place.val();
+            }
+        }
+        self.is_multi.next = (self.order.chosen.val() & self.multis.q.val()).any();
+
+        self.found.next = self.order.found.val();
+        self.index.next = self.order.index.val();
+        self.chosen.next = self.order.chosen.val();
+        self.chosen_multi.next = self.is_multi.val();
+        self.place_index.next = self.order.place_index.val();
+        self.depth.next = self.order.depth.val();
+
+        self.known.clock.next = self.clock.val();
+        self.known.write_enable.next = self.insert.val();
+        self.known.write_address.next = self.order.place_index.val();
+        self.knowledge.next = self.nothing_known.val();
+        self.knowledge.next.age = self.age.val();
+        self.knowledge.next.endpoint = self.endpoint.val();
+        self.known.write_data.next = self.knowledge.val();
+        self.known.read_address.next = self.order.index.val();
+        self.age_out.next = self.known.read_data.val().age;
+
+        // Whose a removed entry was is known one cycle later.
+        self.gone.d.next = self.remove.val()
+            & self.order.found.val()
+            & !(self.spare_multi.val() & self.is_multi.val());
+        self.quota.mutation.next = self.mutation.val();
+        self.quota.endpoint.next = self.endpoint.val();
+        self.quota.take.next = self.insert.val();
+        self.quota.take_endpoint.next = self.endpoint.val();
+        self.quota.give.next = self.gone.q.val();
+        self.quota.give_endpoint.next = self.known.read_data.val().endpoint;
+        self.room.next = self.quota.room.val();
+        self.waiting.next = self.quota.holds.val();
+
+        self.cancelled_or_new.next = self.cancelled.q.val();
+        if self.remove.val() & self.cancel.val() {
+            self.cancelled_or_new.next = self.cancelled.q.val() | self.order.chosen.val();
+        }
+        self.cancelled.d.next = self.cancelled_or_new.val();
+        if self.insert.val() {
+            self.cancelled.d.next = self.cancelled_or_new.val() & !self.order.place.val();
+        }
+        self.cancelled_is_never_matched.ok.next = (!self.select.val()
+            | !(self.cancelled.q.val() & self.order.candidates.val()).any())
+            & (!self.remove.val() | !(self.cancelled.q.val() & self.order.chosen.val()).any());
+
+        self.considered.d.next = 0.into();
+        if self.select.val() {
+            self.considered.d.next = self.order.candidates.val();
+        }
+        self.judged.d.next = self.considered.q.val();
+        if self.insert.val() {
+            self.last_age.d.next = self.age.val();
+            self.any_age.d.next = true;
+        }
+        self.ages_grow.ok.next =
+            !self.insert.val() | !self.any_age.q.val() | (self.last_age.q.val() < self.age.val());
+        if self.select.val() {
+            self.searched.d.next = false;
+        }
+        if self.search.val() {
+            self.searched.d.next = true;
+        }
+        self.selects_once_a_search.ok.next = !self.select.val() | self.searched.q.val();
+    }
+}

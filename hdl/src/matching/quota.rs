@@ -1,0 +1,228 @@
+//! Who may have how much of a memory that endpoints share.
+//!
+//! Each endpoint has a reserved part that nobody else can use up, and what isn't reserved is common. So
+//! an endpoint that takes all it can get leaves every other one its own part.
+//!
+//! ```text
+//!   take, take_endpoint ──► Share 0   count ─► below its part? ─┐
+//!   give, give_endpoint ──► Share 1   count                     ├─► room for `endpoint`?
+//!                              ┆                                │
+//!                           common    beyond their parts, all ──┘
+//! ```
+//!
+//! What an endpoint takes counts against its own part first, and what it gives back was common for as long
+//! as it has more than its part. A pulse shows in `room` and `holds` in the next cycle.
+
+use super::Mutation;
+use crate::prelude::*;
+use abi::limits::MAX_ENDPOINTS;
+
+/// What one endpoint has.
+#[derive(LogicBlock)]
+pub struct Share {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset: nothing.
+    pub reset: Signal<In, Bit>,
+    /// One more.
+    pub take: Signal<In, Bit>,
+    /// One less. With `take`: no change.
+    pub give: Signal<In, Bit>,
+    /// Less than the reserved part.
+    pub below: Signal<Out, Bit>,
+    /// This pulse takes one that is common.
+    pub take_common: Signal<Out, Bit>,
+    /// This pulse gives back one that was common.
+    pub give_common: Signal<Out, Bit>,
+    /// Anything at all.
+    pub holds: Signal<Out, Bit>,
+    count: Reg<Bits<16>>,
+    reserved: Constant<Bits<16>>,
+    gives_what_it_has: Check,
+}
+
+impl Share {
+    /// A share with this much reserved.
+    pub fn new(reserved: usize) -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            take: Signal::default(),
+            give: Signal::default(),
+            below: Signal::default(),
+            take_common: Signal::default(),
+            give_common: Signal::default(),
+            holds: Signal::default(),
+            count: Reg::default(),
+            reserved: Constant::new((reserved as u64).into()),
+            gives_what_it_has: Check::new("gives_what_it_has"),
+        }
+    }
+}
+
+#[module]
+impl Logic for Share {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, count);
+        clocked!(self, clock, reset, gives_what_it_has);
+        self.below.next = self.count.q.val() < self.reserved.val();
+        self.holds.next = self.count.q.val() != 0;
+        self.take_common.next = false;
+        self.give_common.next = false;
+        if self.take.val() & !self.give.val() {
+            self.count.d.next = self.count.q.val() + 1;
+            self.take_common.next = self.count.q.val() >= self.reserved.val();
+        }
+        if self.give.val() & !self.take.val() {
+            self.count.d.next = self.count.q.val() - 1;
+            self.give_common.next = self.count.q.val() > self.reserved.val();
+        }
+        self.gives_what_it_has.ok.next = !self.give.val() | (self.count.q.val() != 0);
+    }
+}
+
+/// The shares of all endpoints.
+#[derive(LogicBlock)]
+pub struct Quota {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset: nobody has anything.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; see [`Mutation`].
+    pub mutation: Signal<In, Bits<8>>,
+    /// Endpoint that is asked about.
+    pub endpoint: Signal<In, Bits<8>>,
+    /// It may take one.
+    pub room: Signal<Out, Bit>,
+    /// An endpoint takes one. Only if it has room, whatever is given in this cycle.
+    pub take: Signal<In, Bit>,
+    /// With `take`: which.
+    pub take_endpoint: Signal<In, Bits<8>>,
+    /// An endpoint gives one back.
+    pub give: Signal<In, Bit>,
+    /// With `give`: which.
+    pub give_endpoint: Signal<In, Bits<8>>,
+    /// Bit `e`: endpoint `e` has at least one.
+    pub holds: Signal<Out, Bits<32>>,
+    /// What all have together.
+    pub used: Signal<Out, Bits<16>>,
+    share: Vec<Share>,
+    /// What endpoints have beyond their reserved parts.
+    common: Reg<Bits<16>>,
+    total: Reg<Bits<16>>,
+    common_room: Signal<Local, Bit>,
+    take_common: Signal<Local, Bit>,
+    give_common: Signal<Local, Bit>,
+    room_to_take: Signal<Local, Bit>,
+    capacity: Constant<Bits<16>>,
+    common_size: Constant<Bits<16>>,
+    overdraw: Constant<Bits<8>>,
+    lose: Constant<Bits<8>>,
+    never_over_capacity: Check,
+    takes_with_room_only: Check,
+    _n: usize,
+}
+
+impl Quota {
+    /// Shares of `capacity` places among `endpoints`, with `reserved_each` for each of them.
+    ///
+    /// # Panics
+    /// If there are no endpoints or more than [`MAX_ENDPOINTS`], or if more is reserved than there is.
+    pub fn new(endpoints: usize, capacity: usize, reserved_each: usize) -> Self {
+        assert!(
+            (1..=MAX_ENDPOINTS).contains(&endpoints),
+            "{endpoints} endpoints"
+        );
+        assert!(
+            endpoints * reserved_each <= capacity && capacity < 1 << 16,
+            "{endpoints} times {reserved_each} reserved of {capacity}"
+        );
+        let common_size = capacity - endpoints * reserved_each;
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            mutation: Signal::default(),
+            endpoint: Signal::default(),
+            room: Signal::default(),
+            take: Signal::default(),
+            take_endpoint: Signal::default(),
+            give: Signal::default(),
+            give_endpoint: Signal::default(),
+            holds: Signal::default(),
+            used: Signal::default(),
+            share: (0..endpoints).map(|_| Share::new(reserved_each)).collect(),
+            common: Reg::default(),
+            total: Reg::default(),
+            common_room: Signal::default(),
+            take_common: Signal::default(),
+            give_common: Signal::default(),
+            room_to_take: Signal::default(),
+            capacity: Constant::new((capacity as u64).into()),
+            common_size: Constant::new((common_size as u64).into()),
+            overdraw: Mutation::OverdrawQuota.constant(),
+            lose: Mutation::LoseQuota.constant(),
+            never_over_capacity: Check::new("never_over_capacity"),
+            takes_with_room_only: Check::new("takes_with_room_only"),
+            _n: endpoints,
+        }
+    }
+}
+
+#[module(endpoints = self._n)]
+impl Logic for Quota {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, common, total);
+        clocked!(
+            self,
+            clock,
+            reset,
+            share[0..self._n],
+            never_over_capacity,
+            takes_with_room_only
+        );
+        self.common_room.next = self.common.q.val() < self.common_size.val();
+        if self.mutation.val() == self.overdraw.val() {
+            self.common_room.next = self.total.q.val() < self.capacity.val();
+        }
+        self.room.next = false;
+        self.room_to_take.next = false;
+        self.holds.next = 0.into();
+        self.take_common.next = false;
+        self.give_common.next = false;
+        for i in 0..self._n {
+            self.share[i].take.next = self.take.val() & (self.take_endpoint.val() == i.to_bits());
+            self.share[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
+            if self.endpoint.val() == i.to_bits() {
+                self.room.next = self.share[i].below.val() | self.common_room.val();
+            }
+            if self.take_endpoint.val() == i.to_bits() {
+                self.room_to_take.next = self.share[i].below.val() | self.common_room.val();
+            }
+            self.holds.next = self.holds.val().replace_bit(i, self.share[i].holds.val());
+            self.take_common.next = self.take_common.val() | self.share[i].take_common.val();
+            self.give_common.next = self.give_common.val() | self.share[i].give_common.val();
+        }
+        if self.mutation.val() == self.lose.val() {
+            self.give_common.next = false;
+        }
+        if self.take_common.val() & !self.give_common.val() {
+            self.common.d.next = self.common.q.val() + 1;
+        }
+        if self.give_common.val() & !self.take_common.val() {
+            self.common.d.next = self.common.q.val() - 1;
+        }
+        if self.take.val() & !self.give.val() {
+            self.total.d.next = self.total.q.val() + 1;
+        }
+        if self.give.val() & !self.take.val() {
+            self.total.d.next = self.total.q.val() - 1;
+        }
+        self.used.next = self.total.q.val();
+
+        self.never_over_capacity.ok.next = (self.total.q.val() <= self.capacity.val())
+            & (self.common.q.val() <= self.common_size.val());
+        self.takes_with_room_only.ok.next = !self.take.val() | self.room_to_take.val();
+    }
+}

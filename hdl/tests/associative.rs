@@ -1,0 +1,581 @@
+//! The associative side of the posted receives and the quotas, Verilated, against a vector.
+//!
+//! The bench drives every input of every cycle at random within the rules of the block, so that search,
+//! choice, removal and insertion overlap in all ways, and compares every output in every cycle.
+
+mod support;
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hdl::config::{self, Config};
+use hdl::matching::{AssociativeSearch, Mutation};
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use support::{Bench, for_seeds};
+
+/// What an entry holds, or a search looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Key {
+    endpoint: u8,
+    pair: u16,
+    any_source: bool,
+    context: u16,
+    match_bits: u64,
+    ignore_bits: u64,
+    request: u32,
+}
+
+/// A receive.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Receive {
+    key: Key,
+    age: u64,
+    multi: bool,
+    place: u64,
+}
+
+impl Receive {
+    fn agrees(&self, by: AssociativeSearch, key: &Key) -> bool {
+        let mine = &self.key;
+        match by {
+            AssociativeSearch::Envelope => {
+                mine.endpoint == key.endpoint
+                    && (mine.any_source || mine.pair == key.pair)
+                    && mine.context == key.context
+                    && (mine.match_bits ^ key.match_bits) & !mine.ignore_bits == 0
+            }
+            AssociativeSearch::Request => {
+                mine.endpoint == key.endpoint && mine.request == key.request
+            }
+            AssociativeSearch::Pair => !mine.any_source && mine.pair == key.pair,
+            AssociativeSearch::Endpoint => mine.endpoint == key.endpoint,
+        }
+    }
+}
+
+/// How many of `capacity` places each endpoint has, and may have.
+struct Shares {
+    counts: Vec<usize>,
+    capacity: usize,
+    reserved: usize,
+}
+
+impl Shares {
+    fn new(config: &Config) -> Self {
+        Shares {
+            counts: vec![0; config.endpoints],
+            capacity: config.posted,
+            reserved: config.posted / (2 * config.endpoints),
+        }
+    }
+
+    fn room(&self, endpoint: usize) -> bool {
+        let Some(count) = self.counts.get(endpoint) else {
+            return false;
+        };
+        let beyond = |c: &usize| c.saturating_sub(self.reserved);
+        let common: usize = self.counts.iter().map(beyond).sum();
+        let size = self.capacity - self.counts.len() * self.reserved;
+        *count < self.reserved || common < size
+    }
+
+    fn holds(&self) -> u64 {
+        let bits = self.counts.iter().enumerate();
+        bits.map(|(e, count)| u64::from(*count > 0) << e).sum()
+    }
+}
+
+/// How a run goes about it.
+#[derive(Clone, Copy)]
+struct Mood {
+    /// Probability of a search in a cycle that may have one.
+    search: f64,
+    /// Of an insert.
+    insert: f64,
+    /// That a search's choice is made in the next cycle, and not later.
+    select: f64,
+    /// That what was found is removed at once.
+    remove: f64,
+}
+
+impl Mood {
+    fn random(rng: &mut impl Rng) -> Self {
+        let rate = |rng: &mut _| support::rate(rng);
+        match rng.random_range(0..4) {
+            // A message a cycle.
+            0 => Mood {
+                search: 1.0,
+                insert: 0.3,
+                select: 1.0,
+                remove: 1.0,
+            },
+            // The list fills.
+            1 => Mood {
+                search: 0.2,
+                insert: 1.0,
+                select: 0.8,
+                remove: 0.3,
+            },
+            _ => Mood {
+                search: rate(rng),
+                insert: rate(rng),
+                select: rate(rng),
+                remove: rate(rng),
+            },
+        }
+    }
+}
+
+/// What has happened: a test that hasn't seen everything has proved nothing about the rest.
+#[derive(Default, Debug)]
+struct Seen {
+    searches: u64,
+    found: [u64; 4],
+    missing: [u64; 4],
+    inserts: u64,
+    refused: u64,
+    cancelled: u64,
+    spared: u64,
+    back_to_back: u64,
+    would_have_been_chosen: u64,
+}
+
+const SEARCHES: [AssociativeSearch; 4] = [
+    AssociativeSearch::Envelope,
+    AssociativeSearch::Request,
+    AssociativeSearch::Pair,
+    AssociativeSearch::Endpoint,
+];
+
+/// A key of a small world, so that many agree.
+fn key(rng: &mut ChaCha8Rng, endpoints: usize, last_request: u32) -> Key {
+    let endpoint = rng.random_range(0..endpoints);
+    let wide = rng.random_bool(0.5);
+    Key {
+        endpoint: endpoint as u8,
+        // A pair belongs to one endpoint.
+        pair: (endpoint as u16) << 8 | [0, 1, 0x8000][rng.random_range(0..3)],
+        any_source: rng.random_bool(0.3),
+        context: [0, 0, 0, 0xffff][rng.random_range(0..4)],
+        match_bits: if wide {
+            [0, 1, u64::MAX, 1 << 63][rng.random_range(0..4)]
+        } else {
+            1 << rng.random_range(0..64)
+        },
+        ignore_bits: match rng.random_range(0..4) {
+            0 => 0,
+            1 => u64::MAX,
+            2 => 1 << rng.random_range(0..64),
+            _ => 0xff << rng.random_range(0..57),
+        },
+        request: last_request.saturating_sub(rng.random_range(0..40)),
+    }
+}
+
+/// The block and what is known of it.
+struct Pair {
+    bench: Bench,
+    endpoints: usize,
+    /// Oldest first.
+    live: Vec<Receive>,
+    shares: Shares,
+    /// Ages of what the last search hit.
+    searched: Option<(usize, Vec<u64>)>,
+    /// What the last select chose, while it hasn't been removed.
+    choice: Option<Receive>,
+    chosen_by: usize,
+    /// Its age is known by now.
+    age_due: bool,
+    /// The endpoint of the entry that was removed a cycle ago.
+    gone: Option<usize>,
+    /// An insert may come.
+    rested: bool,
+    next_age: u64,
+    last_request: u32,
+    selected_last: bool,
+}
+
+impl Pair {
+    fn new(config: &Config, mutation: Mutation) -> Self {
+        let mut bench = Bench::open(&format!("associative_{}", config.name));
+        bench.set("mutation", mutation as u64);
+        Pair {
+            bench,
+            endpoints: config.endpoints,
+            live: vec![],
+            shares: Shares::new(config),
+            searched: None,
+            choice: None,
+            chosen_by: 0,
+            age_due: false,
+            gone: None,
+            rested: true,
+            next_age: 0,
+            last_request: 0,
+            selected_last: false,
+        }
+    }
+
+    fn compare(&mut self) {
+        let bench = &self.bench;
+        assert_eq!(bench.get("depth"), self.live.len() as u64);
+        assert_eq!(bench.get("waiting"), self.shares.holds());
+        if let Some(choice) = self.choice {
+            assert!(bench.is("found"), "{choice:x?} is found");
+            assert_eq!(bench.get("index"), choice.place, "{choice:x?} is chosen");
+            assert_eq!(bench.get("chosen"), 1 << choice.place);
+            assert_eq!(bench.is("chosen_multi"), choice.multi);
+            if self.age_due {
+                assert_eq!(bench.get("age_out"), choice.age);
+            }
+        } else if self.selected_last {
+            assert!(!bench.is("found"), "there is nothing to find");
+        }
+    }
+
+    /// One cycle: compares the outputs, does something, and expects what comes of it.
+    fn cycle(&mut self, mood: Mood, rng: &mut ChaCha8Rng, seen: &mut Seen) {
+        self.compare();
+        let key = key(rng, self.endpoints, self.last_request);
+        let by = rng.random_range(0..SEARCHES.len() + 6);
+        let by = by.saturating_sub(6);
+        let select = self.searched.is_some() && rng.random_bool(mood.select);
+        let search = (select || self.searched.is_none()) && rng.random_bool(mood.search);
+        let remove = self.choice.is_some() && rng.random_bool(mood.remove);
+        let cancel = remove && SEARCHES[self.chosen_by] == AssociativeSearch::Request;
+        let spare_multi = rng.random_bool(if cancel { 0.0 } else { 0.9 });
+        let insert =
+            self.rested && (!search || rng.random_bool(0.1)) && rng.random_bool(mood.insert);
+        let multi = rng.random_bool(0.1);
+        self.next_age += rng.random_range(1..1 << 38);
+
+        let bench = &mut self.bench;
+        bench.set("endpoint", key.endpoint);
+        bench.set("pair", key.pair);
+        bench.set("any_source", key.any_source);
+        bench.set("context_id", key.context);
+        bench.set("match_bits", key.match_bits);
+        bench.set("ignore_bits", key.ignore_bits);
+        bench.set("by", by as u64);
+        bench.set("age", self.next_age);
+        bench.set("multi", multi);
+        bench.set("search", search);
+        bench.set("select", select);
+        bench.set("remove", remove);
+        bench.set("cancel", cancel);
+        bench.set("spare_multi", spare_multi);
+        bench.eval();
+        let room = self.shares.room(key.endpoint.into());
+        assert_eq!(bench.is("room"), room, "{:?}", self.shares.counts);
+        seen.refused += u64::from(insert && !room);
+        let insert = insert && room;
+        let request = if insert {
+            self.last_request += 1;
+            self.last_request
+        } else {
+            key.request
+        };
+        let key = Key { request, ..key };
+        bench.set("request", request);
+        bench.set("insert", insert);
+        bench.eval();
+        let place = bench.get("place_index");
+        bench.step();
+
+        // What was removed a cycle ago is its endpoint's to take again.
+        if let Some(endpoint) = self.gone.take() {
+            self.shares.counts[endpoint] -= 1;
+        }
+        let departing = self.choice.filter(|_| remove);
+        if let Some(entry) = departing {
+            if entry.multi && spare_multi {
+                seen.spared += 1;
+            } else {
+                self.live.retain(|e| e.age != entry.age);
+                self.gone = Some(entry.key.endpoint.into());
+                self.choice = None;
+                seen.cancelled += u64::from(cancel);
+            }
+        }
+        self.age_due = true;
+        if select {
+            let (by, hits) = self.searched.take().expect("a select follows a search");
+            self.choice = self.live.iter().find(|e| hits.contains(&e.age)).copied();
+            self.chosen_by = by;
+            self.age_due = false;
+            match self.choice {
+                Some(_) => seen.found[by] += 1,
+                None => seen.missing[by] += 1,
+            }
+            let gone = departing.filter(|e| self.gone.is_some() && hits.contains(&e.age));
+            seen.would_have_been_chosen += u64::from(gone.is_some());
+            seen.back_to_back += u64::from(search && remove);
+        }
+        self.selected_last = select;
+        if search {
+            let hits = self.live.iter().filter(|e| e.agrees(SEARCHES[by], &key));
+            self.searched = Some((by, hits.map(|e| e.age).collect()));
+            seen.searches += 1;
+        }
+        if insert {
+            assert!(
+                self.live.iter().all(|e| e.place != place),
+                "place {place} is given twice"
+            );
+            self.live.push(Receive {
+                key,
+                age: self.next_age,
+                multi,
+                place,
+            });
+            self.shares.counts[usize::from(key.endpoint)] += 1;
+            seen.inserts += 1;
+        }
+        self.rested = !insert && self.gone.is_none();
+    }
+}
+
+fn mixed(config: &Config, rng: &mut ChaCha8Rng, cycles: u32, mutation: Mutation) -> Seen {
+    let mut pair = Pair::new(config, mutation);
+    let mut seen = Seen::default();
+    let mut mood = Mood::random(rng);
+    for _ in 0..cycles {
+        if rng.random_bool(0.01) {
+            mood = Mood::random(rng);
+        }
+        pair.cycle(mood, rng, &mut seen);
+    }
+    seen
+}
+
+fn every_overlap(config: &Config, cycles: u32) {
+    for_seeds(3, |rng| {
+        let seen = mixed(config, rng, cycles, Mutation::None);
+        assert!(seen.found.iter().all(|n| *n > 50), "{seen:?}");
+        assert!(seen.missing.iter().all(|n| *n > 20), "{seen:?}");
+        let rare = [
+            seen.refused,
+            seen.cancelled,
+            seen.spared,
+            seen.back_to_back,
+            seen.would_have_been_chosen,
+        ];
+        assert!(rare.iter().all(|n| *n > 20), "{seen:?}");
+    });
+}
+
+#[test]
+fn searches_choices_and_removals_overlap_as_a_vector_would_have_it_tiny() {
+    every_overlap(&config::TINY, 40_000);
+}
+
+#[test]
+fn searches_choices_and_removals_overlap_as_a_vector_would_have_it_ecp5() {
+    every_overlap(&config::ECP5, 40_000);
+}
+
+#[test]
+fn a_message_a_cycle_takes_the_receives_in_their_order() {
+    for config in config::ALL {
+        let mut bench = Bench::open(&format!("associative_{}", config.name));
+        let count = config.posted as u64 / 2;
+        bench.set("ignore_bits", u64::MAX);
+        bench.set("any_source", true);
+        let mut places = vec![];
+        for age in 0..count {
+            bench.set("age", age);
+            bench.set("insert", true);
+            bench.eval();
+            places.push(bench.get("place_index"));
+            bench.step();
+            bench.set("insert", false);
+            bench.step();
+        }
+        let mut taken = vec![];
+        let mut ages = vec![];
+        for cycle in 0..count + 4 {
+            bench.set("search", cycle < count + 1);
+            bench.set("select", (1..count + 2).contains(&cycle));
+            bench.set("remove", (2..count + 2).contains(&cycle));
+            bench.eval();
+            if (2..count + 3).contains(&cycle) {
+                assert_eq!(bench.is("found"), cycle < count + 2, "cycle {cycle}");
+                taken.push(bench.get("index"));
+            }
+            if (3..count + 3).contains(&cycle) {
+                ages.push(bench.get("age_out"));
+            }
+            bench.step();
+        }
+        assert_eq!(taken[..count as usize], places);
+        assert_eq!(ages, (0..count).collect::<Vec<_>>());
+        assert_eq!(bench.get("depth"), 0);
+    }
+}
+
+#[test]
+fn reset_forgets_receives_and_quotas() {
+    let mut bench = Bench::open("associative_tiny");
+    bench.set("insert", true);
+    bench.step();
+    bench.set("insert", false);
+    bench.set("reset", true);
+    bench.step();
+    bench.set("reset", false);
+    bench.eval();
+    assert_eq!((bench.get("depth"), bench.get("waiting")), (0, 0));
+}
+
+/// What noticed the breach: a comparison of the random test, if `mutation` has one to offer.
+fn breach(run: impl Fn()) -> Option<String> {
+    let panic = catch_unwind(AssertUnwindSafe(run)).err()?;
+    let text = panic.downcast_ref::<String>().cloned();
+    Some(text.unwrap_or_else(|| "a panic without words".into()))
+}
+
+#[test]
+fn the_comparison_notices_each_broken_contract() {
+    let run = |mutation| {
+        breach(|| {
+            let mut rng = ChaCha8Rng::seed_from_u64(1);
+            mixed(&config::TINY, &mut rng, 20_000, mutation);
+        })
+    };
+    assert_eq!(run(Mutation::None), None);
+    for mutation in [
+        Mutation::LoseCancels,
+        Mutation::MatchTwice,
+        Mutation::NarrowWildcards,
+        Mutation::ForgetAges,
+        Mutation::ReusePlaces,
+        Mutation::FindRemoved,
+        Mutation::ChooseDeparting,
+        Mutation::LoseMulti,
+        Mutation::WidenSources,
+        Mutation::KeepHits,
+        Mutation::OverdrawQuota,
+        Mutation::LoseQuota,
+    ] {
+        let said = run(mutation);
+        println!("{mutation:?}: {said:?}");
+        assert!(said.is_some(), "{mutation:?} goes unnoticed");
+    }
+}
+
+/// One cycle's inputs of the directed tests.
+#[derive(Clone, Copy)]
+enum Do {
+    Insert,
+    Search,
+    Select,
+    Remove,
+    RemoveAndSelect,
+    Cancel,
+    Wait,
+}
+
+/// Drives these cycles without looking at an output, then says whether a check in the gates has failed.
+fn check_fails(mutation: Mutation, cycles: &[Do]) -> bool {
+    let mut bench = Bench::open("associative_tiny");
+    bench.set("mutation", mutation as u64);
+    for (age, what) in cycles.iter().enumerate() {
+        bench.set("age", age as u64);
+        bench.set("insert", matches!(what, Do::Insert));
+        bench.set("search", matches!(what, Do::Search));
+        bench.set("select", matches!(what, Do::Select | Do::RemoveAndSelect));
+        let remove = matches!(what, Do::Remove | Do::RemoveAndSelect | Do::Cancel);
+        bench.set("remove", remove);
+        bench.set("cancel", matches!(what, Do::Cancel));
+        bench.model.step();
+    }
+    bench.model.got_error().is_err()
+}
+
+#[test]
+fn checks_in_the_gates_notice_what_comparison_may_not() {
+    use Do::{Cancel, Insert, Remove, RemoveAndSelect, Search, Select, Wait};
+    let two = [Insert, Wait, Insert, Wait];
+    let after = |more: &[Do]| [&two[..], more, &[Wait, Wait, Wait]].concat();
+    let cancelled = after(&[Search, Select, Cancel, Search, Select]);
+    let taken = after(&[Search, Select, Remove, Search, Select, Remove]);
+    let overlapping = after(&[Search, Select, Search, RemoveAndSelect, Remove]);
+    for (mutation, cycles) in [
+        (Mutation::LoseCancels, &cancelled),
+        (Mutation::MatchTwice, &taken),
+        (Mutation::ForgetAges, &taken),
+        (Mutation::ReusePlaces, &taken),
+        (Mutation::FindRemoved, &taken),
+        (Mutation::ChooseDeparting, &overlapping),
+    ] {
+        assert!(!check_fails(Mutation::None, cycles), "sound");
+        assert!(check_fails(mutation, cycles), "{mutation:?} goes unnoticed");
+    }
+    // What the caller may not do.
+    for wrong in [
+        &[Insert, Insert][..],
+        &[Insert, Search, Select, Select],
+        &[Insert, Search, Select, Remove, Remove],
+        &[Search, Select, Remove],
+    ] {
+        assert!(check_fails(Mutation::None, wrong));
+    }
+}
+
+/// Random takes and gives, by themselves and together.
+fn quota(config: &Config, rng: &mut ChaCha8Rng, cycles: u32, mutation: Mutation) {
+    let mut bench = Bench::open(&format!("quota_{}", config.name));
+    bench.set("mutation", mutation as u64);
+    let mut shares = Shares::new(config);
+    let (mut refused, mut full, mut reserved_kept) = (0, 0, 0);
+    let (mut taking, mut giving) = (0.5, 0.5);
+    for _ in 0..cycles {
+        if rng.random_bool(0.02) {
+            (taking, giving) = (support::rate(rng), support::rate(rng));
+        }
+        let asked = rng.random_range(0..config.endpoints + 1);
+        let taker = rng.random_range(0..config.endpoints);
+        let giver = rng.random_range(0..config.endpoints);
+        let take = rng.random_bool(taking) && shares.room(taker);
+        let give = rng.random_bool(giving) && shares.counts[giver] > 0;
+        bench.set("endpoint", asked as u64);
+        bench.set("take", take);
+        bench.set("take_endpoint", taker as u64);
+        bench.set("give", give);
+        bench.set("give_endpoint", giver as u64);
+        bench.eval();
+        let total: usize = shares.counts.iter().sum();
+        assert_eq!(bench.is("room"), shares.room(asked), "{:?}", shares.counts);
+        assert_eq!(bench.get("holds"), shares.holds());
+        assert_eq!(bench.get("used"), total as u64);
+        refused += u32::from(!shares.room(taker));
+        full += u32::from(total == shares.capacity);
+        reserved_kept += u32::from(!shares.room(taker) && total < shares.capacity);
+        bench.step();
+        shares.counts[taker] += usize::from(take);
+        shares.counts[giver] -= usize::from(give);
+    }
+    assert!(refused > 10 && full > 10 && reserved_kept > 10);
+}
+
+#[test]
+fn an_endpoint_may_take_its_part_and_what_is_common() {
+    for config in config::ALL {
+        for_seeds(3, |rng| quota(config, rng, 20_000, Mutation::None));
+    }
+}
+
+#[test]
+fn quotas_that_are_broken_are_noticed() {
+    for mutation in [Mutation::OverdrawQuota, Mutation::LoseQuota] {
+        let run = || {
+            quota(
+                &config::TINY,
+                &mut ChaCha8Rng::seed_from_u64(1),
+                2000,
+                mutation,
+            )
+        };
+        assert!(breach(run).is_some(), "{mutation:?} goes unnoticed");
+    }
+}
