@@ -17,8 +17,10 @@ mod age;
 mod associative;
 mod one_hot;
 mod order;
+mod place;
 mod posted;
 mod quota;
+mod rows;
 mod unexpected;
 
 pub use age::Age;
@@ -27,6 +29,7 @@ pub use one_hot::OneHot;
 pub use order::Order;
 pub use posted::{Posted, PostedEntry, PostedSearch};
 pub use quota::{Quota, Share};
+pub use rows::{UnexpectedMutation, UnexpectedRows};
 pub use unexpected::{Unexpected, UnexpectedEntry};
 
 use crate::config::{self, Config};
@@ -361,6 +364,12 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("quota_tiny", Class::Test, move || quota(&config::TINY)),
         Top::of("quota_ecp5", Class::Test, move || quota(&config::ECP5)),
+        Top::of("unexpected_tiny", Class::Test, || {
+            UnexpectedRows::new(config::TINY.endpoints, config::TINY.pairs, 8)
+        }),
+        Top::of("unexpected_ecp5", Class::Test, || {
+            UnexpectedRows::new(config::ECP5.endpoints, config::ECP5.pairs, 8)
+        }),
     ]
 }
 

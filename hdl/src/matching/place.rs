@@ -1,0 +1,156 @@
+//! One of the places of every row of unexpected messages: the memory that holds what is there, and
+//! the comparator behind it.
+//!
+//! A search comes through in steps of one cycle, a row behind the other:
+//!
+//! ```text
+//!   cycle   0          1           2                     3
+//!   row ──► column ──► entry ───► agrees ──────────────► first? ──► age, number
+//!           (Ram)      (register) (live, key compared)   (order among the hits of the row)
+//! ```
+//!
+//! Which of two messages of a row came earlier is a bit of the row's order, kept by the place with
+//! the higher number: bit *i* of `order` says that the message at the lower place *i* is older than the
+//! one here. So a hit here loses to the lower hits that `order` names, and beats the other lower ones.
+
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::Ram;
+
+/// Comparators of a row at most.
+pub(super) const MAX_PLACES: usize = 8;
+
+/// What a place keeps of a message.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub(super) struct Message {
+    match_bits: Bits<64>,
+    context_id: Bits<16>,
+    age: Bits<54>,
+}
+
+/// One place of every row.
+#[derive(LogicBlock)]
+pub(super) struct Place {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    /// Keep the key's match bits, context and age, at row `write_row`.
+    pub write: Signal<In, Bit>,
+    pub write_row: Signal<In, Bits<16>>,
+    pub age: Signal<In, Bits<54>>,
+    /// Key: context, match bits, those of them that have to agree; whether none has to.
+    pub context_id: Signal<In, Bits<16>>,
+    pub match_bits: Signal<In, Bits<64>>,
+    pub care_bits: Signal<In, Bits<64>>,
+    pub by_pair: Signal<In, Bit>,
+    /// Cycle 0: the row to look at.
+    pub read_row: Signal<In, Bits<16>>,
+    /// Cycle 1: there was one.
+    pub load: Signal<In, Bit>,
+    /// Cycle 2: this place counts; its message lives and its row may be found.
+    pub live: Signal<In, Bit>,
+    /// Cycle 3: the key agrees with the message.
+    pub hit: Signal<Out, Bit>,
+    /// Cycle 3: lower places whose message is older.
+    pub order: Signal<In, Bits<8>>,
+    /// Cycle 3: hits among all places.
+    pub hits: Signal<In, Bits<8>>,
+    /// Cycle 3: lower hits that came after the one here.
+    pub beats: Signal<Out, Bits<8>>,
+    /// Cycle 3: a hit at a higher place came before the one here.
+    pub beaten: Signal<In, Bit>,
+    /// Cycle 3: age and number of the place if it has the earliest hit, else zero.
+    pub first_age: Signal<Out, Bits<54>>,
+    pub first_number: Signal<Out, Bits<8>>,
+    /// Order of the row as it is once `filled`, one bit set, gets the youngest message.
+    pub filled: Signal<In, Bits<8>>,
+    pub order_before: Signal<In, Bits<8>>,
+    /// In its position among those of all places.
+    pub order_after: Signal<Out, Bits<64>>,
+    column: Ram<Message>,
+    entry: Reg<Message>,
+    entry_age: Reg<Bits<54>>,
+    agrees: Reg<Bit>,
+    written: Signal<Local, Message>,
+    mine: Signal<Local, Bit>,
+    is_first: Signal<Local, Bit>,
+    row_order: Signal<Local, Bits<8>>,
+    number: Constant<Bits<8>>,
+    own_bit: Constant<Bits<8>>,
+    lower: Constant<Bits<8>>,
+    position: Constant<Bits<8>>,
+    no_message: Constant<Message>,
+}
+
+impl Place {
+    /// Place `number` of each of `rows` rows.
+    ///
+    /// # Panics
+    /// If there is no such place, or the number of rows is no depth of a [`Ram`].
+    pub fn new(rows: usize, number: usize) -> Self {
+        assert!(number < MAX_PLACES, "place {number}");
+        construct!({
+            column: Ram::new(rows),
+            number: Constant::new((number as u64).into()),
+            own_bit: Constant::new((1u64 << number).into()),
+            lower: Constant::new(((1u64 << number) - 1).into()),
+            position: Constant::new((8 * number as u64).into()),
+            no_message: Constant::new(Message::default()),
+        } default {
+            clock reset write write_row age context_id match_bits care_bits by_pair read_row load live hit order hits
+            beats beaten first_age first_number filled order_before order_after entry entry_age agrees
+            written mine is_first row_order
+        })
+    }
+}
+
+#[module(rows = self.number.val().index())]
+impl Logic for Place {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, entry, entry_age, agrees);
+        clock!(self, clock, column);
+
+        self.written.next = self.no_message.val();
+        self.written.next.match_bits = self.match_bits.val();
+        self.written.next.context_id = self.context_id.val();
+        self.written.next.age = self.age.val();
+        self.column.write_enable.next = self.write.val();
+        self.column.write_address.next = self.write_row.val();
+        self.column.write_data.next = self.written.val();
+        self.column.read_address.next = self.read_row.val();
+        if self.load.val() {
+            self.entry.d.next = self.column.read_data.val();
+        }
+
+        self.agrees.d.next = self.live.val()
+            & (self.by_pair.val()
+                | ((self.entry.q.val().context_id == self.context_id.val())
+                    & (((self.entry.q.val().match_bits ^ self.match_bits.val())
+                        & self.care_bits.val())
+                        == 0)));
+        if self.live.val() {
+            self.entry_age.d.next = self.entry.q.val().age;
+        }
+
+        self.hit.next = self.agrees.q.val();
+        self.beats.next = 0.into();
+        if self.agrees.q.val() {
+            self.beats.next = !self.order.val() & self.lower.val();
+        }
+        self.is_first.next =
+            self.agrees.q.val() & !self.beaten.val() & !(self.order.val() & self.hits.val()).any();
+        self.first_age.next = 0.into();
+        self.first_number.next = 0.into();
+        if self.is_first.val() {
+            self.first_age.next = self.entry_age.q.val();
+            self.first_number.next = self.number.val();
+        }
+
+        self.mine.next = (self.filled.val() & self.own_bit.val()).any();
+        self.row_order.next = self.order_before.val() & !self.filled.val() & self.lower.val();
+        if self.mine.val() {
+            self.row_order.next = self.lower.val();
+        }
+        self.order_after.next = bit_cast::<64, 8>(self.row_order.val()) << self.position.val();
+    }
+}

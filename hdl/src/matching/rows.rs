@@ -1,0 +1,769 @@
+//! The unexpected messages: those that arrived before their receive.
+//!
+//! A message rests at a place of its pair, so what a receive looks at follows from what it names. The
+//! places of a pair are a few rows of the memory; a receive that names its source looks at these, one
+//! that takes any source at the rows that hold a message of its endpoint, which are a list:
+//!
+//! ```text
+//!                        place 0    place 1        place n-1     row       list of the endpoint
+//!                      ┌──────────┬──────────┬ ┄ ┬──────────┐ ┌───────┬─────────────────────────┐
+//!   pair 0     row 0   │ bits,    │          │   │          │ │ live, │ next ─┐  before, owner  │
+//!              row 1   │ context, │          │   │          │ │ order │ ◄─────┘                 │
+//!   pair 1     row 2   │ age      │          │   │          │ │       │                         │
+//!              ┆       └────┬─────┴────┬─────┴ ┄ ┴────┬─────┘ └───┬───┘                         │
+//!                         hit?       hit?           hit?          │        a row a cycle
+//!                           └──────────┴── earliest of the row ◄──┘
+//!                                               └──► earliest of all rows ──► found, index
+//! ```
+//!
+//! Within a row the order is kept in bits, so that the earliest of the hits is found in one step;
+//! among rows ages decide. Everything that grows with the number of messages is memory.
+//!
+//! | cycle | search that names its source | any source | insert |
+//! |---|---|---|---|
+//! | 0 | its first row is read | head of the list is read | row and head are read |
+//! | 1 | the next row | first link is read | message is written |
+//! | 2 | first row in registers, compared | first row is read | order, live bit and link are written |
+//! | 3 | its earliest hit | the second row (a row a cycle) | `ready` |
+//! | 5 | better than the best so far? | | |
+//! | 4 + rows | `done` | `done` at 6 + rows | |
+//!
+//! A message that is found and removed takes two cycles more until `ready`.
+
+use super::place::{MAX_PLACES, Place};
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::Ram;
+use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
+
+const _: () = assert!(MAX_CREDITS == 16, "a slot has four bits");
+const _: () = assert!(MAX_ENDPOINTS <= 32, "`waiting` has a bit for each");
+
+/// Of the eight bits of a place, those of the lower places.
+const ORDER: u64 = 0x7f3f_1f0f_0703_0100;
+
+/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero
+/// in a card.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum UnexpectedMutation {
+    /// Nothing is broken.
+    None = 0,
+    /// Of the hits of two rows the younger wins.
+    PreferYounger = 32,
+    /// Bits that are to be ignored are those that are compared, and the other way round.
+    SwapIgnored = 33,
+    /// A row without messages stays in its list.
+    StayLinked = 34,
+    /// A row leaves its list with the first message that is removed from it.
+    UnlinkEarly = 35,
+    /// A removed message stays live.
+    MatchTwice = 36,
+    /// A receive that names its source is given any.
+    ForgetPair = 37,
+    /// A receive is given messages of other endpoints.
+    ForgetEndpoint = 38,
+    /// The order of a row isn't written.
+    ForgetOrder = 39,
+    /// A search that names its source looks at its first row only.
+    FirstRowOnly = 40,
+    /// The row after one that leaves the list still names it as the one before.
+    KeepBackLink = 41,
+    /// Searches find messages that aren't there any more.
+    FindRemoved = 42,
+}
+
+impl UnexpectedMutation {
+    /// All breaches.
+    pub const BREACHES: [UnexpectedMutation; 11] = [
+        UnexpectedMutation::PreferYounger,
+        UnexpectedMutation::SwapIgnored,
+        UnexpectedMutation::StayLinked,
+        UnexpectedMutation::UnlinkEarly,
+        UnexpectedMutation::MatchTwice,
+        UnexpectedMutation::ForgetPair,
+        UnexpectedMutation::ForgetEndpoint,
+        UnexpectedMutation::ForgetOrder,
+        UnexpectedMutation::FirstRowOnly,
+        UnexpectedMutation::KeepBackLink,
+        UnexpectedMutation::FindRemoved,
+    ];
+
+    /// The number as a kernel compares it.
+    fn constant(self) -> Constant<Bits<8>> {
+        Constant::new((self as u64).into())
+    }
+}
+
+/// What an operation is about.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Key {
+    endpoint: Bits<8>,
+    pair: Bits<16>,
+    by_pair: Bit,
+    any_source: Bit,
+    context_id: Bits<16>,
+    match_bits: Bits<64>,
+    care_bits: Bits<64>,
+    age: Bits<54>,
+    remove: Bit,
+}
+
+/// What is kept of a row beside its messages.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Row {
+    live: Bits<8>,
+    /// Eight bits for each place; see [`Place`].
+    order: Bits<64>,
+}
+
+/// A row's link to the next of its list.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Link {
+    row: Bits<16>,
+    /// There is none.
+    last: Bit,
+    /// Endpoint whose list it is.
+    owner: Bits<8>,
+}
+
+/// The earliest message found so far.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Candidate {
+    found: Bit,
+    row: Bits<16>,
+    number: Bits<8>,
+    age: Bits<54>,
+    owner: Bits<8>,
+    /// No other message is in its row.
+    alone: Bit,
+}
+
+/// Where an operation is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Walk {
+    Clear,
+    Idle,
+    /// The row is read in which a message is put; then both are written.
+    Insert,
+    Store,
+    /// Rows of the pair are read.
+    Pair,
+    /// The endpoint's first link is read; then its rows.
+    Head,
+    Rows,
+    /// The last rows are compared.
+    Drain,
+    /// The row of the message found is read; then it is written, and unlinked if it is empty.
+    Remove,
+    Unlink,
+}
+
+/// The unexpected messages of a card.
+#[derive(LogicBlock)]
+pub struct UnexpectedRows {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset: there are no messages.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; zero in a card. See [`UnexpectedMutation`].
+    pub mutation: Signal<In, Bits<8>>,
+    /// The memory is cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// An operation may begin.
+    pub ready: Signal<Out, Bit>,
+    /// A pulse, with `ready`: a message with this key waits from now on.
+    pub insert: Signal<In, Bit>,
+    /// A pulse, with `ready`: look for the earliest message that agrees with the key.
+    pub search: Signal<In, Bit>,
+    /// Key: endpoint.
+    pub endpoint: Signal<In, Bits<8>>,
+    /// Key: source.
+    pub pair: Signal<In, Bits<16>>,
+    /// Key: any source matches.
+    pub any_source: Signal<In, Bit>,
+    /// Look for whatever is of `pair`, of any endpoint; goes before `any_source`.
+    pub by_pair: Signal<In, Bit>,
+    /// Key: context.
+    pub context_id: Signal<In, Bits<16>>,
+    /// Key: match bits.
+    pub match_bits: Signal<In, Bits<64>>,
+    /// Key: match bits that needn't agree.
+    pub ignore_bits: Signal<In, Bits<64>>,
+    /// Of the message: its place among those of `pair`, which must be vacant.
+    pub slot: Signal<In, Bits<4>>,
+    /// Of the message: greater than that of any message that waits.
+    pub age: Signal<In, Bits<54>>,
+    /// The message found is removed.
+    pub remove: Signal<In, Bit>,
+    /// A pulse: a search has ended.
+    pub done: Signal<Out, Bit>,
+    /// With `done`: a message was found.
+    pub found: Signal<Out, Bit>,
+    /// With `found`: its pair times 16 plus its slot.
+    pub index: Signal<Out, Bits<16>>,
+    /// Endpoints that a message waits for, a bit for each; true from the cycle after `insert` on, false when
+    /// `ready` after the last removal.
+    pub waiting: Signal<Out, Bits<32>>,
+    /// Messages.
+    pub depth: Signal<Out, Bits<16>>,
+
+    place: Vec<Place>,
+    rows: Ram<Row>,
+    links: Ram<Link>,
+    /// The row before, in the list.
+    befores: Ram<Bits<16>>,
+    /// The first row of each endpoint's list; of those that `waiting` names.
+    heads: Ram<Bits<16>>,
+    walk: Reg<Walk>,
+    key: Reg<Key>,
+    key_row: Reg<Bits<16>>,
+    key_place: Reg<Bits<8>>,
+    /// The endpoint of the key had a message before.
+    had: Reg<Bit>,
+    /// The row to be read next, or to be cleared.
+    cursor: Reg<Bits<16>>,
+    waits: Reg<Bits<32>>,
+    count: Reg<Bits<16>>,
+    answered: Reg<Bit>,
+
+    // The row that was read in the cycle before, then in registers, compared, and its earliest hit.
+    read_valid: Reg<Bit>,
+    read_last: Reg<Bit>,
+    read_at: Reg<Bits<16>>,
+    entry_valid: Reg<Bit>,
+    entry_last: Reg<Bit>,
+    entry_at: Reg<Bits<16>>,
+    entry_row: Reg<Row>,
+    entry_owner: Reg<Bits<8>>,
+    hits_valid: Reg<Bit>,
+    hits_last: Reg<Bit>,
+    hits_at: Reg<Bits<16>>,
+    hits_order: Reg<Bits<64>>,
+    hits_owner: Reg<Bits<8>>,
+    hits_alone: Reg<Bit>,
+    first_valid: Reg<Bit>,
+    first_last: Reg<Bit>,
+    first: Reg<Candidate>,
+    best: Reg<Candidate>,
+
+    place_index: Signal<Local, Bits<16>>,
+    pair_row: Signal<Local, Bits<16>>,
+    read_row: Signal<Local, Bits<16>>,
+    link_row: Signal<Local, Bits<16>>,
+    endpoint_bit: Signal<Local, Bits<32>>,
+    owner_bit: Signal<Local, Bits<32>>,
+    place_bit: Signal<Local, Bits<8>>,
+    best_bit: Signal<Local, Bits<8>>,
+    read_link: Signal<Local, Link>,
+    new_link: Signal<Local, Link>,
+    row: Signal<Local, Row>,
+    new_row: Signal<Local, Row>,
+    may_be_found: Signal<Local, Bit>,
+    live: Signal<Local, Bits<8>>,
+    entry_order: Signal<Local, Bits<64>>,
+    found_order: Signal<Local, Bits<64>>,
+    order_after: Signal<Local, Bits<64>>,
+    hits: Signal<Local, Bits<8>>,
+    beaten: Signal<Local, Bits<8>>,
+    first_age: Signal<Local, Bits<54>>,
+    first_number: Signal<Local, Bits<8>>,
+    better: Signal<Local, Bit>,
+    empties: Signal<Local, Bit>,
+    unlinks: Signal<Local, Bit>,
+    is_head: Signal<Local, Bit>,
+    links_row: Signal<Local, Bit>,
+
+    one: Constant<Bits<32>>,
+    one_place: Constant<Bits<8>>,
+    row_shift: Constant<Bits<8>>,
+    place_mask: Constant<Bits<16>>,
+    /// Bits of the order that mean something; the memory has no others.
+    order_mask: Constant<Bits<64>>,
+    /// Number of a row within its pair.
+    pair_mask: Constant<Bits<16>>,
+    last_row: Constant<Bits<16>>,
+    capacity: Constant<Bits<17>>,
+    endpoints: Constant<Bits<8>>,
+    pairs: Constant<Bits<16>>,
+    none_found: Constant<Candidate>,
+    no_row: Constant<Row>,
+    prefer_younger: Constant<Bits<8>>,
+    swap_ignored: Constant<Bits<8>>,
+    stay_linked: Constant<Bits<8>>,
+    unlink_early: Constant<Bits<8>>,
+    match_twice: Constant<Bits<8>>,
+    forget_pair: Constant<Bits<8>>,
+    forget_endpoint: Constant<Bits<8>>,
+    forget_order: Constant<Bits<8>>,
+    first_row_only: Constant<Bits<8>>,
+    keep_back_link: Constant<Bits<8>>,
+    find_removed: Constant<Bits<8>>,
+
+    // For the checks only.
+    linked: Reg<Bits<16>>,
+    newest: Reg<Bits<54>>,
+    one_operation_at_a_time: Check,
+    key_names_what_there_is: Check,
+    messages_come_in_order: Check,
+    fills_a_vacant_place: Check,
+    removes_a_live_message: Check,
+    listed_row_has_a_message: Check,
+    list_leads_back: Check,
+    empty_list_has_no_messages: Check,
+    depth_is_within_the_places: Check,
+    _n: usize,
+    _rows: usize,
+}
+
+impl UnexpectedRows {
+    /// Places for `MAX_CREDITS` messages of each of `pairs` pairs, of `endpoints` endpoints, of which a
+    /// search looks at `comparators` in a cycle.
+    ///
+    /// # Panics
+    /// If `comparators` isn't 2, 4 or 8, if there are more than `MAX_ENDPOINTS` endpoints or fewer than
+    /// 2, or more pairs than the index can name.
+    pub fn new(endpoints: usize, pairs: usize, comparators: usize) -> Self {
+        assert!(
+            [2, 4, MAX_PLACES].contains(&comparators),
+            "{comparators} comparators"
+        );
+        assert!(
+            (2..=MAX_ENDPOINTS).contains(&endpoints),
+            "{endpoints} endpoints"
+        );
+        let places = pairs * usize::from(MAX_CREDITS);
+        assert!((1..=1 << 16).contains(&places), "{pairs} pairs");
+        let rows = places / comparators;
+        construct!({
+            place: (0..comparators).map(|number| Place::new(rows, number)).collect(),
+            rows: Ram::new(rows),
+            links: Ram::new(rows),
+            befores: Ram::new(rows),
+            heads: Ram::new(endpoints),
+            walk: Reg::new(Walk::Clear),
+            one: Constant::new(1u64.into()),
+            one_place: Constant::new(1u64.into()),
+            row_shift: Constant::new(u64::from(comparators.ilog2()).into()),
+            place_mask: Constant::new((comparators as u64 - 1).into()),
+            order_mask: Constant::new(ORDER.into()),
+            pair_mask: Constant::new((u64::from(MAX_CREDITS) / comparators as u64 - 1).into()),
+            last_row: Constant::new((rows as u64 - 1).into()),
+            capacity: Constant::new((places as u64).into()),
+            endpoints: Constant::new((endpoints as u64).into()),
+            pairs: Constant::new((pairs as u64).into()),
+            none_found: Constant::new(Candidate::default()),
+            no_row: Constant::new(Row::default()),
+            prefer_younger: UnexpectedMutation::PreferYounger.constant(),
+            swap_ignored: UnexpectedMutation::SwapIgnored.constant(),
+            stay_linked: UnexpectedMutation::StayLinked.constant(),
+            unlink_early: UnexpectedMutation::UnlinkEarly.constant(),
+            match_twice: UnexpectedMutation::MatchTwice.constant(),
+            forget_pair: UnexpectedMutation::ForgetPair.constant(),
+            forget_endpoint: UnexpectedMutation::ForgetEndpoint.constant(),
+            forget_order: UnexpectedMutation::ForgetOrder.constant(),
+            first_row_only: UnexpectedMutation::FirstRowOnly.constant(),
+            keep_back_link: UnexpectedMutation::KeepBackLink.constant(),
+            find_removed: UnexpectedMutation::FindRemoved.constant(),
+            one_operation_at_a_time: Check::new("one_operation_at_a_time"),
+            key_names_what_there_is: Check::new("key_names_what_there_is"),
+            messages_come_in_order: Check::new("messages_come_in_order"),
+            fills_a_vacant_place: Check::new("fills_a_vacant_place"),
+            removes_a_live_message: Check::new("removes_a_live_message"),
+            listed_row_has_a_message: Check::new("listed_row_has_a_message"),
+            list_leads_back: Check::new("list_leads_back"),
+            empty_list_has_no_messages: Check::new("empty_list_has_no_messages"),
+            depth_is_within_the_places: Check::new("depth_is_within_the_places"),
+            _n: comparators,
+            _rows: rows,
+        } default {
+            clock reset mutation initialized ready insert search endpoint pair any_source by_pair context_id match_bits
+            ignore_bits slot age remove done found index waiting depth
+            key key_row key_place had cursor waits count answered
+            read_valid read_last read_at entry_valid entry_last entry_at entry_row entry_owner
+            hits_valid hits_last hits_at hits_order hits_owner hits_alone first_valid first_last first best
+            place_index pair_row read_row link_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
+            may_be_found live entry_order found_order order_after hits beaten first_age first_number better empties unlinks
+            is_head links_row linked newest
+        })
+    }
+}
+
+#[module(rows = self._rows, comparators = self._n)]
+impl Logic for UnexpectedRows {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            walk,
+            key,
+            key_row,
+            key_place,
+            had,
+            cursor,
+            waits,
+            count,
+            answered,
+            read_valid,
+            read_last,
+            read_at,
+            entry_valid,
+            entry_last,
+            entry_at,
+            entry_row,
+            entry_owner,
+            hits_valid,
+            hits_last,
+            hits_at,
+            hits_order,
+            hits_owner,
+            hits_alone,
+            first_valid,
+            first_last,
+            first,
+            best,
+            linked,
+            newest
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            place[0..self._n],
+            one_operation_at_a_time,
+            key_names_what_there_is,
+            messages_come_in_order,
+            fills_a_vacant_place,
+            removes_a_live_message,
+            listed_row_has_a_message,
+            list_leads_back,
+            empty_list_has_no_messages,
+            depth_is_within_the_places
+        );
+        clock!(self, clock, rows, links, befores, heads);
+
+        self.initialized.next = self.walk.q.val() != Walk::Clear;
+        self.ready.next = self.walk.q.val() == Walk::Idle;
+        self.done.next = self.answered.q.val();
+        self.found.next = self.best.q.val().found;
+        self.index.next = (self.best.q.val().row << self.row_shift.val())
+            | bit_cast::<16, 8>(self.best.q.val().number);
+        self.waiting.next = self.waits.q.val();
+        self.depth.next = self.count.q.val();
+
+        // Where the key's message is, or its source's first row.
+        self.pair_row.next = (self.pair.val() << 4) >> self.row_shift.val();
+        self.place_index.next = (self.pair.val() << 4) | bit_cast::<16, 4>(self.slot.val());
+        self.endpoint_bit.next = self.one.val() << self.endpoint.val();
+
+        // A row that is read is compared in the cycle after the next, and so on.
+        self.row.next = self.rows.read_data.val();
+        self.read_link.next = self.links.read_data.val();
+        self.read_valid.d.next = false;
+        self.read_last.d.next = false;
+        self.entry_valid.d.next = self.read_valid.q.val();
+        self.entry_last.d.next = self.read_last.q.val();
+        self.hits_valid.d.next = self.entry_valid.q.val();
+        self.hits_last.d.next = self.entry_last.q.val();
+        self.first_valid.d.next = self.hits_valid.q.val();
+        self.first_last.d.next = self.hits_last.q.val();
+        if self.read_valid.q.val() {
+            self.entry_at.d.next = self.read_at.q.val();
+            self.entry_row.d.next = self.row.val();
+            // The rows of a list are their endpoint's.
+            self.entry_owner.d.next = self.read_link.val().owner;
+            if self.key.q.val().any_source {
+                self.entry_owner.d.next = self.key.q.val().endpoint;
+            }
+        }
+        self.may_be_found.next = self.entry_valid.q.val()
+            & (self.key.q.val().by_pair
+                | (self.entry_owner.q.val() == self.key.q.val().endpoint)
+                | (self.mutation.val() == self.forget_endpoint.val()));
+        self.live.next = self.entry_row.q.val().live;
+        if self.mutation.val() == self.find_removed.val() {
+            self.live.next = 0xff.into();
+        }
+        if self.entry_valid.q.val() {
+            self.hits_at.d.next = self.entry_at.q.val();
+            self.hits_order.d.next = self.entry_row.q.val().order;
+            self.hits_owner.d.next = self.entry_owner.q.val();
+            self.hits_alone.d.next =
+                (self.entry_row.q.val().live & (self.entry_row.q.val().live - 1)) == 0;
+        }
+
+        // Comparison, and the earliest of a row.
+        self.entry_order.next = self.entry_row.q.val().order;
+        self.found_order.next = self.hits_order.q.val();
+        self.order_after.next = 0.into();
+        self.hits.next = 0.into();
+        self.beaten.next = 0.into();
+        self.first_age.next = 0.into();
+        self.first_number.next = 0.into();
+        for i in 0..self._n {
+            self.hits.next = self.hits.val().replace_bit(i, self.place[i].hit.val());
+            self.beaten.next = self.beaten.val() | self.place[i].beats.val();
+            self.first_age.next = self.first_age.val() | self.place[i].first_age.val();
+            self.first_number.next = self.first_number.val() | self.place[i].first_number.val();
+            self.order_after.next = self.order_after.val() | self.place[i].order_after.val();
+        }
+        if self.hits_valid.q.val() {
+            self.first.d.next.found = self.hits.val().any();
+            self.first.d.next.row = self.hits_at.q.val();
+            self.first.d.next.number = self.first_number.val();
+            self.first.d.next.age = self.first_age.val();
+            self.first.d.next.owner = self.hits_owner.q.val();
+            self.first.d.next.alone = self.hits_alone.q.val();
+        }
+        self.better.next = self.first.q.val().age < self.best.q.val().age;
+        if self.mutation.val() == self.prefer_younger.val() {
+            self.better.next = self.first.q.val().age > self.best.q.val().age;
+        }
+        if self.first_valid.q.val()
+            & self.first.q.val().found
+            & (!self.best.q.val().found | self.better.val())
+        {
+            self.best.d.next = self.first.q.val();
+        }
+
+        // Memories.
+        self.read_row.next = self.cursor.q.val();
+        self.link_row.next = self.cursor.q.val();
+        self.rows.write_enable.next = false;
+        self.rows.write_address.next = self.key_row.q.val();
+        self.new_row.next = self.no_row.val();
+        self.links.write_enable.next = false;
+        self.links.write_address.next = self.key_row.q.val();
+        self.new_link.next = self.read_link.val();
+        self.befores.write_enable.next = false;
+        self.befores.write_address.next = self.read_link.val().row;
+        self.befores.write_data.next = self.befores.read_data.val();
+        self.heads.read_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
+        self.heads.write_enable.next = false;
+        self.heads.write_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
+        self.heads.write_data.next = self.key_row.q.val();
+
+        self.place_bit.next = self.one_place.val() << self.key_place.q.val();
+        self.best_bit.next = self.one_place.val() << self.best.q.val().number;
+        self.owner_bit.next = self.one.val() << self.best.q.val().owner;
+        self.links_row.next = false;
+        self.empties.next = false;
+        self.unlinks.next = false;
+        self.is_head.next = self.heads.read_data.val() == self.best.q.val().row;
+        self.answered.d.next = false;
+        match self.walk.q.val() {
+            Walk::Clear => {
+                self.rows.write_enable.next = true;
+                self.rows.write_address.next = self.cursor.q.val();
+                self.cursor.d.next = self.cursor.q.val() + 1;
+                if self.cursor.q.val() == self.last_row.val() {
+                    self.walk.d.next = Walk::Idle;
+                }
+            }
+            Walk::Idle => {
+                self.heads.read_address.next = bit_cast::<16, 8>(self.endpoint.val());
+                self.read_row.next = self.pair_row.val();
+                self.link_row.next = self.pair_row.val();
+                if self.insert.val() | self.search.val() {
+                    self.key.d.next.endpoint = self.endpoint.val();
+                    self.key.d.next.pair = self.pair.val();
+                    self.key.d.next.by_pair = self.by_pair.val();
+                    self.key.d.next.any_source = self.any_source.val() & !self.by_pair.val();
+                    self.key.d.next.context_id = self.context_id.val();
+                    self.key.d.next.match_bits = self.match_bits.val();
+                    self.key.d.next.care_bits = !self.ignore_bits.val();
+                    if self.mutation.val() == self.swap_ignored.val() {
+                        self.key.d.next.care_bits = self.ignore_bits.val();
+                    }
+                    self.key.d.next.age = self.age.val();
+                    self.key.d.next.remove = self.remove.val();
+                    self.key_row.d.next = self.place_index.val() >> self.row_shift.val();
+                    self.key_place.d.next =
+                        bit_cast::<8, 16>(self.place_index.val() & self.place_mask.val());
+                    self.had.d.next = (self.waits.q.val() & self.endpoint_bit.val()).any();
+                    self.best.d.next = self.none_found.val();
+                }
+                if self.insert.val() {
+                    self.read_row.next = self.place_index.val() >> self.row_shift.val();
+                    self.waits.d.next = self.waits.q.val() | self.endpoint_bit.val();
+                    self.count.d.next = self.count.q.val() + 1;
+                    self.newest.d.next = self.age.val();
+                    self.walk.d.next = Walk::Insert;
+                } else if self.search.val() {
+                    if self.by_pair.val()
+                        | (!self.any_source.val() & (self.mutation.val() != self.forget_pair.val()))
+                    {
+                        self.read_valid.d.next = true;
+                        self.read_at.d.next = self.pair_row.val();
+                        self.cursor.d.next = self.pair_row.val() + 1;
+                        self.walk.d.next = Walk::Pair;
+                        if self.mutation.val() == self.first_row_only.val() {
+                            self.read_last.d.next = true;
+                            self.walk.d.next = Walk::Drain;
+                        }
+                    } else {
+                        self.key.d.next.any_source = true;
+                        self.walk.d.next = Walk::Head;
+                    }
+                }
+            }
+            Walk::Insert => {
+                self.entry_row.d.next = self.row.val();
+                self.walk.d.next = Walk::Store;
+            }
+            Walk::Store => {
+                self.rows.write_enable.next = true;
+                self.new_row.next.live = self.entry_row.q.val().live | self.place_bit.val();
+                self.new_row.next.order = self.order_after.val();
+                if self.mutation.val() == self.forget_order.val() {
+                    self.new_row.next.order = self.entry_row.q.val().order & self.order_mask.val();
+                }
+                self.links_row.next = self.entry_row.q.val().live == 0;
+                self.links.write_enable.next = self.links_row.val();
+                self.new_link.next.row = self.heads.read_data.val();
+                self.new_link.next.last = !self.had.q.val();
+                self.new_link.next.owner = self.key.q.val().endpoint;
+                self.befores.write_enable.next = self.links_row.val() & self.had.q.val();
+                self.befores.write_address.next = self.heads.read_data.val();
+                self.befores.write_data.next = self.key_row.q.val();
+                self.heads.write_enable.next = self.links_row.val();
+                self.walk.d.next = Walk::Idle;
+            }
+            Walk::Pair => {
+                self.read_valid.d.next = true;
+                self.read_at.d.next = self.cursor.q.val();
+                self.cursor.d.next = self.cursor.q.val() + 1;
+                if (self.cursor.q.val() & self.pair_mask.val()) == self.pair_mask.val() {
+                    self.read_last.d.next = true;
+                    self.walk.d.next = Walk::Drain;
+                }
+            }
+            Walk::Head => {
+                self.link_row.next = self.heads.read_data.val();
+                self.cursor.d.next = self.heads.read_data.val();
+                self.walk.d.next = Walk::Rows;
+                if !self.had.q.val() {
+                    self.answered.d.next = true;
+                    self.walk.d.next = Walk::Idle;
+                }
+            }
+            Walk::Rows => {
+                self.read_valid.d.next = true;
+                self.read_at.d.next = self.cursor.q.val();
+                self.link_row.next = self.read_link.val().row;
+                self.cursor.d.next = self.read_link.val().row;
+                if self.read_link.val().last {
+                    self.read_last.d.next = true;
+                    self.walk.d.next = Walk::Drain;
+                }
+            }
+            Walk::Drain => {
+                if self.first_valid.q.val() & self.first_last.q.val() {
+                    self.answered.d.next = true;
+                    self.walk.d.next = Walk::Idle;
+                    if self.key.q.val().remove
+                        & (self.first.q.val().found | self.best.q.val().found)
+                    {
+                        self.walk.d.next = Walk::Remove;
+                    }
+                }
+            }
+            Walk::Remove => {
+                self.read_row.next = self.best.q.val().row;
+                self.link_row.next = self.best.q.val().row;
+                self.heads.read_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
+                self.walk.d.next = Walk::Unlink;
+            }
+            Walk::Unlink => {
+                self.count.d.next = self.count.q.val() - 1;
+                self.rows.write_enable.next = self.mutation.val() != self.match_twice.val();
+                self.rows.write_address.next = self.best.q.val().row;
+                self.new_row.next.live = self.row.val().live & !self.best_bit.val();
+                self.new_row.next.order = self.row.val().order & self.order_mask.val();
+                self.empties.next = self.best.q.val().alone;
+                if self.mutation.val() == self.unlink_early.val() {
+                    self.empties.next = true;
+                }
+                if self.mutation.val() == self.stay_linked.val() {
+                    self.empties.next = false;
+                }
+                self.unlinks.next = self.empties.val();
+                self.heads.write_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
+                self.heads.write_data.next = self.read_link.val().row;
+                self.links.write_address.next = self.befores.read_data.val();
+                self.befores.write_enable.next = self.empties.val()
+                    & !self.read_link.val().last
+                    & (self.mutation.val() != self.keep_back_link.val());
+                if self.empties.val() {
+                    if self.is_head.val() {
+                        self.heads.write_enable.next = true;
+                        if self.read_link.val().last {
+                            self.waits.d.next = self.waits.q.val() & !self.owner_bit.val();
+                        }
+                    } else {
+                        self.links.write_enable.next = true;
+                    }
+                }
+                self.walk.d.next = Walk::Idle;
+            }
+        }
+        self.rows.read_address.next = self.read_row.val();
+        self.rows.write_data.next = self.new_row.val();
+        self.links.read_address.next = self.link_row.val();
+        self.links.write_data.next = self.new_link.val();
+        self.befores.read_address.next = self.link_row.val();
+
+        for i in 0..self._n {
+            self.place[i].write.next =
+                (self.walk.q.val() == Walk::Insert) & self.place_bit.val().get_bit(i);
+            self.place[i].write_row.next = self.key_row.q.val();
+            self.place[i].age.next = self.key.q.val().age;
+            self.place[i].context_id.next = self.key.q.val().context_id;
+            self.place[i].match_bits.next = self.key.q.val().match_bits;
+            self.place[i].care_bits.next = self.key.q.val().care_bits;
+            self.place[i].by_pair.next = self.key.q.val().by_pair;
+            self.place[i].read_row.next = self.read_row.val();
+            self.place[i].load.next = self.read_valid.q.val();
+            self.place[i].live.next = self.may_be_found.val() & self.live.val().get_bit(i);
+            self.place[i].order.next = self.found_order.val().get_bits::<8>(8 * i);
+            self.place[i].hits.next = self.hits.val();
+            self.place[i].beaten.next = self.beaten.val().get_bit(i);
+            self.place[i].filled.next = self.place_bit.val();
+            self.place[i].order_before.next = self.entry_order.val().get_bits::<8>(8 * i);
+        }
+
+        // What must be true.
+        if self.links_row.val() {
+            self.linked.d.next = self.linked.q.val() + 1;
+        }
+        if self.unlinks.val() {
+            self.linked.d.next = self.linked.q.val() - 1;
+        }
+        self.one_operation_at_a_time.ok.next = !(self.insert.val() & self.search.val())
+            & (!(self.insert.val() | self.search.val()) | (self.walk.q.val() == Walk::Idle));
+        self.key_names_what_there_is.ok.next = !(self.insert.val() | self.search.val())
+            | ((self.by_pair.val() | (self.endpoint.val() < self.endpoints.val()))
+                & (self.any_source.val() | (self.pair.val() < self.pairs.val())));
+        self.messages_come_in_order.ok.next =
+            !self.insert.val() | (self.count.q.val() == 0) | (self.age.val() > self.newest.q.val());
+        self.fills_a_vacant_place.ok.next = (self.walk.q.val() != Walk::Store)
+            | ((self.entry_row.q.val().live & self.place_bit.val()) == 0);
+        self.removes_a_live_message.ok.next = (self.walk.q.val() != Walk::Unlink)
+            | (((self.row.val().live & self.best_bit.val()) != 0)
+                & (self.best.q.val().alone == (self.row.val().live == self.best_bit.val())));
+        self.listed_row_has_a_message.ok.next =
+            !self.read_valid.q.val() | !self.key.q.val().any_source | (self.row.val().live != 0);
+        self.list_leads_back.ok.next = (self.walk.q.val() != Walk::Rows)
+            | ((self.read_link.val().owner == self.key.q.val().endpoint)
+                & (!self.read_valid.q.val()
+                    | (self.befores.read_data.val() == self.read_at.q.val())));
+        self.empty_list_has_no_messages.ok.next = ((self.count.q.val() != 0)
+            == self.waits.q.val().any())
+            & ((self.walk.q.val() != Walk::Idle)
+                | ((self.linked.q.val() <= self.count.q.val())
+                    & ((self.count.q.val() == 0) == (self.linked.q.val() == 0))));
+        self.depth_is_within_the_places.ok.next =
+            bit_cast::<17, 16>(self.count.q.val()) <= self.capacity.val();
+    }
+}

@@ -1,0 +1,520 @@
+//! The unexpected messages, Verilated, against a vector: every answer, and how long it took.
+
+mod support;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use hdl::config::{self, Config};
+use hdl::matching::UnexpectedMutation as Mutation;
+use rand::Rng;
+use rand::seq::{IndexedRandom, IteratorRandom};
+use rand_chacha::ChaCha8Rng;
+use rand_chacha::rand_core::SeedableRng;
+use support::{Bench, for_seeds};
+
+/// Places of a pair.
+const SLOTS: u64 = 16;
+/// Places of a row.
+const ROW: u64 = 8;
+
+/// A message that waits.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Message {
+    endpoint: u8,
+    context: u16,
+    match_bits: u64,
+    age: u64,
+}
+
+/// What a search looks for.
+#[derive(Clone, Copy, Debug, Default)]
+struct Key {
+    endpoint: u8,
+    pair: u16,
+    any_source: bool,
+    by_pair: bool,
+    context: u16,
+    match_bits: u64,
+    ignore_bits: u64,
+    remove: bool,
+}
+
+impl Key {
+    /// Whether it is for the message at `index`.
+    fn wants(&self, index: u64, message: &Message) -> bool {
+        let of_pair = index / SLOTS == u64::from(self.pair);
+        if self.by_pair {
+            return of_pair;
+        }
+        message.endpoint == self.endpoint
+            && (self.any_source || of_pair)
+            && message.context == self.context
+            && (message.match_bits ^ self.match_bits) & !self.ignore_bits == 0
+    }
+}
+
+/// What has happened in a test: one that hasn't seen everything has proved nothing about the rest.
+#[derive(Default, Debug)]
+struct Seen {
+    inserted: usize,
+    found: BTreeMap<&'static str, usize>,
+    missing: BTreeMap<&'static str, usize>,
+    removed: usize,
+    full_pairs: usize,
+    deepest: usize,
+    most_rows: u64,
+    /// Searches whose hits were in several rows.
+    across_rows: usize,
+}
+
+/// The block and its reference.
+struct Pair {
+    bench: Bench,
+    messages: BTreeMap<u64, Message>,
+    age: u64,
+}
+
+impl Pair {
+    fn new(config: &Config, mutation: Mutation) -> Self {
+        let mut bench = Bench::open(&format!("unexpected_{}", config.name));
+        bench.set("mutation", mutation as u64);
+        let mut pair = Pair {
+            bench,
+            messages: BTreeMap::new(),
+            age: 0,
+        };
+        pair.until_initialized();
+        pair
+    }
+
+    fn until_initialized(&mut self) {
+        let mut cycles = 0;
+        while !self.bench.is("initialized") {
+            assert!(!self.bench.is("ready"), "nothing begins before");
+            self.bench.step();
+            cycles += 1;
+            assert!(cycles < 1 << 12, "clears its memory");
+        }
+    }
+
+    /// Inputs of an operation, as random as it leaves them.
+    fn drive(&mut self, rng: &mut ChaCha8Rng, key: &Key) {
+        let bench = &mut self.bench;
+        bench.set("endpoint", key.endpoint);
+        bench.set("pair", key.pair);
+        bench.set("any_source", key.any_source);
+        bench.set("by_pair", key.by_pair);
+        bench.set("context_id", key.context);
+        bench.set("match_bits", key.match_bits);
+        bench.set("ignore_bits", key.ignore_bits);
+        bench.set("remove", key.remove);
+        bench.set("slot", rng.random_range(0..SLOTS));
+        bench.set("age", self.age);
+    }
+
+    /// Something else at the inputs, which are taken with the pulse only.
+    fn scramble(&mut self, rng: &mut ChaCha8Rng) {
+        let key = Key {
+            endpoint: rng.random_range(0..2),
+            pair: rng.random_range(0..8),
+            any_source: rng.random(),
+            by_pair: rng.random(),
+            context: rng.random(),
+            match_bits: rng.random(),
+            ignore_bits: rng.random(),
+            remove: rng.random(),
+        };
+        self.drive(rng, &key);
+    }
+
+    /// What can be seen between operations.
+    fn look(&self) {
+        assert_eq!(self.bench.get("depth"), self.messages.len() as u64, "depth");
+        assert_eq!(self.bench.get("waiting"), self.waiting(), "waiting");
+    }
+
+    fn waiting(&self) -> u64 {
+        self.messages
+            .values()
+            .fold(0, |bits, message| bits | 1 << message.endpoint)
+    }
+
+    fn idle(&mut self, cycles: u32) {
+        for _ in 0..cycles {
+            self.bench.step();
+            assert!(self.bench.is("ready") && !self.bench.is("done"));
+            self.look();
+        }
+    }
+
+    /// A message for the place, which is vacant.
+    fn insert(&mut self, rng: &mut ChaCha8Rng, place: u64, key: &Key) {
+        assert!(self.bench.is("ready"));
+        self.look();
+        self.age += rng.random_range(1..=3u64) << [0, 0, 20, 40][rng.random_range(0..4)];
+        let key = Key {
+            pair: (place / SLOTS) as u16,
+            ..*key
+        };
+        self.drive(rng, &key);
+        self.bench.set("slot", place % SLOTS);
+        self.bench.set("insert", true);
+        self.bench.step();
+        self.bench.set("insert", false);
+        let message = Message {
+            endpoint: key.endpoint,
+            context: key.context,
+            match_bits: key.match_bits,
+            age: self.age,
+        };
+        assert_eq!(self.messages.insert(place, message), None);
+        self.scramble(rng);
+        self.bench.eval();
+        self.look();
+        let mut cycles = 1;
+        while !self.bench.is("ready") {
+            assert!(!self.bench.is("done"), "there was no search");
+            self.bench.step();
+            cycles += 1;
+            assert!(cycles <= 4, "an insertion takes at most 4 cycles");
+        }
+    }
+
+    /// A search, its answer, and what it does to the messages.
+    fn search(&mut self, rng: &mut ChaCha8Rng, key: &Key) -> Option<u64> {
+        assert!(self.bench.is("ready"));
+        self.look();
+        self.drive(rng, key);
+        self.bench.set("search", true);
+        self.bench.step();
+        self.bench.set("search", false);
+        self.scramble(rng);
+        self.bench.eval();
+        let rows = self.rows(key);
+        let bound = match key.any_source && !key.by_pair {
+            true => 6 + rows,
+            false => 6,
+        };
+        let mut cycles = 1;
+        while !self.bench.is("done") {
+            assert!(cycles < bound, "{key:x?} takes at most {bound} cycles");
+            assert!(!self.bench.is("ready"), "the search hasn't ended");
+            self.bench.step();
+            cycles += 1;
+        }
+        let expected = self
+            .messages
+            .iter()
+            .filter(|(index, message)| key.wants(**index, message))
+            .min_by_key(|(_, message)| message.age)
+            .map(|(index, _)| *index);
+        let found = self.bench.is("found").then(|| self.bench.get("index"));
+        assert_eq!(found, expected, "{key:x?} finds the earliest");
+        if key.remove
+            && let Some(index) = expected
+        {
+            self.messages.remove(&index);
+        }
+        let mut cycles = 0;
+        while !self.bench.is("ready") {
+            self.bench.step();
+            assert!(!self.bench.is("done"), "`done` is a pulse");
+            cycles += 1;
+            assert!(cycles <= 2, "a removal takes two cycles more");
+        }
+        self.look();
+        found
+    }
+
+    /// Rows that hold a message of the key's endpoint.
+    fn rows(&self, key: &Key) -> u64 {
+        let mine = |(index, message): (&u64, &Message)| {
+            (message.endpoint == key.endpoint).then_some(index / ROW)
+        };
+        let rows: BTreeSet<u64> = self.messages.iter().filter_map(mine).collect();
+        rows.len() as u64
+    }
+}
+
+/// What a test's traffic is drawn from.
+struct World {
+    /// Pairs and the endpoint of each; several share one.
+    pairs: Vec<(u16, u8)>,
+    contexts: Vec<u16>,
+    match_bits: Vec<u64>,
+    ignore_bits: Vec<u64>,
+}
+
+impl World {
+    fn new(config: &Config, rng: &mut ChaCha8Rng) -> Self {
+        let some = rng.random_range(2..=config.pairs.min(24));
+        let mut pairs = (0..config.pairs as u16).choose_multiple(rng, some);
+        pairs.push(config.pairs as u16 - 1);
+        pairs.push(0);
+        pairs.sort_unstable();
+        pairs.dedup();
+        let endpoint = |pair| (pair, rng.random_range(0..config.endpoints as u8));
+        let pairs = pairs.into_iter().map(endpoint).collect();
+        let tag = 1 << rng.random_range(0..64);
+        World {
+            pairs,
+            contexts: vec![0, 0, 0xffff],
+            match_bits: vec![0, tag, u64::MAX, !tag, 5, 6],
+            ignore_bits: vec![0, 0, tag, u64::MAX, 3, 0xc0_0000_0000_0000, !tag],
+        }
+    }
+
+    fn envelope(&self, rng: &mut ChaCha8Rng, endpoint: u8) -> Key {
+        Key {
+            endpoint,
+            context: *self.contexts.choose(rng).expect("it isn't empty"),
+            match_bits: *self.match_bits.choose(rng).expect("it isn't empty"),
+            // A message has none; whatever is there must not matter.
+            ignore_bits: rng.random(),
+            any_source: rng.random(),
+            by_pair: rng.random(),
+            remove: rng.random(),
+            ..Key::default()
+        }
+    }
+
+    fn receive(&self, rng: &mut ChaCha8Rng) -> (&'static str, Key) {
+        let &(pair, owner) = self.pairs.choose(rng).expect("it isn't empty");
+        let key = Key {
+            endpoint: owner,
+            pair,
+            any_source: false,
+            by_pair: false,
+            ignore_bits: *self.ignore_bits.choose(rng).expect("it isn't empty"),
+            remove: rng.random_bool(0.7),
+            ..self.envelope(rng, owner)
+        };
+        match rng.random_range(0..10) {
+            0..4 => ("of a source", key),
+            4..8 => (
+                "of any source",
+                Key {
+                    any_source: true,
+                    pair: rng.random(),
+                    ..key
+                },
+            ),
+            8 => (
+                "by pair",
+                Key {
+                    by_pair: true,
+                    any_source: rng.random(),
+                    endpoint: rng.random(),
+                    ..key
+                },
+            ),
+            _ => (
+                "of another endpoint",
+                Key {
+                    endpoint: self.pairs.choose(rng).expect("it isn't empty").1,
+                    ..key
+                },
+            ),
+        }
+    }
+}
+
+/// Insertions and searches; how many of which changes, so that the memory fills up and empties.
+fn mixed(config: &Config, rng: &mut ChaCha8Rng, operations: u32, mutation: Mutation) -> Seen {
+    let mut pair = Pair::new(config, mutation);
+    let mut seen = Seen::default();
+    let world = World::new(config, rng);
+    let mut filling = 0.5;
+    for _ in 0..operations {
+        if rng.random_bool(0.01) {
+            filling = [0.2, 0.5, 0.6, 1.0][rng.random_range(0..4)];
+        }
+        if rng.random_bool(0.1) {
+            let cycles = rng.random_range(1..4);
+            pair.idle(cycles);
+        }
+        if rng.random_bool(filling) {
+            let &(source, endpoint) = world.pairs.choose(rng).expect("it isn't empty");
+            let first = u64::from(source) * SLOTS;
+            let vacant = |place: &u64| !pair.messages.contains_key(place);
+            // As a rule the lowest, as Delivery does.
+            let place = match rng.random_bool(0.8) {
+                true => (first..first + SLOTS).find(vacant),
+                false => (first..first + SLOTS).filter(vacant).choose(rng),
+            };
+            let Some(place) = place else {
+                seen.full_pairs += 1;
+                continue;
+            };
+            let key = world.envelope(rng, endpoint);
+            pair.insert(rng, place, &key);
+            seen.inserted += 1;
+        } else {
+            let (kind, key) = world.receive(rng);
+            let hits = pair.messages.iter().filter(|(i, m)| key.wants(**i, m));
+            let rows: BTreeSet<u64> = hits.map(|(index, _)| index / ROW).collect();
+            seen.across_rows += usize::from(rows.len() > 1);
+            if key.any_source && !key.by_pair {
+                seen.most_rows = seen.most_rows.max(pair.rows(&key));
+            }
+            match pair.search(rng, &key) {
+                Some(_) => *seen.found.entry(kind).or_default() += 1,
+                None => *seen.missing.entry(kind).or_default() += 1,
+            }
+            seen.removed += usize::from(key.remove);
+        }
+        seen.deepest = seen.deepest.max(pair.messages.len());
+    }
+    // Whatever is left comes out one by one, the earliest first.
+    for (source, _) in world.pairs {
+        let key = Key {
+            pair: source,
+            by_pair: true,
+            remove: true,
+            ..Key::default()
+        };
+        while pair.search(rng, &key).is_some() {}
+        *seen.missing.entry("by pair").or_default() += 1;
+    }
+    assert!(pair.messages.is_empty());
+    pair.idle(2);
+    seen
+}
+
+fn every_answer(config: &Config) {
+    for_seeds(6, |rng| {
+        let seen = mixed(config, rng, 6000, Mutation::None);
+        assert!(seen.inserted > 100 && seen.removed > 100, "{seen:?}");
+        for kind in ["of a source", "of any source", "by pair"] {
+            assert!(seen.found.get(kind) > Some(&20), "{kind}: {seen:?}");
+            assert!(seen.missing.get(kind) > Some(&0), "{kind}: {seen:?}");
+        }
+        assert!(
+            seen.missing.get("of another endpoint") > Some(&20),
+            "{seen:?}"
+        );
+        assert!(seen.across_rows > 20 && seen.most_rows > 2, "{seen:?}");
+    });
+}
+
+#[test]
+fn every_search_finds_what_a_vector_would_tiny() {
+    every_answer(&config::TINY);
+}
+
+#[test]
+fn every_search_finds_what_a_vector_would_ecp5() {
+    every_answer(&config::ECP5);
+}
+
+/// Every place of the card filled, in random order.
+fn filled(config: &Config, rng: &mut ChaCha8Rng) -> Pair {
+    let mut pair = Pair::new(config, Mutation::None);
+    let all = config.pairs as u64 * SLOTS;
+    let endpoints = config.endpoints as u64;
+    for place in (0..all).choose_multiple(rng, all as usize) {
+        let key = Key {
+            endpoint: (place / SLOTS % endpoints) as u8,
+            match_bits: place,
+            ..Key::default()
+        };
+        pair.insert(rng, place, &key);
+    }
+    pair
+}
+
+fn a_full_memory(config: &Config) {
+    for_seeds(1, |rng| {
+        let mut pair = filled(config, rng);
+        let all = config.pairs as u64 * SLOTS;
+        assert_eq!(pair.bench.get("depth"), all);
+        for remove in [false, true] {
+            for place in (0..all).choose_multiple(rng, 200.min(all as usize)) {
+                let key = Key {
+                    endpoint: (place / SLOTS % config.endpoints as u64) as u8,
+                    any_source: true,
+                    match_bits: place,
+                    remove,
+                    ..Key::default()
+                };
+                assert_eq!(pair.search(rng, &key), Some(place), "each is found alone");
+            }
+        }
+        // What is left of each endpoint comes out in the order of arrival.
+        for endpoint in 0..config.endpoints as u8 {
+            let key = Key {
+                endpoint,
+                any_source: true,
+                ignore_bits: u64::MAX,
+                remove: true,
+                ..Key::default()
+            };
+            while pair.search(rng, &key).is_some() {}
+        }
+        assert_eq!(pair.bench.get("depth"), 0);
+    });
+}
+
+#[test]
+fn a_full_memory_is_searched_and_emptied_tiny() {
+    a_full_memory(&config::TINY);
+}
+
+#[test]
+fn a_full_memory_is_searched_and_emptied_ecp5() {
+    a_full_memory(&config::ECP5);
+}
+
+#[test]
+fn reset_forgets_every_message() {
+    for_seeds(1, |rng| {
+        let mut pair = filled(&config::TINY, rng);
+        pair.bench.set("reset", true);
+        pair.bench.step();
+        pair.bench.set("reset", false);
+        pair.messages.clear();
+        pair.bench.eval();
+        pair.until_initialized();
+        pair.look();
+        for endpoint in 0..2 {
+            let key = Key {
+                endpoint,
+                any_source: true,
+                ignore_bits: u64::MAX,
+                ..Key::default()
+            };
+            assert_eq!(pair.search(rng, &key), None);
+        }
+        pair.insert(rng, 17, &Key::default());
+        pair.search(
+            rng,
+            &Key {
+                any_source: true,
+                remove: true,
+                ..Key::default()
+            },
+        );
+    });
+}
+
+/// What notices the breach in a random test.
+fn breach(mutation: Mutation) -> Option<String> {
+    let run = || {
+        let mut rng = ChaCha8Rng::seed_from_u64(1);
+        mixed(&config::TINY, &mut rng, 3000, mutation)
+    };
+    let panic = catch_unwind(AssertUnwindSafe(run)).err()?;
+    let text = panic.downcast_ref::<String>().cloned();
+    Some(text.unwrap_or_else(|| "a panic without words".into()))
+}
+
+#[test]
+fn each_broken_contract_is_noticed() {
+    assert_eq!(breach(Mutation::None), None);
+    for mutation in Mutation::BREACHES {
+        let noticed = breach(mutation);
+        println!("{mutation:?}: {noticed:?}");
+        assert!(noticed.is_some(), "{mutation:?} goes unnoticed");
+    }
+}
