@@ -15,11 +15,13 @@ codes! {
         Cancel = 3,
         /// The earliest unexpected message that matches; it stays.
         Probe = 4,
-        /// The oldest posted receive that names a pair is removed.
+        /// Some posted receive that names a pair is removed.
         TakePostedOfPair = 5,
-        /// The oldest posted receive of an endpoint is removed.
+        /// Some posted receive of an endpoint is removed.
         TakePostedOfEndpoint = 6,
         /// The earliest unexpected message of a pair is removed.
         TakeUnexpectedOfPair = 7,
+        /// The earliest unexpected message that matches is removed; nothing is posted.
+        Claim = 8,
     }
 }

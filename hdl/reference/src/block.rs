@@ -1,0 +1,132 @@
+//! The engine's pins.
+
+use model::{Model, ModelError, Port};
+
+use crate::command::{Command, Reply};
+
+/// What the engine's pins show in a cycle.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Outputs {
+    /// The command that is offered is taken with this cycle's edge.
+    pub ready: bool,
+    /// A reply.
+    pub reply: Option<Reply>,
+    /// A bin had no room.
+    pub overflow: bool,
+    /// Live posted receives.
+    pub posted_depth: usize,
+    /// Waiting messages.
+    pub unexpected_depth: usize,
+}
+
+/// Something with the pins of the engine.
+pub trait Block {
+    /// One cycle: drives the command's pins, looks at the others, and lets the edge come.
+    ///
+    /// # Errors
+    /// If a check in the gates has failed.
+    fn cycle(&mut self, offer: Option<&Command>) -> Result<Outputs, String>;
+}
+
+/// Cycles in which a memory of the largest engine is surely cleared.
+const CLEARED: u64 = 1 << 17;
+
+/// The engine, Verilated.
+pub struct Verilated {
+    model: Model,
+    command_valid: Port,
+    command: Port,
+    command_ready: Port,
+    reply_valid: Port,
+    reply: Port,
+    overflows: Port,
+    posted_depth: Port,
+    unexpected_depth: Port,
+    offered: Option<Command>,
+}
+
+impl Verilated {
+    /// Opens the model `name`, with a contract broken if `mutation` isn't zero, resets it, and waits until
+    /// its memories are cleared. `seed` is that of its hash.
+    ///
+    /// # Errors
+    /// If there is no such model, or it lacks a pin.
+    ///
+    /// # Panics
+    /// If it never says that it is ready for use.
+    pub fn open(name: &str, mutation: u64, seed: u128) -> Result<Self, ModelError> {
+        let mut model = Model::open(name)?;
+        let port = model.port("mutation")?;
+        model.set(port, mutation);
+        let mut block = Verilated {
+            command_valid: model.port("command_valid")?,
+            command: model.port("command")?,
+            command_ready: model.port("command_ready")?,
+            reply_valid: model.port("reply_valid")?,
+            reply: model.port("reply")?,
+            overflows: model.port("count_overflows")?,
+            posted_depth: model.port("posted_depth")?,
+            unexpected_depth: model.port("unexpected_depth")?,
+            offered: None,
+            model,
+        };
+        block.reset(seed)?;
+        Ok(block)
+    }
+
+    /// Empties both lists, and gives the hash another seed.
+    ///
+    /// # Errors
+    /// If a pin isn't there.
+    ///
+    /// # Panics
+    /// If the engine never says that it is ready for use.
+    pub fn reset(&mut self, seed: u128) -> Result<(), ModelError> {
+        let model = &mut self.model;
+        let (reset, initialized) = (model.port("reset")?, model.port("initialized")?);
+        let words: [u32; 4] = std::array::from_fn(|k| (seed >> (32 * k)) as u32);
+        model.set_wide(model.port("seed")?, &words);
+        model.set(self.command_valid, 0);
+        model.set(reset, 1);
+        model.steps(2);
+        model.set(reset, 0);
+        for _ in 0..CLEARED {
+            model.step();
+            if model.get(initialized) != 0 {
+                return Ok(());
+            }
+        }
+        panic!("{} isn't initialized after {CLEARED} cycles", model.name());
+    }
+
+    /// Cycles simulated so far.
+    pub fn cycles(&self) -> u64 {
+        self.model.cycle()
+    }
+}
+
+impl Block for Verilated {
+    fn cycle(&mut self, offer: Option<&Command>) -> Result<Outputs, String> {
+        let model = &mut self.model;
+        if self.offered.as_ref() != offer {
+            // Without an offer the last one stays on the pins: it must not be taken again.
+            if let Some(command) = offer {
+                model.set_wide(self.command, &command.words());
+            }
+            model.set(self.command_valid, offer.is_some().into());
+            self.offered = offer.copied();
+        }
+        model.fall();
+        let outputs = Outputs {
+            ready: model.get(self.command_ready) != 0,
+            reply: (model.get(self.reply_valid) != 0)
+                .then(|| Reply::from_bits(model.get(self.reply))),
+            overflow: model.get(self.overflows) != 0,
+            posted_depth: model.get(self.posted_depth) as usize,
+            unexpected_depth: model.get(self.unexpected_depth) as usize,
+        };
+        model.rise();
+        model.got_error().map_err(|error| error.to_string())?;
+        Ok(outputs)
+    }
+}

@@ -1,0 +1,137 @@
+//! Commands and replies, and their bits on the engine's pins.
+
+/// What a command asks for.
+pub use abi::monitor::MatchOperation as Operation;
+
+/// A command, as `hdl::types::MatchCommand` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// What to do.
+    pub operation: Operation,
+    /// Endpoint.
+    pub endpoint: u8,
+    /// Source.
+    pub pair: u16,
+    /// Any source matches.
+    pub any_source: bool,
+    /// Context.
+    pub context: u16,
+    /// Match bits.
+    pub match_bits: u64,
+    /// Bits that don't have to agree.
+    pub ignore_bits: u64,
+    /// Handle of the receive; unique among the live ones of an endpoint.
+    pub request: u32,
+    /// Of an `Insert`: slot of the pair that the message waits in.
+    pub slot: u8,
+    /// Of a `Post`: the receive stays posted when a message matches it.
+    pub multi: bool,
+}
+
+/// Words of 32 bits that a command fills.
+const WORDS: usize = 7;
+
+impl Command {
+    /// A command that names nothing yet.
+    pub fn new(operation: Operation) -> Self {
+        Command {
+            operation,
+            endpoint: 0,
+            pair: 0,
+            any_source: false,
+            context: 0,
+            match_bits: 0,
+            ignore_bits: 0,
+            request: 0,
+            slot: 0,
+            multi: false,
+        }
+    }
+
+    /// Whether a receive posted by `self` matches the envelope `message`.
+    pub fn matches(&self, message: &Command) -> bool {
+        self.endpoint == message.endpoint
+            && (self.any_source || self.pair == message.pair)
+            && self.context == message.context
+            && (self.match_bits ^ message.match_bits) & !self.ignore_bits == 0
+    }
+
+    /// The bits of the `LogicStruct`, first field least significant.
+    pub fn words(&self) -> [u32; WORDS] {
+        let fields: [(u64, u32); 10] = [
+            (self.operation.code().into(), 4),
+            (self.endpoint.into(), 8),
+            (self.pair.into(), 16),
+            (self.any_source.into(), 1),
+            (self.context.into(), 16),
+            (self.match_bits, 64),
+            (self.ignore_bits, 64),
+            (self.request.into(), 32),
+            (self.slot.into(), 4),
+            (self.multi.into(), 1),
+        ];
+        let mut words = [0; WORDS];
+        let mut at = 0;
+        for (value, width) in fields {
+            // A field touches three words at most.
+            let spread = u128::from(value) << (at % 32);
+            for (k, word) in words[at / 32..].iter_mut().take(3).enumerate() {
+                *word |= (spread >> (32 * k)) as u32;
+            }
+            at += width as usize;
+        }
+        words
+    }
+}
+
+/// An answer, as `hdl::types::MatchReply` has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reply {
+    /// An entry was found.
+    pub found: bool,
+    /// There was no room.
+    pub full: bool,
+    /// Place of the entry found or appended.
+    pub index: u16,
+}
+
+impl Reply {
+    /// The reply with these bits.
+    pub fn from_bits(bits: u64) -> Self {
+        Reply {
+            found: bits & 1 == 1,
+            full: bits >> 1 & 1 == 1,
+            index: (bits >> 2) as u16,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_follow_each_other_without_gaps() {
+        let ones = Command {
+            operation: Operation::Cancel,
+            endpoint: 0xff,
+            pair: 0xffff,
+            any_source: true,
+            context: 0xffff,
+            match_bits: u64::MAX,
+            ignore_bits: u64::MAX,
+            request: u32::MAX,
+            slot: 15,
+            multi: true,
+        };
+        let last = (1 << 18) - 1;
+        let all = u32::MAX;
+        assert_eq!(ones.words(), [all ^ 0xc, all, all, all, all, all, last]);
+        let slot = Command {
+            slot: 9,
+            match_bits: 1 << 63,
+            ..Command::new(Operation::Arrive)
+        };
+        assert_eq!(slot.words(), [0, 0, 0, 1 << 12, 0, 0, 9 << 13]);
+    }
+}

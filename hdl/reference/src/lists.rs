@@ -1,0 +1,341 @@
+//! The engine as vectors, oldest first.
+
+use crate::command::{Command, Operation, Reply};
+use crate::sizes::{SLOTS, Sizes};
+
+/// A posted receive and the place that the engine has given to it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Receive {
+    /// The post.
+    pub command: Command,
+    /// Its place: on the exact side below `Sizes::exact`, on the associative side from there on.
+    pub index: u16,
+}
+
+/// What a command came to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// This was found: a post, or the insertion of a message.
+    Found(Command),
+    /// There is none such.
+    Missing,
+    /// A message waits.
+    Inserted,
+    /// A receive is posted, on the exact side.
+    Exact,
+    /// A receive is posted, on the associative side.
+    Associative,
+    /// No room for the receive.
+    Full,
+}
+
+/// How much of a side is in use.
+#[derive(Clone, Debug)]
+struct Quota {
+    capacity: usize,
+    reserved: usize,
+    used: Vec<usize>,
+}
+
+impl Quota {
+    fn new(endpoints: usize, capacity: usize, reserved: usize) -> Self {
+        assert!(endpoints * reserved <= capacity);
+        Quota {
+            capacity,
+            reserved,
+            used: vec![0; endpoints],
+        }
+    }
+
+    fn has_room(&self, endpoint: usize) -> bool {
+        let common = |used: &usize| used.saturating_sub(self.reserved);
+        let common_used: usize = self.used.iter().map(common).sum();
+        self.used[endpoint] < self.reserved
+            || common_used < self.capacity - self.used.len() * self.reserved
+    }
+}
+
+/// The engine's two lists, told by replies which side a receive has gone to.
+#[derive(Clone, Debug)]
+pub struct Lists {
+    sizes: Sizes,
+    /// Of each endpoint.
+    posted: Vec<Vec<Receive>>,
+    /// Of each endpoint; the slot is in the command.
+    waiting: Vec<Vec<Command>>,
+    /// Whether a place of a posted receive is in use.
+    occupied: Vec<bool>,
+    exact: Quota,
+    associative: Quota,
+    /// Messages in each row of each pair.
+    rows: Vec<usize>,
+    /// Rows with messages, of each endpoint.
+    live_rows: Vec<usize>,
+    overflows: u64,
+}
+
+impl Lists {
+    /// Empty lists.
+    pub fn new(sizes: Sizes) -> Self {
+        let Sizes { endpoints, .. } = sizes;
+        Lists {
+            sizes,
+            posted: vec![vec![]; endpoints],
+            waiting: vec![vec![]; endpoints],
+            occupied: vec![false; sizes.exact + sizes.posted],
+            exact: Quota::new(endpoints, sizes.exact, sizes.reserved_exact),
+            associative: Quota::new(endpoints, sizes.posted, sizes.reserved_posted),
+            rows: vec![0; sizes.pairs * SLOTS.div_ceil(sizes.comparators)],
+            live_rows: vec![0; endpoints],
+            overflows: 0,
+        }
+    }
+
+    /// Live receives of an endpoint, oldest first.
+    pub fn posted(&self, endpoint: usize) -> &[Receive] {
+        &self.posted[endpoint]
+    }
+
+    /// Waiting messages of an endpoint, earliest first.
+    pub fn waiting(&self, endpoint: usize) -> &[Command] {
+        &self.waiting[endpoint]
+    }
+
+    /// Live receives of all endpoints.
+    pub fn posted_depth(&self) -> usize {
+        self.posted.iter().map(Vec::len).sum()
+    }
+
+    /// Waiting messages of all endpoints.
+    pub fn unexpected_depth(&self) -> usize {
+        self.waiting.iter().map(Vec::len).sum()
+    }
+
+    /// Posts so far that the exact side had the class and the room for, but not the place in a bin.
+    pub fn overflows(&self) -> u64 {
+        self.overflows
+    }
+
+    /// Rows in which a message of this endpoint waits: what a search over all sources reads.
+    pub fn live_rows(&self, endpoint: usize) -> usize {
+        self.live_rows[endpoint]
+    }
+
+    fn row(&self, message: &Command) -> usize {
+        let per_pair = SLOTS.div_ceil(self.sizes.comparators);
+        usize::from(message.pair) * per_pair + usize::from(message.slot) / self.sizes.comparators
+    }
+
+    fn place_of(message: &Command) -> u16 {
+        message.pair * SLOTS as u16 + u16::from(message.slot)
+    }
+
+    /// Carries out the command that `reply` answers, which the replies before have led up to.
+    ///
+    /// # Errors
+    /// If the reply isn't one that the engine may give: the text says which it should have been.
+    pub fn act(&mut self, command: &Command, reply: Reply) -> Result<Outcome, String> {
+        let endpoint = usize::from(command.endpoint);
+        match command.operation {
+            Operation::Arrive => {
+                let at = self.posted[endpoint]
+                    .iter()
+                    .position(|receive| receive.command.matches(command));
+                let keep = at.is_some_and(|at| self.posted[endpoint][at].command.multi);
+                self.take_posted(endpoint, at, keep, reply)
+            }
+            Operation::Cancel => {
+                let at = self.posted[endpoint]
+                    .iter()
+                    .position(|receive| receive.command.request == command.request);
+                self.take_posted(endpoint, at, false, reply)
+            }
+            Operation::TakePostedOfPair => self.take_any(endpoint, reply, |receive| {
+                !receive.any_source && receive.pair == command.pair
+            }),
+            Operation::TakePostedOfEndpoint => self.take_any(endpoint, reply, |_| true),
+            Operation::Insert => {
+                let place = Self::place_of(command);
+                if reply.found || reply.full || reply.index != place {
+                    return Err(format!("is inserted at place {place}"));
+                }
+                if self.waiting[endpoint]
+                    .iter()
+                    .any(|m| Self::place_of(m) == place)
+                {
+                    return Err(format!("is a mistake of the test: place {place} is taken"));
+                }
+                self.waiting[endpoint].push(*command);
+                let row = self.row(command);
+                self.live_rows[endpoint] += usize::from(self.rows[row] == 0);
+                self.rows[row] += 1;
+                Ok(Outcome::Inserted)
+            }
+            Operation::Post => {
+                let at = self.first_waiting(endpoint, |m| command.matches(m));
+                match at {
+                    Some(_) => self.take_waiting(endpoint, at, false, reply),
+                    None => self.append(command, reply),
+                }
+            }
+            Operation::Probe => {
+                let at = self.first_waiting(endpoint, |m| command.matches(m));
+                self.take_waiting(endpoint, at, true, reply)
+            }
+            Operation::Claim => {
+                let at = self.first_waiting(endpoint, |m| command.matches(m));
+                self.take_waiting(endpoint, at, false, reply)
+            }
+            Operation::TakeUnexpectedOfPair => {
+                let at = self.first_waiting(endpoint, |m| m.pair == command.pair);
+                self.take_waiting(endpoint, at, false, reply)
+            }
+        }
+    }
+
+    fn first_waiting(&self, endpoint: usize, wanted: impl Fn(&Command) -> bool) -> Option<usize> {
+        self.waiting[endpoint].iter().position(wanted)
+    }
+
+    /// The message at `at` is found, or none; it stays or is removed.
+    fn take_waiting(
+        &mut self,
+        endpoint: usize,
+        at: Option<usize>,
+        keep: bool,
+        reply: Reply,
+    ) -> Result<Outcome, String> {
+        let Some(at) = at else {
+            return missing(reply);
+        };
+        let message = self.waiting[endpoint][at];
+        let place = Self::place_of(&message);
+        if !reply.found || reply.full || reply.index != place {
+            return Err(format!("finds message {message:x?} at place {place}"));
+        }
+        if !keep {
+            self.waiting[endpoint].remove(at);
+            let row = self.row(&message);
+            self.rows[row] -= 1;
+            self.live_rows[endpoint] -= usize::from(self.rows[row] == 0);
+        }
+        Ok(Outcome::Found(message))
+    }
+
+    /// The receive at `at` is found, or none; it stays or is removed.
+    fn take_posted(
+        &mut self,
+        endpoint: usize,
+        at: Option<usize>,
+        keep: bool,
+        reply: Reply,
+    ) -> Result<Outcome, String> {
+        let Some(at) = at else {
+            return missing(reply);
+        };
+        let receive = self.posted[endpoint][at];
+        if !reply.found || reply.full || reply.index != receive.index {
+            return Err(format!("finds {receive:x?}"));
+        }
+        if !keep {
+            self.remove_posted(endpoint, at);
+        }
+        Ok(Outcome::Found(receive.command))
+    }
+
+    /// Any receive that is wanted is found and removed, or there is none.
+    fn take_any(
+        &mut self,
+        endpoint: usize,
+        reply: Reply,
+        wanted: impl Fn(&Command) -> bool,
+    ) -> Result<Outcome, String> {
+        if !reply.found {
+            return match self.posted[endpoint].iter().find(|r| wanted(&r.command)) {
+                Some(receive) => Err(format!("finds {receive:x?} or one like it")),
+                None => missing(reply),
+            };
+        }
+        let at = self.posted[endpoint]
+            .iter()
+            .position(|receive| receive.index == reply.index && wanted(&receive.command));
+        match at {
+            Some(_) if !reply.full => self.take_posted(endpoint, at, false, reply),
+            _ => Err("finds a receive of that kind, or none".into()),
+        }
+    }
+
+    fn remove_posted(&mut self, endpoint: usize, at: usize) {
+        let receive = self.posted[endpoint].remove(at);
+        let index = usize::from(receive.index);
+        self.occupied[index] = false;
+        let side = match index < self.sizes.exact {
+            true => &mut self.exact,
+            false => &mut self.associative,
+        };
+        side.used[endpoint] -= 1;
+    }
+
+    /// Whether the exact side can look up receives like this one: its (ignore bits, any source) is that of a
+    /// live receive there, or a class is free. Classes that have no live receives are as good as never
+    /// learnt, so their numbers don't matter.
+    fn has_class(&self, command: &Command) -> bool {
+        let key = |receive: &Command| (receive.ignore_bits, receive.any_source);
+        let mut live = Vec::with_capacity(self.sizes.classes);
+        for receive in &self.posted[usize::from(command.endpoint)] {
+            let class = key(&receive.command);
+            if usize::from(receive.index) < self.sizes.exact && !live.contains(&class) {
+                live.push(class);
+            }
+        }
+        live.contains(&key(command)) || live.len() < self.sizes.classes
+    }
+
+    fn append(&mut self, command: &Command, reply: Reply) -> Result<Outcome, String> {
+        let endpoint = usize::from(command.endpoint);
+        if reply.found {
+            return Err("finds nothing that waits".into());
+        }
+        let may_be_exact = self.has_class(command) && self.exact.has_room(endpoint);
+        let may_be_associative = self.associative.has_room(endpoint);
+        if reply.full {
+            if may_be_associative {
+                return Err("is not refused: the associative side has room".into());
+            }
+            self.overflows += u64::from(may_be_exact);
+            return Ok(Outcome::Full);
+        }
+        let index = usize::from(reply.index);
+        match self.occupied.get(index) {
+            None => return Err("goes to a place that there is".into()),
+            Some(true) => return Err("goes to a place that is vacant".into()),
+            Some(false) => {}
+        }
+        let exact = index < self.sizes.exact;
+        match exact {
+            true if !may_be_exact => return Err("is not for the exact side".into()),
+            false if !may_be_associative => return Err("is not for the associative side".into()),
+            true => self.exact.used[endpoint] += 1,
+            false => {
+                self.associative.used[endpoint] += 1;
+                self.overflows += u64::from(may_be_exact);
+            }
+        }
+        self.occupied[index] = true;
+        self.posted[endpoint].push(Receive {
+            command: *command,
+            index: reply.index,
+        });
+        Ok(match exact {
+            true => Outcome::Exact,
+            false => Outcome::Associative,
+        })
+    }
+}
+
+fn missing(reply: Reply) -> Result<Outcome, String> {
+    match reply.found || reply.full {
+        true => Err("finds nothing".into()),
+        false => Ok(Outcome::Missing),
+    }
+}

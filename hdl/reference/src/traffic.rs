@@ -1,0 +1,352 @@
+//! Random commands: phases in which one thing or the other is likely, so that lists get deep and
+//! empty, keys hot and distinct, classes few and too many, and commands race each other.
+
+use std::collections::VecDeque;
+
+use rand::Rng;
+use rand::distr::Distribution;
+use rand::distr::weighted::WeightedIndex;
+use rand::seq::IndexedRandom;
+
+use crate::command::{Command, Operation};
+use crate::harness::Done;
+use crate::lists::{Lists, Outcome};
+use crate::sizes::{SLOTS, Sizes};
+
+/// The ignore bits that every receive of MPICH's ch4:ofi has, with and without a tag.
+const PROTOCOL: u64 = 0x00c0_0000_0000_0000;
+const ANY_TAG: u64 = PROTOCOL | 0x7fff_ffff;
+
+/// Commands that may still be under way when another one races them.
+const RECENT: usize = 8;
+
+/// What is likely for a while.
+struct Phase {
+    weights: WeightedIndex<u32>,
+    /// Endpoints that take part.
+    endpoints: Vec<u8>,
+    /// Ignore bits and any-source of most receives.
+    kinds: Vec<(u64, bool)>,
+    /// How often a receive has ignore bits of its own.
+    odd: f64,
+    /// Match bits, or none if each receive is to have its own.
+    tags: Vec<u64>,
+    contexts: u16,
+    multi: f64,
+    /// How often a command is for something that is known to be live.
+    aimed: f64,
+    idle: f64,
+    window: usize,
+    left: u32,
+}
+
+/// Makes commands.
+pub struct Traffic {
+    sizes: Sizes,
+    /// Endpoint of each pair.
+    endpoint_of: Vec<u8>,
+    /// Slots of each pair in which a message waits, or is about to.
+    busy: Vec<u16>,
+    waiting: usize,
+    request: u32,
+    /// Given before anything random.
+    script: VecDeque<Command>,
+    recent: VecDeque<Command>,
+    phase: Phase,
+}
+
+impl Traffic {
+    /// Traffic for an engine whose lists are empty.
+    pub fn new(sizes: Sizes, rng: &mut impl Rng) -> Self {
+        let random = |pair: usize| match pair < sizes.endpoints {
+            true => pair as u8,
+            false => rng.random_range(0..sizes.endpoints) as u8,
+        };
+        let endpoint_of = (0..sizes.pairs).map(random).collect();
+        Traffic {
+            sizes,
+            endpoint_of,
+            busy: vec![0; sizes.pairs],
+            waiting: 0,
+            request: 0,
+            script: VecDeque::new(),
+            recent: VecDeque::new(),
+            phase: Phase::random(&sizes, rng),
+        }
+    }
+
+    /// How many commands may be under way.
+    pub(crate) fn window(&self) -> usize {
+        self.phase.window
+    }
+
+    /// How often nothing is offered.
+    pub(crate) fn idle(&self) -> f64 {
+        self.phase.idle
+    }
+
+    /// Whether another phase begins, which is a moment to let everything settle.
+    pub(crate) fn turns(&mut self, rng: &mut impl Rng) -> bool {
+        if self.phase.left > 0 {
+            self.phase.left -= 1;
+            return false;
+        }
+        self.phase = Phase::random(&self.sizes, rng);
+        if rng.random_bool(0.2) {
+            self.only_associative(rng);
+        }
+        true
+    }
+
+    /// Learns what became of a command.
+    pub(crate) fn done(&mut self, done: &Done) {
+        let takes = matches!(
+            done.command.operation,
+            Operation::Post | Operation::Claim | Operation::TakeUnexpectedOfPair
+        );
+        if let Outcome::Found(message) = done.outcome
+            && takes
+        {
+            self.busy[usize::from(message.pair)] &= !(1 << message.slot);
+            self.waiting -= 1;
+        }
+    }
+
+    fn handle(&mut self) -> u32 {
+        // An odd factor: no handle comes twice, and neighbours look unlike each other.
+        self.request = self.request.wrapping_add(1);
+        self.request.wrapping_mul(0x9e37_79b9)
+    }
+
+    /// A script after which an endpoint has receives on the associative side alone: receives of other kinds take
+    /// every class, and go.
+    fn only_associative(&mut self, rng: &mut impl Rng) {
+        let endpoint = *self.phase.endpoints.choose(rng).expect("at least one");
+        let post = |traffic: &mut Self, rng: &mut _| Command {
+            ignore_bits: odd_mask(rng),
+            context: 0xfffe,
+            pair: traffic.pair_of(endpoint, rng),
+            request: traffic.handle(),
+            endpoint,
+            ..Command::new(Operation::Post)
+        };
+        let classes: Vec<Command> = (0..self.sizes.classes).map(|_| post(self, rng)).collect();
+        let others: Vec<Command> = (0..rng.random_range(1..self.sizes.posted))
+            .map(|_| post(self, rng))
+            .collect();
+        let cancels = classes.iter().map(|class| Command {
+            operation: Operation::Cancel,
+            ..*class
+        });
+        let cancels: Vec<Command> = cancels.collect();
+        self.script.extend(classes);
+        self.script.extend(&others);
+        self.script.extend(cancels);
+        // And messages for them, one behind the other.
+        self.script.extend(others.iter().map(|receive| Command {
+            operation: Operation::Arrive,
+            match_bits: receive.match_bits ^ receive.ignore_bits,
+            ignore_bits: 0,
+            ..*receive
+        }));
+    }
+
+    fn pair_of(&self, endpoint: u8, rng: &mut impl Rng) -> u16 {
+        loop {
+            let pair = rng.random_range(0..self.sizes.pairs);
+            if self.endpoint_of[pair] == endpoint {
+                return pair as u16;
+            }
+        }
+    }
+
+    /// A pair that is likely to come again soon.
+    fn hot_pair_of(&self, endpoint: u8, rng: &mut impl Rng) -> u16 {
+        match rng.random_bool(0.7) {
+            // `new` has given each endpoint the pair of its number.
+            true => endpoint.into(),
+            false => self.pair_of(endpoint, rng),
+        }
+    }
+
+    /// The next command.
+    pub fn command(&mut self, lists: &Lists, rng: &mut impl Rng) -> Command {
+        let command = match self.script.pop_front() {
+            Some(command) => command,
+            None => self.random(lists, rng),
+        };
+        if self.recent.len() == RECENT {
+            self.recent.pop_front();
+        }
+        self.recent.push_back(command);
+        command
+    }
+
+    fn random(&mut self, lists: &Lists, rng: &mut impl Rng) -> Command {
+        let operation = Operation::ALL[self.phase.weights.sample(rng)];
+        let endpoint = *self.phase.endpoints.choose(rng).expect("at least one");
+        let mut command = Command {
+            endpoint,
+            pair: self.hot_pair_of(endpoint, rng),
+            context: rng.random_range(0..self.phase.contexts),
+            match_bits: match self.phase.tags.choose(rng) {
+                Some(tag) => *tag,
+                None => rng.random(),
+            },
+            ..Command::new(operation)
+        };
+        match operation {
+            Operation::Arrive => self.aim_message(&mut command, lists, rng),
+            Operation::Insert => return self.insert(command, lists, rng),
+            Operation::Post | Operation::Probe | Operation::Claim => {
+                self.receive(&mut command, lists, rng);
+            }
+            Operation::Cancel => self.aim_cancel(&mut command, lists, rng),
+            Operation::TakePostedOfPair
+            | Operation::TakePostedOfEndpoint
+            | Operation::TakeUnexpectedOfPair => {}
+        }
+        command
+    }
+
+    /// Often makes an envelope match a receive that is live, or about to be.
+    fn aim_message(&self, message: &mut Command, lists: &Lists, rng: &mut impl Rng) {
+        if !rng.random_bool(self.phase.aimed) {
+            return;
+        }
+        let live = lists.posted(message.endpoint.into());
+        let recent = |c: &&Command| c.operation == Operation::Post;
+        let receive = match rng.random_bool(0.2) {
+            true => self.recent.iter().rev().find(recent).copied(),
+            false => live.choose(rng).map(|receive| receive.command),
+        };
+        if let Some(receive) = receive {
+            message.endpoint = receive.endpoint;
+            message.context = receive.context;
+            message.match_bits = receive.match_bits ^ (rng.random::<u64>() & receive.ignore_bits);
+            message.pair = match receive.any_source {
+                true => self.hot_pair_of(receive.endpoint, rng),
+                false => receive.pair,
+            };
+        }
+    }
+
+    /// Puts a message into a free slot; if there is none, looks for one that waits.
+    fn insert(&mut self, mut message: Command, lists: &Lists, rng: &mut impl Rng) -> Command {
+        self.aim_message(&mut message, lists, rng);
+        let free = |traffic: &Self, pair: u16| traffic.busy[usize::from(pair)] != u16::MAX;
+        if !free(self, message.pair) {
+            message.pair = self.pair_of(message.endpoint, rng);
+        }
+        if !free(self, message.pair) || self.waiting == self.sizes.unexpected {
+            message.operation = Operation::Claim;
+            message.any_source = true;
+            message.ignore_bits = u64::MAX;
+            return message;
+        }
+        let slots: Vec<u8> = (0..SLOTS as u8)
+            .filter(|slot| self.busy[usize::from(message.pair)] & 1 << slot == 0)
+            .collect();
+        // As a rule the lowest, as Delivery gives them.
+        message.slot = match rng.random_bool(0.8) {
+            true => slots[0],
+            false => *slots.choose(rng).expect("the pair has one"),
+        };
+        self.busy[usize::from(message.pair)] |= 1 << message.slot;
+        self.waiting += 1;
+        message
+    }
+
+    /// Fills in a receive, or what looks for a message as one does.
+    fn receive(&mut self, receive: &mut Command, lists: &Lists, rng: &mut impl Rng) {
+        let kind = self.phase.kinds.choose(rng).expect("at least one");
+        (receive.ignore_bits, receive.any_source) = *kind;
+        if rng.random_bool(self.phase.odd) {
+            receive.ignore_bits = odd_mask(rng);
+            receive.any_source = rng.random_bool(0.3);
+        }
+        receive.multi = rng.random_bool(self.phase.multi);
+        receive.request = self.handle();
+        if rng.random_bool(self.phase.aimed / 2.0)
+            && let Some(message) = lists.waiting(receive.endpoint.into()).choose(rng)
+        {
+            receive.context = message.context;
+            receive.match_bits = message.match_bits ^ (rng.random::<u64>() & receive.ignore_bits);
+            if !receive.any_source {
+                receive.pair = message.pair;
+            }
+        }
+    }
+
+    /// Names a receive that is live, was just posted, or is none of this endpoint's.
+    fn aim_cancel(&self, cancel: &mut Command, lists: &Lists, rng: &mut impl Rng) {
+        let live = lists.posted(cancel.endpoint.into());
+        let target = match rng.random_range(0..10) {
+            0 => None,
+            1..4 => self.recent.iter().rev().find(|c| c.request != 0).copied(),
+            4 => {
+                // Another endpoint's, most likely.
+                let endpoint = rng.random_range(0..self.sizes.endpoints);
+                lists.posted(endpoint).choose(rng).map(|r| r.command)
+            }
+            _ => live.choose(rng).map(|receive| receive.command),
+        };
+        cancel.request = target.map_or_else(|| rng.random(), |receive| receive.request);
+    }
+}
+
+impl Phase {
+    fn random(sizes: &Sizes, rng: &mut impl Rng) -> Self {
+        // Arrive, Insert, Post, Cancel, Probe, takes of posted by pair and endpoint, of unexpected, Claim.
+        const WEIGHTS: [[u32; Operation::ALL.len()]; 8] = [
+            [8, 4, 8, 2, 2, 1, 1, 1, 2],
+            [20, 0, 20, 4, 0, 0, 0, 0, 0],
+            [20, 0, 20, 0, 0, 0, 0, 0, 0],
+            [2, 0, 20, 1, 0, 0, 0, 0, 0],
+            [2, 20, 2, 1, 2, 0, 0, 0, 1],
+            [1, 6, 6, 1, 3, 0, 0, 1, 6],
+            [20, 0, 2, 4, 1, 2, 2, 3, 3],
+            [6, 1, 6, 6, 1, 3, 3, 6, 3],
+        ];
+        let weights = WEIGHTS.choose(rng).expect("eight");
+        let mut endpoints: Vec<u8> = (0..sizes.endpoints as u8).collect();
+        while endpoints.len() > 1 && rng.random_bool(0.4) {
+            endpoints.swap_remove(rng.random_range(0..endpoints.len()));
+        }
+        let mut kinds = vec![
+            (0, false),
+            (PROTOCOL, false),
+            (PROTOCOL, true),
+            (ANY_TAG, false),
+            (ANY_TAG, true),
+            (u64::MAX, true),
+        ];
+        for _ in 0..rng.random_range(0..kinds.len()) {
+            kinds.swap_remove(rng.random_range(0..kinds.len()));
+        }
+        let tags = [0, 1, 2, 16][rng.random_range(0..4)];
+        Phase {
+            weights: WeightedIndex::new(weights).expect("some weight is positive"),
+            endpoints,
+            kinds,
+            odd: [0.0, 0.0, 0.05, 0.5][rng.random_range(0..4)],
+            tags: (0..tags).map(|_| rng.random()).collect(),
+            contexts: [1, 1, 3][rng.random_range(0..3)],
+            multi: [0.0, 0.0, 0.05][rng.random_range(0..3)],
+            aimed: [0.3, 0.8, 0.95][rng.random_range(0..3)],
+            idle: [0.0, 0.0, 0.1, 0.5, 0.9][rng.random_range(0..5)],
+            window: [1, 2, 1000, 1000][rng.random_range(0..4)],
+            left: rng.random_range(100..3000),
+        }
+    }
+}
+
+/// Ignore bits that hardly anybody else has.
+fn odd_mask(rng: &mut impl Rng) -> u64 {
+    match rng.random_range(0..4) {
+        0 => 1 << rng.random_range(0..64),
+        1 => 0xff << rng.random_range(0..57),
+        2 => rng.random::<u64>() & rng.random::<u64>(),
+        _ => rng.random(),
+    }
+}
