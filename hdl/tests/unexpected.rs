@@ -15,8 +15,37 @@ use support::{Bench, for_seeds};
 
 /// Places of a pair.
 const SLOTS: u64 = 16;
-/// Places of a row.
-const ROW: u64 = 8;
+
+/// A block that is tested.
+#[derive(Clone, Copy)]
+struct Size {
+    name: &'static str,
+    endpoints: u64,
+    pairs: u64,
+    /// Places of a row.
+    comparators: u64,
+}
+
+const TINY: Size = Size::of(&config::TINY);
+const ECP5: Size = Size::of(&config::ECP5);
+/// Neither endpoints nor pairs are a power of two, and a pair has four rows.
+const ODD: Size = Size {
+    name: "odd",
+    endpoints: 3,
+    pairs: 5,
+    comparators: 4,
+};
+
+impl Size {
+    const fn of(config: &Config) -> Self {
+        Size {
+            name: config.name,
+            endpoints: config.endpoints as u64,
+            pairs: config.pairs as u64,
+            comparators: 8,
+        }
+    }
+}
 
 /// A message that waits.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -71,16 +100,18 @@ struct Seen {
 /// The block and its reference.
 struct Pair {
     bench: Bench,
+    size: Size,
     messages: BTreeMap<u64, Message>,
     age: u64,
 }
 
 impl Pair {
-    fn new(config: &Config, mutation: Mutation) -> Self {
-        let mut bench = Bench::open(&format!("unexpected_{}", config.name));
+    fn new(size: &Size, mutation: Mutation) -> Self {
+        let mut bench = Bench::open(&format!("unexpected_{}", size.name));
         bench.set("mutation", mutation as u64);
         let mut pair = Pair {
             bench,
+            size: *size,
             messages: BTreeMap::new(),
             age: 0,
         };
@@ -194,7 +225,7 @@ impl Pair {
         let rows = self.rows(key);
         let bound = match key.any_source && !key.by_pair {
             true => 6 + rows,
-            false => 6,
+            false => 4 + SLOTS / self.size.comparators,
         };
         let mut cycles = 1;
         while !self.bench.is("done") {
@@ -230,7 +261,7 @@ impl Pair {
     /// Rows that hold a message of the key's endpoint.
     fn rows(&self, key: &Key) -> u64 {
         let mine = |(index, message): (&u64, &Message)| {
-            (message.endpoint == key.endpoint).then_some(index / ROW)
+            (message.endpoint == key.endpoint).then_some(index / self.size.comparators)
         };
         let rows: BTreeSet<u64> = self.messages.iter().filter_map(mine).collect();
         rows.len() as u64
@@ -247,14 +278,14 @@ struct World {
 }
 
 impl World {
-    fn new(config: &Config, rng: &mut ChaCha8Rng) -> Self {
-        let some = rng.random_range(2..=config.pairs.min(24));
-        let mut pairs = (0..config.pairs as u16).choose_multiple(rng, some);
-        pairs.push(config.pairs as u16 - 1);
+    fn new(size: &Size, rng: &mut ChaCha8Rng) -> Self {
+        let some = rng.random_range(2..=size.pairs.min(24) as usize);
+        let mut pairs = (0..size.pairs as u16).choose_multiple(rng, some);
+        pairs.push(size.pairs as u16 - 1);
         pairs.push(0);
         pairs.sort_unstable();
         pairs.dedup();
-        let endpoint = |pair| (pair, rng.random_range(0..config.endpoints as u8));
+        let endpoint = |pair| (pair, rng.random_range(0..size.endpoints as u8));
         let pairs = pairs.into_iter().map(endpoint).collect();
         let tag = 1 << rng.random_range(0..64);
         World {
@@ -321,10 +352,10 @@ impl World {
 }
 
 /// Insertions and searches; how many of which changes, so that the memory fills up and empties.
-fn mixed(config: &Config, rng: &mut ChaCha8Rng, operations: u32, mutation: Mutation) -> Seen {
-    let mut pair = Pair::new(config, mutation);
+fn mixed(size: &Size, rng: &mut ChaCha8Rng, operations: u32, mutation: Mutation) -> Seen {
+    let mut pair = Pair::new(size, mutation);
     let mut seen = Seen::default();
-    let world = World::new(config, rng);
+    let world = World::new(size, rng);
     let mut filling = 0.5;
     for _ in 0..operations {
         if rng.random_bool(0.01) {
@@ -353,7 +384,7 @@ fn mixed(config: &Config, rng: &mut ChaCha8Rng, operations: u32, mutation: Mutat
         } else {
             let (kind, key) = world.receive(rng);
             let hits = pair.messages.iter().filter(|(i, m)| key.wants(**i, m));
-            let rows: BTreeSet<u64> = hits.map(|(index, _)| index / ROW).collect();
+            let rows: BTreeSet<u64> = hits.map(|(index, _)| index / size.comparators).collect();
             seen.across_rows += usize::from(rows.len() > 1);
             if key.any_source && !key.by_pair {
                 seen.most_rows = seen.most_rows.max(pair.rows(&key));
@@ -382,9 +413,9 @@ fn mixed(config: &Config, rng: &mut ChaCha8Rng, operations: u32, mutation: Mutat
     seen
 }
 
-fn every_answer(config: &Config) {
+fn every_answer(size: &Size) {
     for_seeds(6, |rng| {
-        let seen = mixed(config, rng, 6000, Mutation::None);
+        let seen = mixed(size, rng, 6000, Mutation::None);
         assert!(seen.inserted > 100 && seen.removed > 100, "{seen:?}");
         for kind in ["of a source", "of any source", "by pair"] {
             assert!(seen.found.get(kind) > Some(&20), "{kind}: {seen:?}");
@@ -400,19 +431,24 @@ fn every_answer(config: &Config) {
 
 #[test]
 fn every_search_finds_what_a_vector_would_tiny() {
-    every_answer(&config::TINY);
+    every_answer(&TINY);
 }
 
 #[test]
 fn every_search_finds_what_a_vector_would_ecp5() {
-    every_answer(&config::ECP5);
+    every_answer(&ECP5);
+}
+
+#[test]
+fn every_search_finds_what_a_vector_would_odd() {
+    every_answer(&ODD);
 }
 
 /// Every place of the card filled, in random order.
-fn filled(config: &Config, rng: &mut ChaCha8Rng) -> Pair {
-    let mut pair = Pair::new(config, Mutation::None);
-    let all = config.pairs as u64 * SLOTS;
-    let endpoints = config.endpoints as u64;
+fn filled(size: &Size, rng: &mut ChaCha8Rng) -> Pair {
+    let mut pair = Pair::new(size, Mutation::None);
+    let all = size.pairs * SLOTS;
+    let endpoints = size.endpoints;
     for place in (0..all).choose_multiple(rng, all as usize) {
         let key = Key {
             endpoint: (place / SLOTS % endpoints) as u8,
@@ -424,15 +460,15 @@ fn filled(config: &Config, rng: &mut ChaCha8Rng) -> Pair {
     pair
 }
 
-fn a_full_memory(config: &Config) {
+fn a_full_memory(size: &Size) {
     for_seeds(1, |rng| {
-        let mut pair = filled(config, rng);
-        let all = config.pairs as u64 * SLOTS;
+        let mut pair = filled(size, rng);
+        let all = size.pairs * SLOTS;
         assert_eq!(pair.bench.get("depth"), all);
         for remove in [false, true] {
             for place in (0..all).choose_multiple(rng, 200.min(all as usize)) {
                 let key = Key {
-                    endpoint: (place / SLOTS % config.endpoints as u64) as u8,
+                    endpoint: (place / SLOTS % size.endpoints) as u8,
                     any_source: true,
                     match_bits: place,
                     remove,
@@ -442,7 +478,7 @@ fn a_full_memory(config: &Config) {
             }
         }
         // What is left of each endpoint comes out in the order of arrival.
-        for endpoint in 0..config.endpoints as u8 {
+        for endpoint in 0..size.endpoints as u8 {
             let key = Key {
                 endpoint,
                 any_source: true,
@@ -458,18 +494,23 @@ fn a_full_memory(config: &Config) {
 
 #[test]
 fn a_full_memory_is_searched_and_emptied_tiny() {
-    a_full_memory(&config::TINY);
+    a_full_memory(&TINY);
 }
 
 #[test]
 fn a_full_memory_is_searched_and_emptied_ecp5() {
-    a_full_memory(&config::ECP5);
+    a_full_memory(&ECP5);
+}
+
+#[test]
+fn a_full_memory_is_searched_and_emptied_odd() {
+    a_full_memory(&ODD);
 }
 
 #[test]
 fn reset_forgets_every_message() {
     for_seeds(1, |rng| {
-        let mut pair = filled(&config::TINY, rng);
+        let mut pair = filled(&TINY, rng);
         pair.bench.set("reset", true);
         pair.bench.step();
         pair.bench.set("reset", false);
@@ -498,11 +539,33 @@ fn reset_forgets_every_message() {
     });
 }
 
+/// The arrival order of two rows and places decides, not their numbers.
+#[test]
+fn the_earliest_wins_wherever_it_is() {
+    for_seeds(1, |rng| {
+        let mut pair = Pair::new(&TINY, Mutation::None);
+        for _ in 0..200 {
+            let places = (0..SLOTS).choose_multiple(rng, 3);
+            for &place in &places {
+                pair.insert(rng, place, &Key::default());
+            }
+            for &place in &places {
+                let key = Key {
+                    any_source: rng.random(),
+                    remove: true,
+                    ..Key::default()
+                };
+                assert_eq!(pair.search(rng, &key), Some(place));
+            }
+        }
+    });
+}
+
 /// What notices the breach in a random test.
 fn breach(mutation: Mutation) -> Option<String> {
     let run = || {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        mixed(&config::TINY, &mut rng, 3000, mutation)
+        mixed(&TINY, &mut rng, 3000, mutation)
     };
     let panic = catch_unwind(AssertUnwindSafe(run)).err()?;
     let text = panic.downcast_ref::<String>().cloned();
@@ -517,4 +580,130 @@ fn each_broken_contract_is_noticed() {
         println!("{mutation:?}: {noticed:?}");
         assert!(noticed.is_some(), "{mutation:?} goes unnoticed");
     }
+}
+
+/// An operation on messages of endpoint 0 that are all alike.
+#[derive(Clone, Copy, Debug)]
+enum Do {
+    /// A message for this place.
+    Insert(u64),
+    /// The earliest is removed.
+    TakeAny,
+    /// The earliest of this pair is removed.
+    TakeOf(u64),
+}
+use Do::{Insert, TakeAny, TakeOf};
+
+/// Whether a check in the gates fails, whatever is answered.
+fn check_fails(mutation: Mutation, operations: &[Do]) -> bool {
+    let mut bench = Bench::open("unexpected_tiny");
+    bench.set("mutation", mutation as u64);
+    bench.set("remove", true);
+    while !bench.is("ready") {
+        bench.step();
+    }
+    for (age, operation) in operations.iter().enumerate() {
+        let (pulse, place) = match *operation {
+            Insert(place) => ("insert", place),
+            TakeAny => ("search", 0),
+            TakeOf(pair) => ("search", pair * SLOTS),
+        };
+        bench.set("age", age as u64);
+        bench.set("any_source", matches!(operation, TakeAny));
+        bench.set("pair", place / SLOTS);
+        bench.set("slot", place % SLOTS);
+        bench.set(pulse, true);
+        bench.model.step();
+        bench.set(pulse, false);
+        bench.model.steps(12);
+    }
+    bench.model.got_error().is_err()
+}
+
+#[test]
+fn checks_in_the_gates_notice_what_is_theirs() {
+    for (mutation, operations) in [
+        (
+            Mutation::StayLinked,
+            vec![Insert(0), Insert(16), TakeAny, TakeAny],
+        ),
+        (Mutation::UnlinkEarly, vec![Insert(0), Insert(1), TakeAny]),
+        (
+            Mutation::MatchTwice,
+            vec![Insert(0), Insert(1), TakeAny, TakeAny],
+        ),
+        (
+            Mutation::KeepBackLink,
+            vec![Insert(0), Insert(16), Insert(32), TakeOf(1), TakeAny],
+        ),
+        (Mutation::FindRemoved, vec![Insert(0), TakeAny, TakeOf(0)]),
+    ] {
+        assert!(
+            !check_fails(Mutation::None, &operations),
+            "{operations:?} is sound"
+        );
+        assert!(
+            check_fails(mutation, &operations),
+            "{mutation:?} goes unnoticed"
+        );
+    }
+}
+
+/// Whether some check fails if the user does this with a block that has a message at place 0, of age 5.
+fn misuse(does: impl Fn(&mut Bench)) -> bool {
+    let mut bench = Bench::open("unexpected_tiny");
+    while !bench.is("ready") {
+        bench.step();
+    }
+    bench.set("age", 5u64);
+    bench.set("insert", true);
+    bench.step();
+    bench.set("insert", false);
+    bench.set("age", 6u64);
+    bench.model.steps(3);
+    does(&mut bench);
+    bench.model.steps(8);
+    bench.model.got_error().is_err()
+}
+
+#[test]
+fn checks_in_the_gates_notice_misuse() {
+    let insert = |bench: &mut Bench, place: u64| {
+        bench.set("pair", place / SLOTS);
+        bench.set("slot", place % SLOTS);
+        bench.set("insert", true);
+        bench.model.step();
+        bench.set("insert", false);
+    };
+    assert!(!misuse(|bench| insert(bench, 1)), "another place is free");
+    assert!(misuse(|bench| insert(bench, 0)), "the place is taken");
+    assert!(misuse(|bench| insert(bench, 8 * SLOTS)), "no such pair");
+    assert!(
+        misuse(|bench| {
+            bench.set("age", 5u64);
+            insert(bench, 1);
+        }),
+        "no younger than the one before"
+    );
+    assert!(
+        misuse(|bench| {
+            bench.set("endpoint", 2u64);
+            insert(bench, 1);
+        }),
+        "no such endpoint"
+    );
+    assert!(
+        misuse(|bench| {
+            insert(bench, 1);
+            insert(bench, 2);
+        }),
+        "it isn't ready"
+    );
+    assert!(
+        misuse(|bench| {
+            bench.set("search", true);
+            insert(bench, 1);
+        }),
+        "two operations at once"
+    );
 }

@@ -370,6 +370,9 @@ pub fn tops() -> Vec<Top> {
         Top::of("unexpected_ecp5", Class::Test, || {
             UnexpectedRows::new(config::ECP5.endpoints, config::ECP5.pairs, 8)
         }),
+        Top::of("unexpected_odd", Class::Test, || {
+            UnexpectedRows::new(3, 5, 4)
+        }),
     ]
 }
 
