@@ -39,9 +39,6 @@ use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
 const _: () = assert!(MAX_CREDITS == 16, "a slot has four bits");
 const _: () = assert!(MAX_ENDPOINTS <= 32, "`waiting` has a bit for each");
 
-/// Of the eight bits of a place, those of the lower places.
-const ORDER: u64 = 0x7f3f_1f0f_0703_0100;
-
 /// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero
 /// in a card.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -112,8 +109,19 @@ struct Key {
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Row {
     live: Bits<8>,
-    /// Eight bits for each place; see [`Place`].
-    order: Bits<64>,
+    order: Elders,
+}
+
+/// For each place the lower ones whose message is older; see [`Place`].
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Elders {
+    place1: Bits<1>,
+    place2: Bits<2>,
+    place3: Bits<3>,
+    place4: Bits<4>,
+    place5: Bits<5>,
+    place6: Bits<6>,
+    place7: Bits<7>,
 }
 
 /// A row's link to the next of its list.
@@ -220,8 +228,12 @@ pub struct UnexpectedRows {
     key_place: Reg<Bits<8>>,
     /// The endpoint of the key had a message before.
     had: Reg<Bit>,
-    /// The row to be read next, or to be cleared.
+    /// The row of the pair to be read next, or to be cleared.
     cursor: Reg<Bits<16>>,
+    /// The row of the list to be read next, whose link is at hand.
+    listed: Reg<Bits<16>>,
+    /// The next link is the one that the link at hand names.
+    follows: Reg<Bit>,
     waits: Reg<Bits<32>>,
     count: Reg<Bits<16>>,
     answered: Reg<Bit>,
@@ -238,7 +250,7 @@ pub struct UnexpectedRows {
     hits_valid: Reg<Bit>,
     hits_last: Reg<Bit>,
     hits_at: Reg<Bits<16>>,
-    hits_order: Reg<Bits<64>>,
+    hits_order: Reg<Elders>,
     hits_owner: Reg<Bits<8>>,
     hits_alone: Reg<Bit>,
     first_valid: Reg<Bit>,
@@ -250,6 +262,7 @@ pub struct UnexpectedRows {
     pair_row: Signal<Local, Bits<16>>,
     read_row: Signal<Local, Bits<16>>,
     link_row: Signal<Local, Bits<16>>,
+    other_row: Signal<Local, Bits<16>>,
     endpoint_bit: Signal<Local, Bits<32>>,
     owner_bit: Signal<Local, Bits<32>>,
     place_bit: Signal<Local, Bits<8>>,
@@ -263,6 +276,8 @@ pub struct UnexpectedRows {
     entry_order: Signal<Local, Bits<64>>,
     found_order: Signal<Local, Bits<64>>,
     order_after: Signal<Local, Bits<64>>,
+    order_before: Signal<Local, Elders>,
+    new_order: Signal<Local, Elders>,
     hits: Signal<Local, Bits<8>>,
     beaten: Signal<Local, Bits<8>>,
     first_age: Signal<Local, Bits<54>>,
@@ -277,8 +292,6 @@ pub struct UnexpectedRows {
     one_place: Constant<Bits<8>>,
     row_shift: Constant<Bits<8>>,
     place_mask: Constant<Bits<16>>,
-    /// Bits of the order that mean something; the memory has no others.
-    order_mask: Constant<Bits<64>>,
     /// Number of a row within its pair.
     pair_mask: Constant<Bits<16>>,
     last_row: Constant<Bits<16>>,
@@ -287,6 +300,7 @@ pub struct UnexpectedRows {
     pairs: Constant<Bits<16>>,
     none_found: Constant<Candidate>,
     no_row: Constant<Row>,
+    no_order: Constant<Elders>,
     prefer_younger: Constant<Bits<8>>,
     swap_ignored: Constant<Bits<8>>,
     stay_linked: Constant<Bits<8>>,
@@ -345,7 +359,6 @@ impl UnexpectedRows {
             one_place: Constant::new(1u64.into()),
             row_shift: Constant::new(u64::from(comparators.ilog2()).into()),
             place_mask: Constant::new((comparators as u64 - 1).into()),
-            order_mask: Constant::new(ORDER.into()),
             pair_mask: Constant::new((u64::from(MAX_CREDITS) / comparators as u64 - 1).into()),
             last_row: Constant::new((rows as u64 - 1).into()),
             capacity: Constant::new((places as u64).into()),
@@ -353,6 +366,7 @@ impl UnexpectedRows {
             pairs: Constant::new((pairs as u64).into()),
             none_found: Constant::new(Candidate::default()),
             no_row: Constant::new(Row::default()),
+            no_order: Constant::new(Elders::default()),
             prefer_younger: UnexpectedMutation::PreferYounger.constant(),
             swap_ignored: UnexpectedMutation::SwapIgnored.constant(),
             stay_linked: UnexpectedMutation::StayLinked.constant(),
@@ -378,11 +392,11 @@ impl UnexpectedRows {
         } default {
             clock reset mutation initialized ready insert search endpoint pair any_source by_pair context_id match_bits
             ignore_bits slot age remove done found index waiting depth
-            key key_row key_place had cursor waits count answered
+            key key_row key_place had cursor listed follows waits count answered
             read_valid read_last read_at entry_valid entry_last entry_at entry_row entry_owner
             hits_valid hits_last hits_at hits_order hits_owner hits_alone first_valid first_last first best
-            place_index pair_row read_row link_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
-            may_be_found live entry_order found_order order_after hits beaten first_age first_number better empties unlinks
+            place_index pair_row read_row link_row other_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
+            may_be_found live entry_order found_order order_after order_before new_order hits beaten first_age first_number better empties unlinks
             is_head links_row linked newest
         })
     }
@@ -402,6 +416,8 @@ impl Logic for UnexpectedRows {
             key_place,
             had,
             cursor,
+            listed,
+            follows,
             waits,
             count,
             answered,
@@ -494,8 +510,21 @@ impl Logic for UnexpectedRows {
         }
 
         // Comparison, and the earliest of a row.
-        self.entry_order.next = self.entry_row.q.val().order;
-        self.found_order.next = self.hits_order.q.val();
+        self.order_before.next = self.entry_row.q.val().order;
+        self.entry_order.next = (bit_cast::<64, 1>(self.order_before.val().place1) << 8)
+            | (bit_cast::<64, 2>(self.order_before.val().place2) << 16)
+            | (bit_cast::<64, 3>(self.order_before.val().place3) << 24)
+            | (bit_cast::<64, 4>(self.order_before.val().place4) << 32)
+            | (bit_cast::<64, 5>(self.order_before.val().place5) << 40)
+            | (bit_cast::<64, 6>(self.order_before.val().place6) << 48)
+            | (bit_cast::<64, 7>(self.order_before.val().place7) << 56);
+        self.found_order.next = (bit_cast::<64, 1>(self.hits_order.q.val().place1) << 8)
+            | (bit_cast::<64, 2>(self.hits_order.q.val().place2) << 16)
+            | (bit_cast::<64, 3>(self.hits_order.q.val().place3) << 24)
+            | (bit_cast::<64, 4>(self.hits_order.q.val().place4) << 32)
+            | (bit_cast::<64, 5>(self.hits_order.q.val().place5) << 40)
+            | (bit_cast::<64, 6>(self.hits_order.q.val().place6) << 48)
+            | (bit_cast::<64, 7>(self.hits_order.q.val().place7) << 56);
         self.order_after.next = 0.into();
         self.hits.next = 0.into();
         self.beaten.next = 0.into();
@@ -508,6 +537,14 @@ impl Logic for UnexpectedRows {
             self.first_number.next = self.first_number.val() | self.place[i].first_number.val();
             self.order_after.next = self.order_after.val() | self.place[i].order_after.val();
         }
+        self.new_order.next = self.no_order.val();
+        self.new_order.next.place1 = self.order_after.val().get_bits::<1>(8);
+        self.new_order.next.place2 = self.order_after.val().get_bits::<2>(16);
+        self.new_order.next.place3 = self.order_after.val().get_bits::<3>(24);
+        self.new_order.next.place4 = self.order_after.val().get_bits::<4>(32);
+        self.new_order.next.place5 = self.order_after.val().get_bits::<5>(40);
+        self.new_order.next.place6 = self.order_after.val().get_bits::<6>(48);
+        self.new_order.next.place7 = self.order_after.val().get_bits::<7>(56);
         if self.hits_valid.q.val() {
             self.first.d.next.found = self.hits.val().any();
             self.first.d.next.row = self.hits_at.q.val();
@@ -529,7 +566,9 @@ impl Logic for UnexpectedRows {
 
         // Memories.
         self.read_row.next = self.cursor.q.val();
-        self.link_row.next = self.cursor.q.val();
+        self.other_row.next = self.cursor.q.val();
+        self.listed.d.next = self.read_link.val().row;
+        self.follows.d.next = false;
         self.rows.write_enable.next = false;
         self.rows.write_address.next = self.key_row.q.val();
         self.new_row.next = self.no_row.val();
@@ -564,7 +603,7 @@ impl Logic for UnexpectedRows {
             Walk::Idle => {
                 self.heads.read_address.next = bit_cast::<16, 8>(self.endpoint.val());
                 self.read_row.next = self.pair_row.val();
-                self.link_row.next = self.pair_row.val();
+                self.other_row.next = self.pair_row.val();
                 if self.insert.val() | self.search.val() {
                     self.key.d.next.endpoint = self.endpoint.val();
                     self.key.d.next.pair = self.pair.val();
@@ -615,9 +654,9 @@ impl Logic for UnexpectedRows {
             Walk::Store => {
                 self.rows.write_enable.next = true;
                 self.new_row.next.live = self.entry_row.q.val().live | self.place_bit.val();
-                self.new_row.next.order = self.order_after.val();
+                self.new_row.next.order = self.new_order.val();
                 if self.mutation.val() == self.forget_order.val() {
-                    self.new_row.next.order = self.entry_row.q.val().order & self.order_mask.val();
+                    self.new_row.next.order = self.entry_row.q.val().order;
                 }
                 self.links_row.next = self.entry_row.q.val().live == 0;
                 self.links.write_enable.next = self.links_row.val();
@@ -640,8 +679,9 @@ impl Logic for UnexpectedRows {
                 }
             }
             Walk::Head => {
-                self.link_row.next = self.heads.read_data.val();
-                self.cursor.d.next = self.heads.read_data.val();
+                self.other_row.next = self.heads.read_data.val();
+                self.listed.d.next = self.heads.read_data.val();
+                self.follows.d.next = self.had.q.val();
                 self.walk.d.next = Walk::Rows;
                 if !self.had.q.val() {
                     self.answered.d.next = true;
@@ -650,9 +690,10 @@ impl Logic for UnexpectedRows {
             }
             Walk::Rows => {
                 self.read_valid.d.next = true;
-                self.read_at.d.next = self.cursor.q.val();
-                self.link_row.next = self.read_link.val().row;
-                self.cursor.d.next = self.read_link.val().row;
+                self.read_at.d.next = self.listed.q.val();
+                self.read_row.next = self.listed.q.val();
+                // After the last one nothing is read for a while.
+                self.follows.d.next = true;
                 if self.read_link.val().last {
                     self.read_last.d.next = true;
                     self.walk.d.next = Walk::Drain;
@@ -671,7 +712,7 @@ impl Logic for UnexpectedRows {
             }
             Walk::Remove => {
                 self.read_row.next = self.best.q.val().row;
-                self.link_row.next = self.best.q.val().row;
+                self.other_row.next = self.best.q.val().row;
                 self.heads.read_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
                 self.walk.d.next = Walk::Unlink;
             }
@@ -680,7 +721,7 @@ impl Logic for UnexpectedRows {
                 self.rows.write_enable.next = self.mutation.val() != self.match_twice.val();
                 self.rows.write_address.next = self.best.q.val().row;
                 self.new_row.next.live = self.row.val().live & !self.best_bit.val();
-                self.new_row.next.order = self.row.val().order & self.order_mask.val();
+                self.new_row.next.order = self.row.val().order;
                 self.empties.next = self.best.q.val().alone;
                 if self.mutation.val() == self.unlink_early.val() {
                     self.empties.next = true;
@@ -707,6 +748,11 @@ impl Logic for UnexpectedRows {
                 }
                 self.walk.d.next = Walk::Idle;
             }
+        }
+        // From link to link it takes a cycle, so that little may stand in between.
+        self.link_row.next = self.other_row.val();
+        if self.follows.q.val() {
+            self.link_row.next = self.read_link.val().row;
         }
         self.rows.read_address.next = self.read_row.val();
         self.rows.write_data.next = self.new_row.val();
