@@ -128,6 +128,11 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         if let Some(words) = steady.watch("control_frame", valid, takes, &words) {
             let [pair, code] = unpack(&words, [16, 8]);
             let frame_type = FrameType::from_code(code as u8).expect("a type");
+            let failed = pairs[pair as usize].failed;
+            assert!(
+                frame_type != FrameType::PairFailed || failed,
+                "pair {pair}, which is sound, is announced as failed, cycle {cycle}"
+            );
             begun = Some((pair as usize, frame_type));
         }
 
@@ -215,4 +220,9 @@ fn a_pair_that_is_queued_twice_is_noticed() {
 #[test]
 fn a_mark_that_is_lost_is_noticed() {
     assert!(is_caught(AcknowledgeMutation::MarkLost));
+}
+
+#[test]
+fn a_frame_that_outlives_its_pair_is_noticed() {
+    assert!(is_caught(AcknowledgeMutation::FrameOutlivesPair));
 }

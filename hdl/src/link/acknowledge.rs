@@ -37,6 +37,8 @@ pub enum AcknowledgeMutation {
     QueuedTwice,
     /// A pair is not queued again once it has been.
     MarkLost,
+    /// A pair is set or cleared although a frame of it is on offer.
+    FrameOutlivesPair,
 }
 
 /// What is kept of a pair.
@@ -146,6 +148,7 @@ pub struct Acknowledge {
     changed: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
     own: Signal<Local, Bit>,
+    serves_control: Signal<Local, Bit>,
     push: Signal<Local, Bit>,
     carries: Signal<Local, Bit>,
     used: Signal<Local, Bits<32>>,
@@ -197,7 +200,7 @@ impl Acknowledge {
             control_frame_valid control_frame_ready control_frame lookup_pair lookup_acknowledge
             lookup_credit fault_valid fault_ready fault control_valid control control_done
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
-            clearing offered offered_frame setup carried carried_now held sink address write changed is_set own
+            clearing offered offered_frame setup carried carried_now held sink address write changed is_set own serves_control
             push carries used
         })
     }
@@ -217,6 +220,16 @@ impl Logic for Acknowledge {
         self.own.next = self.control_valid.val()
             & (self.is_set.val() | (self.control.val().operation == self.pair_clear.val()));
         self.control_done.next = self.control_valid.val() & !self.own.val();
+        // A frame that is on offer would go out as the pair's next incarnation's, and a `PairFailed` would end
+        // that: the pair is set or cleared when the frame has been taken.
+        self.serves_control.next = self.own.val()
+            & !(self.offered.q.val()
+                & (self.offered_frame.q.val().pair == self.control.val().index));
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == AcknowledgeMutation::FrameOutlivesPair {
+                self.serves_control.next = self.own.val();
+            }
+        }
         self.fault_ready.next = false;
         self.sink_update_ready.next = false;
 
@@ -236,7 +249,7 @@ impl Logic for Acknowledge {
 
         // Whatever is done is done to one pair: read it in Idle, change it in the next cycle.
         self.address.next = self.turns.out_data.val();
-        if self.own.val() {
+        if self.serves_control.val() {
             self.address.next = self.control.val().index;
         } else if self.fault_valid.val() {
             self.address.next = self.fault.val().pair;
@@ -265,7 +278,7 @@ impl Logic for Acknowledge {
                 }
             }
             State::Idle => {
-                if self.own.val() {
+                if self.serves_control.val() {
                     self.state.d.next = State::Control;
                 } else if self.fault_valid.val() {
                     self.state.d.next = State::Fault;

@@ -15,6 +15,7 @@
 //! ```
 
 mod acknowledge;
+mod bench;
 mod crc;
 mod faults;
 mod loopback;
@@ -23,6 +24,7 @@ mod screen;
 mod transmit;
 
 pub use acknowledge::{Acknowledge, AcknowledgeMutation};
+pub use bench::LinkBench;
 pub use crc::Crc;
 pub use faults::{Faults, FaultsMutation, party};
 pub use loopback::{Loopback, LoopbackMutation};
@@ -48,6 +50,8 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("faults_tiny", Class::Test, || Faults::mutable(&TINY)),
         Top::of("faults_ecp5", Class::Test, || Faults::mutable(&ECP5)),
+        Top::of("link_bench_tiny", Class::Test, || LinkBench::new(&TINY)),
+        Top::of("link_bench_ecp5", Class::Test, || LinkBench::new(&ECP5)),
         Top::of("loopback", Class::Test, Loopback::mutable),
     ]
 }

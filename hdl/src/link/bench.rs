@@ -1,0 +1,364 @@
+//! All of the link of a card with the queues of sends: what the test of the link verilates, twice, back to back.
+//!
+//! ```text
+//!            ┌────────────┐ jobs  ┌──────────┐
+//!  sends ───►│ SendQueues ├──────►│ Transmit ├──► m_axis
+//!            └──▲──────▲──┘       └──▲───────┘
+//!      progress │      │ faults      │ control frames, numbers
+//!            ┌──┴──────┴──┐       ┌──┴──────────┐
+//!            │ Receive    │       │ Acknowledge │◄── updates
+//!  arrivals ◄┤            ├──┐    └─────▲───────┘
+//!            └──▲─────────┘  └►┌───────┴┐
+//!               │ s_axis       │ Faults ├──► events
+//!                              └────────┘
+//! ```
+//!
+//! Delivery, Regions, DMA and the host are the test's. Each block has an input that breaks a contract of it.
+
+use super::{
+    Acknowledge, AcknowledgeMutation, Faults, FaultsMutation, Receive, ReceiveMutation, Transmit,
+    TransmitMutation, party,
+};
+use crate::config::Config;
+use crate::construct::construct;
+use crate::envelope::{SendQueues, SendQueuesMutation};
+use crate::mgmt::Fanout;
+use crate::prelude::*;
+use crate::prim::axi::{StreamSink, StreamSource};
+use crate::types::{
+    Arrival, ControlRequest, DmaRequest, Fault, FetchedSend, RaiseEvent, RegionQuery, SinkUpdate,
+    WriteCompletion,
+};
+
+const _: () = assert!(
+    party::SENDS == 0 && party::RECEIVE == 1 && party::DELIVERY == 2 && party::ACKNOWLEDGE == 3,
+    "the kernel wires them in this order"
+);
+
+/// The five blocks.
+#[derive(LogicBlock)]
+pub struct LinkBench {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// To the wire.
+    pub m_axis: StreamSource,
+    /// From the wire.
+    pub s_axis: StreamSink,
+    /// Contract of SendQueues to break.
+    pub send_queues_mutation: Signal<In, SendQueuesMutation>,
+    /// Contract of Transmit to break.
+    pub transmit_mutation: Signal<In, TransmitMutation>,
+    /// Contract of Receive to break.
+    pub receive_mutation: Signal<In, ReceiveMutation>,
+    /// Contract of Acknowledge to break.
+    pub acknowledge_mutation: Signal<In, AcknowledgeMutation>,
+    /// Contract of Faults to break.
+    pub faults_mutation: Signal<In, FaultsMutation>,
+    /// There is a send.
+    pub sends_valid: Signal<In, Bit>,
+    /// The send.
+    pub sends: Signal<In, FetchedSend>,
+    /// The question is taken.
+    pub query_ready: Signal<In, Bit>,
+    /// A pulse: its answer.
+    pub allowed_valid: Signal<In, Bit>,
+    /// With it: the buffer may be read.
+    pub allowed: Signal<In, Bit>,
+    /// The read is taken.
+    pub read_request_ready: Signal<In, Bit>,
+    /// A word read.
+    pub read_data_valid: Signal<In, Bit>,
+    /// The word.
+    pub read_data: Signal<In, Bits<64>>,
+    /// With the last word.
+    pub read_data_last: Signal<In, Bit>,
+    /// With the last word: the read failed.
+    pub read_data_error: Signal<In, Bit>,
+    /// The message is taken.
+    pub arrival_ready: Signal<In, Bit>,
+    /// The word is taken.
+    pub payload_ready: Signal<In, Bit>,
+    /// An envelope has been accepted or freed.
+    pub sink_update_valid: Signal<In, Bit>,
+    /// Which and what.
+    pub sink_update: Signal<In, SinkUpdate>,
+    /// The completion is taken.
+    pub complete_ready: Signal<In, Bit>,
+    /// The event is taken.
+    pub raise_ready: Signal<In, Bit>,
+    /// Delivery asks for a pair to be failed.
+    pub delivery_request_valid: Signal<In, Bit>,
+    /// The pair and the status.
+    pub delivery_request: Signal<In, Fault>,
+    /// Delivery has done with the failed pair.
+    pub delivery_fault_ready: Signal<In, Bit>,
+    /// There is a control request.
+    pub control_valid: Signal<In, Bit>,
+    /// The control request.
+    pub control: Signal<In, ControlRequest>,
+    /// The send is taken.
+    pub sends_ready: Signal<Out, Bit>,
+    /// May a buffer be read?
+    pub query_valid: Signal<Out, Bit>,
+    /// The buffer.
+    pub query: Signal<Out, RegionQuery>,
+    /// A read of host memory is asked for.
+    pub read_request_valid: Signal<Out, Bit>,
+    /// Where from and how much.
+    pub read_request: Signal<Out, DmaRequest>,
+    /// The word read is taken.
+    pub read_data_ready: Signal<Out, Bit>,
+    /// A message has come.
+    pub arrival_valid: Signal<Out, Bit>,
+    /// Its envelope.
+    pub arrival: Signal<Out, Arrival>,
+    /// A word of its payload.
+    pub payload_valid: Signal<Out, Bit>,
+    /// The word.
+    pub payload: Signal<Out, Bits<64>>,
+    /// The update is taken.
+    pub sink_update_ready: Signal<Out, Bit>,
+    /// A completion to write.
+    pub complete_valid: Signal<Out, Bit>,
+    /// The completion.
+    pub complete: Signal<Out, WriteCompletion>,
+    /// A pulse: a reserved completion will not be written.
+    pub release_valid: Signal<Out, Bit>,
+    /// An event.
+    pub raise_valid: Signal<Out, Bit>,
+    /// The event.
+    pub raise: Signal<Out, RaiseEvent>,
+    /// What Delivery asks for is taken.
+    pub delivery_request_ready: Signal<Out, Bit>,
+    /// Delivery is told of a failed pair.
+    pub delivery_fault_valid: Signal<Out, Bit>,
+    /// The pair and the status.
+    pub fault: Signal<Out, Fault>,
+    /// All blocks have finished with the control request.
+    pub control_done: Signal<Out, Bit>,
+    /// With it: their answer.
+    pub control_result: Signal<Out, Bits<64>>,
+    /// All tables are cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_frames_sent: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_frames_received: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_crc_errors: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_length_errors: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_type_errors: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_pair_errors: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_duplicates: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_gaps: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_timeouts: Signal<Out, Bit>,
+    /// As at the card's pins.
+    pub monitor_source_valid: Signal<Out, Bit>,
+    /// As at the card's pins.
+    pub monitor_source_pair: Signal<Out, Bits<16>>,
+    /// As at the card's pins.
+    pub monitor_source_taken: Signal<Out, Bits<32>>,
+    /// As at the card's pins.
+    pub monitor_source_returned: Signal<Out, Bits<32>>,
+    /// As at the card's pins.
+    pub monitor_sink_valid: Signal<Out, Bit>,
+    /// As at the card's pins.
+    pub monitor_sink_pair: Signal<Out, Bits<16>>,
+    /// As at the card's pins.
+    pub monitor_sink_accepted: Signal<Out, Bits<32>>,
+    /// As at the card's pins.
+    pub monitor_sink_freed: Signal<Out, Bits<32>>,
+
+    send_queues: SendQueues,
+    transmit: Transmit,
+    receive: Receive,
+    acknowledge: Acknowledge,
+    faults: Faults,
+    fanout: Fanout,
+}
+
+impl LinkBench {
+    /// The blocks of a configuration.
+    pub fn new(config: &Config) -> Self {
+        construct!({
+            send_queues: SendQueues::mutable(config),
+            transmit: Transmit::mutable(config),
+            receive: Receive::mutable(config),
+            acknowledge: Acknowledge::mutable(config),
+            faults: Faults::mutable(config),
+            fanout: Fanout::new(5),
+        } default {
+            clock reset m_axis s_axis send_queues_mutation transmit_mutation
+            receive_mutation acknowledge_mutation faults_mutation sends_valid sends
+            query_ready allowed_valid allowed read_request_ready read_data_valid
+            read_data read_data_last read_data_error arrival_ready payload_ready
+            sink_update_valid sink_update complete_ready raise_ready
+            delivery_request_valid delivery_request delivery_fault_ready control_valid
+            control sends_ready query_valid query read_request_valid read_request
+            read_data_ready arrival_valid arrival payload_valid payload
+            sink_update_ready complete_valid complete release_valid raise_valid raise
+            delivery_request_ready delivery_fault_valid fault control_done
+            control_result initialized count_frames_sent count_frames_received
+            count_crc_errors count_length_errors count_type_errors count_pair_errors
+            count_duplicates count_gaps count_timeouts monitor_source_valid
+            monitor_source_pair monitor_source_taken monitor_source_returned
+            monitor_sink_valid monitor_sink_pair monitor_sink_accepted
+            monitor_sink_freed
+        })
+    }
+}
+
+#[module]
+impl Logic for LinkBench {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clocked!(
+            self,
+            clock,
+            reset,
+            send_queues,
+            transmit,
+            receive,
+            acknowledge,
+            faults,
+            fanout
+        );
+        self.send_queues.mutation[0].next = self.send_queues_mutation.val();
+        self.transmit.mutation[0].next = self.transmit_mutation.val();
+        self.receive.mutation[0].next = self.receive_mutation.val();
+        self.acknowledge.mutation[0].next = self.acknowledge_mutation.val();
+        self.faults.mutation[0].next = self.faults_mutation.val();
+
+        // Control.
+        self.fanout.control_valid.next = self.control_valid.val();
+        self.control_done.next = self.fanout.control_done.val();
+        self.control_result.next = self.fanout.control_result.val();
+        self.send_queues.control_valid.next = self.fanout.block_valid[0].val();
+        self.send_queues.control.next = self.control.val();
+        self.fanout.block_done[0].next = self.send_queues.control_done.val();
+        self.fanout.block_result[0].next = self.send_queues.control_result.val();
+        self.transmit.control_valid.next = self.fanout.block_valid[1].val();
+        self.transmit.control.next = self.control.val();
+        self.fanout.block_done[1].next = self.transmit.control_done.val();
+        self.fanout.block_result[1].next = 0.into();
+        self.receive.control_valid.next = self.fanout.block_valid[2].val();
+        self.receive.control.next = self.control.val();
+        self.fanout.block_done[2].next = self.receive.control_done.val();
+        self.fanout.block_result[2].next = 0.into();
+        self.acknowledge.control_valid.next = self.fanout.block_valid[3].val();
+        self.acknowledge.control.next = self.control.val();
+        self.fanout.block_done[3].next = self.acknowledge.control_done.val();
+        self.fanout.block_result[3].next = 0.into();
+        self.faults.control_valid.next = self.fanout.block_valid[4].val();
+        self.faults.control.next = self.control.val();
+        self.fanout.block_done[4].next = self.faults.control_done.val();
+        self.fanout.block_result[4].next = 0.into();
+        self.initialized.next = self.send_queues.initialized.val()
+            & self.transmit.initialized.val()
+            & self.receive.initialized.val()
+            & self.acknowledge.initialized.val()
+            & self.faults.initialized.val();
+
+        // Out.
+        self.send_queues.sends_valid.next = self.sends_valid.val();
+        self.send_queues.sends.next = self.sends.val();
+        self.send_queues.complete_ready.next = self.complete_ready.val();
+        self.sends_ready.next = self.send_queues.sends_ready.val();
+        self.complete_valid.next = self.send_queues.complete_valid.val();
+        self.complete.next = self.send_queues.complete.val();
+        self.release_valid.next = self.send_queues.release_valid.val();
+        self.transmit.job_valid.next = self.send_queues.job_valid.val();
+        self.send_queues.job_ready.next = self.transmit.job_ready.val();
+        self.transmit.job.next = self.send_queues.job.val();
+        self.send_queues.job_result_valid.next = self.transmit.job_result_valid.val();
+        self.send_queues.job_status.next = self.transmit.job_status.val();
+        self.transmit.control_frame_valid.next = self.acknowledge.control_frame_valid.val();
+        self.acknowledge.control_frame_ready.next = self.transmit.control_frame_ready.val();
+        self.transmit.control_frame.next = self.acknowledge.control_frame.val();
+        self.acknowledge.lookup_pair.next = self.transmit.lookup_pair.val();
+        self.transmit.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
+        self.transmit.lookup_credit.next = self.acknowledge.lookup_credit.val();
+        self.transmit.query_ready.next = self.query_ready.val();
+        self.transmit.allowed_valid.next = self.allowed_valid.val();
+        self.transmit.allowed.next = self.allowed.val();
+        self.transmit.read_request_ready.next = self.read_request_ready.val();
+        self.transmit.read_data_valid.next = self.read_data_valid.val();
+        self.transmit.read_data.next = self.read_data.val();
+        self.transmit.read_data_last.next = self.read_data_last.val();
+        self.transmit.read_data_error.next = self.read_data_error.val();
+        self.query_valid.next = self.transmit.query_valid.val();
+        self.query.next = self.transmit.query.val();
+        self.read_request_valid.next = self.transmit.read_request_valid.val();
+        self.read_request.next = self.transmit.read_request.val();
+        self.read_data_ready.next = self.transmit.read_data_ready.val();
+        StreamSource::link(&mut self.m_axis, &mut self.transmit.m_axis);
+
+        // In.
+        StreamSink::link(&mut self.s_axis, &mut self.receive.s_axis);
+        self.send_queues.progress_valid.next = self.receive.progress_valid.val();
+        self.receive.progress_ready.next = self.send_queues.progress_ready.val();
+        self.send_queues.progress.next = self.receive.progress.val();
+        self.receive.arrival_ready.next = self.arrival_ready.val();
+        self.receive.payload_ready.next = self.payload_ready.val();
+        self.arrival_valid.next = self.receive.arrival_valid.val();
+        self.arrival.next = self.receive.arrival.val();
+        self.payload_valid.next = self.receive.payload_valid.val();
+        self.payload.next = self.receive.payload.val();
+        self.acknowledge.sink_update_valid.next = self.sink_update_valid.val();
+        self.acknowledge.sink_update.next = self.sink_update.val();
+        self.sink_update_ready.next = self.acknowledge.sink_update_ready.val();
+
+        // Failures.
+        self.faults.fault_request_valid[0].next = self.send_queues.fault_request_valid.val();
+        self.send_queues.fault_request_ready.next = self.faults.fault_request_ready[0].val();
+        self.faults.fault_request[0].next = self.send_queues.fault_request.val();
+        self.faults.fault_request_valid[1].next = self.receive.fault_request_valid.val();
+        self.receive.fault_request_ready.next = self.faults.fault_request_ready[1].val();
+        self.faults.fault_request[1].next = self.receive.fault_request.val();
+        self.faults.fault_request_valid[2].next = self.delivery_request_valid.val();
+        self.delivery_request_ready.next = self.faults.fault_request_ready[2].val();
+        self.faults.fault_request[2].next = self.delivery_request.val();
+        self.send_queues.fault_valid.next = self.faults.fault_valid[0].val();
+        self.faults.fault_ready[0].next = self.send_queues.fault_ready.val();
+        self.send_queues.fault.next = self.faults.fault.val();
+        self.receive.fault_valid.next = self.faults.fault_valid[1].val();
+        self.faults.fault_ready[1].next = self.receive.fault_ready.val();
+        self.receive.fault.next = self.faults.fault.val();
+        self.acknowledge.fault_valid.next = self.faults.fault_valid[3].val();
+        self.faults.fault_ready[3].next = self.acknowledge.fault_ready.val();
+        self.acknowledge.fault.next = self.faults.fault.val();
+        self.delivery_fault_valid.next = self.faults.fault_valid[2].val();
+        self.faults.fault_ready[2].next = self.delivery_fault_ready.val();
+        self.fault.next = self.faults.fault.val();
+        self.raise_valid.next = self.faults.raise_valid.val();
+        self.raise.next = self.faults.raise.val();
+        self.faults.raise_ready.next = self.raise_ready.val();
+
+        // What an observer sees.
+        self.count_frames_sent.next = self.transmit.count_frames_sent.val();
+        self.count_frames_received.next = self.receive.count_frames_received.val();
+        self.count_crc_errors.next = self.receive.count_crc_errors.val();
+        self.count_length_errors.next = self.receive.count_length_errors.val();
+        self.count_type_errors.next = self.receive.count_type_errors.val();
+        self.count_pair_errors.next = self.receive.count_pair_errors.val();
+        self.count_duplicates.next = self.receive.count_duplicates.val();
+        self.count_gaps.next = self.receive.count_gaps.val();
+        self.count_timeouts.next = self.send_queues.count_timeouts.val();
+        self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
+        self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
+        self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();
+        self.monitor_source_returned.next = self.send_queues.monitor_source_returned.val();
+        self.monitor_sink_valid.next = self.acknowledge.monitor_sink_valid.val();
+        self.monitor_sink_pair.next = self.acknowledge.monitor_sink_pair.val();
+        self.monitor_sink_accepted.next = self.acknowledge.monitor_sink_accepted.val();
+        self.monitor_sink_freed.next = self.acknowledge.monitor_sink_freed.val();
+    }
+}

@@ -1,0 +1,125 @@
+//! The link of two cards back to back, Verilated, over wires that lose, damage and repeat frames.
+//!
+//! Whatever the wires do: a message arrives at most once, whole and in order; each send completes exactly
+//! once, and well only if the message is safe; a pair fails only if something happened to its own
+//! frames, on both sides, with one event each, and works again when it is connected anew; credits
+//! are conserved at every cycle.
+
+#[path = "../support/mod.rs"]
+mod support;
+mod transfer;
+
+mod wire;
+mod world;
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use abi::status::Status;
+use hdl::config;
+use hdl::envelope::SendQueuesMutation;
+use hdl::link::{AcknowledgeMutation, FaultsMutation, ReceiveMutation, TransmitMutation};
+use support::{Size, for_sizes, is_caught};
+use world::World;
+
+#[test]
+fn a_sound_wire_fails_no_pair_and_every_send_succeeds() {
+    for_sizes("link_bench", 3, |size, rng| {
+        let mut world = World::new(size, rng, 0, None);
+        world.run(20_000);
+        println!("{}", world.report());
+        assert_eq!(world.failures, 0);
+        assert_eq!(world.ended(Status::LinkError), 0);
+        assert!(world.ended(Status::Success) > 20, "{}", world.report());
+    });
+}
+
+#[test]
+fn what_a_wire_does_to_a_frame_fails_its_pair_and_no_other() {
+    let seen = RefCell::new(BTreeMap::new());
+    for_sizes("link_bench", 4, |size, rng| {
+        let mut world = World::new(size, rng, 40, None);
+        world.run(40_000);
+        println!("{}", world.report());
+        let mut seen = seen.borrow_mut();
+        let mut add = |what: &'static str, count: u64| *seen.entry(what).or_insert(0) += count;
+        add("failures", world.failures);
+        add("time-outs", world.timeouts());
+        for what in ["crc_errors", "pair_errors", "duplicates", "gaps"] {
+            add(what, world.counted(what));
+        }
+        for (what, status) in [
+            ("Success", Status::Success),
+            ("LinkError", Status::LinkError),
+            ("LocalProtection", Status::LocalProtection),
+            ("MemoryError", Status::MemoryError),
+        ] {
+            add(what, world.ended(status) as u64);
+        }
+    });
+    let seen = seen.into_inner();
+    println!("{seen:?}");
+    assert!(seen.values().all(|count| *count > 3), "{seen:?}");
+    assert!(seen["Success"] > 1000, "{seen:?}");
+}
+
+/// Whether a contract that one side breaks is noticed.
+fn is_noticed(pin: &str, number: u64) -> bool {
+    is_caught("link_bench_tiny", 4, |rng| {
+        let size = Size::new(&config::TINY, "link_bench", rng);
+        World::new(&size, rng, 40, Some((pin, number))).run(30_000);
+    })
+}
+
+#[test]
+fn each_broken_contract_is_noticed() {
+    use AcknowledgeMutation as A;
+    use FaultsMutation as F;
+    use ReceiveMutation as R;
+    use SendQueuesMutation as S;
+    use TransmitMutation as T;
+    for (pin, number, what) in [
+        ("receive", R::CrcNotChecked as u64, "CrcNotChecked"),
+        ("receive", R::PayloadKept as u64, "PayloadKept"),
+        ("receive", R::SequenceOffByOne as u64, "SequenceOffByOne"),
+        ("transmit", T::ReadErrorIgnored as u64, "ReadErrorIgnored"),
+        (
+            "transmit",
+            T::ControlNotNumbered as u64,
+            "ControlNotNumbered",
+        ),
+        ("transmit", T::PauseInFrame as u64, "PauseInFrame"),
+        (
+            "acknowledge",
+            A::CreditReturnedTwice as u64,
+            "CreditReturnedTwice",
+        ),
+        ("acknowledge", A::MarkLost as u64, "MarkLost"),
+        ("faults", F::DeliveryForgotten as u64, "DeliveryForgotten"),
+        ("send_queues", S::CreditNotNeeded as u64, "CreditNotNeeded"),
+        (
+            "send_queues",
+            S::CreditReturnedTwice as u64,
+            "CreditReturnedTwice",
+        ),
+        (
+            "send_queues",
+            S::RefusedKeepsCredit as u64,
+            "RefusedKeepsCredit",
+        ),
+        (
+            "send_queues",
+            S::CompletesFromNext as u64,
+            "CompletesFromNext",
+        ),
+        (
+            "send_queues",
+            S::WaitingNotFlushed as u64,
+            "WaitingNotFlushed",
+        ),
+        ("send_queues", S::NeverTimesOut as u64, "NeverTimesOut"),
+    ] {
+        let noticed = is_noticed(&format!("{pin}_mutation"), number);
+        assert!(noticed, "{what} of {pin} goes unnoticed");
+    }
+}

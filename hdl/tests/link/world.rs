@@ -1,0 +1,934 @@
+//! Two cards' links back to back, and everything around them: hosts that send, memory that is read,
+//! Delivery, firmware that connects pairs, closes those that have failed and connects them anew.
+//!
+//! ```text
+//!  host ─► ┌───────────┐ ── wire ──► ┌───────────┐ ◄─ host
+//!  memory ►│ LinkBench │             │ LinkBench │◄ memory
+//!  Delivery│  side 0   │ ◄── wire ── │  side 1   │Delivery
+//!          └───────────┘             └───────────┘
+//! ```
+
+use std::collections::VecDeque;
+
+use abi::completion::{Completion, CompletionKind};
+use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
+use abi::event::Cause;
+use abi::request::{Opcode, SendRequest};
+use abi::status::Status;
+use abi::wire::FrameType;
+use hdl::envelope::SCAN_CYCLES;
+use rand::{Rng, RngCore, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+use crate::support::fields::{Steady, pack, set_control, unpack};
+use crate::support::{Bench, Size, rate};
+use crate::wire::{Fate, Wire};
+
+/// Cycles without acknowledgement after which a pair fails.
+const TIMEOUT: u32 = 8000;
+/// Cycles after which a side whose peer has failed is failed by the firmware, if it doesn't know yet.
+const TOLD_BY_FIRMWARE: u64 = 4000;
+/// Counters of the receiver: each frame counts in one of them.
+const RECEIVED: [&str; 7] = [
+    "frames_received",
+    "crc_errors",
+    "length_errors",
+    "type_errors",
+    "pair_errors",
+    "duplicates",
+    "gaps",
+];
+
+/// A message that a host wants to be sent; its handle is its number, and is in its match bits.
+struct Message {
+    side: usize,
+    link: usize,
+    incarnation: u32,
+    context: u16,
+    immediate: u64,
+    length: usize,
+    /// Why its payload can't be read, if it can't.
+    unreadable: Option<Status>,
+    arrived: bool,
+    /// The sender's side may be told that it is safe.
+    accepted: bool,
+    completed: Option<Status>,
+}
+
+impl Message {
+    fn payload(&self, handle: usize) -> Vec<u8> {
+        let mut bytes = vec![0; self.length];
+        ChaCha8Rng::seed_from_u64(handle as u64).fill_bytes(&mut bytes);
+        bytes
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum State {
+    Closed,
+    /// `PairSet` is under way on these sides.
+    Opening([bool; 2]),
+    Open,
+    /// `PairClear` is.
+    Closing([bool; 2]),
+}
+
+/// A pair on each side, and what is true of both directions; index 0 is the direction from side 0.
+#[derive(Debug)]
+struct Link {
+    pairs: [u16; 2],
+    state: State,
+    incarnation: u32,
+    setups: [PairSetup; 2],
+    /// The wire, or Delivery, has given a reason to fail.
+    hurt: bool,
+    /// Sends that haven't completed, and those of each direction that have done well.
+    outstanding: u32,
+    succeeded: [u32; 2],
+    failed: [bool; 2],
+    events: [u32; 2],
+    since: u64,
+    /// Credits by the monitors: taken, returned; accepted, freed.
+    source: [[u32; 2]; 2],
+    sink: [[u32; 2]; 2],
+    /// The last message that arrived.
+    last: [Option<usize>; 2],
+}
+
+impl Link {
+    fn granted(&self, direction: usize) -> u32 {
+        self.setups[direction].remote_credits.into()
+    }
+}
+
+/// A message that is being taken from the receiver.
+struct Arriving {
+    handle: usize,
+    words: usize,
+    bytes: Vec<u8>,
+}
+
+/// A read of payload under way.
+struct Read {
+    words: VecDeque<u64>,
+    error: bool,
+    due: u64,
+}
+
+/// What surrounds one of the two.
+struct Side {
+    bench: Bench,
+    willing: f64,
+    busy: f64,
+    send: Option<usize>,
+    answer: Option<(u64, bool)>,
+    read: Option<Read>,
+    word_offered: bool,
+    arriving: Option<Arriving>,
+    /// Messages that wait for a receive, and so keep their envelope: pair and handle.
+    resting: Vec<u16>,
+    updates: VecDeque<(u16, Option<usize>, bool)>,
+    request: Option<u16>,
+    control: Option<(Operation, usize, Vec<u64>)>,
+    steady: [Steady; 7],
+    counted: [u64; RECEIVED.len()],
+    sent: u64,
+    timeouts: u64,
+}
+
+pub struct World {
+    sides: [Side; 2],
+    wires: [Wire; 2],
+    links: Vec<Link>,
+    messages: Vec<Message>,
+    rng: ChaCha8Rng,
+    cycle: u64,
+    /// Hosts send.
+    pub talking: bool,
+    /// Failures of pairs so far, by side.
+    pub failures: u64,
+    moved: u64,
+    /// Links that waited for a frame that nobody would send.
+    stranded: u64,
+    /// Cycles in which a time-out has certainly been noticed.
+    patience: u64,
+}
+
+impl World {
+    /// `trouble`: of how many frames one is lost, damaged or repeated; none if 0. `breaks`: a contract, by its pin
+    /// and number, that one side breaks.
+    pub fn new(
+        size: &Size,
+        rng: &mut ChaCha8Rng,
+        trouble: u32,
+        breaks: Option<(&str, u64)>,
+    ) -> Self {
+        let mut rng = ChaCha8Rng::from_rng(rng);
+        let side = |number: usize, rng: &mut ChaCha8Rng| {
+            let mut bench = Bench::open(&size.model);
+            if let Some((pin, value)) = breaks.filter(|_| number == 0) {
+                bench.set(pin, value);
+            }
+            for cycle in 0.. {
+                bench.eval();
+                if bench.is("initialized") {
+                    break;
+                }
+                assert!(cycle < 10_000, "tables are cleared soon");
+                bench.step();
+            }
+            Side {
+                bench,
+                willing: rate(rng).max(0.5),
+                busy: rate(rng),
+                send: None,
+                answer: None,
+                read: None,
+                word_offered: false,
+                arriving: None,
+                resting: vec![],
+                updates: VecDeque::new(),
+                request: None,
+                control: Some((Operation::CardSet, 0, card(number).to_words().to_vec())),
+                steady: Default::default(),
+                counted: [0; RECEIVED.len()],
+                sent: 0,
+                timeouts: 0,
+            }
+        };
+        let sides = [side(0, &mut rng), side(1, &mut rng)];
+        // Which pair of one side is which of the other is not to be told from their numbers.
+        let mut others = size.pairs.clone();
+        let by = rng.random_range(0..others.len());
+        others.rotate_left(by);
+        let link = |(&here, &there): (&usize, &usize)| Link {
+            pairs: [here as u16, there as u16],
+            state: State::Closed,
+            incarnation: 0,
+            setups: [PairSetup::default(); 2],
+            hurt: false,
+            outstanding: 0,
+            succeeded: [0; 2],
+            failed: [false; 2],
+            events: [0; 2],
+            since: 0,
+            source: [[0; 2]; 2],
+            sink: [[0; 2]; 2],
+            last: [None; 2],
+        };
+        let latency = [1, 20, 300][rng.random_range(0..3)];
+        let wire = |rng: &mut ChaCha8Rng| Wire::new(trouble, latency, rate(rng).max(0.5));
+        World {
+            sides,
+            wires: [wire(&mut rng), wire(&mut rng)],
+            links: size.pairs.iter().zip(&others).map(link).collect(),
+            messages: vec![],
+            rng,
+            cycle: 0,
+            talking: true,
+            failures: 0,
+            moved: 0,
+            stranded: 0,
+            patience: u64::from(TIMEOUT)
+                + TOLD_BY_FIRMWARE
+                + 2 * u64::from(SCAN_CYCLES) * size.config.pairs as u64,
+        }
+    }
+
+    /// The link that a pair of a side belongs to.
+    fn link_of(&self, side: usize, pair: u16) -> usize {
+        let found = self.links.iter().position(|link| link.pairs[side] == pair);
+        found.unwrap_or_else(|| panic!("nobody knows pair {pair} of side {side}"))
+    }
+
+    /// Lets hosts send for `cycles`, then waits until everything has come to its end.
+    pub fn run(&mut self, cycles: u64) {
+        while self.cycle < cycles {
+            self.step();
+        }
+        self.talking = false;
+        while self.cycle < self.moved + self.patience || self.end_stranded() {
+            self.step();
+            assert!(self.cycle < cycles + 400_000, "it never comes to rest");
+        }
+        self.settled();
+    }
+
+    /// Has a link failed that nothing will happen on any more, if there is one.
+    ///
+    /// Numbers are absolute, so a lost acknowledgement loses no credit: the next frame tells the same. But if there is no
+    /// next frame, a sender without credit doesn't learn that it has one again, and nothing of it is
+    /// unacknowledged that could time out. Until the link retransmits, it is for the host to give up.
+    fn end_stranded(&mut self) -> bool {
+        let stranded = |link: &&Link| {
+            let untold = |d: usize| link.source[d][1] != link.sink[1 - d][1];
+            let waits = link.outstanding > 0 || untold(0) || untold(1);
+            link.hurt && link.failed == [false; 2] && waits
+        };
+        let Some(link) = self.links.iter().find(stranded) else {
+            return false;
+        };
+        for d in 0..2 {
+            let [taken, _] = link.source[d];
+            assert_eq!(taken, link.succeeded[d], "unacknowledged sends time out");
+        }
+        let pairs = link.pairs;
+        for (side, pair) in self.sides.iter_mut().zip(pairs) {
+            let status = Status::LinkError.code().into();
+            side.control = Some((Operation::PairFail, pair.into(), vec![status]));
+        }
+        self.stranded += 1;
+        self.moved = self.cycle;
+        true
+    }
+
+    /// What has to be true when nothing moves.
+    fn settled(&self) {
+        for (handle, message) in self.messages.iter().enumerate() {
+            assert!(
+                message.completed.is_some(),
+                "send {handle} of link {} never completes: {:?}",
+                message.link,
+                self.links[message.link]
+            );
+            if message.completed == Some(Status::Success) {
+                assert!(message.accepted);
+            }
+        }
+        for (s, side) in self.sides.iter().enumerate() {
+            let (sent, come) = (self.wires[s].count, self.wires[1 - s].count);
+            assert_eq!(side.sent, sent.taken, "frames that side {s} says it sent");
+            let counted: u64 = side.counted.iter().sum();
+            assert_eq!(counted, come.given, "each frame counts once: {RECEIVED:?}");
+            let broken: u64 = side.counted[1..4].iter().sum();
+            assert_eq!(broken, come.damaged, "{RECEIVED:?} {:?}", side.counted);
+            let [.., duplicates, gaps] = side.counted;
+            assert!(duplicates <= come.repeated, "{duplicates} duplicates");
+            assert!(gaps <= come.lost + come.damaged, "{gaps} gaps");
+        }
+        for link in &self.links {
+            assert_eq!(link.state, State::Open, "{:?}", link.pairs);
+            assert_eq!(link.failed, [false; 2], "it was opened anew");
+            for direction in 0..2 {
+                // Every credit is back where it came from.
+                let [taken, returned] = link.source[direction];
+                let [accepted, freed] = link.sink[1 - direction];
+                let all = [returned, freed, accepted];
+                assert_eq!(all, [taken; 3], "direction {direction} of {:?}", link.pairs);
+            }
+        }
+    }
+
+    /// Messages that arrived, and how many sends ended in each of these ways.
+    pub fn ended(&self, status: Status) -> usize {
+        let ended = |message: &&Message| message.completed == Some(status);
+        self.messages.iter().filter(ended).count()
+    }
+
+    fn step(&mut self) {
+        self.govern();
+        for s in 0..2 {
+            self.host(s);
+            self.drive_memory(s);
+            self.drive_delivery(s);
+            self.drive_control(s);
+            let side = &mut self.sides[s];
+            for pin in ["complete_ready", "raise_ready", "m_axis_tready"] {
+                let ready = self.rng.random_bool(side.willing);
+                side.bench.set(pin, ready);
+            }
+            self.wires[1 - s].give(&mut side.bench, self.cycle, &mut self.rng);
+            side.bench.eval();
+        }
+        for s in 0..2 {
+            self.observe_wire(s);
+            self.observe_monitors(s);
+        }
+        for s in 0..2 {
+            self.observe_failures(s);
+            self.observe_memory(s);
+            self.observe_delivery(s);
+            self.observe_completions(s);
+            self.observe_control(s);
+        }
+        self.check_credits();
+        for side in &mut self.sides {
+            side.bench.step();
+        }
+        self.cycle += 1;
+    }
+
+    // ---- firmware
+
+    /// Opens what is closed, and closes what has failed once nothing of it is left.
+    fn govern(&mut self) {
+        for index in 0..self.links.len() {
+            let free = self.sides.iter().all(|side| side.control.is_none());
+            let link = &self.links[index];
+            match link.state {
+                State::Closed if free => self.open(index),
+                State::Open if link.failed == [true; 2] && free && self.is_over(index) => {
+                    let link = &mut self.links[index];
+                    assert_eq!(link.events, [1; 2], "one event a failure and side");
+                    link.state = State::Closing([true; 2]);
+                    for s in 0..2 {
+                        let pair = self.links[index].pairs[s].into();
+                        self.sides[s].control = Some((Operation::PairClear, pair, vec![]));
+                    }
+                }
+                State::Open if link.failed[0] != link.failed[1] => {
+                    let s = usize::from(link.failed[0]);
+                    let late = self.cycle > link.since + TOLD_BY_FIRMWARE;
+                    if late && self.sides[s].control.is_none() {
+                        let status = Status::LinkError.code().into();
+                        let pair = link.pairs[s].into();
+                        self.sides[s].control = Some((Operation::PairFail, pair, vec![status]));
+                        self.links[index].since = self.cycle;
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn open(&mut self, index: usize) {
+        let cookie = self.rng.random();
+        let granted: [u8; 2] = std::array::from_fn(|_| self.rng.random_range(1..=8));
+        let link = &mut self.links[index];
+        let endpoint = |s: usize| (link.pairs[s] % 2) as u8;
+        link.setups = std::array::from_fn(|s| PairSetup {
+            remote_mac: card(1 - s).mac,
+            remote_endpoint: endpoint(1 - s).into(),
+            remote_pair: link.pairs[1 - s],
+            remote_epoch: epoch(1 - s, endpoint(1 - s)),
+            cookie,
+            endpoint: endpoint(s),
+            domain: domain(s, endpoint(s)),
+            epoch: epoch(s, endpoint(s)),
+            remote_credits: granted[1 - s],
+            local_credits: granted[s],
+            ..PairSetup::default()
+        });
+        link.incarnation += 1;
+        link.hurt = false;
+        link.succeeded = [0; 2];
+        link.failed = [false; 2];
+        link.events = [0; 2];
+        link.source = [[0; 2]; 2];
+        link.sink = [[0; 2]; 2];
+        link.last = [None; 2];
+        link.state = State::Opening([true; 2]);
+        for s in 0..2 {
+            let setup = self.links[index].setups[s].to_words().to_vec();
+            let pair = self.links[index].pairs[s].into();
+            self.sides[s].control = Some((Operation::PairSet, pair, setup));
+        }
+    }
+
+    /// Nothing of a link that has failed is under way any more, but for what is on the wire.
+    fn is_over(&self, index: usize) -> bool {
+        let link = &self.links[index];
+        let of = |handle: usize| self.messages[handle].link == index;
+        let here = |s: usize| {
+            let side = &self.sides[s];
+            let pair = link.pairs[s];
+            link.events[s] == 1
+                && side.send.is_none_or(|handle| !of(handle))
+                && side.arriving.as_ref().is_none_or(|a| !of(a.handle))
+                && side.updates.iter().all(|update| update.0 != pair)
+                && side.request != Some(pair)
+        };
+        link.outstanding == 0 && here(0) && here(1)
+    }
+
+    fn drive_control(&mut self, s: usize) {
+        let side = &mut self.sides[s];
+        side.bench.set("control_valid", side.control.is_some());
+        if let Some((operation, index, data)) = &side.control {
+            set_control(&mut side.bench, *operation, *index as u16, data);
+        }
+    }
+
+    fn observe_control(&mut self, s: usize) {
+        if !self.sides[s].bench.is("control_done") {
+            return;
+        }
+        let control = self.sides[s].control.take();
+        let (operation, pair, _) = control.expect("only what was asked for is done");
+        self.moved = self.cycle;
+        if operation == Operation::CardSet {
+            return;
+        }
+        let index = self.link_of(s, pair as u16);
+        let link = &mut self.links[index];
+        match (&mut link.state, operation) {
+            (State::Opening(under_way), Operation::PairSet) => {
+                under_way[s] = false;
+                if *under_way == [false; 2] {
+                    link.state = State::Open;
+                }
+            }
+            (State::Closing(under_way), Operation::PairClear) => {
+                under_way[s] = false;
+                if *under_way == [false; 2] {
+                    link.state = State::Closed;
+                }
+            }
+            (State::Open, Operation::PairFail) => {}
+            (state, operation) => panic!("{operation} is done in {state:?}"),
+        }
+    }
+
+    // ---- host
+
+    fn host(&mut self, s: usize) {
+        let rng = &mut self.rng;
+        let side = &mut self.sides[s];
+        if self.talking && side.send.is_none() && rng.random_bool(side.busy / 40.0) {
+            let link = rng.random_range(0..self.links.len());
+            // On a link that has failed it is refused; one that is being closed isn't the host's any more.
+            if self.links[link].state == State::Open {
+                let length = match rng.random_range(0..12) {
+                    0 => [0, 1, 7, 8, 9, 1023, 1024][rng.random_range(0..7)],
+                    1 => rng.random_range(0..=1024),
+                    _ => rng.random_range(0..40),
+                };
+                let unreadable = match rng.random_range(0..40) {
+                    0 if length > 0 => Some(Status::LocalProtection),
+                    1 if length > 0 => Some(Status::MemoryError),
+                    _ => None,
+                };
+                self.links[link].outstanding += 1;
+                side.send = Some(self.messages.len());
+                self.messages.push(Message {
+                    side: s,
+                    link,
+                    incarnation: self.links[link].incarnation,
+                    context: rng.random(),
+                    immediate: rng.random(),
+                    length,
+                    unreadable,
+                    arrived: false,
+                    accepted: false,
+                    completed: None,
+                });
+            }
+        }
+        side.bench.set("sends_valid", side.send.is_some());
+        if let Some(handle) = side.send {
+            let message = &self.messages[handle];
+            let setup = &self.links[message.link].setups[s];
+            let request = SendRequest {
+                opcode: Opcode::TaggedSend.code(),
+                pair: self.links[message.link].pairs[s],
+                context: message.context,
+                request: handle as u32,
+                key: !(handle as u32),
+                match_bits: handle as u64,
+                immediate: message.immediate,
+                address: (handle as u64) << 16,
+                length: message.length as u64,
+                ..SendRequest::default()
+            };
+            let mut fields = vec![(setup.endpoint.into(), 8), (setup.domain.into(), 8)];
+            fields.extend(request.to_words().map(|word| (word, 64)));
+            side.bench.set_wide("sends", &pack(&fields));
+        }
+    }
+
+    fn observe_completions(&mut self, s: usize) {
+        let side = &mut self.sides[s];
+        if side.send.is_some() && side.bench.is("sends_ready") {
+            side.send = None;
+            self.moved = self.cycle;
+        }
+        assert!(!side.bench.is("release_valid"), "nothing was cancelled");
+        let words = side.bench.get_wide::<9>("complete");
+        let [valid, takes] = ["complete_valid", "complete_ready"].map(|pin| side.bench.is(pin));
+        let Some(words) = side.steady[0].watch("complete", valid, takes, &words) else {
+            return;
+        };
+        self.moved = self.cycle;
+        let fields = unpack(&words, [8, 64, 64, 64, 64, 64, 64, 64, 64]);
+        let entry = Completion::from_words(&std::array::from_fn(|k| fields[k + 1]));
+        let handle = entry.request as usize;
+        let message = &mut self.messages[handle];
+        let link = &mut self.links[message.link];
+        link.outstanding -= 1;
+        assert_eq!(entry.kind, CompletionKind::Send.code());
+        assert_eq!(fields[0], u64::from(link.setups[s].endpoint));
+        assert_eq!(entry.pair, link.pairs[s]);
+        assert_eq!(entry.context, message.context);
+        assert_eq!(message.side, s, "send {handle} completes at the other side");
+        assert_eq!(
+            message.incarnation, link.incarnation,
+            "it is of another time"
+        );
+        assert_eq!(message.completed, None, "send {handle} completes twice");
+        let status = Status::from_code(entry.status).expect("a status");
+        message.completed = Some(status);
+        match status {
+            Status::Success => {
+                assert!(message.accepted, "send {handle} isn't safe yet");
+                assert_eq!(message.unreadable, None, "send {handle}");
+                link.succeeded[s] += 1;
+            }
+            Status::QueueFull => assert!(!message.arrived),
+            Status::LinkError => assert!(link.hurt, "nothing was wrong with {:?}", link.pairs),
+            other => {
+                assert_eq!(Some(other), message.unreadable, "send {handle}");
+                assert!(!message.arrived);
+            }
+        }
+    }
+
+    // ---- memory of the sender
+
+    fn drive_memory(&mut self, s: usize) {
+        let (side, rng) = (&mut self.sides[s], &mut self.rng);
+        let willing = side.willing;
+        side.bench.set("query_ready", rng.random_bool(willing));
+        let answer = side.answer.take_if(|answer| answer.0 == self.cycle);
+        side.bench.set("allowed_valid", answer.is_some());
+        let noise = rng.random();
+        side.bench
+            .set("allowed", answer.map_or(noise, |(_, allowed)| allowed));
+        side.bench
+            .set("read_request_ready", rng.random_bool(willing));
+        let due = side.read.as_ref().is_some_and(|r| r.due <= self.cycle);
+        side.word_offered |= due && rng.random_bool(willing);
+        side.bench.set("read_data_valid", side.word_offered);
+        let read = side.read.as_ref().filter(|_| side.word_offered);
+        let (word, last, error) = match read {
+            Some(read) => {
+                let last = read.words.len() == 1;
+                (read.words[0], last, if last { read.error } else { noise })
+            }
+            None => (rng.random(), noise, noise),
+        };
+        side.bench.set("read_data", word);
+        side.bench.set("read_data_last", last);
+        side.bench.set("read_data_error", error);
+    }
+
+    fn observe_memory(&mut self, s: usize) {
+        let side = &mut self.sides[s];
+        let query = side.bench.get_wide::<3>("query");
+        let [valid, takes] = ["query_valid", "query_ready"].map(|pin| side.bench.is(pin));
+        if let Some(words) = side.steady[1].watch("query", valid, takes, &query) {
+            let [domain, key, rights, address, length] = unpack(&words, [8, 32, 8, 64, 64]);
+            let handle = (address >> 16) as usize;
+            let message = &self.messages[handle];
+            let setup = &self.links[message.link].setups[s];
+            assert_eq!(domain, u64::from(setup.domain));
+            assert_eq!(key, u64::from(!(handle as u32)));
+            assert_eq!(rights, u64::from(RIGHT_LOCAL_READ));
+            assert_eq!(length, message.length as u64);
+            let allowed = message.unreadable != Some(Status::LocalProtection);
+            side.answer = Some((self.cycle + hdl::protect::LATENCY, allowed));
+        }
+        if side.word_offered && side.bench.is("read_data_ready") {
+            side.word_offered = false;
+            let words = &mut side.read.as_mut().expect("it offers a word").words;
+            words.pop_front();
+            if words.is_empty() {
+                side.read = None;
+            }
+        }
+        let request = side.bench.get_wide::<2>("read_request");
+        let [valid, takes] =
+            ["read_request_valid", "read_request_ready"].map(|pin| side.bench.is(pin));
+        if let Some(words) = side.steady[2].watch("read_request", valid, takes, &request) {
+            let [address, length] = unpack(&words, [64, 16]);
+            let handle = (address >> 16) as usize;
+            let message = &self.messages[handle];
+            assert_eq!(length, message.length as u64);
+            let allowed = message.unreadable != Some(Status::LocalProtection);
+            assert!(allowed, "it reads what it may not");
+            let mut bytes = message.payload(handle);
+            bytes.resize(bytes.len().next_multiple_of(8), 0);
+            let words = bytes.chunks(8);
+            side.read = Some(Read {
+                words: words
+                    .map(|word| u64::from_le_bytes(word.try_into().expect("padded")))
+                    .collect(),
+                error: message.unreadable == Some(Status::MemoryError),
+                due: self.cycle + 1 + self.rng.random_range(0..30),
+            });
+        }
+    }
+
+    // ---- Delivery of the receiver
+
+    fn drive_delivery(&mut self, s: usize) {
+        let (side, rng) = (&mut self.sides[s], &mut self.rng);
+        let willing = side.willing;
+        let takes = side.arriving.is_none() && rng.random_bool(willing);
+        side.bench.set("arrival_ready", takes);
+        let takes = side.arriving.is_some() && rng.random_bool(willing);
+        side.bench.set("payload_ready", takes);
+        // Receives come for messages that rest.
+        let late = if self.talking { 0.01 } else { 0.2 };
+        if !side.resting.is_empty() && rng.random_bool(late) {
+            let pair = side.resting.remove(rng.random_range(0..side.resting.len()));
+            side.updates.push_back((pair, None, true));
+        }
+        let update = side.updates.front();
+        side.bench.set("sink_update_valid", update.is_some());
+        if let Some((pair, accepted, freed)) = update {
+            let fields = [
+                ((*pair).into(), 16),
+                (accepted.is_some().into(), 1),
+                ((*freed).into(), 1),
+            ];
+            side.bench.set("sink_update", pack(&fields)[0]);
+        }
+        // Now and then Delivery can't take a message and has its pair failed.
+        let troubled = self.wires[s].trouble > 0 && self.talking;
+        if side.request.is_none() && troubled && rng.random_bool(0.0001) {
+            let index = rng.random_range(0..self.links.len());
+            let link = &mut self.links[index];
+            if link.state == State::Open && link.failed == [false; 2] {
+                link.hurt = true;
+                side.request = Some(link.pairs[s]);
+            }
+        }
+        let fault = |pair: u16| pack(&[(pair.into(), 16), (Status::LinkError.code().into(), 8)]);
+        side.bench
+            .set("delivery_request_valid", side.request.is_some());
+        side.bench
+            .set("delivery_request", fault(side.request.unwrap_or(0))[0]);
+        side.bench
+            .set("delivery_fault_ready", rng.random_bool(willing / 4.0));
+    }
+
+    fn observe_delivery(&mut self, s: usize) {
+        let side = &mut self.sides[s];
+        if side.bench.is("delivery_request_ready") {
+            side.request = None;
+        }
+        if !side.updates.is_empty() && side.bench.is("sink_update_ready") {
+            let (_, accepted, _) = side.updates.pop_front().expect("it isn't empty");
+            if let Some(handle) = accepted {
+                self.messages[handle].accepted = true;
+            }
+            self.moved = self.cycle;
+        }
+        let [valid, takes] = ["payload_valid", "payload_ready"].map(|pin| side.bench.is(pin));
+        let word = [side.bench.get("payload")];
+        if let Some(word) = side.steady[4].watch("payload", valid, takes, &word) {
+            let arriving = side.arriving.as_mut().expect("a message that isn't whole");
+            arriving.bytes.extend(word[0].to_le_bytes());
+        }
+        let words = side.bench.get_wide::<3>("arrival");
+        let [valid, takes] = ["arrival_valid", "arrival_ready"].map(|pin| side.bench.is(pin));
+        if let Some(words) = side.steady[3].watch("arrival", valid, takes, &words) {
+            let fields = unpack(&words, [16, 8, 16, 64, 64, 16]);
+            let [pair, endpoint, context, handle, immediate, length] = fields;
+            let handle = handle as usize;
+            let index = self.link_of(s, pair as u16);
+            let message = &mut self.messages[handle];
+            let link = &mut self.links[index];
+            assert_eq!((message.link, message.side), (index, 1 - s), "by this pair");
+            assert_eq!(
+                link.state,
+                State::Open,
+                "a message by a pair that is closed"
+            );
+            assert_eq!(
+                message.incarnation, link.incarnation,
+                "it is of another time"
+            );
+            assert_eq!(endpoint, u64::from(link.setups[s].endpoint));
+            assert_eq!(context, u64::from(message.context));
+            assert_eq!(immediate, message.immediate);
+            assert_eq!(length, message.length as u64);
+            assert!(!message.arrived, "message {handle} arrives twice");
+            assert_eq!(message.unreadable, None, "message {handle} has no payload");
+            assert!(
+                link.last[1 - s] < Some(handle),
+                "message {handle} overtakes"
+            );
+            message.arrived = true;
+            link.last[1 - s] = Some(handle);
+            self.sides[s].arriving = Some(Arriving {
+                handle,
+                words: message.length.div_ceil(8),
+                bytes: vec![],
+            });
+        }
+        let whole = |a: &mut Arriving| a.bytes.len() == 8 * a.words;
+        let Some(arriving) = self.sides[s].arriving.take_if(whole) else {
+            return;
+        };
+        self.moved = self.cycle;
+        let message = &self.messages[arriving.handle];
+        let payload = message.payload(arriving.handle);
+        assert_eq!(arriving.bytes[..payload.len()], payload, "the payload");
+        let link = &self.links[message.link];
+        // A message of a pair that has failed is dropped and uses nothing.
+        if !link.failed[s] {
+            let expected = self.rng.random_bool(0.6);
+            let pair = link.pairs[s];
+            let side = &mut self.sides[s];
+            side.updates
+                .push_back((pair, Some(arriving.handle), expected));
+            if !expected {
+                side.resting.push(pair);
+            }
+        }
+    }
+
+    // ---- failures
+
+    fn observe_failures(&mut self, s: usize) {
+        let side = &mut self.sides[s];
+        let fault = [side.bench.get("fault")];
+        let [valid, takes] =
+            ["delivery_fault_valid", "delivery_fault_ready"].map(|pin| side.bench.is(pin));
+        if let Some(fault) = side.steady[5].watch("fault", valid, takes, &fault) {
+            let [pair, status] = unpack(&fault, [16, 8]);
+            assert_eq!(status, u64::from(Status::LinkError.code()));
+            // What is on offer stays; nothing else of the pair is told any more.
+            let pair = pair as u16;
+            side.resting.retain(|other| *other != pair);
+            let mut at = 0;
+            side.updates.retain(|update| {
+                at += 1;
+                at == 1 || update.0 != pair
+            });
+            let index = self.link_of(s, pair);
+            let link = &mut self.links[index];
+            assert_eq!(link.state, State::Open, "a pair that is closed fails");
+            assert!(!link.failed[s], "pair {pair} fails twice");
+            assert!(link.hurt, "nothing was wrong with {:?}", link.pairs);
+            if link.failed == [false; 2] {
+                link.since = self.cycle;
+            }
+            link.failed[s] = true;
+            self.failures += 1;
+            self.moved = self.cycle;
+        }
+        let side = &mut self.sides[s];
+        let raise = side.bench.get_wide::<2>("raise");
+        let [valid, takes] = ["raise_valid", "raise_ready"].map(|pin| side.bench.is(pin));
+        if let Some(words) = side.steady[6].watch("raise", valid, takes, &raise) {
+            let [endpoint, cause, pair, info] = unpack(&words, [8, 8, 16, 64]);
+            assert_eq!(cause, u64::from(Cause::LinkError.code()));
+            assert_eq!(info, u64::from(Status::LinkError.code()));
+            let index = self.link_of(s, pair as u16);
+            let link = &mut self.links[index];
+            assert!(link.failed[s], "an event without a failure");
+            assert_eq!(endpoint, u64::from(link.setups[s].endpoint));
+            link.events[s] += 1;
+            self.moved = self.cycle;
+        }
+    }
+
+    // ---- wire and monitors
+
+    fn observe_wire(&mut self, s: usize) {
+        let side = &mut self.sides[s];
+        for (count, name) in side.counted.iter_mut().zip(RECEIVED) {
+            *count += side.bench.get(&format!("count_{name}"));
+        }
+        side.sent += side.bench.get("count_frames_sent");
+        side.timeouts += side.bench.get("count_timeouts");
+        self.wires[1 - s].given(&side.bench);
+        let Some((header, fate)) = self.wires[s].take(&side.bench, self.cycle, &mut self.rng)
+        else {
+            return;
+        };
+        self.moved = self.cycle;
+        let index = self.link_of(s, header.source_pair);
+        let link = &mut self.links[index];
+        let setup = &link.setups[s];
+        assert_eq!(header.destination_mac, setup.remote_mac);
+        assert_eq!(header.destination_pair, setup.remote_pair);
+        assert_eq!(header.cookie, setup.cookie, "a frame of another time");
+        let hurts = [Fate::Lost, Fate::Damaged].contains(&fate);
+        let says_failed = header.frame_type == FrameType::PairFailed.code();
+        link.hurt |= hurts;
+        assert!(!says_failed || link.hurt, "it is told to fail for nothing");
+    }
+
+    fn observe_monitors(&mut self, s: usize) {
+        let bench = &self.sides[s].bench;
+        let seen = |which: &str, numbers: [&str; 2]| {
+            let pin = |name: &str| bench.get(&format!("monitor_{which}_{name}"));
+            (pin("valid") != 0).then(|| (pin("pair") as u16, numbers.map(|name| pin(name) as u32)))
+        };
+        let source = seen("source", ["taken", "returned"]);
+        let sink = seen("sink", ["accepted", "freed"]);
+        if let Some((pair, numbers)) = source {
+            let index = self.link_of(s, pair);
+            self.links[index].source[s] = numbers;
+        }
+        if let Some((pair, numbers)) = sink {
+            let index = self.link_of(s, pair);
+            self.links[index].sink[s] = numbers;
+        }
+    }
+
+    /// The invariant of the credits, at every cycle: the sum of what is owned, in flight, queued and on
+    /// the way back is what was granted.
+    fn check_credits(&self) {
+        let up = |link: &&Link| link.state == State::Open && link.failed == [false; 2];
+        for link in self.links.iter().filter(up) {
+            for direction in 0..2 {
+                let [taken, returned] = link.source[direction];
+                let [accepted, freed] = link.sink[1 - direction];
+                let granted = link.granted(direction);
+                assert!(
+                    returned <= freed
+                        && freed <= accepted
+                        && accepted <= taken
+                        && taken <= returned + granted,
+                    "credits of {:?}, direction {direction}: {returned} {freed} {accepted} {taken}, {granted} granted",
+                    link.pairs
+                );
+            }
+        }
+    }
+
+    /// A line on what happened.
+    pub fn report(&self) -> String {
+        format!(
+            "{} sends, {} failures, {} stranded; wires {:?}; {RECEIVED:?} {:?}; {:?} time-outs",
+            self.messages.len(),
+            self.failures,
+            self.stranded,
+            self.wires.each_ref().map(|wire| wire.count),
+            self.sides.each_ref().map(|side| side.counted),
+            self.sides.each_ref().map(|side| side.timeouts),
+        )
+    }
+
+    /// What the receivers counted, both together.
+    pub fn counted(&self, name: &str) -> u64 {
+        let at = RECEIVED.iter().position(|other| *other == name);
+        let at = at.expect("a counter of the receiver");
+        self.sides.iter().map(|side| side.counted[at]).sum()
+    }
+
+    /// Time-outs, of both sides.
+    pub fn timeouts(&self) -> u64 {
+        self.sides.iter().map(|side| side.timeouts).sum()
+    }
+}
+
+fn card(side: usize) -> CardSetup {
+    CardSetup {
+        mac: 0x0605_0403_0200 + side as u64,
+        acknowledge_timeout: TIMEOUT,
+        ..CardSetup::default()
+    }
+}
+
+fn epoch(side: usize, endpoint: u8) -> u16 {
+    0x1000 * (side as u16 + 1) + u16::from(endpoint)
+}
+
+fn domain(side: usize, endpoint: u8) -> u8 {
+    16 * (side as u8 + 1) + endpoint
+}
