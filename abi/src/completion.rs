@@ -39,8 +39,10 @@ macro_rules! completion_layout {
                 immediate: u64 = 64,
                 /// Length of the message as sent, in bytes; more than the buffer holds if truncated.
                 length: u64 = 64,
+                /// With `Behind`: handle of the receive that waits, or last waited, for room.
+                handle: u32 = 32,
                 /// Zero.
-                reserved0: u64 = 64,
+                reserved0: u32 = 32,
                 /// Zero.
                 reserved1: u64 = 64,
                 /// Zero.

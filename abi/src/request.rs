@@ -28,6 +28,9 @@ codes! {
 
 /// `flags` of a receive or a probe: any source matches, `pair` is ignored.
 pub const FLAG_ANY_SOURCE: u8 = 1 << 0;
+/// `flags` of a receive or a probe: the host has the completion of every request that was refused as `Behind`, and
+/// posts them again from this one on, in order. Without it they stay refused.
+pub const FLAG_RESUME: u8 = 1 << 1;
 
 /// Field list of [`SendRequest`].
 #[macro_export]
@@ -78,7 +81,7 @@ macro_rules! list_request_layout {
             ListRequest, ListRequestView, 8 words {
                 /// [`Opcode`](crate::request::Opcode): `TaggedReceive`, `Cancel` or `Probe`.
                 opcode: u8 = 8,
-                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE) or 0.
+                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), or 0.
                 flags: u8 = 8,
                 /// Source: the pair whose messages match, unless any source does.
                 pair: u16 = 16,

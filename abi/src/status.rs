@@ -68,12 +68,14 @@ codes! {
         LinkError = 10,
         /// The endpoint or the pair was closed first.
         Flushed = 11,
-        /// The list of posted receives is full; the receive was not posted.
+        /// The list of posted receives was full, and the receive was not posted. This is told when it may be worth trying again.
         ListFull = 12,
         /// The pair's queue of waiting sends is full; the send was not taken.
         QueueFull = 13,
         /// A region of the receiver refused the message after it had matched.
         AccessDenied = 14,
+        /// An earlier receive of the endpoint found the list full: this one was not posted, so that it can't overtake it, and found no message.
+        Behind = 15,
     }
 }
 

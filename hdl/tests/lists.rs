@@ -32,10 +32,10 @@ struct Pair {
 /// What has happened in a test: one that hasn't seen everything has proved nothing about the rest.
 #[derive(Default, Debug)]
 struct Seen {
-    found: [usize; 8],
-    missing: [usize; 8],
-    appended: [usize; 8],
-    full: [usize; 8],
+    found: [usize; OPERATIONS],
+    missing: [usize; OPERATIONS],
+    appended: [usize; OPERATIONS],
+    full: [usize; OPERATIONS],
 }
 
 impl Pair {
@@ -79,9 +79,10 @@ impl Pair {
                 seen.found[n] += 1;
                 assert!(found && !full, "{command:x?} finds {entry:x?}");
                 let places = match command.operation {
-                    Operation::Post | Operation::Probe | Operation::TakeUnexpectedOfPair => {
-                        &mut self.unexpected
-                    }
+                    Operation::Post
+                    | Operation::Probe
+                    | Operation::Claim
+                    | Operation::TakeUnexpectedOfPair => &mut self.unexpected,
                     _ => &mut self.posted,
                 };
                 assert_eq!(
@@ -123,15 +124,16 @@ impl Pair {
     }
 }
 
+const OPERATIONS: usize = Operation::ALL.len();
 const PAIRS: [u16; 4] = [0, 1, 2, 0x8000];
 
 /// A command of a small world, so that many agree. `mood` decides which list grows.
 fn command(rng: &mut ChaCha8Rng, mood: u32, request: u32) -> Command {
-    let weights: [u32; 8] = match mood {
-        0 => [8, 4, 8, 2, 2, 1, 1, 1],
-        1 => [2, 1, 20, 2, 1, 1, 0, 0],
-        2 => [2, 20, 2, 1, 2, 0, 0, 1],
-        _ => [6, 1, 6, 6, 1, 3, 3, 6],
+    let weights: [u32; OPERATIONS] = match mood {
+        0 => [8, 4, 8, 2, 2, 1, 1, 1, 2],
+        1 => [2, 1, 20, 2, 1, 1, 0, 0, 1],
+        2 => [2, 20, 2, 1, 2, 0, 0, 1, 1],
+        _ => [6, 1, 6, 6, 1, 3, 3, 6, 6],
     };
     let pick = WeightedIndex::new(weights).expect("some weight is positive");
     let operation = Operation::ALL[pick.sample(rng)];

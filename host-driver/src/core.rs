@@ -14,8 +14,10 @@
 //!
 //! **Cancel.** A cancel reserves a slot as well, and goes by the ring that its target went by, so that the card
 //! sees it later. If the target completes as `Cancelled` there is no completion of the cancel, and both slots
-//! are free; in any other case the cancel completes as `TooLate`.
+//! are free; in any other case the cancel completes as `TooLate`. A receive that the card refused for want of room is with the library
+//! ([`crate::backlog`]): then the cancel, which finds nothing, comes back as the completion of the receive.
 
+use crate::backlog::Backlog;
 use crate::completion::{WcKind, WorkCompletion};
 use crate::error::{PostError, WaitError};
 use crate::event::{AsyncEvent, Cause};
@@ -23,8 +25,8 @@ use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::ring::{EntryQueue, REQUEST_WORDS, RequestRing};
-use crate::table::{Outstanding, Request, RequestTable, Work};
-use crate::transport::{Transport, TransportError, Watch};
+use crate::table::{ListEntry, Outstanding, Place, Request, RequestTable, Work};
+use crate::transport::{PauseResult, Transport, TransportError, Watch};
 use abi::completion::Completion;
 use abi::event::{Event, NO_PAIR};
 use abi::limits::SEND_QUEUE_DEPTH;
@@ -32,7 +34,20 @@ use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, EVENT_ARM, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD,
     SEND_TAIL, endpoint_page,
 };
+use abi::request::FLAG_RESUME;
 use abi::status::Status;
+
+/// Cycles between two looks at a ring that is full of what was kept.
+const FEED_PAUSE: u64 = 64;
+/// Looks after which a ring has stopped.
+const FEED_PAUSES: u32 = 10_000;
+
+/// Whether the card had no room for a receive, or didn't look because of one in front of it.
+fn is_refusal(completion: &Completion) -> bool {
+    [Status::ListFull, Status::Behind]
+        .map(Status::code)
+        .contains(&completion.status)
+}
 
 /// A pair that is open.
 pub(crate) struct OpenPair {
@@ -61,6 +76,7 @@ pub(crate) struct Core {
     completions: EntryQueue<{ Completion::WORDS }>,
     events: EntryQueue<{ Event::WORDS }>,
     table: RequestTable,
+    backlog: Backlog,
     pairs: Vec<Option<OpenPair>>,
     /// Buffers for injected sends that are not in flight.
     bounce: Vec<Buffer>,
@@ -86,6 +102,7 @@ impl Core {
         Self {
             endpoint: 0,
             table: RequestTable::new(completions.entries()),
+            backlog: Backlog::new(),
             send,
             list,
             completions,
@@ -167,7 +184,105 @@ impl Core {
         self.bounce.push(buffer);
     }
 
-    /// Posts a request. `words` makes the ring entry from the handle.
+    /// Posts a receive or a probe, or keeps it behind those that the card had no room for.
+    pub(crate) fn post_list(
+        &mut self,
+        transport: &dyn Transport,
+        wr_id: u64,
+        work: Work,
+        buffer: Option<Buffer>,
+        entry: ListEntry,
+    ) -> Result<Request, NotPosted> {
+        self.feed(transport);
+        let keeps = self.backlog.keeps();
+        if let Err(error) = self.admit(transport, (!keeps).then_some(Ring::List), &work) {
+            return Err((error, buffer));
+        }
+        let request = Outstanding {
+            wr_id,
+            work,
+            buffer,
+            entry: Some(entry),
+        };
+        let handle = match self.table.insert(request) {
+            Ok(handle) => handle,
+            Err(request) => return Err((PostError::CompletionQueueFull, request.buffer)),
+        };
+        if keeps {
+            self.backlog.keep(&mut self.table, handle);
+            self.feed(transport);
+        } else {
+            // From here on the card may know of the request, so its buffer isn't given back.
+            self.post_entry(transport, handle)
+                .map_err(|error| (error.into(), None))?;
+        }
+        Ok(handle)
+    }
+
+    /// Puts a receive or a probe on the ring, which has room.
+    fn post_entry(
+        &mut self,
+        transport: &dyn Transport,
+        handle: Request,
+    ) -> Result<(), TransportError> {
+        let found = self.table.get_mut(handle).and_then(|found| found.entry);
+        let Some(ListEntry {
+            mut request,
+            source,
+        }) = found
+        else {
+            return Ok(());
+        };
+        request.request = handle.0;
+        if source.is_some_and(|pair| self.pair_mut(pair).is_none()) {
+            // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
+            request.pair = NO_PAIR;
+        }
+        if self.backlog.posted(&mut self.table, handle) {
+            request.flags |= FLAG_RESUME;
+        }
+        self.list.post(transport, &request.to_words())
+    }
+
+    /// Posts what is kept, as far as the card would look at it and the ring has room.
+    fn feed(&mut self, transport: &dyn Transport) {
+        while !self.closed && self.backlog.is_due(&mut self.table) {
+            // What fails here fails the next call that needs the card, which says so.
+            if !matches!(self.list.has_room(transport), Ok(true)) {
+                return;
+            }
+            if self.table.outstanding() + self.completions.unrung() > self.completions.entries()
+                && self.completions.ring(transport).is_err()
+            {
+                return;
+            }
+            let next = self.backlog.take_next(&mut self.table);
+            if next.is_none_or(|handle| self.post_entry(transport, handle).is_err()) {
+                return;
+            }
+        }
+    }
+
+    /// Posts all that is kept before the caller sleeps: what the card takes in silence would wake nobody to post the rest. The ring moves on
+    /// in bounded time, unless the card has stopped it: false then.
+    fn feed_all(&mut self, transport: &dyn Transport) -> bool {
+        for _ in 0..FEED_PAUSES {
+            self.feed(transport);
+            if self.closed
+                || self.completions.peek().is_some()
+                || !self.backlog.is_due(&mut self.table)
+            {
+                return true;
+            }
+            let next = transport.now().saturating_add(FEED_PAUSE);
+            if transport.pause(&[], next) == PauseResult::Closed {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Posts a send or a cancel. `words` makes the ring entry from the handle.
     pub(crate) fn post(
         &mut self,
         transport: &dyn Transport,
@@ -177,13 +292,14 @@ impl Core {
         buffer: Option<Buffer>,
         words: impl FnOnce(Request) -> [u64; REQUEST_WORDS],
     ) -> Result<Request, NotPosted> {
-        if let Err(error) = self.admit(transport, ring, &work) {
+        if let Err(error) = self.admit(transport, Some(ring), &work) {
             return Err((error, buffer));
         }
         let request = Outstanding {
             wr_id,
             work,
             buffer,
+            entry: None,
         };
         let handle = match self.table.insert(request) {
             Ok(handle) => handle,
@@ -198,7 +314,10 @@ impl Core {
                     open.sends += 1;
                 }
             }
-            Work::Cancel { target } => self.set_cancel(target, Some(handle)),
+            Work::Cancel { target } => {
+                self.set_cancel(target, Some(handle));
+                self.backlog.withdraw(&mut self.table, target);
+            }
             Work::Receive { .. } | Work::Probe => {}
         }
         let ring = match ring {
@@ -215,7 +334,7 @@ impl Core {
     fn admit(
         &mut self,
         transport: &dyn Transport,
-        ring: Ring,
+        ring: Option<Ring>,
         work: &Work,
     ) -> Result<(), PostError> {
         if self.closed {
@@ -242,8 +361,9 @@ impl Core {
             return Err(PostError::CompletionQueueFull);
         }
         let (has_room, full) = match ring {
-            Ring::Send => (self.send.has_room(transport)?, PostError::SendRingFull),
-            Ring::List => (self.list.has_room(transport)?, PostError::ListRingFull),
+            Some(Ring::Send) => (self.send.has_room(transport)?, PostError::SendRingFull),
+            Some(Ring::List) => (self.list.has_room(transport)?, PostError::ListRingFull),
+            None => return Ok(()),
         };
         if !has_room {
             return Err(full);
@@ -277,6 +397,7 @@ impl Core {
     /// Whether a completion waits to be polled.
     pub(crate) fn is_ready(&mut self, transport: &dyn Transport) -> bool {
         loop {
+            self.feed(transport);
             match self.completions.peek() {
                 None => return self.closed && self.flush_next().is_some(),
                 Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
@@ -285,13 +406,14 @@ impl Core {
         }
     }
 
-    /// Whether the application isn't told of a completion: an inject that went well, or none of its requests.
+    /// Whether the application isn't told of a completion: an inject that went well, a refusal for want of room, or none of its requests.
     fn is_silent(&mut self, completion: &Completion) -> bool {
         match self.named(completion) {
             Some(Work::Send { inject, .. }) => {
                 inject && completion.status == Status::Success.code()
             }
-            Some(_) => false,
+            Some(Work::Receive { .. } | Work::Probe) => is_refusal(completion),
+            Some(Work::Cancel { .. }) => false,
             None => true,
         }
     }
@@ -351,13 +473,40 @@ impl Core {
             self.strays += 1;
             return None;
         }
+        self.backlog.returned(handle);
+        if silent && is_refusal(completion) {
+            let behind = completion.status == Status::Behind.code();
+            let waiting = behind.then_some(Request(completion.handle));
+            self.backlog.refused(&mut self.table, handle, waiting);
+            return None;
+        }
         let Outstanding {
             wr_id,
             mut work,
             mut buffer,
+            entry,
         } = self.table.remove(handle)?;
+        if let Work::Cancel { target } = work
+            && self.table.place(target) == Some(Place::Withdrawn)
+        {
+            self.set_cancel(target, None);
+            return self.finish(&Completion {
+                request: target.0,
+                status: Status::Cancelled.code(),
+                ..Completion::default()
+            });
+        }
         // A code that the ABI doesn't have isn't what a card wrote.
-        let status = Status::from_code(completion.status).unwrap_or(Status::MemoryError);
+        let mut status = Status::from_code(completion.status).unwrap_or(Status::MemoryError);
+        if let Some(ListEntry {
+            source: Some(source),
+            ..
+        }) = entry
+            && status == Status::InvalidPair
+            && self.pair_mut(source).is_none()
+        {
+            status = Status::Flushed;
+        }
         let mut pair = self.pair_of_card(completion.pair);
         if matches!(status, Status::Cancelled)
             && let Some(&mut Some(cancel)) = work.cancel_mut()
@@ -438,6 +587,20 @@ impl Core {
         &mut self,
         transport: &dyn Transport,
     ) -> Result<Watch, TransportError> {
+        loop {
+            let fed = self.feed_all(transport);
+            let watch = self.arm_at_head(transport)?;
+            // What the application isn't told of may have come before the arming, and then shows no edge either.
+            let armed = self.completion_armed;
+            let told = self.is_ready(transport);
+            let asleep = armed == Some(self.completions.head());
+            if told || asleep && (!fed || self.closed || !self.backlog.is_due(&mut self.table)) {
+                return Ok(watch);
+            }
+        }
+    }
+
+    fn arm_at_head(&mut self, transport: &dyn Transport) -> Result<Watch, TransportError> {
         let watch = Watch {
             endpoint: self.endpoint,
             seen: transport.interrupts(self.endpoint),

@@ -16,7 +16,7 @@ use crate::memory::HostMemory;
 use crate::pair::{Pair, PairAddress};
 use crate::region::{Access, Buffer, MemoryRegion};
 use crate::ring::{EntryQueue, RequestRing, ring_log2};
-use crate::table::{Request, Work};
+use crate::table::{ListEntry, Request, Work};
 use crate::transport::{Transport, TransportError};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
@@ -421,7 +421,7 @@ impl Endpoint {
         self.post_list(
             wr_id,
             Work::Receive { cancel: None },
-            Some(receive),
+            receive,
             Some(buffer),
             ListRequest {
                 opcode: Opcode::TaggedReceive.code(),
@@ -444,7 +444,7 @@ impl Endpoint {
             opcode: Opcode::Probe.code(),
             ..ListRequest::default()
         };
-        self.post_list(wr_id, Work::Probe, Some(receive), None, request)
+        self.post_list(wr_id, Work::Probe, receive, None, request)
             .map_err(|(error, _)| error)
     }
 
@@ -488,36 +488,30 @@ impl Endpoint {
         &self,
         wr_id: u64,
         work: Work,
-        receive: Option<&TaggedReceive>,
+        receive: &TaggedReceive,
         buffer: Option<Buffer>,
         mut entry: ListRequest,
     ) -> Result<Request, crate::core::NotPosted> {
         let mut core = self.shared.core();
-        if let Some(receive) = receive {
-            entry.context = receive.context;
-            entry.match_bits = receive.match_bits;
-            entry.ignore_bits = receive.ignore_bits;
-            match receive.source {
-                Source::Any => entry.flags = FLAG_ANY_SOURCE,
-                Source::Pair(pair) if core.pair_mut(pair).is_some() => entry.pair = pair.index,
-                Source::Pair(_) => return Err((PostError::InvalidPair, buffer)),
+        entry.context = receive.context;
+        entry.match_bits = receive.match_bits;
+        entry.ignore_bits = receive.ignore_bits;
+        let source = match receive.source {
+            Source::Any => {
+                entry.flags |= FLAG_ANY_SOURCE;
+                None
             }
-        }
-        let words = |request: Request| {
-            ListRequest {
-                request: request.0,
-                ..entry
+            Source::Pair(pair) if core.pair_mut(pair).is_some() => {
+                entry.pair = pair.index;
+                Some(pair)
             }
-            .to_words()
+            Source::Pair(_) => return Err((PostError::InvalidPair, buffer)),
         };
-        core.post(
-            self.shared.transport(),
-            Ring::List,
-            wr_id,
-            work,
-            buffer,
-            words,
-        )
+        let entry = ListEntry {
+            request: entry,
+            source,
+        };
+        core.post_list(self.shared.transport(), wr_id, work, buffer, entry)
     }
 
     /// Takes the next event, if there is one.

@@ -5,7 +5,9 @@
 //! names nothing.
 
 use crate::completion::WcKind;
+use crate::pair::Pair;
 use crate::region::Buffer;
+use abi::request::ListRequest;
 
 /// A posted request, to cancel it or to recognise its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -62,16 +64,40 @@ impl Work {
     }
 }
 
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Place {
+    /// With the card, or on the ring.
+    Card,
+    /// In the backlog.
+    Kept,
+    /// Nowhere: it was being cancelled when the card refused it, and ends when the cancel comes back.
+    Withdrawn,
+}
+
 /// An outstanding request.
 pub(crate) struct Outstanding {
     pub(crate) wr_id: u64,
     pub(crate) work: Work,
     pub(crate) buffer: Option<Buffer>,
+    /// Receives and probes: how to post it again.
+    pub(crate) entry: Option<ListEntry>,
+}
+
+/// An entry of a list ring that may have to be posted again.
+#[derive(Clone, Copy)]
+pub(crate) struct ListEntry {
+    pub(crate) request: ListRequest,
+    /// The pair that it names.
+    pub(crate) source: Option<Pair>,
 }
 
 struct Slot {
     uses: u16,
     request: Option<Outstanding>,
+    place: Place,
+    /// The next in the queue that it is in.
+    next: Option<Request>,
 }
 
 /// The outstanding requests of an endpoint.
@@ -88,6 +114,8 @@ impl RequestTable {
                 .map(|_| Slot {
                     uses: 0,
                     request: None,
+                    place: Place::Card,
+                    next: None,
                 })
                 .collect(),
             free: (0..size).rev().collect(),
@@ -115,6 +143,7 @@ impl RequestTable {
         let entry = &mut self.slots[usize::from(slot)];
         entry.uses = entry.uses.wrapping_add(1);
         entry.request = Some(request);
+        entry.place = Place::Card;
         Ok(Request::new(slot, entry.uses))
     }
 
@@ -133,6 +162,27 @@ impl RequestTable {
         taken
     }
 
+    /// Where an outstanding request is.
+    pub(crate) fn place(&mut self, request: Request) -> Option<Place> {
+        self.get_mut(request)?;
+        Some(self.slots[request.slot()].place)
+    }
+
+    /// Says where a request is.
+    pub(crate) fn set_place(&mut self, request: Request, place: Place) {
+        self.slots[request.slot()].place = place;
+    }
+
+    /// The request behind it in its queue.
+    pub(crate) fn next(&self, request: Request) -> Option<Request> {
+        self.slots[request.slot()].next
+    }
+
+    /// Says which request is behind it in its queue.
+    pub(crate) fn set_next(&mut self, request: Request, next: Option<Request>) {
+        self.slots[request.slot()].next = next;
+    }
+
     /// Some outstanding request.
     pub(crate) fn any(&self) -> Option<Request> {
         let slot = self.slots.iter().position(|slot| slot.request.is_some())?;
@@ -149,6 +199,7 @@ mod tests {
             wr_id,
             work: Work::Probe,
             buffer: None,
+            entry: None,
         }
     }
 

@@ -14,6 +14,12 @@
 //! after the last write response" are properties of a sequence. An arrival goes before a list request;
 //! faults and control requests before both, but one at a time if an arrival waits.
 //!
+//! **A full list.** The receive that finds it full is kept, by its handle: its endpoint is *stalled* and the receive *waits*. What
+//! is posted behind it may look for a message, but isn't posted: it would overtake. The waiting one is refused, so that the host posts
+//! it again, when that may change something: when a message has come that found no receive, since then nobody behind may look either
+//! before those in front have; when a pair has failed; or when a batch of posted receives has gone. The host says with the first
+//! one that it posts again that it has heard of all refusals, and the endpoint is no longer stalled.
+//!
 //! What matching needs of an entry is in Lists; the rest is here, in two memories that the entry's
 //! index addresses. An unexpected payload rests in one of the slots that its pair reserved in host
 //! memory; which are taken is a bitmap in the pair's table entry.
@@ -30,13 +36,18 @@ use crate::types::{
 use abi::completion::CompletionKind;
 use abi::control::{Operation, RIGHT_LOCAL_WRITE};
 use abi::event::Cause;
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
-use abi::request::{FLAG_ANY_SOURCE, Opcode};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_ENDPOINTS};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, Opcode};
 use abi::status::Status;
 
 const _: () = assert!(EAGER_MAX == 1 << 10, "slots are addressed by a shift");
 const _: () = assert!(MAX_CREDITS == 16, "the bitmap of slots");
-const _: () = assert!(FLAG_ANY_SOURCE == 1, "the kernel tests this bit");
+const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
+const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
+const _: () = assert!(
+    MAX_ENDPOINTS <= 16,
+    "bits of the endpoints that are stalled"
+);
 
 /// A contract to break, so that a test can show that its breach is seen. The input `mutation` is
 /// zero in a card.
@@ -62,6 +73,12 @@ pub enum DeliveryMutation {
     FreeWrongSlot = 8,
     /// A refused access is not counted.
     ForgetRefusals = 9,
+    /// A receive is posted past one that waits for room.
+    Overtake = 10,
+    /// A receive behind one that waits looks although a message has come since.
+    LookAgain = 11,
+    /// A receive that waits isn't told of a message.
+    SleepOn = 12,
 }
 
 impl DeliveryMutation {
@@ -98,6 +115,14 @@ struct Receive {
     address: Bits<64>,
     /// Bytes of the buffer, 65535 if more: no message is that long.
     length: Bits<16>,
+}
+
+/// What is kept of an endpoint's receive that waits for room.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Waiting {
+    request: Bits<32>,
+    any_source: Bit,
+    pair: Bits<16>,
 }
 
 /// What is kept of an unexpected message beside its key.
@@ -138,7 +163,9 @@ enum State {
     ListChecked,
     ListLook,
     ListMatch,
+    Hold,
     CancelMatch,
+    ClaimMatch,
     ProbeMatch,
     ProbeFound,
     // From a slot to the buffer.
@@ -158,8 +185,11 @@ enum State {
     Flush,
     FlushMatch,
     FlushFound,
+    FlushWaiting,
     Forget,
     ForgetMatch,
+    // A receive that waits for room hears that it may try again.
+    Wake,
 }
 
 /// What a payload's way ends with.
@@ -315,6 +345,8 @@ pub struct Delivery {
     pairs: Ram<Pair>,
     receives: Ram<Receive>,
     messages: Ram<Message>,
+    /// Of each endpoint that is stalled, the receive that waits, or was the last to.
+    waiting: Ram<Waiting>,
     /// Faults of pairs that Delivery itself gave up; one a pair at most, so that it never waits for Faults, which may be waiting for it.
     faults: Fifo<Fault>,
     /// A payload on its way from slot to buffer: all of it is read before any is written.
@@ -346,9 +378,32 @@ pub struct Delivery {
     after: Reg<State>,
     /// A write has been asked for and not been answered.
     writing: Reg<Bit>,
+    /// A bit an endpoint: what it posts may not be posted, unless it says that it begins anew.
+    stalled: Reg<Bits<16>>,
+    /// Its receive waits.
+    waits: Reg<Bits<16>>,
+    /// Since then something has come that those in front have to look at first.
+    news: Reg<Bits<16>>,
+    /// Since then a batch of posted receives has gone.
+    room: Reg<Bits<16>>,
+    /// Posted receives gone, modulo the batch.
+    gone: Reg<Bits<4>>,
+    /// Handle that a completion names beside its own.
+    names: Reg<Bits<32>>,
     /// The next arrival goes before the next fault or control request.
     arrival_first: Reg<Bit>,
 
+    wakes: Signal<Local, Bits<16>>,
+    waker: Signal<Local, Bits<8>>,
+    wake_any: Signal<Local, Bit>,
+    waiting_address: Signal<Local, Bits<8>>,
+    endpoint_bit: Signal<Local, Bits<16>>,
+    flush_bit: Signal<Local, Bits<16>>,
+    stalled_now: Signal<Local, Bit>,
+    resume: Signal<Local, Bit>,
+    one_goes: Signal<Local, Bit>,
+    waiting_named: Signal<Local, Bit>,
+    held: Signal<Local, Waiting>,
     pair: Signal<Local, Pair>,
     changed_pair: Signal<Local, Pair>,
     pair_address: Signal<Local, Bits<16>>,
@@ -399,6 +454,7 @@ pub struct Delivery {
     no_entry: Constant<Completion>,
     no_event: Constant<RaiseEvent>,
     no_receive: Constant<Receive>,
+    no_waiting: Constant<Waiting>,
     no_query: Constant<RegionQuery>,
     no_outgoing: Constant<WriteCompletion>,
     no_update: Constant<SinkUpdate>,
@@ -422,6 +478,7 @@ pub struct Delivery {
     link_error: Constant<Bits<8>>,
     flushed: Constant<Bits<8>>,
     list_full: Constant<Bits<8>>,
+    behind: Constant<Bits<8>>,
     unexpected_overflow: Constant<Bits<8>>,
     slot_error: Constant<Bits<8>>,
     complete_early: Constant<Bits<4>>,
@@ -433,6 +490,9 @@ pub struct Delivery {
     reuse_slots: Constant<Bits<4>>,
     free_wrong_slot: Constant<Bits<4>>,
     forget_refusals: Constant<Bits<4>>,
+    overtake: Constant<Bits<4>>,
+    look_again: Constant<Bits<4>>,
+    sleep_on: Constant<Bits<4>>,
 
     slot_is_free: Check,
     slot_was_used: Check,
@@ -451,6 +511,7 @@ impl Delivery {
             pairs: Ram::new(config.pairs),
             receives: Ram::new(config.posted),
             messages: Ram::new(config.unexpected),
+            waiting: Ram::new(MAX_ENDPOINTS),
             faults: Fifo::new(config.pairs),
             copy: Fifo::new(EAGER_MAX / 8),
             state: Reg::new(State::Clear),
@@ -466,6 +527,7 @@ impl Delivery {
             no_entry: Constant::new(Completion::default()),
             no_event: Constant::new(RaiseEvent::default()),
             no_receive: Constant::new(Receive::default()),
+            no_waiting: Constant::new(Waiting::default()),
             no_query: Constant::new(RegionQuery::default()),
             no_outgoing: Constant::new(WriteCompletion::default()),
             no_update: Constant::new(SinkUpdate::default()),
@@ -489,6 +551,7 @@ impl Delivery {
             link_error: status(Status::LinkError),
             flushed: status(Status::Flushed),
             list_full: status(Status::ListFull),
+            behind: status(Status::Behind),
             unexpected_overflow:
                 Constant::new(u64::from(Cause::UnexpectedOverflow.code()).into()),
             slot_error: Constant::new(u64::from(Cause::SlotError.code()).into()),
@@ -500,6 +563,9 @@ impl Delivery {
             reuse_slots: DeliveryMutation::ReuseSlots.constant(),
             free_wrong_slot: DeliveryMutation::FreeWrongSlot.constant(),
             forget_refusals: DeliveryMutation::ForgetRefusals.constant(),
+            overtake: DeliveryMutation::Overtake.constant(),
+            look_again: DeliveryMutation::LookAgain.constant(),
+            sleep_on: DeliveryMutation::SleepOn.constant(),
             ignore_buffer_length: DeliveryMutation::IgnoreBufferLength.constant(),
             slot_is_free: Check::new("slot_given_out_is_free"),
             slot_was_used: Check::new("slot_given_back_was_used"),
@@ -518,6 +584,8 @@ impl Delivery {
             count_invalid_requests
             clearing message receive list way flush target length words rest done failed status
             kind found_one accepted freed after writing arrival_first
+            stalled waits news room gone names wakes waker wake_any waiting_address endpoint_bit flush_bit
+            stalled_now resume one_goes waiting_named held
             pair changed_pair pair_address pair_write setup is_set is_clear is_flush is_read report own arriving arrival_now
             fetched found found_receive posted words_of bytes slot_any slot slot_offset slot_bit
             source_ok any_source flags long list_length wanted command_out query_out entry outgoing used taken own_fault moved
@@ -553,6 +621,12 @@ impl Logic for Delivery {
             freed,
             after,
             writing,
+            stalled,
+            waits,
+            news,
+            room,
+            gone,
+            names,
             arrival_first
         );
         clocked!(
@@ -566,7 +640,7 @@ impl Logic for Delivery {
             faults,
             copy
         );
-        clock!(self, clock, pairs, receives, messages);
+        clock!(self, clock, pairs, receives, messages, waiting);
 
         self.initialized.next = self.state.q.val() != State::Clear;
         self.arrival_ready.next = false;
@@ -657,6 +731,33 @@ impl Logic for Delivery {
             self.posted.next.length = 0xffff.into();
         }
 
+        // Receives that wait for room: which endpoint's is looked at, and whether it is told.
+        self.resume.next = self.flags.val().get_bit(1);
+        self.endpoint_bit.next = bits::<16>(1) << self.list.q.val().endpoint.get_bits::<4>(0);
+        self.stalled_now.next = (self.stalled.q.val() & self.endpoint_bit.val()).any();
+        self.flush_bit.next = bits::<16>(1) << self.message.q.val().endpoint.get_bits::<4>(0);
+        self.wakes.next = self.waits.q.val() & (self.news.q.val() | self.room.q.val());
+        self.wake_any.next = false;
+        self.waker.next = 0.into();
+        for i in 0..16 {
+            if !self.wake_any.val() & self.wakes.val().get_bit(i) {
+                self.wake_any.next = true;
+                self.waker.next = i.to_bits();
+            }
+        }
+        self.waiting_address.next = self.list.q.val().endpoint;
+        self.held.next = self.no_waiting.val();
+        self.held.next.request = self.fetched.val().request;
+        self.held.next.any_source = self.any_source.val();
+        self.held.next.pair = self.fetched.val().pair;
+        self.waiting.write_enable.next = false;
+        self.waiting.write_data.next = self.held.val();
+        self.waiting_named.next = (self.waits.q.val() & self.flush_bit.val()).any()
+            & ((self.flush.q.val() == Flush::Endpoint)
+                | (!self.waiting.read_data.val().any_source
+                    & (self.waiting.read_data.val().pair == self.message.q.val().pair)));
+        self.one_goes.next = false;
+
         // Entries found by Lists.
         self.receives.read_address.next = self.reply.val().index;
         self.messages.read_address.next = self.reply.val().index;
@@ -708,6 +809,7 @@ impl Logic for Delivery {
         self.entry.next.request = self.receive.q.val().request;
         self.entry.next.status = self.status.q.val();
         self.entry.next.kind = self.kind.q.val();
+        self.entry.next.handle = self.names.q.val();
         if self.found_one.q.val() {
             self.entry.next.match_bits = self.message.q.val().match_bits;
             self.entry.next.immediate = self.message.q.val().immediate;
@@ -771,7 +873,12 @@ impl Logic for Delivery {
                 self.found_one.d.next = false;
                 self.accepted.d.next = false;
                 self.freed.d.next = false;
-                if self.fault_valid.val() & !self.arrival_now.val() {
+                self.names.d.next = 0.into();
+                if self.wake_any.val() {
+                    self.waiting_address.next = self.waker.val();
+                    self.message.d.next.endpoint = self.waker.val();
+                    self.state.d.next = State::Wake;
+                } else if self.fault_valid.val() & !self.arrival_now.val() {
                     self.pair_address.next = self.fault.val().pair;
                     self.message.d.next.pair = self.fault.val().pair;
                     self.status.d.next = self.fault.val().status;
@@ -803,6 +910,7 @@ impl Logic for Delivery {
                     self.lists_ready.next = true;
                     self.list.d.next = self.lists.val();
                     self.pair_address.next = self.lists.val().request.pair;
+                    self.waiting_address.next = self.lists.val().endpoint;
                     self.state.d.next = State::ListPair;
                 }
             }
@@ -828,6 +936,7 @@ impl Logic for Delivery {
             }
             State::ArrivalHit => {
                 self.count_expected.next = true;
+                self.one_goes.next = true;
                 self.found_one.d.next = true;
                 self.receive.d.next = self.found_receive.val();
                 self.target.d.next = self.found_receive.val().address;
@@ -901,6 +1010,9 @@ impl Logic for Delivery {
                         self.state.d.next = State::Overflow;
                     } else {
                         self.count_unexpected.next = true;
+                        if self.mutation.val() != self.sleep_on.val() {
+                            self.news.d.next = self.news.q.val() | self.flush_bit.val();
+                        }
                         self.messages.write_enable.next = true;
                         self.accepted.d.next = true;
                         self.freed.d.next = self.mutation.val() == self.free_unexpected.val();
@@ -994,7 +1106,23 @@ impl Logic for Delivery {
                 // A failed pair sends nothing more; what it sent before may still be received.
                 self.status.d.next = self.pair.val().status;
                 self.failed.d.next = self.pair.val().failed & !self.any_source.val();
-                if self.fetched.val().opcode == self.op_cancel.val() {
+                if (self.fetched.val().opcode != self.op_cancel.val())
+                    & self.resume.val()
+                    & !(self.waits.q.val() & self.endpoint_bit.val()).any()
+                {
+                    self.stalled.d.next = self.stalled.q.val() & !self.endpoint_bit.val();
+                }
+                if (self.fetched.val().opcode == self.op_cancel.val())
+                    & (self.waits.q.val() & self.endpoint_bit.val()).any()
+                    & (self.waiting.read_data.val().request == self.fetched.val().target)
+                {
+                    self.waits.d.next = self.waits.q.val() & !self.endpoint_bit.val();
+                    self.receive.d.next.request = self.fetched.val().target;
+                    self.kind.d.next = self.kind_receive.val();
+                    self.status.d.next = self.cancelled.val();
+                    self.release_valid.next = true;
+                    self.state.d.next = State::Complete;
+                } else if self.fetched.val().opcode == self.op_cancel.val() {
                     self.command_out.next = self.wanted.val();
                     self.command_out.next.operation = matching::Operation::Cancel;
                     self.command_out.next.request = self.fetched.val().target;
@@ -1030,27 +1158,62 @@ impl Logic for Delivery {
                 }
             }
             State::ListLook => {
-                // A probe looks only, and so does a receive from a failed pair at first.
+                // A probe looks only; a receive from a failed pair, or behind one that waits, takes what is there.
                 self.command_out.next = self.wanted.val();
                 self.command_out.next.operation = matching::Operation::Post;
                 self.state.d.next = State::ListMatch;
-                if (self.kind.q.val() == self.kind_probe.val()) | self.failed.q.val() {
+                if self.kind.q.val() == self.kind_probe.val() {
                     self.command_out.next.operation = matching::Operation::Probe;
                     self.state.d.next = State::ProbeMatch;
+                } else if self.failed.q.val()
+                    | (self.stalled_now.val() & (self.mutation.val() != self.overtake.val()))
+                {
+                    self.command_out.next.operation = matching::Operation::Claim;
+                    self.state.d.next = State::ClaimMatch;
                 }
                 self.command_valid.next = true;
+                if self.stalled_now.val()
+                    & (self.news.q.val() & self.endpoint_bit.val()).any()
+                    & (self.mutation.val() != self.look_again.val())
+                    & (self.mutation.val() != self.overtake.val())
+                {
+                    // Those in front have to look first.
+                    self.command_valid.next = false;
+                    self.status.d.next = self.behind.val();
+                    self.names.d.next = self.waiting.read_data.val().request;
+                    self.state.d.next = State::Complete;
+                }
             }
             State::ListMatch => {
                 if self.reply_valid.val() {
                     if self.reply.val().found {
                         self.state.d.next = State::CopyFound;
                     } else if self.reply.val().full {
-                        self.status.d.next = self.list_full.val();
-                        self.state.d.next = State::Complete;
+                        self.state.d.next = State::Hold;
                     } else {
                         self.receives.write_enable.next = true;
                         self.state.d.next = State::Idle;
                     }
+                }
+            }
+            State::Hold => {
+                self.waiting.write_enable.next = true;
+                self.stalled.d.next = self.stalled.q.val() | self.endpoint_bit.val();
+                self.waits.d.next = self.waits.q.val() | self.endpoint_bit.val();
+                self.news.d.next = self.news.q.val() & !self.endpoint_bit.val();
+                self.room.d.next = self.room.q.val() & !self.endpoint_bit.val();
+                self.state.d.next = State::Idle;
+            }
+            State::ClaimMatch => {
+                if self.reply_valid.val() {
+                    self.state.d.next = State::Complete;
+                    if self.reply.val().found {
+                        self.state.d.next = State::CopyFound;
+                    } else if !self.failed.q.val() {
+                        self.status.d.next = self.behind.val();
+                        self.names.d.next = self.waiting.read_data.val().request;
+                    }
+                    self.failed.d.next = false;
                 }
             }
             State::CopyFound => {
@@ -1139,6 +1302,7 @@ impl Logic for Delivery {
                         self.kind.d.next = self.kind_receive.val();
                         self.receive.d.next.request = self.fetched.val().target;
                         self.release_valid.next = true;
+                        self.one_goes.next = true;
                     }
                 }
             }
@@ -1146,10 +1310,7 @@ impl Logic for Delivery {
                 if self.reply_valid.val() {
                     self.failed.d.next = false;
                     if self.reply.val().found {
-                        self.state.d.next = State::ListLook;
-                        if self.kind.q.val() == self.kind_probe.val() {
-                            self.state.d.next = State::ProbeFound;
-                        }
+                        self.state.d.next = State::ProbeFound;
                     } else {
                         // From a failed pair nothing will come: the request ends as the pair did.
                         self.state.d.next = State::Complete;
@@ -1185,11 +1346,14 @@ impl Logic for Delivery {
                 self.pair_write.next = self.message.q.val().pair < self.pair_count.val();
                 self.changed_pair.next.failed = true;
                 self.changed_pair.next.status = self.status.q.val();
+                self.message.d.next.endpoint = self.pair.val().endpoint;
                 self.state.d.next = State::Flush;
             }
             State::ControlPair => {
+                self.message.d.next.endpoint = bit_cast::<8, 16>(self.message.q.val().pair);
                 self.state.d.next = State::Flush;
                 if self.is_clear.val() {
+                    self.message.d.next.endpoint = self.pair.val().endpoint;
                     self.state.d.next = State::Forget;
                 }
                 if self.is_read.val() {
@@ -1220,13 +1384,23 @@ impl Logic for Delivery {
                     self.command_out.next.endpoint = bit_cast::<8, 16>(self.message.q.val().pair);
                 }
                 self.command_valid.next = true;
+                self.waiting_address.next = self.message.q.val().endpoint;
                 self.state.d.next = State::FlushMatch;
             }
             State::FlushMatch => {
+                self.waiting_address.next = self.message.q.val().endpoint;
                 if self.reply_valid.val() {
                     if self.reply.val().found {
                         self.state.d.next = State::FlushFound;
+                    } else if self.waiting_named.val() {
+                        self.state.d.next = State::FlushWaiting;
                     } else {
+                        if self.flush.q.val() == Flush::Endpoint {
+                            self.stalled.d.next = self.stalled.q.val() & !self.flush_bit.val();
+                        } else {
+                            // What names the pair, and has been refused, may end as the pair did.
+                            self.news.d.next = self.news.q.val() | self.flush_bit.val();
+                        }
                         self.fault_ready.next = self.flush.q.val() == Flush::Fault;
                         self.control_done.next = self.flush.q.val() != Flush::Fault;
                         self.arrival_first.d.next = true;
@@ -1234,7 +1408,25 @@ impl Logic for Delivery {
                     }
                 }
             }
+            State::FlushWaiting => {
+                self.waits.d.next = self.waits.q.val() & !self.flush_bit.val();
+                self.receive.d.next.endpoint = self.message.q.val().endpoint;
+                self.receive.d.next.request = self.waiting.read_data.val().request;
+                self.kind.d.next = self.kind_receive.val();
+                self.after.d.next = State::Flush;
+                self.state.d.next = State::Complete;
+            }
+            State::Wake => {
+                self.waits.d.next = self.waits.q.val() & !self.flush_bit.val();
+                self.receive.d.next.endpoint = self.message.q.val().endpoint;
+                self.receive.d.next.request = self.waiting.read_data.val().request;
+                self.kind.d.next = self.kind_receive.val();
+                self.status.d.next = self.list_full.val();
+                self.after.d.next = State::Idle;
+                self.state.d.next = State::Complete;
+            }
             State::FlushFound => {
+                self.one_goes.next = true;
                 self.receive.d.next = self.found_receive.val();
                 self.kind.d.next = self.kind_receive.val();
                 self.after.d.next = State::Flush;
@@ -1258,6 +1450,16 @@ impl Logic for Delivery {
             }
             _ => {}
         }
+
+        // Every so many posted receives that have gone, those that wait may try again.
+        if self.one_goes.val() {
+            self.gone.d.next = self.gone.q.val() + 1;
+            if self.gone.q.val() == 15 {
+                self.room.d.next = self.waits.q.val();
+            }
+        }
+        self.waiting.read_address.next = bit_cast::<16, 8>(self.waiting_address.val());
+        self.waiting.write_address.next = bit_cast::<16, 8>(self.list.q.val().endpoint);
 
         self.command.next = self.command_out.val();
         self.query.next = self.query_out.val();

@@ -27,7 +27,7 @@ use abi::completion::CompletionKind;
 use abi::control::{Operation, RING_BITS, RING_LIST, RING_SEND};
 use abi::event::{INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{FLAG_ANY_SOURCE, Opcode, REQUEST_BYTES};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, Opcode, REQUEST_BYTES};
 use abi::status::Status;
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
@@ -213,7 +213,7 @@ pub struct WorkQueues {
     opcode_receive: Constant<Bits<8>>,
     opcode_cancel: Constant<Bits<8>>,
     opcode_probe: Constant<Bits<8>>,
-    flag_any_source: Constant<Bits<8>>,
+    flags_known: Constant<Bits<8>>,
     kind_send: Constant<Bits<8>>,
     kind_receive: Constant<Bits<8>>,
     kind_cancel: Constant<Bits<8>>,
@@ -356,7 +356,7 @@ impl WorkQueues {
             opcode_receive: constant(Opcode::TaggedReceive.code()),
             opcode_cancel: constant(Opcode::Cancel.code()),
             opcode_probe: constant(Opcode::Probe.code()),
-            flag_any_source: constant(FLAG_ANY_SOURCE),
+            flags_known: constant(FLAG_ANY_SOURCE | FLAG_RESUME),
             kind_send: constant(CompletionKind::Send.code()),
             kind_receive: constant(CompletionKind::Receive.code()),
             kind_cancel: constant(CompletionKind::Cancel.code()),
@@ -576,7 +576,7 @@ impl Logic for WorkQueues {
         self.opcode.next = self.as_list.val().opcode;
         self.flags.next = self.as_list.val().flags;
         if self.opcode.val() != self.opcode_cancel.val() {
-            self.flags.next = self.as_list.val().flags & !self.flag_any_source.val();
+            self.flags.next = self.as_list.val().flags & !self.flags_known.val();
         }
         self.malformed_list.next = ((self.opcode.val() != self.opcode_receive.val())
             & (self.opcode.val() != self.opcode_cancel.val())

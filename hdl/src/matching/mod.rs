@@ -63,11 +63,13 @@ pub enum Operation {
     TakePostedOfEndpoint,
     /// The earliest unexpected message of this pair is removed.
     TakeUnexpectedOfPair,
+    /// The earliest unexpected message that matches is removed; nothing is ever appended.
+    Claim,
 }
 
 impl Operation {
     /// Every operation, by number.
-    pub const ALL: [Operation; 8] = [
+    pub const ALL: [Operation; 9] = [
         Operation::Arrive,
         Operation::Insert,
         Operation::Post,
@@ -76,6 +78,7 @@ impl Operation {
         Operation::TakePostedOfPair,
         Operation::TakePostedOfEndpoint,
         Operation::TakeUnexpectedOfPair,
+        Operation::Claim,
     ];
 }
 
@@ -252,6 +255,9 @@ impl Logic for Lists {
                 self.in_unexpected.next = true;
                 self.unexpected.by_pair.next = true;
             }
+            Operation::Claim => {
+                self.in_unexpected.next = true;
+            }
         }
 
         self.posted.search.next = false;
@@ -336,6 +342,9 @@ impl Logic for Lists {
             }
             Operation::TakeUnexpectedOfPair => {
                 self.operation.next = 7.into();
+            }
+            Operation::Claim => {
+                self.operation.next = 8.into();
             }
         }
 

@@ -7,7 +7,7 @@ use abi::completion::{Completion, CompletionKind};
 use abi::control::{KEY_INDEX_BITS, RIGHT_LOCAL_WRITE, RegionSetup};
 use abi::event::Cause;
 use abi::limits::EAGER_MAX;
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode};
 use abi::status::Status;
 use hdl::config::Config;
 
@@ -59,6 +59,21 @@ impl Posted {
             && self.request.context == message.context
             && (self.request.match_bits ^ message.match_bits) & !self.request.ignore_bits == 0
     }
+}
+
+/// What a full list does to an endpoint.
+#[derive(Clone, Debug, Default)]
+struct Stall {
+    /// What is posted isn't posted.
+    stalled: bool,
+    /// The receive that waits for room.
+    waiting: Option<Posted>,
+    /// Its handle, or that of the last that did.
+    last: u32,
+    /// Something has come that those in front have to look at first.
+    news: bool,
+    /// A batch of receives has gone.
+    room: bool,
 }
 
 #[derive(Clone, Debug)]
@@ -115,6 +130,12 @@ pub struct Seen {
     pub cleared_unexpected: u32,
     pub from_failed: u32,
     pub empty: u32,
+    /// Receives that took a message from behind one that waits for room.
+    pub from_behind: u32,
+    pub waiting_cancelled: u32,
+    pub waiting_flushed: u32,
+    pub woken_by_news: u32,
+    pub woken_by_room: u32,
     /// Times that a count of refused accesses was read that wasn't zero.
     pub refusals_read: u32,
 }
@@ -124,6 +145,8 @@ pub struct Reference {
     pub regions: HashMap<u16, RegionSetup>,
     posted: Vec<Posted>,
     unexpected: Vec<Unexpected>,
+    stalls: [Stall; ENDPOINTS as usize],
+    gone: u8,
     sizes: (usize, usize),
     fails: fn(Access) -> bool,
     next_id: u32,
@@ -167,6 +190,8 @@ impl Reference {
             regions: HashMap::new(),
             posted: vec![],
             unexpected: vec![],
+            stalls: std::array::from_fn(|_| Stall::default()),
+            gone: 0,
             sizes: (config.posted, config.unexpected),
             fails,
             next_id: 0,
@@ -236,6 +261,44 @@ impl Reference {
         self.outputs.push_back((output, claim));
     }
 
+    /// A posted receive has gone.
+    fn goes(&mut self) {
+        self.gone = (self.gone + 1) % 16;
+        if self.gone == 0 {
+            for stall in &mut self.stalls {
+                stall.room = stall.waiting.is_some();
+            }
+        }
+    }
+
+    /// Receives that wait for room are told if they may try again.
+    fn wake(&mut self) {
+        for endpoint in 0..ENDPOINTS {
+            let stall = &mut self.stalls[usize::from(endpoint)];
+            if !stall.news && !stall.room {
+                continue;
+            }
+            if let Some(waiting) = stall.waiting.take() {
+                if stall.news {
+                    self.seen.woken_by_news += 1;
+                } else {
+                    self.seen.woken_by_room += 1;
+                }
+                self.end(&waiting, Status::ListFull.code());
+            }
+        }
+    }
+
+    /// A receive ends without a message.
+    fn end(&mut self, receive: &Posted, status: u8) {
+        let entry = completion(receive.request.request, CompletionKind::Receive, status);
+        let claim = Claim {
+            returns: Some(receive.request.address),
+            ..Claim::default()
+        };
+        self.complete(receive.endpoint, entry, claim);
+    }
+
     /// The payload goes to the buffer, from the wire or from the slot of message `from`; then the
     /// receive completes.
     fn deliver(&mut self, receive: &Posted, message: &Message, from: Option<u32>) {
@@ -300,6 +363,8 @@ impl Reference {
             let receive = self.posted.remove(at);
             self.deliver(&receive, &message, None);
             self.update(message.pair, true, true, Claim::default());
+            self.goes();
+            self.wake();
             return;
         }
         let id = self.next_id;
@@ -334,7 +399,9 @@ impl Reference {
         }
         self.seen.unexpected += 1;
         self.update(message.pair, true, false, Claim::default());
+        self.stalls[usize::from(message.endpoint)].news = true;
         self.unexpected.push(Unexpected { id, message });
+        self.wake();
     }
 
     fn overflow(&mut self, message: &Message) {
@@ -363,7 +430,16 @@ impl Reference {
             Opcode::Probe => CompletionKind::Probe,
             _ => CompletionKind::Receive,
         };
+        let at = usize::from(endpoint);
+        if request.flags & FLAG_RESUME != 0 && self.stalls[at].waiting.is_none() {
+            self.stalls[at].stalled = false;
+        }
+        let stall = self.stalls[at].clone();
         let refuse = |status: Status| completion(request.request, kind, status.code());
+        let behind = Completion {
+            handle: stall.last,
+            ..refuse(Status::Behind)
+        };
         let back = || Claim {
             returns: Some(request.address),
             ..Claim::default()
@@ -378,6 +454,10 @@ impl Reference {
         if receives && request.length > 0 && !self.allowed(domain, &request, request.length) {
             self.seen.invalid += 1;
             self.complete(endpoint, refuse(Status::LocalProtection), back());
+            return;
+        }
+        if stall.stalled && stall.news {
+            self.complete(endpoint, behind, back());
             return;
         }
         let failed = source
@@ -397,6 +477,7 @@ impl Reference {
                 };
                 self.update(message.pair, false, true, claim);
                 self.seen.from_failed += u32::from(failed.is_some());
+                self.seen.from_behind += u32::from(stall.stalled);
             }
             (Some(at), _) => {
                 let entry = refuse(Status::Success);
@@ -407,9 +488,15 @@ impl Reference {
                 let entry = completion(request.request, kind, status);
                 self.complete(endpoint, entry, back());
             }
+            (None, None) if receives && stall.stalled => self.complete(endpoint, behind, back()),
             (None, None) if receives => {
                 if self.posted.len() == self.sizes.0 {
-                    self.complete(endpoint, refuse(Status::ListFull), back());
+                    self.stalls[at] = Stall {
+                        stalled: true,
+                        last: request.request,
+                        waiting: Some(receive),
+                        ..Stall::default()
+                    };
                 } else {
                     self.posted.push(receive);
                 }
@@ -420,17 +507,20 @@ impl Reference {
 
     fn cancel(&mut self, endpoint: u8, request: &ListRequest) {
         let wanted = |p: &Posted| p.endpoint == endpoint && p.request.request == request.target;
+        let stall = &mut self.stalls[usize::from(endpoint)];
+        if let Some(waiting) = stall.waiting.take_if(|w| wanted(w)) {
+            self.seen.waiting_cancelled += 1;
+            self.end(&waiting, Status::Cancelled.code());
+            self.releases.push_back(endpoint);
+            return;
+        }
         match self.posted.iter().position(wanted) {
             Some(at) => {
                 let posted = self.posted.remove(at);
-                let status = Status::Cancelled.code();
-                let entry = completion(request.target, CompletionKind::Receive, status);
-                let claim = Claim {
-                    returns: Some(posted.request.address),
-                    ..Claim::default()
-                };
-                self.complete(endpoint, entry, claim);
+                self.end(&posted, Status::Cancelled.code());
                 self.releases.push_back(endpoint);
+                self.goes();
+                self.wake();
             }
             None => {
                 let status = Status::TooLate.code();
@@ -445,14 +535,22 @@ impl Reference {
         let (gone, stay): (Vec<_>, Vec<_>) = self.posted.drain(..).partition(|p| wanted(p));
         self.posted = stay;
         for posted in gone {
-            let request = posted.request.request;
-            let entry = completion(request, CompletionKind::Receive, status);
-            let claim = Claim {
-                returns: Some(posted.request.address),
-                ..Claim::default()
-            };
-            self.complete(posted.endpoint, entry, claim);
+            self.end(&posted, status);
+            self.goes();
         }
+        for endpoint in 0..self.stalls.len() {
+            let waiting = &mut self.stalls[endpoint].waiting;
+            if let Some(waiting) = waiting.take_if(|w| wanted(w)) {
+                self.seen.waiting_flushed += 1;
+                self.end(&waiting, status);
+            }
+        }
+    }
+
+    /// What names a pair that is gone, and has been refused, may end as the pair did.
+    fn pair_goes(&mut self, pair: u16) {
+        let endpoint = self.pair(pair).map_or(0, |p| p.endpoint);
+        self.stalls[usize::from(endpoint)].news = true;
     }
 
     /// A fault has been dealt with.
@@ -461,6 +559,8 @@ impl Reference {
             pair.failed = Some(status);
         }
         self.flush(status, |p| !p.any_source() && p.request.pair == pair);
+        self.pair_goes(pair);
+        self.wake();
     }
 
     pub fn pair_set(&mut self, pair: u16, endpoint: u8, credits: u16, slots: u64) {
@@ -476,6 +576,7 @@ impl Reference {
     }
 
     pub fn pair_clear(&mut self, pair: u16) {
+        self.pair_goes(pair);
         self.pairs[usize::from(pair)] = None;
         let before = self.unexpected.len();
         self.unexpected.retain(|u| u.message.pair != pair);
@@ -485,10 +586,13 @@ impl Reference {
         }
         let flushed = Status::Flushed.code();
         self.flush(flushed, |p| !p.any_source() && p.request.pair == pair);
+        self.wake();
     }
 
     pub fn endpoint_flush(&mut self, endpoint: u8) {
         self.flush(Status::Flushed.code(), |p| p.endpoint == endpoint);
+        self.stalls[usize::from(endpoint)].stalled = false;
+        self.wake();
     }
 
     /// An access has been asked for: it has to be the one that is wanted next.

@@ -7,7 +7,7 @@ use abi::control::{
     KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
     RegionSetup,
 };
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode};
 use abi::status::Status;
 use hdl::envelope::DeliveryMutation;
 use rand::distr::Distribution;
@@ -56,6 +56,8 @@ pub enum Mood {
     Mixed,
     /// More messages than receives.
     Flood,
+    /// Many more receives than there is room for, few messages.
+    Hoard,
     /// Receives, their cancels and their messages at once.
     Races,
     /// Nothing of its own accord.
@@ -451,6 +453,7 @@ impl World {
         let endpoint = self.rng.random_range(0..ENDPOINTS);
         let weights: [u32; 3] = match self.mood {
             Mood::Races => [10, 10, 0],
+            Mood::Hoard => [10, 1, 1],
             _ => [10, 2, 2],
         };
         let pick = WeightedIndex::new(weights).expect("some weight is positive");
@@ -473,6 +476,9 @@ impl World {
         }
         if self.rng.random_bool(0.3) {
             request.flags = FLAG_ANY_SOURCE;
+        }
+        if self.rng.random_bool(0.2) {
+            request.flags |= FLAG_RESUME;
         }
         request.pair = match self.rng.random_range(0..40) {
             0 => 0x8000,
@@ -578,6 +584,7 @@ impl World {
         if self.mood != Mood::Quiet {
             let (sends, posts, governs) = match self.mood {
                 Mood::Flood => (0.3, 0.002, 0.0003),
+                Mood::Hoard => (0.003, 0.3, 0.001),
                 _ => (self.send_rate, self.post_rate, 0.002),
             };
             if self.arrival.is_none() && self.rng.random_bool(sends) {

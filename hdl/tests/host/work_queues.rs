@@ -9,7 +9,7 @@ use abi::completion::{Completion, CompletionKind};
 use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode, SendRequest};
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
@@ -159,10 +159,12 @@ impl Run {
         if list {
             let opcode =
                 [Opcode::TaggedReceive, Opcode::Cancel, Opcode::Probe][rng.random_range(0..3)];
-            let any = opcode != Opcode::Cancel && chance(rng, 50);
+            let searches = opcode != Opcode::Cancel;
+            let mut flag = |flag: u8| if searches && chance(rng, 50) { flag } else { 0 };
+            let flags = flag(FLAG_ANY_SOURCE) | flag(FLAG_RESUME);
             words = ListRequest {
                 opcode: opcode.code(),
-                flags: if any { FLAG_ANY_SOURCE } else { 0 },
+                flags,
                 pair: rng.random(),
                 context: rng.random(),
                 request: self.handle as u32,
@@ -209,7 +211,7 @@ impl Run {
             }
             1 => {
                 let cancel = words[0] as u8 == Opcode::Cancel.code();
-                let first = if list && !cancel { 1 } else { 0 };
+                let first = if list && !cancel { 2 } else { 0 };
                 words[0] |= 1 << (8 + rng.random_range(first..8));
             }
             2 => words[0] |= 1 << (48 + rng.random_range(0..16)),

@@ -35,7 +35,7 @@ impl Command {
     /// The bits of the `LogicStruct`, first field least significant.
     pub fn words(&self) -> Vec<u64> {
         crate::bits::pack(&[
-            (self.operation as u64, 3),
+            (self.operation as u64, 4),
             (self.endpoint.into(), 8),
             (self.pair.into(), 16),
             (self.any_source.into(), 1),
@@ -112,6 +112,7 @@ impl Lists {
                 let mut list = self.unexpected.iter();
                 list.find(|e| command.matches(e)).copied()
             }
+            Operation::Claim => take(&mut self.unexpected, &|e| command.matches(e)),
             Operation::TakePostedOfPair => take(&mut self.posted, &|e| {
                 !e.any_source && e.pair == command.pair
             }),

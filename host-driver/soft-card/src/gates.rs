@@ -16,7 +16,7 @@ use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, COMPLETION_TAIL, EVENT_ARM, EVENT_HEAD, EVENT_TAIL,
     EVENTS_LOST, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY,
 };
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, REQUEST_BYTES, SendRequest};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode, REQUEST_BYTES, SendRequest};
 use abi::status::Status;
 use firmware_core::{Card, ControlTimeout, Sizes};
 use rand::{Rng, SeedableRng};
@@ -31,6 +31,21 @@ fn ring_info(list: bool, index: u32) -> u64 {
 struct Posted {
     endpoint: usize,
     request: ListRequest,
+}
+
+/// What a full list does to an endpoint.
+#[derive(Clone, Default)]
+struct Stall {
+    /// Receives may look for a message, and aren't posted.
+    stalled: bool,
+    /// The receive that waits for room.
+    waiting: Option<ListRequest>,
+    /// Its handle, or that of the last that did.
+    last: u32,
+    /// Something has come since that those in front have to look at first.
+    news: bool,
+    /// There may be room.
+    room: bool,
 }
 
 /// A message without a receive; its payload rests in a slot of its pair.
@@ -54,6 +69,7 @@ pub(crate) struct Gates {
     regions: Vec<Option<RegionSetup>>,
     posted: Vec<Posted>,
     unexpected: Vec<Unexpected>,
+    stalls: Vec<Stall>,
     counters: Vec<u32>,
     sizes: Sizes,
     mac: u64,
@@ -75,6 +91,7 @@ impl Gates {
             regions: vec![None; sizes.regions as usize],
             posted: Vec::new(),
             unexpected: Vec::new(),
+            stalls: vec![Stall::default(); sizes.endpoints as usize],
             counters: vec![0; Counter::ALL.len()],
             sizes,
             mac,
@@ -95,6 +112,25 @@ impl Gates {
     fn complete(&mut self, endpoint: usize, completion: Completion) {
         self.count(Counter::Completions);
         self.endpoints[endpoint].complete(&self.memory, completion);
+    }
+
+    /// A posted receive has gone.
+    fn make_room(&mut self) {
+        for stall in &mut self.stalls {
+            stall.room = true;
+        }
+    }
+
+    /// Refuses the receives that wait for room, if something has changed.
+    fn wake(&mut self) {
+        for endpoint in 0..self.stalls.len() {
+            let stall = &mut self.stalls[endpoint];
+            if (stall.news || stall.room)
+                && let Some(request) = stall.waiting.take()
+            {
+                self.flush_receive(endpoint, &request, Status::ListFull);
+            }
+        }
     }
 
     fn release(&mut self, endpoint: usize) {
@@ -168,6 +204,7 @@ impl Gates {
             }
             if let Some(words) = self.fetch(index, RING_LIST) {
                 self.list(index, ListRequest::from_words(&words));
+                self.wake();
             }
         }
         self.endpoints.iter().any(|endpoint| {
@@ -454,6 +491,7 @@ impl Gates {
                 }
             }
         }
+        self.wake();
     }
 
     /// Fails the pairs whose peer has been silent for too long; none ever if the time-out is 0.
@@ -468,6 +506,7 @@ impl Gates {
                 self.fail(index as u16, Status::LinkError);
             }
         }
+        self.wake();
     }
 
     fn arrive(&mut self, endpoint: usize, index: u16, message: Message) {
@@ -482,6 +521,7 @@ impl Gates {
                 pair.accepted = pair.accepted.wrapping_add(1);
                 pair.freed = pair.freed.wrapping_add(1);
                 let request = self.posted.remove(at).request;
+                self.make_room();
                 self.count(Counter::Expected);
                 self.deliver(endpoint, index, &request, &message);
             }
@@ -501,6 +541,7 @@ impl Gates {
                 }
                 pair.accepted = pair.accepted.wrapping_add(1);
                 self.count(Counter::Unexpected);
+                self.stalls[endpoint].news = true;
                 self.unexpected.push(Unexpected {
                     endpoint,
                     pair: index,
@@ -561,10 +602,14 @@ impl Gates {
             Some(Opcode::Probe) => CompletionKind::Probe,
             _ => CompletionKind::Unknown,
         };
-        let any_source = request.flags == FLAG_ANY_SOURCE;
+        let any_source = request.flags & FLAG_ANY_SOURCE != 0;
         let reserved =
             u64::from(request.reserved0) | u64::from(request.reserved1) | request.reserved2;
-        let flags_valid = request.flags & !FLAG_ANY_SOURCE == 0;
+        let flags = match kind {
+            CompletionKind::Cancel => 0,
+            _ => FLAG_ANY_SOURCE | FLAG_RESUME,
+        };
+        let flags_valid = request.flags & !flags == 0;
         if kind == CompletionKind::Unknown || reserved != 0 || !flags_valid {
             self.refuse(endpoint, &request, kind, Status::InvalidRequest);
             self.count(Counter::InvalidRequests);
@@ -574,16 +619,31 @@ impl Gates {
             let posted = |posted: &Posted| {
                 posted.endpoint == endpoint && posted.request.request == request.target
             };
+            let stall = &mut self.stalls[endpoint];
+            let waiting = stall
+                .waiting
+                .take_if(|waiting| waiting.request == request.target);
+            if let Some(waiting) = waiting {
+                self.flush_receive(endpoint, &waiting, Status::Cancelled);
+                self.release(endpoint);
+                return;
+            }
             match self.posted.iter().position(posted) {
                 None => self.refuse(endpoint, &request, kind, Status::TooLate),
                 Some(at) => {
                     let target = self.posted.remove(at).request;
+                    self.make_room();
                     self.flush_receive(endpoint, &target, Status::Cancelled);
                     self.release(endpoint);
                 }
             }
             return;
         }
+        let stall = &mut self.stalls[endpoint];
+        if request.flags & FLAG_RESUME != 0 && stall.waiting.is_none() {
+            stall.stalled = false;
+        }
+        let Stall { stalled, news, .. } = *stall;
         let source = match self.pair_of(endpoint, request.pair) {
             _ if any_source => Ok(()),
             None => Err(Status::InvalidPair),
@@ -617,6 +677,10 @@ impl Gates {
         if malformed {
             self.count(Counter::InvalidRequests);
         }
+        if stalled && news && !malformed {
+            self.refuse(endpoint, &request, kind, Status::Behind);
+            return;
+        }
         match (source, opcode, waiting) {
             (Err(status), ..) => self.refuse(endpoint, &request, kind, status),
             (Ok(()), Some(Opcode::Probe), None) => {
@@ -629,8 +693,16 @@ impl Gates {
                 self.complete(endpoint, completion);
             }
             (Ok(()), _, Some(at)) => self.take_unexpected(endpoint, &request, at),
+            (Ok(()), _, None) if stalled => {
+                self.refuse(endpoint, &request, kind, Status::Behind);
+            }
             (Ok(()), _, None) if self.posted.len() >= self.sizes.posted as usize => {
-                self.refuse(endpoint, &request, kind, Status::ListFull);
+                self.stalls[endpoint] = Stall {
+                    stalled: true,
+                    waiting: Some(request),
+                    last: request.request,
+                    ..Stall::default()
+                };
             }
             (Ok(()), _, None) => self.posted.push(Posted { endpoint, request }),
         }
@@ -680,6 +752,10 @@ impl Gates {
                 context: request.context,
                 status: status.code(),
                 kind: kind.code(),
+                handle: match status {
+                    Status::Behind => self.stalls[endpoint].last,
+                    _ => 0,
+                },
                 ..Completion::default()
             },
         );
@@ -715,6 +791,7 @@ impl Gates {
             posted.endpoint == endpoint && !any && posted.request.pair == index
         };
         self.flush_posted(endpoint, status, names);
+        self.stalls[endpoint].news = true;
         self.count(Counter::FramesSent);
         self.outbox.push(frame);
         if status == Status::LinkError {
@@ -726,7 +803,15 @@ impl Gates {
     fn flush_posted(&mut self, endpoint: usize, status: Status, names: impl Fn(&Posted) -> bool) {
         while let Some(at) = self.posted.iter().position(&names) {
             let request = self.posted.remove(at).request;
+            self.make_room();
             self.flush_receive(endpoint, &request, status);
+        }
+        if let Some(request) = self.stalls[endpoint].waiting.take() {
+            let posted = Posted { endpoint, request };
+            match names(&posted) {
+                true => self.flush_receive(endpoint, &posted.request, status),
+                false => self.stalls[endpoint].waiting = Some(posted.request),
+            }
         }
     }
 
@@ -802,6 +887,7 @@ impl Card for Gates {
             Operation::EndpointStop => self.endpoints[at].stopped = true,
             Operation::EndpointFlush => {
                 self.flush_posted(at, Status::Flushed, |posted| posted.endpoint == at);
+                self.stalls[at] = Stall::default();
             }
             Operation::EndpointClear => {
                 self.endpoints[at] = self.endpoints[at].cleared();
@@ -815,7 +901,9 @@ impl Card for Gates {
                 self.fail(index, Status::from_code(status).unwrap_or(Status::Flushed));
             }
             Operation::PairClear => {
-                self.pairs[at] = None;
+                if let Some(pair) = self.pairs[at].take() {
+                    self.stalls[usize::from(pair.setup.endpoint)].news = true;
+                }
                 self.unexpected.retain(|waiting| waiting.pair != index);
             }
             Operation::PairRead => {
@@ -841,6 +929,7 @@ impl Card for Gates {
             Operation::RegionClear => self.regions[at] = None,
             Operation::CounterRead => return Ok(self.counters[at].into()),
         }
+        self.wake();
         Ok(0)
     }
 

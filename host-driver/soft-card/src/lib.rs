@@ -22,3 +22,4 @@ mod pairs;
 mod rings;
 
 pub use fabric::{FirmwareBehaviour, HostThread, SoftFabric, SoftOptions};
+pub use firmware_core::Sizes;

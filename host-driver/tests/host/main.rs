@@ -1,5 +1,6 @@
 //! The host library over cards in plain Rust.
 
+mod backlog;
 mod common;
 mod failure;
 mod memory;

@@ -5,7 +5,7 @@ use crate::common::{Side, sized};
 use host_driver::{Buffer, PostError, Request, TaggedReceive, WcKind, WcStatus, WorkCompletion};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soft_card::{SoftFabric, SoftOptions};
+use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::collections::{HashMap, VecDeque};
 
 /// Tags in use: few, so that receives compete.
@@ -224,6 +224,11 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
             latency: rng.random_range(1..500),
             fetch_cycles: rng.random_range(1..200),
             seed,
+            sizes: Sizes {
+                // As many as are posted at most, or so few that most have to be kept by the library.
+                posted: [1, 2, 5, 64][rng.random_range(0..4)],
+                ..SoftOptions::default().sizes
+            },
             ..SoftOptions::default()
         });
         // Eight sends that wait for a credit must leave entries for the receives that return it.

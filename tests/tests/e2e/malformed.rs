@@ -96,7 +96,7 @@ const LISTS: &[ListCase] = {
         ("a send in the list ring", InvalidRequest, Unknown, |r| {
             r.opcode = Opcode::TaggedSend.code();
         }),
-        ("a flag", InvalidRequest, Receive, |r| r.flags = 2),
+        ("a flag", InvalidRequest, Receive, |r| r.flags = 0x20),
         ("a flag beside a good one", InvalidRequest, Receive, |r| {
             r.flags = FLAG_ANY_SOURCE | 0x40;
         }),

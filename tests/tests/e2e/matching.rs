@@ -227,29 +227,49 @@ fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
 }
 
 #[test]
-fn a_receive_more_than_the_list_holds_is_refused_and_the_others_stay() {
+fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
     run(cards("tiny", 2, 27), |host| {
         let mut me = Side::open(&host);
+        let kept = 24;
         if me.rank() == 1 {
             let room = me.device.identity().posted as u64;
-            for k in 0..=room {
-                me.receive(k, Some(0), k, 8);
-            }
-            assert_eq!(me.statuses(1), [(room, WcStatus::ListFull)]);
-            me.meet();
+            // The card is full of receives that are matched last of all.
             for k in 0..room {
+                me.receive(k, Some(0), 1000, 8);
+            }
+            // One of each kind, and two of another.
+            for k in 0..kept {
+                me.receive(100 + k, Some(0), k, 8);
+            }
+            me.receive(200, None, 2000, 8);
+            me.receive(201, Some(0), 2000, 8);
+            me.meet();
+            for (number, tag) in order(kept, room).into_iter().enumerate() {
                 let received = me.completion();
-                assert_eq!(received.wr_id, k);
-                me.assert_received(&received, 0, k, 8);
+                me.assert_received(&received, 0, number as u64, 8);
+                assert_eq!(received.match_bits, tag);
+                let first_of_two = number as u64 == kept;
+                match tag {
+                    1000 => {}
+                    2000 => assert_eq!(received.wr_id, 201 - u64::from(first_of_two)),
+                    _ => assert_eq!(received.wr_id, 100 + tag),
+                }
             }
         } else {
-            me.meet();
             let room = me.device.identity().posted as u64;
-            for k in 0..room {
-                me.send(1, k, k, 8);
+            me.meet();
+            for (number, tag) in order(kept, room).into_iter().enumerate() {
+                me.send(1, tag, number as u64, 8);
                 me.statuses(1);
             }
         }
         me.finish();
     });
+
+    /// Tags in the order that they are sent in: what was posted last first.
+    fn order(kept: u64, room: u64) -> Vec<u64> {
+        let kinds = (0..kept).rev();
+        let last = std::iter::repeat_n(1000, room as usize);
+        kinds.chain([2000, 2000]).chain(last).collect()
+    }
 }
