@@ -206,7 +206,7 @@ impl Core {
         };
         let handle = match self.table.insert(request) {
             Ok(handle) => handle,
-            Err(request) => return Err((PostError::CompletionQueueFull, request.buffer)),
+            Err(buffer) => return Err((PostError::CompletionQueueFull, buffer)),
         };
         if keeps {
             self.backlog.keep(&mut self.table, handle);
@@ -303,7 +303,7 @@ impl Core {
         };
         let handle = match self.table.insert(request) {
             Ok(handle) => handle,
-            Err(request) => return Err((PostError::CompletionQueueFull, request.buffer)),
+            Err(buffer) => return Err((PostError::CompletionQueueFull, buffer)),
         };
         match work {
             Work::Send { pair, serial, .. } => {

@@ -135,10 +135,10 @@ impl RequestTable {
     /// Enters a request.
     ///
     /// # Errors
-    /// The request, if the table is full.
-    pub(crate) fn insert(&mut self, request: Outstanding) -> Result<Request, Outstanding> {
+    /// The request's buffer, if the table is full.
+    pub(crate) fn insert(&mut self, request: Outstanding) -> Result<Request, Option<Buffer>> {
         let Some(slot) = self.free.pop() else {
-            return Err(request);
+            return Err(request.buffer);
         };
         let entry = &mut self.slots[usize::from(slot)];
         entry.uses = entry.uses.wrapping_add(1);

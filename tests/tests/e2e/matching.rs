@@ -2,7 +2,7 @@
 
 use host_driver::{WcKind, WcStatus};
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::side::Side;
+use posthorn_tests::side::{Setup, Side};
 
 #[test]
 fn messages_of_a_pair_match_in_the_order_sent_expected_or_not() {
@@ -229,7 +229,14 @@ fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
 #[test]
 fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
     run(cards("tiny", 2, 27), |host| {
-        let mut me = Side::open(&host);
+        // One credit: the next message comes when the one before has its receive.
+        let mut me = Side::with(
+            &host,
+            Setup {
+                credits: 1,
+                ..Setup::default()
+            },
+        );
         let kept = 24;
         if me.rank() == 1 {
             let room = me.device.identity().posted as u64;
