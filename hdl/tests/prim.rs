@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use hdl::prelude::*;
 use hdl::prim::power_on_reset::CYCLES;
 use hdl::prim::{
-    ByteRam, CounterMutation, FifoMutation, PowerOnResetMutation, Ram, RoundRobinMutation,
-    SkidMutation, StreamMuxMutation,
+    BlockRam, ByteRam, CounterMutation, FifoMutation, PowerOnResetMutation, Ram,
+    RoundRobinMutation, SkidMutation, StreamMuxMutation,
 };
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -55,6 +55,45 @@ fn a_ram_is_its_rust_model_at_every_edge() {
     for_seeds(4, |rng| ram("prim_ram", rng));
 }
 
+fn block_ram(top: &str, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open(top);
+    let mut ram = BlockRam::<Bits<80>>::new(10);
+    ram.connect_all();
+    let mut words_now = [[0; 2]; 16];
+    for _ in 0..2000 {
+        let (low, high) = (rng.random(), rng.random::<u64>() & 0xffff);
+        let (write, to, from): (bool, u16, u16) = rng.random();
+        bench.set("write_enable", write);
+        bench.set("write_address", to);
+        bench.set_wide("write_data", &[low, high]);
+        bench.set("read_address", from);
+        bench.step();
+        ram.write_enable.next = write;
+        ram.write_address.next = u64::from(to).into();
+        ram.write_data.next = words(low, high);
+        ram.read_address.next = u64::from(from).into();
+        edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
+        let read = bench.get_wide("read_data");
+        let (from, to) = (usize::from(from % 16), usize::from(to % 16));
+        let [low_now, high_now]: [u64; 2] = words_now[from];
+        if write && from == to {
+            let inverted = [!low_now, !high_now & 0xffff];
+            assert_eq!(read, inverted, "a broken promise is seen");
+        } else {
+            assert_eq!(read, words_now[from]);
+            assert_eq!(ram.read_data.val(), words(read[0], read[1]));
+        }
+        if write {
+            words_now[to] = [low, high];
+        }
+    }
+}
+
+#[test]
+fn a_block_ram_is_its_rust_model_unless_a_word_is_read_while_it_is_written() {
+    for_seeds(4, |rng| block_ram("prim_block_ram", rng));
+}
+
 fn byte_ram(top: &str, rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open(top);
     let mut ram = ByteRam::<32, 4>::new(8);
@@ -86,6 +125,8 @@ fn a_memory_whose_text_is_wrong_is_noticed() {
     for top in ["prim_ram_reads_new_word", "prim_ram_half_the_words"] {
         assert!(is_caught(top, 1, |rng| ram(top, rng)), "{top}");
     }
+    let top = "prim_block_ram_half_the_words";
+    assert!(is_caught(top, 1, |rng| block_ram(top, rng)), "{top}");
     for top in [
         "prim_byte_ram_reads_new_word",
         "prim_byte_ram_writes_whole_word",

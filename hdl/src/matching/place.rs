@@ -15,7 +15,7 @@
 
 use crate::construct::construct;
 use crate::prelude::*;
-use crate::prim::Ram;
+use crate::prim::BlockRam;
 
 /// Comparators of a row at most.
 pub(super) const MAX_PLACES: usize = 8;
@@ -66,7 +66,7 @@ pub(super) struct Place {
     pub order_before: Signal<In, Bits<8>>,
     /// In its position among those of all places.
     pub order_after: Signal<Out, Bits<64>>,
-    column: Ram<Message>,
+    column: BlockRam<Message>,
     entry: Reg<Message>,
     entry_age: Reg<Bits<54>>,
     agrees: Reg<Bit>,
@@ -85,11 +85,11 @@ impl Place {
     /// Place `number` of each of `rows` rows.
     ///
     /// # Panics
-    /// If there is no such place, or the number of rows is no depth of a [`Ram`].
+    /// If there is no such place, or the number of rows is no depth of a [`BlockRam`].
     pub fn new(rows: usize, number: usize) -> Self {
         assert!(number < MAX_PLACES, "place {number}");
         construct!({
-            column: Ram::new(rows),
+            column: BlockRam::new(rows),
             number: Constant::new((number as u64).into()),
             own_bit: Constant::new((1u64 << number).into()),
             lower: Constant::new(((1u64 << number) - 1).into()),

@@ -33,7 +33,7 @@
 use super::place::{MAX_PLACES, Place};
 use crate::construct::construct;
 use crate::prelude::*;
-use crate::prim::Ram;
+use crate::prim::BlockRam;
 use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
 
 const _: () = assert!(MAX_CREDITS == 16, "a slot has four bits");
@@ -216,12 +216,12 @@ pub struct UnexpectedRows {
     pub depth: Signal<Out, Bits<16>>,
 
     place: Vec<Place>,
-    rows: Ram<Row>,
-    links: Ram<Link>,
+    rows: BlockRam<Row>,
+    links: BlockRam<Link>,
     /// The row before, in the list.
-    befores: Ram<Bits<16>>,
+    befores: BlockRam<Bits<16>>,
     /// The first row of each endpoint's list; of those that `waiting` names.
-    heads: Ram<Bits<16>>,
+    heads: BlockRam<Bits<16>>,
     walk: Reg<Walk>,
     key: Reg<Key>,
     key_row: Reg<Bits<16>>,
@@ -350,10 +350,10 @@ impl UnexpectedRows {
         let rows = places / comparators;
         construct!({
             place: (0..comparators).map(|number| Place::new(rows, number)).collect(),
-            rows: Ram::new(rows),
-            links: Ram::new(rows),
-            befores: Ram::new(rows),
-            heads: Ram::new(endpoints),
+            rows: BlockRam::new(rows),
+            links: BlockRam::new(rows),
+            befores: BlockRam::new(rows),
+            heads: BlockRam::new(endpoints),
             walk: Reg::new(Walk::Clear),
             one: Constant::new(1u64.into()),
             one_place: Constant::new(1u64.into()),

@@ -32,6 +32,8 @@ pub(super) struct Text {
     width: usize,
     depth: usize,
     mutation: Mutation,
+    /// No word is read that is being written.
+    promised: bool,
 }
 
 impl Text {
@@ -41,6 +43,15 @@ impl Text {
             width,
             depth,
             mutation,
+            promised: false,
+        }
+    }
+
+    /// The same, of a memory no word of which is read while it is written.
+    pub(super) fn promised(self) -> Self {
+        Text {
+            promised: true,
+            ..self
         }
     }
 
@@ -64,6 +75,17 @@ impl Text {
             ),
             _ => String::new(),
         };
+        let (attribute, broken) = match self.promised {
+            true => (
+                "(* no_rw_check *) ",
+                format!(
+                    "`ifndef SYNTHESIS\n  if (|write_enable && ({}) == ({read})) read_data <= ~words[{read}];\n`endif\n",
+                    self.select("write_address"),
+                    read = self.select("read_address"),
+                ),
+            ),
+            false => ("", String::new()),
+        };
         let unused = |address: &str| match self.depth.ilog2() {
             16 => String::new(),
             bits => format!("&{{1'b1, {address}[15:{bits}]}}"),
@@ -78,12 +100,12 @@ impl Text {
             false => format!("wire unused = {};\n", unused.join(" & ")),
         };
         format!(
-            "logic [{msb}:0] words [0:{last}];\n\
+            "{attribute}logic [{msb}:0] words [0:{last}];\n\
              integer word;\n\
              initial for (word = 0; word <= {last}; word = word + 1) words[word] = '0;\n\
              always @(posedge clock) begin\n  \
                read_data <= words[{read}];\n\
-             {write}{forward}\
+             {write}{forward}{broken}\
              end\n{unused}",
             msb = self.width - 1,
             last = self.depth - 1,

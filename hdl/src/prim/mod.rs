@@ -2,6 +2,7 @@
 //! nowhere else, each piece beside its Rust model.
 
 pub mod axi;
+mod block_ram;
 mod byte_ram;
 mod cast;
 mod check;
@@ -16,6 +17,7 @@ mod skid;
 mod stable;
 mod stream_mux;
 
+pub use block_ram::BlockRam;
 pub use byte_ram::ByteRam;
 pub use cast::Cast;
 pub use check::Check;
@@ -42,6 +44,11 @@ pub fn tops() -> Vec<Top> {
             Ram::<Bits<80>>::mutated(10, mutation)
         })
     };
+    let block_ram = |name, mutation| {
+        Top::of(name, Class::Test, move || {
+            BlockRam::<Bits<80>>::mutated(10, mutation)
+        })
+    };
     let byte_ram = |name, mutation| {
         Top::of(name, Class::Test, move || {
             ByteRam::<32, 4>::mutated(8, mutation)
@@ -51,6 +58,8 @@ pub fn tops() -> Vec<Top> {
         ram("prim_ram", Mutation::None),
         ram("prim_ram_reads_new_word", Mutation::ReadsNewWord),
         ram("prim_ram_half_the_words", Mutation::HalfTheWords),
+        block_ram("prim_block_ram", Mutation::None),
+        block_ram("prim_block_ram_half_the_words", Mutation::HalfTheWords),
         byte_ram("prim_byte_ram", Mutation::None),
         byte_ram("prim_byte_ram_reads_new_word", Mutation::ReadsNewWord),
         byte_ram("prim_byte_ram_writes_whole_word", Mutation::WritesWholeWord),
