@@ -252,7 +252,7 @@ impl Pair {
             self.bench.step();
             assert!(!self.bench.is("done"), "`done` is a pulse");
             cycles += 1;
-            assert!(cycles <= 2, "a removal takes two cycles more");
+            assert!(cycles <= 3, "a removal takes three cycles more");
         }
         self.look();
         found

@@ -28,7 +28,7 @@
 //! | 5 | better than the best so far? | | |
 //! | 4 + rows | `done` | `done` at 6 + rows | |
 //!
-//! A message that is found and removed takes two cycles more until `ready`.
+//! A message that is found and removed takes three cycles more until `ready`.
 
 use super::place::{MAX_PLACES, Place};
 use crate::construct::construct;
@@ -142,8 +142,8 @@ struct Candidate {
     number: Bits<8>,
     age: Bits<54>,
     owner: Bits<8>,
-    /// No other message is in its row.
-    alone: Bit,
+    /// What its row holds.
+    contents: Row,
 }
 
 /// Where an operation is.
@@ -161,8 +161,9 @@ enum Walk {
     Rows,
     /// The last rows are compared.
     Drain,
-    /// The row of the message found is read; then it is written, and unlinked if it is empty.
+    /// The links of the message's row are read; then the row is written, and unlinked if it is empty.
     Remove,
+    Removed,
     Unlink,
 }
 
@@ -250,13 +251,17 @@ pub struct UnexpectedRows {
     hits_valid: Reg<Bit>,
     hits_last: Reg<Bit>,
     hits_at: Reg<Bits<16>>,
-    hits_order: Reg<Elders>,
+    hits_row: Reg<Row>,
     hits_owner: Reg<Bits<8>>,
-    hits_alone: Reg<Bit>,
     first_valid: Reg<Bit>,
     first_last: Reg<Bit>,
     first: Reg<Candidate>,
     best: Reg<Candidate>,
+    // Links of the row of the message that is removed.
+    gone_link: Reg<Link>,
+    gone_before: Reg<Bits<16>>,
+    gone_is_head: Reg<Bit>,
+    gone_alone: Reg<Bit>,
 
     place_index: Signal<Local, Bits<16>>,
     pair_row: Signal<Local, Bits<16>>,
@@ -277,6 +282,7 @@ pub struct UnexpectedRows {
     found_order: Signal<Local, Bits<64>>,
     order_after: Signal<Local, Bits<64>>,
     order_before: Signal<Local, Elders>,
+    order_found: Signal<Local, Elders>,
     new_order: Signal<Local, Elders>,
     hits: Signal<Local, Bits<8>>,
     beaten: Signal<Local, Bits<8>>,
@@ -285,7 +291,7 @@ pub struct UnexpectedRows {
     better: Signal<Local, Bit>,
     empties: Signal<Local, Bit>,
     unlinks: Signal<Local, Bit>,
-    is_head: Signal<Local, Bit>,
+    best_row: Signal<Local, Row>,
     links_row: Signal<Local, Bit>,
 
     one: Constant<Bits<32>>,
@@ -300,6 +306,7 @@ pub struct UnexpectedRows {
     pairs: Constant<Bits<16>>,
     none_found: Constant<Candidate>,
     no_row: Constant<Row>,
+    no_link: Constant<Link>,
     no_order: Constant<Elders>,
     prefer_younger: Constant<Bits<8>>,
     swap_ignored: Constant<Bits<8>>,
@@ -366,6 +373,7 @@ impl UnexpectedRows {
             pairs: Constant::new((pairs as u64).into()),
             none_found: Constant::new(Candidate::default()),
             no_row: Constant::new(Row::default()),
+            no_link: Constant::new(Link::default()),
             no_order: Constant::new(Elders::default()),
             prefer_younger: UnexpectedMutation::PreferYounger.constant(),
             swap_ignored: UnexpectedMutation::SwapIgnored.constant(),
@@ -394,10 +402,10 @@ impl UnexpectedRows {
             ignore_bits slot age remove done found index waiting depth
             key key_row key_place had cursor listed follows waits count answered
             read_valid read_last read_at entry_valid entry_last entry_at entry_row entry_owner
-            hits_valid hits_last hits_at hits_order hits_owner hits_alone first_valid first_last first best
+            hits_valid hits_last hits_at hits_row hits_owner first_valid first_last first best gone_link gone_before gone_is_head gone_alone
             place_index pair_row read_row link_row other_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
-            may_be_found live entry_order found_order order_after order_before new_order hits beaten first_age first_number better empties unlinks
-            is_head links_row linked newest
+            may_be_found live entry_order found_order order_after order_before order_found new_order hits beaten first_age first_number better empties unlinks
+            best_row links_row linked newest
         })
     }
 }
@@ -432,13 +440,16 @@ impl Logic for UnexpectedRows {
             hits_valid,
             hits_last,
             hits_at,
-            hits_order,
+            hits_row,
             hits_owner,
-            hits_alone,
             first_valid,
             first_last,
             first,
             best,
+            gone_link,
+            gone_before,
+            gone_is_head,
+            gone_alone,
             linked,
             newest
         );
@@ -503,14 +514,13 @@ impl Logic for UnexpectedRows {
         }
         if self.entry_valid.q.val() {
             self.hits_at.d.next = self.entry_at.q.val();
-            self.hits_order.d.next = self.entry_row.q.val().order;
+            self.hits_row.d.next = self.entry_row.q.val();
             self.hits_owner.d.next = self.entry_owner.q.val();
-            self.hits_alone.d.next =
-                (self.entry_row.q.val().live & (self.entry_row.q.val().live - 1)) == 0;
         }
 
         // Comparison, and the earliest of a row.
         self.order_before.next = self.entry_row.q.val().order;
+        self.order_found.next = self.hits_row.q.val().order;
         self.entry_order.next = (bit_cast::<64, 1>(self.order_before.val().place1) << 8)
             | (bit_cast::<64, 2>(self.order_before.val().place2) << 16)
             | (bit_cast::<64, 3>(self.order_before.val().place3) << 24)
@@ -518,13 +528,13 @@ impl Logic for UnexpectedRows {
             | (bit_cast::<64, 5>(self.order_before.val().place5) << 40)
             | (bit_cast::<64, 6>(self.order_before.val().place6) << 48)
             | (bit_cast::<64, 7>(self.order_before.val().place7) << 56);
-        self.found_order.next = (bit_cast::<64, 1>(self.hits_order.q.val().place1) << 8)
-            | (bit_cast::<64, 2>(self.hits_order.q.val().place2) << 16)
-            | (bit_cast::<64, 3>(self.hits_order.q.val().place3) << 24)
-            | (bit_cast::<64, 4>(self.hits_order.q.val().place4) << 32)
-            | (bit_cast::<64, 5>(self.hits_order.q.val().place5) << 40)
-            | (bit_cast::<64, 6>(self.hits_order.q.val().place6) << 48)
-            | (bit_cast::<64, 7>(self.hits_order.q.val().place7) << 56);
+        self.found_order.next = (bit_cast::<64, 1>(self.order_found.val().place1) << 8)
+            | (bit_cast::<64, 2>(self.order_found.val().place2) << 16)
+            | (bit_cast::<64, 3>(self.order_found.val().place3) << 24)
+            | (bit_cast::<64, 4>(self.order_found.val().place4) << 32)
+            | (bit_cast::<64, 5>(self.order_found.val().place5) << 40)
+            | (bit_cast::<64, 6>(self.order_found.val().place6) << 48)
+            | (bit_cast::<64, 7>(self.order_found.val().place7) << 56);
         self.order_after.next = 0.into();
         self.hits.next = 0.into();
         self.beaten.next = 0.into();
@@ -551,7 +561,7 @@ impl Logic for UnexpectedRows {
             self.first.d.next.number = self.first_number.val();
             self.first.d.next.age = self.first_age.val();
             self.first.d.next.owner = self.hits_owner.q.val();
-            self.first.d.next.alone = self.hits_alone.q.val();
+            self.first.d.next.contents = self.hits_row.q.val();
         }
         self.better.next = self.first.q.val().age < self.best.q.val().age;
         if self.mutation.val() == self.prefer_younger.val() {
@@ -574,10 +584,10 @@ impl Logic for UnexpectedRows {
         self.new_row.next = self.no_row.val();
         self.links.write_enable.next = false;
         self.links.write_address.next = self.key_row.q.val();
-        self.new_link.next = self.read_link.val();
+        self.new_link.next = self.no_link.val();
         self.befores.write_enable.next = false;
-        self.befores.write_address.next = self.read_link.val().row;
-        self.befores.write_data.next = self.befores.read_data.val();
+        self.befores.write_address.next = self.heads.read_data.val();
+        self.befores.write_data.next = self.key_row.q.val();
         self.heads.read_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
         self.heads.write_enable.next = false;
         self.heads.write_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
@@ -589,7 +599,7 @@ impl Logic for UnexpectedRows {
         self.links_row.next = false;
         self.empties.next = false;
         self.unlinks.next = false;
-        self.is_head.next = self.heads.read_data.val() == self.best.q.val().row;
+        self.best_row.next = self.best.q.val().contents;
         self.answered.d.next = false;
         match self.walk.q.val() {
             Walk::Clear => {
@@ -664,8 +674,6 @@ impl Logic for UnexpectedRows {
                 self.new_link.next.last = !self.had.q.val();
                 self.new_link.next.owner = self.key.q.val().endpoint;
                 self.befores.write_enable.next = self.links_row.val() & self.had.q.val();
-                self.befores.write_address.next = self.heads.read_data.val();
-                self.befores.write_data.next = self.key_row.q.val();
                 self.heads.write_enable.next = self.links_row.val();
                 self.walk.d.next = Walk::Idle;
             }
@@ -714,15 +722,22 @@ impl Logic for UnexpectedRows {
                 self.read_row.next = self.best.q.val().row;
                 self.other_row.next = self.best.q.val().row;
                 self.heads.read_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
+                self.walk.d.next = Walk::Removed;
+            }
+            Walk::Removed => {
+                self.gone_link.d.next = self.read_link.val();
+                self.gone_before.d.next = self.befores.read_data.val();
+                self.gone_is_head.d.next = self.heads.read_data.val() == self.best.q.val().row;
+                self.gone_alone.d.next = (self.best_row.val().live & !self.best_bit.val()) == 0;
                 self.walk.d.next = Walk::Unlink;
             }
             Walk::Unlink => {
                 self.count.d.next = self.count.q.val() - 1;
                 self.rows.write_enable.next = self.mutation.val() != self.match_twice.val();
                 self.rows.write_address.next = self.best.q.val().row;
-                self.new_row.next.live = self.row.val().live & !self.best_bit.val();
-                self.new_row.next.order = self.row.val().order;
-                self.empties.next = self.best.q.val().alone;
+                self.new_row.next.live = self.best_row.val().live & !self.best_bit.val();
+                self.new_row.next.order = self.best_row.val().order;
+                self.empties.next = self.gone_alone.q.val();
                 if self.mutation.val() == self.unlink_early.val() {
                     self.empties.next = true;
                 }
@@ -731,15 +746,18 @@ impl Logic for UnexpectedRows {
                 }
                 self.unlinks.next = self.empties.val();
                 self.heads.write_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
-                self.heads.write_data.next = self.read_link.val().row;
-                self.links.write_address.next = self.befores.read_data.val();
+                self.heads.write_data.next = self.gone_link.q.val().row;
+                self.new_link.next = self.gone_link.q.val();
+                self.befores.write_address.next = self.gone_link.q.val().row;
+                self.befores.write_data.next = self.gone_before.q.val();
+                self.links.write_address.next = self.gone_before.q.val();
                 self.befores.write_enable.next = self.empties.val()
-                    & !self.read_link.val().last
+                    & !self.gone_link.q.val().last
                     & (self.mutation.val() != self.keep_back_link.val());
                 if self.empties.val() {
-                    if self.is_head.val() {
+                    if self.gone_is_head.q.val() {
                         self.heads.write_enable.next = true;
-                        if self.read_link.val().last {
+                        if self.gone_link.q.val().last {
                             self.waits.d.next = self.waits.q.val() & !self.owner_bit.val();
                         }
                     } else {
@@ -795,9 +813,9 @@ impl Logic for UnexpectedRows {
             !self.insert.val() | (self.count.q.val() == 0) | (self.age.val() > self.newest.q.val());
         self.fills_a_vacant_place.ok.next = (self.walk.q.val() != Walk::Store)
             | ((self.entry_row.q.val().live & self.place_bit.val()) == 0);
-        self.removes_a_live_message.ok.next = (self.walk.q.val() != Walk::Unlink)
+        self.removes_a_live_message.ok.next = (self.walk.q.val() != Walk::Removed)
             | (((self.row.val().live & self.best_bit.val()) != 0)
-                & (self.best.q.val().alone == (self.row.val().live == self.best_bit.val())));
+                & (self.row.val() == self.best_row.val()));
         self.listed_row_has_a_message.ok.next =
             !self.read_valid.q.val() | !self.key.q.val().any_source | (self.row.val().live != 0);
         self.list_leads_back.ok.next = (self.walk.q.val() != Walk::Rows)
