@@ -154,13 +154,12 @@ enum Walk {
     /// The row is read in which a message is put; then both are written.
     Insert,
     Store,
-    /// Rows of the pair are read.
+    /// Rows of the pair are read; then the last of them are compared.
     Pair,
-    /// The endpoint's first link is read; then its rows.
+    Drain,
+    /// The endpoint's first link is read; then its rows are, and the last of them compared.
     Head,
     Rows,
-    /// The last rows are compared.
-    Drain,
     /// The links of the message's row are read; then the row is written, and unlinked if it is empty.
     Remove,
     Removed,
@@ -233,7 +232,7 @@ pub struct UnexpectedRows {
     cursor: Reg<Bits<16>>,
     /// The row of the list to be read next, whose link is at hand.
     listed: Reg<Bits<16>>,
-    /// The next link is the one that the link at hand names.
+    /// There is such a row.
     follows: Reg<Bit>,
     waits: Reg<Bits<32>>,
     count: Reg<Bits<16>>,
@@ -697,27 +696,13 @@ impl Logic for UnexpectedRows {
                 }
             }
             Walk::Rows => {
-                self.read_valid.d.next = true;
+                self.read_valid.d.next = self.follows.q.val();
+                self.read_last.d.next = self.follows.q.val() & self.read_link.val().last;
                 self.read_at.d.next = self.listed.q.val();
                 self.read_row.next = self.listed.q.val();
-                // After the last one nothing is read for a while.
-                self.follows.d.next = true;
-                if self.read_link.val().last {
-                    self.read_last.d.next = true;
-                    self.walk.d.next = Walk::Drain;
-                }
+                self.follows.d.next = self.follows.q.val() & !self.read_link.val().last;
             }
-            Walk::Drain => {
-                if self.first_valid.q.val() & self.first_last.q.val() {
-                    self.answered.d.next = true;
-                    self.walk.d.next = Walk::Idle;
-                    if self.key.q.val().remove
-                        & (self.first.q.val().found | self.best.q.val().found)
-                    {
-                        self.walk.d.next = Walk::Remove;
-                    }
-                }
-            }
+            Walk::Drain => {}
             Walk::Remove => {
                 self.read_row.next = self.best.q.val().row;
                 self.other_row.next = self.best.q.val().row;
@@ -765,6 +750,13 @@ impl Logic for UnexpectedRows {
                     }
                 }
                 self.walk.d.next = Walk::Idle;
+            }
+        }
+        if self.first_valid.q.val() & self.first_last.q.val() {
+            self.answered.d.next = true;
+            self.walk.d.next = Walk::Idle;
+            if self.key.q.val().remove & (self.first.q.val().found | self.best.q.val().found) {
+                self.walk.d.next = Walk::Remove;
             }
         }
         // From link to link it takes a cycle, so that little may stand in between.
@@ -818,7 +810,7 @@ impl Logic for UnexpectedRows {
                 & (self.row.val() == self.best_row.val()));
         self.listed_row_has_a_message.ok.next =
             !self.read_valid.q.val() | !self.key.q.val().any_source | (self.row.val().live != 0);
-        self.list_leads_back.ok.next = (self.walk.q.val() != Walk::Rows)
+        self.list_leads_back.ok.next = !self.follows.q.val()
             | ((self.read_link.val().owner == self.key.q.val().endpoint)
                 & (!self.read_valid.q.val()
                     | (self.befores.read_data.val() == self.read_at.q.val())));
