@@ -19,6 +19,7 @@ pub mod control;
 pub mod event;
 pub mod layout;
 pub mod limits;
+pub mod list_bench;
 pub mod mailbox;
 pub mod mgmt;
 pub mod monitor;

@@ -5,13 +5,13 @@
 //!  CONTROL_BUSY ─► 0 ─► CONTROL_RESULT
 //! ```
 
-use crate::registers::{read, read_pair, write};
-use crate::timer::{self, Timer};
 use abi::control::{DATA_WORDS, Operation};
 use abi::mgmt::{
     CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, MAC, RANDOM, SIZE_WORDS, SIZES,
 };
 use embedded_hal::delay::DelayNs;
+use firmware::registers::{read, read_pair, write};
+use firmware::timer::{self, Timer};
 use firmware_core::{Card, ControlTimeout, Sizes};
 
 /// Cycles that the gates are given for a control request. The longest ones wait for the last memory accesses of an endpoint.

@@ -1,10 +1,10 @@
 //! `defmt`'s frames, out by the log port. One `info!` takes some 1300 cycles.
 
 use crate::port::LogPort;
-use crate::timer;
 use core::cell::{Cell, UnsafeCell};
 use critical_section::RestoreState;
 use embedded_io::Write;
+use firmware::timer;
 
 #[defmt::global_logger]
 struct Logger;

@@ -13,7 +13,7 @@ pub struct Mailbox {
 impl Mailbox {
     /// Takes over the mailbox. A command that is in it was given to a program that ran before this one and
     /// is lost: the host is told that it was not carried out.
-    pub fn new() -> Self {
+    pub fn take_over() -> Self {
         let mut mailbox = Self { answered: 0 };
         if let Some(request) = mailbox.pending() {
             let status = MailboxStatus::HardwareTimeout;

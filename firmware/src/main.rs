@@ -16,34 +16,26 @@
 
 mod gates;
 mod log;
-mod mailbox;
 mod port;
-mod registers;
-mod timer;
 
 use abi::mailbox::Command;
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use core::panic::PanicInfo;
 use embedded_hal::digital::OutputPin;
+use firmware::BUILD;
+use firmware::mailbox::Mailbox;
+use firmware::timer::Timer;
 use firmware_core::Firmware;
 use gates::Gates;
-use mailbox::Mailbox;
 use port::ReadyLine;
-use timer::Timer;
 
 /// Pairs that there are tables for; a card with more says that it has as many as this.
 const PAIRS: usize = 256;
 /// Regions that there are tables for, in the same way.
 const REGIONS: usize = 512;
 
-/// First eight bytes of the hash of the source, made by `build.rs`.
-const BUILD: u64 = match u64::from_str_radix(env!("POSTHORN_BUILD_ID"), 10) {
-    Ok(id) => id,
-    Err(_) => panic!("the build id is a decimal number"),
-};
-
-/// The same, little-endian, where tools find it in the ELF.
+/// The build id, little-endian, where tools find it in the ELF.
 #[used]
 #[unsafe(link_section = ".posthorn_build_id")]
 static BUILD_ID: [u8; 8] = BUILD.to_le_bytes();
@@ -56,7 +48,7 @@ fn main() -> ! {
         defmt::error!("the gates did not answer");
         stop()
     }
-    let mut mailbox = Mailbox::new();
+    let mut mailbox = Mailbox::take_over();
     // SAFETY: enables the source of the wake-up; interrupts as such stay disabled.
     unsafe { riscv::register::mie::set_mext() };
     let Ok(()) = ReadyLine.set_high();

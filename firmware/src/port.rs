@@ -1,10 +1,10 @@
 //! The two outward ports of the firmware: the byte port of its log, and the line that says it is up.
 
-use crate::registers;
 use abi::mgmt::{FIRMWARE_READY, LOG};
 use core::convert::Infallible;
 use embedded_hal::digital::{self, OutputPin};
 use embedded_io::{ErrorType, Write};
+use firmware::registers;
 
 /// The byte port of the log. It takes every byte at once.
 pub struct LogPort;

@@ -13,8 +13,8 @@ use crate::progress::Progress;
 use crate::setup::{self, FIRMWARE_TARGET};
 use crate::{paths, run};
 
-/// Name of the firmware's binary, and of its package.
-const NAME: &str = "firmware";
+/// The firmware, and the programs that only measurements load.
+const PROGRAMS: [&str; 2] = ["firmware", "bench_list"];
 
 /// Folder of the firmware's workspace, if this clone has one.
 pub fn folder() -> Option<PathBuf> {
@@ -53,18 +53,21 @@ pub fn build() -> Result<Option<PathBuf>> {
         .join(FIRMWARE_TARGET)
         .join("release");
     // Beside the manifest of models, wherever cargo builds: the programs look for it there.
-    let elf = paths::workspace().join("target/firmware/firmware.elf");
-    if let Some(folder) = elf.parent() {
-        fs::create_dir_all(folder)?;
+    let out = paths::workspace().join("target/firmware");
+    fs::create_dir_all(&out)?;
+    for program in PROGRAMS {
+        let image = fs::read(built.join(program))
+            .with_context(|| format!("cargo built no {program} for the processor"))?;
+        if image.get(..4) != Some(b"\x7fELF") {
+            bail!("{} is no ELF file", built.join(program).display());
+        }
+        let elf = out.join(program).with_extension("elf");
+        // Left alone if it is the same, so that nothing that includes it is built again.
+        if fs::read(&elf).ok().as_ref() != Some(&image) {
+            fs::write(&elf, image)?;
+        }
     }
-    let image = fs::read(built.join(NAME)).context("cargo built no firmware")?;
-    if image.get(..4) != Some(b"\x7fELF") {
-        bail!("{} is no ELF file", built.join(NAME).display());
-    }
-    // Left alone if it is the same, so that nothing that includes it is built again.
-    if fs::read(&elf).ok().as_ref() != Some(&image) {
-        fs::write(&elf, image)?;
-    }
+    let elf = out.join("firmware.elf");
     drop(progress);
     eprintln!("The firmware is {}.", elf.display());
     Ok(Some(elf))

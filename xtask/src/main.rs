@@ -81,7 +81,7 @@ enum Task {
         /// Models to build; all if none is named
         names: Vec<String>,
     },
-    /// Build the card's firmware into target/firmware/firmware.elf
+    /// Build the card's firmware, and the list that is measured beside it, into target/firmware
     Firmware,
     /// Run every test, after building what they need
     Test {
