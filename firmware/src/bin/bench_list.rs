@@ -160,7 +160,7 @@ fn measure(list: &mut List, command: &[u32], answer: &mut [u32]) {
         random ^= random << 13;
         random ^= random >> 17;
         random ^= random << 5;
-        let n = (u64::from(random) * depth as u64 >> 32) as usize;
+        let n = ((u64::from(random) * depth as u64) >> 32) as usize;
         let (message, receive) = (Entry::message(n, command), Entry::receive(n, command));
         let start = now();
         let at = match unexpected {
