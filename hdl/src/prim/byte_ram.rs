@@ -83,11 +83,9 @@ impl<const W: usize, const NB: usize> Logic for ByteRam<W, NB> {
             Mutation::WritesWholeWord => "|write_enable",
             _ => "write_enable[lane]",
         };
-        Verilog::Custom(
-            memory.print(&format!(
-                "  for (lane = 0; lane < {NB}; lane = lane + 1)\n    \
+        Verilog::Custom(memory.print(&format!(
+            "  for (int lane = 0; lane < {NB}; lane = lane + 1)\n    \
              if ({enabled}) words[{word}][8*lane +: 8] <= write_data[8*lane +: 8];\n"
-            )) + "integer lane;\n",
-        )
+        )))
     }
 }
