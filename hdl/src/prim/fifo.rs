@@ -11,7 +11,8 @@
 //!
 //! The memory is read ahead at the place that will be the head in the next cycle, so its read
 //! register is the output and a transfer can happen in every cycle. A word that enters an empty
-//! queue comes out two cycles later.
+//! queue comes out two cycles later. What its neighbours ask, whether there is room and how much is
+//! in it, are registers: many such answers meet in one cycle of theirs.
 
 use super::Ram;
 use crate::prelude::*;
@@ -55,13 +56,19 @@ pub struct Fifo<T: Synth> {
     /// Words in the queue, the one at the head included.
     pub level: Signal<Out, Bits<16>>,
     depth: Constant<Bits<16>>,
+    /// A bit set for each that an index has, and that a level has: registers have no others.
+    index_mask: Constant<Bits<16>>,
+    level_mask: Constant<Bits<16>>,
     ram: Ram<T>,
-    /// Free-running; the memory takes the low bits.
     write_index: Reg<Bits<16>>,
     read_index: Reg<Bits<16>>,
     head_valid: Reg<Bit>,
+    full: Reg<Bit>,
+    held: Reg<Bits<16>>,
+    push: Signal<Local, Bit>,
+    pop: Signal<Local, Bit>,
     next_read: Signal<Local, Bits<16>>,
-    held: Signal<Local, Bits<16>>,
+    one_more: Signal<Local, Bits<16>>,
     _mutable: usize,
 }
 
@@ -84,6 +91,7 @@ impl<T: Synth> Fifo<T> {
             (2..=1 << 15).contains(&depth),
             "a queue has 2 to 32768 words, not {depth}"
         );
+        let places = depth.next_power_of_two() as u64;
         Fifo {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -96,12 +104,18 @@ impl<T: Synth> Fifo<T> {
             out_data: Signal::default(),
             level: Signal::default(),
             depth: Constant::new((depth as u64).into()),
+            index_mask: Constant::new((places - 1).into()),
+            level_mask: Constant::new((2 * places - 1).into()),
             ram: Ram::new(depth),
             write_index: Reg::default(),
             read_index: Reg::default(),
             head_valid: Reg::default(),
+            full: Reg::default(),
+            held: Reg::default(),
+            push: Signal::default(),
+            pop: Signal::default(),
             next_read: Signal::default(),
-            held: Signal::default(),
+            one_more: Signal::default(),
             _mutable: mutable,
         }
     }
@@ -111,53 +125,70 @@ impl<T: Synth> Fifo<T> {
 impl<T: Synth> Logic for Fifo<T> {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, write_index, read_index, head_valid);
+        registers!(
+            self,
+            clock,
+            reset,
+            write_index,
+            read_index,
+            head_valid,
+            full,
+            held
+        );
         clock!(self, clock, ram);
 
-        self.held.next = self.write_index.q.val() - self.read_index.q.val();
-        self.level.next = self.held.val();
-        self.in_ready.next = self.held.val() != self.depth.val();
+        self.level.next = self.held.q.val();
+        self.in_ready.next = !self.full.q.val();
+        self.pop.next = self.head_valid.q.val() & self.out_ready.val();
         for m in 0..self._mutable {
             if self.mutation[m].val() == FifoMutation::Overflows {
                 self.in_ready.next = true;
             }
             if (self.mutation[m].val() == FifoMutation::HeadNotCounted) & self.head_valid.q.val() {
-                self.level.next = self.held.val() - 1;
+                self.level.next = self.held.q.val() - 1;
+            }
+            // One of as many words as the memory has places.
+            if (self.mutation[m].val() == FifoMutation::RepeatsWords)
+                & (self.read_index.q.val() == self.index_mask.val())
+                & self.in_valid.val()
+            {
+                self.pop.next = false;
             }
         }
-        self.ram.write_enable.next = self.in_valid.val() & self.in_ready.val();
+        self.push.next = self.in_valid.val() & self.in_ready.val();
+
+        self.ram.write_enable.next = self.push.val();
         self.ram.write_address.next = self.write_index.q.val();
         self.ram.write_data.next = self.in_data.val();
-        if self.in_valid.val() & self.in_ready.val() {
-            self.write_index.d.next = self.write_index.q.val() + 1;
+        if self.push.val() {
+            self.write_index.d.next = (self.write_index.q.val() + 1) & self.index_mask.val();
         }
 
         self.next_read.next = self.read_index.q.val();
-        if self.head_valid.q.val() & self.out_ready.val() {
-            self.next_read.next = self.read_index.q.val() + 1;
-            for m in 0..self._mutable {
-                // Every eighth word.
-                if (self.mutation[m].val() == FifoMutation::RepeatsWords)
-                    & ((self.read_index.q.val() & 7) == 7)
-                    & self.in_valid.val()
-                {
-                    self.next_read.next = self.read_index.q.val();
-                }
-            }
+        // Not the word that is written now: the memory would give its predecessor.
+        self.head_valid.d.next = self.held.q.val() != 0;
+        if self.pop.val() {
+            self.next_read.next = (self.read_index.q.val() + 1) & self.index_mask.val();
+            self.head_valid.d.next = self.held.q.val() != 1;
         }
         self.read_index.d.next = self.next_read.val();
         self.ram.read_address.next = self.next_read.val();
-        // Not the word that is written now: the memory would give its predecessor.
-        self.head_valid.d.next = self.next_read.val() != self.write_index.q.val();
         for m in 0..self._mutable {
-            if (self.mutation[m].val() == FifoMutation::OffersTooSoon)
-                & self.in_valid.val()
-                & self.in_ready.val()
-            {
+            if (self.mutation[m].val() == FifoMutation::OffersTooSoon) & self.push.val() {
                 self.head_valid.d.next = true;
             }
         }
         self.out_valid.next = self.head_valid.q.val();
         self.out_data.next = self.ram.read_data.val();
+
+        self.one_more.next = (self.held.q.val() + 1) & self.level_mask.val();
+        if self.push.val() & !self.pop.val() {
+            self.held.d.next = self.one_more.val();
+            self.full.d.next = self.one_more.val() == self.depth.val();
+        }
+        if self.pop.val() & !self.push.val() {
+            self.held.d.next = (self.held.q.val() - 1) & self.level_mask.val();
+            self.full.d.next = false;
+        }
     }
 }
