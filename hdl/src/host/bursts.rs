@@ -33,6 +33,8 @@ pub struct Bursts {
     pub start_address: Signal<In, Bits<64>>,
     /// Beats of 8 bytes, at least 1.
     pub start_beats: Signal<In, Bits<14>>,
+    /// None of them is beyond the boundary.
+    pub start_in_page: Signal<In, Bit>,
     /// A burst is offered.
     pub burst_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -47,14 +49,23 @@ pub struct Bursts {
     address: Reg<Bits<64>>,
     remaining: Reg<Bits<14>>,
     /// Beats up to the boundary.
-    room: Signal<Local, Bits<14>>,
+    room: Reg<Bits<14>>,
+    /// The burst offered is the last one.
+    last: Reg<Bit>,
     beats: Signal<Local, Bits<14>>,
     less_one: Signal<Local, Bits<14>>,
     first_beat: Signal<Local, Bits<9>>,
     last_beat: Signal<Local, Bits<9>>,
-    last: Signal<Local, Bit>,
+    /// Page, beat in it, beats left and beats up to the next boundary after this burst.
+    page: Signal<Local, Bits<52>>,
+    next_beat: Signal<Local, Bits<9>>,
+    left: Signal<Local, Bits<14>>,
+    room_left: Signal<Local, Bits<14>>,
+    room_and_most: Signal<Local, Bits<14>>,
+    next_is_last: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
     most: Constant<Bits<14>>,
+    two_bursts: Constant<Bits<14>>,
     page_beats: Constant<Bits<14>>,
     ignores_boundary: Constant<Bit>,
     stays_in_page: Check,
@@ -71,6 +82,7 @@ impl Bursts {
             start_ready: Signal::default(),
             start_address: Signal::default(),
             start_beats: Signal::default(),
+            start_in_page: Signal::default(),
             burst_valid: Signal::default(),
             burst_ready: Signal::default(),
             burst_address: Signal::default(),
@@ -79,14 +91,21 @@ impl Bursts {
             active: Reg::default(),
             address: Reg::default(),
             remaining: Reg::default(),
-            room: Signal::default(),
+            room: Reg::default(),
+            last: Reg::default(),
             beats: Signal::default(),
             less_one: Signal::default(),
             first_beat: Signal::default(),
             last_beat: Signal::default(),
-            last: Signal::default(),
+            page: Signal::default(),
+            next_beat: Signal::default(),
+            left: Signal::default(),
+            room_left: Signal::default(),
+            room_and_most: Signal::default(),
+            next_is_last: Signal::default(),
             free: Signal::default(),
             most: Constant::new(MAX_BEATS.into()),
+            two_bursts: Constant::new((2 * MAX_BEATS).into()),
             page_beats: Constant::new((BOUNDARY / 8).into()),
             ignores_boundary: Constant::new(mutation == Mutation::IgnoresBoundary),
             stays_in_page: Check::new("burst_stays_within_4_kib"),
@@ -99,38 +118,63 @@ impl Bursts {
 impl Logic for Bursts {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, active, address, remaining);
+        registers!(self, clock, reset, active, address, remaining, room, last);
         clocked!(self, clock, reset, stays_in_page, stays_offered);
 
         self.first_beat.next = self.address.q.val().get_bits::<9>(3);
-        self.room.next = self.page_beats.val() - bit_cast::<14, 9>(self.first_beat.val());
         self.beats.next = self.most.val();
         if self.remaining.q.val() < self.beats.val() {
             self.beats.next = self.remaining.q.val();
         }
-        if (self.room.val() < self.beats.val()) & !self.ignores_boundary.val() {
-            self.beats.next = self.room.val();
+        if (self.room.q.val() < self.beats.val()) & !self.ignores_boundary.val() {
+            self.beats.next = self.room.q.val();
         }
         self.less_one.next = self.beats.val() - 1;
-        self.last.next = self.beats.val() == self.remaining.q.val();
+        // What follows a burst doesn't ask for `beats`, which comes late: unless it was the last, a burst is as long
+        // as one may be or as there is room. The next is the last one if what is left is no more than that again.
+        self.page.next = self.address.q.val().get_bits::<52>(12);
+        self.room_left.next = self.room.q.val() - self.most.val();
+        if self.room.q.val() <= self.most.val() {
+            self.page.next = self.address.q.val().get_bits::<52>(12) + 1;
+            self.room_left.next = self.page_beats.val();
+        }
+        self.next_beat.next = self.first_beat.val() + bit_cast::<9, 14>(self.most.val());
+        self.left.next = self.remaining.q.val() - self.most.val();
+        self.next_is_last.next = (self.remaining.q.val() <= self.two_bursts.val())
+            & ((self.remaining.q.val() <= self.room.q.val()) | self.ignores_boundary.val());
+        self.room_and_most.next = self.room.q.val() + self.most.val();
+        if (self.room.q.val() == self.most.val()) & !self.ignores_boundary.val() {
+            self.next_is_last.next = self.remaining.q.val() <= self.two_bursts.val();
+        }
+        if (self.room.q.val() < self.most.val()) & !self.ignores_boundary.val() {
+            self.next_beat.next = 0.into();
+            self.left.next = self.remaining.q.val() - self.room.q.val();
+            self.next_is_last.next = self.remaining.q.val() <= self.room_and_most.val();
+        }
 
         self.burst_valid.next = self.active.q.val();
         self.burst_address.next = self.address.q.val();
         self.burst_length.next = bit_cast::<8, 14>(self.less_one.val());
-        self.burst_last.next = self.last.val();
+        self.burst_last.next = self.last.q.val();
         if self.active.q.val() & self.burst_ready.val() {
-            self.address.d.next =
-                self.address.q.val() + (bit_cast::<64, 14>(self.beats.val()) << 3);
-            self.remaining.d.next = self.remaining.q.val() - self.beats.val();
-            self.active.d.next = !self.last.val();
+            self.address.d.next = (bit_cast::<64, 52>(self.page.val()) << 12)
+                | (bit_cast::<64, 9>(self.next_beat.val()) << 3);
+            self.remaining.d.next = self.left.val();
+            self.active.d.next = !self.last.q.val();
+            self.room.d.next = self.room_left.val();
+            self.last.d.next = self.next_is_last.val();
         }
 
-        self.free.next = !self.active.q.val() | (self.burst_ready.val() & self.last.val());
+        self.free.next = !self.active.q.val() | (self.burst_ready.val() & self.last.q.val());
         self.start_ready.next = self.free.val();
         if self.free.val() & self.start_valid.val() {
             self.active.d.next = true;
             self.address.d.next = (self.start_address.val() >> 3) << 3;
             self.remaining.d.next = self.start_beats.val();
+            self.room.d.next = self.page_beats.val()
+                - bit_cast::<14, 9>(self.start_address.val().get_bits::<9>(3));
+            self.last.d.next = (self.start_beats.val() <= self.most.val())
+                & (self.start_in_page.val() | self.ignores_boundary.val());
         }
 
         self.last_beat.next = self.first_beat.val() + bit_cast::<9, 14>(self.less_one.val());

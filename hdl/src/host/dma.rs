@@ -14,6 +14,8 @@
 )]
 
 use crate::prelude::*;
+use crate::prim::axi::BOUNDARY;
+use crate::types::DmaRequest;
 
 /// A deliberate defect, for the tests that show that the checks can fail.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -59,12 +61,15 @@ pub struct Access {
 pub struct Measure {
     /// Client that it is for.
     pub client: Signal<In, Bits<8>>,
-    /// Card address of the first byte.
-    pub address: Signal<In, Bits<64>>,
-    /// Bytes, at least 1.
-    pub length: Signal<In, Bits<16>>,
+    /// What it asks for.
+    pub request: Signal<In, DmaRequest>,
     /// The result, in the same cycle.
     pub access: Signal<Out, Access>,
+    /// It ends in the page of [`BOUNDARY`] bytes in which it begins.
+    pub in_page: Signal<Out, Bit>,
+    place: Signal<Local, Bits<12>>,
+    room: Signal<Local, Bits<17>>,
+    boundary: Constant<Bits<17>>,
     lanes: Signal<Local, Bits<17>>,
     bytes: Signal<Local, Bits<17>>,
     nothing: Constant<Access>,
@@ -74,9 +79,12 @@ impl Default for Measure {
     fn default() -> Self {
         Measure {
             client: Signal::default(),
-            address: Signal::default(),
-            length: Signal::default(),
+            request: Signal::default(),
             access: Signal::default(),
+            in_page: Signal::default(),
+            place: Signal::default(),
+            room: Signal::default(),
+            boundary: Constant::new(BOUNDARY.into()),
             lanes: Signal::default(),
             bytes: Signal::default(),
             nothing: Constant::new(Access::default()),
@@ -88,12 +96,16 @@ impl Default for Measure {
 impl Logic for Measure {
     #[hdl_gen]
     fn update(&mut self) {
-        self.bytes.next = bit_cast::<17, 16>(self.length.val());
-        self.lanes.next = self.bytes.val() + bit_cast::<17, 3>(self.address.val().get_bits::<3>(0));
+        self.bytes.next = bit_cast::<17, 16>(self.request.val().length);
+        self.lanes.next =
+            self.bytes.val() + bit_cast::<17, 3>(self.request.val().address.get_bits::<3>(0));
+        self.place.next = self.request.val().address.get_bits::<12>(0);
+        self.room.next = self.boundary.val() - bit_cast::<17, 12>(self.place.val());
+        self.in_page.next = self.bytes.val() <= self.room.val();
         self.access.next = self.nothing.val();
         self.access.next.client = self.client.val();
-        self.access.next.offset = self.address.val().get_bits::<3>(0);
-        self.access.next.first = self.address.val().get_bits::<9>(3);
+        self.access.next.offset = self.request.val().address.get_bits::<3>(0);
+        self.access.next.first = self.request.val().address.get_bits::<9>(3);
         self.access.next.tail = self.bytes.val().get_bits::<3>(0);
         self.access.next.end = self.lanes.val().get_bits::<3>(0);
         self.access.next.words = bit_cast::<14, 17>((self.bytes.val() + 7) >> 3);

@@ -48,7 +48,9 @@ pub struct DmaRead {
     turn: RoundRobin,
     requests: Signal<Local, Bits<32>>,
     chosen: Signal<Local, DmaRequest>,
-    measure: Measure,
+    measure: Vec<Measure>,
+    measured: Signal<Local, Access>,
+    in_page: Signal<Local, Bit>,
     bursts: Bursts,
     under_way: Fifo<Access>,
     accept: Signal<Local, Bit>,
@@ -69,6 +71,7 @@ pub struct DmaRead {
     joined: Signal<Local, Bits<64>>,
     /// Bits of the last word beyond the length.
     spare: Signal<Local, Bits<7>>,
+    mask: Signal<Local, Bits<64>>,
     kept: Signal<Local, Bits<64>>,
     next_word: Signal<Local, Bits<14>>,
     last: Signal<Local, Bit>,
@@ -80,6 +83,7 @@ pub struct DmaRead {
     out_error: Reg<Bit>,
     taken: Signal<Local, Bit>,
 
+    whole: Constant<Bits<64>>,
     burst_type: Constant<Bits<2>>,
     beat_size: Constant<Bits<3>>,
     forgets_errors: Constant<Bit>,
@@ -114,7 +118,9 @@ impl DmaRead {
             turn: RoundRobin::new(clients),
             requests: Signal::default(),
             chosen: Signal::default(),
-            measure: Measure::default(),
+            measure: (0..clients).map(|_| Measure::default()).collect(),
+            measured: Signal::default(),
+            in_page: Signal::default(),
             bursts: Bursts::new(mutation),
             under_way: Fifo::new(outstanding),
             accept: Signal::default(),
@@ -132,6 +138,7 @@ impl DmaRead {
             up: Signal::default(),
             joined: Signal::default(),
             spare: Signal::default(),
+            mask: Signal::default(),
             kept: Signal::default(),
             next_word: Signal::default(),
             last: Signal::default(),
@@ -141,6 +148,7 @@ impl DmaRead {
             out_last: Reg::default(),
             out_error: Reg::default(),
             taken: Signal::default(),
+            whole: Constant::new(u64::MAX.into()),
             burst_type: Constant::new(BURST_INCR.into()),
             beat_size: Constant::new(SIZE_8_BYTES.into()),
             forgets_errors: Constant::new(mutation == Mutation::ForgetsErrors),
@@ -172,6 +180,8 @@ impl Logic for DmaRead {
         // Requests, in turn, to the splitter and to the list of accesses under way.
         self.requests.next = 0.into();
         self.chosen.next = self.request[0].val();
+        self.measured.next = self.measure[0].access.val();
+        self.in_page.next = self.measure[0].in_page.val();
         for i in 0..self._clients {
             self.requests.next = self
                 .requests
@@ -179,7 +189,14 @@ impl Logic for DmaRead {
                 .replace_bit(i, self.request_valid[i].val());
             if self.turn.index.val() == i.to_bits() {
                 self.chosen.next = self.request[i].val();
+                self.measured.next = self.measure[i].access.val();
+                self.in_page.next = self.measure[i].in_page.val();
             }
+        }
+        // Each is measured before the choice, which comes late.
+        for i in 0..self._clients {
+            self.measure[i].client.next = i.to_bits();
+            self.measure[i].request.next = self.request[i].val();
         }
         self.turn.request.next = self.requests.val();
         self.accept.next =
@@ -188,14 +205,12 @@ impl Logic for DmaRead {
         for i in 0..self._clients {
             self.request_ready[i].next = self.accept.val() & (self.turn.index.val() == i.to_bits());
         }
-        self.measure.client.next = self.turn.index.val();
-        self.measure.address.next = self.chosen.val().address;
-        self.measure.length.next = self.chosen.val().length;
         self.bursts.start_valid.next = self.accept.val();
         self.bursts.start_address.next = self.chosen.val().address;
-        self.bursts.start_beats.next = self.measure.access.val().beats;
+        self.bursts.start_beats.next = self.measured.val().beats;
+        self.bursts.start_in_page.next = self.in_page.val();
         self.under_way.in_valid.next = self.accept.val();
-        self.under_way.in_data.next = self.measure.access.val();
+        self.under_way.in_data.next = self.measured.val();
         self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
 
         self.m_axi.arid.next = 0.into();
@@ -237,11 +252,12 @@ impl Logic for DmaRead {
         }
         self.next_word.next = self.word.q.val() + 1;
         self.last.next = self.next_word.val() == self.access.val().words;
-        self.kept.next = self.joined.val();
+        self.mask.next = self.whole.val();
         self.spare.next = bits::<7>(64) - (bit_cast::<7, 3>(self.access.val().tail) << 3);
         if self.last.val() & self.access.val().tail.any() & !self.leaves_tail.val() {
-            self.kept.next = (self.joined.val() << self.spare.val()) >> self.spare.val();
+            self.mask.next = self.whole.val() >> self.spare.val();
         }
+        self.kept.next = self.joined.val() & self.mask.val();
 
         self.under_way.out_ready.next = false;
         if self.taken.val() {

@@ -70,7 +70,9 @@ pub struct DmaWrite {
     turn: RoundRobin,
     requests: Signal<Local, Bits<32>>,
     chosen: Signal<Local, DmaRequest>,
-    measure: Measure,
+    measure: Vec<Measure>,
+    measured: Signal<Local, Access>,
+    in_page: Signal<Local, Bit>,
     bursts: Bursts,
     /// Client whose bursts are being sent.
     burst_client: Reg<Bits<8>>,
@@ -157,7 +159,9 @@ impl DmaWrite {
             turn: RoundRobin::new(clients),
             requests: Signal::default(),
             chosen: Signal::default(),
-            measure: Measure::default(),
+            measure: (0..clients).map(|_| Measure::default()).collect(),
+            measured: Signal::default(),
+            in_page: Signal::default(),
             bursts: Bursts::new(mutation),
             burst_client: Reg::default(),
             under_way: Fifo::new(outstanding),
@@ -233,6 +237,8 @@ impl Logic for DmaWrite {
         // Requests, in turn, to the splitter and to the list of accesses under way.
         self.requests.next = 0.into();
         self.chosen.next = self.request[0].val();
+        self.measured.next = self.measure[0].access.val();
+        self.in_page.next = self.measure[0].in_page.val();
         for i in 0..self._clients {
             self.requests.next = self
                 .requests
@@ -240,7 +246,14 @@ impl Logic for DmaWrite {
                 .replace_bit(i, self.request_valid[i].val());
             if self.turn.index.val() == i.to_bits() {
                 self.chosen.next = self.request[i].val();
+                self.measured.next = self.measure[i].access.val();
+                self.in_page.next = self.measure[i].in_page.val();
             }
+        }
+        // Each is measured before the choice, which comes late.
+        for i in 0..self._clients {
+            self.measure[i].client.next = i.to_bits();
+            self.measure[i].request.next = self.request[i].val();
         }
         self.turn.request.next = self.requests.val();
         self.accept.next =
@@ -252,14 +265,12 @@ impl Logic for DmaWrite {
         if self.accept.val() {
             self.burst_client.d.next = self.turn.index.val();
         }
-        self.measure.client.next = self.turn.index.val();
-        self.measure.address.next = self.chosen.val().address;
-        self.measure.length.next = self.chosen.val().length;
         self.bursts.start_valid.next = self.accept.val();
         self.bursts.start_address.next = self.chosen.val().address;
-        self.bursts.start_beats.next = self.measure.access.val().beats;
+        self.bursts.start_beats.next = self.measured.val().beats;
+        self.bursts.start_in_page.next = self.in_page.val();
         self.under_way.in_valid.next = self.accept.val();
-        self.under_way.in_data.next = self.measure.access.val();
+        self.under_way.in_data.next = self.measured.val();
         self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
 
         // Addresses, each with an answer that is owed.
