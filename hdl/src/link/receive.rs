@@ -75,7 +75,9 @@ enum State {
     Clear,
     /// Waiting for a frame or a control request.
     Idle,
-    /// The frame's pair has been read.
+    /// The frame's pair is being read, and compared with it.
+    Look,
+    /// It is known whether they agree.
     Judge,
     /// The message is offered.
     Arrive,
@@ -168,7 +170,9 @@ pub struct Receive {
     words: Signal<Local, Bits<16>>,
     is_request: Signal<Local, Bit>,
     cookie: Signal<Local, Bits<32>>,
-    agrees: Signal<Local, Bit>,
+    agrees: Reg<Bit>,
+    in_turn: Reg<Bit>,
+    behind: Reg<Bit>,
     refused: Signal<Local, Bit>,
     written: Signal<Local, Peer>,
     take: Signal<Local, Bit>,
@@ -242,7 +246,7 @@ impl Receive {
             count_type_errors count_pair_errors count_duplicates count_gaps clearing remaining
             progress_pending progress_held fault_pending fault_pair head setup peer next
             sequence_now ahead words is_request cookie agrees refused
-            written take is_set is_clear own quiet finish drop fail
+            behind in_turn written take is_set is_clear own quiet finish drop fail
         })
     }
 }
@@ -256,6 +260,9 @@ impl Logic for Receive {
             clock,
             reset,
             state,
+            agrees,
+            in_turn,
+            behind,
             clearing,
             remaining,
             progress_pending,
@@ -284,7 +291,7 @@ impl Logic for Receive {
         self.expected.read_address.next = self.head.val().destination_pair;
         self.failed.read_address.next = self.head.val().destination_pair;
 
-        // What the frame is, given its pair.
+        // What the frame is, given its pair. The tables come late in their cycle, so the answers are registers.
         self.peer.next = self.peers.read_data.val();
         self.next.next = self.expected.read_data.val();
         self.cookie.next = self.peer.val().cookie;
@@ -299,7 +306,7 @@ impl Logic for Receive {
                 self.refused.next = false;
             }
         }
-        self.agrees.next = self.peer.val().connected
+        self.agrees.d.next = self.peer.val().connected
             & (self.head.val().destination_pair < self.pairs.val())
             & (self.head.val().destination_endpoint == self.peer.val().endpoint)
             & (self.head.val().source_endpoint == self.peer.val().remote_endpoint)
@@ -313,11 +320,14 @@ impl Logic for Receive {
             self.sequence_now.next = self.next.val().requests;
         }
         self.ahead.next = self.head.val().sequence - self.sequence_now.val();
+        self.behind.d.next = self.ahead.val().get_bit(31);
+        // Not `ahead == 0`: a difference comes later than a comparison.
+        self.in_turn.d.next = self.head.val().sequence == self.sequence_now.val();
         for m in 0..self._mutable {
             if (self.mutation[m].val() == ReceiveMutation::SequenceOffByOne)
                 & (self.ahead.val() == 1)
             {
-                self.ahead.next = 0.into();
+                self.in_turn.d.next = true;
             }
         }
 
@@ -407,16 +417,18 @@ impl Logic for Receive {
                         }
                     }
                 } else if self.screen.frame_valid.val() {
-                    self.state.d.next = State::Judge;
+                    self.state.d.next = State::Look;
                 }
+            }
+            State::Look => {
+                self.state.d.next = State::Judge;
             }
             State::Judge => {
                 if self.quiet.val() {
-                    if !self.agrees.val() | self.refused.val() {
+                    if !self.agrees.q.val() | self.refused.val() {
                         self.count_pair_errors.next = true;
                         self.drop.next = true;
-                    } else if (self.ahead.val() == 0)
-                        | (!self.is_request.val() & !self.ahead.val().get_bit(31))
+                    } else if self.in_turn.q.val() | (!self.is_request.val() & !self.behind.q.val())
                     {
                         self.count_frames_received.next = true;
                         self.expected.write_enable.next = true;
@@ -432,7 +444,7 @@ impl Logic for Receive {
                             self.finish.next = true;
                             self.fail.next = self.head.val().frame_type == self.pair_failed.val();
                         }
-                    } else if self.ahead.val().get_bit(31) {
+                    } else if self.behind.q.val() {
                         self.count_duplicates.next = true;
                         self.drop.next = true;
                     } else {
