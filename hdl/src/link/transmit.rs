@@ -203,6 +203,8 @@ pub struct Transmit {
     card: Signal<Local, CardSetup>,
     setup: Signal<Local, PairSetup>,
     peer: Signal<Local, Peer>,
+    /// The pair of the frame that goes out: the table's word comes late in its cycle.
+    addressee: Reg<Peer>,
     written: Signal<Local, Peer>,
     header: Signal<Local, FrameHeader>,
     header_bits: Signal<Local, Bits<576>>,
@@ -305,7 +307,7 @@ impl Transmit {
             read_data_last read_data_error m_axis control_valid control control_done
             count_frames_sent fetch taken fetched fetch_half clearing crc message frame_type
             acknowledge credit frame_half word trailer control_last mac out_valid out_data
-            out_last request card setup peer written header header_bits word_now word_next
+            out_last request card setup peer addressee written header header_bits word_now word_next
             payload_index read_base write_base words wanted number_next chosen advance hand_over
             answered result is_card is_set own drained go begun paused
         })
@@ -329,6 +331,7 @@ impl Logic for Transmit {
             register,
             message,
             frame_type,
+            addressee,
             acknowledge,
             credit,
             frame_half,
@@ -490,17 +493,17 @@ impl Logic for Transmit {
 
         // The header, put together from the pair and the message.
         self.header.next = self.template.val();
-        self.header.next.destination_mac = self.peer.val().mac;
+        self.header.next.destination_mac = self.addressee.q.val().mac;
         self.header.next.source_mac_low = bit_cast::<16, 48>(self.mac.q.val());
         self.header.next.source_mac_high = self.mac.q.val().get_bits::<32>(16);
         self.header.next.frame_type = self.frame_type.q.val();
-        self.header.next.destination_endpoint = self.peer.val().remote_endpoint;
-        self.header.next.source_endpoint = self.peer.val().endpoint;
-        self.header.next.destination_pair = self.peer.val().remote_pair;
+        self.header.next.destination_endpoint = self.addressee.q.val().remote_endpoint;
+        self.header.next.source_endpoint = self.addressee.q.val().endpoint;
+        self.header.next.destination_pair = self.addressee.q.val().remote_pair;
         self.header.next.source_pair = self.message.q.val().pair;
-        self.header.next.destination_epoch = self.peer.val().remote_epoch;
-        self.header.next.source_epoch = self.peer.val().epoch;
-        self.header.next.cookie = self.peer.val().cookie;
+        self.header.next.destination_epoch = self.addressee.q.val().remote_epoch;
+        self.header.next.source_epoch = self.addressee.q.val().epoch;
+        self.header.next.cookie = self.addressee.q.val().cookie;
         self.header.next.sequence = self.message.q.val().number;
         self.header.next.acknowledge = self.acknowledge.q.val();
         self.header.next.credit = self.credit.q.val();
@@ -518,8 +521,9 @@ impl Logic for Transmit {
                 self.word_now.next = self.header_bits.val().get_bits::<64>(64 * k);
             }
         }
+        // The CRC follows one word behind, from a register: a word of the payload comes late in its cycle.
         self.crc.state.next = self.register.q.val();
-        self.crc.data.next = self.word_now.val();
+        self.crc.data.next = self.out_data.q.val();
         self.words.next =
             bit_cast::<16, 17>((bit_cast::<17, 16>(self.message.q.val().length) + 7) >> 3);
 
@@ -588,6 +592,7 @@ impl Logic for Transmit {
                 }
             }
             Frame::Begin => {
+                self.addressee.d.next = self.peer.val();
                 self.acknowledge.d.next = self.lookup_acknowledge.val();
                 self.credit.d.next = self.lookup_credit.val();
                 self.register.d.next = self.crc_start.val();
@@ -605,12 +610,14 @@ impl Logic for Transmit {
             }
             Frame::Send => {
                 if self.advance.val() {
-                    self.register.d.next = self.crc.result.val();
+                    if self.word.q.val() != 0 {
+                        self.register.d.next = self.crc.result.val();
+                    }
                     self.out_valid.d.next = true;
                     self.out_data.d.next = self.word_now.val();
                     self.out_last.d.next = false;
                     if self.word.q.val() == self.trailer.q.val() {
-                        self.out_data.d.next = bit_cast::<64, 32>(!self.register.q.val());
+                        self.out_data.d.next = bit_cast::<64, 32>(!self.crc.result.val());
                         self.out_last.d.next = true;
                         self.count_frames_sent.next = true;
                         self.frame.d.next = Frame::Idle;
