@@ -34,11 +34,11 @@ const _: () = assert!(
 );
 
 /// Readers of host memory, and writers.
-const CLIENTS: usize = 3;
+pub(crate) const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
-const OUTSTANDING: usize = 8;
+pub(crate) const OUTSTANDING: usize = 8;
 /// Blocks that take control requests.
-const CONTROLLED: usize = 12;
+pub(crate) const CONTROLLED: usize = 12;
 
 /// Everything but the management processor.
 #[derive(LogicBlock)]

@@ -28,6 +28,8 @@ pub enum Class {
     Test,
     /// For long: whole cards.
     Long,
+    /// Not at all: only its size and speed on an FPGA are wanted.
+    Synthesis,
 }
 
 /// Text of a top, or why it can't be printed.

@@ -7,7 +7,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::progress::Progress;
-use crate::{paths, registers, run, setup};
+use crate::{figures, paths, registers, run, setup};
 
 /// The release of mdbook that is installed if there is none.
 const MDBOOK: &str = "0.5.4";
@@ -18,6 +18,7 @@ const MDBOOK: &str = "0.5.4";
 /// If a page isn't in the table of contents, or mdbook can't be installed or refuses a page.
 pub fn run() -> Result<()> {
     registers::run(&paths::workspace(), false)?;
+    figures::pages(&figures::read()?, false)?;
     check_contents()?;
     let mdbook = mdbook()?;
     let docs = paths::workspace().join("docs");
@@ -34,11 +35,20 @@ pub fn run() -> Result<()> {
 pub fn check_contents() -> Result<()> {
     let pages = paths::workspace().join("docs/src");
     let contents = fs::read_to_string(pages.join("SUMMARY.md")).context("docs/src/SUMMARY.md")?;
-    let missing = unlisted(&contents, &found(&pages, &pages)?);
+    let missing = unlisted(&contents, &self::pages()?);
     if !missing.is_empty() {
         bail!("docs/src/SUMMARY.md doesn't list {}", missing.join(", "));
     }
     Ok(())
+}
+
+/// All pages, relative to `docs/src`.
+///
+/// # Errors
+/// If a folder can't be read.
+pub fn pages() -> Result<Vec<String>> {
+    let root = paths::workspace().join("docs/src");
+    found(&root, &root)
 }
 
 /// All pages under `dir`, relative to `root`.

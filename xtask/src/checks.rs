@@ -5,9 +5,9 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::setup::FIRMWARE_TARGET;
-use crate::{book, firmware, paths, registers, run, setup};
+use crate::{book, figures, firmware, paths, registers, run, setup};
 
-/// Formatting, lints and generated pages, of the workspace and of the firmware.
+/// Formatting, lints and generated pages, of the workspace and of the firmware, and the size of the gates.
 ///
 /// # Errors
 /// Names all that don't hold; each has printed why.
@@ -51,6 +51,10 @@ pub fn run() -> Result<()> {
     if let Err(error) = book::check_contents() {
         eprintln!("{error:#}");
         failed.push("the book's table of contents");
+    }
+    if let Err(error) = figures::check() {
+        eprintln!("{error:#}");
+        failed.push("the figures of the gates");
     }
     if !failed.is_empty() {
         bail!("these don't hold: {}", failed.join(", "));

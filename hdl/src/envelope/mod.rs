@@ -20,6 +20,8 @@ pub fn tops() -> Vec<Top> {
         Top::of("delivery_bench_ecp5", Class::Test, || {
             DeliveryBench::new(&ECP5)
         }),
+        Top::of("delivery_tiny", Class::Synthesis, || Delivery::new(&TINY)),
+        Top::of("delivery_ecp5", Class::Synthesis, || Delivery::new(&ECP5)),
         Top::of("send_queues_tiny", Class::Test, || {
             SendQueues::mutable(&TINY)
         }),

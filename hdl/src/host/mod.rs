@@ -21,6 +21,7 @@ pub use registers::Registers;
 pub use work_queues::WorkQueues;
 
 use crate::config::{ECP5, TINY};
+use crate::datapath::{CLIENTS, OUTSTANDING};
 use crate::prelude::*;
 use crate::tops::{Class, Top};
 use dma::Mutation;
@@ -47,6 +48,13 @@ pub fn tops() -> Vec<Top> {
         write("dma_write_done_early", Mutation::DoneEarly),
         write("dma_write_writes_tail", Mutation::WritesTail),
         write("dma_write_last_only_at_end", Mutation::LastOnlyAtEnd),
+        // As large as a card has them.
+        Top::of("dma_read_card", Class::Synthesis, || {
+            DmaRead::new(CLIENTS, OUTSTANDING)
+        }),
+        Top::of("dma_write_card", Class::Synthesis, || {
+            DmaWrite::new(CLIENTS, OUTSTANDING)
+        }),
         Top::of("work_queues_tiny", Class::Test, || WorkQueues::new(&TINY)),
         Top::of("work_queues_ecp5", Class::Test, || WorkQueues::new(&ECP5)),
         Top::of("completions_tiny", Class::Test, || Completions::new(&TINY)),
