@@ -13,7 +13,7 @@
 //!
 //! A block is a register if its ports are `clock`, `reset`, `d` and `q` in this order and its
 //! `Logic::hdl` returns [`register`] of its reset value, and a check if its ports are `clock`,
-//! `reset` and `ok` and it returns [`check`] of its name. rust-hdl's own `DFF`, which has no
+//! `reset` and `ok` and it returns [`check`] or [`duty`] of its name. rust-hdl's own `DFF`, which has no
 //! reset, is known as well. Recognition is of the exact text: a block that looks similar is
 //! printed as a module, which is larger and just as right.
 
@@ -27,8 +27,8 @@ use rust_hdl::prelude::{Verilog, VerilogLiteral};
 pub(crate) enum Known {
     /// `q` follows `d` at the clock's rising edge. With `reset`, synchronously, to `value`.
     Register { value: BigInt, reset: bool },
-    /// `ok` holds at each rising edge outside reset.
-    Check { name: String },
+    /// `ok` holds at each rising edge outside reset. A solver may assume it if the user is to see to it.
+    Check { name: String, duty: bool },
 }
 
 /// Text of a register with synchronous reset to `value`, which is also its initial value. For the
@@ -47,6 +47,14 @@ pub fn check(name: &str) -> Verilog {
         "always @(posedge clock) begin\n  if (!reset && !ok) $error(\"{name}\");\nend\n"
     ))
 }
+
+/// The same for a check of what the block's user is to see to.
+pub fn duty(name: &str) -> Verilog {
+    check(&format!("{DUTY}{name}"))
+}
+
+/// What tells a duty from another check.
+const DUTY: &str = "duty: ";
 
 pub(crate) fn recognise(module: &Module) -> Option<Known> {
     let Verilog::Custom(text) = &module.code else {
@@ -77,8 +85,10 @@ pub(crate) fn recognise(module: &Module) -> Option<Known> {
         ["clock", "reset", "ok"] => {
             let rest =
                 text.strip_prefix("always @(posedge clock) begin if (!reset && !ok) $error(\"")?;
+            let name = rest.strip_suffix("\"); end")?;
             Some(Known::Check {
-                name: rest.strip_suffix("\"); end")?.to_string(),
+                name: name.strip_prefix(DUTY).unwrap_or(name).to_string(),
+                duty: name.starts_with(DUTY),
             })
         }
         _ => None,

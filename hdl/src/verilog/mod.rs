@@ -52,7 +52,7 @@ mod types;
 mod waive;
 
 pub use error::{PrintError, Reason};
-pub use known::{check, register};
+pub use known::{check, duty, register};
 pub use names::describe;
 pub use process::Grouping;
 pub use waive::{WAIVERS, Waiver};
@@ -67,7 +67,7 @@ pub enum Target {
     /// Checks report through `$error`.
     #[default]
     Simulation,
-    /// Checks are bare assertions for a solver.
+    /// Checks are bare assertions for a solver, and duties assumptions.
     Formal,
     /// Checks, and what only they read, are left out.
     Synthesis,

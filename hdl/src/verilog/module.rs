@@ -101,8 +101,8 @@ pub(crate) fn body(
             Some(Known::Register { value, reset }) => {
                 registers.add(&wiring, child, value, *reset);
             }
-            Some(Known::Check { name }) => {
-                print_check(context.target, &wiring, child, name, &mut checks);
+            Some(Known::Check { name, duty }) => {
+                print_check(context.target, &wiring, child, name, *duty, &mut checks);
             }
             None => print_instance(context, &wiring, child, &mut instances),
         }
@@ -377,7 +377,18 @@ impl Registers {
     }
 }
 
-fn print_check(target: Target, wiring: &Wiring, child: &Child, name: &str, out: &mut String) {
+fn print_check(
+    target: Target,
+    wiring: &Wiring,
+    child: &Child,
+    name: &str,
+    duty: bool,
+    out: &mut String,
+) {
+    let word = match target {
+        Target::Formal if duty => "assume",
+        _ => "assert",
+    };
     let otherwise = match target {
         Target::Synthesis => return,
         Target::Formal => String::new(),
@@ -390,7 +401,7 @@ fn print_check(target: Target, wiring: &Wiring, child: &Child, name: &str, out: 
     line(
         out,
         format_args!(
-            "    if (~{reset}) {}: assert ({ok}){otherwise};",
+            "    if (~{reset}) {}: {word} ({ok}){otherwise};",
             child.name
         ),
     );
