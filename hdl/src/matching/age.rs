@@ -37,6 +37,8 @@ pub struct Age {
     pub hit: Signal<In, Bit>,
     /// It is the oldest of them.
     pub first: Signal<Out, Bit>,
+    /// The row.
+    pub row: Signal<Out, Bits<64>>,
     older: Reg<Bits<64>>,
 }
 
@@ -51,6 +53,7 @@ impl Logic for Age {
                 self.older.d.next = self.live.val();
             }
         }
+        self.row.next = self.older.q.val();
         self.first.next = false;
         if self.select.val() {
             self.first.next = self.hit.val() & !(self.older.q.val() & self.hits.val()).any();

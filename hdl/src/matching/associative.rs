@@ -24,11 +24,12 @@
 //! not come in the cycle after another insert, nor in the cycle after a removal: the vacant place isn't known
 //! yet, and `fills_a_vacant_place` would say so.
 
+use super::invariants::Invariants;
 use super::order::Order;
 use super::quota::Quota;
 use super::{MAX_ENTRIES, Mutation};
 use crate::prelude::*;
-use crate::prim::Ram;
+use crate::prim::{Duty, Ram};
 
 /// What a search of the posted receives compares.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -84,10 +85,18 @@ pub struct AssociativeEntry {
     pub age: Signal<In, Bits<54>>,
     /// The last search agreed with what is held here.
     pub hit: Signal<Out, Bit>,
-    /// For the check: this entry could have been chosen, and `chosen_age` is that of the one that was.
+    /// The age held.
+    pub held_age_out: Signal<Out, Bits<54>>,
+    /// The endpoint held.
+    pub held_endpoint_out: Signal<Out, Bits<8>>,
+    /// For the checks: this entry could have been chosen, and `chosen_age` is that of the one that was.
     pub judged: Signal<In, Bit>,
-    /// With `judged`.
+    /// For the checks: `chosen_age` and `chosen_endpoint` are of this entry.
+    pub recalled: Signal<In, Bit>,
+    /// Age that the memory has of the chosen entry.
     pub chosen_age: Signal<In, Bits<54>>,
+    /// Endpoint that the memory has of the chosen entry.
+    pub chosen_endpoint: Signal<In, Bits<8>>,
     held_endpoint: Reg<Bits<8>>,
     held_pair: Reg<Bits<16>>,
     held_any_source: Reg<Bit>,
@@ -102,6 +111,7 @@ pub struct AssociativeEntry {
     narrow_wildcards: Constant<Bits<8>>,
     keep_hits: Constant<Bits<8>>,
     oldest_was_chosen: Check,
+    memory_agrees: Check,
 }
 
 impl Default for AssociativeEntry {
@@ -122,8 +132,12 @@ impl Default for AssociativeEntry {
             request: Signal::default(),
             age: Signal::default(),
             hit: Signal::default(),
+            held_age_out: Signal::default(),
+            held_endpoint_out: Signal::default(),
             judged: Signal::default(),
+            recalled: Signal::default(),
             chosen_age: Signal::default(),
+            chosen_endpoint: Signal::default(),
             held_endpoint: Reg::default(),
             held_pair: Reg::default(),
             held_any_source: Reg::default(),
@@ -138,6 +152,7 @@ impl Default for AssociativeEntry {
             narrow_wildcards: Mutation::NarrowWildcards.constant(),
             keep_hits: Mutation::KeepHits.constant(),
             oldest_was_chosen: Check::new("oldest_was_chosen"),
+            memory_agrees: Check::new("memory_agrees"),
         }
     }
 }
@@ -160,7 +175,7 @@ impl Logic for AssociativeEntry {
             held_age,
             agrees
         );
-        clocked!(self, clock, reset, oldest_was_chosen);
+        clocked!(self, clock, reset, oldest_was_chosen, memory_agrees);
         self.from_its_source.next = self.held_any_source.q.val()
             | (self.held_pair.q.val() == self.pair.val())
             | (self.mutation.val() == self.widen_sources.val());
@@ -205,6 +220,11 @@ impl Logic for AssociativeEntry {
             }
         }
         self.hit.next = self.agrees.q.val();
+        self.held_age_out.next = self.held_age.q.val();
+        self.held_endpoint_out.next = self.held_endpoint.q.val();
+        self.memory_agrees.ok.next = !self.recalled.val()
+            | ((self.chosen_age.val() == self.held_age.q.val())
+                & (self.chosen_endpoint.val() == self.held_endpoint.q.val()));
         self.oldest_was_chosen.ok.next =
             !self.judged.val() | (self.chosen_age.val() <= self.held_age.q.val());
     }
@@ -223,11 +243,11 @@ pub struct Associative {
     pub search: Signal<In, Bit>,
     /// Choose the oldest that agreed with the last search. Once for each search.
     pub select: Signal<In, Bit>,
-    /// Remove the chosen one; only if there is one.
+    /// Remove the chosen one; only if there is one, and once.
     pub remove: Signal<In, Bit>,
     /// With `remove`: unless it is `multi`.
     pub spare_multi: Signal<In, Bit>,
-    /// With `remove`: it is that of a cancel.
+    /// With `remove`: it is that of a cancel. Without `spare_multi`.
     pub cancel: Signal<In, Bit>,
     /// Append the key. Only with `room`.
     pub insert: Signal<In, Bit>,
@@ -288,15 +308,28 @@ pub struct Associative {
     /// What the choice was from, and one cycle later, when its age is known.
     considered: Reg<Bits<64>>,
     judged: Reg<Bits<64>>,
+    /// What the memory was asked about in the cycle before.
+    recalled: Reg<Bits<64>>,
+    /// The chosen entry has been removed.
+    departed: Reg<Bit>,
+    /// The places have changed in the cycle before.
+    changed: Reg<Bit>,
+    departs: Signal<Local, Bit>,
     last_age: Reg<Bits<54>>,
     any_age: Reg<Bit>,
     searched: Reg<Bit>,
     lose_cancels: Constant<Bits<8>>,
     lose_multi: Constant<Bits<8>>,
     cancelled_is_never_matched: Check,
-    ages_grow: Check,
-    selects_once_a_search: Check,
+    ages_grow: Duty,
+    selects_once_a_search: Duty,
+    removes_what_it_found_once: Duty,
+    inserts_with_room_and_after_a_rest: Duty,
+    invariants: Vec<Invariants>,
     _n: usize,
+    _proofs: usize,
+    _proved: usize,
+    _endpoints: usize,
 }
 
 impl Associative {
@@ -350,15 +383,36 @@ impl Associative {
             cancelled_or_new: Signal::default(),
             considered: Reg::default(),
             judged: Reg::default(),
+            recalled: Reg::default(),
+            departed: Reg::default(),
+            changed: Reg::default(),
+            departs: Signal::default(),
             last_age: Reg::default(),
             any_age: Reg::default(),
             searched: Reg::default(),
             lose_cancels: Mutation::LoseCancels.constant(),
             lose_multi: Mutation::LoseMulti.constant(),
             cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
-            ages_grow: Check::new("ages_grow"),
-            selects_once_a_search: Check::new("selects_once_a_search"),
+            ages_grow: Duty::new("ages_grow"),
+            selects_once_a_search: Duty::new("selects_once_a_search"),
+            removes_what_it_found_once: Duty::new("removes_what_it_found_once"),
+            inserts_with_room_and_after_a_rest: Duty::new("inserts_with_room_and_after_a_rest"),
+            invariants: vec![],
             _n: entries,
+            _proofs: 0,
+            _proved: 0,
+            _endpoints: endpoints,
+        }
+    }
+
+    /// The same with the checks that a proof by induction needs, which are too many for a card.
+    pub fn with_invariants(self) -> Self {
+        Self {
+            invariants: vec![Invariants::new(self._n, self._endpoints)],
+            order: self.order.with_rows(),
+            _proofs: 1,
+            _proved: self._n,
+            ..self
         }
     }
 }
@@ -368,8 +422,8 @@ impl Logic for Associative {
     #[hdl_gen]
     fn update(&mut self) {
         registers!(
-            self, clock, reset, multis, gone, cancelled, considered, judged, last_age, any_age,
-            searched
+            self, clock, reset, multis, gone, cancelled, considered, judged, recalled, departed,
+            changed, last_age, any_age, searched
         );
         clocked!(
             self,
@@ -380,7 +434,10 @@ impl Logic for Associative {
             entry[0..self._n],
             cancelled_is_never_matched,
             ages_grow,
-            selects_once_a_search
+            selects_once_a_search,
+            removes_what_it_found_once,
+            inserts_with_room_and_after_a_rest,
+            invariants[0..self._proofs]
         );
         self.hits.next = 0.into();
         for i in 0..self._n {
@@ -397,7 +454,9 @@ impl Logic for Associative {
             self.entry[i].request.next = self.request.val();
             self.entry[i].age.next = self.age.val();
             self.entry[i].judged.next = self.judged.q.val().get_bit(i);
+            self.entry[i].recalled.next = self.recalled.q.val().get_bit(i);
             self.entry[i].chosen_age.next = self.known.read_data.val().age;
+            self.entry[i].chosen_endpoint.next = self.known.read_data.val().endpoint;
             self.hits.next = self.hits.val().replace_bit(i, self.entry[i].hit.val());
         }
 
@@ -440,9 +499,10 @@ impl Logic for Associative {
         self.age_out.next = self.known.read_data.val().age;
 
         // Whose a removed entry was is known one cycle later.
-        self.gone.d.next = self.remove.val()
+        self.departs.next = self.remove.val()
             & self.order.found.val()
             & !(self.spare_multi.val() & self.is_multi.val());
+        self.gone.d.next = self.departs.val();
         self.quota.mutation.next = self.mutation.val();
         self.quota.endpoint.next = self.endpoint.val();
         self.quota.take.next = self.insert.val();
@@ -469,6 +529,8 @@ impl Logic for Associative {
             self.considered.d.next = self.order.candidates.val();
         }
         self.judged.d.next = self.considered.q.val();
+        self.recalled.d.next = self.order.chosen.val() & self.order.living.val();
+
         if self.insert.val() {
             self.last_age.d.next = self.age.val();
             self.any_age.d.next = true;
@@ -482,5 +544,39 @@ impl Logic for Associative {
             self.searched.d.next = true;
         }
         self.selects_once_a_search.ok.next = !self.select.val() | self.searched.q.val();
+        if self.departs.val() {
+            self.departed.d.next = true;
+        }
+        if self.select.val() {
+            self.departed.d.next = false;
+        }
+        self.removes_what_it_found_once.ok.next = !self.remove.val()
+            | (self.order.found.val()
+                & !self.departed.q.val()
+                & !(self.cancel.val() & self.spare_multi.val()));
+        self.changed.d.next = self.insert.val() | self.departs.val();
+        self.inserts_with_room_and_after_a_rest.ok.next =
+            !self.insert.val() | (self.quota.room.val() & !self.changed.q.val());
+
+        for k in 0..self._proofs {
+            self.invariants[k].live.next = self.order.living.val();
+            self.invariants[k].depth.next = self.order.depth.val();
+            self.invariants[k].chosen.next = self.order.chosen.val();
+            self.invariants[k].departed.next = self.departed.q.val();
+            self.invariants[k].cancelled.next = self.cancelled.q.val();
+            self.invariants[k].last_age.next = self.last_age.q.val();
+            self.invariants[k].any_age.next = self.any_age.q.val();
+            self.invariants[k].gone.next = self.gone.q.val();
+            self.invariants[k].gone_endpoint.next = self.known.read_data.val().endpoint;
+            self.invariants[k].used.next = self.quota.used.val();
+            for i in 0..self._proved {
+                self.invariants[k].rows[i].next = self.order.rows[i].val();
+                self.invariants[k].ages[i].next = self.entry[i].held_age_out.val();
+                self.invariants[k].endpoints[i].next = self.entry[i].held_endpoint_out.val();
+            }
+            for e in 0..self._endpoints {
+                self.invariants[k].counts[e].next = self.quota.held[e].val();
+            }
+        }
     }
 }

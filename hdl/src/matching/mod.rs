@@ -15,16 +15,19 @@
 
 mod age;
 mod associative;
+mod invariants;
 mod one_hot;
 mod order;
 mod place;
 mod posted;
+pub mod proof;
 mod quota;
 mod rows;
 mod unexpected;
 
 pub use age::Age;
 pub use associative::{Associative, AssociativeEntry, AssociativeSearch};
+pub use invariants::Invariants;
 pub use one_hot::OneHot;
 pub use order::Order;
 pub use posted::{Posted, PostedEntry, PostedSearch};

@@ -54,6 +54,10 @@ pub struct Order {
     pub full: Signal<Out, Bit>,
     /// Live entries: insertions less removals.
     pub depth: Signal<Out, Bits<16>>,
+    /// Places that live.
+    pub living: Signal<Out, Bits<64>>,
+    /// For a proof: the age rows.
+    pub rows: Vec<Signal<Out, Bits<64>>>,
     live: Reg<Bits<64>>,
     choice: Reg<Bits<64>>,
     /// Whether `choice` has a bit: a wide OR that nobody has to wait for.
@@ -82,6 +86,7 @@ pub struct Order {
     removes_a_live_entry: Check,
     count_is_of_live_entries: Check,
     _n: usize,
+    _proved: usize,
 }
 
 impl Order {
@@ -108,6 +113,8 @@ impl Order {
             place_index: Signal::default(),
             full: Signal::default(),
             depth: Signal::default(),
+            living: Signal::default(),
+            rows: vec![],
             live: Reg::default(),
             choice: Reg::default(),
             chose: Reg::default(),
@@ -135,6 +142,16 @@ impl Order {
             removes_a_live_entry: Check::new("removes_a_live_entry"),
             count_is_of_live_entries: Check::new("count_is_of_live_entries"),
             _n: entries,
+            _proved: 0,
+        }
+    }
+
+    /// The same with its age rows as outputs.
+    pub fn with_rows(self) -> Self {
+        Self {
+            rows: (0..self._n).map(|_| Signal::default()).collect(),
+            _proved: self._n,
+            ..self
         }
     }
 }
@@ -221,6 +238,10 @@ impl Logic for Order {
         self.place_index.next = self.place_number.index.val();
         self.full.next = !self.vacant.q.val().any();
         self.depth.next = self.count.q.val();
+        self.living.next = self.live.q.val();
+        for i in 0..self._proved {
+            self.rows[i].next = self.age[i].row.val();
+        }
 
         self.one_choice.ok.next = !(self.choice.q.val() & (self.choice.q.val() - 1)).any()
             & (self.chose.q.val() == self.choice.q.val().any());

@@ -36,6 +36,10 @@ pub struct Share {
     pub give_common: Signal<Out, Bit>,
     /// Anything at all.
     pub holds: Signal<Out, Bit>,
+    /// How many.
+    pub held: Signal<Out, Bits<16>>,
+    /// How many beyond the reserved part.
+    pub beyond: Signal<Out, Bits<16>>,
     count: Reg<Bits<16>>,
     reserved: Constant<Bits<16>>,
     gives_what_it_has: Check,
@@ -53,6 +57,8 @@ impl Share {
             take_common: Signal::default(),
             give_common: Signal::default(),
             holds: Signal::default(),
+            held: Signal::default(),
+            beyond: Signal::default(),
             count: Reg::default(),
             reserved: Constant::new((reserved as u64).into()),
             gives_what_it_has: Check::new("gives_what_it_has"),
@@ -68,6 +74,11 @@ impl Logic for Share {
         clocked!(self, clock, reset, gives_what_it_has);
         self.below.next = self.count.q.val() < self.reserved.val();
         self.holds.next = self.count.q.val() != 0;
+        self.held.next = self.count.q.val();
+        self.beyond.next = 0.into();
+        if self.count.q.val() > self.reserved.val() {
+            self.beyond.next = self.count.q.val() - self.reserved.val();
+        }
         self.take_common.next = false;
         self.give_common.next = false;
         if self.take.val() & !self.give.val() {
@@ -107,6 +118,8 @@ pub struct Quota {
     pub holds: Signal<Out, Bits<32>>,
     /// What all have together.
     pub used: Signal<Out, Bits<16>>,
+    /// What each has.
+    pub held: Vec<Signal<Out, Bits<16>>>,
     share: Vec<Share>,
     /// What endpoints have beyond their reserved parts.
     common: Reg<Bits<16>>,
@@ -115,11 +128,15 @@ pub struct Quota {
     take_common: Signal<Local, Bit>,
     give_common: Signal<Local, Bit>,
     room_to_take: Signal<Local, Bit>,
+    held_by_all: Signal<Local, Bits<16>>,
+    beyond_by_all: Signal<Local, Bits<16>>,
+    within_total: Signal<Local, Bit>,
     capacity: Constant<Bits<16>>,
     common_size: Constant<Bits<16>>,
     overdraw: Constant<Bits<8>>,
     lose: Constant<Bits<8>>,
     never_over_capacity: Check,
+    sums_are_of_shares: Check,
     takes_with_room_only: Check,
     _n: usize,
 }
@@ -151,6 +168,7 @@ impl Quota {
             give_endpoint: Signal::default(),
             holds: Signal::default(),
             used: Signal::default(),
+            held: (0..endpoints).map(|_| Signal::default()).collect(),
             share: (0..endpoints).map(|_| Share::new(reserved_each)).collect(),
             common: Reg::default(),
             total: Reg::default(),
@@ -158,10 +176,14 @@ impl Quota {
             take_common: Signal::default(),
             give_common: Signal::default(),
             room_to_take: Signal::default(),
+            held_by_all: Signal::default(),
+            beyond_by_all: Signal::default(),
+            within_total: Signal::default(),
             capacity: Constant::new((capacity as u64).into()),
             common_size: Constant::new((common_size as u64).into()),
             overdraw: Mutation::OverdrawQuota.constant(),
             lose: Mutation::LoseQuota.constant(),
+            sums_are_of_shares: Check::new("sums_are_of_shares"),
             never_over_capacity: Check::new("never_over_capacity"),
             takes_with_room_only: Check::new("takes_with_room_only"),
             _n: endpoints,
@@ -180,6 +202,7 @@ impl Logic for Quota {
             reset,
             share[0..self._n],
             never_over_capacity,
+            sums_are_of_shares,
             takes_with_room_only
         );
         self.common_room.next = self.common.q.val() < self.common_size.val();
@@ -200,6 +223,7 @@ impl Logic for Quota {
             if self.take_endpoint.val() == i.to_bits() {
                 self.room_to_take.next = self.share[i].below.val() | self.common_room.val();
             }
+            self.held[i].next = self.share[i].held.val();
             self.holds.next = self.holds.val().replace_bit(i, self.share[i].holds.val());
             self.take_common.next = self.take_common.val() | self.share[i].take_common.val();
             self.give_common.next = self.give_common.val() | self.share[i].give_common.val();
@@ -223,6 +247,19 @@ impl Logic for Quota {
 
         self.never_over_capacity.ok.next = (self.total.q.val() <= self.capacity.val())
             & (self.common.q.val() <= self.common_size.val());
+        self.held_by_all.next = 0.into();
+        self.beyond_by_all.next = 0.into();
+        self.within_total.next = true;
+        for i in 0..self._n {
+            self.held_by_all.next = self.held_by_all.val() + self.share[i].held.val();
+            self.beyond_by_all.next = self.beyond_by_all.val() + self.share[i].beyond.val();
+            if self.share[i].held.val() > self.total.q.val() {
+                self.within_total.next = false;
+            }
+        }
+        self.sums_are_of_shares.ok.next = self.within_total.val()
+            & (self.total.q.val() == self.held_by_all.val())
+            & (self.common.q.val() == self.beyond_by_all.val());
         self.takes_with_room_only.ok.next = !self.take.val() | self.room_to_take.val();
     }
 }

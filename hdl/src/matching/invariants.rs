@@ -1,0 +1,185 @@
+//! What always holds of the associative side, for a proof by induction.
+//!
+//! A solver that is to show that nothing wrong can follow starts from any state that the checks allow. The
+//! checks of a card look at what happens; these here say which states there are at all: that the age
+//! rows tell the same story as the ages, and that every count is one of entries.
+//!
+//! ```text
+//!   rows ◄── agree ──► ages ◄── are past ──► last_age
+//!   live ◄── counted by ──► depth, used, counts[endpoint]
+//!   chosen, cancelled ◄── live or not ──► live
+//! ```
+//!
+//! There are as many comparisons as pairs of entries, so they are in the gates only where a proof is made.
+
+use crate::prelude::*;
+
+/// The state of an `Associative` and what holds of it.
+#[derive(LogicBlock)]
+pub struct Invariants {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// While this is set, nothing is claimed.
+    pub reset: Signal<In, Bit>,
+    /// Places that live.
+    pub live: Signal<In, Bits<64>>,
+    /// How many there are.
+    pub depth: Signal<In, Bits<16>>,
+    /// The choice, one bit set or none.
+    pub chosen: Signal<In, Bits<64>>,
+    /// It has been removed.
+    pub departed: Signal<In, Bit>,
+    /// Places whose last entry was cancelled.
+    pub cancelled: Signal<In, Bits<64>>,
+    /// The youngest age given so far.
+    pub last_age: Signal<In, Bits<54>>,
+    /// There was one.
+    pub any_age: Signal<In, Bit>,
+    /// By place: which others are older.
+    pub rows: Vec<Signal<In, Bits<64>>>,
+    /// By place: the age.
+    pub ages: Vec<Signal<In, Bits<54>>>,
+    /// By place: the endpoint.
+    pub endpoints: Vec<Signal<In, Bits<8>>>,
+    /// An entry was removed in the cycle before; its quota isn't given back yet.
+    pub gone: Signal<In, Bit>,
+    /// With `gone`: whose.
+    pub gone_endpoint: Signal<In, Bits<8>>,
+    /// By endpoint: its quota in use.
+    pub counts: Vec<Signal<In, Bits<16>>>,
+    /// The sum of those.
+    pub used: Signal<In, Bits<16>>,
+    number: Signal<Local, Bits<16>>,
+    agree: Signal<Local, Bit>,
+    past: Signal<Local, Bit>,
+    population: Signal<Local, Bits<16>>,
+    of_endpoints: Signal<Local, Bit>,
+    of_endpoint: Signal<Local, Bits<16>>,
+    with_gone: Signal<Local, Bits<16>>,
+    places: Constant<Bits<64>>,
+    rows_agree_with_ages: Check,
+    ages_are_past: Check,
+    depth_counts_the_living: Check,
+    quotas_count_the_living: Check,
+    choice_lives_until_it_departs: Check,
+    cancelled_are_dead: Check,
+    _n: usize,
+    _endpoints: usize,
+}
+
+impl Invariants {
+    /// Of so many entries and endpoints.
+    pub fn new(entries: usize, endpoints: usize) -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            live: Signal::default(),
+            depth: Signal::default(),
+            chosen: Signal::default(),
+            departed: Signal::default(),
+            cancelled: Signal::default(),
+            last_age: Signal::default(),
+            any_age: Signal::default(),
+            rows: (0..entries).map(|_| Signal::default()).collect(),
+            ages: (0..entries).map(|_| Signal::default()).collect(),
+            endpoints: (0..entries).map(|_| Signal::default()).collect(),
+            gone: Signal::default(),
+            gone_endpoint: Signal::default(),
+            counts: (0..endpoints).map(|_| Signal::default()).collect(),
+            used: Signal::default(),
+            number: Signal::default(),
+            agree: Signal::default(),
+            past: Signal::default(),
+            population: Signal::default(),
+            of_endpoints: Signal::default(),
+            of_endpoint: Signal::default(),
+            with_gone: Signal::default(),
+            places: Constant::new((u64::MAX >> (64 - entries)).into()),
+            rows_agree_with_ages: Check::new("rows_agree_with_ages"),
+            ages_are_past: Check::new("ages_are_past"),
+            depth_counts_the_living: Check::new("depth_counts_the_living"),
+            quotas_count_the_living: Check::new("quotas_count_the_living"),
+            choice_lives_until_it_departs: Check::new("choice_lives_until_it_departs"),
+            cancelled_are_dead: Check::new("cancelled_are_dead"),
+            _n: entries,
+            _endpoints: endpoints,
+        }
+    }
+}
+
+#[module(entries = self._n)]
+impl Logic for Invariants {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clocked!(
+            self,
+            clock,
+            reset,
+            rows_agree_with_ages,
+            ages_are_past,
+            depth_counts_the_living,
+            quotas_count_the_living,
+            choice_lives_until_it_departs,
+            cancelled_are_dead
+        );
+        // Of two that live exactly one is older, and both rows know which.
+        self.agree.next = true;
+        self.past.next = true;
+        self.population.next = 0.into();
+        for i in 0..self._n {
+            self.number.next = i.to_bits();
+            for j in 0..self._n {
+                if (self.number.val() > j.to_bits())
+                    & self.live.val().get_bit(i)
+                    & self.live.val().get_bit(j)
+                    & ((self.ages[i].val() == self.ages[j].val())
+                        | (self.rows[i].val().get_bit(j)
+                            != (self.ages[j].val() < self.ages[i].val()))
+                        | (self.rows[j].val().get_bit(i)
+                            != (self.ages[i].val() < self.ages[j].val())))
+                {
+                    self.agree.next = false;
+                }
+            }
+            if self.live.val().get_bit(i) {
+                self.population.next = self.population.val() + 1;
+                if self.rows[i].val().get_bit(i)
+                    | !self.any_age.val()
+                    | (self.last_age.val() < self.ages[i].val())
+                {
+                    self.past.next = false;
+                }
+            }
+        }
+        self.rows_agree_with_ages.ok.next = self.agree.val();
+        self.ages_are_past.ok.next = self.past.val();
+        self.depth_counts_the_living.ok.next = (self.depth.val() == self.population.val())
+            & !(self.live.val() & !self.places.val()).any();
+
+        self.with_gone.next = self.depth.val();
+        if self.gone.val() {
+            self.with_gone.next = self.depth.val() + 1;
+        }
+        self.of_endpoints.next = true;
+        for e in 0..self._endpoints {
+            self.of_endpoint.next = 0.into();
+            if self.gone.val() & (self.gone_endpoint.val() == e.to_bits()) {
+                self.of_endpoint.next = 1.into();
+            }
+            for i in 0..self._n {
+                if self.live.val().get_bit(i) & (self.endpoints[i].val() == e.to_bits()) {
+                    self.of_endpoint.next = self.of_endpoint.val() + 1;
+                }
+            }
+            if self.counts[e].val() != self.of_endpoint.val() {
+                self.of_endpoints.next = false;
+            }
+        }
+        self.quotas_count_the_living.ok.next =
+            self.of_endpoints.val() & (self.used.val() == self.with_gone.val());
+
+        self.choice_lives_until_it_departs.ok.next =
+            self.departed.val() | !(self.chosen.val() & !self.live.val()).any();
+        self.cancelled_are_dead.ok.next = !(self.cancelled.val() & self.live.val()).any();
+    }
+}

@@ -1,0 +1,532 @@
+//! What is proved of the associative side and of the quotas, and around what.
+//!
+//! ```text
+//!   any inputs that the ─┬─► Associative ─────────────────► found, index, age, …  ─┐
+//!   duties allow         │                                                         ├─► Check: equal
+//!                        └─► Place × n ─► the oldest that ─► expected ─────────────┘
+//!                            (a list)     matches
+//! ```
+//!
+//! The list beside the block is written for a reader, not for a card: ages are compared as numbers, and
+//! nothing is pipelined but the answer. Its keys are narrow, since a solver has to try what a search may
+//! compare; the block's are as wide as in a card with the other bits zero.
+
+use super::Mutation;
+use super::associative::{Associative, AssociativeSearch};
+use super::quota::Quota;
+use crate::prelude::*;
+use crate::prim::Duty;
+use crate::proofs::{Method, Proof};
+
+/// Entries of the block that is proved.
+const ENTRIES: usize = 4;
+/// Its endpoints, and what is reserved for each of them.
+const ENDPOINTS: usize = 2;
+const RESERVED: usize = 1;
+/// The quotas that are proved: their endpoints, what they share, and what is reserved for each.
+const QUOTA_ENDPOINTS: usize = 3;
+const QUOTA_CAPACITY: usize = 8;
+const QUOTA_RESERVED: usize = 2;
+
+/// A receive, or nothing, at one place of the list.
+#[derive(LogicBlock, Default)]
+pub struct Place {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset: there is nothing.
+    pub reset: Signal<In, Bit>,
+    /// The key is put here.
+    pub insert: Signal<In, Bit>,
+    /// The receive is removed.
+    pub remove: Signal<In, Bit>,
+    /// The key is compared.
+    pub search: Signal<In, Bit>,
+    /// What is compared.
+    pub by: Signal<In, AssociativeSearch>,
+    /// Key: endpoint.
+    pub endpoint: Signal<In, Bits<1>>,
+    /// Key: source.
+    pub pair: Signal<In, Bits<1>>,
+    /// Key: any source.
+    pub any_source: Signal<In, Bit>,
+    /// Key: context.
+    pub context_id: Signal<In, Bits<1>>,
+    /// Key: match bits.
+    pub match_bits: Signal<In, Bits<2>>,
+    /// Key: bits that needn't agree.
+    pub ignore_bits: Signal<In, Bits<2>>,
+    /// Key: handle.
+    pub request: Signal<In, Bits<1>>,
+    /// Key: age.
+    pub age: Signal<In, Bits<8>>,
+    /// Key: stays when it is matched.
+    pub multi: Signal<In, Bit>,
+    /// There is a receive.
+    pub live: Signal<Out, Bit>,
+    /// The last search found it and it isn't being removed.
+    pub candidate: Signal<Out, Bit>,
+    /// Its age.
+    pub live_age: Signal<Out, Bits<8>>,
+    /// It stays when it is matched.
+    pub live_multi: Signal<Out, Bit>,
+    /// Its endpoint.
+    pub live_endpoint: Signal<Out, Bits<1>>,
+    there: Reg<Bit>,
+    my_endpoint: Reg<Bits<1>>,
+    my_pair: Reg<Bits<1>>,
+    my_any_source: Reg<Bit>,
+    my_context: Reg<Bits<1>>,
+    my_match_bits: Reg<Bits<2>>,
+    my_ignore_bits: Reg<Bits<2>>,
+    my_request: Reg<Bits<1>>,
+    my_age: Reg<Bits<8>>,
+    my_multi: Reg<Bit>,
+    hit: Reg<Bit>,
+    bits_agree: Signal<Local, Bit>,
+}
+
+#[module]
+impl Logic for Place {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            there,
+            my_endpoint,
+            my_pair,
+            my_any_source,
+            my_context,
+            my_match_bits,
+            my_ignore_bits,
+            my_request,
+            my_age,
+            my_multi,
+            hit
+        );
+        self.bits_agree.next = true;
+        for bit in 0..2 {
+            if !self.my_ignore_bits.q.val().get_bit(bit)
+                & (self.my_match_bits.q.val().get_bit(bit) != self.match_bits.val().get_bit(bit))
+            {
+                self.bits_agree.next = false;
+            }
+        }
+        if self.search.val() {
+            self.hit.d.next = false;
+            match self.by.val() {
+                AssociativeSearch::Envelope => {
+                    if (self.my_endpoint.q.val() == self.endpoint.val())
+                        & (self.my_context.q.val() == self.context_id.val())
+                        & self.bits_agree.val()
+                    {
+                        self.hit.d.next =
+                            self.my_any_source.q.val() | (self.my_pair.q.val() == self.pair.val());
+                    }
+                }
+                AssociativeSearch::Request => {
+                    if self.my_endpoint.q.val() == self.endpoint.val() {
+                        self.hit.d.next = self.my_request.q.val() == self.request.val();
+                    }
+                }
+                AssociativeSearch::Pair => {
+                    if self.my_pair.q.val() == self.pair.val() {
+                        self.hit.d.next = !self.my_any_source.q.val();
+                    }
+                }
+                AssociativeSearch::Endpoint => {
+                    self.hit.d.next = self.my_endpoint.q.val() == self.endpoint.val();
+                }
+            }
+        }
+        if self.remove.val() {
+            self.there.d.next = false;
+        }
+        if self.insert.val() {
+            self.there.d.next = true;
+            self.hit.d.next = false;
+            self.my_endpoint.d.next = self.endpoint.val();
+            self.my_pair.d.next = self.pair.val();
+            self.my_any_source.d.next = self.any_source.val();
+            self.my_context.d.next = self.context_id.val();
+            self.my_match_bits.d.next = self.match_bits.val();
+            self.my_ignore_bits.d.next = self.ignore_bits.val();
+            self.my_request.d.next = self.request.val();
+            self.my_age.d.next = self.age.val();
+            self.my_multi.d.next = self.multi.val();
+        }
+        self.live.next = self.there.q.val();
+        self.candidate.next = self.there.q.val() & self.hit.q.val() & !self.remove.val();
+        self.live_age.next = self.my_age.q.val();
+        self.live_multi.next = self.my_multi.q.val();
+        self.live_endpoint.next = self.my_endpoint.q.val();
+    }
+}
+
+/// The block and the list.
+#[derive(LogicBlock)]
+pub struct AssociativeProof {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// As of the block.
+    pub mutation: Signal<In, Bits<8>>,
+    /// As of the block.
+    pub search: Signal<In, Bit>,
+    /// As of the block.
+    pub select: Signal<In, Bit>,
+    /// As of the block.
+    pub remove: Signal<In, Bit>,
+    /// As of the block.
+    pub spare_multi: Signal<In, Bit>,
+    /// As of the block.
+    pub cancel: Signal<In, Bit>,
+    /// As of the block.
+    pub insert: Signal<In, Bit>,
+    /// As of the block.
+    pub by: Signal<In, AssociativeSearch>,
+    /// As of the block.
+    pub endpoint: Signal<In, Bits<1>>,
+    /// As of the block.
+    pub pair: Signal<In, Bits<1>>,
+    /// As of the block.
+    pub any_source: Signal<In, Bit>,
+    /// As of the block.
+    pub context_id: Signal<In, Bits<1>>,
+    /// As of the block.
+    pub match_bits: Signal<In, Bits<2>>,
+    /// As of the block.
+    pub ignore_bits: Signal<In, Bits<2>>,
+    /// As of the block.
+    pub request: Signal<In, Bits<1>>,
+    /// As of the block.
+    pub multi: Signal<In, Bit>,
+    block: Associative,
+    place: Vec<Place>,
+    /// Age of the next receive: their number.
+    age: Reg<Bits<8>>,
+    answered: Reg<Bit>,
+    expected: Reg<Bit>,
+    expected_place: Reg<Bits<16>>,
+    expected_age: Reg<Bits<8>>,
+    expected_multi: Reg<Bit>,
+    /// The answer is new.
+    fresh: Reg<Bit>,
+    /// It was a cycle ago, and something was found, of this age.
+    aged: Reg<Bit>,
+    aged_age: Reg<Bits<8>>,
+    best: Signal<Local, Bit>,
+    best_place: Signal<Local, Bits<16>>,
+    best_age: Signal<Local, Bits<8>>,
+    best_multi: Signal<Local, Bit>,
+    population: Signal<Local, Bits<16>>,
+    removed: Signal<Local, Bit>,
+    occupied: Signal<Local, Bit>,
+    found_if_any_matches: Check,
+    found_the_oldest: Check,
+    told_its_age: Check,
+    inserted_at_a_vacant_place: Check,
+    counted: Check,
+    _n: usize,
+}
+
+impl Default for AssociativeProof {
+    fn default() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            mutation: Signal::default(),
+            search: Signal::default(),
+            select: Signal::default(),
+            remove: Signal::default(),
+            spare_multi: Signal::default(),
+            cancel: Signal::default(),
+            insert: Signal::default(),
+            by: Signal::default(),
+            endpoint: Signal::default(),
+            pair: Signal::default(),
+            any_source: Signal::default(),
+            context_id: Signal::default(),
+            match_bits: Signal::default(),
+            ignore_bits: Signal::default(),
+            request: Signal::default(),
+            multi: Signal::default(),
+            block: Associative::new(ENTRIES, ENDPOINTS, RESERVED),
+            place: (0..ENTRIES).map(|_| Place::default()).collect(),
+            age: Reg::default(),
+            answered: Reg::default(),
+            expected: Reg::default(),
+            expected_place: Reg::default(),
+            expected_age: Reg::default(),
+            expected_multi: Reg::default(),
+            fresh: Reg::default(),
+            aged: Reg::default(),
+            aged_age: Reg::default(),
+            best: Signal::default(),
+            best_place: Signal::default(),
+            best_age: Signal::default(),
+            best_multi: Signal::default(),
+            population: Signal::default(),
+            removed: Signal::default(),
+            occupied: Signal::default(),
+            found_if_any_matches: Check::new("found_if_any_matches"),
+            found_the_oldest: Check::new("found_the_oldest"),
+            told_its_age: Check::new("told_its_age"),
+            inserted_at_a_vacant_place: Check::new("inserted_at_a_vacant_place"),
+            counted: Check::new("counted"),
+            _n: ENTRIES,
+        }
+    }
+}
+
+#[module]
+impl Logic for AssociativeProof {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            age,
+            answered,
+            expected,
+            expected_place,
+            expected_age,
+            expected_multi,
+            fresh,
+            aged,
+            aged_age
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            block,
+            place[0..self._n],
+            found_if_any_matches,
+            found_the_oldest,
+            told_its_age,
+            inserted_at_a_vacant_place,
+            counted
+        );
+        self.block.mutation.next = self.mutation.val();
+        self.block.search.next = self.search.val();
+        self.block.select.next = self.select.val();
+        self.block.remove.next = self.remove.val();
+        self.block.spare_multi.next = self.spare_multi.val();
+        self.block.cancel.next = self.cancel.val();
+        self.block.insert.next = self.insert.val();
+        self.block.by.next = self.by.val();
+        self.block.endpoint.next = bit_cast::<8, 1>(self.endpoint.val());
+        self.block.pair.next = bit_cast::<16, 1>(self.pair.val());
+        self.block.any_source.next = self.any_source.val();
+        self.block.context_id.next = bit_cast::<16, 1>(self.context_id.val());
+        self.block.match_bits.next = bit_cast::<64, 2>(self.match_bits.val());
+        self.block.ignore_bits.next = bit_cast::<64, 2>(self.ignore_bits.val());
+        self.block.request.next = bit_cast::<32, 1>(self.request.val());
+        self.block.age.next = bit_cast::<54, 8>(self.age.q.val());
+        self.block.multi.next = self.multi.val();
+        if self.insert.val() {
+            self.age.d.next = self.age.q.val() + 1;
+        }
+
+        self.removed.next =
+            self.remove.val() & !(self.spare_multi.val() & self.expected_multi.q.val());
+        self.best.next = false;
+        self.best_place.next = 0.into();
+        self.best_age.next = 0.into();
+        self.best_multi.next = false;
+        self.population.next = 0.into();
+        self.occupied.next = false;
+        for i in 0..self._n {
+            self.place[i].insert.next =
+                self.insert.val() & (self.block.place_index.val() == i.to_bits());
+            self.place[i].remove.next =
+                self.removed.val() & (self.expected_place.q.val() == i.to_bits());
+            self.place[i].search.next = self.search.val();
+            self.place[i].by.next = self.by.val();
+            self.place[i].endpoint.next = self.endpoint.val();
+            self.place[i].pair.next = self.pair.val();
+            self.place[i].any_source.next = self.any_source.val();
+            self.place[i].context_id.next = self.context_id.val();
+            self.place[i].match_bits.next = self.match_bits.val();
+            self.place[i].ignore_bits.next = self.ignore_bits.val();
+            self.place[i].request.next = self.request.val();
+            self.place[i].age.next = self.age.q.val();
+            self.place[i].multi.next = self.multi.val();
+            if self.place[i].candidate.val()
+                & (!self.best.val() | (self.place[i].live_age.val() < self.best_age.val()))
+            {
+                self.best.next = true;
+                self.best_place.next = i.to_bits();
+                self.best_age.next = self.place[i].live_age.val();
+                self.best_multi.next = self.place[i].live_multi.val();
+            }
+            if self.place[i].live.val() {
+                self.population.next = self.population.val() + 1;
+                if self.block.place_index.val() == i.to_bits() {
+                    self.occupied.next = true;
+                }
+            }
+        }
+        self.fresh.d.next = self.select.val();
+        self.aged.d.next = self.fresh.q.val() & self.expected.q.val();
+        self.aged_age.d.next = self.expected_age.q.val();
+        // The answer is good until its entry leaves.
+        if self.removed.val() {
+            self.answered.d.next = false;
+        }
+        if self.select.val() {
+            self.answered.d.next = true;
+            self.expected.d.next = self.best.val();
+            self.expected_place.d.next = self.best_place.val();
+            self.expected_age.d.next = self.best_age.val();
+            self.expected_multi.d.next = self.best_multi.val();
+        }
+
+        self.found_if_any_matches.ok.next =
+            !self.answered.q.val() | (self.block.found.val() == self.expected.q.val());
+        self.found_the_oldest.ok.next = !self.answered.q.val()
+            | !self.expected.q.val()
+            | ((self.block.index.val() == self.expected_place.q.val())
+                & (self.block.chosen_multi.val() == self.expected_multi.q.val()));
+        self.told_its_age.ok.next = !self.aged.q.val()
+            | (self.block.age_out.val() == bit_cast::<54, 8>(self.aged_age.q.val()));
+        self.inserted_at_a_vacant_place.ok.next = !self.insert.val() | !self.occupied.val();
+        self.counted.ok.next = self.block.depth.val() == self.population.val();
+    }
+}
+
+/// The quotas, used as they have to be.
+#[derive(LogicBlock)]
+pub struct QuotaProof {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// As of the block.
+    pub mutation: Signal<In, Bits<8>>,
+    /// Endpoint that is asked about, and takes.
+    pub endpoint: Signal<In, Bits<8>>,
+    /// It takes one.
+    pub take: Signal<In, Bit>,
+    /// As of the block.
+    pub give: Signal<In, Bit>,
+    /// As of the block.
+    pub give_endpoint: Signal<In, Bits<8>>,
+    block: Quota,
+    below: Signal<Local, Bit>,
+    giver_has: Signal<Local, Bit>,
+    reserved: Constant<Bits<16>>,
+    capacity: Constant<Bits<16>>,
+    takes_with_room: Duty,
+    gives_what_it_has: Duty,
+    what_is_reserved_is_there: Check,
+    who_has_room_fits: Check,
+    _endpoints: usize,
+}
+
+impl Default for QuotaProof {
+    fn default() -> Self {
+        Self {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            mutation: Signal::default(),
+            endpoint: Signal::default(),
+            take: Signal::default(),
+            give: Signal::default(),
+            give_endpoint: Signal::default(),
+            block: Quota::new(QUOTA_ENDPOINTS, QUOTA_CAPACITY, QUOTA_RESERVED),
+            below: Signal::default(),
+            giver_has: Signal::default(),
+            reserved: Constant::new((QUOTA_RESERVED as u64).into()),
+            capacity: Constant::new((QUOTA_CAPACITY as u64).into()),
+            takes_with_room: Duty::new("takes_with_room"),
+            gives_what_it_has: Duty::new("gives_what_it_has"),
+            what_is_reserved_is_there: Check::new("what_is_reserved_is_there"),
+            who_has_room_fits: Check::new("who_has_room_fits"),
+            _endpoints: QUOTA_ENDPOINTS,
+        }
+    }
+}
+
+#[module]
+impl Logic for QuotaProof {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clocked!(
+            self,
+            clock,
+            reset,
+            block,
+            takes_with_room,
+            gives_what_it_has,
+            what_is_reserved_is_there,
+            who_has_room_fits
+        );
+        self.block.mutation.next = self.mutation.val();
+        self.block.endpoint.next = self.endpoint.val();
+        self.block.take.next = self.take.val();
+        self.block.take_endpoint.next = self.endpoint.val();
+        self.block.give.next = self.give.val();
+        self.block.give_endpoint.next = self.give_endpoint.val();
+        self.below.next = false;
+        self.giver_has.next = false;
+        for e in 0..self._endpoints {
+            if self.endpoint.val() == e.to_bits() {
+                self.below.next = self.block.held[e].val() < self.reserved.val();
+            }
+            if self.give_endpoint.val() == e.to_bits() {
+                self.giver_has.next = self.block.held[e].val() != 0;
+            }
+        }
+        self.takes_with_room.ok.next = !self.take.val() | self.block.room.val();
+        self.gives_what_it_has.ok.next = !self.give.val() | self.giver_has.val();
+        self.what_is_reserved_is_there.ok.next = !self.below.val()
+            | (self.block.room.val() & (self.block.used.val() < self.capacity.val()));
+        self.who_has_room_fits.ok.next =
+            !self.block.room.val() | (self.block.used.val() < self.capacity.val());
+    }
+}
+
+/// What is proved here.
+pub fn proofs() -> Vec<Proof> {
+    let broken = |mutations: &[Mutation]| -> Vec<u64> {
+        mutations.iter().map(|mutation| *mutation as u64).collect()
+    };
+    vec![
+        Proof::of("quota", Method::Induction(2), QuotaProof::default)
+            .broken_by(broken(&[Mutation::OverdrawQuota, Mutation::LoseQuota])),
+        Proof::of("associative_order", Method::Induction(3), || {
+            Associative::new(ENTRIES, ENDPOINTS, RESERVED).with_invariants()
+        })
+        .assuming(&["memory_agrees"])
+        .broken_by(broken(&[
+            Mutation::LoseCancels,
+            Mutation::MatchTwice,
+            Mutation::ForgetAges,
+            Mutation::ReusePlaces,
+            Mutation::FindRemoved,
+            Mutation::ChooseDeparting,
+        ])),
+        Proof::of(
+            "associative_list",
+            Method::Bounded(12),
+            AssociativeProof::default,
+        )
+        .broken_by(broken(&[
+            Mutation::LoseCancels,
+            Mutation::MatchTwice,
+            Mutation::NarrowWildcards,
+            Mutation::ForgetAges,
+            Mutation::ReusePlaces,
+            Mutation::FindRemoved,
+            Mutation::ChooseDeparting,
+            Mutation::LoseMulti,
+            Mutation::WidenSources,
+            Mutation::KeepHits,
+        ])),
+    ]
+}

@@ -1,0 +1,76 @@
+//! The proofs: designs that are printed for a solver, and what it is to do with each.
+//!
+//! `cargo xtask prove` gives each to yosys and a solver, which look for inputs that the duties allow and that
+//! make a check fail. A block that is proved offers its proofs from its own module and adds one line to
+//! [`all`].
+
+use rust_hdl::prelude::Block;
+
+use crate::tops::Text;
+use crate::verilog::{Options, Target, generate};
+
+/// How far a claim reaches.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Method {
+    /// No check fails within so many cycles of power-on.
+    Bounded(u32),
+    /// No check ever fails: not within so many cycles of power-on, and after so many cycles without a
+    /// failure, from whatever state, not in the next one.
+    Induction(u32),
+}
+
+/// A design and how it is proved.
+pub struct Proof {
+    /// Name, and of the top module. Letters, digits and `_`, unique among the proofs.
+    pub name: &'static str,
+    /// How it is proved.
+    pub method: Method,
+    /// Checks that are taken for granted.
+    pub assumed: &'static [&'static str],
+    /// Values of the input `mutation` with each of which the proof has to fail.
+    pub breaks: Vec<u64>,
+    /// Makes the text.
+    pub text: Box<dyn Fn() -> Text>,
+}
+
+impl Proof {
+    /// A proof of a block whose input `mutation` is zero.
+    pub fn of<B: Block>(
+        name: &'static str,
+        method: Method,
+        block: impl Fn() -> B + 'static,
+    ) -> Self {
+        Proof {
+            name,
+            method,
+            assumed: &[],
+            breaks: vec![],
+            text: Box::new(move || {
+                let options = Options::new(name).target(Target::Formal);
+                Ok(generate(&block(), &options)?.text)
+            }),
+        }
+    }
+
+    /// The same with checks taken for granted.
+    pub fn assuming(self, assumed: &'static [&'static str]) -> Self {
+        Proof { assumed, ..self }
+    }
+
+    /// The same, to fail with each of these mutations.
+    pub fn broken_by(self, breaks: impl IntoIterator<Item = u64>) -> Self {
+        Proof {
+            breaks: breaks.into_iter().collect(),
+            ..self
+        }
+    }
+}
+
+/// All proofs.
+pub fn all() -> Vec<Proof> {
+    let blocks = [
+        // One line a block.
+        crate::matching::proof::proofs(),
+    ];
+    blocks.into_iter().flatten().collect()
+}
