@@ -3,13 +3,10 @@
 //! All of the library's `unsafe` is here and in [`crate::ring`] and [`crate::region`], which say who
 //! may look at which byte when; this file says how long the bytes exist.
 
-use crate::transport::{Transport, TransportError};
+use crate::transport::{MAP_BYTES, Transport, TransportError};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
 use std::sync::Arc;
-
-/// Alignment of every allocation, so that rings and slots are aligned at the card's address as well.
-const PAGE: usize = 4096;
 
 /// A zeroed allocation that is mapped for the card as long as it lives.
 pub(crate) struct HostMemory {
@@ -25,12 +22,13 @@ unsafe impl Send for HostMemory {}
 unsafe impl Sync for HostMemory {}
 
 impl HostMemory {
-    /// Allocates `length` zeroed bytes and maps them.
+    /// Allocates `length` zeroed bytes and maps them. They are aligned so far that rings and slots in them are at
+    /// the card's address as well.
     pub(crate) fn new(
         transport: &Arc<dyn Transport>,
         length: usize,
     ) -> Result<Self, TransportError> {
-        let layout = Layout::from_size_align(length, PAGE)
+        let layout = Layout::from_size_align(length, MAP_BYTES)
             .ok()
             .filter(|layout| layout.size() > 0)
             .ok_or(TransportError::NoSpace(length))?;

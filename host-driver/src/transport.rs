@@ -26,6 +26,9 @@
 
 use std::ptr::NonNull;
 
+/// A mapping keeps addresses modulo this many bytes: what is aligned for the host is for the card.
+pub const MAP_BYTES: usize = 4096;
+
 /// Why a transport could not do as asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
@@ -112,7 +115,7 @@ pub trait Transport: Send + Sync {
     fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError>;
 
     /// Lets the card read and write `length` bytes of host memory from `start` on and returns the card's
-    /// address of the first of them, which is congruent to `start` modulo 4096. A length of 0 is
+    /// address of the first of them, which is congruent to `start` modulo [`MAP_BYTES`]. A length of 0 is
     /// refused with [`TransportError::NoSpace`].
     ///
     /// # Errors

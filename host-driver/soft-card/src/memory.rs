@@ -1,10 +1,11 @@
 //! Host memory as a card reaches it: by addresses that only a mapping makes valid.
 
+use host_driver::transport::MAP_BYTES;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Distance between mappings, so that running over the end of one never reaches another.
-const PAGE: u64 = 4096;
+const PAGE: u64 = MAP_BYTES as u64;
 /// The first address handed out: far from any pointer, so that the two can't be confused unnoticed.
 const FIRST: u64 = 0x00c0_ffee_0000_0000;
 

@@ -18,10 +18,12 @@
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering, fence};
 
+use host_driver::transport::MAP_BYTES;
+
 use crate::pins::BEAT_BYTES;
 
 /// A card address and the host address behind it are congruent modulo this.
-pub const PAGE: u64 = 4096;
+pub const PAGE: u64 = MAP_BYTES as u64;
 /// Least number of unmapped bytes between two mappings.
 pub const GAP: u64 = 16 * PAGE;
 
