@@ -19,6 +19,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::{Condvar, Mutex};
 use std::thread;
+use std::time::SystemTime;
 
 use anyhow::{Context, Result, anyhow, bail};
 use serde::Deserialize;
@@ -678,8 +679,10 @@ fn archive(objects: &[PathBuf], library: &Path) -> Result<()> {
     run::output(Command::new("ar").arg("rcs").arg(library).args(objects)).map(drop)
 }
 
-/// Deletes the oldest builds of a model if there are more than [`KEPT`].
+/// Deletes the builds of a model that have been unused for longest if there are more than [`KEPT`].
 fn prune(cache: &Path, current: &Path) -> Result<()> {
+    // Clones share the cache: one that uses a build keeps it from the others.
+    fs::File::open(current)?.set_modified(SystemTime::now())?;
     let stem = |path: &Path| {
         let name = path.file_name()?.to_str()?;
         name.rsplit_once('-').map(|(stem, _)| stem.to_string())
