@@ -10,6 +10,9 @@ use crate::status::codes;
 /// Size of a completion in bytes.
 pub const COMPLETION_BYTES: usize = 64;
 
+/// `flags`: the receive, one with `FLAG_MULTI`, stays posted, and completes again.
+pub const COMPLETION_MORE: u8 = 1 << 0;
+
 codes! {
     /// What kind of request a completion is of.
     CompletionKind {
@@ -57,8 +60,10 @@ macro_rules! completion_layout {
                 status: u8 = 8,
                 /// [`CompletionKind`](crate::completion::CompletionKind).
                 kind: u8 = 8,
+                /// [`COMPLETION_MORE`](crate::completion::COMPLETION_MORE) or 0.
+                flags: u8 = 8,
                 /// Zero.
-                reserved3: u16 = 16,
+                reserved3: u8 = 8,
                 /// Zero.
                 reserved4: u32 = 31,
                 /// Valid in this pass of the ring.

@@ -31,6 +31,8 @@ pub const FLAG_ANY_SOURCE: u8 = 1 << 0;
 /// `flags` of a receive or a probe: the host has the completion of every request that was refused as `Behind`, and
 /// posts them again from this one on, in order. Without it they stay refused.
 pub const FLAG_RESUME: u8 = 1 << 1;
+/// `flags` of a receive: it takes message after message, each behind the one before in its buffer, until less than `min_free` bytes are left.
+pub const FLAG_MULTI: u8 = 1 << 2;
 
 /// Field list of [`SendRequest`].
 #[macro_export]
@@ -81,7 +83,7 @@ macro_rules! list_request_layout {
             ListRequest, ListRequestView, 8 words {
                 /// [`Opcode`](crate::request::Opcode): `TaggedReceive`, `Cancel` or `Probe`.
                 opcode: u8 = 8,
-                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), or 0.
+                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), [`FLAG_MULTI`](crate::request::FLAG_MULTI), or 0.
                 flags: u8 = 8,
                 /// Source: the pair whose messages match, unless any source does.
                 pair: u16 = 16,
@@ -103,8 +105,8 @@ macro_rules! list_request_layout {
                 length: u64 = 64,
                 /// Cancel: handle of the receive to cancel.
                 target: u32 = 32,
-                /// Zero.
-                reserved1: u32 = 32,
+                /// Receive with `FLAG_MULTI`: the message after which less than so many bytes of the buffer, or none, are left is its last. Zero otherwise.
+                min_free: u32 = 32,
                 /// Zero.
                 reserved2: u64 = 64,
             }

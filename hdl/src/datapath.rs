@@ -461,6 +461,9 @@ impl Logic for Datapath {
         self.completions.queues_release_endpoint.next = self.work_queues.release_endpoint.val();
         self.completions.sends_release_valid.next = self.send_queues.release_valid.val();
         self.completions.sends_release_endpoint.next = self.send_queues.release_endpoint.val();
+        self.delivery.completion_free.next = self.completions.delivery_free.val();
+        self.completions.delivery_reserve_valid.next = self.delivery.reserve_valid.val();
+        self.completions.delivery_reserve_endpoint.next = self.delivery.reserve_endpoint.val();
         self.completions.delivery_release_valid.next = self.delivery.release_valid.val();
         self.completions.delivery_release_endpoint.next = self.delivery.release_endpoint.val();
         self.completions.queues_valid.next = self.work_queues.complete_valid.val();

@@ -226,6 +226,10 @@ streams! {
         ignore_bits: Bits<64>,
         /// Handle of the receive.
         request: Bits<32>,
+        /// Insert: the message's place among those of its pair.
+        slot: Bits<4>,
+        /// Post: a message that matches leaves the receive posted.
+        multi: Bit,
     }
     /// Answer to a [`MatchCommand`].
     MatchReply {

@@ -65,8 +65,10 @@ pub struct WorkCompletion {
     pub immediate: u64,
     /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`.
     pub length: u64,
-    /// The buffer that was posted.
+    /// The buffer that was posted. Of a multi-receive, the part that the message fills; with its last completion, all that is left.
     pub buffer: Option<Buffer>,
+    /// A multi-receive that stays posted: more completions of the request follow.
+    pub more: bool,
 }
 
 impl WorkCompletion {

@@ -27,7 +27,7 @@ use crate::region::Buffer;
 use crate::ring::{EntryQueue, REQUEST_WORDS, RequestRing};
 use crate::table::{ListEntry, Outstanding, Place, Request, RequestTable, Work};
 use crate::transport::{PauseResult, Transport, TransportError, Watch};
-use abi::completion::Completion;
+use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::{Event, NO_PAIR};
 use abi::limits::SEND_QUEUE_DEPTH;
 use abi::register::{
@@ -234,6 +234,10 @@ impl Core {
             return Ok(());
         };
         request.request = handle.0;
+        if let Some(buffer) = self.table.get_mut(handle).and_then(|f| f.buffer.as_ref()) {
+            // A multi-receive that comes back has given away the front of its buffer.
+            (request.key, request.address, request.length) = buffer.local();
+        }
         if source.is_some_and(|pair| self.pair_mut(pair).is_none()) {
             // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
             request.pair = NO_PAIR;
@@ -458,7 +462,10 @@ impl Core {
             return self.finish(&flushed);
         };
         self.completions.advance();
-        if self.completions.unrung() >= self.completions.entries() / 4 && !self.closed {
+        // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
+        let (unrung, entries) = (self.completions.unrung(), self.completions.entries());
+        let due = unrung >= entries / 4 || self.table.outstanding() + unrung > entries;
+        if due && !self.closed {
             // If this fails the head stays unrung, and the next call that needs the card says so.
             let _ = self.completions.ring(transport);
         }
@@ -472,6 +479,9 @@ impl Core {
         if self.named(completion).is_none() {
             self.strays += 1;
             return None;
+        }
+        if completion.flags & COMPLETION_MORE != 0 {
+            return self.finish_one(completion);
         }
         self.backlog.returned(handle);
         if silent && is_refusal(completion) {
@@ -552,6 +562,29 @@ impl Core {
             immediate: completion.immediate,
             length: completion.length,
             buffer,
+            more: false,
+        })
+    }
+
+    /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.
+    fn finish_one(&mut self, completion: &Completion) -> Option<WorkCompletion> {
+        let handle = Request(completion.request);
+        let pair = self.pair_of_card(completion.pair);
+        let found = self.table.get_mut(handle)?;
+        let rest = found.buffer.as_mut()?;
+        let length = usize::try_from(completion.length).map_or(rest.len(), |n| n.min(rest.len()));
+        Some(WorkCompletion {
+            wr_id: found.wr_id,
+            request: handle,
+            kind: WcKind::Receive,
+            status: Status::from_code(completion.status).unwrap_or(Status::MemoryError),
+            pair,
+            context: completion.context,
+            match_bits: completion.match_bits,
+            immediate: completion.immediate,
+            length: completion.length,
+            buffer: Some(rest.split_to(length)),
+            more: true,
         })
     }
 

@@ -24,7 +24,7 @@ use abi::mailbox::{
     PairStatus,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, ListRequest, Opcode, SendRequest};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 /// How a message is addressed.
@@ -414,6 +414,37 @@ impl Endpoint {
         receive: &TaggedReceive,
         buffer: Buffer,
     ) -> Result<Request, Refused> {
+        self.post_receive(wr_id, receive, buffer, 0, 0)
+    }
+
+    /// Posts a receive that takes message after message, each behind the one before in the buffer, until less than `min_free` bytes of it, or none,
+    /// are left. (libfabric's `FI_MULTI_RECV`, Portals' locally managed offset.) Each message completes the request once: with
+    /// the part of the buffer that it fills, and [`more`](crate::WorkCompletion::more) until the last, which brings what is left. So no message is
+    /// truncated that isn't longer than `min_free`.
+    ///
+    /// A message after which the receive stays needs an entry of the completion queue for itself. If none is free when it
+    /// matches, it is the last: keep the queue longer than the requests that are outstanding, and post again what is left.
+    ///
+    /// # Errors
+    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
+    pub fn post_multi_recv(
+        &self,
+        wr_id: u64,
+        receive: &TaggedReceive,
+        buffer: Buffer,
+        min_free: u32,
+    ) -> Result<Request, Refused> {
+        self.post_receive(wr_id, receive, buffer, FLAG_MULTI, min_free)
+    }
+
+    fn post_receive(
+        &self,
+        wr_id: u64,
+        receive: &TaggedReceive,
+        buffer: Buffer,
+        flags: u8,
+        min_free: u32,
+    ) -> Result<Request, Refused> {
         if !buffer.is_of(&self.shared.domain) {
             return Err(wrong_domain(buffer));
         }
@@ -425,6 +456,8 @@ impl Endpoint {
             Some(buffer),
             ListRequest {
                 opcode: Opcode::TaggedReceive.code(),
+                flags,
+                min_free,
                 key,
                 address,
                 length,

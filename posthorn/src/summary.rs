@@ -35,8 +35,8 @@ pub struct Summary {
     pub bytes: u64,
     /// Messages and receive buffers that were longer than the card's longest message and were clipped to it.
     pub clipped: Clipped,
-    /// Untagged multi-receive buffers, which the card doesn't have yet, skipped.
-    pub skipped_multi_receives: u64,
+    /// Untagged multi-receive buffers posted. Nothing is received into them.
+    pub multi_receives: u64,
     /// Cycles from the first post of any rank to the last completion of any.
     pub cycles: u64,
     /// Those, for each message that a rank received: the mean over ranks.
@@ -90,11 +90,8 @@ impl fmt::Display for Summary {
             ),
         )?;
         line(
-            "skipped",
-            format!(
-                "{} untagged multi-receive buffers",
-                self.skipped_multi_receives
-            ),
+            "multi-receives",
+            format!("{} untagged buffers posted", self.multi_receives),
         )?;
         line("cycles", self.cycles.to_string())?;
         line(
@@ -138,7 +135,7 @@ mod tests {
                 messages: 1,
                 bytes: 3072,
             },
-            skipped_multi_receives: 16,
+            multi_receives: 16,
             cycles: 1000,
             cycles_per_message: 500.0,
             posted_depth: Depth { mean: 0.5, max: 1 },
@@ -158,7 +155,7 @@ mod tests {
               messages               4, every byte checked
               bytes                  32
               clipped                1 messages by 3072 bytes
-              skipped                16 untagged multi-receive buffers
+              multi-receives         16 untagged buffers posted
               cycles                 1000
               cycles per message     500.0
               posted depth           mean 0.50, max 1

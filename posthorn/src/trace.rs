@@ -92,7 +92,10 @@ pub enum Call {
         target: u64,
     },
     /// Untagged buffer for many messages.
-    MultiReceive,
+    MultiReceive {
+        /// Length of the buffer.
+        bytes: u64,
+    },
     /// The application read this completion.
     Complete {
         /// 0, or a libfabric error code.
@@ -282,7 +285,7 @@ impl Row {
             "CX" => Call::Cancel {
                 target: number(3, "operation")?,
             },
-            "MRM" => Call::MultiReceive,
+            "MRM" => Call::MultiReceive { bytes },
             "C" => Call::Complete { status, bytes, tag },
             event @ ("TSS" | "TPC" | "TPD" | "TC" | "MS" | "MR" | "RW" | "RR" | "AT") => {
                 return Err(format!(
@@ -361,7 +364,7 @@ impl Checker {
                     ));
                 }
             }
-            Call::Send { inject: true, .. } | Call::MultiReceive => {
+            Call::Send { inject: true, .. } | Call::MultiReceive { .. } => {
                 self.post(row.op, Open::Done)?
             }
             Call::Send { .. } | Call::Receive { .. } | Call::Probe { .. } => {

@@ -101,6 +101,12 @@ pub struct DeliveryBench {
     /// The completion.
     pub complete: Signal<Out, WriteCompletion>,
     /// A pulse: a reserved completion will not be written.
+    pub reserve_valid: Signal<Out, Bit>,
+    /// As Delivery's.
+    pub reserve_endpoint: Signal<Out, Bits<8>>,
+    /// As Delivery's.
+    pub completion_free: Signal<In, Bits<32>>,
+    /// As Delivery's.
     pub release_valid: Signal<Out, Bit>,
     /// Its endpoint.
     pub release_endpoint: Signal<Out, Bits<8>>,
@@ -151,7 +157,7 @@ impl DeliveryBench {
             regions: Regions::new(config),
             no_query: Constant::new(RegionQuery::default()),
         } default {
-            clock reset mutation arrival_valid arrival payload_valid payload lists_valid lists write_request_ready write_data_ready write_done write_done_error read_request_ready read_data_valid read_data read_data_error complete_ready sink_update_ready raise_ready fault_request_ready fault_valid fault control delivery_control_valid regions_control_valid arrival_ready payload_ready lists_ready write_request_valid write_request write_data_valid write_data read_request_valid read_request read_data_ready complete_valid complete release_valid release_endpoint sink_update_valid sink_update raise_valid raise fault_request_valid fault_request fault_ready count_expected count_unexpected count_invalid_requests initialized delivery_control_done delivery_control_result regions_control_done posted_depth unexpected_depth
+            clock reset mutation arrival_valid arrival payload_valid payload lists_valid lists write_request_ready write_data_ready write_done write_done_error read_request_ready read_data_valid read_data read_data_error complete_ready sink_update_ready raise_ready fault_request_ready fault_valid fault control delivery_control_valid regions_control_valid arrival_ready payload_ready lists_ready write_request_valid write_request write_data_valid write_data read_request_valid read_request read_data_ready complete_valid complete completion_free reserve_valid reserve_endpoint release_valid release_endpoint sink_update_valid sink_update raise_valid raise fault_request_valid fault_request fault_ready count_expected count_unexpected count_invalid_requests initialized delivery_control_done delivery_control_result regions_control_done posted_depth unexpected_depth
         })
     }
 }
@@ -194,6 +200,9 @@ impl Logic for DeliveryBench {
         self.read_data_ready.next = self.delivery.read_data_ready.val();
         self.complete_valid.next = self.delivery.complete_valid.val();
         self.complete.next = self.delivery.complete.val();
+        self.delivery.completion_free.next = self.completion_free.val();
+        self.reserve_valid.next = self.delivery.reserve_valid.val();
+        self.reserve_endpoint.next = self.delivery.reserve_endpoint.val();
         self.release_valid.next = self.delivery.release_valid.val();
         self.release_endpoint.next = self.delivery.release_endpoint.val();
         self.sink_update_valid.next = self.delivery.sink_update_valid.val();

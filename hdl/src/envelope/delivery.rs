@@ -20,6 +20,10 @@
 //! before those in front have; when a pair has failed; or when a batch of posted receives has gone. The host says with the first
 //! one that it posts again that it has heard of all refusals, and the endpoint is no longer stalled.
 //!
+//! **Multi-receives.** A receive with `FLAG_MULTI` stays posted after a message, and its buffer begins behind it from then on. It was posted with one
+//! completion reserved, like any request, and that is its last one's. So a message after which it stays needs a completion of its own, reserved
+//! at that moment; if none is free the receive ends with this message instead. It ends too when less of the buffer is left than it was posted to keep, or when something is wrong.
+//!
 //! What matching needs of an entry is in Lists; the rest is here, in two memories that the entry's
 //! index addresses. An unexpected payload rests in one of the slots that its pair reserved in host
 //! memory; which are taken is a bitmap in the pair's table entry.
@@ -33,16 +37,17 @@ use crate::types::{
     Arrival, Completion, ControlRequest, DmaRequest, Fault, FetchedList, ListRequest, MatchCommand,
     MatchReply, PairReport, PairSetup, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
 };
-use abi::completion::CompletionKind;
+use abi::completion::{COMPLETION_MORE, CompletionKind};
 use abi::control::{Operation, RIGHT_LOCAL_WRITE};
 use abi::event::Cause;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_ENDPOINTS};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, Opcode};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, Opcode};
 use abi::status::Status;
 
 const _: () = assert!(EAGER_MAX == 1 << 10, "slots are addressed by a shift");
 const _: () = assert!(MAX_CREDITS == 16, "the bitmap of slots");
 const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
+const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
 const _: () = assert!(
     MAX_ENDPOINTS <= 16,
@@ -79,6 +84,10 @@ pub enum DeliveryMutation {
     LookAgain = 11,
     /// A receive that waits isn't told of a message.
     SleepOn = 12,
+    /// A multi-receive stays whatever is left of its buffer.
+    NeverEnds = 13,
+    /// A multi-receive stays although no completion is free.
+    Overcommit = 14,
 }
 
 impl DeliveryMutation {
@@ -113,8 +122,10 @@ struct Receive {
     request: Bits<32>,
     key: Bits<32>,
     address: Bits<64>,
-    /// Bytes of the buffer, 65535 if more: no message is that long.
-    length: Bits<16>,
+    /// Bytes of the buffer that are left, 2³² − 1 if more.
+    length: Bits<32>,
+    multi: Bit,
+    min_free: Bits<32>,
 }
 
 /// What is kept of an endpoint's receive that waits for room.
@@ -176,6 +187,10 @@ enum State {
     CopyDiscard,
     Release,
     ReleaseWrite,
+    // A multi-receive: does it stay.
+    Settle,
+    Retire,
+    Retired,
     // Ends.
     Complete,
     Update,
@@ -299,6 +314,12 @@ pub struct Delivery {
     pub complete_ready: Signal<In, Bit>,
     /// The completion.
     pub complete: Signal<Out, WriteCompletion>,
+    /// A bit an endpoint: a completion can be reserved.
+    pub completion_free: Signal<In, Bits<32>>,
+    /// A pulse: one is reserved.
+    pub reserve_valid: Signal<Out, Bit>,
+    /// Its endpoint.
+    pub reserve_endpoint: Signal<Out, Bits<8>>,
     /// A pulse: a reserved completion will not be written.
     pub release_valid: Signal<Out, Bit>,
     /// Its endpoint.
@@ -378,6 +399,10 @@ pub struct Delivery {
     after: Reg<State>,
     /// A write has been asked for and not been answered.
     writing: Reg<Bit>,
+    /// Place of the receive in hand.
+    place: Reg<Bits<16>>,
+    /// The multi-receive in hand stays.
+    more: Reg<Bit>,
     /// A bit an endpoint: what it posts may not be posted, unless it says that it begins anew.
     stalled: Reg<Bits<16>>,
     /// Its receive waits.
@@ -393,6 +418,11 @@ pub struct Delivery {
     /// The next arrival goes before the next fault or control request.
     arrival_first: Reg<Bit>,
 
+    rest_of: Signal<Local, Receive>,
+    left: Signal<Local, Bits<32>>,
+    enough: Signal<Local, Bit>,
+    can_reserve: Signal<Local, Bit>,
+    finish: Signal<Local, State>,
     wakes: Signal<Local, Bits<16>>,
     waker: Signal<Local, Bits<8>>,
     wake_any: Signal<Local, Bit>,
@@ -493,8 +523,13 @@ pub struct Delivery {
     overtake: Constant<Bits<4>>,
     look_again: Constant<Bits<4>>,
     sleep_on: Constant<Bits<4>>,
+    never_ends: Constant<Bits<4>>,
+    overcommit: Constant<Bits<4>>,
+    flag_more: Constant<Bits<8>>,
+    longest: Constant<Bits<32>>,
 
     slot_is_free: Check,
+    reserves_what_is_free: Check,
     slot_was_used: Check,
     completion_after_write: Check,
     within_buffer: Check,
@@ -566,6 +601,11 @@ impl Delivery {
             overtake: DeliveryMutation::Overtake.constant(),
             look_again: DeliveryMutation::LookAgain.constant(),
             sleep_on: DeliveryMutation::SleepOn.constant(),
+            never_ends: DeliveryMutation::NeverEnds.constant(),
+            overcommit: DeliveryMutation::Overcommit.constant(),
+            longest: Constant::new(u64::from(u32::MAX).into()),
+            flag_more: Constant::new(u64::from(COMPLETION_MORE).into()),
+            reserves_what_is_free: Check::new("delivery_reserves_only_what_is_free"),
             ignore_buffer_length: DeliveryMutation::IgnoreBufferLength.constant(),
             slot_is_free: Check::new("slot_given_out_is_free"),
             slot_was_used: Check::new("slot_given_back_was_used"),
@@ -577,14 +617,14 @@ impl Delivery {
             query_ready query allowed_valid allowed write_request_valid write_request_ready
             write_request write_data_valid write_data_ready write_data write_done write_done_error
             read_request_valid read_request_ready read_request read_data_valid read_data_ready
-            read_data read_data_error complete_valid complete_ready complete release_valid
+            read_data read_data_error complete_valid complete_ready complete completion_free reserve_valid reserve_endpoint release_valid
             release_endpoint sink_update_valid sink_update_ready sink_update raise_valid
             raise_ready raise fault_request_valid fault_request_ready fault_request fault_valid
             fault_ready fault control_valid control control_done control_result count_expected count_unexpected
             count_invalid_requests
             clearing message receive list way flush target length words rest done failed status
             kind found_one accepted freed after writing arrival_first
-            stalled waits news room gone names wakes waker wake_any waiting_address endpoint_bit flush_bit
+            place more rest_of left enough can_reserve finish stalled waits news room gone names wakes waker wake_any waiting_address endpoint_bit flush_bit
             stalled_now resume one_goes waiting_named held
             pair changed_pair pair_address pair_write setup is_set is_clear is_flush is_read report own arriving arrival_now
             fetched found found_receive posted words_of bytes slot_any slot slot_offset slot_bit
@@ -621,6 +661,8 @@ impl Logic for Delivery {
             freed,
             after,
             writing,
+            place,
+            more,
             stalled,
             waits,
             news,
@@ -634,6 +676,7 @@ impl Logic for Delivery {
             clock,
             reset,
             slot_is_free,
+            reserves_what_is_free,
             slot_was_used,
             completion_after_write,
             within_buffer,
@@ -655,6 +698,8 @@ impl Logic for Delivery {
         self.complete_valid.next = false;
         self.release_valid.next = false;
         self.release_endpoint.next = self.list.q.val().endpoint;
+        self.reserve_valid.next = false;
+        self.reserve_endpoint.next = self.receive.q.val().endpoint;
         self.sink_update_valid.next = false;
         self.raise_valid.next = false;
         self.fault_request_valid.next = self.faults.out_valid.val();
@@ -717,7 +762,7 @@ impl Logic for Delivery {
                 & (self.pair.val().endpoint == self.list.q.val().endpoint)
                 & (self.fetched.val().pair < self.pair_count.val()));
         self.list_length.next = self.fetched.val().length;
-        self.long.next = self.list_length.val().get_bits::<48>(16).any();
+        self.long.next = self.list_length.val().get_bits::<32>(32).any();
 
         // What a receive of the list ring becomes if it is posted.
         self.posted.next = self.no_receive.val();
@@ -726,10 +771,12 @@ impl Logic for Delivery {
         self.posted.next.request = self.fetched.val().request;
         self.posted.next.key = self.fetched.val().key;
         self.posted.next.address = self.fetched.val().address;
-        self.posted.next.length = bit_cast::<16, 64>(self.list_length.val());
+        self.posted.next.length = bit_cast::<32, 64>(self.list_length.val());
         if self.long.val() {
-            self.posted.next.length = 0xffff.into();
+            self.posted.next.length = self.longest.val();
         }
+        self.posted.next.multi = self.flags.val().get_bit(2);
+        self.posted.next.min_free = self.fetched.val().min_free;
 
         // Receives that wait for room: which endpoint's is looked at, and whether it is told.
         self.resume.next = self.flags.val().get_bit(1);
@@ -763,7 +810,7 @@ impl Logic for Delivery {
         self.messages.read_address.next = self.reply.val().index;
         self.receives.write_enable.next = false;
         self.receives.write_address.next = self.reply.val().index;
-        self.receives.write_data.next = self.posted.val();
+        self.receives.write_data.next = self.receive.q.val();
         self.messages.write_enable.next = false;
         self.messages.write_address.next = self.reply.val().index;
         self.messages.write_data.next = self.message.q.val();
@@ -787,6 +834,7 @@ impl Logic for Delivery {
         self.wanted.next.match_bits = self.fetched.val().match_bits;
         self.wanted.next.ignore_bits = self.fetched.val().ignore_bits;
         self.wanted.next.request = self.fetched.val().request;
+        self.wanted.next.multi = self.receive.q.val().multi;
 
         // Questions for Regions are about the part of the buffer that will be written, unless said otherwise.
         self.query_out.next = self.no_query.val();
@@ -810,6 +858,9 @@ impl Logic for Delivery {
         self.entry.next.status = self.status.q.val();
         self.entry.next.kind = self.kind.q.val();
         self.entry.next.handle = self.names.q.val();
+        if self.more.q.val() {
+            self.entry.next.flags = self.flag_more.val();
+        }
         if self.found_one.q.val() {
             self.entry.next.match_bits = self.message.q.val().match_bits;
             self.entry.next.immediate = self.message.q.val().immediate;
@@ -840,10 +891,27 @@ impl Logic for Delivery {
 
         // Bytes to move: those of the message that the buffer holds.
         self.bytes.next = self.message.q.val().length;
-        if (self.bytes.val() > self.found_receive.val().length)
+        if (bit_cast::<32, 16>(self.message.q.val().length) > self.found_receive.val().length)
             & (self.mutation.val() != self.ignore_buffer_length.val())
         {
-            self.bytes.next = self.found_receive.val().length;
+            self.bytes.next = bit_cast::<16, 32>(self.found_receive.val().length);
+        }
+
+        // What is left of a multi-receive behind the message, and whether it stays.
+        self.left.next = self.receive.q.val().length - bit_cast::<32, 16>(self.length.q.val());
+        self.rest_of.next = self.receive.q.val();
+        self.rest_of.next.address =
+            self.receive.q.val().address + bit_cast::<64, 16>(self.length.q.val());
+        self.rest_of.next.length = self.left.val();
+        self.enough.next = (self.status.q.val() == self.success.val())
+            & (((self.left.val() >= self.receive.q.val().min_free) & self.left.val().any())
+                | (self.mutation.val() == self.never_ends.val()));
+        self.can_reserve.next =
+            ((self.completion_free.val() >> self.receive.q.val().endpoint.get_bits::<5>(0)) & 1)
+                .any();
+        self.finish.next = State::Complete;
+        if self.receive.q.val().multi {
+            self.finish.next = State::Settle;
         }
         self.words_of.next = 0.into();
         self.slot_offset.next = 0.into();
@@ -874,6 +942,7 @@ impl Logic for Delivery {
                 self.accepted.d.next = false;
                 self.freed.d.next = false;
                 self.names.d.next = 0.into();
+                self.more.d.next = false;
                 if self.wake_any.val() {
                     self.waiting_address.next = self.waker.val();
                     self.message.d.next.endpoint = self.waker.val();
@@ -927,6 +996,7 @@ impl Logic for Delivery {
                 }
             }
             State::ArrivalMatch => {
+                self.place.d.next = self.reply.val().index;
                 if self.reply_valid.val() {
                     self.state.d.next = State::MissSlot;
                     if self.reply.val().found {
@@ -936,7 +1006,7 @@ impl Logic for Delivery {
             }
             State::ArrivalHit => {
                 self.count_expected.next = true;
-                self.one_goes.next = true;
+                self.one_goes.next = !self.found_receive.val().multi;
                 self.found_one.d.next = true;
                 self.receive.d.next = self.found_receive.val();
                 self.target.d.next = self.found_receive.val().address;
@@ -946,7 +1016,8 @@ impl Logic for Delivery {
                 self.way.d.next = Way::Hit;
                 self.kind.d.next = self.kind_receive.val();
                 self.status.d.next = self.success.val();
-                if self.message.q.val().length > self.found_receive.val().length {
+                if bit_cast::<32, 16>(self.message.q.val().length) > self.found_receive.val().length
+                {
                     self.status.d.next = self.truncated.val();
                 }
                 self.accepted.d.next = true;
@@ -1080,7 +1151,7 @@ impl Logic for Delivery {
                 if self.way.q.val() == Way::Nowhere {
                     self.state.d.next = State::Idle;
                 } else if self.done.q.val() | (self.mutation.val() == self.complete_early.val()) {
-                    self.state.d.next = State::Complete;
+                    self.state.d.next = self.finish.val();
                     if self.failed.q.val() {
                         self.status.d.next = self.memory_error.val();
                     }
@@ -1096,7 +1167,11 @@ impl Logic for Delivery {
 
             // ---------------------------------------------------------------- list requests
             State::ListPair => {
-                self.receive.d.next = self.posted.val();
+                // A multi-receive that has taken a message goes on behind it.
+                if !self.more.q.val() {
+                    self.receive.d.next = self.posted.val();
+                }
+                self.more.d.next = false;
                 self.message.d.next.pair = self.fetched.val().pair;
                 self.after.d.next = State::Idle;
                 self.kind.d.next = self.kind_probe.val();
@@ -1134,6 +1209,7 @@ impl Logic for Delivery {
                     self.state.d.next = State::Complete;
                 } else if (self.fetched.val().opcode == self.op_receive.val())
                     & (self.list_length.val() != 0)
+                    & !self.more.q.val()
                 {
                     self.state.d.next = State::ListCheck;
                 } else {
@@ -1224,7 +1300,7 @@ impl Logic for Delivery {
                 self.freed.d.next = true;
                 self.after.d.next = State::Release;
                 self.status.d.next = self.success.val();
-                if self.found.val().length > self.receive.q.val().length {
+                if bit_cast::<32, 16>(self.found.val().length) > self.receive.q.val().length {
                     self.status.d.next = self.truncated.val();
                 }
                 self.state.d.next = State::CopySetup;
@@ -1233,17 +1309,17 @@ impl Logic for Delivery {
                 self.slot_offset.next = bit_cast::<64, 4>(self.message.q.val().slot) << 10;
                 self.target.d.next = self.pair.val().slots + self.slot_offset.val();
                 self.bytes.next = self.message.q.val().length;
-                if (self.bytes.val() > self.receive.q.val().length)
+                if (bit_cast::<32, 16>(self.message.q.val().length) > self.receive.q.val().length)
                     & (self.mutation.val() != self.ignore_buffer_length.val())
                 {
-                    self.bytes.next = self.receive.q.val().length;
+                    self.bytes.next = bit_cast::<16, 32>(self.receive.q.val().length);
                 }
                 self.length.d.next = self.bytes.val();
                 self.words_of.next = (self.bytes.val() + 7) >> 3;
                 self.words.d.next = self.words_of.val();
                 self.state.d.next = State::CopyRead;
                 if self.bytes.val() == 0 {
-                    self.state.d.next = State::Complete;
+                    self.state.d.next = self.finish.val();
                 }
             }
             State::CopyRead => {
@@ -1274,7 +1350,7 @@ impl Logic for Delivery {
                 if self.copy.out_valid.val() {
                     self.words.d.next = self.words.q.val() - 1;
                     if self.words.q.val() == 1 {
-                        self.state.d.next = State::Complete;
+                        self.state.d.next = self.finish.val();
                     }
                 }
             }
@@ -1327,6 +1403,35 @@ impl Logic for Delivery {
                 self.state.d.next = State::Complete;
             }
 
+            // ---------------------------------------------------------------- multi-receives
+            State::Settle => {
+                self.state.d.next = State::Complete;
+                if self.enough.val()
+                    & (self.can_reserve.val() | (self.mutation.val() == self.overcommit.val()))
+                {
+                    self.reserve_valid.next = true;
+                    self.more.d.next = true;
+                    self.receives.write_enable.next = self.way.q.val() == Way::Hit;
+                    self.receives.write_address.next = self.place.q.val();
+                    self.receives.write_data.next = self.rest_of.val();
+                } else if self.way.q.val() == Way::Hit {
+                    self.state.d.next = State::Retire;
+                }
+            }
+            State::Retire => {
+                self.command_out.next.operation = matching::Operation::Cancel;
+                self.command_out.next.endpoint = self.receive.q.val().endpoint;
+                self.command_out.next.request = self.receive.q.val().request;
+                self.command_valid.next = true;
+                self.one_goes.next = true;
+                self.state.d.next = State::Retired;
+            }
+            State::Retired => {
+                if self.reply_valid.val() {
+                    self.state.d.next = State::Complete;
+                }
+            }
+
             // ---------------------------------------------------------------- ends
             State::Complete => {
                 self.complete_valid.next = true;
@@ -1336,8 +1441,20 @@ impl Logic for Delivery {
             }
             State::Update => {
                 self.sink_update_valid.next = true;
+                if self.more.q.val() & (self.way.q.val() == Way::Copy) {
+                    self.pair_address.next = self.fetched.val().pair;
+                }
                 if self.sink_update_ready.val() {
                     self.state.d.next = State::Idle;
+                    if self.more.q.val() & (self.way.q.val() == Way::Copy) {
+                        // The next message that waits, before anything else comes.
+                        self.receive.d.next = self.rest_of.val();
+                        self.done.d.next = false;
+                        self.failed.d.next = false;
+                        self.found_one.d.next = false;
+                        self.freed.d.next = false;
+                        self.state.d.next = State::ListPair;
+                    }
                 }
             }
 
@@ -1483,6 +1600,7 @@ impl Logic for Delivery {
         self.completion_after_write.ok.next = !self.complete_valid.val() | !self.writing.q.val();
         self.within_buffer.ok.next = !self.write_request_valid.val()
             | (self.way.q.val() == Way::Slot)
-            | (self.length.q.val() <= self.receive.q.val().length);
+            | (bit_cast::<32, 16>(self.length.q.val()) <= self.receive.q.val().length);
+        self.reserves_what_is_free.ok.next = !self.reserve_valid.val() | self.can_reserve.val();
     }
 }

@@ -63,8 +63,14 @@ pub struct Completions {
     /// Zero: nothing is read here.
     pub control_result: Signal<Out, Bits<64>>,
 
-    /// A bit an endpoint: a completion can be reserved.
+    /// A bit an endpoint: the work queues can reserve a completion.
     pub completion_free: Signal<Out, Bits<32>>,
+    /// A bit an endpoint: delivery can, and is preferred.
+    pub delivery_free: Signal<Out, Bits<32>>,
+    /// Pulse: delivery reserves one.
+    pub delivery_reserve_valid: Signal<In, Bit>,
+    /// Its endpoint.
+    pub delivery_reserve_endpoint: Signal<In, Bits<8>>,
     /// Pulse: reserve one.
     pub reserve_valid: Signal<In, Bit>,
     /// Its endpoint.
@@ -170,6 +176,7 @@ pub struct Completions {
     settled: Signal<Local, Bit>,
     ignored: Signal<Local, Bit>,
     free_bits: Signal<Local, Bits<32>>,
+    delivery_bits: Signal<Local, Bits<32>>,
     interrupt_bits: Signal<Local, Bits<32>>,
     read_tail: Reg<Bits<16>>,
 
@@ -234,6 +241,9 @@ impl Completions {
             count_completions: Default::default(),
             count_doorbell_errors: Default::default(),
             mutation: Default::default(),
+            delivery_free: Default::default(),
+            delivery_reserve_valid: Default::default(),
+            delivery_reserve_endpoint: Default::default(),
             queue: (0..n).map(|_| Queue::new(COMPLETION_BYTES)).collect(),
             reservations: (0..n).map(|_| Reservations::default()).collect(),
             source: StreamMux::new(SOURCES),
@@ -269,6 +279,7 @@ impl Completions {
             settled: Default::default(),
             ignored: Default::default(),
             free_bits: Default::default(),
+            delivery_bits: Default::default(),
             interrupt_bits: Default::default(),
             read_tail: Default::default(),
             has_a_reservation: Check::new("a_completion_has_a_reservation"),
@@ -399,6 +410,7 @@ impl Logic for Completions {
         self.arms.next =
             self.doorbell_valid.val() & (self.doorbell.val().offset == self.offset_arm.val());
         self.free_bits.next = 0.into();
+        self.delivery_bits.next = 0.into();
         self.interrupt_bits.next = 0.into();
         self.event_request.next = 0.into();
         self.ignored.next = false;
@@ -445,9 +457,18 @@ impl Logic for Completions {
                 & (self.delivery_release_endpoint.val() == i.to_bits());
             self.reservations[i].release_c.next =
                 self.sends_release_valid.val() & (self.sends_release_endpoint.val() == i.to_bits());
+            self.reservations[i].reserve_again.next = self.delivery_reserve_valid.val()
+                & (self.delivery_reserve_endpoint.val() == i.to_bits());
+            self.delivery_bits.next = self
+                .delivery_bits
+                .val()
+                .replace_bit(i, self.reservations[i].free.val());
             self.free_bits.next = self.free_bits.val().replace_bit(
                 i,
-                self.reservations[i].free.val() | (self.mutation.val() == 1),
+                (self.reservations[i].free.val()
+                    & !(self.delivery_reserve_valid.val()
+                        & (self.delivery_reserve_endpoint.val() == i.to_bits())))
+                    | (self.mutation.val() == 1),
             );
             self.event_request.next = self
                 .event_request
@@ -455,6 +476,7 @@ impl Logic for Completions {
                 .replace_bit(i, self.index_error[i].q.val() | self.write_error[i].q.val());
         }
         self.completion_free.next = self.free_bits.val();
+        self.delivery_free.next = self.delivery_bits.val();
         self.interrupts.next = self.interrupt_bits.val();
         self.completion_tail.next = self.read_tail.q.val();
         self.count_doorbell_errors.next = self.ignored.val();

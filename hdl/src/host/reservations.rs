@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!                  ┌──────────────────────────┐
-//!   reserve ──────►│ + 1                      ├──► free: reserved + used < size
+//!   reserve ×2 ───►│ + 1                      ├──► free: reserved + used < size
 //!   use ──────────►│ − 1  an entry is written ├──► any: reserved > 0
 //!   release ×3 ───►│ − 1  none will be        │
 //!                  └──────────────────────────┘
@@ -25,6 +25,8 @@ pub(super) struct Reservations {
     pub used: Signal<In, Bits<16>>,
     /// Pulse: one more.
     pub reserve: Signal<In, Bit>,
+    /// Pulse: one more, for somebody else; not in the same cycle.
+    pub reserve_again: Signal<In, Bit>,
     /// Pulse: one becomes an entry.
     pub write: Signal<In, Bit>,
     /// Pulses: one ends without an entry.
@@ -52,6 +54,7 @@ impl Default for Reservations {
             size: Default::default(),
             used: Default::default(),
             reserve: Default::default(),
+            reserve_again: Default::default(),
             write: Default::default(),
             release_a: Default::default(),
             release_b: Default::default(),
@@ -84,7 +87,7 @@ impl Logic for Reservations {
         self.free.next = self.promised.val() < self.size.val();
         self.any.next = self.reserved.q.val().any();
         self.increment.next = 0.into();
-        if self.reserve.val() {
+        if self.reserve.val() | self.reserve_again.val() {
             self.increment.next = 1.into();
         }
         self.ended.next = 0.into();
@@ -105,7 +108,8 @@ impl Logic for Reservations {
             self.reserved.d.next = 0.into();
         }
 
-        self.never_more_than_there_are.ok.next = self.promised.val() <= self.size.val();
+        self.never_more_than_there_are.ok.next = (self.promised.val() <= self.size.val())
+            & !(self.reserve.val() & self.reserve_again.val());
         self.never_ends_what_never_began.ok.next = self.ended.val() <= self.reserved.q.val();
     }
 }

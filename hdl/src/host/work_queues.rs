@@ -27,7 +27,7 @@ use abi::completion::CompletionKind;
 use abi::control::{Operation, RING_BITS, RING_LIST, RING_SEND};
 use abi::event::{INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, Opcode, REQUEST_BYTES};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, Opcode, REQUEST_BYTES};
 use abi::status::Status;
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
@@ -167,6 +167,7 @@ pub struct WorkQueues {
     malformed_list: Signal<Local, Bit>,
     opcode: Signal<Local, Bits<8>>,
     flags: Signal<Local, Bits<8>>,
+    multi: Signal<Local, Bit>,
 
     // The refusal on its way to the completion queue.
     refused_valid: Reg<Bit>,
@@ -214,6 +215,7 @@ pub struct WorkQueues {
     opcode_cancel: Constant<Bits<8>>,
     opcode_probe: Constant<Bits<8>>,
     flags_known: Constant<Bits<8>>,
+    flag_multi: Constant<Bits<8>>,
     kind_send: Constant<Bits<8>>,
     kind_receive: Constant<Bits<8>>,
     kind_cancel: Constant<Bits<8>>,
@@ -319,6 +321,7 @@ impl WorkQueues {
             malformed_list: Default::default(),
             opcode: Default::default(),
             flags: Default::default(),
+            multi: Default::default(),
             refused_valid: Default::default(),
             refused: Default::default(),
             refusal: Default::default(),
@@ -357,6 +360,7 @@ impl WorkQueues {
             opcode_cancel: constant(Opcode::Cancel.code()),
             opcode_probe: constant(Opcode::Probe.code()),
             flags_known: constant(FLAG_ANY_SOURCE | FLAG_RESUME),
+            flag_multi: constant(FLAG_MULTI),
             kind_send: constant(CompletionKind::Send.code()),
             kind_receive: constant(CompletionKind::Receive.code()),
             kind_cancel: constant(CompletionKind::Cancel.code()),
@@ -578,12 +582,17 @@ impl Logic for WorkQueues {
         if self.opcode.val() != self.opcode_cancel.val() {
             self.flags.next = self.as_list.val().flags & !self.flags_known.val();
         }
+        self.multi.next = (self.opcode.val() == self.opcode_receive.val())
+            & (self.flags.val() & self.flag_multi.val()).any();
+        if self.multi.val() {
+            self.flags.next = self.flags.val() & !self.flag_multi.val();
+        }
         self.malformed_list.next = ((self.opcode.val() != self.opcode_receive.val())
             & (self.opcode.val() != self.opcode_cancel.val())
             & (self.opcode.val() != self.opcode_probe.val()))
             | self.flags.val().any()
             | self.as_list.val().reserved0.any()
-            | self.as_list.val().reserved1.any()
+            | (!self.multi.val() & self.as_list.val().min_free.any())
             | self.as_list.val().reserved2.any();
         if self.mutation.val() == 2 {
             self.malformed_send.next = self.unknown_send.val();

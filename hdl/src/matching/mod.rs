@@ -165,6 +165,8 @@ pub struct Lists {
     key: Reg<MatchCommand>,
     answered: Reg<Bit>,
     answer: Reg<MatchReply>,
+    /// Places of receives that stay.
+    staying: Reg<Bits<64>>,
     posted: Posted,
     unexpected: Unexpected,
     in_posted: Signal<Local, Bit>,
@@ -193,6 +195,7 @@ impl Lists {
             key: Reg::default(),
             answered: Reg::default(),
             answer: Reg::default(),
+            staying: Reg::default(),
             posted: Posted::new(config.posted),
             unexpected: Unexpected::new(config.unexpected),
             in_posted: Signal::default(),
@@ -206,7 +209,7 @@ impl Lists {
 impl Logic for Lists {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, step, key, answered, answer);
+        registers!(self, clock, reset, step, key, answered, answer, staying);
         clocked!(self, clock, reset, posted, unexpected, one_at_a_time);
         self.posted.mutation.next = self.mutation.val();
         self.unexpected.mutation.next = self.mutation.val();
@@ -295,7 +298,9 @@ impl Logic for Lists {
                 self.answer.d.next.full = false;
                 self.answer.d.next.index = 0.into();
                 if self.in_posted.val() & self.posted.found.val() {
-                    self.posted.remove.next = true;
+                    self.posted.remove.next = (self.key.q.val().operation != Operation::Arrive)
+                        | !((self.staying.q.val() >> self.posted.index.val().get_bits::<6>(0)) & 1)
+                            .any();
                     self.answer.d.next.found = true;
                     self.answer.d.next.index = self.posted.index.val();
                 }
@@ -313,6 +318,14 @@ impl Logic for Lists {
                     self.posted.insert.next = !self.posted.full.val();
                     self.answer.d.next.full = self.posted.full.val();
                     self.answer.d.next.index = self.posted.place_index.val();
+                    if !self.posted.full.val() {
+                        self.staying.d.next = self.staying.q.val()
+                            & !(bits::<64>(1) << self.posted.place_index.val().get_bits::<6>(0));
+                        if self.key.q.val().multi {
+                            self.staying.d.next = self.staying.q.val()
+                                | (bits::<64>(1) << self.posted.place_index.val().get_bits::<6>(0));
+                        }
+                    }
                 }
                 self.step.d.next = Step::Idle;
             }

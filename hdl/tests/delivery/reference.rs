@@ -3,11 +3,11 @@
 
 use std::collections::{HashMap, HashSet, VecDeque};
 
-use abi::completion::{Completion, CompletionKind};
+use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{KEY_INDEX_BITS, RIGHT_LOCAL_WRITE, RegionSetup};
 use abi::event::Cause;
 use abi::limits::EAGER_MAX;
-use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode};
 use abi::status::Status;
 use hdl::config::Config;
 
@@ -45,7 +45,10 @@ pub struct Pair {
 struct Posted {
     endpoint: u8,
     domain: u8,
+    /// Of a multi-receive, the buffer is what is left of it.
     request: ListRequest,
+    /// Where its buffer began.
+    start: u64,
 }
 
 impl Posted {
@@ -116,6 +119,8 @@ pub struct Claim {
     pub vacates: Option<u32>,
     /// From now on this buffer is the host's again.
     pub returns: Option<u64>,
+    /// So many accesses have been asked for, since the beginning.
+    pub accesses: u64,
 }
 
 /// How often what has happened.
@@ -136,6 +141,9 @@ pub struct Seen {
     pub waiting_flushed: u32,
     pub woken_by_news: u32,
     pub woken_by_room: u32,
+    /// Messages after which a multi-receive stayed, and after which it didn't for want of a completion.
+    pub stayed: u32,
+    pub ended_early: u32,
     /// Times that a count of refused accesses was read that wasn't zero.
     pub refusals_read: u32,
 }
@@ -156,8 +164,13 @@ pub struct Reference {
     /// Addresses of slots that hold a payload.
     slots: HashMap<u32, u64>,
     pub accesses: VecDeque<Wanted>,
+    /// Accesses that have been asked for.
+    pub accessed: u64,
     pub outputs: VecDeque<(Output, Claim)>,
     pub releases: VecDeque<u8>,
+    pub reserves: VecDeque<u8>,
+    /// Whether a completion of each endpoint can be reserved by what is taken next.
+    pub free: [bool; ENDPOINTS as usize],
     pub events: VecDeque<(u8, u8, u16)>,
     pub faults: VecDeque<(u16, u8)>,
     pub seen: Seen,
@@ -199,8 +212,11 @@ impl Reference {
             held: HashMap::new(),
             slots: HashMap::new(),
             accesses: VecDeque::new(),
+            accessed: 0,
             outputs: VecDeque::new(),
             releases: VecDeque::new(),
+            reserves: VecDeque::new(),
+            free: [true; ENDPOINTS as usize],
             events: VecDeque::new(),
             faults: VecDeque::new(),
             seen: Seen::default(),
@@ -216,6 +232,7 @@ impl Reference {
         self.accesses.is_empty()
             && self.outputs.is_empty()
             && self.releases.is_empty()
+            && self.reserves.is_empty()
             && self.events.is_empty()
             && self.faults.is_empty()
     }
@@ -248,8 +265,7 @@ impl Reference {
             .statuses
             .entry((entry.kind, entry.status))
             .or_default() += 1;
-        let output = Output::Complete { endpoint, entry };
-        self.outputs.push_back((output, claim));
+        self.output(Output::Complete { endpoint, entry }, claim);
     }
 
     fn update(&mut self, pair: u16, accepted: bool, freed: bool, claim: Claim) {
@@ -258,7 +274,14 @@ impl Reference {
             accepted,
             freed,
         };
-        self.outputs.push_back((output, claim));
+        self.output(output, claim);
+    }
+
+    /// An output that has to come behind the accesses that have to come so far.
+    fn output(&mut self, output: Output, claim: Claim) {
+        let accesses = self.accessed + self.accesses.len() as u64;
+        self.outputs
+            .push_back((output, Claim { accesses, ..claim }));
     }
 
     /// A posted receive has gone.
@@ -293,16 +316,16 @@ impl Reference {
     fn end(&mut self, receive: &Posted, status: u8) {
         let entry = completion(receive.request.request, CompletionKind::Receive, status);
         let claim = Claim {
-            returns: Some(receive.request.address),
+            returns: Some(receive.start),
             ..Claim::default()
         };
         self.complete(receive.endpoint, entry, claim);
     }
 
     /// The payload goes to the buffer, from the wire or from the slot of message `from`; then the
-    /// receive completes.
-    fn deliver(&mut self, receive: &Posted, message: &Message, from: Option<u32>) {
-        let request = &receive.request;
+    /// receive completes. Returns whether it stays.
+    fn deliver(&mut self, receive: &mut Posted, message: &Message, from: Option<u32>) -> bool {
+        let request = receive.request;
         let room = usize::try_from(request.length).unwrap_or(usize::MAX);
         let length = message.payload.len().min(room);
         let mut status = match message.payload.len() > room {
@@ -310,12 +333,12 @@ impl Reference {
             false => Status::Success,
         };
         let mut claim = Claim {
-            returns: Some(request.address),
+            returns: Some(receive.start),
             ..Claim::default()
         };
         if length == 0 {
             self.seen.empty += 1;
-        } else if from.is_none() && !self.allowed(receive.domain, request, length as u64) {
+        } else if from.is_none() && !self.allowed(receive.domain, &request, length as u64) {
             status = Status::AccessDenied;
             if let Some(pair) = &mut self.pairs[usize::from(message.pair)] {
                 pair.refused += 1;
@@ -348,8 +371,23 @@ impl Reference {
                 status = Status::MemoryError;
             }
         }
-        let entry = completion(request.request, CompletionKind::Receive, status.code());
+        let mut entry = completion(request.request, CompletionKind::Receive, status.code());
+        let left = request.length - length as u64;
+        let goes_on = request.flags & FLAG_MULTI != 0
+            && status == Status::Success
+            && left >= u64::from(request.min_free).max(1);
+        let stays = goes_on && self.free[usize::from(receive.endpoint)];
+        if stays {
+            entry.flags = COMPLETION_MORE;
+            claim.returns = None;
+            receive.request.address += length as u64;
+            receive.request.length = left;
+            self.reserves.push_back(receive.endpoint);
+            self.seen.stayed += 1;
+        }
+        self.seen.ended_early += u32::from(goes_on && !stays);
         self.complete(receive.endpoint, of_message(entry, message), claim);
+        stays
     }
 
     /// A message has been taken.
@@ -360,10 +398,13 @@ impl Reference {
         };
         if let Some(at) = self.posted.iter().position(|p| p.matches(&message)) {
             self.seen.expected += 1;
-            let receive = self.posted.remove(at);
-            self.deliver(&receive, &message, None);
+            let mut receive = self.posted.remove(at);
+            if self.deliver(&mut receive, &message, None) {
+                self.posted.insert(at, receive);
+            } else {
+                self.goes();
+            }
             self.update(message.pair, true, true, Claim::default());
-            self.goes();
             self.wake();
             return;
         }
@@ -420,10 +461,11 @@ impl Reference {
 
     /// A request of the list ring has been taken.
     pub fn list(&mut self, endpoint: u8, domain: u8, request: ListRequest) {
-        let receive = Posted {
+        let mut receive = Posted {
             endpoint,
             domain,
             request,
+            start: request.address,
         };
         let kind = match Opcode::from_code(request.opcode).expect("only known ones get here") {
             Opcode::Cancel => return self.cancel(endpoint, &request),
@@ -463,22 +505,26 @@ impl Reference {
         let failed = source
             .and_then(|p| p.failed)
             .filter(|_| !receive.any_source());
-        let found = self
-            .unexpected
-            .iter()
-            .position(|u| receive.matches(&u.message));
-        match (found, failed) {
-            (Some(at), _) if receives => {
-                let Unexpected { id, message } = self.unexpected.remove(at);
-                self.deliver(&receive, &message, Some(id));
-                let claim = Claim {
-                    vacates: Some(id),
-                    ..Claim::default()
-                };
-                self.update(message.pair, false, true, claim);
-                self.seen.from_failed += u32::from(failed.is_some());
-                self.seen.from_behind += u32::from(stall.stalled);
+        let look = |all: &[Unexpected], receive: &Posted| {
+            all.iter().position(|u| receive.matches(&u.message))
+        };
+        let mut found = look(&self.unexpected, &receive);
+        while let (Some(at), true) = (found, receives) {
+            let Unexpected { id, message } = self.unexpected.remove(at);
+            let stays = self.deliver(&mut receive, &message, Some(id));
+            let claim = Claim {
+                vacates: Some(id),
+                ..Claim::default()
+            };
+            self.update(message.pair, false, true, claim);
+            self.seen.from_failed += u32::from(failed.is_some());
+            self.seen.from_behind += u32::from(stall.stalled);
+            if !stays {
+                return;
             }
+            found = look(&self.unexpected, &receive);
+        }
+        match (found, failed) {
             (Some(at), _) => {
                 let entry = refuse(Status::Success);
                 let entry = of_message(entry, &self.unexpected[at].message);
@@ -598,6 +644,7 @@ impl Reference {
     /// An access has been asked for: it has to be the one that is wanted next.
     pub fn access(&mut self, access: Access) {
         let wanted = self.accesses.pop_front();
+        self.accessed += 1;
         let wanted = wanted.unwrap_or_else(|| panic!("nothing wants {access:x?}"));
         let length = match wanted {
             Wanted::ToSlot { id, pair, length } => {

@@ -7,7 +7,7 @@ use abi::control::{
     KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
     RegionSetup,
 };
-use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode};
 use abi::status::Status;
 use hdl::envelope::DeliveryMutation;
 use rand::distr::Distribution;
@@ -502,6 +502,10 @@ impl World {
             };
             let index = 3 * u16::from(endpoint) + self.rng.random_range(0..3);
             self.give_buffer(&mut request, index, length);
+            if self.rng.random_bool(0.2) {
+                request.flags |= FLAG_MULTI;
+                request.min_free = [0, 1, 16, 500, u32::MAX][self.rng.random_range(0..5)];
+            }
             self.spoil(&mut request);
             self.recent.push_front((endpoint, request.request));
             self.recent.truncate(12);
@@ -657,6 +661,11 @@ impl World {
             fields.extend(request.to_words().map(|word| (word, 64)));
             bench.set_wide("lists", &pack(&fields));
         }
+        let free = &self.reference.free;
+        bench.set(
+            "completion_free",
+            u64::from(free[0]) | u64::from(free[1]) << 1,
+        );
         bench.set("fault_valid", self.fault.is_some());
         if let Some((pair, status)) = self.fault {
             bench.set_wide("fault", &pack(&[(pair.into(), 16), (status.into(), 8)]));
@@ -751,6 +760,7 @@ impl World {
             self.payload_offered = false;
             moved = true;
         }
+        self.free_or_not();
         if self.taken("arrival") {
             let (message, incarnation) = self.arrival.take().expect("it was offered");
             assert_eq!(self.early, [], "an output without a cause");
@@ -772,6 +782,13 @@ impl World {
         self.ends();
         moved |= self.outputs();
         moved
+    }
+
+    /// Whether completions will be free for what is taken now.
+    fn free_or_not(&mut self) {
+        if self.taken("arrival") || self.taken("lists") {
+            self.reference.free = std::array::from_fn(|_| self.rng.random_bool(0.9));
+        }
     }
 
     /// Faults and control requests that are over.
@@ -845,7 +862,7 @@ impl World {
             };
             assert_eq!(*output, wanted);
             assert!(
-                self.reference.accesses.is_empty(),
+                self.reference.accessed >= claim.accesses,
                 "{wanted:x?} before its accesses"
             );
             self.early.pop_front();
@@ -880,6 +897,10 @@ impl World {
             self.early
         );
 
+        if self.bench.is("reserve_valid") {
+            let endpoint = self.bench.get("reserve_endpoint") as u8;
+            assert_eq!(self.reference.reserves.pop_front(), Some(endpoint));
+        }
         if self.bench.is("release_valid") {
             let endpoint = self.bench.get("release_endpoint") as u8;
             assert_eq!(self.reference.releases.pop_front(), Some(endpoint));
@@ -904,6 +925,7 @@ impl World {
     /// Keeps the traffic going without comparing anything.
     fn follow_blindly(&mut self) -> bool {
         self.memory.observe(&self.bench, &mut self.rng);
+        self.free_or_not();
         if self.taken("payload") {
             self.payload.pop_front();
             self.payload_offered = false;

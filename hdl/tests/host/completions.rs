@@ -168,6 +168,13 @@ impl Run {
 
     /// Reservations, and some that end without an entry.
     fn promise(&mut self) {
+        // Delivery goes first: the work queues see at once what it leaves.
+        let free = self.bench.get("delivery_free");
+        let endpoint = self.rng.random_range(0..self.queues.len());
+        let reserve = !self.stopped && free >> endpoint & 1 == 1 && chance(&mut self.rng, 10);
+        self.bench.set("delivery_reserve_valid", u64::from(reserve));
+        self.bench.set("delivery_reserve_endpoint", endpoint as u64);
+        self.bench.settle();
         let free = self.bench.get("completion_free");
         let endpoint = self.rng.random_range(0..self.queues.len());
         let reserve = !self.stopped && free >> endpoint & 1 == 1 && chance(&mut self.rng, 30);
@@ -294,10 +301,12 @@ impl Run {
                 self.interrupts += u64::from(raised);
             }
         }
-        if bench.is("reserve_valid") {
-            let queue = &mut self.queues[bench.get("reserve_endpoint") as usize];
-            queue.promised += 1;
-            queue.unanswered += 1;
+        for port in ["", "delivery_"] {
+            if bench.is(&format!("{port}reserve_valid")) {
+                let endpoint = bench.get(&format!("{port}reserve_endpoint")) as usize;
+                self.queues[endpoint].promised += 1;
+                self.queues[endpoint].unanswered += 1;
+            }
         }
         for port in SOURCES {
             if bench.is(&format!("{port}_release_valid")) {

@@ -9,7 +9,7 @@ use abi::completion::{Completion, CompletionKind};
 use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode, SendRequest};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode, SendRequest};
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
@@ -161,7 +161,10 @@ impl Run {
                 [Opcode::TaggedReceive, Opcode::Cancel, Opcode::Probe][rng.random_range(0..3)];
             let searches = opcode != Opcode::Cancel;
             let mut flag = |flag: u8| if searches && chance(rng, 50) { flag } else { 0 };
-            let flags = flag(FLAG_ANY_SOURCE) | flag(FLAG_RESUME);
+            let mut flags = flag(FLAG_ANY_SOURCE) | flag(FLAG_RESUME);
+            if opcode == Opcode::TaggedReceive {
+                flags |= flag(FLAG_MULTI);
+            }
             words = ListRequest {
                 opcode: opcode.code(),
                 flags,
@@ -174,6 +177,10 @@ impl Run {
                 address: rng.random(),
                 length: rng.random(),
                 target: rng.random(),
+                min_free: match flags & FLAG_MULTI {
+                    0 => 0,
+                    _ => rng.random(),
+                },
                 ..Default::default()
             }
             .to_words();
@@ -210,12 +217,18 @@ impl Run {
                 words[0] = words[0] & !0xff | u64::from(opcode);
             }
             1 => {
-                let cancel = words[0] as u8 == Opcode::Cancel.code();
-                let first = if list && !cancel { 2 } else { 0 };
+                let first = match Opcode::from_code(words[0] as u8) {
+                    Some(Opcode::TaggedReceive) => 3,
+                    Some(Opcode::Probe) => 2,
+                    _ => 0,
+                };
                 words[0] |= 1 << (8 + rng.random_range(first..8));
             }
             2 => words[0] |= 1 << (48 + rng.random_range(0..16)),
-            3 => words[6] |= 1 << (32 + rng.random_range(0..32)),
+            // The threshold of a multi-receive is there.
+            3 if !list || words[0] >> 8 & u64::from(FLAG_MULTI) == 0 => {
+                words[6] |= 1 << (32 + rng.random_range(0..32))
+            }
             _ => words[7] |= 1 << rng.random_range(0..64),
         }
         Entry::Refusal(words)

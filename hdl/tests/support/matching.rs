@@ -43,6 +43,7 @@ impl Command {
             (self.match_bits, 64),
             (self.ignore_bits, 64),
             (self.request.into(), 32),
+            (0, 5),
         ])
     }
 

@@ -3,7 +3,7 @@
 use crate::memory::Memory;
 use crate::pairs::{Body, Frame, Injected, Message, Pair};
 use crate::rings::Endpoint;
-use abi::completion::{Completion, CompletionKind};
+use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
     CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
     RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_BITS, RING_COMPLETION, RING_EVENT, RING_LIST,
@@ -16,7 +16,9 @@ use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, COMPLETION_TAIL, EVENT_ARM, EVENT_HEAD, EVENT_TAIL,
     EVENTS_LOST, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY,
 };
-use abi::request::{FLAG_ANY_SOURCE, FLAG_RESUME, ListRequest, Opcode, REQUEST_BYTES, SendRequest};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode, REQUEST_BYTES, SendRequest,
+};
 use abi::status::Status;
 use firmware_core::{Card, ControlTimeout, Sizes};
 use rand::{Rng, SeedableRng};
@@ -520,10 +522,13 @@ impl Gates {
             Some(at) => {
                 pair.accepted = pair.accepted.wrapping_add(1);
                 pair.freed = pair.freed.wrapping_add(1);
-                let request = self.posted.remove(at).request;
-                self.make_room();
+                let mut posted = self.posted.remove(at);
                 self.count(Counter::Expected);
-                self.deliver(endpoint, index, &request, &message);
+                if self.deliver(endpoint, index, &mut posted.request, &message) {
+                    self.posted.insert(at, posted);
+                } else {
+                    self.make_room();
+                }
             }
             None => {
                 let slot = pair.take_slot();
@@ -561,8 +566,14 @@ impl Gates {
         }
     }
 
-    /// Writes a message to the buffer of a receive and completes it.
-    fn deliver(&mut self, endpoint: usize, pair: u16, request: &ListRequest, message: &Message) {
+    /// Writes a message to the buffer of a receive and completes it. A multi-receive that stays begins behind the message then.
+    fn deliver(
+        &mut self,
+        endpoint: usize,
+        pair: u16,
+        request: &mut ListRequest,
+        message: &Message,
+    ) -> bool {
         let fits = (message.payload.len() as u64).min(request.length);
         let domain = self.domain(endpoint);
         let allowed = self.check(
@@ -588,8 +599,20 @@ impl Gates {
         } else {
             Status::Success
         };
-        let completion = found(request, CompletionKind::Receive, pair, message, status);
+        let mut completion = found(request, CompletionKind::Receive, pair, message, status);
+        let left = request.length - fits;
+        let stays = request.flags & FLAG_MULTI != 0
+            && status == Status::Success
+            && left >= u64::from(request.min_free).max(1)
+            && self.endpoints[endpoint].completions.has_room();
+        if stays {
+            self.endpoints[endpoint].completions.reserved += 1;
+            completion.flags = COMPLETION_MORE;
+            request.address += fits;
+            request.length = left;
+        }
         self.complete(endpoint, completion);
+        stays
     }
 
     // Receives, cancels, probes
@@ -603,11 +626,15 @@ impl Gates {
             _ => CompletionKind::Unknown,
         };
         let any_source = request.flags & FLAG_ANY_SOURCE != 0;
-        let reserved =
-            u64::from(request.reserved0) | u64::from(request.reserved1) | request.reserved2;
+        let min_free = match request.flags & FLAG_MULTI {
+            0 => request.min_free,
+            _ => 0,
+        };
+        let reserved = u64::from(request.reserved0) | u64::from(min_free) | request.reserved2;
         let flags = match kind {
-            CompletionKind::Cancel => 0,
-            _ => FLAG_ANY_SOURCE | FLAG_RESUME,
+            CompletionKind::Receive => FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI,
+            CompletionKind::Probe => FLAG_ANY_SOURCE | FLAG_RESUME,
+            _ => 0,
         };
         let flags_valid = request.flags & !flags == 0;
         if kind == CompletionKind::Unknown || reserved != 0 || !flags_valid {
@@ -692,7 +719,13 @@ impl Gates {
                 let completion = found(&request, kind, pair, message, Status::Success);
                 self.complete(endpoint, completion);
             }
-            (Ok(()), _, Some(at)) => self.take_unexpected(endpoint, &request, at),
+            (Ok(()), _, Some(at)) => {
+                let mut request = request;
+                if self.take_unexpected(endpoint, &mut request, at) {
+                    // The next one, or it is posted.
+                    self.list(endpoint, request);
+                }
+            }
             (Ok(()), _, None) if stalled => {
                 self.refuse(endpoint, &request, kind, Status::Behind);
             }
@@ -708,8 +741,8 @@ impl Gates {
         }
     }
 
-    /// Copies an unexpected message from its slot to the buffer of a receive.
-    fn take_unexpected(&mut self, endpoint: usize, request: &ListRequest, at: usize) {
+    /// Copies an unexpected message from its slot to the buffer of a receive. Returns whether the receive stays.
+    fn take_unexpected(&mut self, endpoint: usize, request: &mut ListRequest, at: usize) -> bool {
         let Unexpected {
             pair: index,
             slot,
@@ -717,19 +750,23 @@ impl Gates {
             ..
         } = self.unexpected.remove(at);
         let Some(pair) = &mut self.pairs[usize::from(index)] else {
-            return;
+            return false;
         };
         pair.slots &= !(1 << slot);
         pair.freed = pair.freed.wrapping_add(1);
         let address = pair.setup.slots + u64::from(slot) * EAGER_MAX as u64;
-        match self.memory.read(address, message.payload.len()) {
+        let stays = match self.memory.read(address, message.payload.len()) {
             Ok(payload) => {
                 message.payload = payload;
-                self.deliver(endpoint, index, request, &message);
+                self.deliver(endpoint, index, request, &message)
             }
-            Err(_) => self.flush_receive(endpoint, request, Status::MemoryError),
-        }
+            Err(_) => {
+                self.flush_receive(endpoint, request, Status::MemoryError);
+                false
+            }
+        };
         self.acknowledge(index);
+        stays
     }
 
     fn flush_receive(&mut self, endpoint: usize, request: &ListRequest, status: Status) {

@@ -5,5 +5,6 @@ mod common;
 mod failure;
 mod memory;
 mod messages;
+mod multi;
 mod random;
 mod waiting;

@@ -266,7 +266,7 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
             messages: played.iter().map(|p| p.clipped.messages).sum(),
             bytes: played.iter().map(|p| p.clipped.bytes).sum(),
         },
-        skipped_multi_receives: played.iter().map(|p| p.skipped).sum(),
+        multi_receives: played.iter().map(|p| p.multi_receives).sum(),
         cycles,
         cycles_per_message: cycles as f64 * ranks as f64 / messages.max(1) as f64,
         posted_depth: depth(posted),

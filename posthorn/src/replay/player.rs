@@ -118,8 +118,8 @@ pub struct Played {
     pub bytes: u64,
     /// What was clipped.
     pub clipped: Clipped,
-    /// Multi-receive buffers skipped.
-    pub skipped: u64,
+    /// Multi-receive buffers posted.
+    pub multi_receives: u64,
     /// Completions of each status, injects included.
     pub completions: BTreeMap<&'static str, u64>,
     /// Cycle of the first post.
@@ -170,6 +170,8 @@ struct Player<'a> {
     sent: Vec<u64>,
     /// Receives outstanding: operation to position in `played.receives`, and handle.
     posted: HashMap<u64, (usize, host_driver::Request)>,
+    /// Multi-receives outstanding: nothing is ever received into them.
+    multi: Vec<host_driver::Request>,
     /// Completions that nobody has asked for yet.
     kept: HashMap<u64, WorkCompletion>,
     shared: &'a Shared,
@@ -243,6 +245,7 @@ impl<'a> Player<'a> {
             pairs,
             sent: vec![0; ranks],
             posted: HashMap::new(),
+            multi: Vec::new(),
             kept: HashMap::new(),
             shared,
             played: Played::default(),
@@ -372,8 +375,27 @@ impl<'a> Player<'a> {
                     }
                 })
             }
-            Call::MultiReceive => {
-                self.played.skipped += 1;
+            Call::MultiReceive { bytes } => {
+                let length = usize::try_from(bytes).unwrap_or(usize::MAX);
+                let mut buffer = self.pool.take(length)?;
+                let filter = TaggedReceive {
+                    source: Source::Any,
+                    context: UNTAGGED,
+                    match_bits: 0,
+                    ignore_bits: u64::MAX,
+                };
+                let request = loop {
+                    let least = abi::limits::EAGER_MAX as u32;
+                    match self
+                        .endpoint
+                        .post_multi_recv(event.op, &filter, buffer, least)
+                    {
+                        Ok(request) => break request,
+                        Err(refused) => buffer = self.after_refusal(line, refused)?,
+                    }
+                };
+                self.played.multi_receives += 1;
+                self.multi.push(request);
                 Ok(())
             }
             Call::Complete { status, bytes, tag } => self.wait(event, status, bytes, tag),
@@ -597,6 +619,11 @@ impl<'a> Player<'a> {
     /// Nothing may be left over: every send safe at its destination, every event quiet.
     fn finish(&mut self, wireup: &dyn Wireup) -> Result<(), PlayError> {
         let line = 0;
+        for request in std::mem::take(&mut self.multi) {
+            self.post(line, |player| {
+                player.endpoint.cancel(u64::MAX, request).map(drop)
+            })?;
+        }
         let deadline = self.now() + PATIENCE;
         while self.queue.outstanding() > self.posted.len() {
             if self.now() >= deadline {
@@ -609,6 +636,8 @@ impl<'a> Player<'a> {
     }
 }
 
+/// Context of untagged receives, which no tagged message has.
+const UNTAGGED: u16 = 1;
 /// Cycles to wait for the card to fetch on, or for an inject to be acknowledged.
 const RING_PAUSE: u64 = 200;
 /// Cycles between two looks at the last sends.

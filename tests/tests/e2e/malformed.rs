@@ -113,7 +113,7 @@ const LISTS: &[ListCase] = {
             r.reserved0 = 1
         }),
         ("reserved word 1", InvalidRequest, Receive, |r| {
-            r.reserved1 = 1 << 31
+            r.min_free = 1 << 31
         }),
         ("reserved word 2", InvalidRequest, Receive, |r| {
             r.reserved2 = 1

@@ -280,3 +280,38 @@ fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
         kinds.chain([2000, 2000]).chain(last).collect()
     }
 }
+
+#[test]
+fn a_multi_receive_takes_messages_until_too_little_of_its_buffer_is_left() {
+    run(cards("tiny", 2, 28), |host| {
+        let mut me = Side::open(&host);
+        let lengths = [100, 0, 1, 1024, 7, 333, 64, 900, 8, 500];
+        // Half of them wait when the receive is posted.
+        let early = 5;
+        if me.rank() == 1 {
+            me.meet();
+            me.pause(10_000);
+            let buffer = me.buffer(3000);
+            let filter = me.filter(Some(0), 7, 0);
+            // Behind the last, 3000 − 2937 bytes are left.
+            let posted = me.endpoint.post_multi_recv(1, &filter, buffer, 64);
+            posted.expect("posted");
+            me.meet();
+            for (number, length) in lengths.into_iter().enumerate() {
+                let received = me.completion();
+                me.assert_received(&received, 0, number as u64, length);
+                assert_eq!((received.wr_id, received.more), (1, number < 9));
+            }
+        } else {
+            for (number, length) in lengths.into_iter().enumerate() {
+                if number == early {
+                    me.meet();
+                    me.meet();
+                }
+                me.send(1, 7, number as u64, length);
+                me.statuses(1);
+            }
+        }
+        me.finish();
+    });
+}
