@@ -252,11 +252,20 @@ impl Run {
             (0..self.queues.len()).filter(|&e| self.queues[e].promised < self.queues[e].size());
         let free = free.fold(0, |bits, e| bits | 1 << e);
         claim!(
-            self.bench.get("completion_free") == free,
-            "completion_free is {:#b}, not {free:#b}",
-            self.bench.get("completion_free")
+            self.bench.get("delivery_free") == free,
+            "delivery_free is {:#b}, not {free:#b}",
+            self.bench.get("delivery_free")
         );
         self.promise();
+        let left = match self.bench.is("delivery_reserve_valid") {
+            true => free & !(1 << self.bench.get("delivery_reserve_endpoint")),
+            false => free,
+        };
+        claim!(
+            self.bench.get("completion_free") == left,
+            "completion_free is {:#b}, not {left:#b}",
+            self.bench.get("completion_free")
+        );
         self.offer();
         self.ring();
         let bench = &mut self.bench;

@@ -417,7 +417,11 @@ impl Run {
         if bench.is("release_valid") {
             let endpoint = bench.get("release_endpoint") as usize;
             let mut rings = [2 * endpoint, 2 * endpoint + 1].into_iter();
-            let found = rings.find(|&r| self.rings[r].inside.last() == Some(&Entry::Unreadable));
+            // Both rings may have one; the one is meant whose words have come.
+            let found = rings.find(|&r| {
+                let ring = &self.rings[r];
+                ring.inside.last() == Some(&Entry::Unreadable) && ring.delivered == ring.asked
+            });
             let Some(number) = found else {
                 wrong!("a reservation of endpoint {endpoint} is given up for nothing");
             };
