@@ -40,6 +40,8 @@ codes! {
         RegionClear = 12,
         /// Reads a counter; index is a [`Counter`].
         CounterRead = 13,
+        /// What matching needs to know: [`MatchSetup`]; no index. Only while no receive is posted.
+        MatchSet = 14,
     }
 }
 
@@ -82,6 +84,22 @@ macro_rules! card_setup_layout {
                 acknowledge_timeout: u32 = 32,
                 /// Zero.
                 reserved1: u32 = 32,
+            }
+        }
+    };
+}
+
+/// Field list of [`MatchSetup`].
+#[macro_export]
+macro_rules! match_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `MatchSet`.
+            MatchSetup, MatchSetupView, 2 words {
+                /// Seed of the hashes, low half: random, and told to nobody outside the card.
+                seed_low: u64 = 64,
+                /// High half.
+                seed_high: u64 = 64,
             }
         }
     };
@@ -213,6 +231,7 @@ macro_rules! region_setup_layout {
 
 use crate::define_layout;
 card_setup_layout!(define_layout);
+match_setup_layout!(define_layout);
 ring_setup_layout!(define_layout);
 endpoint_setup_layout!(define_layout);
 pair_setup_layout!(define_layout);

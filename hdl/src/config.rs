@@ -11,10 +11,14 @@ pub struct Config {
     pub endpoints: usize,
     /// Pairs, over all endpoints.
     pub pairs: usize,
-    /// Entries of the list of posted receives.
+    /// Posted receives on the associative side of matching, at most 64.
     pub posted: usize,
-    /// Entries of the list of unexpected messages.
+    /// Posted receives on the exact side of matching.
+    pub exact: usize,
+    /// Unexpected messages: the sum of the credits that admission may give.
     pub unexpected: usize,
+    /// Places of unexpected messages that a search looks at in a cycle.
+    pub comparators: usize,
     /// Regions.
     pub regions: usize,
 }
@@ -25,19 +29,30 @@ pub const TINY: Config = Config {
     endpoints: 2,
     pairs: 8,
     posted: 16,
+    exact: 64,
     unexpected: 64,
+    comparators: 8,
     regions: 32,
 };
 
-/// For boards, and the default of the simulator. Both lists are associative memories for now, which
-/// stop paying at 64 entries.
+/// For boards, and the default of the simulator.
 pub const ECP5: Config = Config {
     name: "ecp5",
     endpoints: 4,
     pairs: 128,
     posted: 64,
-    unexpected: 64,
+    exact: 1024,
+    unexpected: 1024,
+    comparators: 8,
     regions: 256,
+};
+
+/// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.
+pub const SCARCE: Config = Config {
+    name: "scarce",
+    posted: 4,
+    exact: 12,
+    ..TINY
 };
 
 /// All configurations that are built.
@@ -46,6 +61,16 @@ pub const ALL: &[Config] = &[TINY, ECP5];
 const _: () = assert!(TINY.endpoints <= MAX_ENDPOINTS && ECP5.endpoints <= MAX_ENDPOINTS);
 
 impl Config {
+    /// Of `exact`, what each endpoint has for itself; the rest is common.
+    pub fn reserved_exact(&self) -> usize {
+        self.exact / (2 * self.endpoints)
+    }
+
+    /// Of `posted`, what each endpoint has for itself; the rest is common.
+    pub fn reserved_posted(&self) -> usize {
+        self.posted / (2 * self.endpoints)
+    }
+
     /// The configuration of this name.
     pub fn named(name: &str) -> Option<Self> {
         ALL.iter().copied().find(|config| config.name == name)

@@ -20,7 +20,7 @@ use crate::construct::construct;
 use crate::envelope::{Delivery, SendQueues};
 use crate::host::{Completions, DmaRead, DmaWrite, Events, Registers, WorkQueues};
 use crate::link::{Acknowledge, Faults, Loopback, Receive, Transmit};
-use crate::matching::Lists;
+use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
@@ -38,7 +38,7 @@ pub(crate) const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
 pub(crate) const OUTSTANDING: usize = 8;
 /// Blocks that take control requests.
-pub(crate) const CONTROLLED: usize = 12;
+pub(crate) const CONTROLLED: usize = 13;
 
 /// Everything but the management processor.
 #[derive(LogicBlock)]
@@ -129,6 +129,7 @@ pub struct Datapath {
     delivery: Delivery,
     regions: Regions,
     lists: Lists,
+    hash_seed: Seed,
     endpoint_interrupts: Signal<Local, Bits<32>>,
     shifted_interrupts: Signal<Local, Bits<32>>,
 }
@@ -152,6 +153,7 @@ impl Datapath {
             delivery: Delivery::new(config),
             regions: Regions::new(config),
             lists: Lists::new(config),
+            hash_seed: Seed::default(),
         } default {
             clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data
@@ -190,7 +192,8 @@ impl Logic for Datapath {
             loopback,
             delivery,
             regions,
-            lists
+            lists,
+            hash_seed
         );
 
         // The host's registers, and the processor behind them.
@@ -234,6 +237,7 @@ impl Logic for Datapath {
             & self.acknowledge.initialized.val()
             & self.faults.initialized.val()
             & self.delivery.initialized.val()
+            & self.lists.initialized.val()
             & self.regions.initialized.val();
 
         // Control: to every block by a line of its own, and the results together.
@@ -288,6 +292,10 @@ impl Logic for Datapath {
         self.counters.control.next = self.control.val();
         self.fanout.block_done[11].next = self.counters.control_done.val();
         self.fanout.block_result[11].next = self.counters.control_result.val();
+        self.hash_seed.control_valid.next = self.fanout.block_valid[12].val();
+        self.hash_seed.control.next = self.control.val();
+        self.fanout.block_done[12].next = self.hash_seed.control_done.val();
+        self.fanout.block_result[12].next = 0.into();
 
         // Host memory: three readers, three writers.
         self.dma_read.request_valid[0].next = self.work_queues.read_request_valid.val();
@@ -410,6 +418,7 @@ impl Logic for Datapath {
         self.delivery.lists_valid.next = self.work_queues.lists_valid.val();
         self.work_queues.lists_ready.next = self.delivery.lists_ready.val();
         self.delivery.lists.next = self.work_queues.lists.val();
+        self.lists.seed.next = self.hash_seed.seed.val();
         self.lists.command_valid.next = self.delivery.command_valid.val();
         self.lists.command.next = self.delivery.command.val();
         self.delivery.reply_valid.next = self.lists.reply_valid.val();

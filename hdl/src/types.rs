@@ -6,11 +6,11 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
-use crate::matching::Operation;
+use crate::matching::{Operation, Search};
 use abi::{
     card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, frame_header_layout,
-    list_request_layout, pair_report_layout, pair_setup_layout, region_setup_layout,
-    ring_setup_layout, send_request_layout,
+    list_request_layout, match_setup_layout, pair_report_layout, pair_setup_layout,
+    region_setup_layout, ring_setup_layout, send_request_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -61,6 +61,7 @@ completion_layout!(logic_struct);
 event_layout!(logic_struct);
 frame_header_layout!(logic_struct);
 card_setup_layout!(logic_struct);
+match_setup_layout!(logic_struct);
 ring_setup_layout!(logic_struct);
 endpoint_setup_layout!(logic_struct);
 pair_setup_layout!(logic_struct);
@@ -228,8 +229,50 @@ streams! {
         request: Bits<32>,
         /// Insert: the message's place among those of its pair.
         slot: Bits<4>,
-        /// Post: a message that matches leaves the receive posted.
+        /// Post: the receive stays when it is matched, until it is cancelled.
         multi: Bit,
+    }
+    /// One look-up in the exact side of the posted receives.
+    Lookup {
+        /// What for.
+        search: Search,
+        /// The operation that it is part of.
+        tag: Bits<4>,
+        /// The first of its operation. A search of a pair or an endpoint begins at the first row.
+        first: Bit,
+        /// The last of its operation.
+        last: Bit,
+        /// Class, source, context and match bits that count.
+        key: Bits<97>,
+        /// Endpoint.
+        endpoint: Bits<8>,
+        /// Handle of the receive.
+        request: Bits<32>,
+        /// Source that it names.
+        pair: Bits<16>,
+        /// Any source would do.
+        any_source: Bit,
+        /// Age of the receive to append.
+        age: Bits<53>,
+        /// It stays when it is matched.
+        multi: Bit,
+    }
+    /// What came of the look-ups of an operation.
+    ExactResult {
+        /// Post: the key has a queue. Otherwise: there is such a receive.
+        found: Bit,
+        /// Post: there is a place for it.
+        room: Bit,
+        /// The receive found, or the number of the one to append.
+        id: Bits<14>,
+        /// Its age.
+        age: Bits<53>,
+        /// Its class.
+        class: Bits<6>,
+        /// It stays when it is matched.
+        multi: Bit,
+        /// The operation.
+        tag: Bits<4>,
     }
     /// Answer to a [`MatchCommand`].
     MatchReply {

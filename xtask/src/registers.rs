@@ -150,6 +150,7 @@ pub fn page() -> String {
     page.push_str("## Control requests of the firmware\n\n");
     codes!(page, "Operation", control::Operation);
     layout(&mut page, "CardSetup", control::CardSetup::FIELDS);
+    layout(&mut page, "MatchSetup", control::MatchSetup::FIELDS);
     layout(&mut page, "RingSetup", control::RingSetup::FIELDS);
     layout(&mut page, "EndpointSetup", control::EndpointSetup::FIELDS);
     layout(&mut page, "PairSetup", control::PairSetup::FIELDS);

@@ -9,8 +9,8 @@ use crate::region::{self, Region};
 use crate::table;
 use abi::ABI_VERSION;
 use abi::control::{
-    CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
-    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, ring_index,
+    CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport,
+    PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_ENDPOINTS};
 use abi::mailbox::{
@@ -59,7 +59,7 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         }
     }
 
-    /// Tells the gates their address and time-outs.
+    /// Tells the gates their address, time-outs and the seed of their hashes.
     ///
     /// # Errors
     /// [`ControlTimeout`] if the gates don't answer.
@@ -71,6 +71,13 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         };
         self.card
             .control(Operation::CardSet, 0, &setup.to_words())?;
+        let mut word = || u64::from(self.card.random()) << 32 | u64::from(self.card.random());
+        let matching = MatchSetup {
+            seed_low: word(),
+            seed_high: word(),
+        };
+        self.card
+            .control(Operation::MatchSet, 0, &matching.to_words())?;
         Ok(())
     }
 

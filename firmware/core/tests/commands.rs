@@ -1,8 +1,8 @@
 //! The firmware's decisions against gates that check every control request they get.
 
 use abi::control::{
-    CardSetup, Counter, EndpointSetup, Operation, PairReport, PairSetup, RING_BITS, RING_EVENT,
-    RegionSetup, RingSetup,
+    CardSetup, Counter, EndpointSetup, MatchSetup, Operation, PairReport, PairSetup, RING_BITS,
+    RING_EVENT, RegionSetup, RingSetup,
 };
 use abi::limits::{EAGER_MAX, MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
 use abi::mailbox::{
@@ -81,6 +81,10 @@ impl Card for Gates {
         let pair_exists = |index: u16| assert!(u32::from(index) < SIZES.pairs);
         match operation {
             Operation::CardSet => assert_eq!(CardSetup::from_words(&words(data)).mac, MAC),
+            Operation::MatchSet => {
+                let setup = MatchSetup::from_words(&words(data));
+                assert_ne!(setup.seed_low, setup.seed_high, "a random seed");
+            }
             Operation::RingSet => {
                 let ring = RingSetup::from_words(&words(data));
                 endpoint_exists(index >> RING_BITS);

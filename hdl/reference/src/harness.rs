@@ -14,6 +14,10 @@ use crate::traffic::Traffic;
 /// search over all sources may take one more for each row with a message of the endpoint.
 pub const LATENCY: u64 = 12;
 
+/// Cycles more that a command may wait for those of other endpoints that were taken before it: two look-ups in
+/// the same rows, and a receive that changes sides.
+pub const INTERFERENCE: u64 = 12;
+
 /// Cycles in which anything that is under way ends, whatever waits before it.
 const PATIENCE: u64 = 10_000;
 
@@ -85,6 +89,8 @@ struct UnderWay {
     taken: u64,
     /// Nothing earlier of its endpoint was under way when it was taken.
     first: bool,
+    /// Nothing at all was.
+    alone: bool,
 }
 
 /// An engine, the reference, and what is between them.
@@ -167,11 +173,13 @@ impl<B: Block> Harness<B> {
         if let Some(command) = taken {
             let mut earlier = self.under_way.iter();
             let first = earlier.all(|other| other.command.endpoint != command.endpoint);
+            let alone = self.under_way.is_empty();
             self.seen.overlapped += u64::from(!self.under_way.is_empty());
             self.under_way.push_back(UnderWay {
                 command: *command,
                 taken: self.cycle,
                 first,
+                alone,
             });
         }
         let idle = offer.is_none() && self.under_way.is_empty();
@@ -199,10 +207,12 @@ impl<B: Block> Harness<B> {
             command,
             taken,
             first,
+            alone,
         } = front;
         let cycles = self.cycle - taken;
         let endpoint = usize::from(command.endpoint);
         if first && let Some(limit) = self.limit(&command) {
+            let limit = if alone { limit } else { limit + INTERFERENCE };
             if cycles > limit {
                 let what = format!("{command:x?} took {cycles} cycles; {limit} are allowed");
                 return Err(self.breach(what));

@@ -17,8 +17,8 @@ use crate::matching::Lists;
 use crate::prelude::*;
 use crate::protect::Regions;
 use crate::types::{
-    Arrival, ControlRequest, DmaRequest, Fault, FetchedList, RaiseEvent, RegionQuery, SinkUpdate,
-    WriteCompletion,
+    Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchSetup, RaiseEvent, RegionQuery,
+    SinkUpdate, Unpack, WriteCompletion,
 };
 
 /// The three blocks.
@@ -144,6 +144,7 @@ pub struct DeliveryBench {
     pub unexpected_depth: Signal<Out, Bits<16>>,
     delivery: Delivery,
     lists_block: Lists,
+    seed: Constant<Bits<128>>,
     regions: Regions,
     no_query: Constant<RegionQuery>,
 }
@@ -154,6 +155,14 @@ impl DeliveryBench {
         construct!({
             delivery: Delivery::new(config),
             lists_block: Lists::new(config),
+            // Any seed will do.
+            seed: Constant::new(
+                MatchSetup {
+                    seed_low: 0xf39c_c060_5ced_c834u64.into(),
+                    seed_high: 0x9e37_79b9_7f4a_7c15u64.into(),
+                }
+                .pack(),
+            ),
             regions: Regions::new(config),
             no_query: Constant::new(RegionQuery::default()),
         } default {
@@ -217,6 +226,7 @@ impl Logic for DeliveryBench {
         self.count_invalid_requests.next = self.delivery.count_invalid_requests.val();
 
         self.lists_block.mutation.next = 0.into();
+        self.lists_block.seed.next = self.seed.val();
         self.lists_block.command_valid.next = self.delivery.command_valid.val();
         self.lists_block.command.next = self.delivery.command.val();
         self.delivery.reply_valid.next = self.lists_block.reply_valid.val();
@@ -239,6 +249,8 @@ impl Logic for DeliveryBench {
         self.regions.control.next = self.control.val();
         self.regions.control_valid.next = self.regions_control_valid.val();
         self.regions_control_done.next = self.regions.control_done.val();
-        self.initialized.next = self.delivery.initialized.val() & self.regions.initialized.val();
+        self.initialized.next = self.delivery.initialized.val()
+            & self.lists_block.initialized.val()
+            & self.regions.initialized.val();
     }
 }

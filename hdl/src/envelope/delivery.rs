@@ -544,8 +544,8 @@ impl Delivery {
         let kind = |code: CompletionKind| Constant::new(u64::from(code.code()).into());
         construct!({
             pairs: Ram::new(config.pairs),
-            receives: Ram::new(config.posted),
-            messages: Ram::new(config.unexpected),
+            receives: Ram::new(config.exact + config.posted),
+            messages: Ram::new(config.pairs * MAX_CREDITS as usize),
             waiting: Ram::new(MAX_ENDPOINTS),
             faults: Fifo::new(config.pairs),
             copy: Fifo::new(EAGER_MAX / 8),
@@ -1072,23 +1072,20 @@ impl Logic for Delivery {
             }
             State::MissInsert => {
                 self.command_out.next.operation = matching::Operation::Insert;
+                self.command_out.next.slot = self.message.q.val().slot;
                 self.command_valid.next = true;
                 self.state.d.next = State::MissInserted;
             }
             State::MissInserted => {
                 if self.reply_valid.val() {
-                    if self.reply.val().full {
-                        self.state.d.next = State::Overflow;
-                    } else {
-                        self.count_unexpected.next = true;
-                        if self.mutation.val() != self.sleep_on.val() {
-                            self.news.d.next = self.news.q.val() | self.flush_bit.val();
-                        }
-                        self.messages.write_enable.next = true;
-                        self.accepted.d.next = true;
-                        self.freed.d.next = self.mutation.val() == self.free_unexpected.val();
-                        self.state.d.next = State::Update;
+                    self.count_unexpected.next = true;
+                    if self.mutation.val() != self.sleep_on.val() {
+                        self.news.d.next = self.news.q.val() | self.flush_bit.val();
                     }
+                    self.messages.write_enable.next = true;
+                    self.accepted.d.next = true;
+                    self.freed.d.next = self.mutation.val() == self.free_unexpected.val();
+                    self.state.d.next = State::Update;
                 }
             }
             State::Overflow => {

@@ -8,7 +8,7 @@ pub use bench::DeliveryBench;
 pub use delivery::{Delivery, DeliveryMutation};
 pub use send_queues::{SCAN_CYCLES, SendQueues, SendQueuesMutation};
 
-use crate::config::{ECP5, TINY};
+use crate::config::{ECP5, SCARCE, TINY};
 use crate::tops::{Class, Top};
 
 /// The tops of the tests of this room. Delivery is tested with the blocks that it asks.
@@ -16,6 +16,9 @@ pub fn tops() -> Vec<Top> {
     vec![
         Top::of("delivery_bench_tiny", Class::Test, || {
             DeliveryBench::new(&TINY)
+        }),
+        Top::of("delivery_bench_scarce", Class::Test, || {
+            DeliveryBench::new(&SCARCE)
         }),
         Top::of("delivery_bench_ecp5", Class::Test, || {
             DeliveryBench::new(&ECP5)

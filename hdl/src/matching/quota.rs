@@ -106,6 +106,8 @@ pub struct Quota {
     pub endpoint: Signal<In, Bits<8>>,
     /// It may take one.
     pub room: Signal<Out, Bit>,
+    /// A bit an endpoint: it may take one, and still may if another endpoint takes one first.
+    pub roomy: Signal<Out, Bits<32>>,
     /// An endpoint takes one. Only if it has room, whatever is given in this cycle.
     pub take: Signal<In, Bit>,
     /// With `take`: which.
@@ -125,6 +127,7 @@ pub struct Quota {
     common: Reg<Bits<16>>,
     total: Reg<Bits<16>>,
     common_room: Signal<Local, Bit>,
+    one_more: Signal<Local, Bits<16>>,
     take_common: Signal<Local, Bit>,
     give_common: Signal<Local, Bit>,
     room_to_take: Signal<Local, Bit>,
@@ -173,6 +176,8 @@ impl Quota {
             common: Reg::default(),
             total: Reg::default(),
             common_room: Signal::default(),
+            one_more: Signal::default(),
+            roomy: Signal::default(),
             take_common: Signal::default(),
             give_common: Signal::default(),
             room_to_take: Signal::default(),
@@ -209,6 +214,8 @@ impl Logic for Quota {
         if self.mutation.val() == self.overdraw.val() {
             self.common_room.next = self.total.q.val() < self.capacity.val();
         }
+        self.one_more.next = self.common.q.val() + 1;
+        self.roomy.next = 0.into();
         self.room.next = false;
         self.room_to_take.next = false;
         self.holds.next = 0.into();
@@ -217,6 +224,10 @@ impl Logic for Quota {
         for i in 0..self._n {
             self.share[i].take.next = self.take.val() & (self.take_endpoint.val() == i.to_bits());
             self.share[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
+            self.roomy.next = self.roomy.val().replace_bit(
+                i,
+                self.share[i].below.val() | (self.one_more.val() < self.common_size.val()),
+            );
             if self.endpoint.val() == i.to_bits() {
                 self.room.next = self.share[i].below.val() | self.common_room.val();
             }

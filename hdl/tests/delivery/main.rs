@@ -18,20 +18,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::completion::CompletionKind;
 use abi::request::Opcode;
 use abi::status::Status;
-use hdl::config::TINY;
+use hdl::config::{ECP5, SCARCE};
 use hdl::envelope::DeliveryMutation;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::{Size, for_size, for_sizes};
+use support::{Size, for_size};
 use world::{Control, Mood, World};
 
 /// Delivery with the blocks that it asks.
 const BENCH: &str = "delivery_bench";
 
-/// The small size, and choices by a seed.
-fn tiny(seed: u64) -> (Size, ChaCha8Rng) {
+/// The size with little room, and choices by a seed.
+fn scarce(seed: u64) -> (Size, ChaCha8Rng) {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    (Size::new(&TINY, BENCH, &mut rng), rng)
+    (Size::new(&SCARCE, BENCH, &mut rng), rng)
 }
 
 /// Everything at random, for a while; then all is taken down, and nothing may be left.
@@ -56,8 +56,8 @@ fn life(size: &Size, rng: &mut ChaCha8Rng, cycles: u32, mutation: DeliveryMutati
 fn every_message_and_every_request_ends_as_it_should() {
     let counts = std::cell::RefCell::new(std::collections::HashMap::new());
     let kinds = std::cell::RefCell::new(std::collections::HashMap::new());
-    for_sizes(BENCH, 3, |size, rng| {
-        let world = life(size, rng, 90_000, DeliveryMutation::None);
+    let test = |size: &Size, rng: &mut ChaCha8Rng| {
+        let world = life(size, rng, 120_000, DeliveryMutation::None);
         let seen = &world.reference.seen;
         println!("{seen:?}");
         let mut counts = counts.borrow_mut();
@@ -77,7 +77,9 @@ fn every_message_and_every_request_ends_as_it_should() {
         ] {
             *kinds.borrow_mut().entry(name).or_insert(0) += count;
         }
-    });
+    };
+    for_size(&SCARCE, BENCH, 3, test);
+    for_size(&ECP5, BENCH, 3, test);
     if std::env::var_os("POSTHORN_SEED").is_some() {
         return;
     }
@@ -112,11 +114,11 @@ fn every_message_and_every_request_ends_as_it_should() {
 #[test]
 fn a_receive_without_room_waits_and_nothing_overtakes_it() {
     let totals = std::cell::Cell::new([0; 5]);
-    for_sizes(BENCH, 2, |size, rng| {
+    for_size(&SCARCE, BENCH, 2, |size, rng| {
         let mut world = World::new(size, rng, DeliveryMutation::None);
         world.set_up();
         world.mood = Mood::Hoard;
-        for _ in 0..40_000 {
+        for _ in 0..80_000 {
             world.cycle();
         }
         let seen = &world.reference.seen;
@@ -140,28 +142,8 @@ fn a_receive_without_room_waits_and_nothing_overtakes_it() {
 }
 
 #[test]
-fn a_message_without_room_fails_its_pair_and_says_so() {
-    let overflows = std::cell::Cell::new(0);
-    for_size(&TINY, BENCH, 3, |size, rng| {
-        let mut world = World::new(size, rng, DeliveryMutation::None);
-        // Eight pairs of 16 slots have twice the room of the list.
-        world.credits = 16;
-        world.set_up();
-        world.mood = Mood::Flood;
-        for _ in 0..60_000 {
-            world.cycle();
-        }
-        overflows.set(overflows.get() + world.reference.seen.overflows);
-        world.receive_all();
-        world.credits = 0;
-        world.take_down();
-    });
-    assert!(overflows.get() > 9, "{} overflows", overflows.get());
-}
-
-#[test]
 fn a_peer_that_overruns_its_credits_fails_its_pair() {
-    for_size(&TINY, BENCH, 3, |size, rng| {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
         let mut world = World::new(size, rng, DeliveryMutation::None);
         world.credits = 2;
         world.overrun = true;
@@ -183,7 +165,7 @@ fn a_peer_that_overruns_its_credits_fails_its_pair() {
 
 #[test]
 fn a_cancel_and_a_message_that_race_have_one_winner() {
-    for_size(&TINY, BENCH, 4, |size, rng| {
+    for_size(&SCARCE, BENCH, 4, |size, rng| {
         let mut world = World::new(size, rng, DeliveryMutation::None);
         world.set_up();
         world.mood = Mood::Races;
@@ -204,7 +186,7 @@ fn a_cancel_and_a_message_that_race_have_one_winner() {
 
 #[test]
 fn a_control_request_of_others_is_done_at_once() {
-    let (size, mut rng) = tiny(1);
+    let (size, mut rng) = scarce(1);
     let mut world = World::new(&size, &mut rng, DeliveryMutation::None);
     world.set_up();
     for operation in abi::control::Operation::ALL {
@@ -244,7 +226,7 @@ const BREACHES: [DeliveryMutation; 14] = [
 fn each_broken_contract_is_noticed() {
     for mutation in BREACHES {
         let noticed = (1..8).any(|seed| {
-            let (size, mut rng) = tiny(seed);
+            let (size, mut rng) = scarce(seed);
             let run = || life(&size, &mut rng, 20_000, mutation);
             catch_unwind(AssertUnwindSafe(run)).is_err()
         });
@@ -261,8 +243,10 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
         DeliveryMutation::FreeWrongSlot,
         DeliveryMutation::Overcommit,
     ] {
-        let noticed = (1..5).any(|seed| {
-            let (size, mut rng) = tiny(seed);
+        // A world that a breach has led astray may ask for what isn't there before a check speaks; that seed says
+        // nothing.
+        let speaks = |seed| {
+            let (size, mut rng) = scarce(seed);
             let mut world = World::new(&size, &mut rng, mutation);
             world.blind = true;
             world.set_up();
@@ -270,14 +254,16 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
                 world.cycle();
                 world.bench.model.got_error().is_err()
             })
-        });
+        };
+        let noticed =
+            (1..9).any(|seed| catch_unwind(AssertUnwindSafe(|| speaks(seed))).unwrap_or(false));
         assert!(noticed, "{mutation:?} goes unnoticed");
     }
 }
 
 #[test]
 fn a_slot_that_cant_be_written_fails_the_pair() {
-    let (size, mut rng) = tiny(4);
+    let (size, mut rng) = scarce(4);
     let mut world = World::new(&size, &mut rng, DeliveryMutation::None);
     world.set_up();
     world.mood = Mood::Quiet;

@@ -10,6 +10,7 @@ use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode};
 use abi::status::Status;
 use hdl::config::Config;
+use hdl::matching::CLASSES;
 
 use crate::memory::Access;
 
@@ -49,9 +50,22 @@ struct Posted {
     request: ListRequest,
     /// Where its buffer began.
     start: u64,
+    side: Side,
+}
+
+/// Where the lists keep a receive, or would.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Side {
+    Exact,
+    Associative,
 }
 
 impl Posted {
+    /// What the receives of a class have in common.
+    fn class(&self) -> (u64, bool) {
+        (self.request.ignore_bits, self.any_source())
+    }
+
     fn any_source(&self) -> bool {
         self.request.flags & FLAG_ANY_SOURCE != 0
     }
@@ -155,7 +169,9 @@ pub struct Reference {
     unexpected: Vec<Unexpected>,
     stalls: [Stall; ENDPOINTS as usize],
     gone: u8,
-    sizes: (usize, usize),
+    config: Config,
+    /// Receives that a flush has completed already, as they came.
+    pub flushed: Vec<u32>,
     fails: fn(Access) -> bool,
     next_id: u32,
     incarnations: u32,
@@ -205,7 +221,8 @@ impl Reference {
             unexpected: vec![],
             stalls: std::array::from_fn(|_| Stall::default()),
             gone: 0,
-            sizes: (config.posted, config.unexpected),
+            config: *config,
+            flushed: vec![],
             fails,
             next_id: 0,
             incarnations: 0,
@@ -282,6 +299,32 @@ impl Reference {
         let accesses = self.accessed + self.accesses.len() as u64;
         self.outputs
             .push_back((output, Claim { accesses, ..claim }));
+    }
+
+    /// The side that has room for a receive: the exact one if it has a class there.
+    fn side_for(&self, receive: &Posted) -> Option<Side> {
+        let has_room = |side, capacity: usize, reserved: usize| {
+            let used = |endpoint: u8| {
+                let of = |p: &&Posted| p.endpoint == endpoint && p.side == side;
+                self.posted.iter().filter(of).count()
+            };
+            let endpoints = 0..self.config.endpoints as u8;
+            let common: usize = endpoints.map(|e| used(e).saturating_sub(reserved)).sum();
+            used(receive.endpoint) < reserved
+                || common < capacity - self.config.endpoints * reserved
+        };
+        let of_endpoint = |p: &&Posted| p.endpoint == receive.endpoint && p.side == Side::Exact;
+        let live = self.posted.iter().filter(of_endpoint);
+        let classes: HashSet<_> = live.map(Posted::class).collect();
+        let config = &self.config;
+        let exact = classes.contains(&receive.class()) || classes.len() < CLASSES;
+        if exact && has_room(Side::Exact, config.exact, config.reserved_exact()) {
+            Some(Side::Exact)
+        } else if has_room(Side::Associative, config.posted, config.reserved_posted()) {
+            Some(Side::Associative)
+        } else {
+            None
+        }
     }
 
     /// A posted receive has gone.
@@ -434,10 +477,6 @@ impl Reference {
                 return;
             }
         }
-        if self.unexpected.len() == self.sizes.1 {
-            self.overflow(&message);
-            return;
-        }
         self.seen.unexpected += 1;
         self.update(message.pair, true, false, Claim::default());
         self.stalls[usize::from(message.endpoint)].news = true;
@@ -464,6 +503,7 @@ impl Reference {
         let mut receive = Posted {
             endpoint,
             domain,
+            side: Side::Exact,
             request,
             start: request.address,
         };
@@ -536,7 +576,8 @@ impl Reference {
             }
             (None, None) if receives && stall.stalled => self.complete(endpoint, behind, back()),
             (None, None) if receives => {
-                if self.posted.len() == self.sizes.0 {
+                let side = self.side_for(&receive);
+                if side.is_none() {
                     self.stalls[at] = Stall {
                         stalled: true,
                         last: request.request,
@@ -544,7 +585,8 @@ impl Reference {
                         ..Stall::default()
                     };
                 } else {
-                    self.posted.push(receive);
+                    let side = side.unwrap_or(Side::Exact);
+                    self.posted.push(Posted { side, ..receive });
                 }
             }
             (None, None) => self.complete(endpoint, refuse(Status::NoMessage), Claim::default()),
@@ -576,10 +618,11 @@ impl Reference {
         }
     }
 
-    /// Completes the posted receives that `wanted` names, oldest first.
+    /// Completes the posted receives that `wanted` names, in the order of `flushed`: a flush may take any.
     fn flush(&mut self, status: u8, wanted: impl Fn(&Posted) -> bool) {
-        let (gone, stay): (Vec<_>, Vec<_>) = self.posted.drain(..).partition(|p| wanted(p));
+        let (mut gone, stay): (Vec<_>, Vec<_>) = self.posted.drain(..).partition(|p| wanted(p));
         self.posted = stay;
+        gone.sort_by_key(|p| self.flushed.iter().position(|r| *r == p.request.request));
         for posted in gone {
             self.end(&posted, status);
             self.goes();

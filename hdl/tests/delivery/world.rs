@@ -33,7 +33,7 @@ const UNREADABLE_SLOTS: usize = 6;
 /// Place of the one whose slots can't be written.
 const BAD_SLOTS: usize = 7;
 /// Cycles after which something that is under way has to have moved.
-const PATIENCE: u32 = 3000;
+const PATIENCE: u32 = 5_000;
 
 /// Memory that answers with errors.
 fn fails(access: Access) -> bool {
@@ -126,7 +126,7 @@ impl World {
             if bench.is("initialized") {
                 break;
             }
-            assert!(cycle < 1000, "tables are cleared soon");
+            assert!(cycle < 10_000, "tables are cleared soon");
             bench.step();
         }
         World {
@@ -793,6 +793,11 @@ impl World {
 
     /// Faults and control requests that are over.
     fn ends(&mut self) {
+        let request = |output: &Output| match output {
+            Output::Complete { entry, .. } => Some(entry.request),
+            Output::Update { .. } => None,
+        };
+        self.reference.flushed = self.early.iter().filter_map(request).collect();
         if self.taken("fault") {
             let (pair, status) = self.fault.take().expect("it was offered");
             self.reference.fault(pair, status);

@@ -915,6 +915,8 @@ impl Card for Gates {
         let at = usize::from(index);
         match operation {
             Operation::CardSet => self.setup = CardSetup::from_words(&words(data)),
+            // Nothing is hashed here.
+            Operation::MatchSet => {}
             Operation::RingSet => self.set_ring(index, RingSetup::from_words(&words(data))),
             Operation::EndpointSet => {
                 let endpoint = &mut self.endpoints[at];

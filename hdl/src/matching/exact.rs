@@ -1,0 +1,929 @@
+//! The exact side of the posted receives: those whose ignored bits are a class of their endpoint.
+//!
+//! ```text
+//!            hash    read      capture   compare   mux, read  best of    remove,
+//!                                                  entries    classes    append
+//! lookup ──► 0 ────► 1 ──────► 2 ──────► 3 ──────► 4 ───────► 5 ───────► result ──► commit
+//!                    ▲ waits while an older look-up in 2…5 may write what it reads
+//! ```
+//!
+//! A receive is found in either of two places of a table of keys, and by its handle in either of two places
+//! of a table of handles: each table is twice `rows` rows of four ways, and each place is that of a keyed
+//! hash ([`KeyHash`]). A slot of the first holds one key and the queue of its receives, oldest first, linked in
+//! both directions through memory, so neither the length of a queue nor the number of keys
+//! changes what an operation takes.
+//!
+//! Look-ups enter one a cycle and leave in order. An arrival makes one for each class that might hold its receive; the
+//! oldest of their heads is the result. The result is removed or appended only when the user says `commit`: what
+//! else has a say, the associative side and the unexpected messages, is not known here. A look-up for
+//! a cancel or for a flush has to be alone.
+
+use super::handle_way::{By, Handle, HandleWay};
+use super::hash::{HandleHash, KeyHash};
+use super::key_way::{KeyWay, Slot};
+use super::places::{Clash, Emptier, Rows, WayNumber};
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::{BlockRam, Fifo};
+use crate::types::{ExactResult, Lookup};
+
+/// Ways of a table: four of its first rows, four of its second.
+pub const WAYS: usize = 8;
+
+/// Most receives: their numbers have 14 bits.
+pub const MAX_EXACT: usize = 1 << 14;
+
+/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero in a
+/// card.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ExactMutation {
+    /// The youngest of the receives that the classes offer is taken.
+    NewestClass = 32,
+    /// A receive that is matched stays.
+    MatchTwice = 33,
+    /// An operation reads what an older one is about to write.
+    IgnoreConflicts = 34,
+    /// A queue doesn't learn its new last receive.
+    ForgetTail = 35,
+    /// A receive that is cancelled leaves a wrong predecessor to its successor.
+    ForgetPrev = 36,
+    /// A receive for which there is no place takes another's.
+    OverwriteSlot = 37,
+    /// A receive that was matched can still be found by its handle.
+    LeaveHandle = 38,
+    /// A cancelled receive stays posted.
+    LoseCancels = 39,
+}
+
+impl ExactMutation {
+    /// Every contract that can be broken.
+    pub const BREACHES: [ExactMutation; 8] = [
+        ExactMutation::NewestClass,
+        ExactMutation::MatchTwice,
+        ExactMutation::IgnoreConflicts,
+        ExactMutation::ForgetTail,
+        ExactMutation::ForgetPrev,
+        ExactMutation::OverwriteSlot,
+        ExactMutation::LeaveHandle,
+        ExactMutation::LoseCancels,
+    ];
+
+    /// The number as a kernel compares it.
+    fn constant(self) -> Constant<Bits<8>> {
+        Constant::new((self as u64).into())
+    }
+}
+
+/// What a look-up is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, LogicState)]
+pub enum Search {
+    /// The oldest receive of the key; `commit` removes it.
+    Arrive,
+    /// The queue of the key; `commit` appends a receive to it.
+    Post,
+    /// The receive of this handle; `commit` removes it.
+    Cancel,
+    /// Any receive that names this source; `commit` removes it.
+    OfPair,
+    /// Any receive of this endpoint; `commit` removes it.
+    OfEndpoint,
+    /// The slot of a receive that has been found by its handle; made here.
+    Unlink,
+}
+
+/// A receive's successor in its queue.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Link {
+    successor: Bits<14>,
+    age: Bits<53>,
+    multi: Bit,
+}
+
+/// Where a receive stands in the tables.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Home {
+    key_row: Bits<12>,
+    key_way: Bits<3>,
+    handle_row: Bits<12>,
+    handle_way: Bits<3>,
+}
+
+/// What a look-up has found so far.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Found {
+    found: Bit,
+    room: Bit,
+    rows: Rows,
+    /// Way of the key, or the one to fill; one bit set.
+    way: Bits<8>,
+    /// Way of the handle to fill; one bit set.
+    handle_way: Bits<8>,
+    key: Bits<97>,
+    head: Bits<14>,
+    tail: Bits<14>,
+    age: Bits<53>,
+    multi: Bit,
+    /// Number of the receive of the handle.
+    id: Bits<14>,
+    // The entry of the head, or of the receive of the handle.
+    link: Link,
+    home: Home,
+    prev: Bits<14>,
+}
+
+/// The block.
+#[derive(LogicBlock)]
+pub struct Exact {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; zero in a card. See [`ExactMutation`].
+    pub mutation: Signal<In, Bits<8>>,
+    /// The tables are cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// Key of the hashes. May change only while there is no receive.
+    pub seed: Signal<In, Bits<128>>,
+    /// There is a look-up.
+    pub lookup_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub lookup_ready: Signal<Out, Bit>,
+    /// The look-up.
+    pub lookup: Signal<In, Lookup>,
+    /// The result of an operation; it stays until `commit` or `discard`.
+    pub result_valid: Signal<Out, Bit>,
+    /// The result.
+    pub result: Signal<Out, ExactResult>,
+    /// The operation is done.
+    pub commit: Signal<In, Bit>,
+    /// The operation is forgotten.
+    pub discard: Signal<In, Bit>,
+    /// The tag of the operation that may have a result in the next cycle.
+    pub next_tag: Signal<Out, Bits<4>>,
+    /// Something is under way.
+    pub busy: Signal<Out, Bit>,
+    /// Live receives.
+    pub depth: Signal<Out, Bits<16>>,
+
+    key_hash: KeyHash,
+    clash: Vec<Clash>,
+    key_place: Emptier,
+    handle_place: Emptier,
+    key_number: WayNumber,
+    handle_number: WayNumber,
+    handle_hash: HandleHash,
+    key_way: Vec<KeyWay>,
+    handle_way: Vec<HandleWay>,
+    links: BlockRam<Link>,
+    homes: BlockRam<Home>,
+    prevs: BlockRam<Bits<14>>,
+    free: Fifo<Bits<14>>,
+
+    // After reset.
+    ready: Reg<Bit>,
+    clearing: Reg<Bits<16>>,
+
+    hash_valid: Reg<Bit>,
+    hash: Reg<Lookup>,
+    read_valid: Reg<Bit>,
+    read: Reg<Lookup>,
+    read_rows: Reg<Rows>,
+    compare_valid: Reg<Bit>,
+    compare: Reg<Lookup>,
+    compare_rows: Reg<Rows>,
+    mux_valid: Reg<Bit>,
+    mux: Reg<Lookup>,
+    mux_rows: Reg<Rows>,
+    mux_hit: Reg<Bits<8>>,
+    mux_free: Reg<Bits<8>>,
+    mux_handle_hit: Reg<Bits<8>>,
+    mux_handle_free: Reg<Bits<8>>,
+    best_valid: Reg<Bit>,
+    best: Reg<Lookup>,
+    best_found: Reg<Found>,
+    entry_address: Reg<Bits<14>>,
+    end_valid: Reg<Bit>,
+    end: Reg<Lookup>,
+    end_found: Reg<Found>,
+
+    /// Row that a search of a pair or an endpoint has come to.
+    cursor: Reg<Bits<16>>,
+    unlink_way: Reg<Bits<3>>,
+    unlink_id: Reg<Bits<14>>,
+    count: Reg<Bits<16>>,
+
+    move_end: Signal<Local, Bit>,
+    move_read: Signal<Local, Bit>,
+    move_hash: Signal<Local, Bit>,
+    conflict: Signal<Local, Bit>,
+    again: Signal<Local, Bit>,
+    unlinking: Signal<Local, Bit>,
+    handle_key: Signal<Local, Bits<40>>,
+    hashed: Signal<Local, Rows>,
+    wanted: Signal<Local, Rows>,
+    hits: Signal<Local, Bits<8>>,
+    occupied: Signal<Local, Bits<8>>,
+    handle_hits: Signal<Local, Bits<8>>,
+    handle_occupied: Signal<Local, Bits<8>>,
+    first_hit: Signal<Local, Bits<8>>,
+    by: Signal<Local, By>,
+    muxed: Signal<Local, Found>,
+    muxed_head: Signal<Local, Bits<14>>,
+    muxed_tail: Signal<Local, Bits<14>>,
+    muxed_age: Signal<Local, Bits<53>>,
+    muxed_multi: Signal<Local, Bit>,
+    muxed_key: Signal<Local, Bits<97>>,
+    muxed_id: Signal<Local, Bits<14>>,
+    address: Signal<Local, Bits<14>>,
+    entry_at: Signal<Local, Bits<14>>,
+    older: Signal<Local, Bit>,
+    arriving: Signal<Local, Bit>,
+    single: Signal<Local, Bit>,
+    /// The number of a receive becomes free.
+    freeing: Signal<Local, Bit>,
+    /// A receive gets a number.
+    numbering: Signal<Local, Bit>,
+    by_handle: Signal<Local, Bit>,
+    home: Signal<Local, Home>,
+    candidate: Signal<Local, Found>,
+    better: Signal<Local, Bit>,
+    done: Signal<Local, Bit>,
+    ended: Signal<Local, Found>,
+    entry: Signal<Local, Link>,
+    new_link: Signal<Local, Link>,
+    new_home: Signal<Local, Home>,
+    slot: Signal<Local, Slot>,
+    slot_ways: Signal<Local, Bits<8>>,
+    handle: Signal<Local, Handle>,
+    handle_ways: Signal<Local, Bits<8>>,
+    key_row0: Signal<Local, Bits<16>>,
+    key_row1: Signal<Local, Bits<16>>,
+    handle_row0: Signal<Local, Bits<16>>,
+    handle_row1: Signal<Local, Bits<16>>,
+    home_of_end: Signal<Local, Home>,
+    home_key_row: Signal<Local, Bits<12>>,
+    home_handle_row: Signal<Local, Bits<12>>,
+    home_handle_way: Signal<Local, Bits<3>>,
+    new_id: Signal<Local, Bits<14>>,
+    end_key: Signal<Local, Bits<97>>,
+
+    row_mask: Constant<Bits<16>>,
+    last_row: Constant<Bits<16>>,
+    rows: Constant<Bits<16>>,
+    entries: Constant<Bits<16>>,
+    last_entry: Constant<Bits<16>>,
+    no_slot: Constant<Slot>,
+    no_handle: Constant<Handle>,
+    no_found: Constant<Found>,
+    no_rows: Constant<Rows>,
+    no_home: Constant<Home>,
+    no_link: Constant<Link>,
+    no_result: Constant<ExactResult>,
+    newest_class: Constant<Bits<8>>,
+    match_twice: Constant<Bits<8>>,
+    ignore_conflicts: Constant<Bits<8>>,
+    forget_tail: Constant<Bits<8>>,
+    forget_prev: Constant<Bits<8>>,
+    overwrite_slot: Constant<Bits<8>>,
+    leave_handle: Constant<Bits<8>>,
+    lose_cancels: Constant<Bits<8>>,
+
+    neither_lost_nor_doubled: Check,
+    number_for_each_post: Check,
+    alone: Check,
+    one_slot: Check,
+}
+
+impl Exact {
+    /// The exact side for `entries` receives.
+    ///
+    /// # Panics
+    /// If there are fewer than 8 or more than [`MAX_EXACT`].
+    pub fn new(entries: usize) -> Self {
+        assert!((8..=MAX_EXACT).contains(&entries), "{entries} receives");
+        // Twice as many ways as receives, so that two places suffice for nearly all.
+        let rows = (entries / 4).next_power_of_two();
+        let word = |value: usize| Constant::new((value as u64).into());
+        construct!({
+            clash: (0..4).map(|_| Clash::default()).collect(),
+            key_way: (0..WAYS).map(|_| KeyWay::new(rows)).collect(),
+            handle_way: (0..WAYS).map(|_| HandleWay::new(rows)).collect(),
+            links: BlockRam::new(entries),
+            homes: BlockRam::new(entries),
+            prevs: BlockRam::new(entries),
+            free: Fifo::new(entries),
+            row_mask: word(rows - 1),
+            last_row: word(rows - 1),
+            rows: word(rows),
+            entries: word(entries),
+            last_entry: word(entries - 1),
+            no_slot: Constant::new(Slot::default()),
+            no_handle: Constant::new(Handle::default()),
+            no_rows: Constant::new(Rows::default()),
+            no_home: Constant::new(Home::default()),
+            no_link: Constant::new(Link::default()),
+            no_found: Constant::new(Found::default()),
+            no_result: Constant::new(ExactResult::default()),
+            newest_class: ExactMutation::NewestClass.constant(),
+            match_twice: ExactMutation::MatchTwice.constant(),
+            ignore_conflicts: ExactMutation::IgnoreConflicts.constant(),
+            forget_tail: ExactMutation::ForgetTail.constant(),
+            forget_prev: ExactMutation::ForgetPrev.constant(),
+            overwrite_slot: ExactMutation::OverwriteSlot.constant(),
+            leave_handle: ExactMutation::LeaveHandle.constant(),
+            lose_cancels: ExactMutation::LoseCancels.constant(),
+            neither_lost_nor_doubled: Check::new("receive_neither_lost_nor_doubled"),
+            number_for_each_post: Check::new("a_number_for_each_post"),
+            alone: Check::new("searches_by_handle_are_alone"),
+            one_slot: Check::new("a_key_has_one_slot"),
+        } default {
+            clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
+            commit discard next_tag busy depth key_hash handle_hash ready clearing
+            hash_valid hash read_valid read read_rows compare_valid compare compare_rows
+            mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
+            best_valid best best_found entry_address end_valid end end_found
+            cursor unlink_way unlink_id count
+            move_end move_read move_hash conflict again unlinking handle_key hashed wanted
+            hits occupied handle_hits handle_occupied first_hit by muxed muxed_head muxed_tail
+            muxed_age muxed_multi muxed_key muxed_id address entry_at older arriving single freeing numbering by_handle home candidate better done ended entry
+            new_link new_home slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
+            home_of_end home_key_row home_handle_row home_handle_way new_id end_key
+            key_place handle_place key_number handle_number
+        })
+    }
+}
+
+#[module(entries = self.entries.val().index())]
+impl Logic for Exact {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            ready,
+            clearing,
+            hash_valid,
+            hash,
+            read_valid,
+            read,
+            read_rows,
+            compare_valid,
+            compare,
+            compare_rows,
+            mux_valid,
+            mux,
+            mux_rows,
+            mux_hit,
+            mux_free,
+            mux_handle_hit,
+            mux_handle_free,
+            best_valid,
+            best,
+            best_found,
+            entry_address,
+            end_valid,
+            end,
+            end_found,
+            cursor,
+            unlink_way,
+            unlink_id,
+            count
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            key_way[0..8],
+            handle_way[0..8],
+            free,
+            neither_lost_nor_doubled,
+            number_for_each_post,
+            alone,
+            one_slot
+        );
+        clock!(self, clock, links, homes, prevs);
+
+        // ---------------------------------------------------------------- what moves
+        self.arriving.next = false;
+        self.done.next = self.commit.val() | self.discard.val();
+        // The end takes another look-up of its operation, or the next operation when this one is done.
+        self.move_end.next = !(self.end_valid.q.val() & self.end.q.val().last) | self.done.val();
+        // An older look-up that may yet write what this one reads.
+        for i in 0..4 {
+            self.clash[i].younger.next = self.read_rows.q.val();
+            self.clash[i].younger_tag.next = self.read.q.val().tag;
+            self.clash[i].younger_post.next = self.read.q.val().search == Search::Post;
+        }
+        self.clash[0].valid.next = self.compare_valid.q.val();
+        self.clash[0].older.next = self.compare_rows.q.val();
+        self.clash[0].older_tag.next = self.compare.q.val().tag;
+        self.clash[0].older_post.next = self.compare.q.val().search == Search::Post;
+        self.clash[1].valid.next = self.mux_valid.q.val();
+        self.clash[1].older.next = self.mux_rows.q.val();
+        self.clash[1].older_tag.next = self.mux.q.val().tag;
+        self.clash[1].older_post.next = self.mux.q.val().search == Search::Post;
+        self.clash[2].valid.next = self.best_valid.q.val();
+        self.clash[2].older.next = self.best_found.q.val().rows;
+        self.clash[2].older_tag.next = self.best.q.val().tag;
+        self.clash[2].older_post.next = self.best.q.val().search == Search::Post;
+        self.clash[3].valid.next = self.end_valid.q.val() & !self.done.val();
+        self.clash[3].older.next = self.end_found.q.val().rows;
+        self.clash[3].older_tag.next = self.end.q.val().tag;
+        self.clash[3].older_post.next = self.end.q.val().search == Search::Post;
+        self.conflict.next = self.clash[0].clash.val()
+            | self.clash[1].clash.val()
+            | self.clash[2].clash.val()
+            | self.clash[3].clash.val();
+        if self.mutation.val() == self.ignore_conflicts.val() {
+            self.conflict.next = false;
+        }
+        self.move_read.next = self.move_end.val() & !self.conflict.val();
+        self.move_hash.next = !self.read_valid.q.val() | self.move_read.val();
+
+        // ---------------------------------------------------------------- hash
+        self.lookup_ready.next =
+            self.ready.q.val() & (!self.hash_valid.q.val() | self.move_hash.val());
+        if self.move_hash.val() {
+            self.hash_valid.d.next = false;
+        }
+        if self.lookup_valid.val() & self.lookup_ready.val() {
+            self.hash_valid.d.next = true;
+            self.hash.d.next = self.lookup.val();
+        }
+        self.key_hash.seed.next = self.seed.val();
+        self.key_hash.key.next = self.hash.q.val().key;
+        self.handle_key.next = bit_cast::<40, 32>(self.hash.q.val().request)
+            | (bit_cast::<40, 8>(self.hash.q.val().endpoint) << 32);
+        self.handle_hash.seed.next = self.seed.val();
+        self.handle_hash.handle.next = self.handle_key.val();
+        self.hashed.next = self.no_rows.val();
+        self.hashed.next.key0 = self.key_hash.first.val() & self.row_mask.val();
+        self.hashed.next.key1 = self.key_hash.second.val() & self.row_mask.val();
+        self.hashed.next.handle0 = self.handle_hash.first.val() & self.row_mask.val();
+        self.hashed.next.handle1 = self.handle_hash.second.val() & self.row_mask.val();
+        if (self.hash.q.val().search == Search::OfPair)
+            | (self.hash.q.val().search == Search::OfEndpoint)
+        {
+            self.hashed.next.handle0 = self.cursor.q.val();
+            self.hashed.next.handle1 = self.cursor.q.val();
+            if self.hash.q.val().first {
+                self.hashed.next.handle0 = 0.into();
+                self.hashed.next.handle1 = 0.into();
+            }
+        }
+
+        // ---------------------------------------------------------------- read
+        self.wanted.next = self.hashed.val();
+        if self.read_valid.q.val() & !self.move_read.val() {
+            self.wanted.next = self.read_rows.q.val();
+        }
+        if self.move_read.val() {
+            self.read_valid.d.next = false;
+        }
+        if self.move_hash.val() {
+            self.read_valid.d.next = self.hash_valid.q.val();
+            self.read.d.next = self.hash.q.val();
+            self.read_rows.d.next = self.hashed.val();
+            if self.hash_valid.q.val() {
+                self.cursor.d.next = self.hashed.val().handle0;
+            }
+        }
+
+        // ---------------------------------------------------------------- compare
+        if self.move_end.val() {
+            self.compare_valid.d.next = self.read_valid.q.val() & self.move_read.val();
+            self.compare.d.next = self.read.q.val();
+            self.compare_rows.d.next = self.read_rows.q.val();
+        }
+        self.by.next = By::Request;
+        if self.compare.q.val().search == Search::OfPair {
+            self.by.next = By::Pair;
+        }
+        if self.compare.q.val().search == Search::OfEndpoint {
+            self.by.next = By::Endpoint;
+        }
+        self.hits.next = 0.into();
+        self.occupied.next = 0.into();
+        self.handle_hits.next = 0.into();
+        self.handle_occupied.next = 0.into();
+        for i in 0..8 {
+            self.key_way[i].capture.next = self.move_end.val();
+            self.key_way[i].pass.next = self.move_end.val();
+            self.key_way[i].key.next = self.compare.q.val().key;
+            self.key_way[i].select.next = self.mux_hit.q.val().get_bit(i);
+            self.hits.next = self.hits.val().replace_bit(i, self.key_way[i].hit.val());
+            self.occupied.next = self
+                .occupied
+                .val()
+                .replace_bit(i, self.key_way[i].occupied.val());
+            self.handle_way[i].capture.next = self.move_end.val();
+            self.handle_way[i].pass.next = self.move_end.val();
+            self.handle_way[i].by.next = self.by.val();
+            self.handle_way[i].endpoint.next = self.compare.q.val().endpoint;
+            self.handle_way[i].request.next = self.compare.q.val().request;
+            self.handle_way[i].pair.next = self.compare.q.val().pair;
+            self.handle_way[i].select.next = self.mux_handle_hit.q.val().get_bit(i);
+            self.handle_hits.next = self
+                .handle_hits
+                .val()
+                .replace_bit(i, self.handle_way[i].hit.val());
+            self.handle_occupied.next = self
+                .handle_occupied
+                .val()
+                .replace_bit(i, self.handle_way[i].occupied.val());
+        }
+        self.key_place.occupied.next = self.occupied.val();
+        self.handle_place.occupied.next = self.handle_occupied.val();
+        if self.compare.q.val().search == Search::Unlink {
+            self.hits.next = bits::<8>(1) << self.unlink_way.q.val();
+        }
+        // The lowest set bit of v is v & -v.
+        self.first_hit.next = !self.handle_hits.val() + 1;
+
+        // ---------------------------------------------------------------- mux
+        if self.move_end.val() {
+            self.mux_valid.d.next = self.compare_valid.q.val();
+            self.mux.d.next = self.compare.q.val();
+            self.mux_rows.d.next = self.compare_rows.q.val();
+            self.mux_hit.d.next = self.hits.val();
+            self.mux_free.d.next = self.key_place.place.val();
+            self.mux_handle_hit.d.next = self.handle_hits.val() & self.first_hit.val();
+            self.mux_handle_free.d.next = self.handle_place.place.val();
+        }
+        self.muxed_head.next = 0.into();
+        self.muxed_tail.next = 0.into();
+        self.muxed_age.next = 0.into();
+        self.muxed_multi.next = false;
+        self.muxed_key.next = 0.into();
+        self.muxed_id.next = 0.into();
+        for i in 0..8 {
+            self.muxed_head.next = self.muxed_head.val() | self.key_way[i].head.val();
+            self.muxed_tail.next = self.muxed_tail.val() | self.key_way[i].tail.val();
+            self.muxed_age.next = self.muxed_age.val() | self.key_way[i].age.val();
+            self.muxed_multi.next = self.muxed_multi.val() | self.key_way[i].multi.val();
+            self.muxed_key.next = self.muxed_key.val() | self.key_way[i].found_key.val();
+            self.muxed_id.next = self.muxed_id.val() | self.handle_way[i].id.val();
+        }
+        self.muxed.next = self.no_found.val();
+        self.muxed.next.rows = self.mux_rows.q.val();
+        self.muxed.next.head = self.muxed_head.val();
+        self.muxed.next.tail = self.muxed_tail.val();
+        self.muxed.next.age = self.muxed_age.val();
+        self.muxed.next.multi = self.muxed_multi.val();
+        self.muxed.next.key = self.muxed_key.val();
+        self.muxed.next.id = self.muxed_id.val();
+        self.muxed.next.handle_way = self.mux_handle_free.q.val();
+        self.address.next = self.muxed_id.val();
+        match self.mux.q.val().search {
+            Search::Arrive => {
+                self.address.next = self.muxed_head.val();
+                self.muxed.next.found = self.mux_hit.q.val().any();
+                self.muxed.next.way = self.mux_hit.q.val();
+            }
+            Search::Post => {
+                self.muxed.next.found = self.mux_hit.q.val().any();
+                self.muxed.next.way = self.mux_hit.q.val();
+                self.muxed.next.room = self.mux_handle_free.q.val().any();
+                if !self.mux_hit.q.val().any() {
+                    self.muxed.next.way = self.mux_free.q.val();
+                    self.muxed.next.key = self.mux.q.val().key;
+                    self.muxed.next.room =
+                        self.mux_handle_free.q.val().any() & self.mux_free.q.val().any();
+                    if (self.mutation.val() == self.overwrite_slot.val())
+                        & !self.mux_free.q.val().any()
+                    {
+                        self.muxed.next.way = 1.into();
+                        self.muxed.next.room = true;
+                    }
+                }
+            }
+            Search::Unlink => {
+                self.address.next = self.unlink_id.q.val();
+                self.muxed.next.id = self.unlink_id.q.val();
+                self.muxed.next.found = true;
+                self.muxed.next.way = self.mux_hit.q.val();
+            }
+            _ => {
+                self.muxed.next.found = self.mux_handle_hit.q.val().any();
+            }
+        }
+        // While the end waits, the entry in hand is read again and again.
+        self.entry_at.next = self.address.val();
+        if !self.move_end.val() {
+            self.entry_at.next = self.entry_address.q.val();
+        }
+        self.entry_address.d.next = self.entry_at.val();
+        self.links.read_address.next = bit_cast::<16, 14>(self.entry_at.val());
+        self.homes.read_address.next = bit_cast::<16, 14>(self.entry_at.val());
+        self.prevs.read_address.next = bit_cast::<16, 14>(self.entry_at.val());
+
+        // ---------------------------------------------------------------- best of the classes
+        if self.move_end.val() {
+            self.best_valid.d.next = self.mux_valid.q.val();
+            self.best.d.next = self.mux.q.val();
+            self.best_found.d.next = self.muxed.val();
+        }
+        self.candidate.next = self.best_found.q.val();
+        self.candidate.next.link = self.links.read_data.val();
+        self.candidate.next.home = self.homes.read_data.val();
+        self.candidate.next.prev = self.prevs.read_data.val();
+        self.home.next = self.homes.read_data.val();
+        self.older.next = self.best_found.q.val().age < self.end_found.q.val().age;
+        if self.mutation.val() == self.newest_class.val() {
+            self.older.next = self.best_found.q.val().age >= self.end_found.q.val().age;
+        }
+        self.better.next = self.best.q.val().first
+            | (self.best.q.val().search != Search::Arrive)
+            | (self.best_found.q.val().found & (!self.end_found.q.val().found | self.older.val()));
+
+        // A receive found by its handle: now its slot. One not found: the next row, if there is one.
+        self.again.next = false;
+        self.unlinking.next = false;
+        match self.best.q.val().search {
+            Search::Cancel => {
+                self.unlinking.next = self.best_found.q.val().found;
+            }
+            Search::OfPair => {
+                self.unlinking.next = self.best_found.q.val().found;
+                self.again.next =
+                    !self.best_found.q.val().found & (self.cursor.q.val() != self.last_row.val());
+            }
+            Search::OfEndpoint => {
+                self.unlinking.next = self.best_found.q.val().found;
+                self.again.next =
+                    !self.best_found.q.val().found & (self.cursor.q.val() != self.last_row.val());
+            }
+            _ => {}
+        }
+        self.home_key_row.next = self.home.val().key_row;
+        if self.best_valid.q.val() & self.move_end.val() & (self.again.val() | self.unlinking.val())
+        {
+            self.best_valid.d.next = false;
+            self.read_valid.d.next = true;
+            self.read.d.next = self.best.q.val();
+            if self.again.val() {
+                self.wanted.next = self.best_found.q.val().rows;
+                self.wanted.next.handle0 = self.cursor.q.val() + 1;
+                self.wanted.next.handle1 = self.cursor.q.val() + 1;
+                self.cursor.d.next = self.cursor.q.val() + 1;
+            } else {
+                self.wanted.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
+                self.wanted.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
+                self.read.d.next.search = Search::Unlink;
+                self.read.d.next.first = true;
+                self.unlink_way.d.next = self.home.val().key_way;
+                self.unlink_id.d.next = self.best_found.q.val().id;
+            }
+            self.read_rows.d.next = self.wanted.val();
+        } else if self.best_valid.q.val() & self.move_end.val() {
+            self.arriving.next = true;
+        }
+        for i in 0..4 {
+            self.key_way[i].read_row.next = self.wanted.val().key0;
+            self.handle_way[i].read_row.next = self.wanted.val().handle0;
+            self.key_way[i + 4].read_row.next = self.wanted.val().key1;
+            self.handle_way[i + 4].read_row.next = self.wanted.val().handle1;
+        }
+
+        // ---------------------------------------------------------------- result
+        if self.done.val() {
+            self.end_valid.d.next = false;
+        }
+        if self.arriving.val() {
+            self.end_valid.d.next = true;
+            self.end.d.next = self.best.q.val();
+            if self.better.val() {
+                self.end_found.d.next = self.candidate.val();
+            }
+        }
+        self.next_tag.next = self.end.q.val().tag;
+        if self.move_end.val() {
+            self.next_tag.next = self.best.q.val().tag;
+        }
+        self.ended.next = self.end_found.q.val();
+        self.end_key.next = self.ended.val().key;
+        self.new_id.next = self.free.out_data.val();
+        self.result_valid.next = self.end_valid.q.val() & self.end.q.val().last;
+        self.result.next = self.no_result.val();
+        self.result.next.found = self.ended.val().found;
+        self.result.next.room = self.ended.val().room & self.free.out_valid.val();
+        self.result.next.age = self.ended.val().age;
+        self.result.next.class = self.end_key.val().get_bits::<6>(91);
+        self.result.next.multi = self.ended.val().multi;
+        self.result.next.tag = self.end.q.val().tag;
+        self.result.next.id = self.ended.val().id;
+        if self.end.q.val().search == Search::Arrive {
+            self.result.next.id = self.ended.val().head;
+        }
+        if self.end.q.val().search == Search::Post {
+            self.result.next.id = self.new_id.val();
+        }
+        self.busy.next = self.hash_valid.q.val()
+            | self.read_valid.q.val()
+            | self.compare_valid.q.val()
+            | self.mux_valid.q.val()
+            | self.best_valid.q.val()
+            | self.end_valid.q.val();
+
+        // ---------------------------------------------------------------- commit
+        self.home_of_end.next = self.ended.val().home;
+        self.entry.next = self.ended.val().link;
+        self.slot.next = self.no_slot.val();
+        self.slot.next.valid = true;
+        self.slot.next.key = self.ended.val().key;
+        self.slot.next.head = self.ended.val().head;
+        self.slot.next.tail = self.ended.val().tail;
+        self.slot.next.age = self.ended.val().age;
+        self.slot.next.multi = self.ended.val().multi;
+        self.slot_ways.next = 0.into();
+        self.handle.next = self.no_handle.val();
+        self.handle_ways.next = 0.into();
+        self.key_row0.next = self.ended.val().rows.key0;
+        self.key_row1.next = self.ended.val().rows.key1;
+        self.handle_row0.next = self.ended.val().rows.handle0;
+        self.handle_row1.next = self.ended.val().rows.handle1;
+        // The handle of a receive that goes.
+        self.home_handle_way.next = self.home_of_end.val().handle_way;
+        self.home_handle_row.next = self.home_of_end.val().handle_row;
+        self.links.write_enable.next = false;
+        self.links.write_address.next = bit_cast::<16, 14>(self.ended.val().tail);
+        self.links.write_data.next = self.entry.val();
+        self.prevs.write_enable.next = false;
+        self.prevs.write_address.next = bit_cast::<16, 14>(self.new_id.val());
+        self.prevs.write_data.next = self.ended.val().tail;
+        self.homes.write_enable.next = false;
+        self.homes.write_address.next = bit_cast::<16, 14>(self.new_id.val());
+        self.freeing.next = false;
+        self.free.in_data.next = self.ended.val().head;
+        self.numbering.next = false;
+        self.single.next = self.ended.val().head == self.ended.val().tail;
+        self.key_number.vector.next = self.ended.val().way;
+        self.handle_number.vector.next = self.ended.val().handle_way;
+        self.new_home.next = self.no_home.val();
+        self.new_home.next.key_way = self.key_number.number.val();
+        self.new_home.next.handle_way = self.handle_number.number.val();
+        self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key0);
+        if self.key_number.number.val().get_bit(2) {
+            self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key1);
+        }
+        self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle0);
+        if self.handle_number.number.val().get_bit(2) {
+            self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle1);
+        }
+        self.homes.write_data.next = self.new_home.val();
+        self.new_link.next = self.no_link.val();
+        self.new_link.next.successor = self.new_id.val();
+        self.new_link.next.age = self.end.q.val().age;
+        self.new_link.next.multi = self.end.q.val().multi;
+        if self.commit.val() {
+            match self.end.q.val().search {
+                Search::Arrive => {
+                    if !self.ended.val().multi & (self.mutation.val() != self.match_twice.val()) {
+                        self.slot_ways.next = self.ended.val().way;
+                        self.slot.next.head = self.entry.val().successor;
+                        self.slot.next.age = self.entry.val().age;
+                        self.slot.next.multi = self.entry.val().multi;
+                        if self.single.val() {
+                            self.slot.next = self.no_slot.val();
+                        }
+                        self.freeing.next = true;
+                    }
+                }
+                Search::Post => {
+                    self.slot_ways.next = self.ended.val().way;
+                    self.slot.next.tail = self.new_id.val();
+                    if self.mutation.val() == self.forget_tail.val() {
+                        self.slot.next.tail = self.ended.val().tail;
+                    }
+                    if self.ended.val().found {
+                        self.links.write_enable.next = true;
+                        self.links.write_data.next = self.new_link.val();
+                        self.prevs.write_enable.next = true;
+                    } else {
+                        self.slot.next.tail = self.new_id.val();
+                        self.slot.next.head = self.new_id.val();
+                        self.slot.next.age = self.end.q.val().age;
+                        self.slot.next.multi = self.end.q.val().multi;
+                    }
+                    self.homes.write_enable.next = true;
+                    self.handle_ways.next = self.ended.val().handle_way;
+                    self.handle.next.valid = true;
+                    self.handle.next.endpoint = self.end.q.val().endpoint;
+                    self.handle.next.request = self.end.q.val().request;
+                    self.handle.next.pair = self.end.q.val().pair;
+                    self.handle.next.any_source = self.end.q.val().any_source;
+                    self.handle.next.id = self.new_id.val();
+                    self.numbering.next = true;
+                }
+                Search::Unlink => {
+                    self.freeing.next = self.mutation.val() != self.lose_cancels.val();
+                    self.free.in_data.next = self.ended.val().id;
+                    if self.mutation.val() == self.lose_cancels.val() {
+                        self.slot_ways.next = 0.into();
+                    } else if self.single.val() {
+                        self.slot_ways.next = self.ended.val().way;
+                        self.slot.next = self.no_slot.val();
+                    } else if self.ended.val().id == self.ended.val().head {
+                        self.slot_ways.next = self.ended.val().way;
+                        self.slot.next.head = self.entry.val().successor;
+                        self.slot.next.age = self.entry.val().age;
+                        self.slot.next.multi = self.entry.val().multi;
+                    } else if self.ended.val().id == self.ended.val().tail {
+                        self.slot_ways.next = self.ended.val().way;
+                        self.slot.next.tail = self.ended.val().prev;
+                    } else {
+                        self.links.write_enable.next = true;
+                        self.links.write_address.next = bit_cast::<16, 14>(self.ended.val().prev);
+                        self.prevs.write_enable.next =
+                            self.mutation.val() != self.forget_prev.val();
+                        self.prevs.write_address.next =
+                            bit_cast::<16, 14>(self.entry.val().successor);
+                        self.prevs.write_data.next = self.ended.val().prev;
+                    }
+                }
+                _ => {}
+            }
+        }
+        if self.freeing.val() & (self.mutation.val() != self.leave_handle.val()) {
+            self.handle_ways.next = bits::<8>(1) << self.home_handle_way.val();
+            self.handle_row0.next = bit_cast::<16, 12>(self.home_handle_row.val());
+            self.handle_row1.next = bit_cast::<16, 12>(self.home_handle_row.val());
+        }
+        self.count.d.next = self.count.q.val();
+        if self.freeing.val() {
+            self.count.d.next = self.count.q.val() - 1;
+        }
+        if self.numbering.val() {
+            self.count.d.next = self.count.q.val() + 1;
+        }
+        self.depth.next = self.count.q.val();
+
+        // ---------------------------------------------------------------- after reset
+        self.initialized.next = self.ready.q.val();
+        if !self.ready.q.val() {
+            self.freeing.next = true;
+            self.free.in_data.next = bit_cast::<14, 16>(self.clearing.q.val());
+            self.count.d.next = 0.into();
+            self.slot.next = self.no_slot.val();
+            self.slot_ways.next = 0xff.into();
+            self.handle.next = self.no_handle.val();
+            self.handle_ways.next = 0xff.into();
+            self.key_row0.next = self.clearing.q.val() & self.row_mask.val();
+            self.key_row1.next = self.clearing.q.val() & self.row_mask.val();
+            self.handle_row0.next = self.clearing.q.val() & self.row_mask.val();
+            self.handle_row1.next = self.clearing.q.val() & self.row_mask.val();
+            self.clearing.d.next = self.clearing.q.val() + 1;
+            self.ready.d.next = self.clearing.q.val() == self.last_entry.val();
+        }
+        self.free.in_valid.next = self.freeing.val();
+        self.free.out_ready.next = self.numbering.val();
+        for i in 0..8 {
+            self.key_way[i].write.next = self.slot_ways.val().get_bit(i);
+            self.key_way[i].write_slot.next = self.slot.val();
+            self.handle_way[i].write.next = self.handle_ways.val().get_bit(i);
+            self.handle_way[i].write_handle.next = self.handle.val();
+        }
+        for i in 0..4 {
+            self.key_way[i].write_row.next = self.key_row0.val();
+            self.key_way[i + 4].write_row.next = self.key_row1.val();
+            self.handle_way[i].write_row.next = self.handle_row0.val();
+            self.handle_way[i + 4].write_row.next = self.handle_row1.val();
+        }
+
+        // ---------------------------------------------------------------- checks
+        self.neither_lost_nor_doubled.ok.next = !self.ready.q.val()
+            | ((self.count.q.val() + self.free.level.val()) == self.entries.val());
+        self.number_for_each_post.ok.next =
+            !self.numbering.val() | (self.free.out_valid.val() & self.ended.val().room);
+        self.by_handle.next = (self.read.q.val().search != Search::Arrive)
+            & (self.read.q.val().search != Search::Post);
+        self.alone.ok.next = !self.read_valid.q.val()
+            | !self.by_handle.val()
+            | !(self.hash_valid.q.val()
+                | self.compare_valid.q.val()
+                | self.mux_valid.q.val()
+                | self.best_valid.q.val()
+                | self.end_valid.q.val());
+        self.one_slot.ok.next = !self.compare_valid.q.val()
+            | (self.compare.q.val().search == Search::Unlink)
+            | !(self.hits.val() & (self.hits.val() - 1)).any();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tables_have_two_places_for_each_receive() {
+        for entries in [8, 64, 100, 1024] {
+            let exact = Exact::new(entries);
+            let rows = exact.rows.val().index();
+            assert!(
+                rows.is_power_of_two() && rows * WAYS >= 2 * entries,
+                "{entries}"
+            );
+        }
+    }
+}

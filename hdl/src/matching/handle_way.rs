@@ -1,0 +1,127 @@
+//! One way of the table of posted receives by handle: a [`Way`] of [`Handle`]s, and the two steps of a look-up in it.
+//!
+//! The same steps as in the table by key. It is where a cancel finds its receive, and where the receives of
+//! a pair or of an endpoint are found, row after row.
+
+use super::way::Way;
+use crate::construct::construct;
+use crate::prelude::*;
+
+/// What the rows are searched for.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+pub enum By {
+    /// The endpoint's receive of this handle.
+    Request,
+    /// Receives that name this source, and no other would do.
+    Pair,
+    /// All of the endpoint.
+    Endpoint,
+}
+
+/// A receive by its handle.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Handle {
+    /// There is one.
+    pub valid: Bit,
+    /// Endpoint that posted it.
+    pub endpoint: Bits<8>,
+    /// Its handle.
+    pub request: Bits<32>,
+    /// Source that it names.
+    pub pair: Bits<16>,
+    /// Any source would do.
+    pub any_source: Bit,
+    /// Its number.
+    pub id: Bits<14>,
+}
+
+/// A way of handles.
+#[derive(LogicBlock)]
+pub struct HandleWay {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Step 0: row to read.
+    pub read_row: Signal<In, Bits<16>>,
+    /// Step 1: take the word of that row.
+    pub capture: Signal<In, Bit>,
+    /// Step 2: what is looked for.
+    pub by: Signal<In, By>,
+    /// Step 2: its endpoint.
+    pub endpoint: Signal<In, Bits<8>>,
+    /// Step 2: its handle.
+    pub request: Signal<In, Bits<32>>,
+    /// Step 2: its source.
+    pub pair: Signal<In, Bits<16>>,
+    /// Step 2: this is it.
+    pub hit: Signal<Out, Bit>,
+    /// Step 2: there is one.
+    pub occupied: Signal<Out, Bit>,
+    /// Step 2: keep it for step 3.
+    pub pass: Signal<In, Bit>,
+    /// Step 3: show it; otherwise zero.
+    pub select: Signal<In, Bit>,
+    /// Step 3: its number.
+    pub id: Signal<Out, Bits<14>>,
+    /// Write in this cycle.
+    pub write: Signal<In, Bit>,
+    /// Where to.
+    pub write_row: Signal<In, Bits<16>>,
+    /// What.
+    pub write_handle: Signal<In, Handle>,
+    handles: Way<Handle>,
+    captured: Reg<Handle>,
+    held: Reg<Bits<14>>,
+}
+
+impl HandleWay {
+    /// A way of `rows` rows, a power of two.
+    pub fn new(rows: usize) -> Self {
+        construct!({ handles: Way::new(rows) } default {
+            clock reset read_row capture by endpoint request pair hit occupied pass select id
+            write write_row write_handle captured held
+        })
+    }
+}
+
+#[module(rows = self.handles.rows())]
+impl Logic for HandleWay {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, captured, held);
+        clocked!(self, clock, reset, handles);
+        self.handles.read_row.next = self.read_row.val();
+        self.handles.write.next = self.write.val();
+        self.handles.write_row.next = self.write_row.val();
+        self.handles.write_word.next = self.write_handle.val();
+        if self.capture.val() {
+            self.captured.d.next = self.handles.word.val();
+        }
+        self.occupied.next = self.captured.q.val().valid;
+        self.hit.next = false;
+        match self.by.val() {
+            By::Request => {
+                self.hit.next = self.captured.q.val().valid
+                    & (self.captured.q.val().endpoint == self.endpoint.val())
+                    & (self.captured.q.val().request == self.request.val());
+            }
+            By::Pair => {
+                self.hit.next = self.captured.q.val().valid
+                    & !self.captured.q.val().any_source
+                    & (self.captured.q.val().pair == self.pair.val());
+            }
+            By::Endpoint => {
+                self.hit.next = self.captured.q.val().valid
+                    & (self.captured.q.val().endpoint == self.endpoint.val());
+            }
+        }
+        if self.pass.val() {
+            self.held.d.next = self.captured.q.val().id;
+        }
+        self.id.next = 0.into();
+        if self.select.val() {
+            self.id.next = self.held.q.val();
+        }
+    }
+}

@@ -1,0 +1,989 @@
+//! Both lists: posted receives and unexpected messages, and the operations on them.
+//!
+//! ```text
+//!                       ┌► issue ► Exact ───────────► result ─┐
+//! command ─► front ─────┤  (masks of the classes)             ├─► decide ─► reply
+//!            (classes,  ├► Associative ──────────────────────┤
+//!             quotas)   └► Unexpected ────────────────────────┘
+//! ```
+//!
+//! A command goes one of three ways, and replies come in the order of the commands:
+//!
+//! - *Exact*: an arrival or a post for an endpoint that has nothing on the other sides. They follow each
+//!   other as fast as the exact side takes them: a look-up a cycle.
+//! - *Associative*: an arrival for an endpoint that has nothing on the exact side: one a cycle.
+//! - *Alone*: everything else. It begins when what came before has ended, and nothing begins before it has ended. Searches of
+//!   several sides run at the same time, and ages decide between them.
+//!
+//! A receive that the exact side can't take after all, because both of its places are full, is appended to the associative
+//! side when its turn comes to be decided; whoever is behind it looks there too.
+
+use super::Operation;
+use super::associative::{Associative, AssociativeSearch};
+use super::classes::Classes;
+use super::exact::{Exact, Search};
+use super::quota::Quota;
+use super::rows::UnexpectedRows;
+use crate::config::Config;
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::Ram;
+use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
+
+/// Operations under way at most, by their tags.
+const TAGS: usize = 16;
+
+/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero in a
+/// card.
+#[derive(Copy, Clone, Debug, PartialEq, Eq)]
+pub enum ListsMutation {
+    /// An arrival doesn't see a receive that went to the associative side before its eyes.
+    SkipTaint = 48,
+    /// The exact side goes before the associative side whatever the ages.
+    PreferExact = 49,
+    /// A class with receives is learnt anew.
+    LearnLive = 50,
+}
+
+impl ListsMutation {
+    /// Every contract that can be broken.
+    pub const BREACHES: [ListsMutation; 3] = [
+        ListsMutation::SkipTaint,
+        ListsMutation::PreferExact,
+        ListsMutation::LearnLive,
+    ];
+
+    /// The number as a kernel compares it.
+    fn constant(self) -> Constant<Bits<8>> {
+        Constant::new((self as u64).into())
+    }
+}
+
+/// How far the associative side has come for an operation of the exact way that turned out to need it.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Step {
+    /// Nothing of the kind.
+    Run,
+    /// All entries compare.
+    Search,
+    /// The oldest is chosen.
+    Select,
+    /// Its age is read.
+    Age,
+    /// It is compared with the result of the exact side.
+    Decide,
+    /// Quotas settle.
+    Settle,
+    /// The receive is appended, or refused.
+    Append,
+}
+
+/// The engine.
+#[derive(LogicBlock)]
+pub struct Lists {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset: both lists are empty.
+    pub reset: Signal<In, Bit>,
+    /// Contract to break, for tests; zero in a card. Numbers of `Mutation`, `ExactMutation`, and 64 more than
+    /// those of `UnexpectedMutation`.
+    pub mutation: Signal<In, Bits<8>>,
+    /// The memories are cleared.
+    pub initialized: Signal<Out, Bit>,
+    /// Key of the hashes. May change only while no receive is posted.
+    pub seed: Signal<In, Bits<128>>,
+    /// There is a command.
+    pub command_valid: Signal<In, Bit>,
+    /// It is taken.
+    pub command_ready: Signal<Out, Bit>,
+    /// What to do.
+    pub command: Signal<In, MatchCommand>,
+    /// A pulse, for each command in their order.
+    pub reply_valid: Signal<Out, Bit>,
+    /// What came of it.
+    pub reply: Signal<Out, MatchReply>,
+    /// Live posted receives.
+    pub posted_depth: Signal<Out, Bits<16>>,
+    /// Live unexpected messages.
+    pub unexpected_depth: Signal<Out, Bits<16>>,
+    /// Number of the operation in `command`, for the monitor pins.
+    pub operation: Signal<Out, Bits<4>>,
+    /// A pulse: both places of a receive were full.
+    pub count_overflows: Signal<Out, Bit>,
+
+    classes: Classes,
+    quota: Quota,
+    exact: Exact,
+    associative: Associative,
+    unexpected: UnexpectedRows,
+    /// Commands on the exact way, by tag.
+    held: Ram<MatchCommand>,
+    held_age: Ram<Bits<54>>,
+
+    front_valid: Reg<Bit>,
+    front: Reg<MatchCommand>,
+    /// The classes shown are older than the last change.
+    stale: Reg<Bit>,
+    tag: Reg<Bits<4>>,
+    // All that is under way: of one endpoint, which, and the way it goes if that is the same.
+    one_endpoint: Reg<Bit>,
+    last_endpoint: Reg<Bits<8>>,
+    way: Reg<Bits<2>>,
+    age: Reg<Bits<54>>,
+
+    issue_valid: Reg<Bit>,
+    issue: Reg<Lookup>,
+    issue_command: Reg<MatchCommand>,
+    issue_ignore0: Reg<Bits<64>>,
+    issue_ignore1: Reg<Bits<64>>,
+    issue_ignore2: Reg<Bits<64>>,
+    issue_ignore3: Reg<Bits<64>>,
+    issue_any: Reg<Bits<4>>,
+    /// Classes still to be looked up.
+    issue_todo: Reg<Bits<4>>,
+
+    // The associative way: chosen in this cycle, and found.
+    selecting: Reg<Bit>,
+    sole: Reg<Bit>,
+    sole_found: Reg<Bit>,
+
+    /// An operation is alone.
+    alone: Reg<Bit>,
+    /// The exact side works for it.
+    looking: Reg<Bit>,
+    /// The unexpected messages are being searched for it.
+    searching: Reg<Bit>,
+    searched: Reg<Bit>,
+    searched_index: Reg<Bits<16>>,
+    solo: Reg<MatchCommand>,
+    solo_age: Reg<Bits<54>>,
+    step: Reg<Step>,
+    /// A search of a pair or an endpoint may go on where the last one ended.
+    resumes: Reg<Bit>,
+
+    answered: Reg<Bit>,
+    answer: Reg<MatchReply>,
+
+    key: Signal<Local, MatchCommand>,
+    key_age: Signal<Local, Bits<54>>,
+    result: Signal<Local, ExactResult>,
+    result_valid: Signal<Local, Bit>,
+    live: Signal<Local, Bits<4>>,
+    equal: Signal<Local, Bits<4>>,
+    unlearnt: Signal<Local, Bits<4>>,
+    idle: Signal<Local, Bits<4>>,
+    chosen: Signal<Local, Bits<4>>,
+    lowest: Signal<Local, Bits<4>>,
+    class_bit: Signal<Local, Bits<4>>,
+    class_number: Signal<Local, Bits<2>>,
+    has_class: Signal<Local, Bit>,
+    learns: Signal<Local, Bit>,
+    exact_room: Signal<Local, Bit>,
+    endpoint_bit: Signal<Local, Bits<32>>,
+    waits_associative: Signal<Local, Bit>,
+    waits_unexpected: Signal<Local, Bit>,
+    drained: Signal<Local, Bit>,
+    next_bit: Signal<Local, Bits<32>>,
+    next_live: Signal<Local, Bit>,
+    next_associative: Signal<Local, Bit>,
+    next_several: Signal<Local, Bit>,
+    next_tight: Signal<Local, Bit>,
+    next_way: Signal<Local, Bits<2>>,
+    empty: Signal<Local, Bit>,
+    admitted: Signal<Local, Bit>,
+    go: Signal<Local, Bit>,
+    goes_alone: Signal<Local, Bit>,
+    initialized_now: Signal<Local, Bit>,
+    slow_search: Signal<Local, Bit>,
+    append: Signal<Local, Bit>,
+    remove: Signal<Local, Bit>,
+    entering: Signal<Local, Bit>,
+    /// What the associative side compares.
+    probed: Signal<Local, MatchCommand>,
+    takes: Signal<Local, Bit>,
+    ready: Signal<Local, Bit>,
+    to_issue: Signal<Local, Bit>,
+    issue_ready: Signal<Local, Bit>,
+    first_todo: Signal<Local, Bits<4>>,
+    todo_class: Signal<Local, Bits<2>>,
+    rest_todo: Signal<Local, Bits<4>>,
+    minus_todo: Signal<Local, Bits<4>>,
+    ignore: Signal<Local, Bits<64>>,
+    class_any: Signal<Local, Bit>,
+    class_id: Signal<Local, Bits<6>>,
+    source: Signal<Local, Bits<11>>,
+    match_bits: Signal<Local, Bits<64>>,
+    lookup: Signal<Local, Lookup>,
+    lookup_valid: Signal<Local, Bit>,
+    direct: Signal<Local, Bit>,
+    first: Signal<Local, Bit>,
+    older: Signal<Local, Bit>,
+    decides: Signal<Local, Bit>,
+    commit: Signal<Local, Bit>,
+    discard: Signal<Local, Bit>,
+    gives: Signal<Local, Bit>,
+    associative_search: Signal<Local, Bit>,
+    same_walk: Signal<Local, Bit>,
+    found_associative: Signal<Local, Bits<16>>,
+    tainted: Signal<Local, Bit>,
+    key_bit: Signal<Local, Bits<32>>,
+    overflow: Signal<Local, Bit>,
+    replying: Signal<Local, Bit>,
+    under_way: Reg<Bits<8>>,
+
+    exact_entries: Constant<Bits<16>>,
+    no_lookup: Constant<Lookup>,
+    no_reply: Constant<MatchReply>,
+    unexpected_mutations: Constant<Bits<8>>,
+    exact_way: Constant<Bits<2>>,
+    associative_way: Constant<Bits<2>>,
+    alone_way: Constant<Bits<2>>,
+    skip_taint: Constant<Bits<8>>,
+    prefer_exact: Constant<Bits<8>>,
+    learn_live: Constant<Bits<8>>,
+
+    one_at_a_time: Check,
+    replies_to_commands: Check,
+    _endpoints: usize,
+}
+
+impl Lists {
+    /// The lists of a configuration.
+    ///
+    /// # Panics
+    /// If a size is beyond what its side can have.
+    pub fn new(config: &Config) -> Self {
+        construct!({
+            classes: Classes::new(config.endpoints),
+            quota: Quota::new(config.endpoints, config.exact, config.reserved_exact()),
+            exact: Exact::new(config.exact),
+            associative: Associative::new(config.posted, config.endpoints, config.reserved_posted()),
+            unexpected: UnexpectedRows::new(config.endpoints, config.pairs, config.comparators),
+            held: Ram::new(TAGS),
+            held_age: Ram::new(TAGS),
+            step: Reg::new(Step::Run),
+            exact_entries: Constant::new((config.exact as u64).into()),
+            no_lookup: Constant::new(Lookup::default()),
+            no_reply: Constant::new(MatchReply::default()),
+            unexpected_mutations: Constant::new(64u64.into()),
+            exact_way: Constant::new(0u64.into()),
+            associative_way: Constant::new(1u64.into()),
+            alone_way: Constant::new(2u64.into()),
+            skip_taint: ListsMutation::SkipTaint.constant(),
+            prefer_exact: ListsMutation::PreferExact.constant(),
+            learn_live: ListsMutation::LearnLive.constant(),
+            one_at_a_time: Check::new("one_result_at_a_time"),
+            replies_to_commands: Check::new("replies_to_commands"),
+            _endpoints: config.endpoints,
+        } default {
+            clock reset mutation initialized seed command_valid command_ready command reply_valid reply
+            posted_depth unexpected_depth operation count_overflows
+            front_valid front stale tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_ignore0 issue_ignore1
+            issue_ignore2 issue_ignore3 issue_any issue_todo selecting sole sole_found alone looking
+            searching searched searched_index solo solo_age resumes answered answer under_way
+            key key_age result result_valid live equal unlearnt idle chosen lowest class_bit class_number has_class
+            learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_associative next_several next_tight next_way empty admitted go goes_alone initialized_now
+            slow_search append remove entering probed takes ready to_issue
+            issue_ready first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
+            lookup lookup_valid direct first older decides commit discard gives associative_search
+            same_walk found_associative tainted key_bit overflow replying
+        })
+    }
+}
+
+#[module(endpoints = self._endpoints, exact = self.exact_entries.val().index())]
+impl Logic for Lists {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(
+            self,
+            clock,
+            reset,
+            front_valid,
+            front,
+            stale,
+            tag,
+            one_endpoint,
+            last_endpoint,
+            way,
+            age,
+            issue_valid,
+            issue,
+            issue_command,
+            issue_ignore0,
+            issue_ignore1,
+            issue_ignore2,
+            issue_ignore3,
+            issue_any,
+            issue_todo,
+            selecting,
+            sole,
+            sole_found,
+            alone,
+            looking,
+            searching,
+            searched,
+            searched_index,
+            solo,
+            solo_age,
+            step,
+            resumes,
+            answered,
+            answer,
+            under_way
+        );
+        clocked!(
+            self,
+            clock,
+            reset,
+            classes,
+            quota,
+            exact,
+            associative,
+            unexpected,
+            one_at_a_time,
+            replies_to_commands
+        );
+        clock!(self, clock, held, held_age);
+
+        self.quota.mutation.next = self.mutation.val();
+        self.exact.mutation.next = self.mutation.val();
+        self.associative.mutation.next = self.mutation.val();
+        self.unexpected.mutation.next = 0.into();
+        if self.mutation.val() >= self.unexpected_mutations.val() {
+            self.unexpected.mutation.next = self.mutation.val() - self.unexpected_mutations.val();
+        }
+        self.exact.seed.next = self.seed.val();
+        self.initialized_now.next =
+            self.exact.initialized.val() & self.unexpected.initialized.val();
+        self.initialized.next = self.initialized_now.val();
+
+        // ---------------------------------------------------------------- what the front sees
+        self.endpoint_bit.next = bits::<32>(1) << self.front.q.val().endpoint;
+        self.waits_associative.next =
+            (self.associative.waiting.val() & self.endpoint_bit.val()).any();
+        self.waits_unexpected.next =
+            (self.unexpected.waiting.val() & self.endpoint_bit.val()).any();
+        self.classes.endpoint.next = self.front.q.val().endpoint;
+        self.live.next = self.classes.live.val();
+        // The class of a receive: the one that it has, or the first that isn't in use.
+        self.equal.next = 0.into();
+        self.equal.next = self.equal.val().replace_bit(
+            0,
+            self.classes.view.val().ignore0 == self.front.q.val().ignore_bits,
+        );
+        self.equal.next = self.equal.val().replace_bit(
+            1,
+            self.classes.view.val().ignore1 == self.front.q.val().ignore_bits,
+        );
+        self.equal.next = self.equal.val().replace_bit(
+            2,
+            self.classes.view.val().ignore2 == self.front.q.val().ignore_bits,
+        );
+        self.equal.next = self.equal.val().replace_bit(
+            3,
+            self.classes.view.val().ignore3 == self.front.q.val().ignore_bits,
+        );
+        self.chosen.next =
+            self.equal.val() & self.classes.view.val().learnt & !self.classes.view.val().any_source;
+        if self.front.q.val().any_source {
+            self.chosen.next = self.equal.val()
+                & self.classes.view.val().learnt
+                & self.classes.view.val().any_source;
+        }
+        self.unlearnt.next = !self.classes.view.val().learnt;
+        self.idle.next = !self.live.val();
+        if self.mutation.val() == self.learn_live.val() {
+            self.idle.next = 15.into();
+        }
+        self.learns.next = !self.chosen.val().any();
+        self.class_bit.next = self.chosen.val();
+        if self.learns.val() {
+            self.class_bit.next = self.unlearnt.val();
+            if !self.unlearnt.val().any() {
+                self.class_bit.next = self.idle.val();
+            }
+        }
+        self.has_class.next = self.class_bit.val().any();
+        self.class_number.next = 3.into();
+        if self.class_bit.val().get_bit(2) {
+            self.class_number.next = 2.into();
+        }
+        if self.class_bit.val().get_bit(1) {
+            self.class_number.next = 1.into();
+        }
+        if self.class_bit.val().get_bit(0) {
+            self.class_number.next = 0.into();
+        }
+        self.lowest.next = bits::<4>(1) << self.class_number.val();
+        self.quota.endpoint.next = self.front.q.val().endpoint;
+        self.exact_room.next = self.has_class.val() & self.quota.room.val();
+        self.drained.next = !self.issue_valid.q.val()
+            & !self.exact.busy.val()
+            & !self.sole.q.val()
+            & !self.sole_found.q.val()
+            & !self.alone.q.val();
+        // What the last operation left may be gone on with by the same one only.
+        self.same_walk.next = self.resumes.q.val()
+            & (self.solo.q.val().operation == self.front.q.val().operation)
+            & (self.solo.q.val().pair == self.front.q.val().pair)
+            & (self.solo.q.val().endpoint == self.front.q.val().endpoint);
+
+        // ---------------------------------------------------------------- the result of the exact side
+        self.result.next = self.exact.result.val();
+        self.result_valid.next = self.exact.result_valid.val();
+        self.held.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
+        self.held_age.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
+        self.key.next = self.held.read_data.val();
+        self.key_age.next = self.held_age.read_data.val();
+        if self.alone.q.val() {
+            self.key.next = self.solo.q.val();
+            self.key_age.next = self.solo_age.q.val();
+        }
+
+        // ---------------------------------------------------------------- issue
+        self.minus_todo.next = !self.issue_todo.q.val() + 1;
+        self.first_todo.next = self.issue_todo.q.val() & self.minus_todo.val();
+        self.rest_todo.next = self.issue_todo.q.val() & !self.first_todo.val();
+        self.todo_class.next = 0.into();
+        self.ignore.next = self.issue_ignore0.q.val();
+        self.class_any.next = self.issue_any.q.val().get_bit(0);
+        if self.first_todo.val().get_bit(1) {
+            self.todo_class.next = 1.into();
+            self.ignore.next = self.issue_ignore1.q.val();
+            self.class_any.next = self.issue_any.q.val().get_bit(1);
+        }
+        if self.first_todo.val().get_bit(2) {
+            self.todo_class.next = 2.into();
+            self.ignore.next = self.issue_ignore2.q.val();
+            self.class_any.next = self.issue_any.q.val().get_bit(2);
+        }
+        if self.first_todo.val().get_bit(3) {
+            self.todo_class.next = 3.into();
+            self.ignore.next = self.issue_ignore3.q.val();
+            self.class_any.next = self.issue_any.q.val().get_bit(3);
+        }
+        self.class_id.next = (bit_cast::<6, 8>(self.issue_command.q.val().endpoint) << 2)
+            | bit_cast::<6, 2>(self.todo_class.val());
+        self.source.next = bit_cast::<11, 16>(self.issue_command.q.val().pair);
+        if self.class_any.val() {
+            self.source.next = 0.into();
+        }
+        self.match_bits.next = self.issue_command.q.val().match_bits & !self.ignore.val();
+        self.lookup.next = self.issue.q.val();
+        self.lookup.next.key = bit_cast::<97, 64>(self.match_bits.val())
+            | (bit_cast::<97, 16>(self.issue_command.q.val().context) << 64)
+            | (bit_cast::<97, 11>(self.source.val()) << 80)
+            | (bit_cast::<97, 6>(self.class_id.val()) << 91);
+        self.lookup.next.last = !self.rest_todo.val().any();
+        self.lookup_valid.next = self.issue_valid.q.val();
+        self.issue_ready.next = !self.issue_valid.q.val()
+            | (self.exact.lookup_ready.val() & !self.rest_todo.val().any());
+        if self.issue_valid.q.val() & self.exact.lookup_ready.val() {
+            self.issue_todo.d.next = self.rest_todo.val();
+            self.issue.d.next.first = false;
+            self.issue_valid.d.next = self.rest_todo.val().any();
+        }
+
+        // ---------------------------------------------------------------- front
+        self.go.next = false;
+        self.goes_alone.next = false;
+        self.to_issue.next = false;
+        self.takes.next = false;
+        self.direct.next = false;
+        self.sole.d.next = false;
+        self.sole_found.d.next = self.sole.q.val();
+        self.associative_search.next = false;
+        self.associative.by.next = AssociativeSearch::Envelope;
+        self.unexpected.insert.next = false;
+        self.unexpected.search.next = false;
+        self.unexpected.by_pair.next = false;
+        self.unexpected.remove.next = true;
+        self.unexpected.endpoint.next = self.front.q.val().endpoint;
+        self.unexpected.pair.next = self.front.q.val().pair;
+        self.unexpected.any_source.next = self.front.q.val().any_source;
+        self.unexpected.context_id.next = self.front.q.val().context;
+        self.unexpected.match_bits.next = self.front.q.val().match_bits;
+        self.unexpected.ignore_bits.next = self.front.q.val().ignore_bits;
+        self.unexpected.slot.next = self.front.q.val().slot;
+        self.unexpected.age.next = self.age.q.val();
+        if self.front_valid.q.val() & !self.stale.q.val() {
+            match self.front.q.val().operation {
+                Operation::Arrive => {
+                    if !self.live.val().any() {
+                        if !self.issue_valid.q.val() & !self.exact.busy.val() & !self.alone.q.val()
+                        {
+                            self.go.next = true;
+                            self.associative_search.next = true;
+                            self.sole.d.next = true;
+                        }
+                    } else if !self.waits_associative.val() {
+                        if !self.sole.q.val()
+                            & !self.sole_found.q.val()
+                            & !self.alone.q.val()
+                            & self.issue_ready.val()
+                        {
+                            self.go.next = true;
+                            self.to_issue.next = true;
+                        }
+                    } else if self.drained.val() {
+                        self.go.next = true;
+                        self.to_issue.next = true;
+                        self.associative_search.next = true;
+                        self.goes_alone.next = true;
+                        self.looking.d.next = true;
+                    }
+                }
+                Operation::Post => {
+                    if !self.waits_unexpected.val() & self.exact_room.val() {
+                        if !self.sole.q.val()
+                            & !self.sole_found.q.val()
+                            & !self.alone.q.val()
+                            & self.issue_ready.val()
+                        {
+                            self.go.next = true;
+                            self.to_issue.next = true;
+                            self.takes.next = true;
+                        }
+                    } else if self.drained.val()
+                        & (self.unexpected.ready.val() | !self.waits_unexpected.val())
+                    {
+                        self.go.next = true;
+                        self.goes_alone.next = true;
+                        self.unexpected.search.next = self.waits_unexpected.val();
+                        self.searching.d.next = self.waits_unexpected.val();
+                        self.to_issue.next = self.exact_room.val();
+                        self.looking.d.next = self.exact_room.val();
+                        self.takes.next = self.exact_room.val();
+                    }
+                }
+                Operation::Insert => {
+                    if self.drained.val() & self.unexpected.ready.val() {
+                        self.go.next = true;
+                        self.goes_alone.next = true;
+                        self.unexpected.insert.next = true;
+                    }
+                }
+                Operation::Probe => {
+                    if self.drained.val() & self.unexpected.ready.val() {
+                        self.go.next = true;
+                        self.goes_alone.next = true;
+                        self.unexpected.search.next = true;
+                        self.unexpected.remove.next = false;
+                        self.searching.d.next = true;
+                    }
+                }
+                Operation::Claim => {
+                    if self.drained.val() & self.unexpected.ready.val() {
+                        self.go.next = true;
+                        self.goes_alone.next = true;
+                        self.unexpected.search.next = true;
+                        self.searching.d.next = true;
+                    }
+                }
+                Operation::TakeUnexpectedOfPair => {
+                    if self.drained.val() & self.unexpected.ready.val() {
+                        self.go.next = true;
+                        self.goes_alone.next = true;
+                        self.unexpected.search.next = true;
+                        self.unexpected.by_pair.next = true;
+                        self.searching.d.next = true;
+                    }
+                }
+                _ => {
+                    if self.drained.val() {
+                        self.go.next = true;
+                        self.goes_alone.next = true;
+                        self.looking.d.next = true;
+                        self.direct.next = true;
+                        self.associative_search.next = true;
+                    }
+                }
+            }
+        }
+        self.first.next = !self.same_walk.val();
+        if self.direct.val() {
+            self.lookup_valid.next = true;
+            self.lookup.next = self.no_lookup.val();
+            self.lookup.next.tag = self.tag.q.val();
+            self.lookup.next.first = self.first.val();
+            self.lookup.next.last = true;
+            self.lookup.next.endpoint = self.front.q.val().endpoint;
+            self.lookup.next.request = self.front.q.val().request;
+            self.lookup.next.pair = self.front.q.val().pair;
+            self.lookup.next.search = Search::Cancel;
+            self.associative.by.next = AssociativeSearch::Request;
+            if self.front.q.val().operation == Operation::TakePostedOfPair {
+                self.lookup.next.search = Search::OfPair;
+                self.associative.by.next = AssociativeSearch::Pair;
+            }
+            if self.front.q.val().operation == Operation::TakePostedOfEndpoint {
+                self.lookup.next.search = Search::OfEndpoint;
+                self.associative.by.next = AssociativeSearch::Endpoint;
+            }
+        }
+        self.exact.lookup_valid.next = self.lookup_valid.val();
+        self.exact.lookup.next = self.lookup.val();
+        self.held.write_enable.next = self.go.val();
+        self.held.write_address.next = bit_cast::<16, 4>(self.tag.q.val());
+        self.held.write_data.next = self.front.q.val();
+        self.held_age.write_enable.next = self.go.val();
+        self.held_age.write_address.next = bit_cast::<16, 4>(self.tag.q.val());
+        self.held_age.write_data.next = self.age.q.val();
+
+        // A command is taken at once if it will not wait for another endpoint's: when nothing is under way, when all that is
+        // under way is its own endpoint's, or when it goes the same way as all that is under way.
+        self.next_bit.next = bits::<32>(1) << self.command.val().endpoint;
+        self.next_live.next = (self.classes.any_live.val() & self.next_bit.val()).any();
+        self.next_associative.next = (self.associative.waiting.val() & self.next_bit.val()).any();
+        self.next_several.next = (self.classes.several_live.val() & self.next_bit.val()).any();
+        self.next_tight.next = (self.unexpected.waiting.val() & self.next_bit.val()).any()
+            | (self.classes.all_live.val() & self.next_bit.val()).any()
+            | !(self.quota.roomy.val() & self.next_bit.val()).any();
+        self.next_way.next = self.alone_way.val();
+        if self.command.val().operation == Operation::Arrive {
+            if !self.next_live.val() {
+                self.next_way.next = self.associative_way.val();
+            } else if !self.next_associative.val() & !self.next_several.val() {
+                self.next_way.next = self.exact_way.val();
+            }
+        }
+        if (self.command.val().operation == Operation::Post) & !self.next_tight.val() {
+            self.next_way.next = self.exact_way.val();
+        }
+        self.empty.next = self.drained.val() & !self.front_valid.q.val();
+        self.admitted.next = self.empty.val()
+            | (self.one_endpoint.q.val()
+                & (self.command.val().endpoint == self.last_endpoint.q.val()))
+            | ((self.next_way.val() == self.way.q.val())
+                & (self.next_way.val() != self.alone_way.val()));
+        self.ready.next = self.initialized_now.val()
+            & self.admitted.val()
+            & (!self.front_valid.q.val() | self.go.val());
+        self.command_ready.next = self.ready.val();
+        if self.go.val() {
+            self.front_valid.d.next = false;
+            self.tag.d.next = self.tag.q.val() + 1;
+            self.age.d.next = self.age.q.val() + 1;
+            self.resumes.d.next = false;
+        }
+        if self.goes_alone.val() {
+            self.alone.d.next = true;
+            self.solo.d.next = self.front.q.val();
+            self.solo_age.d.next = self.age.q.val();
+            self.searched.d.next = false;
+        }
+        if self.to_issue.val() {
+            self.issue_valid.d.next = true;
+            self.issue_command.d.next = self.front.q.val();
+            self.issue_ignore0.d.next = self.classes.view.val().ignore0;
+            self.issue_ignore1.d.next = self.classes.view.val().ignore1;
+            self.issue_ignore2.d.next = self.classes.view.val().ignore2;
+            self.issue_ignore3.d.next = self.classes.view.val().ignore3;
+            self.issue_any.d.next = self.classes.view.val().any_source;
+            self.issue_todo.d.next = self.live.val();
+            self.issue.d.next = self.no_lookup.val();
+            self.issue.d.next.search = Search::Arrive;
+            self.issue.d.next.tag = self.tag.q.val();
+            self.issue.d.next.first = true;
+            self.issue.d.next.endpoint = self.front.q.val().endpoint;
+            self.issue.d.next.request = self.front.q.val().request;
+            self.issue.d.next.pair = self.front.q.val().pair;
+            self.issue.d.next.any_source = self.front.q.val().any_source;
+            self.issue.d.next.age = bit_cast::<53, 54>(self.age.q.val());
+            self.issue.d.next.multi = self.front.q.val().multi;
+            if self.takes.val() {
+                self.issue.d.next.search = Search::Post;
+                self.issue_todo.d.next = self.lowest.val();
+                // A class that is learnt just now isn't in the view yet.
+                if self.lowest.val().get_bit(0) {
+                    self.issue_ignore0.d.next = self.front.q.val().ignore_bits;
+                }
+                if self.lowest.val().get_bit(1) {
+                    self.issue_ignore1.d.next = self.front.q.val().ignore_bits;
+                }
+                if self.lowest.val().get_bit(2) {
+                    self.issue_ignore2.d.next = self.front.q.val().ignore_bits;
+                }
+                if self.lowest.val().get_bit(3) {
+                    self.issue_ignore3.d.next = self.front.q.val().ignore_bits;
+                }
+                self.issue_any.d.next = 0.into();
+                if self.front.q.val().any_source {
+                    self.issue_any.d.next = 15.into();
+                }
+            }
+        }
+        self.classes.take.next = self.takes.val();
+        self.classes.take_class.next = self.class_number.val();
+        self.classes.learn.next = self.takes.val() & self.learns.val();
+        self.classes.learn_ignore.next = self.front.q.val().ignore_bits;
+        self.classes.learn_any.next = self.front.q.val().any_source;
+        self.stale.d.next = self.takes.val() & self.learns.val();
+        self.quota.take.next = self.takes.val();
+        self.quota.take_endpoint.next = self.front.q.val().endpoint;
+        self.classes.next_endpoint.next = self.front.q.val().endpoint;
+        if self.ready.val() {
+            self.classes.next_endpoint.next = self.command.val().endpoint;
+        }
+        if self.ready.val() & self.command_valid.val() {
+            self.front_valid.d.next = true;
+            self.front.d.next = self.command.val();
+            self.last_endpoint.d.next = self.command.val().endpoint;
+            self.one_endpoint.d.next = self.one_endpoint.q.val()
+                & (self.command.val().endpoint == self.last_endpoint.q.val());
+            self.way.d.next = self.next_way.val();
+            if self.next_way.val() != self.way.q.val() {
+                self.way.d.next = self.alone_way.val();
+            }
+            if self.empty.val() {
+                self.one_endpoint.d.next = true;
+                self.way.d.next = self.next_way.val();
+            }
+        }
+
+        // ---------------------------------------------------------------- decide
+        self.commit.next = false;
+        self.discard.next = false;
+        self.gives.next = false;
+        self.decides.next = false;
+        self.overflow.next = false;
+        self.replying.next = false;
+        self.answer.d.next = self.no_reply.val();
+        self.slow_search.next = false;
+        self.append.next = false;
+        self.remove.next = false;
+        self.associative.spare_multi.next = self.key.val().operation == Operation::Arrive;
+        self.associative.cancel.next = self.key.val().operation == Operation::Cancel;
+        self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
+        self.key_bit.next = bits::<32>(1) << self.key.val().endpoint;
+        self.tainted.next = !self.alone.q.val()
+            & (self.associative.waiting.val() & self.key_bit.val()).any()
+            & (self.mutation.val() != self.skip_taint.val());
+        self.older.next =
+            self.associative.age_out.val() < bit_cast::<54, 53>(self.result.val().age);
+        if self.mutation.val() == self.prefer_exact.val() {
+            self.older.next = false;
+        }
+        if self.unexpected.done.val() {
+            self.searching.d.next = false;
+            self.searched.d.next = self.unexpected.found.val();
+            self.searched_index.d.next = self.unexpected.index.val();
+        }
+        match self.step.q.val() {
+            Step::Run => {
+                if self.alone.q.val() & !self.looking.q.val() {
+                    match self.solo.q.val().operation {
+                        Operation::Insert => {
+                            self.replying.next = self.unexpected.ready.val();
+                            self.answer.d.next.index = (self.solo.q.val().pair << 4)
+                                | bit_cast::<16, 4>(self.solo.q.val().slot);
+                        }
+                        Operation::Post => {
+                            if !self.searching.q.val() {
+                                if self.searched.q.val() {
+                                    self.replying.next = true;
+                                    self.answer.d.next.found = true;
+                                    self.answer.d.next.index = self.searched_index.q.val();
+                                } else {
+                                    self.step.d.next = Step::Settle;
+                                }
+                            }
+                        }
+                        _ => {
+                            self.replying.next = !self.searching.q.val();
+                            self.answer.d.next.found = self.searched.q.val();
+                            if self.searched.q.val() {
+                                self.answer.d.next.index = self.searched_index.q.val();
+                            }
+                        }
+                    }
+                } else if self.result_valid.val() {
+                    match self.key.val().operation {
+                        Operation::Arrive => {
+                            if self.tainted.val() {
+                                self.step.d.next = Step::Search;
+                            } else {
+                                self.decides.next = true;
+                            }
+                        }
+                        Operation::Post => {
+                            if !self.searching.q.val() | !self.alone.q.val() {
+                                if self.alone.q.val() & self.searched.q.val() {
+                                    self.discard.next = true;
+                                    self.gives.next = true;
+                                    self.replying.next = true;
+                                    self.answer.d.next.found = true;
+                                    self.answer.d.next.index = self.searched_index.q.val();
+                                } else if self.result.val().room {
+                                    self.commit.next = true;
+                                    self.replying.next = true;
+                                    self.answer.d.next.index =
+                                        bit_cast::<16, 14>(self.result.val().id);
+                                } else {
+                                    // Its places are full: the associative side.
+                                    self.discard.next = true;
+                                    self.gives.next = true;
+                                    self.overflow.next = true;
+                                    self.alone.d.next = true;
+                                    self.looking.d.next = false;
+                                    self.solo.d.next = self.key.val();
+                                    self.solo_age.d.next = self.key_age.val();
+                                    self.step.d.next = Step::Settle;
+                                }
+                            }
+                        }
+                        _ => {
+                            self.replying.next = true;
+                            self.discard.next = !self.result.val().found;
+                            self.commit.next = self.result.val().found;
+                            self.gives.next = self.result.val().found;
+                            self.resumes.d.next =
+                                self.result.val().found | self.associative.found.val();
+                            self.answer.d.next.found =
+                                self.result.val().found | self.associative.found.val();
+                            if self.result.val().found {
+                                self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
+                            } else if self.associative.found.val() {
+                                self.remove.next = true;
+                                self.answer.d.next.index = self.found_associative.val();
+                            }
+                        }
+                    }
+                }
+            }
+            Step::Search => {
+                self.slow_search.next = true;
+                self.step.d.next = Step::Select;
+            }
+            Step::Select => {
+                self.step.d.next = Step::Age;
+            }
+            Step::Age => {
+                self.step.d.next = Step::Decide;
+            }
+            Step::Decide => {
+                self.decides.next = true;
+                self.step.d.next = Step::Run;
+            }
+            Step::Settle => {
+                self.step.d.next = Step::Append;
+            }
+            Step::Append => {
+                self.replying.next = true;
+                self.step.d.next = Step::Run;
+                if self.associative.room.val() {
+                    self.append.next = true;
+                    self.answer.d.next.index =
+                        self.exact_entries.val() + self.associative.place_index.val();
+                } else {
+                    self.answer.d.next.full = true;
+                }
+            }
+        }
+        if self.decides.val() {
+            self.replying.next = true;
+            if (self.alone.q.val() | (self.step.q.val() == Step::Decide))
+                & self.associative.found.val()
+                & (!self.result.val().found | self.older.val())
+            {
+                self.discard.next = true;
+                self.remove.next = true;
+                self.answer.d.next.found = true;
+                self.answer.d.next.index = self.found_associative.val();
+            } else if self.result.val().found {
+                self.commit.next = true;
+                self.gives.next = !self.result.val().multi;
+                self.answer.d.next.found = true;
+                self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
+            } else {
+                self.discard.next = true;
+            }
+        }
+        if self.replying.val() {
+            self.alone.d.next = false;
+            self.looking.d.next = false;
+        }
+        if self.sole_found.q.val() {
+            self.replying.next = true;
+            self.associative.spare_multi.next = true;
+            self.associative.cancel.next = false;
+            self.remove.next = self.associative.found.val();
+            self.answer.d.next.found = self.associative.found.val();
+            if self.associative.found.val() {
+                self.answer.d.next.index = self.found_associative.val();
+            }
+        }
+        self.associative.search.next = self.associative_search.val() | self.slow_search.val();
+        self.selecting.d.next = self.associative_search.val() | self.slow_search.val();
+        self.associative.select.next = self.selecting.q.val();
+        self.associative.remove.next = self.remove.val();
+        self.associative.insert.next = self.append.val();
+        self.probed.next = self.front.q.val();
+        if self.slow_search.val() | (self.step.q.val() == Step::Append) {
+            self.probed.next = self.key.val();
+        }
+        self.associative.endpoint.next = self.probed.val().endpoint;
+        self.associative.pair.next = self.probed.val().pair;
+        self.associative.any_source.next = self.probed.val().any_source;
+        self.associative.context_id.next = self.probed.val().context;
+        self.associative.match_bits.next = self.probed.val().match_bits;
+        self.associative.ignore_bits.next = self.probed.val().ignore_bits;
+        self.associative.request.next = self.probed.val().request;
+        self.associative.multi.next = self.probed.val().multi;
+        self.associative.age.next = self.key_age.val();
+        self.exact.commit.next = self.commit.val();
+        self.exact.discard.next = self.discard.val();
+        self.classes.give.next = self.gives.val();
+        self.classes.give_class.next = self.result.val().class;
+        self.quota.give.next = self.gives.val();
+        self.quota.give_endpoint.next = bit_cast::<8, 6>(self.result.val().class >> 2);
+        self.count_overflows.next = self.overflow.val();
+        self.answered.d.next = self.replying.val();
+        self.reply_valid.next = self.answered.q.val();
+        self.reply.next = self.answer.q.val();
+        self.posted_depth.next = self.exact.depth.val() + self.associative.depth.val();
+        self.unexpected_depth.next = self.unexpected.depth.val();
+
+        self.operation.next = 0.into();
+        match self.command.val().operation {
+            Operation::Arrive => {}
+            Operation::Insert => {
+                self.operation.next = 1.into();
+            }
+            Operation::Post => {
+                self.operation.next = 2.into();
+            }
+            Operation::Cancel => {
+                self.operation.next = 3.into();
+            }
+            Operation::Probe => {
+                self.operation.next = 4.into();
+            }
+            Operation::TakePostedOfPair => {
+                self.operation.next = 5.into();
+            }
+            Operation::TakePostedOfEndpoint => {
+                self.operation.next = 6.into();
+            }
+            Operation::TakeUnexpectedOfPair => {
+                self.operation.next = 7.into();
+            }
+            Operation::Claim => {
+                self.operation.next = 8.into();
+            }
+        }
+
+        // ---------------------------------------------------------------- checks
+        self.entering.next = self.ready.val() & self.command_valid.val();
+        if self.entering.val() & !self.replying.val() {
+            self.under_way.d.next = self.under_way.q.val() + 1;
+        }
+        if self.replying.val() & !self.entering.val() {
+            self.under_way.d.next = self.under_way.q.val() - 1;
+        }
+        self.replies_to_commands.ok.next = !self.replying.val() | (self.under_way.q.val() != 0);
+        self.one_at_a_time.ok.next =
+            !self.sole_found.q.val() | !(self.result_valid.val() | self.alone.q.val());
+    }
+}

@@ -1,0 +1,137 @@
+//! Small combinational parts of the hashed tables: where a new word goes, and which look-ups must wait.
+
+use crate::prelude::*;
+
+/// Rows of a look-up in the two tables, each in two places.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Rows {
+    /// Of the key, ways 0 to 3.
+    pub key0: Bits<16>,
+    /// Of the key, ways 4 to 7.
+    pub key1: Bits<16>,
+    /// Of the handle, ways 0 to 3.
+    pub handle0: Bits<16>,
+    /// Of the handle, ways 4 to 7.
+    pub handle1: Bits<16>,
+}
+
+/// The way to fill: the lowest free one in the row with more room, of two rows of four.
+#[derive(LogicBlock, Default)]
+pub struct Emptier {
+    /// Ways that are taken; the first row's are the low four.
+    pub occupied: Signal<In, Bits<8>>,
+    /// The way to fill, one bit set; none if all are taken.
+    pub place: Signal<Out, Bits<8>>,
+    row0: Signal<Local, Bits<4>>,
+    row1: Signal<Local, Bits<4>>,
+    lowest0: Signal<Local, Bits<4>>,
+    lowest1: Signal<Local, Bits<4>>,
+    taken0: Signal<Local, Bits<3>>,
+    taken1: Signal<Local, Bits<3>>,
+}
+
+#[module]
+impl Logic for Emptier {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.row0.next = self.occupied.val().get_bits::<4>(0);
+        self.row1.next = self.occupied.val().get_bits::<4>(4);
+        // The lowest clear bit of v is !v & (v + 1).
+        self.lowest0.next = self.row0.val() + 1;
+        self.lowest1.next = self.row1.val() + 1;
+        self.taken0.next = 0.into();
+        self.taken1.next = 0.into();
+        for i in 0..4 {
+            if self.row0.val().get_bit(i) {
+                self.taken0.next = self.taken0.val() + 1;
+            }
+            if self.row1.val().get_bit(i) {
+                self.taken1.next = self.taken1.val() + 1;
+            }
+        }
+        self.place.next = bit_cast::<8, 4>(!self.row0.val() & self.lowest0.val());
+        if self.taken1.val() < self.taken0.val() {
+            self.place.next = bit_cast::<8, 4>(!self.row1.val() & self.lowest1.val()) << 4;
+        }
+    }
+}
+
+/// Whether a look-up has to wait for an older one, because that may write what this one reads.
+#[derive(LogicBlock, Default)]
+pub struct Clash {
+    /// The older look-up is under way.
+    pub valid: Signal<In, Bit>,
+    /// Its rows.
+    pub older: Signal<In, Rows>,
+    /// Its operation.
+    pub older_tag: Signal<In, Bits<4>>,
+    /// It is for a post.
+    pub older_post: Signal<In, Bit>,
+    /// Rows of the younger.
+    pub younger: Signal<In, Rows>,
+    /// Its operation.
+    pub younger_tag: Signal<In, Bits<4>>,
+    /// It is for a post.
+    pub younger_post: Signal<In, Bit>,
+    /// It has to wait.
+    pub clash: Signal<Out, Bit>,
+}
+
+#[module]
+impl Logic for Clash {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.clash.next = self.valid.val()
+            & (self.older_tag.val() != self.younger_tag.val())
+            & ((self.older.val().key0 == self.younger.val().key0)
+                | (self.older.val().key1 == self.younger.val().key1)
+                | (self.older_post.val()
+                    & self.younger_post.val()
+                    & ((self.older.val().handle0 == self.younger.val().handle0)
+                        | (self.older.val().handle1 == self.younger.val().handle1))));
+    }
+}
+
+/// Number of a way of which one bit is set.
+#[derive(LogicBlock)]
+pub struct WayNumber {
+    /// One bit set, or none.
+    pub vector: Signal<In, Bits<8>>,
+    /// Its position; zero if none.
+    pub number: Signal<Out, Bits<3>>,
+    odd: Constant<Bits<8>>,
+    second: Constant<Bits<8>>,
+    high: Constant<Bits<8>>,
+}
+
+impl Default for WayNumber {
+    fn default() -> Self {
+        Self {
+            vector: Signal::default(),
+            number: Signal::default(),
+            odd: Constant::new(0xaau64.into()),
+            second: Constant::new(0xccu64.into()),
+            high: Constant::new(0xf0u64.into()),
+        }
+    }
+}
+
+#[module]
+impl Logic for WayNumber {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.number.next = 0.into();
+        self.number.next = self
+            .number
+            .val()
+            .replace_bit(0, (self.vector.val() & self.odd.val()).any());
+        self.number.next = self
+            .number
+            .val()
+            .replace_bit(1, (self.vector.val() & self.second.val()).any());
+        self.number.next = self
+            .number
+            .val()
+            .replace_bit(2, (self.vector.val() & self.high.val()).any());
+    }
+}
