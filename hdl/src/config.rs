@@ -55,6 +55,30 @@ pub const SCARCE: Config = Config {
     ..TINY
 };
 
+/// Sizes that no card has, for tests of blocks whose sizes are parameters: nothing is a power of two.
+pub const ODD: Config = Config {
+    name: "odd",
+    endpoints: 3,
+    pairs: 5,
+    posted: 7,
+    exact: 40,
+    unexpected: 37,
+    comparators: 8,
+    regions: 5,
+};
+
+/// The same for many small shares.
+pub const MANY: Config = Config {
+    name: "many",
+    endpoints: 16,
+    pairs: 33,
+    posted: 33,
+    exact: 300,
+    unexpected: 200,
+    comparators: 4,
+    regions: 33,
+};
+
 /// All configurations that are built.
 pub const ALL: &[Config] = &[TINY, ECP5];
 

@@ -1,5 +1,6 @@
 //! Commands in flight, and what their replies are held to.
 
+use std::array::from_fn;
 use std::collections::VecDeque;
 
 use rand::Rng;
@@ -7,11 +8,12 @@ use rand::Rng;
 use crate::block::{Block, Outputs};
 use crate::command::{Command, Operation, Reply};
 use crate::lists::{Lists, Outcome};
-use crate::sizes::Sizes;
+use crate::sizes::{SLOTS, Sizes};
 use crate::traffic::Traffic;
 
 /// Cycles from taking a command to its reply, at most, if nothing earlier of its endpoint is under way. A
-/// search over all sources may take one more for each row with a message of the endpoint.
+/// search over all sources may take one more for each row with a message of the endpoint, and one of a pair's
+/// messages one more for each of its rows beyond two.
 pub const LATENCY: u64 = 12;
 
 /// Cycles more that a command may wait for those of other endpoints that were taken before it: two look-ups in
@@ -82,6 +84,25 @@ pub struct Seen {
     pub deepest_unexpected: usize,
 }
 
+impl Seen {
+    /// What has been seen here or there.
+    pub fn and(&self, other: &Self) -> Self {
+        let sum = |a: &[u64; OPERATIONS], b: &[u64; OPERATIONS]| from_fn(|n| a[n] + b[n]);
+        Seen {
+            found: sum(&self.found, &other.found),
+            missing: sum(&self.missing, &other.missing),
+            longest: from_fn(|n| self.longest[n].max(other.longest[n])),
+            exact: self.exact + other.exact,
+            associative: self.associative + other.associative,
+            full: self.full + other.full,
+            overflows: self.overflows + other.overflows,
+            overlapped: self.overlapped + other.overlapped,
+            deepest_posted: self.deepest_posted.max(other.deepest_posted),
+            deepest_unexpected: self.deepest_unexpected.max(other.deepest_unexpected),
+        }
+    }
+}
+
 const OPERATIONS: usize = Operation::ALL.len();
 
 struct UnderWay {
@@ -91,6 +112,8 @@ struct UnderWay {
     first: bool,
     /// Nothing at all was.
     alone: bool,
+    /// Bins without room before it was taken.
+    overflows: u64,
 }
 
 /// An engine, the reference, and what is between them.
@@ -119,6 +142,11 @@ impl<B: Block> Harness<B> {
             overflows: 0,
             seen: Seen::default(),
         }
+    }
+
+    /// The same engine after a reset: the reference knows of nothing any more.
+    pub fn restarted(self) -> Self {
+        Self::new(self.block, self.sizes)
     }
 
     /// The engine.
@@ -180,6 +208,7 @@ impl<B: Block> Harness<B> {
                 taken: self.cycle,
                 first,
                 alone,
+                overflows: self.lists.overflows(),
             });
         }
         let idle = offer.is_none() && self.under_way.is_empty();
@@ -208,11 +237,17 @@ impl<B: Block> Harness<B> {
             taken,
             first,
             alone,
+            overflows,
         } = front;
         let cycles = self.cycle - taken;
         let endpoint = usize::from(command.endpoint);
         if first && let Some(limit) = self.limit(&command) {
-            let limit = if alone { limit } else { limit + INTERFERENCE };
+            // Of those before it, each whose bin has no room changes sides.
+            let changes = self.lists.overflows() - overflows;
+            let limit = match alone {
+                true => limit,
+                false => limit + (1 + changes) * INTERFERENCE,
+            };
             if cycles > limit {
                 let what = format!("{command:x?} took {cycles} cycles; {limit} are allowed");
                 return Err(self.breach(what));
@@ -242,14 +277,16 @@ impl<B: Block> Harness<B> {
 
     /// Cycles allowed for `command`, which is about to be compared, if a number is promised.
     fn limit(&self, command: &Command) -> Option<u64> {
-        let rows = self.lists.live_rows(usize::from(command.endpoint)) as u64;
-        match command.operation {
-            Operation::Post | Operation::Probe | Operation::Claim if command.any_source => {
-                Some(LATENCY + rows)
-            }
-            Operation::TakePostedOfPair | Operation::TakePostedOfEndpoint => None,
-            _ => Some(LATENCY),
-        }
+        let rows = self.lists.live_rows(usize::from(command.endpoint));
+        let of_a_pair = SLOTS / self.sizes.comparators;
+        let more = match command.operation {
+            Operation::TakePostedOfPair | Operation::TakePostedOfEndpoint => return None,
+            Operation::Post | Operation::Probe | Operation::Claim if command.any_source => rows,
+            Operation::Post | Operation::Probe | Operation::Claim => of_a_pair.saturating_sub(2),
+            Operation::TakeUnexpectedOfPair => of_a_pair.saturating_sub(2),
+            _ => 0,
+        };
+        Some(LATENCY + more as u64)
     }
 
     fn note(&mut self, operation: Operation, outcome: Outcome) {

@@ -1,5 +1,8 @@
 //! The sizes of an engine that its user can see.
 
+use hdl::config::Config;
+use hdl::matching::CLASSES;
+
 /// Slots that a pair's messages can wait in, at most: the credits of a pair.
 pub const SLOTS: usize = 16;
 
@@ -27,6 +30,21 @@ pub struct Sizes {
 }
 
 impl Sizes {
+    /// The sizes of a configuration.
+    pub fn of(config: &Config) -> Self {
+        Sizes {
+            endpoints: config.endpoints,
+            pairs: config.pairs,
+            exact: config.exact,
+            posted: config.posted,
+            unexpected: config.unexpected,
+            classes: CLASSES,
+            comparators: config.comparators,
+            reserved_exact: config.reserved_exact(),
+            reserved_posted: config.reserved_posted(),
+        }
+    }
+
     /// Posted receives that one endpoint can have on the exact side.
     pub fn exact_of_one(&self) -> usize {
         self.exact - (self.endpoints - 1) * self.reserved_exact

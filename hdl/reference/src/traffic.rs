@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use rand::Rng;
 use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
-use rand::seq::IndexedRandom;
+use rand::seq::{IndexedRandom, SliceRandom};
 
 use crate::command::{Command, Operation};
 use crate::harness::Done;
@@ -19,6 +19,18 @@ const ANY_TAG: u64 = PROTOCOL | 0x7fff_ffff;
 
 /// Commands that may still be under way when another one races them.
 const RECENT: usize = 8;
+
+/// How often each operation comes, in the order of their numbers.
+const WEIGHTS: [[u32; Operation::ALL.len()]; 8] = [
+    [8, 4, 8, 2, 2, 1, 1, 1, 2],
+    [20, 0, 20, 4, 0, 0, 0, 0, 0],
+    [20, 0, 20, 0, 0, 0, 0, 0, 0],
+    [2, 0, 20, 1, 0, 0, 0, 0, 0],
+    [2, 20, 2, 1, 2, 0, 0, 0, 1],
+    [1, 6, 6, 1, 3, 0, 0, 1, 6],
+    [20, 0, 2, 4, 1, 2, 2, 3, 3],
+    [6, 1, 6, 6, 1, 3, 3, 6, 3],
+];
 
 /// What is likely for a while.
 struct Phase {
@@ -52,6 +64,8 @@ pub struct Traffic {
     /// Given before anything random.
     script: VecDeque<Command>,
     recent: VecDeque<Command>,
+    /// Weights that haven't had their turn.
+    to_come: Vec<usize>,
     phase: Phase,
 }
 
@@ -71,7 +85,8 @@ impl Traffic {
             request: 0,
             script: VecDeque::new(),
             recent: VecDeque::new(),
-            phase: Phase::random(&sizes, rng),
+            to_come: vec![],
+            phase: Phase::random(&sizes, 0, rng),
         }
     }
 
@@ -91,7 +106,12 @@ impl Traffic {
             self.phase.left -= 1;
             return false;
         }
-        self.phase = Phase::random(&self.sizes, rng);
+        if self.to_come.is_empty() {
+            self.to_come = (0..WEIGHTS.len()).collect();
+            self.to_come.shuffle(rng);
+        }
+        let weights = self.to_come.pop().expect("filled above");
+        self.phase = Phase::random(&self.sizes, weights, rng);
         if rng.random_bool(0.2) {
             self.only_associative(rng);
         }
@@ -296,19 +316,7 @@ impl Traffic {
 }
 
 impl Phase {
-    fn random(sizes: &Sizes, rng: &mut impl Rng) -> Self {
-        // Arrive, Insert, Post, Cancel, Probe, takes of posted by pair and endpoint, of unexpected, Claim.
-        const WEIGHTS: [[u32; Operation::ALL.len()]; 8] = [
-            [8, 4, 8, 2, 2, 1, 1, 1, 2],
-            [20, 0, 20, 4, 0, 0, 0, 0, 0],
-            [20, 0, 20, 0, 0, 0, 0, 0, 0],
-            [2, 0, 20, 1, 0, 0, 0, 0, 0],
-            [2, 20, 2, 1, 2, 0, 0, 0, 1],
-            [1, 6, 6, 1, 3, 0, 0, 1, 6],
-            [20, 0, 2, 4, 1, 2, 2, 3, 3],
-            [6, 1, 6, 6, 1, 3, 3, 6, 3],
-        ];
-        let weights = WEIGHTS.choose(rng).expect("eight");
+    fn random(sizes: &Sizes, weights: usize, rng: &mut impl Rng) -> Self {
         let mut endpoints: Vec<u8> = (0..sizes.endpoints as u8).collect();
         while endpoints.len() > 1 && rng.random_bool(0.4) {
             endpoints.swap_remove(rng.random_range(0..endpoints.len()));
@@ -326,7 +334,7 @@ impl Phase {
         }
         let tags = [0, 1, 2, 16][rng.random_range(0..4)];
         Phase {
-            weights: WeightedIndex::new(weights).expect("some weight is positive"),
+            weights: WeightedIndex::new(WEIGHTS[weights]).expect("some weight is positive"),
             endpoints,
             kinds,
             odd: [0.0, 0.0, 0.05, 0.5][rng.random_range(0..4)],
@@ -336,7 +344,7 @@ impl Phase {
             aimed: [0.3, 0.8, 0.95][rng.random_range(0..3)],
             idle: [0.0, 0.0, 0.1, 0.5, 0.9][rng.random_range(0..5)],
             window: [1, 2, 1000, 1000][rng.random_range(0..4)],
-            left: rng.random_range(100..3000),
+            left: rng.random_range(100..1000 + 2 * (sizes.exact + sizes.unexpected) as u32),
         }
     }
 }
