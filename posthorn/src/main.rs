@@ -42,10 +42,10 @@ struct BenchArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Measure for longer (`sim`)
+    /// Measure for longer (`sim`, `match`)
     #[arg(long)]
     long: bool,
-    /// Only see whether it runs: a few messages (`sim`)
+    /// Only see whether it runs: a few messages (`sim`, `match`)
     #[arg(long, conflicts_with = "long")]
     short: bool,
     /// Folder of the recorded traces (`replay`) [default: those of the repository]
@@ -57,14 +57,19 @@ struct BenchArguments {
     /// Firmware image [default: the one that `cargo xtask firmware` builds]
     #[arg(long, value_name = "ELF")]
     firmware: Option<PathBuf>,
+    /// Of `match`: also draw cycles against depth, as SVG
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
 }
 
-#[derive(Clone, Copy, ValueEnum)]
+#[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Suite {
     /// Cycles simulated for each second
     Sim,
     /// Cycles of a message, stage by stage
     Latency,
+    /// Cycles of tag matching against depth, beside a list in the firmware and the host's best
+    Match,
     /// Every recorded application at its full rank count
     Replay,
 }
@@ -139,9 +144,15 @@ fn main() -> ExitCode {
     }
 }
 
+/// Where this workspace builds its firmware.
+fn built(program: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/firmware");
+    folder.join(program)
+}
+
 /// The firmware in `path`, or the one that this workspace has built.
 fn firmware(path: Option<&Path>) -> Result<Firmware> {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/firmware/firmware.elf");
+    let built = built("firmware.elf");
     let path = path.unwrap_or(&built);
     let elf = std::fs::read(path).with_context(|| {
         format!(
@@ -153,26 +164,41 @@ fn firmware(path: Option<&Path>) -> Result<Firmware> {
 }
 
 fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
-    let firmware = firmware(arguments.firmware.as_deref())?;
     let config = arguments.config.as_deref();
+    if arguments.plot.is_some() && arguments.suite != Suite::Match {
+        bail!("only `match` is drawn");
+    }
+    let length = match (arguments.short, arguments.long) {
+        (true, _) => Length::Short,
+        (_, true) => Length::Long,
+        _ => Length::Normal,
+    };
+    let firmware = || firmware(arguments.firmware.as_deref());
     let report = match arguments.suite {
+        Suite::Match => {
+            let program = arguments.firmware.clone();
+            let program = program.unwrap_or_else(|| built("bench_list.elf"));
+            let config = config.unwrap_or("ecp5");
+            let report = bench::matching::run(config, length, arguments.seed, &program)?;
+            if let Some(file) = &arguments.plot {
+                bench::matching::plot(&report, file)?;
+            }
+            report
+        }
         Suite::Sim => {
             let all = ["ecp5", "tiny"];
             let configs = config.as_ref().map_or(&all[..], std::slice::from_ref);
-            let length = match (arguments.short, arguments.long) {
-                (true, _) => Length::Short,
-                (_, true) => Length::Long,
-                _ => Length::Normal,
-            };
-            bench::speed::run(configs, length, arguments.seed, &firmware)?
+            bench::speed::run(configs, length, arguments.seed, &firmware()?)?
         }
         Suite::Replay => {
             let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
             let traces = arguments.traces.as_ref().unwrap_or(&own);
             let config = config.unwrap_or("ecp5");
-            bench::traces::run(traces, config, arguments.seed, &firmware)?
+            bench::traces::run(traces, config, arguments.seed, &firmware()?)?
         }
-        Suite::Latency => bench::latency::run(config.unwrap_or("ecp5"), arguments.seed, &firmware)?,
+        Suite::Latency => {
+            bench::latency::run(config.unwrap_or("ecp5"), arguments.seed, &firmware()?)?
+        }
     };
     if arguments.json {
         println!("{}", serde_json::to_string(&report)?);

@@ -170,7 +170,16 @@ fn points(report: &Value, suite: &str, config: &str) -> Vec<Value> {
         assert!(point["params"].is_object(), "{point}");
         assert!(point["value"].as_f64().is_some_and(|v| v >= 0.0), "{point}");
         let unit = point["unit"].as_str();
-        let units = ["cycles", "cycles/s", "ratio", "share", "messages"];
+        let units = [
+            "cycles",
+            "cycles/s",
+            "messages",
+            "ns",
+            "ops/cycle",
+            "ratio",
+            "receives",
+            "share",
+        ];
         assert!(unit.is_some_and(|unit| units.contains(&unit)), "{point}");
         // What is beside them is a figure as well.
         for (key, value) in point.as_object().expect("an object") {
@@ -199,6 +208,54 @@ fn the_speed_of_the_simulation_is_reported_in_the_common_shape() {
     // Only a release build measures rust-hdl's simulator.
     let ratio = points.iter().find(|point| point["name"] == "speedup");
     assert_eq!(ratio.is_some(), !cfg!(debug_assertions));
+}
+
+#[test]
+fn matching_is_as_fast_as_promised_and_drawn() {
+    let file = std::env::temp_dir().join(format!("posthorn-match-{}.svg", std::process::id()));
+    let mut command = bench(&["match", "--short"]);
+    let report = json(command.arg("--plot").arg(&file));
+    let drawing = std::fs::read_to_string(&file).expect("the drawing");
+    std::fs::remove_file(&file).expect("it is there");
+    assert!(drawing.starts_with("<svg"));
+    let points = points(&report, "match", "tiny");
+    for name in ["firmware_list", "host_best", "overflow"] {
+        assert!(points.iter().any(|point| point["name"] == name), "{name}");
+    }
+    for point in &points {
+        let params = &point["params"];
+        let wildcard = params["structure"] == "unexpected"
+            && (params["kind"] == "any_source" || params["kind"] == "any");
+        match point["name"].as_str().expect("a name") {
+            // A message that finds no receive takes a second operation, to wait.
+            "arrive" | "post" | "cancel" | "probe" => {
+                let entries = point["entries"].as_f64().expect("a depth");
+                let rows = match (wildcard, params["rows"] == "sparse") {
+                    (false, _) => 0.0,
+                    (true, true) => entries.min(16.0),
+                    (true, false) => (entries / 8.0).ceil(),
+                };
+                let max = point["max"].as_f64().expect("the longest");
+                assert!(max <= 12.0 + rows, "{point}");
+            }
+            "sustained" => {
+                let promise = match (params["kind"].as_str(), params["keys"].as_str()) {
+                    _ if params["structure"] == "unexpected" => continue,
+                    // What is under way may well be the only key.
+                    _ if params["depth"] == 1 => 0.25,
+                    (Some("mask"), _) => 0.99,
+                    // Nearly full, receives may overflow to the associative side.
+                    _ if params["depth"] != 8 => continue,
+                    (_, Some("one")) => 0.25,
+                    // So small a table has few rows: keys that share one wait for each other.
+                    _ => 0.4,
+                };
+                let rate = point["value"].as_f64().expect("a rate");
+                assert!(rate >= promise, "{point}");
+            }
+            _ => {}
+        }
+    }
 }
 
 #[test]

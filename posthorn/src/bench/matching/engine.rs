@@ -1,0 +1,445 @@
+//! The engine itself, Verilated, and every reply of it held to the reference.
+
+use anyhow::{Context, Result};
+use match_reference::{Command, Done, Harness, Operation, Outcome, SLOTS, Sizes, Verilated};
+use rand::Rng;
+
+use super::workload::{Kind, Structure, Workload, mask};
+
+/// Context of receives that only keep classes busy.
+const ASIDE: u16 = 0xffff;
+/// Messages of a pair before the next pair is used: the credits that a pair has as a rule.
+const CREDITS: usize = 8;
+
+/// Cycles of one operation, over the samples taken.
+#[derive(Clone, Debug, Default)]
+pub struct Cycles {
+    total: u64,
+    count: u64,
+    max: u64,
+}
+
+impl Cycles {
+    fn add(&mut self, cycles: u64) {
+        self.total += cycles;
+        self.count += 1;
+        self.max = self.max.max(cycles);
+    }
+
+    /// On the average.
+    pub fn mean(&self) -> f64 {
+        self.total as f64 / self.count as f64
+    }
+
+    /// At most.
+    pub fn max(&self) -> f64 {
+        self.max as f64
+    }
+}
+
+/// Cycles of the operations at one depth.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    /// A message comes. If it finds no receive: until it waits.
+    pub arrive: Cycles,
+    /// A receive is posted.
+    pub post: Cycles,
+    /// A receive is cancelled.
+    pub cancel: Cycles,
+    /// Somebody looks for a message.
+    pub probe: Cycles,
+}
+
+/// How the messages that wait are spread over the rows of the memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Spread {
+    /// As many in a row as there are comparators, or credits.
+    Dense,
+    /// One in each row, as far as there are rows.
+    Sparse,
+}
+
+/// An engine to measure.
+pub struct Engine {
+    harness: Harness<Verilated>,
+    sizes: Sizes,
+}
+
+impl Engine {
+    /// Opens the engine of a configuration.
+    ///
+    /// # Errors
+    /// If there is no model of it.
+    pub fn open(config: &str, sizes: Sizes, seed: u128) -> Result<Self> {
+        let block = Verilated::open(&format!("lists_{config}"), 0, seed)?;
+        Ok(Self {
+            harness: Harness::new(block, sizes),
+            sizes,
+        })
+    }
+
+    /// Empties it, and gives the hash another seed.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn reseed(&mut self, seed: u128) -> Result<()> {
+        self.harness.empty()?;
+        self.harness.block().reset(seed)?;
+        Ok(())
+    }
+
+    /// The sizes.
+    pub fn sizes(&self) -> &Sizes {
+        &self.sizes
+    }
+
+    /// Entries of this kind with which a list is full. Receives of a class fill both sides.
+    pub fn capacity(&self, structure: Structure, kind: Kind) -> usize {
+        match (structure, kind) {
+            (Structure::Unexpected, _) => self.sizes.unexpected,
+            (Structure::Posted, Kind::Mask) => self.sizes.posted,
+            (Structure::Posted, _) => self.sizes.exact + self.sizes.posted,
+        }
+    }
+
+    fn act(&mut self, command: &Command) -> Result<Done> {
+        Ok(self.harness.act(command)?)
+    }
+
+    /// Endpoint of receive `n` of a list of `depth`: the first, if it may have so many; else all in turn.
+    fn endpoint(&self, kind: Kind, depth: usize, n: usize) -> u8 {
+        let of_one = match kind {
+            Kind::Mask => self.sizes.posted_of_one(),
+            _ => self.sizes.exact_of_one(),
+        };
+        match depth <= of_one {
+            true => 0,
+            false => (n % self.sizes.endpoints) as u8,
+        }
+    }
+
+    /// Receives of other kinds, so that those that follow on this endpoint find no class.
+    fn busy_classes(&self, endpoint: u8) -> Vec<Command> {
+        let classes = 0..self.sizes.classes;
+        let receive = |class| Command {
+            endpoint,
+            pair: endpoint.into(),
+            context: ASIDE,
+            // Beyond the tag, so that no workload has it.
+            ignore_bits: 1_u64 << (40 + class),
+            request: u32::MAX - class as u32,
+            ..Command::new(Operation::Post)
+        };
+        classes.map(receive).collect()
+    }
+
+    fn post_all(&mut self, receives: &[Command]) -> Result<()> {
+        for receive in receives {
+            let done = self.act(receive)?;
+            anyhow::ensure!(
+                matches!(done.outcome, Outcome::Exact | Outcome::Associative),
+                "the list doesn't take {receive:?}"
+            );
+        }
+        Ok(())
+    }
+
+    fn cancel_all(&mut self, receives: &[Command]) -> Result<()> {
+        for receive in receives {
+            self.act(&Command {
+                operation: Operation::Cancel,
+                ..*receive
+            })?;
+        }
+        Ok(())
+    }
+
+    /// Sources of the workload, so that they are pairs of the card.
+    fn workload(&self, kind: Kind, count: usize, rng: &mut impl Rng) -> Workload {
+        Workload::new(kind, count, self.sizes.pairs, rng)
+    }
+
+    /// Cycles of each operation while `depth` receives are posted.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn posted(
+        &mut self,
+        kind: Kind,
+        depth: usize,
+        samples: usize,
+        rng: &mut impl Rng,
+    ) -> Result<Operations> {
+        let workload = self.workload(kind, depth, rng);
+        let own = |engine: &Self, command: Command| Command {
+            endpoint: engine.endpoint(kind, depth, command.request as usize),
+            ..command
+        };
+        if kind == Kind::Mask {
+            for endpoint in 0..self.sizes.endpoints as u8 {
+                let busy = self.busy_classes(endpoint);
+                self.post_all(&busy)?;
+            }
+        }
+        let receives: Vec<Command> = (0..depth).map(|n| own(self, workload.receive(n))).collect();
+        self.post_all(&receives)?;
+        let mut operations = Operations::default();
+        for _ in 0..samples {
+            let n = rng.random_range(0..depth);
+            let receive = receives[n];
+            let endpoint = receive.endpoint;
+            let probe = Command {
+                operation: Operation::Probe,
+                ..receive
+            };
+            operations.probe.add(self.act(&probe)?.cycles);
+            let message = Command {
+                endpoint,
+                ..workload.message(n)
+            };
+            let arrived = self.act(&message)?;
+            anyhow::ensure!(arrived.reply.found, "{message:?} finds its receive");
+            operations.arrive.add(arrived.cycles);
+            operations.post.add(self.act(&receive)?.cycles);
+            let cancel = Command {
+                operation: Operation::Cancel,
+                ..receive
+            };
+            operations.cancel.add(self.act(&cancel)?.cycles);
+            operations.post.add(self.act(&receive)?.cycles);
+        }
+        self.harness.empty()?;
+        Ok(operations)
+    }
+
+    /// The place of message `n`.
+    fn slot(&self, spread: Spread, n: usize) -> (u16, u8) {
+        let (pairs, row) = (self.sizes.pairs, self.sizes.comparators);
+        let (pair, slot) = match spread {
+            Spread::Dense => {
+                let first = n / CREDITS;
+                (first % pairs, n % CREDITS + CREDITS * (first / pairs))
+            }
+            Spread::Sparse => {
+                let rows = SLOTS / row;
+                let round = n / (pairs * rows);
+                (n % pairs, n / pairs % rows * row + round)
+            }
+        };
+        (pair as u16, slot as u8)
+    }
+
+    /// Puts `depth` messages into the list.
+    fn wait(&mut self, depth: usize, spread: Spread, rng: &mut impl Rng) -> Result<Vec<Command>> {
+        let workload = self.workload(Kind::Exact, depth, rng);
+        let message = |n: usize| {
+            let (pair, slot) = self.slot(spread, n);
+            Command {
+                operation: Operation::Insert,
+                pair,
+                slot,
+                ..workload.message(n)
+            }
+        };
+        let messages: Vec<Command> = (0..depth).map(message).collect();
+        for message in &messages {
+            self.act(message)?;
+        }
+        Ok(messages)
+    }
+
+    /// The receive of this kind that message `n` matches. There may be earlier ones that it matches, too.
+    fn asks(kind: Kind, message: &Command, n: usize) -> Command {
+        Command {
+            operation: Operation::Post,
+            any_source: matches!(kind, Kind::AnySource | Kind::Any),
+            ignore_bits: match kind {
+                Kind::Exact | Kind::AnySource => 0,
+                Kind::AnyTag | Kind::Any => super::workload::TAG_BITS,
+                Kind::Mask => mask(n),
+            },
+            request: n as u32,
+            slot: 0,
+            ..*message
+        }
+    }
+
+    /// Cycles of each operation while `depth` messages wait.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn unexpected(
+        &mut self,
+        kind: Kind,
+        depth: usize,
+        spread: Spread,
+        samples: usize,
+        rng: &mut impl Rng,
+    ) -> Result<Operations> {
+        let messages = self.wait(depth, spread, rng)?;
+        let mut operations = Operations::default();
+        for _ in 0..samples {
+            let n = rng.random_range(0..depth);
+            let receive = Self::asks(kind, &messages[n], n);
+            let probe = Command {
+                operation: Operation::Probe,
+                ..receive
+            };
+            operations.probe.add(self.act(&probe)?.cycles);
+            let posted = self.act(&receive)?;
+            operations.post.add(posted.cycles);
+            let Outcome::Found(found) = posted.outcome else {
+                anyhow::bail!("{receive:?} finds a message");
+            };
+            // The same message comes again, and waits in the same slot.
+            let arrive = Command {
+                operation: Operation::Arrive,
+                slot: 0,
+                ..found
+            };
+            let arrival = self.act(&arrive)?.cycles + self.act(&found)?.cycles;
+            operations.arrive.add(arrival);
+            let elsewhere = Command {
+                context: ASIDE,
+                ..receive
+            };
+            self.act(&elsewhere)?;
+            let cancel = Command {
+                operation: Operation::Cancel,
+                ..elsewhere
+            };
+            operations.cancel.add(self.act(&cancel)?.cycles);
+        }
+        self.harness.empty()?;
+        Ok(operations)
+    }
+
+    /// Offers commands as fast as they are taken; operations per cycle, from the first reply to the last.
+    fn rate(&mut self, commands: &[Command]) -> Result<f64> {
+        let mut replies = vec![];
+        for command in commands {
+            loop {
+                let step = self.harness.cycle(Some(command))?;
+                replies.extend(step.done.map(|_| self.harness.now()));
+                if step.taken {
+                    break;
+                }
+            }
+        }
+        while self.harness.under_way() > 0 {
+            let step = self.harness.cycle(None)?;
+            replies.extend(step.done.map(|_| self.harness.now()));
+        }
+        let (first, last) = replies
+            .first()
+            .zip(replies.last())
+            .context("there are replies")?;
+        Ok((replies.len() - 1) as f64 / (last - first).max(1) as f64)
+    }
+
+    /// Operations per cycle, arrivals and posts in turn, while about `depth` receives are posted by one endpoint:
+    /// all of different keys, or all of one.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn sustained(
+        &mut self,
+        kind: Kind,
+        depth: usize,
+        one_key: bool,
+        operations: usize,
+        rng: &mut impl Rng,
+    ) -> Result<f64> {
+        let keys = 2 * depth;
+        let workload = self.workload(kind, keys, rng);
+        let sizes = self.sizes;
+        let endpoint = |n| match depth <= sizes.exact_of_one() {
+            true => 0,
+            false => (n % sizes.endpoints) as u8,
+        };
+        let key = |n: usize| if one_key { 0 } else { n % keys };
+        let receive = |n: usize| Command {
+            endpoint: endpoint(n),
+            request: n as u32,
+            ..workload.receive(key(n))
+        };
+        let message = |n: usize| Command {
+            endpoint: endpoint(n),
+            ..workload.message(key(n))
+        };
+        let filled: Vec<Command> = (0..depth).map(receive).collect();
+        self.post_all(&filled)?;
+        let commands: Vec<Command> = (0..operations / 2)
+            .flat_map(|n| [message(n), receive(n + depth)])
+            .collect();
+        let rate = self.rate(&commands)?;
+        self.harness.empty()?;
+        Ok(rate)
+    }
+
+    /// Operations per cycle of messages that each find a receive on the associative side, `depth` in a row, while
+    /// their endpoint has nothing on the exact side.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn burst(&mut self, depth: usize, rounds: usize, rng: &mut impl Rng) -> Result<f64> {
+        let mut total = 0.0;
+        for _ in 0..rounds {
+            let workload = self.workload(Kind::Mask, depth, rng);
+            let busy = self.busy_classes(0);
+            self.post_all(&busy)?;
+            let receives: Vec<Command> = (0..depth).map(|n| workload.receive(n)).collect();
+            self.post_all(&receives)?;
+            self.cancel_all(&busy)?;
+            let messages: Vec<Command> = (0..depth).map(|n| workload.message(n)).collect();
+            total += self.rate(&messages)?;
+            self.harness.empty()?;
+        }
+        Ok(total / rounds as f64)
+    }
+
+    /// Operations per cycle of messages that find no receive and wait, and receives with a given source that find
+    /// them, in turn, while `depth` messages wait.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn sustained_unexpected(
+        &mut self,
+        depth: usize,
+        operations: usize,
+        rng: &mut impl Rng,
+    ) -> Result<f64> {
+        let messages = self.wait(depth, Spread::Dense, rng)?;
+        let commands: Vec<Command> = (0..operations / 2)
+            .flat_map(|n| {
+                let message = messages[n % depth];
+                [Self::asks(Kind::Exact, &message, n % depth), message]
+            })
+            .collect();
+        let rate = self.rate(&commands)?;
+        self.harness.empty()?;
+        Ok(rate)
+    }
+
+    /// Posts `receives`, which all endpoints share in turn, and says how many found no room in their bins, and how
+    /// many were posted before the first of those.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn fill(&mut self, receives: &[Command]) -> Result<(u64, usize)> {
+        let before = self.harness.lists().overflows();
+        let mut first = None;
+        for (n, receive) in receives.iter().enumerate() {
+            let endpoint = (n % self.sizes.endpoints) as u8;
+            self.act(&Command {
+                endpoint,
+                ..*receive
+            })?;
+            if self.harness.lists().overflows() > before {
+                first.get_or_insert(n);
+            }
+        }
+        let overflows = self.harness.lists().overflows() - before;
+        Ok((overflows, first.unwrap_or(receives.len())))
+    }
+}
