@@ -29,7 +29,7 @@
 //! memory; which are taken is a bitmap in the pair's table entry.
 
 use crate::config::Config;
-use crate::construct::construct;
+use crate::construct::{constant, construct};
 use crate::matching;
 use crate::prelude::*;
 use crate::prim::{Fifo, Ram};
@@ -88,12 +88,6 @@ pub enum DeliveryMutation {
     NeverEnds = 13,
     /// A multi-receive stays although no completion is free.
     Overcommit = 14,
-}
-
-impl DeliveryMutation {
-    fn constant(self) -> Constant<Bits<4>> {
-        Constant::new((self as u64).into())
-    }
 }
 
 /// What is kept of a pair.
@@ -590,23 +584,23 @@ impl Delivery {
             unexpected_overflow:
                 Constant::new(u64::from(Cause::UnexpectedOverflow.code()).into()),
             slot_error: Constant::new(u64::from(Cause::SlotError.code()).into()),
-            complete_early: DeliveryMutation::CompleteEarly.constant(),
-            lose_slots: DeliveryMutation::LoseSlots.constant(),
-            free_unexpected: DeliveryMutation::FreeUnexpected.constant(),
-            skip_second_check: DeliveryMutation::SkipSecondCheck.constant(),
-            cancel_says_too_late: DeliveryMutation::CancelSaysTooLate.constant(),
-            reuse_slots: DeliveryMutation::ReuseSlots.constant(),
-            free_wrong_slot: DeliveryMutation::FreeWrongSlot.constant(),
-            forget_refusals: DeliveryMutation::ForgetRefusals.constant(),
-            overtake: DeliveryMutation::Overtake.constant(),
-            look_again: DeliveryMutation::LookAgain.constant(),
-            sleep_on: DeliveryMutation::SleepOn.constant(),
-            never_ends: DeliveryMutation::NeverEnds.constant(),
-            overcommit: DeliveryMutation::Overcommit.constant(),
+            complete_early: constant(DeliveryMutation::CompleteEarly as u64),
+            lose_slots: constant(DeliveryMutation::LoseSlots as u64),
+            free_unexpected: constant(DeliveryMutation::FreeUnexpected as u64),
+            skip_second_check: constant(DeliveryMutation::SkipSecondCheck as u64),
+            cancel_says_too_late: constant(DeliveryMutation::CancelSaysTooLate as u64),
+            reuse_slots: constant(DeliveryMutation::ReuseSlots as u64),
+            free_wrong_slot: constant(DeliveryMutation::FreeWrongSlot as u64),
+            forget_refusals: constant(DeliveryMutation::ForgetRefusals as u64),
+            overtake: constant(DeliveryMutation::Overtake as u64),
+            look_again: constant(DeliveryMutation::LookAgain as u64),
+            sleep_on: constant(DeliveryMutation::SleepOn as u64),
+            never_ends: constant(DeliveryMutation::NeverEnds as u64),
+            overcommit: constant(DeliveryMutation::Overcommit as u64),
             longest: Constant::new(u64::from(u32::MAX).into()),
             flag_more: Constant::new(u64::from(COMPLETION_MORE).into()),
             reserves_what_is_free: Check::new("delivery_reserves_only_what_is_free"),
-            ignore_buffer_length: DeliveryMutation::IgnoreBufferLength.constant(),
+            ignore_buffer_length: constant(DeliveryMutation::IgnoreBufferLength as u64),
             slot_is_free: Check::new("slot_given_out_is_free"),
             slot_was_used: Check::new("slot_given_back_was_used"),
             completion_after_write: Check::new("completion_after_the_write_response"),

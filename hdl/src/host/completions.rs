@@ -15,11 +15,11 @@
 //! A completion without a reservation is dropped: nothing that the host hasn't consumed is ever
 //! overwritten, whatever the rest of the card does. That it doesn't happen is checked in simulation.
 
-use super::constant;
 use super::entry_writer::EntryWriter;
 use super::queue::Queue;
 use super::reservations::Reservations;
 use crate::config::Config;
+use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::{RoundRobin, StreamMux};
 use crate::types::{

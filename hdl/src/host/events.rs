@@ -12,10 +12,10 @@
 //! Nothing waits for the host: an event that finds the queue full is counted, and its cause stays
 //! readable until the host clears it.
 
-use super::constant;
 use super::entry_writer::EntryWriter;
 use super::queue::Queue;
 use crate::config::Config;
+use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::StreamMux;
 use crate::types::{ControlRequest, DmaRequest, Doorbell, Event, RaiseEvent, RingSetup};

@@ -22,14 +22,8 @@ pub use work_queues::WorkQueues;
 
 use crate::config::{ECP5, TINY};
 use crate::datapath::{CLIENTS, OUTSTANDING};
-use crate::prelude::*;
 use crate::tops::{Class, Top};
 use dma::Mutation;
-
-/// A number of `abi` as it enters a kernel.
-fn constant<const N: usize>(value: impl Into<u64>) -> Constant<Bits<N>> {
-    Constant::new(value.into().into())
-}
 
 /// The tops of the tests of this room.
 pub fn tops() -> Vec<Top> {

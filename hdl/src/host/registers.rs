@@ -19,9 +19,8 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
-use super::constant;
 use crate::config::Config;
-use crate::construct::construct;
+use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::Stable;
 use crate::prim::axi::{AxiLite, RESP_OKAY, RESP_SLVERR};

@@ -14,9 +14,9 @@
 //! What is read always has a place: the slot of its class is empty when the read is issued. The
 //! reader therefore never waits for anybody else's progress.
 
-use super::constant;
 use super::ring::Ring;
 use crate::config::Config;
+use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::RoundRobin;
 use crate::types::{

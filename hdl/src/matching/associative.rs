@@ -28,6 +28,7 @@ use super::invariants::Invariants;
 use super::order::Order;
 use super::quota::Quota;
 use super::{MAX_ENTRIES, Mutation};
+use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::{Duty, Ram};
 
@@ -148,9 +149,9 @@ impl Default for AssociativeEntry {
             held_age: Reg::default(),
             agrees: Reg::default(),
             from_its_source: Signal::default(),
-            widen_sources: Mutation::WidenSources.constant(),
-            narrow_wildcards: Mutation::NarrowWildcards.constant(),
-            keep_hits: Mutation::KeepHits.constant(),
+            widen_sources: constant(Mutation::WidenSources as u64),
+            narrow_wildcards: constant(Mutation::NarrowWildcards as u64),
+            keep_hits: constant(Mutation::KeepHits as u64),
             oldest_was_chosen: Check::new("oldest_was_chosen"),
             memory_agrees: Check::new("memory_agrees"),
         }
@@ -390,8 +391,8 @@ impl Associative {
             last_age: Reg::default(),
             any_age: Reg::default(),
             searched: Reg::default(),
-            lose_cancels: Mutation::LoseCancels.constant(),
-            lose_multi: Mutation::LoseMulti.constant(),
+            lose_cancels: constant(Mutation::LoseCancels as u64),
+            lose_multi: constant(Mutation::LoseMulti as u64),
             cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
             ages_grow: Duty::new("ages_grow"),
             selects_once_a_search: Duty::new("selects_once_a_search"),

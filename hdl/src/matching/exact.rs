@@ -22,7 +22,7 @@ use super::handle_way::{By, Handle, HandleWay};
 use super::hash::{HandleHash, KeyHash};
 use super::key_way::{KeyWay, Slot};
 use super::places::{Clash, Emptier, Rows, WayNumber};
-use crate::construct::construct;
+use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
 use crate::types::{ExactResult, Lookup};
@@ -67,11 +67,6 @@ impl ExactMutation {
         ExactMutation::LeaveHandle,
         ExactMutation::LoseCancels,
     ];
-
-    /// The number as a kernel compares it.
-    fn constant(self) -> Constant<Bits<8>> {
-        Constant::new((self as u64).into())
-    }
 }
 
 /// What a look-up is for.
@@ -324,14 +319,14 @@ impl Exact {
             no_link: Constant::new(Link::default()),
             no_found: Constant::new(Found::default()),
             no_result: Constant::new(ExactResult::default()),
-            newest_class: ExactMutation::NewestClass.constant(),
-            match_twice: ExactMutation::MatchTwice.constant(),
-            ignore_conflicts: ExactMutation::IgnoreConflicts.constant(),
-            forget_tail: ExactMutation::ForgetTail.constant(),
-            forget_prev: ExactMutation::ForgetPrev.constant(),
-            overwrite_slot: ExactMutation::OverwriteSlot.constant(),
-            leave_handle: ExactMutation::LeaveHandle.constant(),
-            lose_cancels: ExactMutation::LoseCancels.constant(),
+            newest_class: constant(ExactMutation::NewestClass as u64),
+            match_twice: constant(ExactMutation::MatchTwice as u64),
+            ignore_conflicts: constant(ExactMutation::IgnoreConflicts as u64),
+            forget_tail: constant(ExactMutation::ForgetTail as u64),
+            forget_prev: constant(ExactMutation::ForgetPrev as u64),
+            overwrite_slot: constant(ExactMutation::OverwriteSlot as u64),
+            leave_handle: constant(ExactMutation::LeaveHandle as u64),
+            lose_cancels: constant(ExactMutation::LoseCancels as u64),
             neither_lost_nor_doubled: Check::new("receive_neither_lost_nor_doubled"),
             number_for_each_post: Check::new("a_number_for_each_post"),
             alone: Check::new("searches_by_handle_are_alone"),

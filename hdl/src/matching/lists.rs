@@ -25,7 +25,7 @@ use super::exact::{Exact, Search};
 use super::quota::Quota;
 use super::rows::UnexpectedRows;
 use crate::config::Config;
-use crate::construct::construct;
+use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::Ram;
 use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
@@ -52,11 +52,6 @@ impl ListsMutation {
         ListsMutation::PreferExact,
         ListsMutation::LearnLive,
     ];
-
-    /// The number as a kernel compares it.
-    fn constant(self) -> Constant<Bits<8>> {
-        Constant::new((self as u64).into())
-    }
 }
 
 /// How far the associative side has come for an operation of the exact way that turned out to need it.
@@ -269,9 +264,9 @@ impl Lists {
             exact_way: Constant::new(0u64.into()),
             associative_way: Constant::new(1u64.into()),
             alone_way: Constant::new(2u64.into()),
-            skip_taint: ListsMutation::SkipTaint.constant(),
-            prefer_exact: ListsMutation::PreferExact.constant(),
-            learn_live: ListsMutation::LearnLive.constant(),
+            skip_taint: constant(ListsMutation::SkipTaint as u64),
+            prefer_exact: constant(ListsMutation::PreferExact as u64),
+            learn_live: constant(ListsMutation::LearnLive as u64),
             one_at_a_time: Check::new("one_result_at_a_time"),
             replies_to_commands: Check::new("replies_to_commands"),
             _endpoints: config.endpoints,

@@ -122,13 +122,6 @@ pub enum Mutation {
     LoseQuota = 12,
 }
 
-impl Mutation {
-    /// The number as a kernel compares it.
-    fn constant(self) -> Constant<Bits<8>> {
-        Constant::new((self as u64).into())
-    }
-}
-
 /// The lists of each configuration, alone, and their parts.
 pub fn tops() -> Vec<Top> {
     let associative = |config: &Config| {

@@ -17,6 +17,7 @@
 use super::age::Age;
 use super::one_hot::OneHot;
 use super::{MAX_ENTRIES, Mutation};
+use crate::construct::constant;
 use crate::prelude::*;
 
 /// Order of a list of at most 64 entries.
@@ -132,11 +133,11 @@ impl Order {
             empty_places: Signal::default(),
             places: Constant::new((u64::MAX >> (MAX_ENTRIES - entries)).into()),
             capacity: Constant::new((entries as u64).into()),
-            reuse_places: Mutation::ReusePlaces.constant(),
-            match_twice: Mutation::MatchTwice.constant(),
-            find_removed: Mutation::FindRemoved.constant(),
-            choose_departing: Mutation::ChooseDeparting.constant(),
-            forget_ages: Mutation::ForgetAges.constant(),
+            reuse_places: constant(Mutation::ReusePlaces as u64),
+            match_twice: constant(Mutation::MatchTwice as u64),
+            find_removed: constant(Mutation::FindRemoved as u64),
+            choose_departing: constant(Mutation::ChooseDeparting as u64),
+            forget_ages: constant(Mutation::ForgetAges as u64),
             one_choice: Check::new("one_choice"),
             fills_a_vacant_place: Check::new("fills_a_vacant_place"),
             removes_a_live_entry: Check::new("removes_a_live_entry"),

@@ -14,6 +14,7 @@
 //! as it has more than its part. A pulse shows in `room` and `holds` in the next cycle.
 
 use super::Mutation;
+use crate::construct::constant;
 use crate::prelude::*;
 use abi::limits::MAX_ENDPOINTS;
 
@@ -186,8 +187,8 @@ impl Quota {
             within_total: Signal::default(),
             capacity: Constant::new((capacity as u64).into()),
             common_size: Constant::new((common_size as u64).into()),
-            overdraw: Mutation::OverdrawQuota.constant(),
-            lose: Mutation::LoseQuota.constant(),
+            overdraw: constant(Mutation::OverdrawQuota as u64),
+            lose: constant(Mutation::LoseQuota as u64),
             sums_are_of_shares: Check::new("sums_are_of_shares"),
             never_over_capacity: Check::new("never_over_capacity"),
             takes_with_room_only: Check::new("takes_with_room_only"),

@@ -31,7 +31,7 @@
 //! A message that is found and removed takes three cycles more until `ready`.
 
 use super::place::{MAX_PLACES, Place};
-use crate::construct::construct;
+use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::BlockRam;
 use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
@@ -84,11 +84,6 @@ impl UnexpectedMutation {
         UnexpectedMutation::KeepBackLink,
         UnexpectedMutation::FindRemoved,
     ];
-
-    /// The number as a kernel compares it.
-    fn constant(self) -> Constant<Bits<8>> {
-        Constant::new((self as u64).into())
-    }
 }
 
 /// What an operation is about.
@@ -374,17 +369,17 @@ impl UnexpectedRows {
             no_row: Constant::new(Row::default()),
             no_link: Constant::new(Link::default()),
             no_order: Constant::new(Elders::default()),
-            prefer_younger: UnexpectedMutation::PreferYounger.constant(),
-            swap_ignored: UnexpectedMutation::SwapIgnored.constant(),
-            stay_linked: UnexpectedMutation::StayLinked.constant(),
-            unlink_early: UnexpectedMutation::UnlinkEarly.constant(),
-            match_twice: UnexpectedMutation::MatchTwice.constant(),
-            forget_pair: UnexpectedMutation::ForgetPair.constant(),
-            forget_endpoint: UnexpectedMutation::ForgetEndpoint.constant(),
-            forget_order: UnexpectedMutation::ForgetOrder.constant(),
-            first_row_only: UnexpectedMutation::FirstRowOnly.constant(),
-            keep_back_link: UnexpectedMutation::KeepBackLink.constant(),
-            find_removed: UnexpectedMutation::FindRemoved.constant(),
+            prefer_younger: constant(UnexpectedMutation::PreferYounger as u64),
+            swap_ignored: constant(UnexpectedMutation::SwapIgnored as u64),
+            stay_linked: constant(UnexpectedMutation::StayLinked as u64),
+            unlink_early: constant(UnexpectedMutation::UnlinkEarly as u64),
+            match_twice: constant(UnexpectedMutation::MatchTwice as u64),
+            forget_pair: constant(UnexpectedMutation::ForgetPair as u64),
+            forget_endpoint: constant(UnexpectedMutation::ForgetEndpoint as u64),
+            forget_order: constant(UnexpectedMutation::ForgetOrder as u64),
+            first_row_only: constant(UnexpectedMutation::FirstRowOnly as u64),
+            keep_back_link: constant(UnexpectedMutation::KeepBackLink as u64),
+            find_removed: constant(UnexpectedMutation::FindRemoved as u64),
             one_operation_at_a_time: Check::new("one_operation_at_a_time"),
             key_names_what_there_is: Check::new("key_names_what_there_is"),
             messages_come_in_order: Check::new("messages_come_in_order"),
