@@ -21,7 +21,8 @@
 use super::handle_way::{By, Handle, HandleWay};
 use super::hash::{HandleHash, KeyHash};
 use super::key_way::{KeyWay, Slot};
-use super::places::{Clash, Emptier, Rows, WayNumber};
+use super::one_hot::OneHot;
+use super::places::{Clash, Emptier, Rows};
 use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
@@ -164,8 +165,8 @@ pub struct Exact {
     clash: Vec<Clash>,
     key_place: Emptier,
     handle_place: Emptier,
-    key_number: WayNumber,
-    handle_number: WayNumber,
+    key_number: OneHot,
+    handle_number: OneHot,
     handle_hash: HandleHash,
     key_way: Vec<KeyWay>,
     handle_way: Vec<HandleWay>,
@@ -753,17 +754,17 @@ impl Logic for Exact {
         self.free.in_data.next = self.ended.val().head;
         self.numbering.next = false;
         self.single.next = self.ended.val().head == self.ended.val().tail;
-        self.key_number.vector.next = self.ended.val().way;
-        self.handle_number.vector.next = self.ended.val().handle_way;
+        self.key_number.vector.next = bit_cast::<64, 8>(self.ended.val().way);
+        self.handle_number.vector.next = bit_cast::<64, 8>(self.ended.val().handle_way);
         self.new_home.next = self.no_home.val();
-        self.new_home.next.key_way = self.key_number.number.val();
-        self.new_home.next.handle_way = self.handle_number.number.val();
+        self.new_home.next.key_way = bit_cast::<3, 16>(self.key_number.index.val());
+        self.new_home.next.handle_way = bit_cast::<3, 16>(self.handle_number.index.val());
         self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key0);
-        if self.key_number.number.val().get_bit(2) {
+        if self.key_number.index.val().get_bit(2) {
             self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key1);
         }
         self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle0);
-        if self.handle_number.number.val().get_bit(2) {
+        if self.handle_number.index.val().get_bit(2) {
             self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle1);
         }
         self.homes.write_data.next = self.new_home.val();

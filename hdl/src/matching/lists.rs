@@ -20,7 +20,7 @@
 
 use super::Operation;
 use super::associative::{Associative, AssociativeSearch};
-use super::classes::Classes;
+use super::classes::{ClassView, Classes};
 use super::exact::{Exact, Search};
 use super::quota::Quota;
 use super::rows::UnexpectedRows;
@@ -129,11 +129,8 @@ pub struct Lists {
     issue_valid: Reg<Bit>,
     issue: Reg<Lookup>,
     issue_command: Reg<MatchCommand>,
-    issue_ignore0: Reg<Bits<64>>,
-    issue_ignore1: Reg<Bits<64>>,
-    issue_ignore2: Reg<Bits<64>>,
-    issue_ignore3: Reg<Bits<64>>,
-    issue_any: Reg<Bits<4>>,
+    /// Classes of its endpoint.
+    issue_view: Reg<ClassView>,
     /// Classes still to be looked up.
     issue_todo: Reg<Bits<4>>,
 
@@ -203,6 +200,7 @@ pub struct Lists {
     todo_class: Signal<Local, Bits<2>>,
     rest_todo: Signal<Local, Bits<4>>,
     minus_todo: Signal<Local, Bits<4>>,
+    issue_any: Signal<Local, Bits<4>>,
     ignore: Signal<Local, Bits<64>>,
     class_any: Signal<Local, Bit>,
     class_id: Signal<Local, Bits<6>>,
@@ -273,8 +271,8 @@ impl Lists {
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_ignore0 issue_ignore1
-            issue_ignore2 issue_ignore3 issue_any issue_todo selecting sole sole_found alone looking
+            front_valid front stale tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
+            issue_todo selecting sole sole_found alone looking
             searching searched searched_index solo solo_age resumes answered answer under_way
             key key_age result result_valid live equal unlearnt idle chosen lowest class_bit class_number has_class
             learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_associative next_several next_tight next_way empty admitted go goes_alone initialized_now
@@ -305,11 +303,7 @@ impl Logic for Lists {
             issue_valid,
             issue,
             issue_command,
-            issue_ignore0,
-            issue_ignore1,
-            issue_ignore2,
-            issue_ignore3,
-            issue_any,
+            issue_view,
             issue_todo,
             selecting,
             sole,
@@ -440,23 +434,29 @@ impl Logic for Lists {
         self.minus_todo.next = !self.issue_todo.q.val() + 1;
         self.first_todo.next = self.issue_todo.q.val() & self.minus_todo.val();
         self.rest_todo.next = self.issue_todo.q.val() & !self.first_todo.val();
+        self.issue_any.next = self.issue_view.q.val().any_source;
         self.todo_class.next = 0.into();
-        self.ignore.next = self.issue_ignore0.q.val();
-        self.class_any.next = self.issue_any.q.val().get_bit(0);
+        self.ignore.next = self.issue_view.q.val().ignore0;
+        self.class_any.next = self.issue_any.val().get_bit(0);
         if self.first_todo.val().get_bit(1) {
             self.todo_class.next = 1.into();
-            self.ignore.next = self.issue_ignore1.q.val();
-            self.class_any.next = self.issue_any.q.val().get_bit(1);
+            self.ignore.next = self.issue_view.q.val().ignore1;
+            self.class_any.next = self.issue_any.val().get_bit(1);
         }
         if self.first_todo.val().get_bit(2) {
             self.todo_class.next = 2.into();
-            self.ignore.next = self.issue_ignore2.q.val();
-            self.class_any.next = self.issue_any.q.val().get_bit(2);
+            self.ignore.next = self.issue_view.q.val().ignore2;
+            self.class_any.next = self.issue_any.val().get_bit(2);
         }
         if self.first_todo.val().get_bit(3) {
             self.todo_class.next = 3.into();
-            self.ignore.next = self.issue_ignore3.q.val();
-            self.class_any.next = self.issue_any.q.val().get_bit(3);
+            self.ignore.next = self.issue_view.q.val().ignore3;
+            self.class_any.next = self.issue_any.val().get_bit(3);
+        }
+        // A post knows what it ignores; its class may be learnt just now.
+        if self.issue.q.val().search == Search::Post {
+            self.ignore.next = self.issue_command.q.val().ignore_bits;
+            self.class_any.next = self.issue_command.q.val().any_source;
         }
         self.class_id.next = (bit_cast::<6, 8>(self.issue_command.q.val().endpoint) << 2)
             | bit_cast::<6, 2>(self.todo_class.val());
@@ -671,11 +671,7 @@ impl Logic for Lists {
         if self.to_issue.val() {
             self.issue_valid.d.next = true;
             self.issue_command.d.next = self.front.q.val();
-            self.issue_ignore0.d.next = self.classes.view.val().ignore0;
-            self.issue_ignore1.d.next = self.classes.view.val().ignore1;
-            self.issue_ignore2.d.next = self.classes.view.val().ignore2;
-            self.issue_ignore3.d.next = self.classes.view.val().ignore3;
-            self.issue_any.d.next = self.classes.view.val().any_source;
+            self.issue_view.d.next = self.classes.view.val();
             self.issue_todo.d.next = self.live.val();
             self.issue.d.next = self.no_lookup.val();
             self.issue.d.next.search = Search::Arrive;
@@ -690,23 +686,6 @@ impl Logic for Lists {
             if self.takes.val() {
                 self.issue.d.next.search = Search::Post;
                 self.issue_todo.d.next = self.lowest.val();
-                // A class that is learnt just now isn't in the view yet.
-                if self.lowest.val().get_bit(0) {
-                    self.issue_ignore0.d.next = self.front.q.val().ignore_bits;
-                }
-                if self.lowest.val().get_bit(1) {
-                    self.issue_ignore1.d.next = self.front.q.val().ignore_bits;
-                }
-                if self.lowest.val().get_bit(2) {
-                    self.issue_ignore2.d.next = self.front.q.val().ignore_bits;
-                }
-                if self.lowest.val().get_bit(3) {
-                    self.issue_ignore3.d.next = self.front.q.val().ignore_bits;
-                }
-                self.issue_any.d.next = 0.into();
-                if self.front.q.val().any_source {
-                    self.issue_any.d.next = 15.into();
-                }
             }
         }
         self.classes.take.next = self.takes.val();
