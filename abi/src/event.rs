@@ -22,7 +22,7 @@ codes! {
         RingError = 1,
         /// The pair lost a frame or its peer fell silent. Its operations complete with `LinkError`. `info` is the status.
         LinkError = 2,
-        /// The list of unexpected messages is full: the arriving message of `pair` was refused and the pair failed.
+        /// A message of `pair` found no free slot: its sender has sent more than it had credits for. It was refused and the pair failed.
         UnexpectedOverflow = 3,
         /// A completion couldn't be written to host memory.
         CompletionError = 4,

@@ -48,8 +48,8 @@ use crate::config::{self, Config};
 use crate::prelude::*;
 use crate::tops::{Class, Top};
 
-/// Most entries that a list of this design can have: beyond that, associative memories of
-/// flip-flops stop paying.
+/// Most receives that the associative side can have, which keeps them in flip-flops: beyond that, these stop paying.
+/// The exact and the unexpected side lie in block RAM and have no such limit.
 pub const MAX_ENTRIES: usize = 64;
 
 /// What a [`MatchCommand`](crate::types::MatchCommand) asks for. The numbers are those of the pin `monitor_match_operation`.
