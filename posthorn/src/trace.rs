@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
     /// The file can't be read or isn't zstd.
-    #[error("{}: {source}", path.display())]
+    #[error("reading {}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
@@ -518,13 +518,14 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_not_compressed_is_refused_by_name() {
-        let error = Trace::read(Path::new(concat!(
-            env!("CARGO_MANIFEST_DIR"),
-            "/Cargo.toml"
-        )))
-        .unwrap_err();
-        assert!(error.to_string().contains("Cargo.toml: "), "{error}");
+    fn a_file_that_cannot_be_read_is_refused_by_name_and_its_reason_is_given_once() {
+        let error = Trace::read(Path::new("no/such.csv.zst")).unwrap_err();
+        assert_eq!(error.to_string(), "reading no/such.csv.zst");
+        let reason = std::error::Error::source(&error).expect("what the system said");
+        assert!(reason.to_string().contains("os error"), "{reason}");
+        let plain = concat!(env!("CARGO_MANIFEST_DIR"), "/Cargo.toml");
+        let error = anyhow::Error::from(Trace::read(Path::new(plain)).unwrap_err());
+        assert!(format!("{error:#}").contains("Cargo.toml: "), "{error:#}");
     }
 
     #[test]

@@ -77,7 +77,9 @@ fn a_malformed_trace_is_refused_with_file_line_and_reason() {
 #[test]
 fn a_file_that_is_missing_or_not_compressed_is_named() {
     let missing = Path::new("no/such/trace.csv.zst");
-    assert!(refusal(missing).contains("no/such/trace.csv.zst"));
+    let said = refusal(missing);
+    assert!(said.contains("no/such/trace.csv.zst"));
+    assert_eq!(said.matches("os error 2").count(), 1, "{said}");
     let plain = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain.csv.zst");
     fs::write(&plain, "# ranks: 2\n").expect("written");
     assert!(refusal(&plain).contains("plain.csv.zst"));
