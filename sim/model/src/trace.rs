@@ -1,5 +1,6 @@
 //! A waveform that is being written, by the `verilated` crate's VCD writer.
 
+use std::ffi::{CStr, c_char};
 use std::fs::File;
 use std::io;
 use std::path::Path;
@@ -8,6 +9,16 @@ use verilated::vcd::{Vcd, VcdC};
 
 /// Nanoseconds that a cycle takes in a waveform: 125 MHz.
 pub const NS_PER_CYCLE: u64 = abi::mgmt::CLOCK_NS as u64;
+
+/// The unit that times are written in.
+const UNIT: &CStr = c"1ns";
+
+// Of the `verilated` crate's C functions. Its own call of them comes when the file is open and its head written
+// with the unit that the writer began with.
+unsafe extern "C" {
+    fn verilatedvcdc_set_time_unit(vcd: *mut VcdC, unit: *const c_char);
+    fn verilatedvcdc_set_time_resolution(vcd: *mut VcdC, unit: *const c_char);
+}
 
 /// An open waveform. The context of its model must be the thread's at each call, and at its end.
 pub(crate) struct Trace {
@@ -21,6 +32,11 @@ impl Trace {
         drop(File::create(file)?);
         let mut vcd = Vcd::default();
         declare(vcd.0);
+        // SAFETY: the writer is alive, and no other thread knows it; both read the text before they return.
+        unsafe {
+            verilatedvcdc_set_time_unit(vcd.0, UNIT.as_ptr());
+            verilatedvcdc_set_time_resolution(vcd.0, UNIT.as_ptr());
+        }
         vcd.open(file)?;
         Ok(Self { vcd })
     }

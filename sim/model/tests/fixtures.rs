@@ -260,6 +260,8 @@ fn a_waveform_has_the_cycles_between_start_and_stop() {
             .collect();
         assert_eq!(times, wanted);
         assert!(text.contains("count"));
+        // The unit in which `NS_PER_CYCLE` is meant.
+        assert!(text.contains("$timescale 1ns $end"), "{text}");
     }
     assert!(model.trace_start("/nowhere/x.vcd".as_ref()).is_err());
     std::fs::remove_dir_all(&dir).unwrap();
