@@ -1,19 +1,21 @@
 //! The `posthorn` command.
 
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use anyhow::{Context, Result, bail};
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use anyhow::{Context, Result};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use posthorn::bench::{self, speed::Length};
 use posthorn::replay::{self, Options, Replayed, Shared};
 use posthorn::trace::{Call, Trace};
+use replay_options::{CONFIGURATION, CONFIGURATIONS, ReplayOptions};
 use sim::Firmware;
+use sim::fault::FaultPlan;
 use sim::seed::BackPressure;
 
 /// Simulated Posthorn cards: replay recorded applications, measure.
@@ -37,7 +39,7 @@ struct BenchArguments {
     /// What to measure
     suite: Suite,
     /// Configuration of the cards [default: ecp5; `sim` measures all]
-    #[arg(long)]
+    #[arg(long, value_parser = replay_options::configuration())]
     config: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -78,56 +80,11 @@ enum Suite {
 const LONGEST_IDLE: u16 = 8;
 
 #[derive(Args)]
-#[command(after_help = "\
-Exit codes: 0 all replayed and right; 1 something is wrong, and said; 2 the arguments are; 130 interrupted by \
-Ctrl-C: what is printed is the summary of what was done, marked PARTIAL (`\"complete\": false`). A second Ctrl-C ends \
-at once, without a summary.")]
 struct ReplayArguments {
     /// Recorded trace (.csv.zst)
     trace: PathBuf,
-    /// Print the summary as JSON
-    #[arg(long)]
-    json: bool,
-    /// Configuration of the cards
-    #[arg(long, default_value = "ecp5")]
-    config: String,
-    /// Seed of everything that is random
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-    /// Memory, registers and network hold back at random, in this share of the cycles [no value: 33]
-    #[arg(
-        long,
-        value_name = "PERCENT",
-        num_args = 0..=1,
-        require_equals = true,
-        default_missing_value = "33",
-        value_parser = clap::value_parser!(u16).range(0..=95)
-    )]
-    back_pressure: Option<u16>,
-    /// Threads that the cards run on; never changes what happens [default: all cores]
-    #[arg(long)]
-    threads: Option<usize>,
-    /// Write every frame to a pcapng file
-    #[arg(long, value_name = "FILE")]
-    pcap: Option<PathBuf>,
-    /// Write a waveform of one card to a VCD file
-    #[arg(long, value_name = "FILE")]
-    waves: Option<PathBuf>,
-    /// Card to write the waveform of
-    #[arg(long, value_name = "CARD", default_value_t = 0, requires = "waves")]
-    waves_card: usize,
-    /// First cycle of the waveform
-    #[arg(long, value_name = "CYCLE", default_value_t = 0, requires = "waves")]
-    from: u64,
-    /// Cycle before which the waveform ends
-    #[arg(long, value_name = "CYCLE", requires = "waves")]
-    to: Option<u64>,
-    /// Print the log of every card's firmware
-    #[arg(long)]
-    log: bool,
-    /// Firmware image [default: the one that `cargo xtask firmware` builds]
-    #[arg(long, value_name = "ELF")]
-    firmware: Option<PathBuf>,
+    #[command(flatten)]
+    options: ReplayOptions,
 }
 
 fn main() -> ExitCode {
@@ -166,7 +123,7 @@ fn firmware(path: Option<&Path>) -> Result<Firmware> {
 fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
     let config = arguments.config.as_deref();
     if arguments.plot.is_some() && arguments.suite != Suite::Match {
-        bail!("only `match` is drawn");
+        usage("bench", "--plot: only `match` is drawn");
     }
     let length = match (arguments.short, arguments.long) {
         (true, _) => Length::Short,
@@ -178,7 +135,7 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         Suite::Match => {
             let program = arguments.firmware.clone();
             let program = program.unwrap_or_else(|| built("bench_list.elf"));
-            let config = config.unwrap_or("ecp5");
+            let config = config.unwrap_or(CONFIGURATION);
             let report = bench::matching::run(config, length, arguments.seed, &program)?;
             if let Some(file) = &arguments.plot {
                 bench::matching::plot(&report, file)?;
@@ -186,19 +143,20 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
             report
         }
         Suite::Sim => {
-            let all = ["ecp5", "tiny"];
-            let configs = config.as_ref().map_or(&all[..], std::slice::from_ref);
+            let configs = config.as_ref().map_or(CONFIGURATIONS, std::slice::from_ref);
             bench::speed::run(configs, length, arguments.seed, &firmware()?)?
         }
         Suite::Replay => {
             let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
             let traces = arguments.traces.as_ref().unwrap_or(&own);
-            let config = config.unwrap_or("ecp5");
+            let config = config.unwrap_or(CONFIGURATION);
             bench::traces::run(traces, config, arguments.seed, &firmware()?)?
         }
-        Suite::Latency => {
-            bench::latency::run(config.unwrap_or("ecp5"), arguments.seed, &firmware()?)?
-        }
+        Suite::Latency => bench::latency::run(
+            config.unwrap_or(CONFIGURATION),
+            arguments.seed,
+            &firmware()?,
+        )?,
     };
     if arguments.json {
         println!("{}", serde_json::to_string(&report)?);
@@ -221,35 +179,47 @@ fn cancel_on_interrupt() -> Result<Arc<AtomicBool>> {
     Ok(cancel)
 }
 
+/// Ends the program as one whose arguments are wrong ends: with the reason, the usage, and 2.
+fn usage(command: &str, reason: impl std::fmt::Display) -> ! {
+    let mut all = Arguments::command();
+    all.build();
+    let named = all.find_subcommand_mut(command).expect("one of them");
+    named.error(ErrorKind::ValueValidation, reason).exit()
+}
+
 fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
+    let given = &arguments.options;
+    let cycles = given
+        .cycles()
+        .unwrap_or_else(|reason| usage("replay", reason));
     let trace = Trace::read(&arguments.trace)?;
-    let firmware = firmware(arguments.firmware.as_deref())?;
-    let cycles: Range<u64> = arguments.from..arguments.to.unwrap_or(u64::MAX);
-    if cycles.is_empty() {
-        bail!("--to {} is not after --from {}", cycles.end, cycles.start);
-    }
-    if arguments.waves_card >= trace.ranks.len() {
-        bail!(
-            "--waves-card {}: there are {} cards",
-            arguments.waves_card,
-            trace.ranks.len()
+    if given.waves_card >= trace.ranks.len() {
+        let (card, cards) = (given.waves_card, trace.ranks.len());
+        usage(
+            "replay",
+            format_args!("--waves-card {card}: there are {cards} cards, counted from 0"),
         );
     }
+    let firmware = firmware(given.firmware.as_deref())?;
     let options = Options {
-        config: arguments.config.clone(),
-        seed: arguments.seed,
-        pressure: arguments
+        config: given.config.clone(),
+        seed: given.seed,
+        pressure: given
             .back_pressure
             .map_or(BackPressure::NONE, |percent| BackPressure {
                 idle: 10 * percent,
                 longest: LONGEST_IDLE,
             }),
-        threads: arguments.threads,
-        pcap: arguments.pcap.clone(),
-        waves: arguments
+        faults: FaultPlan {
+            lose: given.lose,
+            ..FaultPlan::default()
+        },
+        threads: given.threads,
+        pcap: given.pcap.clone(),
+        waves: given
             .waves
             .clone()
-            .map(|path| (path, arguments.waves_card, cycles)),
+            .map(|path| (path, given.waves_card, cycles)),
         cancel: cancel_on_interrupt()?,
     };
     let sends = trace.ranks.iter().flatten();
@@ -287,18 +257,18 @@ fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
         replayed
     })?;
     bar.finish_and_clear();
-    report(arguments, &replayed)
+    report(given, &replayed)
 }
 
-fn report(arguments: &ReplayArguments, replayed: &Replayed) -> Result<ExitCode> {
-    if arguments.log {
+fn report(options: &ReplayOptions, replayed: &Replayed) -> Result<ExitCode> {
+    if options.log {
         for (card, lines) in replayed.logs.iter().enumerate() {
             for line in lines {
                 eprintln!("card {card} {line}");
             }
         }
     }
-    if arguments.json {
+    if options.json {
         println!("{}", serde_json::to_string_pretty(&replayed.summary)?);
     } else {
         print!("{}", replayed.summary);

@@ -33,7 +33,7 @@ pub struct Summary {
     pub messages: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Messages and receive buffers that were longer than the card's longest message and were clipped to it.
+    /// Messages that were longer than the card's longest, and were sent clipped to it.
     pub clipped: Clipped,
     /// Untagged multi-receive buffers posted. Nothing is received into them.
     pub multi_receives: u64,
@@ -47,7 +47,8 @@ pub struct Summary {
     pub unexpected_depth: Depth,
     /// Messages that arrived before their receive.
     pub unexpected: u64,
-    /// Completions that the cards wrote, by status.
+    /// Completions that the ranks took, by status: of sends, receives, probes and cancels. A receive's counts when it is taken, its message
+    /// when it is checked: some of a partial replay are taken and not checked.
     pub completions: BTreeMap<String, u64>,
     /// What the checker of matchings says: `legal`, `not judged` for a partial replay, or the violation.
     pub matching: String,

@@ -152,6 +152,67 @@ fn back_pressure_comes_from_the_seed() {
     assert_eq!(refused.expect("it runs").status.code(), Some(2));
 }
 
+/// What the command says of arguments that it refuses before it does anything.
+fn usage(arguments: &[&str]) -> String {
+    let output = posthorn().args(arguments).output().expect("it runs");
+    let said = String::from_utf8(output.stderr).expect("text");
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(output.stdout.is_empty());
+    said
+}
+
+#[test]
+fn wrong_arguments_are_refused_with_the_usage() {
+    let path = toy("refused.csv.zst", 1);
+    let path = path.to_str().expect("text");
+    for command in [["replay", path], ["bench", "latency"]] {
+        let said = usage(&[command[0], command[1], "--config", "nope"]);
+        let known: Vec<&str> = hdl::config::ALL.iter().map(|config| config.name).collect();
+        let known = format!("[possible values: {}]", known.join(", "));
+        assert!(said.contains("'nope'"), "{said}");
+        assert!(said.contains(&known), "{said:?} lacks {known:?}");
+    }
+    let waves =
+        |rest: &[&str]| usage(&[&["replay", path, "--waves", "no/such.vcd"], rest].concat());
+    let said = waves(&["--from", "9", "--to", "9"]);
+    assert!(said.contains("--to 9 is not after --from 9"), "{said}");
+    let said = waves(&["--waves-card", "2"]);
+    assert!(said.contains("there are 2 cards"), "{said}");
+    let said = usage(&["bench", "latency", "--plot", "no/such.svg"]);
+    assert!(said.contains("only `match` is drawn"), "{said}");
+}
+
+#[test]
+fn a_replay_that_an_event_ends_says_which_and_fails() {
+    // Rank 1 takes messages from whoever sends: no receive fails because the pair to rank 0 does.
+    let mut text = String::from("# app: toy\n# ranks: 2\n");
+    for n in 0..60 {
+        text += &format!("0,{n},TSI,{n},1,7,0,8,0\n");
+    }
+    for n in 0..60 {
+        text += &format!("1,{n},TR,{n},-1,7,0,8,0\n1,{n},C,{n},0,7,0,8,0\n");
+    }
+    let path = trace("lost.csv.zst", &text);
+    let replay = |lose| {
+        let mut command = posthorn();
+        command.args(["replay", "--json", "--config", "tiny", "--lose", lose]);
+        command.arg(&path).output().expect("it runs")
+    };
+    let sound = replay("0");
+    assert_eq!(sound.status.code(), Some(0));
+    let lossy = replay("200");
+    let said = String::from_utf8(lossy.stderr).expect("text");
+    assert_eq!(lossy.status.code(), Some(1), "{said}");
+    let failed = said
+        .lines()
+        .find(|line| line.starts_with("failed: rank 1: line "));
+    let failed = failed.unwrap_or_else(|| panic!("no failure of rank 1 in {said:?}"));
+    assert!(failed.ends_with("the card raised LinkError"), "{failed}");
+    let summary: Value = serde_json::from_slice(&lossy.stdout).expect("one JSON value");
+    assert_eq!(summary["complete"], false);
+    assert_eq!(summary["matching"], "not judged");
+}
+
 /// What every report of `posthorn bench --json` has. Returns its points.
 fn points(report: &Value, suite: &str, config: &str) -> Vec<Value> {
     let object = report.as_object().expect("an object");

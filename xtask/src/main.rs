@@ -21,12 +21,14 @@ mod testing;
 mod verilate;
 
 use std::os::unix::process::CommandExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::thread;
+use std::{env, fs, thread};
 
 use anyhow::{Context, Result};
-use clap::{Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{CommandFactory, Parser, Subcommand};
+use replay_options::ReplayOptions;
 use setup::Tools;
 
 /// Work on Posthorn: set-up, models, firmware, tests, the demonstration.
@@ -107,9 +109,10 @@ enum Task {
     },
     /// Replay a real application's messages through simulated cards
     Demo {
-        /// For `posthorn replay`: see its --help
-        #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
-        rest: Vec<String>,
+        /// Recorded trace (.csv.zst) [default: LULESH on 8 ranks]
+        trace: Option<PathBuf>,
+        #[command(flatten)]
+        options: ReplayOptions,
     },
     /// Check formatting, lints, generated pages, and that no block has jumped in size
     Check,
@@ -130,25 +133,8 @@ fn main() -> ExitCode {
 /// The recording that the demonstration replays: LULESH on 8 ranks.
 const DEMO_TRACE: &str = "traces/lulesh-8.csv.zst";
 
-/// The configuration of its cards, unless another one is asked for.
-const DEMO_CONFIG: &str = "ecp5";
-
 /// What a test wants a waveform of.
 const TRACED_IN_TESTS: [&str; 2] = ["fixture_counter", "nic_tiny"];
-
-/// The configuration that arguments of `posthorn replay` ask for.
-fn configuration(arguments: &[String]) -> &str {
-    let mut arguments = arguments.iter();
-    while let Some(argument) = arguments.next() {
-        if argument == "--config" {
-            return arguments.next().map_or(DEMO_CONFIG, String::as_str);
-        }
-        if let Some(name) = argument.strip_prefix("--config=") {
-            return name;
-        }
-    }
-    DEMO_CONFIG
-}
 
 /// All that the workspace's programs need to run: the models named, or all, and the firmware.
 fn prepare(names: &[String]) -> Result<Tools> {
@@ -160,6 +146,35 @@ fn prepare(names: &[String]) -> Result<Tools> {
 
 fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
+}
+
+/// Replays `trace`, or [`DEMO_TRACE`], with the options as they were given: what is wrong with them is said before
+/// anything is built.
+fn demo(trace: Option<&Path>, options: &ReplayOptions) -> Result<()> {
+    if let Err(reason) = options.cycles() {
+        let mut all = Arguments::command();
+        all.build();
+        let demo = all.find_subcommand_mut("demo").expect("one of them");
+        demo.error(ErrorKind::ValueValidation, reason).exit();
+    }
+    if let Some(trace) = trace {
+        fs::metadata(trace).with_context(|| format!("reading {}", trace.display()))?;
+    }
+    let card = [format!("nic_{}", options.config)];
+    let tools = prepare(&card)?;
+    if options.waves.is_some() {
+        models::run(&tools, &card, true, cores())?;
+    }
+    let mut replay = setup::cargo();
+    // Files are named as seen from here.
+    replay.current_dir(env::current_dir()?);
+    replay.args(["run", "--quiet", "--package", "posthorn", "--", "replay"]);
+    if trace.is_none() {
+        replay.arg(paths::workspace().join(DEMO_TRACE));
+    }
+    let given = env::args_os().skip_while(|word| word != "demo").skip(1);
+    // In place of this process, so that Ctrl-C reaches the command alone.
+    Err(replay.args(given).exec()).context("can't start cargo")
 }
 
 fn task(task: Task) -> Result<()> {
@@ -193,25 +208,7 @@ fn task(task: Task) -> Result<()> {
             models::run(&tools, &traced, true, cores())?;
             testing::run(long, &rest)
         }
-        Task::Demo { rest } => {
-            let card = [format!("nic_{}", configuration(&rest))];
-            let tools = prepare(&card)?;
-            if rest.iter().any(|argument| argument.starts_with("--waves")) {
-                models::run(&tools, &card, true, cores())?;
-            }
-            let mut replay = setup::cargo();
-            replay.args([
-                "run",
-                "--quiet",
-                "--package",
-                "posthorn",
-                "--",
-                "replay",
-                DEMO_TRACE,
-            ]);
-            // In place of this process, so that Ctrl-C reaches the command alone.
-            Err(replay.args(rest).exec()).context("can't start cargo")
-        }
+        Task::Demo { trace, options } => demo(trace.as_deref(), &options),
         Task::Check => checks::run(),
         Task::Book => book::run(),
     }

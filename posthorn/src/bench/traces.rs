@@ -6,6 +6,7 @@ use std::sync::atomic::AtomicBool;
 
 use anyhow::{Context, Result, bail};
 use sim::Firmware;
+use sim::fault::FaultPlan;
 use sim::seed::BackPressure;
 
 use super::{Point, Report};
@@ -43,6 +44,7 @@ pub fn run(folder: &Path, config: &str, seed: u64, firmware: &Firmware) -> Resul
             config: config.to_owned(),
             seed,
             pressure: BackPressure::NONE,
+            faults: FaultPlan::default(),
             threads: None,
             pcap: None,
             waves: None,

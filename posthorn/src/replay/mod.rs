@@ -20,6 +20,7 @@ use abi::monitor::MatchOperation;
 use anyhow::{Context, Result};
 use sim::capture::Capture;
 use sim::fabric::LinkFilter;
+use sim::fault::{FaultPlan, Faults};
 use sim::log::{LogDecoder, LogLine};
 use sim::seed::BackPressure;
 use sim::{Cluster, Firmware, Host, Waves};
@@ -88,6 +89,8 @@ pub struct Options {
     pub seed: u64,
     /// How much host memory, registers and network hold back.
     pub pressure: BackPressure,
+    /// What happens to frames on their way.
+    pub faults: FaultPlan,
     /// Threads that the cards run on; all cores if none is given.
     pub threads: Option<usize>,
     /// File for every frame.
@@ -135,6 +138,10 @@ pub fn run(
         let capture =
             Capture::create(path).with_context(|| format!("creating {}", path.display()))?;
         cluster = cluster.tap(LinkFilter::ALL, capture);
+    }
+    if options.faults != FaultPlan::default() {
+        let faults = Faults::new(options.faults, options.seed, "replay");
+        cluster = cluster.tap(LinkFilter::ALL, faults);
     }
     if let Some((path, card, cycles)) = options.waves.clone() {
         cluster = cluster.waves(card, Waves { path, cycles });

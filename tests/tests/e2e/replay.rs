@@ -6,6 +6,7 @@ use posthorn_tests::cards::{cards, firmware};
 use posthorn_tests::cut::cut;
 use posthorn_tests::frames::{edit_payload, header, number};
 use sim::fabric::{LinkFilter, Passing};
+use sim::fault::FaultPlan;
 use sim::seed::BackPressure;
 use std::path::Path;
 use std::sync::Arc;
@@ -20,6 +21,7 @@ fn options(config: &str, seed: u64) -> Options {
         config: config.into(),
         seed,
         pressure: BackPressure::NONE,
+        faults: FaultPlan::default(),
         threads: None,
         pcap: None,
         waves: None,

@@ -1,0 +1,146 @@
+//! The options of a replay.
+//!
+//! ```text
+//!  cargo xtask demo ──► refuse wrong options ──► build what they need ──┐ the same
+//!  posthorn replay ◄────────────────────────────────────────────────────┘ options
+//! ```
+//!
+//! The demonstration builds models for minutes before it starts the command. So both know the options from here,
+//! and what is wrong with them is said before anything is built.
+
+use std::ops::Range;
+use std::path::PathBuf;
+
+use clap::Args;
+use clap::builder::PossibleValuesParser;
+
+/// Names of the configurations that cards are built in.
+pub const CONFIGURATIONS: &[&str] = &["tiny", "ecp5"];
+
+/// The configuration of who asks for none.
+pub const CONFIGURATION: &str = "ecp5";
+
+/// Takes the name of a configuration and refuses others with a list of those that there are.
+pub fn configuration() -> PossibleValuesParser {
+    PossibleValuesParser::new(CONFIGURATIONS)
+}
+
+/// How a trace is replayed and what is recorded of it.
+#[derive(Args, Clone, Debug)]
+#[command(after_help = "\
+Exit codes: 0 all replayed and right; 1 something is wrong, and said; 2 the arguments are; 130 interrupted by \
+Ctrl-C: what is printed is the summary of what was done, marked PARTIAL (`\"complete\": false`). A second Ctrl-C ends \
+at once, without a summary.")]
+pub struct ReplayOptions {
+    /// Print the summary as JSON
+    #[arg(long)]
+    pub json: bool,
+    /// Configuration of the cards
+    #[arg(long, default_value = CONFIGURATION, value_parser = configuration())]
+    pub config: String,
+    /// Decides when --back-pressure holds back and what --lose loses. Otherwise only the secret of matching's hash and
+    /// what memories hold at power-on come from it, and no cycle of a sound replay depends on them
+    #[arg(long, default_value_t = 1)]
+    pub seed: u64,
+    /// Memory, registers and network hold back at random, in this share of the cycles [no value: 33]
+    #[arg(
+        long,
+        value_name = "PERCENT",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "33",
+        value_parser = clap::value_parser!(u16).range(0..=95)
+    )]
+    pub back_pressure: Option<u16>,
+    /// Lose so many of 1000 frames, at random. Lost messages aren't sent again yet: their pairs fail, and so does the replay
+    #[arg(
+        long,
+        value_name = "FRAMES",
+        default_value_t = 0,
+        hide_default_value = true,
+        value_parser = clap::value_parser!(u16).range(0..=1000)
+    )]
+    pub lose: u16,
+    /// Threads that the cards run on; never changes what happens [default: all cores]
+    #[arg(long)]
+    pub threads: Option<usize>,
+    /// Write every frame to a pcapng file
+    #[arg(long, value_name = "FILE")]
+    pub pcap: Option<PathBuf>,
+    /// Write a waveform of one card to a VCD file
+    #[arg(long, value_name = "FILE")]
+    pub waves: Option<PathBuf>,
+    /// Card to write the waveform of
+    #[arg(long, value_name = "CARD", default_value_t = 0, requires = "waves")]
+    pub waves_card: usize,
+    /// First cycle of the waveform
+    #[arg(long, value_name = "CYCLE", default_value_t = 0, requires = "waves")]
+    pub from: u64,
+    /// Cycle before which the waveform ends
+    #[arg(long, value_name = "CYCLE", requires = "waves")]
+    pub to: Option<u64>,
+    /// Print the log of every card's firmware
+    #[arg(long)]
+    pub log: bool,
+    /// Firmware image [default: the one that `cargo xtask firmware` builds]
+    #[arg(long, value_name = "ELF")]
+    pub firmware: Option<PathBuf>,
+}
+
+impl ReplayOptions {
+    /// Cycles of the waveform.
+    ///
+    /// # Errors
+    /// If there are none; the message is for who gave the options.
+    pub fn cycles(&self) -> Result<Range<u64>, String> {
+        let cycles = self.from..self.to.unwrap_or(u64::MAX);
+        if cycles.is_empty() {
+            return Err(format!(
+                "--to {} is not after --from {}",
+                cycles.end, cycles.start
+            ));
+        }
+        Ok(cycles)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use clap::Parser;
+
+    #[derive(Parser)]
+    struct Command {
+        #[command(flatten)]
+        options: ReplayOptions,
+    }
+
+    fn parsed(arguments: &str) -> Result<ReplayOptions, clap::Error> {
+        let words = std::iter::once("x").chain(arguments.split_whitespace());
+        Command::try_parse_from(words).map(|command| command.options)
+    }
+
+    #[test]
+    fn an_unknown_configuration_is_refused_with_the_known_ones() {
+        let refused = parsed("--config nope")
+            .expect_err("there is none")
+            .to_string();
+        assert!(refused.contains("'nope'"), "{refused}");
+        assert!(
+            refused.contains("[possible values: tiny, ecp5]"),
+            "{refused}"
+        );
+        assert_eq!(parsed("--config=tiny").unwrap().config, "tiny");
+        assert_eq!(parsed("").unwrap().config, CONFIGURATION);
+    }
+
+    #[test]
+    fn a_waveform_has_cycles() {
+        let cycles = |arguments| parsed(arguments).unwrap().cycles();
+        assert_eq!(cycles("--waves w --from 5 --to 7"), Ok(5..7));
+        assert_eq!(cycles("--waves w --from 5"), Ok(5..u64::MAX));
+        let refused = cycles("--waves w --from 7 --to 7");
+        assert_eq!(refused, Err("--to 7 is not after --from 7".into()));
+        assert!(parsed("--from 5").is_err(), "of no waveform");
+    }
+}
