@@ -148,9 +148,9 @@ impl Logic for Nic {
 /// The cards, and the datapaths alone.
 pub fn tops() -> Vec<Top> {
     vec![
-        Top::of("nic_tiny", Class::Long, || Nic::new(&TINY)).with_sources(mgmt::SOURCES),
-        Top::of("nic_ecp5", Class::Long, || Nic::new(&ECP5)).with_sources(mgmt::SOURCES),
-        Top::of("datapath_tiny", Class::Long, || Datapath::new(&TINY)),
-        Top::of("datapath_ecp5", Class::Long, || Datapath::new(&ECP5)),
+        Top::of("nic_tiny", Class::Card, || Nic::new(&TINY)).with_sources(mgmt::SOURCES),
+        Top::of("nic_ecp5", Class::Card, || Nic::new(&ECP5)).with_sources(mgmt::SOURCES),
+        Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
+        Top::of("datapath_ecp5", Class::Card, || Datapath::new(&ECP5)),
     ]
 }

@@ -26,8 +26,10 @@ use crate::verilog::{Options, generate};
 pub enum Class {
     /// For a moment, in a test of one block.
     Test,
-    /// For long: whole cards.
+    /// For long.
     Long,
+    /// For long, and so large that it is synthesised only if it is asked for: whole cards.
+    Card,
     /// Not at all: only its size and speed on an FPGA are wanted.
     Synthesis,
 }

@@ -37,6 +37,8 @@ pub enum Class {
     Test,
     /// Simulated for long: -O3.
     Long,
+    /// A whole card: -O3.
+    Card,
     /// For synthesis, and simulated only if somebody asks for it by name: -O1.
     Synthesis,
 }
@@ -45,7 +47,7 @@ impl Class {
     fn flag(self) -> &'static str {
         match self {
             Class::Test | Class::Synthesis => "-O1",
-            Class::Long => "-O3",
+            Class::Long | Class::Card => "-O3",
         }
     }
 }
