@@ -269,5 +269,7 @@ codes! {
         Unexpected = 12,
         /// Completions written.
         Completions = 13,
+        /// Receives whose places on the exact side of matching were full, though there was room for them: they went to the associative side, which is slower, or were refused if that was full.
+        MatchOverflows = 14,
     }
 }

@@ -519,6 +519,7 @@ impl Logic for Datapath {
         self.counters.expected.next = bits::<3>(0) + self.delivery.count_expected.val();
         self.counters.unexpected.next = bits::<3>(0) + self.delivery.count_unexpected.val();
         self.counters.completions.next = bits::<3>(0) + self.completions.count_completions.val();
+        self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.
         self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();

@@ -8,7 +8,7 @@ use std::cell::Cell;
 use hdl::config::{self, Config};
 use hdl::matching::{ExactMutation, ListsMutation, Mutation, UnexpectedMutation};
 use match_reference::{
-    Breach, Command, Harness, Operation, Outcome, Seen, Sizes, Traffic, Verilated,
+    Block, Breach, Command, Harness, Operation, Outcome, Seen, Sizes, Traffic, Verilated,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -227,6 +227,27 @@ fn reset_empties_both_lists() {
         ..post(u64::MAX, true, 0, 3)
     };
     assert_eq!(act(&mut engine, &probe), Outcome::Missing);
+}
+
+#[test]
+fn a_seed_that_comes_while_a_receive_is_posted_is_noticed() {
+    let idle = |engine: &mut Engine| (0..20).try_for_each(|_| engine.block().cycle(None).map(drop));
+    let mut engine = open(&config::TINY, SOUND, 1);
+    engine.block().seed(2).expect("it has this pin");
+    assert_eq!(idle(&mut engine), Ok(()), "it is empty");
+    act(&mut engine, &post(0, false, 1, 1));
+    let arrival = Command {
+        match_bits: 1,
+        ..Command::new(Operation::Arrive)
+    };
+    assert!(matches!(act(&mut engine, &arrival), Outcome::Found(_)));
+    assert_eq!(idle(&mut engine), Ok(()));
+    engine.block().seed(3).expect("it has this pin");
+    assert_eq!(idle(&mut engine), Ok(()), "it is empty again");
+    act(&mut engine, &post(0, false, 1, 2));
+    assert_eq!(idle(&mut engine), Ok(()));
+    engine.block().seed(4).expect("it has this pin");
+    assert!(idle(&mut engine).is_err());
 }
 
 /// What notices a breach: a comparison, or a check in the gates.

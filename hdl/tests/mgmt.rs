@@ -504,7 +504,7 @@ fn a_fan_out_that_answers_too_early_is_caught() {
 
 #[test]
 fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    const INPUTS: [&str; 14] = [
+    const INPUTS: [&str; 15] = [
         "frames_sent",
         "frames_received",
         "crc_errors",
@@ -519,6 +519,7 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
         "expected",
         "unexpected",
         "completions",
+        "match_overflows",
     ];
     let words = |name: &str| name.to_lowercase().replace('_', "");
     for counter in Counter::ALL {

@@ -82,10 +82,9 @@ impl Verilated {
     /// # Panics
     /// If the engine never says that it is ready for use.
     pub fn reset(&mut self, seed: u128) -> Result<(), ModelError> {
+        self.seed(seed)?;
         let model = &mut self.model;
         let (reset, initialized) = (model.port("reset")?, model.port("initialized")?);
-        let words: [u32; 4] = std::array::from_fn(|k| (seed >> (32 * k)) as u32);
-        model.set_wide(model.port("seed")?, &words);
         model.set(self.command_valid, 0);
         model.set(reset, 1);
         model.steps(2);
@@ -97,6 +96,17 @@ impl Verilated {
             }
         }
         panic!("{} isn't initialized after {CLEARED} cycles", model.name());
+    }
+
+    /// Gives the hash another seed, which only an engine bears in which no receive is posted.
+    ///
+    /// # Errors
+    /// If a pin isn't there.
+    pub fn seed(&mut self, seed: u128) -> Result<(), ModelError> {
+        let words: [u32; 4] = std::array::from_fn(|k| (seed >> (32 * k)) as u32);
+        let port = self.model.port("seed")?;
+        self.model.set_wide(port, &words);
+        Ok(())
     }
 
     /// Cycles simulated so far.

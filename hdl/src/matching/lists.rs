@@ -27,7 +27,7 @@ use super::rows::UnexpectedRows;
 use crate::config::Config;
 use crate::construct::{constant, construct};
 use crate::prelude::*;
-use crate::prim::Ram;
+use crate::prim::{Duty, Ram};
 use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
 
 /// Operations under way at most, by their tags.
@@ -85,7 +85,7 @@ pub struct Lists {
     pub mutation: Signal<In, Bits<8>>,
     /// The memories are cleared.
     pub initialized: Signal<Out, Bit>,
-    /// Key of the hashes. May change only while no receive is posted.
+    /// Key of the hashes. May change only while no receive is posted and nothing is under way.
     pub seed: Signal<In, Bits<128>>,
     /// There is a command.
     pub command_valid: Signal<In, Bit>,
@@ -223,6 +223,8 @@ pub struct Lists {
     overflow: Signal<Local, Bit>,
     replying: Signal<Local, Bit>,
     under_way: Reg<Bits<8>>,
+    /// The seed of the last cycle.
+    last_seed: Reg<Bits<128>>,
 
     exact_entries: Constant<Bits<16>>,
     no_lookup: Constant<Lookup>,
@@ -237,6 +239,7 @@ pub struct Lists {
 
     one_at_a_time: Check,
     replies_to_commands: Check,
+    seed_changes_while_empty: Duty,
     _endpoints: usize,
 }
 
@@ -267,13 +270,14 @@ impl Lists {
             learn_live: constant(ListsMutation::LearnLive as u64),
             one_at_a_time: Check::new("one_result_at_a_time"),
             replies_to_commands: Check::new("replies_to_commands"),
+            seed_changes_while_empty: Duty::new("seed_changes_while_empty"),
             _endpoints: config.endpoints,
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
             front_valid front stale tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
             issue_todo selecting sole sole_found alone looking
-            searching searched searched_index solo solo_age resumes answered answer under_way
+            searching searched searched_index solo solo_age resumes answered answer under_way last_seed
             key key_age result result_valid live equal unlearnt idle chosen lowest class_bit class_number has_class
             learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_associative next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
@@ -319,7 +323,8 @@ impl Logic for Lists {
             resumes,
             answered,
             answer,
-            under_way
+            under_way,
+            last_seed
         );
         clocked!(
             self,
@@ -331,7 +336,8 @@ impl Logic for Lists {
             associative,
             unexpected,
             one_at_a_time,
-            replies_to_commands
+            replies_to_commands,
+            seed_changes_while_empty
         );
         clock!(self, clock, held, held_age);
 
@@ -959,5 +965,9 @@ impl Logic for Lists {
         self.replies_to_commands.ok.next = !self.replying.val() | (self.under_way.q.val() != 0);
         self.one_at_a_time.ok.next =
             !self.sole_found.q.val() | !(self.result_valid.val() | self.alone.q.val());
+        // A receive that was put where one seed says would be looked for where another one does.
+        self.last_seed.d.next = self.seed.val();
+        self.seed_changes_while_empty.ok.next = (self.seed.val() == self.last_seed.q.val())
+            | ((self.posted_depth.val() == 0) & (self.under_way.q.val() == 0));
     }
 }

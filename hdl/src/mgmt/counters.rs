@@ -53,6 +53,8 @@ pub struct Counters {
     pub unexpected: Signal<In, Bits<3>>,
     /// [`Counter::Completions`] in this cycle.
     pub completions: Signal<In, Bits<3>>,
+    /// [`Counter::MatchOverflows`] in this cycle.
+    pub match_overflows: Signal<In, Bits<3>>,
     /// A control request is for this block.
     pub control_valid: Signal<In, Bit>,
     /// The request.
@@ -87,6 +89,7 @@ impl Default for Counters {
             expected: Signal::default(),
             unexpected: Signal::default(),
             completions: Signal::default(),
+            match_overflows: Signal::default(),
             control_valid: Signal::default(),
             control: Signal::default(),
             control_done: Signal::default(),
@@ -119,6 +122,7 @@ impl Logic for Counters {
         self.amount[11].next = bit_cast::<32, 3>(self.expected.val());
         self.amount[12].next = bit_cast::<32, 3>(self.unexpected.val());
         self.amount[13].next = bit_cast::<32, 3>(self.completions.val());
+        self.amount[14].next = bit_cast::<32, 3>(self.match_overflows.val());
         self.control_done.next = self.control_valid.val();
         self.asked_for.next = 0.into();
         for i in 0..self._n {
