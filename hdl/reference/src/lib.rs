@@ -22,6 +22,6 @@ mod traffic;
 pub use block::{Block, Outputs, Verilated};
 pub use command::{Command, Operation, Reply};
 pub use harness::{Breach, Done, Harness, LATENCY, Seen, Step};
-pub use lists::{Lists, Outcome, Receive};
+pub use lists::{Class, Lists, Outcome, Receive, has_class, has_room};
 pub use sizes::{SLOTS, Sizes};
 pub use traffic::Traffic;

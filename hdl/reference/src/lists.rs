@@ -29,6 +29,29 @@ pub enum Outcome {
     Full,
 }
 
+/// What the receives of a class have in common: the bits that they ignore, and whether they take any source.
+pub type Class = (u64, bool);
+
+/// Whether the exact side can look up one more receive of `class`, if `live` are the classes of its endpoint's receives there: it is among
+/// them, or one of the `classes` that the endpoint has is free. Classes without live receives are as good as never learnt, so their numbers
+/// don't matter.
+pub fn has_class(live: impl IntoIterator<Item = Class>, class: Class, classes: usize) -> bool {
+    let mut distinct = Vec::with_capacity(classes);
+    for class in live {
+        if !distinct.contains(&class) {
+            distinct.push(class);
+        }
+    }
+    distinct.contains(&class) || distinct.len() < classes
+}
+
+/// Whether a side of `capacity` receives, of which each endpoint has `reserved` of its own and the rest is common, has room for one more of `endpoint`.
+/// `used` are the live ones of each endpoint.
+pub fn has_room(capacity: usize, reserved: usize, used: &[usize], endpoint: usize) -> bool {
+    let common: usize = used.iter().map(|used| used.saturating_sub(reserved)).sum();
+    used[endpoint] < reserved || common < capacity - used.len() * reserved
+}
+
 /// How much of a side is in use.
 #[derive(Clone, Debug)]
 struct Quota {
@@ -48,10 +71,7 @@ impl Quota {
     }
 
     fn has_room(&self, endpoint: usize) -> bool {
-        let common = |used: &usize| used.saturating_sub(self.reserved);
-        let common_used: usize = self.used.iter().map(common).sum();
-        self.used[endpoint] < self.reserved
-            || common_used < self.capacity - self.used.len() * self.reserved
+        has_room(self.capacity, self.reserved, &self.used, endpoint)
     }
 }
 
@@ -276,19 +296,14 @@ impl Lists {
         side.used[endpoint] -= 1;
     }
 
-    /// Whether the exact side can look up receives like this one: its (ignore bits, any source) is that of a
-    /// live receive there, or a class is free. Classes that have no live receives are as good as never
-    /// learnt, so their numbers don't matter.
+    /// Whether the exact side can look up receives like this one.
     fn has_class(&self, command: &Command) -> bool {
-        let key = |receive: &Command| (receive.ignore_bits, receive.any_source);
-        let mut live = Vec::with_capacity(self.sizes.classes);
-        for receive in &self.posted[usize::from(command.endpoint)] {
-            let class = key(&receive.command);
-            if usize::from(receive.index) < self.sizes.exact && !live.contains(&class) {
-                live.push(class);
-            }
-        }
-        live.contains(&key(command)) || live.len() < self.sizes.classes
+        let class = |receive: &Command| (receive.ignore_bits, receive.any_source);
+        let of_endpoint = self.posted[usize::from(command.endpoint)].iter();
+        let live = of_endpoint
+            .filter(|receive| usize::from(receive.index) < self.sizes.exact)
+            .map(|receive| class(&receive.command));
+        has_class(live, class(command), self.sizes.classes)
     }
 
     fn append(&mut self, command: &Command, reply: Reply) -> Result<Outcome, String> {
