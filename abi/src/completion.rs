@@ -26,6 +26,10 @@ codes! {
         Probe = 4,
         /// A ring entry whose opcode is unknown.
         Unknown = 5,
+        /// A claim.
+        Claim = 6,
+        /// A discard of a claimed message.
+        Discard = 7,
     }
 }
 
@@ -36,13 +40,13 @@ macro_rules! completion_layout {
         $apply! {
             /// Entry of a completion queue.
             Completion, CompletionView, 8 words {
-                /// Match bits of the message (receives and probes).
+                /// Match bits of the message (receives, probes and claims).
                 match_bits: u64 = 64,
-                /// Immediate data of the message (receives and probes).
+                /// Immediate data of the message (receives, probes and claims).
                 immediate: u64 = 64,
                 /// Length of the message as sent, in bytes; more than the buffer holds if truncated.
                 length: u64 = 64,
-                /// With `Behind`: handle of the receive that waits, or last waited, for room.
+                /// With `Behind`: handle of the receive that waits, or last waited, for room. Of a claim that found a message: the claim's handle.
                 handle: u32 = 32,
                 /// Zero.
                 reserved0: u32 = 32,

@@ -1,9 +1,13 @@
 //! Work requests: one 64-byte entry of a send ring or of a list ring.
 //!
 //! An endpoint has two rings. Sends and their cancels go through the *send ring*; receives, their
-//! cancels and probes go through the *list ring*, each in order (rings contract). `request` is the
+//! cancels, probes and claims go through the *list ring*, each in order (rings contract). `request` is the
 //! host's handle: the completion carries it back, and a cancel names its target by it. The host keeps
 //! it unique among the endpoint's outstanding requests.
+//!
+//! A *claim* takes a message out of the unexpected ones for its endpoint alone. The message keeps its slot and its credit
+//! until it is received or discarded, by the handle that the claim's completion gives: the place of the message
+//! (pair × 16 + slot) below the number of the claim, so that the handle of an earlier claim names nothing.
 
 use crate::status::codes;
 
@@ -23,16 +27,25 @@ codes! {
         Cancel = 0x11,
         /// List ring: look for an unexpected message without removing it.
         Probe = 0x12,
+        /// List ring: look for an unexpected message and take it for this endpoint.
+        Claim = 0x13,
+        /// List ring: receive the claimed message whose handle is `target` into the buffer. Source, context and match bits are not looked at.
+        ReceiveClaimed = 0x14,
+        /// List ring: drop the claimed message whose handle is `target`.
+        Discard = 0x15,
     }
 }
 
-/// `flags` of a receive or a probe: any source matches, `pair` is ignored.
+/// `flags` of a receive, a probe or a claim: any source matches, `pair` is ignored.
 pub const FLAG_ANY_SOURCE: u8 = 1 << 0;
-/// `flags` of a receive or a probe: the host has the completion of every request that was refused as `Behind`, and
+/// `flags` of a receive, a probe or a claim: the host has the completion of every request that was refused as `Behind`, and
 /// posts them again from this one on, in order. Without it they stay refused.
 pub const FLAG_RESUME: u8 = 1 << 1;
 /// `flags` of a receive: it takes message after message, each behind the one before in its buffer, until less than `min_free` bytes are left.
 pub const FLAG_MULTI: u8 = 1 << 2;
+
+/// Bits of a claim's handle that are the place of the message, pair × 16 + slot; those above are the number of the claim, from 1.
+pub const CLAIM_PLACE_BITS: u32 = 16;
 
 /// Field list of [`SendRequest`].
 #[macro_export]
@@ -81,7 +94,7 @@ macro_rules! list_request_layout {
         $apply! {
             /// Entry of a list ring.
             ListRequest, ListRequestView, 8 words {
-                /// [`Opcode`](crate::request::Opcode): `TaggedReceive`, `Cancel` or `Probe`.
+                /// [`Opcode`](crate::request::Opcode): one of those of the list ring.
                 opcode: u8 = 8,
                 /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), [`FLAG_MULTI`](crate::request::FLAG_MULTI), or 0.
                 flags: u8 = 8,
@@ -103,7 +116,7 @@ macro_rules! list_request_layout {
                 address: u64 = 64,
                 /// Size of the buffer in bytes.
                 length: u64 = 64,
-                /// Cancel: handle of the receive to cancel.
+                /// Cancel: handle of the receive to cancel. `ReceiveClaimed`, `Discard`: handle of the claim.
                 target: u32 = 32,
                 /// Receive with `FLAG_MULTI`: the message after which less than so many bytes of the buffer, or none, are left is its last. Zero otherwise.
                 min_free: u32 = 32,

@@ -52,7 +52,7 @@ codes! {
         Cancelled = 2,
         /// The cancel found nothing to cancel: the receive has matched, the send has had its turn, or there never was one.
         TooLate = 3,
-        /// The probe found no message.
+        /// The probe or the claim found no message.
         NoMessage = 4,
         /// The message is longer than the card's maximum. Nothing was sent.
         TooLong = 5,
@@ -76,6 +76,8 @@ codes! {
         AccessDenied = 14,
         /// An earlier receive of the endpoint found the list full: this one was not posted, so that it can't overtake it, and found no message.
         Behind = 15,
+        /// The handle names no message that this endpoint has claimed: it never did, it has received or discarded it, or the pair was closed.
+        InvalidClaim = 16,
     }
 }
 

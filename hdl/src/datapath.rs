@@ -420,6 +420,7 @@ impl Logic for Datapath {
         self.delivery.lists.next = self.work_queues.lists.val();
         self.lists.seed.next = self.hash_seed.seed.val();
         self.lists.command_valid.next = self.delivery.command_valid.val();
+        self.delivery.command_ready.next = self.lists.command_ready.val();
         self.lists.command.next = self.delivery.command.val();
         self.delivery.reply_valid.next = self.lists.reply_valid.val();
         self.delivery.reply.next = self.lists.reply.val();

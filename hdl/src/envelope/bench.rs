@@ -29,7 +29,7 @@ pub struct DeliveryBench {
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Contract of Delivery to break; see [`DeliveryMutation`](super::DeliveryMutation).
-    pub mutation: Signal<In, Bits<4>>,
+    pub mutation: Signal<In, Bits<5>>,
     /// A message has come.
     pub arrival_valid: Signal<In, Bit>,
     /// Its envelope.
@@ -228,6 +228,7 @@ impl Logic for DeliveryBench {
         self.lists_block.mutation.next = 0.into();
         self.lists_block.seed.next = self.seed.val();
         self.lists_block.command_valid.next = self.delivery.command_valid.val();
+        self.delivery.command_ready.next = self.lists_block.command_ready.val();
         self.lists_block.command.next = self.delivery.command.val();
         self.delivery.reply_valid.next = self.lists_block.reply_valid.val();
         self.delivery.reply.next = self.lists_block.reply.val();

@@ -24,6 +24,10 @@
 //! completion reserved, like any request, and that is its last one's. So a message after which it stays needs a completion of its own, reserved
 //! at that moment; if none is free the receive ends with this message instead. It ends too when less of the buffer is left than it was posted to keep, or when something is wrong.
 //!
+//! **Claims.** A claimed message is out of Lists, and keeps its slot and its credit. Its entry in the memory of messages holds the number
+//! of the claim, which is half of the handle; the other half is the place. A handle is good while the place's slot is taken and the number is
+//! the same, for the endpoint of the pair. So nothing has to be cleared when a pair goes: its slots are vacant then.
+//!
 //! What matching needs of an entry is in Lists; the rest is here, in two memories that the entry's
 //! index addresses. An unexpected payload rests in one of the slots that its pair reserved in host
 //! memory; which are taken is a bitmap in the pair's table entry.
@@ -32,7 +36,7 @@ use crate::config::Config;
 use crate::construct::{constant, construct};
 use crate::matching;
 use crate::prelude::*;
-use crate::prim::{Fifo, Ram};
+use crate::prim::{BlockRam, Fifo, Ram};
 use crate::types::{
     Arrival, Completion, ControlRequest, DmaRequest, Fault, FetchedList, ListRequest, MatchCommand,
     MatchReply, PairReport, PairSetup, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
@@ -88,6 +92,18 @@ pub enum DeliveryMutation {
     NeverEnds = 13,
     /// A multi-receive stays although no completion is free.
     Overcommit = 14,
+    /// A claim leaves its message in Lists.
+    ClaimByProbe = 15,
+    /// The credit is returned at the claim.
+    FreeClaimed = 16,
+    /// The slot is given back at the claim.
+    VacateClaimed = 17,
+    /// A claim is good for every endpoint.
+    ClaimsForAll = 18,
+    /// A handle is good if its slot is taken, by whatever message.
+    StaleClaims = 19,
+    /// A discard doesn't return the credit.
+    KeepDiscarded = 20,
 }
 
 /// What is kept of a pair.
@@ -140,6 +156,8 @@ struct Message {
     immediate: Bits<64>,
     length: Bits<16>,
     slot: Bits<4>,
+    /// Number of the claim, 0 if the message isn't claimed.
+    claim: Bits<16>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -173,6 +191,7 @@ enum State {
     ClaimMatch,
     ProbeMatch,
     ProbeFound,
+    Handle,
     // From a slot to the buffer.
     CopyFound,
     CopySetup,
@@ -233,7 +252,7 @@ pub struct Delivery {
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Contract to break, for tests; zero in a card. See [`DeliveryMutation`].
-    pub mutation: Signal<In, Bits<4>>,
+    pub mutation: Signal<In, Bits<5>>,
     /// The tables are cleared.
     pub initialized: Signal<Out, Bit>,
     /// A message has come.
@@ -256,6 +275,8 @@ pub struct Delivery {
     pub lists: Signal<In, FetchedList>,
     /// A pulse: an operation for Lists.
     pub command_valid: Signal<Out, Bit>,
+    /// It is taken: always so when Delivery has one, since the one before has been answered.
+    pub command_ready: Signal<In, Bit>,
     /// The operation.
     pub command: Signal<Out, MatchCommand>,
     /// A pulse: its answer.
@@ -359,7 +380,8 @@ pub struct Delivery {
 
     pairs: Ram<Pair>,
     receives: Ram<Receive>,
-    messages: Ram<Message>,
+    /// Read and written in different states: while a word is written another one is read.
+    messages: BlockRam<Message>,
     /// Of each endpoint that is stalled, the receive that waits, or was the last to.
     waiting: Ram<Waiting>,
     /// Faults of pairs that Delivery itself gave up; one a pair at most, so that it never waits for Faults, which may be waiting for it.
@@ -409,9 +431,22 @@ pub struct Delivery {
     gone: Reg<Bits<4>>,
     /// Handle that a completion names beside its own.
     names: Reg<Bits<32>>,
+    /// Number of the next claim, never 0.
+    claims: Reg<Bits<16>>,
     /// The next arrival goes before the next fault or control request.
     arrival_first: Reg<Bit>,
 
+    handle: Signal<Local, Bits<32>>,
+    handle_place: Signal<Local, Bits<16>>,
+    handle_pair: Signal<Local, Bits<16>>,
+    handle_slot: Signal<Local, Bits<4>>,
+    handle_claim: Signal<Local, Bits<16>>,
+    handle_live: Signal<Local, Bit>,
+    handle_good: Signal<Local, Bit>,
+    by_handle: Signal<Local, Bit>,
+    claimed: Signal<Local, Message>,
+    slotted: Signal<Local, Message>,
+    slot_place: Signal<Local, Bits<16>>,
     rest_of: Signal<Local, Receive>,
     left: Signal<Local, Bits<32>>,
     enough: Signal<Local, Bit>,
@@ -487,9 +522,14 @@ pub struct Delivery {
     right: Constant<Bits<8>>,
     op_receive: Constant<Bits<8>>,
     op_cancel: Constant<Bits<8>>,
+    op_claim: Constant<Bits<8>>,
+    op_receive_claimed: Constant<Bits<8>>,
+    op_discard: Constant<Bits<8>>,
     kind_receive: Constant<Bits<8>>,
     kind_cancel: Constant<Bits<8>>,
     kind_probe: Constant<Bits<8>>,
+    kind_claim: Constant<Bits<8>>,
+    kind_discard: Constant<Bits<8>>,
     success: Constant<Bits<8>>,
     truncated: Constant<Bits<8>>,
     cancelled: Constant<Bits<8>>,
@@ -503,25 +543,33 @@ pub struct Delivery {
     flushed: Constant<Bits<8>>,
     list_full: Constant<Bits<8>>,
     behind: Constant<Bits<8>>,
+    invalid_claim: Constant<Bits<8>>,
     unexpected_overflow: Constant<Bits<8>>,
     slot_error: Constant<Bits<8>>,
-    complete_early: Constant<Bits<4>>,
-    lose_slots: Constant<Bits<4>>,
-    free_unexpected: Constant<Bits<4>>,
-    skip_second_check: Constant<Bits<4>>,
-    cancel_says_too_late: Constant<Bits<4>>,
-    ignore_buffer_length: Constant<Bits<4>>,
-    reuse_slots: Constant<Bits<4>>,
-    free_wrong_slot: Constant<Bits<4>>,
-    forget_refusals: Constant<Bits<4>>,
-    overtake: Constant<Bits<4>>,
-    look_again: Constant<Bits<4>>,
-    sleep_on: Constant<Bits<4>>,
-    never_ends: Constant<Bits<4>>,
-    overcommit: Constant<Bits<4>>,
+    complete_early: Constant<Bits<5>>,
+    lose_slots: Constant<Bits<5>>,
+    free_unexpected: Constant<Bits<5>>,
+    skip_second_check: Constant<Bits<5>>,
+    cancel_says_too_late: Constant<Bits<5>>,
+    ignore_buffer_length: Constant<Bits<5>>,
+    reuse_slots: Constant<Bits<5>>,
+    free_wrong_slot: Constant<Bits<5>>,
+    forget_refusals: Constant<Bits<5>>,
+    overtake: Constant<Bits<5>>,
+    look_again: Constant<Bits<5>>,
+    sleep_on: Constant<Bits<5>>,
+    never_ends: Constant<Bits<5>>,
+    overcommit: Constant<Bits<5>>,
+    claim_by_probe: Constant<Bits<5>>,
+    free_claimed: Constant<Bits<5>>,
+    vacate_claimed: Constant<Bits<5>>,
+    claims_for_all: Constant<Bits<5>>,
+    stale_claims: Constant<Bits<5>>,
+    keep_discarded: Constant<Bits<5>>,
     flag_more: Constant<Bits<8>>,
     longest: Constant<Bits<32>>,
 
+    lists_are_ready: Check,
     slot_is_free: Check,
     reserves_what_is_free: Check,
     slot_was_used: Check,
@@ -539,7 +587,7 @@ impl Delivery {
         construct!({
             pairs: Ram::new(config.pairs),
             receives: Ram::new(config.exact + config.posted),
-            messages: Ram::new(config.pairs * MAX_CREDITS as usize),
+            messages: BlockRam::new(config.pairs * MAX_CREDITS as usize),
             waiting: Ram::new(MAX_ENDPOINTS),
             faults: Fifo::new(config.pairs),
             copy: Fifo::new(EAGER_MAX / 8),
@@ -565,9 +613,14 @@ impl Delivery {
             right: Constant::new(u64::from(RIGHT_LOCAL_WRITE).into()),
             op_receive: opcode(Opcode::TaggedReceive),
             op_cancel: opcode(Opcode::Cancel),
+            op_claim: opcode(Opcode::Claim),
+            op_receive_claimed: opcode(Opcode::ReceiveClaimed),
+            op_discard: opcode(Opcode::Discard),
             kind_receive: kind(CompletionKind::Receive),
             kind_cancel: kind(CompletionKind::Cancel),
             kind_probe: kind(CompletionKind::Probe),
+            kind_claim: kind(CompletionKind::Claim),
+            kind_discard: kind(CompletionKind::Discard),
             success: status(Status::Success),
             truncated: status(Status::Truncated),
             cancelled: status(Status::Cancelled),
@@ -581,6 +634,7 @@ impl Delivery {
             flushed: status(Status::Flushed),
             list_full: status(Status::ListFull),
             behind: status(Status::Behind),
+            invalid_claim: status(Status::InvalidClaim),
             unexpected_overflow:
                 Constant::new(u64::from(Cause::UnexpectedOverflow.code()).into()),
             slot_error: Constant::new(u64::from(Cause::SlotError.code()).into()),
@@ -597,6 +651,14 @@ impl Delivery {
             sleep_on: constant(DeliveryMutation::SleepOn as u64),
             never_ends: constant(DeliveryMutation::NeverEnds as u64),
             overcommit: constant(DeliveryMutation::Overcommit as u64),
+            claim_by_probe: constant(DeliveryMutation::ClaimByProbe as u64),
+            free_claimed: constant(DeliveryMutation::FreeClaimed as u64),
+            vacate_claimed: constant(DeliveryMutation::VacateClaimed as u64),
+            claims_for_all: constant(DeliveryMutation::ClaimsForAll as u64),
+            stale_claims: constant(DeliveryMutation::StaleClaims as u64),
+            keep_discarded: constant(DeliveryMutation::KeepDiscarded as u64),
+            claims: Reg::new(bits(1)),
+            lists_are_ready: Check::new("lists_are_ready_for_a_command"),
             longest: Constant::new(u64::from(u32::MAX).into()),
             flag_more: Constant::new(u64::from(COMPLETION_MORE).into()),
             reserves_what_is_free: Check::new("delivery_reserves_only_what_is_free"),
@@ -607,7 +669,7 @@ impl Delivery {
             within_buffer: Check::new("no_more_is_written_than_the_buffer_holds"),
         } default {
             clock reset mutation initialized arrival_valid arrival_ready arrival payload_valid payload_ready
-            payload lists_valid lists_ready lists command_valid command reply_valid reply query_valid
+            payload lists_valid lists_ready lists command_valid command_ready command reply_valid reply query_valid
             query_ready query allowed_valid allowed write_request_valid write_request_ready
             write_request write_data_valid write_data_ready write_data write_done write_done_error
             read_request_valid read_request_ready read_request read_data_valid read_data_ready
@@ -618,7 +680,7 @@ impl Delivery {
             count_invalid_requests
             clearing message receive list way flush target length words rest done failed status
             kind found_one accepted freed after writing arrival_first
-            place more rest_of left enough can_reserve finish stalled waits news room gone names wakes waker wake_any waiting_address endpoint_bit flush_bit
+            place more handle handle_place handle_pair handle_slot handle_claim handle_live handle_good by_handle claimed slotted slot_place rest_of left enough can_reserve finish stalled waits news room gone names wakes waker wake_any waiting_address endpoint_bit flush_bit
             stalled_now resume one_goes waiting_named held
             pair changed_pair pair_address pair_write setup is_set is_clear is_flush is_read report own arriving arrival_now
             fetched found found_receive posted words_of bytes slot_any slot slot_offset slot_bit
@@ -663,12 +725,14 @@ impl Logic for Delivery {
             room,
             gone,
             names,
+            claims,
             arrival_first
         );
         clocked!(
             self,
             clock,
             reset,
+            lists_are_ready,
             slot_is_free,
             reserves_what_is_free,
             slot_was_used,
@@ -809,6 +873,33 @@ impl Logic for Delivery {
         self.messages.write_address.next = self.reply.val().index;
         self.messages.write_data.next = self.message.q.val();
         self.found.next = self.messages.read_data.val();
+
+        // The claimed message that a request names, once its place and its pair are read.
+        self.by_handle.next = (self.fetched.val().opcode == self.op_receive_claimed.val())
+            | (self.fetched.val().opcode == self.op_discard.val());
+        self.handle.next = self.fetched.val().target;
+        self.handle_place.next = self.handle.val().get_bits::<16>(0);
+        self.handle_claim.next = self.handle.val().get_bits::<16>(16);
+        self.handle_pair.next = self.handle_place.val() >> 4;
+        self.handle_slot.next = self.handle_place.val().get_bits::<4>(0);
+        self.handle_live.next = (((self.used.val() >> self.handle_slot.val()) & 1) != 0)
+            & self.handle_claim.val().any()
+            & ((self.found.val().claim == self.handle_claim.val())
+                | (self.mutation.val() == self.stale_claims.val()));
+        self.handle_good.next = self.handle_live.val()
+            & self.pair.val().connected
+            & (self.handle_pair.val() < self.pair_count.val())
+            & ((self.pair.val().endpoint == self.list.q.val().endpoint)
+                | (self.mutation.val() == self.claims_for_all.val()));
+        self.claimed.next = self.found.val();
+        self.claimed.next.claim = self.claims.q.val();
+
+        // What is in a slot from now on isn't claimed.
+        self.slotted.next = self.message.q.val();
+        self.slotted.next.slot = self.slot.val();
+        self.slotted.next.claim = 0.into();
+        self.slot_place.next =
+            (self.message.q.val().pair << 4) | bit_cast::<16, 4>(self.slot.val());
         self.found_receive.next = self.receives.read_data.val();
 
         // Commands for Lists are about the message in hand, unless said otherwise.
@@ -1053,7 +1144,11 @@ impl Logic for Delivery {
                 self.slot_offset.next = bit_cast::<64, 4>(self.slot.val()) << 10;
                 self.target.d.next = self.pair.val().slots + self.slot_offset.val();
                 self.slot_bit.next = bits::<16>(1) << self.slot.val();
+                self.messages.write_address.next = self.slot_place.val();
+                self.messages.read_address.next = !self.slot_place.val();
+                self.messages.write_data.next = self.slotted.val();
                 if self.slot_any.val() {
+                    self.messages.write_enable.next = true;
                     self.pair_write.next = true;
                     self.changed_pair.next.used = self.used.val() | self.slot_bit.val();
                     self.state.d.next = State::Write;
@@ -1076,7 +1171,6 @@ impl Logic for Delivery {
                     if self.mutation.val() != self.sleep_on.val() {
                         self.news.d.next = self.news.q.val() | self.flush_bit.val();
                     }
-                    self.messages.write_enable.next = true;
                     self.accepted.d.next = true;
                     self.freed.d.next = self.mutation.val() == self.free_unexpected.val();
                     self.state.d.next = State::Update;
@@ -1169,6 +1263,9 @@ impl Logic for Delivery {
                 if self.fetched.val().opcode == self.op_receive.val() {
                     self.kind.d.next = self.kind_receive.val();
                 }
+                if self.fetched.val().opcode == self.op_claim.val() {
+                    self.kind.d.next = self.kind_claim.val();
+                }
                 // A failed pair sends nothing more; what it sent before may still be received.
                 self.status.d.next = self.pair.val().status;
                 self.failed.d.next = self.pair.val().failed & !self.any_source.val();
@@ -1194,6 +1291,15 @@ impl Logic for Delivery {
                     self.command_out.next.request = self.fetched.val().target;
                     self.command_valid.next = true;
                     self.state.d.next = State::CancelMatch;
+                } else if self.by_handle.val() {
+                    self.kind.d.next = self.kind_receive.val();
+                    if self.fetched.val().opcode == self.op_discard.val() {
+                        self.kind.d.next = self.kind_discard.val();
+                    }
+                    self.failed.d.next = false;
+                    self.pair_address.next = self.handle_pair.val();
+                    self.messages.read_address.next = self.handle_place.val();
+                    self.state.d.next = State::Handle;
                 } else if !self.source_ok.val() {
                     self.count_invalid_requests.next = true;
                     self.status.d.next = self.invalid_pair.val();
@@ -1215,8 +1321,12 @@ impl Logic for Delivery {
                 }
             }
             State::ListChecked => {
+                self.messages.read_address.next = self.handle_place.val();
                 if self.allowed_valid.val() {
                     self.state.d.next = State::ListLook;
+                    if self.by_handle.val() {
+                        self.state.d.next = State::CopyFound;
+                    }
                     if !self.allowed.val() {
                         self.count_invalid_requests.next = true;
                         self.status.d.next = self.local_protection.val();
@@ -1225,12 +1335,18 @@ impl Logic for Delivery {
                 }
             }
             State::ListLook => {
-                // A probe looks only; a receive from a failed pair, or behind one that waits, takes what is there.
+                // A probe looks only, a claim takes what is there; a receive from a failed pair, or behind one that waits, takes what is there.
                 self.command_out.next = self.wanted.val();
                 self.command_out.next.operation = matching::Operation::Post;
                 self.state.d.next = State::ListMatch;
                 if self.kind.q.val() == self.kind_probe.val() {
                     self.command_out.next.operation = matching::Operation::Probe;
+                    self.state.d.next = State::ProbeMatch;
+                } else if self.kind.q.val() == self.kind_claim.val() {
+                    self.command_out.next.operation = matching::Operation::Claim;
+                    if self.mutation.val() == self.claim_by_probe.val() {
+                        self.command_out.next.operation = matching::Operation::Probe;
+                    }
                     self.state.d.next = State::ProbeMatch;
                 } else if self.failed.q.val()
                     | (self.stalled_now.val() & (self.mutation.val() != self.overtake.val()))
@@ -1374,6 +1490,7 @@ impl Logic for Delivery {
                 }
             }
             State::ProbeMatch => {
+                self.place.d.next = self.reply.val().index;
                 if self.reply_valid.val() {
                     self.failed.d.next = false;
                     if self.reply.val().found {
@@ -1392,6 +1509,44 @@ impl Logic for Delivery {
                 self.found_one.d.next = true;
                 self.status.d.next = self.success.val();
                 self.state.d.next = State::Complete;
+                if self.kind.q.val() == self.kind_claim.val() {
+                    self.messages.write_enable.next = true;
+                    self.messages.write_address.next = self.place.q.val();
+                    self.messages.read_address.next = !self.place.q.val();
+                    self.messages.write_data.next = self.claimed.val();
+                    self.names.d.next = (bit_cast::<32, 16>(self.claims.q.val()) << 16)
+                        | bit_cast::<32, 16>(self.place.q.val());
+                    self.claims.d.next = self.claims.q.val() + 1;
+                    if self.claims.q.val() == 65535 {
+                        self.claims.d.next = 1.into();
+                    }
+                    if self.mutation.val() == self.free_claimed.val() {
+                        self.freed.d.next = true;
+                        self.after.d.next = State::Update;
+                    }
+                    if self.mutation.val() == self.vacate_claimed.val() {
+                        self.after.d.next = State::Release;
+                    }
+                }
+            }
+            State::Handle => {
+                self.messages.read_address.next = self.handle_place.val();
+                if !self.handle_good.val() {
+                    self.count_invalid_requests.next = true;
+                    self.status.d.next = self.invalid_claim.val();
+                    self.state.d.next = State::Complete;
+                } else if self.kind.q.val() == self.kind_receive.val() {
+                    self.state.d.next = State::CopyFound;
+                    if self.list_length.val() != 0 {
+                        self.state.d.next = State::ListCheck;
+                    }
+                } else {
+                    self.message.d.next = self.found.val();
+                    self.freed.d.next = self.mutation.val() != self.keep_discarded.val();
+                    self.status.d.next = self.success.val();
+                    self.after.d.next = State::Release;
+                    self.state.d.next = State::Complete;
+                }
             }
 
             // ---------------------------------------------------------------- multi-receives
@@ -1582,6 +1737,7 @@ impl Logic for Delivery {
         if self.write_request_valid.val() & self.write_request_ready.val() {
             self.writing.d.next = true;
         }
+        self.lists_are_ready.ok.next = !self.command_valid.val() | self.command_ready.val();
         self.slot_is_free.ok.next = !self.pair_write.val()
             | (self.state.q.val() != State::MissSlot)
             | !(self.used.val() & self.slot_bit.val()).any();

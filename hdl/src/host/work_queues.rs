@@ -1,7 +1,7 @@
 //! The work queues: fetches what the host has posted, and refuses what is malformed.
 //!
-//! Each endpoint has two rings, one for sends and their cancels and one for receives, their cancels and
-//! probes. Rings take turns. For each entry a completion is reserved before it is read, so that the request can always
+//! Each endpoint has two rings, one for sends and their cancels and one for receives, their cancels,
+//! probes and claims. Rings take turns. For each entry a completion is reserved before it is read, so that the request can always
 //! be answered; one entry of each class may be under way, so a send that nobody takes doesn't stop
 //! the list rings, nor the other way round.
 //!
@@ -168,6 +168,8 @@ pub struct WorkQueues {
     opcode: Signal<Local, Bits<8>>,
     flags: Signal<Local, Bits<8>>,
     multi: Signal<Local, Bit>,
+    searches: Signal<Local, Bit>,
+    known: Signal<Local, Bit>,
 
     // The refusal on its way to the completion queue.
     refused_valid: Reg<Bit>,
@@ -214,12 +216,17 @@ pub struct WorkQueues {
     opcode_receive: Constant<Bits<8>>,
     opcode_cancel: Constant<Bits<8>>,
     opcode_probe: Constant<Bits<8>>,
+    opcode_claim: Constant<Bits<8>>,
+    opcode_receive_claimed: Constant<Bits<8>>,
+    opcode_discard: Constant<Bits<8>>,
     flags_known: Constant<Bits<8>>,
     flag_multi: Constant<Bits<8>>,
     kind_send: Constant<Bits<8>>,
     kind_receive: Constant<Bits<8>>,
     kind_cancel: Constant<Bits<8>>,
     kind_probe: Constant<Bits<8>>,
+    kind_claim: Constant<Bits<8>>,
+    kind_discard: Constant<Bits<8>>,
     kind_unknown: Constant<Bits<8>>,
     status_invalid: Constant<Bits<8>>,
     offset_send_tail: Constant<Bits<8>>,
@@ -322,6 +329,8 @@ impl WorkQueues {
             opcode: Default::default(),
             flags: Default::default(),
             multi: Default::default(),
+            searches: Default::default(),
+            known: Default::default(),
             refused_valid: Default::default(),
             refused: Default::default(),
             refusal: Default::default(),
@@ -359,12 +368,17 @@ impl WorkQueues {
             opcode_receive: constant(Opcode::TaggedReceive.code()),
             opcode_cancel: constant(Opcode::Cancel.code()),
             opcode_probe: constant(Opcode::Probe.code()),
+            opcode_claim: constant(Opcode::Claim.code()),
+            opcode_receive_claimed: constant(Opcode::ReceiveClaimed.code()),
+            opcode_discard: constant(Opcode::Discard.code()),
             flags_known: constant(FLAG_ANY_SOURCE | FLAG_RESUME),
             flag_multi: constant(FLAG_MULTI),
             kind_send: constant(CompletionKind::Send.code()),
             kind_receive: constant(CompletionKind::Receive.code()),
             kind_cancel: constant(CompletionKind::Cancel.code()),
             kind_probe: constant(CompletionKind::Probe.code()),
+            kind_claim: constant(CompletionKind::Claim.code()),
+            kind_discard: constant(CompletionKind::Discard.code()),
             kind_unknown: constant(CompletionKind::Unknown.code()),
             status_invalid: constant(Status::InvalidRequest.code()),
             offset_send_tail: constant(SEND_TAIL),
@@ -579,7 +593,15 @@ impl Logic for WorkQueues {
             | self.as_send.val().reserved2.any();
         self.opcode.next = self.as_list.val().opcode;
         self.flags.next = self.as_list.val().flags;
-        if self.opcode.val() != self.opcode_cancel.val() {
+        // What looks for a message; the rest names a request or a claim.
+        self.searches.next = (self.opcode.val() == self.opcode_receive.val())
+            | (self.opcode.val() == self.opcode_probe.val())
+            | (self.opcode.val() == self.opcode_claim.val());
+        self.known.next = self.searches.val()
+            | (self.opcode.val() == self.opcode_cancel.val())
+            | (self.opcode.val() == self.opcode_receive_claimed.val())
+            | (self.opcode.val() == self.opcode_discard.val());
+        if self.searches.val() {
             self.flags.next = self.as_list.val().flags & !self.flags_known.val();
         }
         self.multi.next = (self.opcode.val() == self.opcode_receive.val())
@@ -587,9 +609,7 @@ impl Logic for WorkQueues {
         if self.multi.val() {
             self.flags.next = self.flags.val() & !self.flag_multi.val();
         }
-        self.malformed_list.next = ((self.opcode.val() != self.opcode_receive.val())
-            & (self.opcode.val() != self.opcode_cancel.val())
-            & (self.opcode.val() != self.opcode_probe.val()))
+        self.malformed_list.next = !self.known.val()
             | self.flags.val().any()
             | self.as_list.val().reserved0.any()
             | (!self.multi.val() & self.as_list.val().min_free.any())
@@ -699,7 +719,9 @@ impl Logic for WorkQueues {
             self.refusal.next.request = self.list_slot.q.val().request.request;
             self.refusal.next.pair = self.list_slot.q.val().request.pair;
             self.refusal.next.kind = self.kind_unknown.val();
-            if self.list_slot.q.val().request.opcode == self.opcode_receive.val() {
+            if (self.list_slot.q.val().request.opcode == self.opcode_receive.val())
+                | (self.list_slot.q.val().request.opcode == self.opcode_receive_claimed.val())
+            {
                 self.refusal.next.kind = self.kind_receive.val();
             }
             if self.list_slot.q.val().request.opcode == self.opcode_cancel.val() {
@@ -707,6 +729,12 @@ impl Logic for WorkQueues {
             }
             if self.list_slot.q.val().request.opcode == self.opcode_probe.val() {
                 self.refusal.next.kind = self.kind_probe.val();
+            }
+            if self.list_slot.q.val().request.opcode == self.opcode_claim.val() {
+                self.refusal.next.kind = self.kind_claim.val();
+            }
+            if self.list_slot.q.val().request.opcode == self.opcode_discard.val() {
+                self.refusal.next.kind = self.kind_discard.val();
             }
             self.refused_valid.d.next = true;
             self.refused.d.next.endpoint = self.list_slot.q.val().endpoint;

@@ -74,6 +74,8 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("one of several", seen.stayed),
             ("last for want of a completion", seen.ended_early),
             ("refused and the count read", seen.refusals_read),
+            ("claimed and cleared", seen.cleared_claimed),
+            ("claimed of a failed pair", seen.claimed_from_failed),
         ] {
             *kinds.borrow_mut().entry(name).or_insert(0) += count;
         }
@@ -104,6 +106,14 @@ fn every_message_and_every_request_ends_as_it_should() {
         (CompletionKind::Probe, Status::Success),
         (CompletionKind::Probe, Status::NoMessage),
         (CompletionKind::Probe, Status::InvalidPair),
+        (CompletionKind::Claim, Status::Success),
+        (CompletionKind::Claim, Status::NoMessage),
+        (CompletionKind::Claim, Status::Behind),
+        (CompletionKind::Claim, Status::InvalidPair),
+        (CompletionKind::Claim, Status::LinkError),
+        (CompletionKind::Receive, Status::InvalidClaim),
+        (CompletionKind::Discard, Status::Success),
+        (CompletionKind::Discard, Status::InvalidClaim),
     ];
     for (kind, status) in wanted {
         let count = counts.get(&(kind.code(), status.code()));
@@ -114,7 +124,7 @@ fn every_message_and_every_request_ends_as_it_should() {
 #[test]
 fn a_receive_without_room_waits_and_nothing_overtakes_it() {
     let totals = std::cell::Cell::new([0; 5]);
-    for_size(&SCARCE, BENCH, 2, |size, rng| {
+    for_size(&SCARCE, BENCH, 4, |size, rng| {
         let mut world = World::new(size, rng, DeliveryMutation::None);
         world.set_up();
         world.mood = Mood::Hoard;
@@ -200,12 +210,19 @@ fn a_control_request_of_others_is_done_at_once() {
 
 #[test]
 fn opcodes_are_those_of_the_list_ring() {
-    // The reference takes what isn't a cancel or a probe for a receive, as the block does.
-    let list = [Opcode::TaggedReceive, Opcode::Cancel, Opcode::Probe];
+    // The reference takes what isn't one of the others for a receive, as the block does.
+    let list = [
+        Opcode::TaggedReceive,
+        Opcode::Cancel,
+        Opcode::Probe,
+        Opcode::Claim,
+        Opcode::ReceiveClaimed,
+        Opcode::Discard,
+    ];
     assert!(Opcode::ALL.iter().filter(|o| o.code() >= 0x10).eq(&list));
 }
 
-const BREACHES: [DeliveryMutation; 14] = [
+const BREACHES: [DeliveryMutation; 20] = [
     DeliveryMutation::CompleteEarly,
     DeliveryMutation::LoseSlots,
     DeliveryMutation::FreeUnexpected,
@@ -220,6 +237,12 @@ const BREACHES: [DeliveryMutation; 14] = [
     DeliveryMutation::SleepOn,
     DeliveryMutation::NeverEnds,
     DeliveryMutation::Overcommit,
+    DeliveryMutation::ClaimByProbe,
+    DeliveryMutation::FreeClaimed,
+    DeliveryMutation::VacateClaimed,
+    DeliveryMutation::ClaimsForAll,
+    DeliveryMutation::StaleClaims,
+    DeliveryMutation::KeepDiscarded,
 ];
 
 #[test]

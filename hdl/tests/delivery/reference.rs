@@ -7,10 +7,14 @@ use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{KEY_INDEX_BITS, RIGHT_LOCAL_WRITE, RegionSetup};
 use abi::event::Cause;
 use abi::limits::EAGER_MAX;
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode};
+use abi::limits::MAX_CREDITS;
+use abi::request::{
+    CLAIM_PLACE_BITS, FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode,
+};
 use abi::status::Status;
 use hdl::config::Config;
 use hdl::matching::CLASSES;
+use match_reference::{Class, has_class, has_room};
 
 use crate::memory::Access;
 
@@ -62,7 +66,7 @@ enum Side {
 
 impl Posted {
     /// What the receives of a class have in common.
-    fn class(&self) -> (u64, bool) {
+    fn class(&self) -> Class {
         (self.request.ignore_bits, self.any_source())
     }
 
@@ -99,6 +103,14 @@ struct Unexpected {
     message: Message,
 }
 
+/// A message that an endpoint has claimed.
+#[derive(Clone, Debug)]
+struct Claimed {
+    unexpected: Unexpected,
+    /// What names it, from the completion of the claim on.
+    handle: Option<u32>,
+}
+
 /// An access that has to be asked for, in this order.
 #[derive(Clone, Debug)]
 pub enum Wanted {
@@ -126,11 +138,13 @@ pub enum Output {
 
 /// What has to hold when an output comes.
 #[derive(Clone, Debug, Default)]
-pub struct Claim {
+pub struct Duty {
     /// These bytes are at this address.
     pub bytes: Option<(u64, Vec<u8>)>,
     /// From now on the slot of this message is vacant.
     pub vacates: Option<u32>,
+    /// The handle is that of a new claim of this message.
+    pub claims: Option<u32>,
     /// From now on this buffer is the host's again.
     pub returns: Option<u64>,
     /// So many accesses have been asked for, since the beginning.
@@ -147,6 +161,10 @@ pub struct Seen {
     pub unexpected: u32,
     pub invalid: u32,
     pub cleared_unexpected: u32,
+    /// Claimed messages that went with their pair.
+    pub cleared_claimed: u32,
+    /// Claimed messages that were received or discarded after their pair had failed.
+    pub claimed_from_failed: u32,
     pub from_failed: u32,
     pub empty: u32,
     /// Receives that took a message from behind one that waits for room.
@@ -167,6 +185,7 @@ pub struct Reference {
     pub regions: HashMap<u16, RegionSetup>,
     posted: Vec<Posted>,
     unexpected: Vec<Unexpected>,
+    claimed: Vec<Claimed>,
     stalls: [Stall; ENDPOINTS as usize],
     gone: u8,
     config: Config,
@@ -182,7 +201,7 @@ pub struct Reference {
     pub accesses: VecDeque<Wanted>,
     /// Accesses that have been asked for.
     pub accessed: u64,
-    pub outputs: VecDeque<(Output, Claim)>,
+    pub outputs: VecDeque<(Output, Duty)>,
     pub releases: VecDeque<u8>,
     pub reserves: VecDeque<u8>,
     /// Whether a completion of each endpoint can be reserved by what is taken next.
@@ -219,6 +238,7 @@ impl Reference {
             regions: HashMap::new(),
             posted: vec![],
             unexpected: vec![],
+            claimed: vec![],
             stalls: std::array::from_fn(|_| Stall::default()),
             gone: 0,
             config: *config,
@@ -263,6 +283,40 @@ impl Reference {
         self.unexpected.iter().map(|u| u.message.clone()).collect()
     }
 
+    /// Handles of claimed messages, with the endpoint that has claimed them.
+    pub fn claims(&self) -> Vec<(u8, u32)> {
+        let named = |c: &Claimed| Some((c.unexpected.message.endpoint, c.handle?));
+        self.claimed.iter().filter_map(named).collect()
+    }
+
+    /// A claim has completed, and says what names the message from now on.
+    pub fn claim(&mut self, id: u32, handle: u32) {
+        let place = handle & ((1 << CLAIM_PLACE_BITS) - 1);
+        let (pair, slot) = (
+            place / u32::from(MAX_CREDITS),
+            place % u32::from(MAX_CREDITS),
+        );
+        let named = |c: &Claimed| c.handle == Some(handle);
+        assert!(!self.claimed.iter().any(named), "{handle:x} names two");
+        let same = |c: &Claimed| {
+            c.handle
+                .is_some_and(|other| other & ((1 << CLAIM_PLACE_BITS) - 1) == place)
+        };
+        assert!(!self.claimed.iter().any(same), "two messages at {place:x}");
+        let address = self.slots.get(&id).copied();
+        let claimed = self.claimed.iter_mut().find(|c| c.unexpected.id == id);
+        let claimed = claimed.expect("it has been claimed");
+        let message = &claimed.unexpected.message;
+        assert_eq!(pair, message.pair.into(), "the pair in {handle:x}");
+        if let Some(address) = address {
+            let slots = self.pairs[usize::from(message.pair)]
+                .expect("it is set")
+                .slots;
+            assert_eq!(address, slots + u64::from(slot) * EAGER_MAX as u64);
+        }
+        claimed.handle = Some(handle);
+    }
+
     fn allowed(&self, domain: u8, request: &ListRequest, length: u64) -> bool {
         let index = request.key & ((1 << KEY_INDEX_BITS) - 1);
         let region = u16::try_from(index).ok().and_then(|i| self.regions.get(&i));
@@ -276,51 +330,49 @@ impl Reference {
         })
     }
 
-    fn complete(&mut self, endpoint: u8, entry: Completion, claim: Claim) {
+    fn complete(&mut self, endpoint: u8, entry: Completion, duty: Duty) {
         *self
             .seen
             .statuses
             .entry((entry.kind, entry.status))
             .or_default() += 1;
-        self.output(Output::Complete { endpoint, entry }, claim);
+        self.output(Output::Complete { endpoint, entry }, duty);
     }
 
-    fn update(&mut self, pair: u16, accepted: bool, freed: bool, claim: Claim) {
+    fn update(&mut self, pair: u16, accepted: bool, freed: bool, duty: Duty) {
         let output = Output::Update {
             pair,
             accepted,
             freed,
         };
-        self.output(output, claim);
+        self.output(output, duty);
     }
 
     /// An output that has to come behind the accesses that have to come so far.
-    fn output(&mut self, output: Output, claim: Claim) {
+    fn output(&mut self, output: Output, duty: Duty) {
         let accesses = self.accessed + self.accesses.len() as u64;
-        self.outputs
-            .push_back((output, Claim { accesses, ..claim }));
+        self.outputs.push_back((output, Duty { accesses, ..duty }));
     }
 
     /// The side that has room for a receive: the exact one if it has a class there.
     fn side_for(&self, receive: &Posted) -> Option<Side> {
-        let has_room = |side, capacity: usize, reserved: usize| {
-            let used = |endpoint: u8| {
-                let of = |p: &&Posted| p.endpoint == endpoint && p.side == side;
-                self.posted.iter().filter(of).count()
-            };
+        let used = |side| -> Vec<usize> {
+            let on_side = |endpoint| move |p: &&Posted| p.endpoint == endpoint && p.side == side;
             let endpoints = 0..self.config.endpoints as u8;
-            let common: usize = endpoints.map(|e| used(e).saturating_sub(reserved)).sum();
-            used(receive.endpoint) < reserved
-                || common < capacity - self.config.endpoints * reserved
+            endpoints
+                .map(|e| self.posted.iter().filter(on_side(e)).count())
+                .collect()
+        };
+        let room = |side, capacity, reserved| {
+            has_room(capacity, reserved, &used(side), receive.endpoint.into())
         };
         let of_endpoint = |p: &&Posted| p.endpoint == receive.endpoint && p.side == Side::Exact;
-        let live = self.posted.iter().filter(of_endpoint);
-        let classes: HashSet<_> = live.map(Posted::class).collect();
+        let live = self.posted.iter().filter(of_endpoint).map(Posted::class);
         let config = &self.config;
-        let exact = classes.contains(&receive.class()) || classes.len() < CLASSES;
-        if exact && has_room(Side::Exact, config.exact, config.reserved_exact()) {
+        let exact = has_class(live, receive.class(), CLASSES);
+        if exact && room(Side::Exact, config.exact, config.reserved_exact()) {
             Some(Side::Exact)
-        } else if has_room(Side::Associative, config.posted, config.reserved_posted()) {
+        } else if room(Side::Associative, config.posted, config.reserved_posted()) {
             Some(Side::Associative)
         } else {
             None
@@ -358,11 +410,11 @@ impl Reference {
     /// A receive ends without a message.
     fn end(&mut self, receive: &Posted, status: u8) {
         let entry = completion(receive.request.request, CompletionKind::Receive, status);
-        let claim = Claim {
+        let duty = Duty {
             returns: Some(receive.start),
-            ..Claim::default()
+            ..Duty::default()
         };
-        self.complete(receive.endpoint, entry, claim);
+        self.complete(receive.endpoint, entry, duty);
     }
 
     /// The payload goes to the buffer, from the wire or from the slot of message `from`; then the
@@ -375,9 +427,9 @@ impl Reference {
             true => Status::Truncated,
             false => Status::Success,
         };
-        let mut claim = Claim {
+        let mut duty = Duty {
             returns: Some(receive.start),
-            ..Claim::default()
+            ..Duty::default()
         };
         if length == 0 {
             self.seen.empty += 1;
@@ -409,7 +461,7 @@ impl Reference {
                 written = !(self.fails)(write);
             }
             if written {
-                claim.bytes = Some((address, message.payload[..length].to_vec()));
+                duty.bytes = Some((address, message.payload[..length].to_vec()));
             } else {
                 status = Status::MemoryError;
             }
@@ -422,14 +474,14 @@ impl Reference {
         let stays = goes_on && self.free[usize::from(receive.endpoint)];
         if stays {
             entry.flags = COMPLETION_MORE;
-            claim.returns = None;
+            duty.returns = None;
             receive.request.address += length as u64;
             receive.request.length = left;
             self.reserves.push_back(receive.endpoint);
             self.seen.stayed += 1;
         }
         self.seen.ended_early += u32::from(goes_on && !stays);
-        self.complete(receive.endpoint, of_message(entry, message), claim);
+        self.complete(receive.endpoint, of_message(entry, message), duty);
         stays
     }
 
@@ -447,7 +499,7 @@ impl Reference {
             } else {
                 self.goes();
             }
-            self.update(message.pair, true, true, Claim::default());
+            self.update(message.pair, true, true, Duty::default());
             self.wake();
             return;
         }
@@ -478,7 +530,7 @@ impl Reference {
             }
         }
         self.seen.unexpected += 1;
-        self.update(message.pair, true, false, Claim::default());
+        self.update(message.pair, true, false, Duty::default());
         self.stalls[usize::from(message.endpoint)].news = true;
         self.unexpected.push(Unexpected { id, message });
         self.wake();
@@ -509,7 +561,9 @@ impl Reference {
         };
         let kind = match Opcode::from_code(request.opcode).expect("only known ones get here") {
             Opcode::Cancel => return self.cancel(endpoint, &request),
+            Opcode::ReceiveClaimed | Opcode::Discard => return self.use_claim(receive),
             Opcode::Probe => CompletionKind::Probe,
+            Opcode::Claim => CompletionKind::Claim,
             _ => CompletionKind::Receive,
         };
         let at = usize::from(endpoint);
@@ -522,9 +576,9 @@ impl Reference {
             handle: stall.last,
             ..refuse(Status::Behind)
         };
-        let back = || Claim {
+        let back = || Duty {
             returns: Some(request.address),
-            ..Claim::default()
+            ..Duty::default()
         };
         let source = self.pair(request.pair).filter(|p| p.endpoint == endpoint);
         if !receive.any_source() && source.is_none() {
@@ -552,11 +606,11 @@ impl Reference {
         while let (Some(at), true) = (found, receives) {
             let Unexpected { id, message } = self.unexpected.remove(at);
             let stays = self.deliver(&mut receive, &message, Some(id));
-            let claim = Claim {
+            let duty = Duty {
                 vacates: Some(id),
-                ..Claim::default()
+                ..Duty::default()
             };
-            self.update(message.pair, false, true, claim);
+            self.update(message.pair, false, true, duty);
             self.seen.from_failed += u32::from(failed.is_some());
             self.seen.from_behind += u32::from(stall.stalled);
             if !stays {
@@ -568,7 +622,16 @@ impl Reference {
             (Some(at), _) => {
                 let entry = refuse(Status::Success);
                 let entry = of_message(entry, &self.unexpected[at].message);
-                self.complete(endpoint, entry, Claim::default());
+                let mut duty = Duty::default();
+                if kind == CompletionKind::Claim {
+                    let unexpected = self.unexpected.remove(at);
+                    duty.claims = Some(unexpected.id);
+                    self.claimed.push(Claimed {
+                        unexpected,
+                        handle: None,
+                    });
+                }
+                self.complete(endpoint, entry, duty);
             }
             (None, Some(status)) => {
                 let entry = completion(request.request, kind, status);
@@ -589,8 +652,59 @@ impl Reference {
                     self.posted.push(Posted { side, ..receive });
                 }
             }
-            (None, None) => self.complete(endpoint, refuse(Status::NoMessage), Claim::default()),
+            (None, None) => self.complete(endpoint, refuse(Status::NoMessage), Duty::default()),
         }
+    }
+
+    /// A claimed message is received or discarded.
+    fn use_claim(&mut self, mut receive: Posted) {
+        let Posted {
+            endpoint,
+            domain,
+            request,
+            ..
+        } = receive;
+        let receives = request.opcode == Opcode::ReceiveClaimed.code();
+        let kind = match receives {
+            true => CompletionKind::Receive,
+            false => CompletionKind::Discard,
+        };
+        let back = Duty {
+            returns: receives.then_some(request.address),
+            ..Duty::default()
+        };
+        let own = |c: &Claimed| {
+            c.unexpected.message.endpoint == endpoint && c.handle == Some(request.target)
+        };
+        let at = self.claimed.iter().position(own);
+        let protected =
+            !receives || request.length == 0 || self.allowed(domain, &request, request.length);
+        let refused = match at {
+            None => Some(Status::InvalidClaim),
+            Some(_) if !protected => Some(Status::LocalProtection),
+            Some(_) => None,
+        };
+        if let Some(status) = refused {
+            self.seen.invalid += 1;
+            let entry = completion(request.request, kind, status.code());
+            self.complete(endpoint, entry, back);
+            return;
+        }
+        let at = at.expect("else it is refused");
+        let Unexpected { id, message } = self.claimed.remove(at).unexpected;
+        let failed = self.pair(message.pair).is_some_and(|p| p.failed.is_some());
+        self.seen.claimed_from_failed += u32::from(failed);
+        if receives {
+            self.deliver(&mut receive, &message, Some(id));
+        } else {
+            let entry = completion(request.request, kind, Status::Success.code());
+            self.complete(endpoint, entry, back);
+        }
+        let duty = Duty {
+            vacates: Some(id),
+            ..Duty::default()
+        };
+        self.update(message.pair, false, true, duty);
     }
 
     fn cancel(&mut self, endpoint: u8, request: &ListRequest) {
@@ -613,7 +727,7 @@ impl Reference {
             None => {
                 let status = Status::TooLate.code();
                 let entry = completion(request.request, CompletionKind::Cancel, status);
-                self.complete(endpoint, entry, Claim::default());
+                self.complete(endpoint, entry, Duty::default());
             }
         }
     }
@@ -670,6 +784,9 @@ impl Reference {
         let before = self.unexpected.len();
         self.unexpected.retain(|u| u.message.pair != pair);
         self.seen.cleared_unexpected += (before - self.unexpected.len()) as u32;
+        let before = self.claimed.len();
+        self.claimed.retain(|c| c.unexpected.message.pair != pair);
+        self.seen.cleared_claimed += (before - self.claimed.len()) as u32;
         for id in self.held.remove(&pair).unwrap_or_default() {
             self.slots.remove(&id);
         }

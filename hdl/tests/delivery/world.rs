@@ -106,6 +106,8 @@ pub struct World {
     next_request: u32,
     /// Requests that may be worth a cancel.
     recent: VecDeque<(u8, u32)>,
+    /// Handles of claims that are or were good.
+    claims: VecDeque<(u8, u32)>,
     tag: u32,
     /// Outputs that came before their cause was over.
     early: VecDeque<Output>,
@@ -149,6 +151,7 @@ impl World {
             buffers: BTreeMap::new(),
             next_request: 0x8000_0000,
             recent: VecDeque::new(),
+            claims: VecDeque::new(),
             tag: 0x1_2345,
             early: VecDeque::new(),
             send_rate: rate(&mut rng),
@@ -306,6 +309,18 @@ impl World {
             }
         }
         self.settle();
+        while let Some((endpoint, handle)) = self.reference.claims().first().copied() {
+            let mut request = self.request(Opcode::Discard);
+            request.target = handle;
+            if self.rng.random_bool(0.5) {
+                request.opcode = Opcode::ReceiveClaimed.code();
+                self.give_buffer(&mut request, 3 * u16::from(endpoint), 100);
+            }
+            self.list = Some((endpoint, request));
+            let before = self.reference.claims().len();
+            self.settle();
+            assert!(self.reference.claims().len() < before, "{handle:x} stays");
+        }
         while let Some(message) = self.reference.waiting().first().cloned() {
             let index = 3 * u16::from(message.endpoint);
             let mut request = self.request(Opcode::TaggedReceive);
@@ -451,13 +466,19 @@ impl World {
 
     fn post_something(&mut self) {
         let endpoint = self.rng.random_range(0..ENDPOINTS);
-        let weights: [u32; 3] = match self.mood {
-            Mood::Races => [10, 10, 0],
-            Mood::Hoard => [10, 1, 1],
-            _ => [10, 2, 2],
+        let weights: [u32; 5] = match self.mood {
+            Mood::Races => [10, 10, 0, 0, 0],
+            Mood::Hoard => [10, 1, 1, 1, 1],
+            _ => [10, 2, 2, 4, 4],
         };
         let pick = WeightedIndex::new(weights).expect("some weight is positive");
-        let opcodes = [Opcode::TaggedReceive, Opcode::Cancel, Opcode::Probe];
+        let opcodes = [
+            Opcode::TaggedReceive,
+            Opcode::Cancel,
+            Opcode::Probe,
+            Opcode::Claim,
+            Opcode::ReceiveClaimed,
+        ];
         let opcode = opcodes[pick.sample(&mut self.rng)];
         let mut request = self.request(opcode);
         if opcode == Opcode::Cancel {
@@ -472,6 +493,10 @@ impl World {
             // Now and then somebody else's.
             let own = self.rng.random_bool(0.9);
             self.list = Some((if own { target.0 } else { endpoint }, request));
+            return;
+        }
+        if opcode == Opcode::ReceiveClaimed {
+            self.use_a_claim(endpoint, request);
             return;
         }
         if self.rng.random_bool(0.3) {
@@ -493,15 +518,7 @@ impl World {
         request.match_bits = 1 << self.rng.random_range(0..3);
         request.ignore_bits = [0, 0, 1, 7, u64::MAX][self.rng.random_range(0..5)];
         if opcode == Opcode::TaggedReceive {
-            let length = match self.rng.random_range(0..32) {
-                0..3 => 0,
-                3 => 70_000,
-                4..12 => 1024,
-                12..16 => self.rng.random_range(1..=1100),
-                _ => self.rng.random_range(1..=40),
-            };
-            let index = 3 * u16::from(endpoint) + self.rng.random_range(0..3);
-            self.give_buffer(&mut request, index, length);
+            self.give_some_buffer(&mut request, endpoint);
             if self.rng.random_bool(0.2) {
                 request.flags |= FLAG_MULTI;
                 request.min_free = [0, 1, 16, 500, u32::MAX][self.rng.random_range(0..5)];
@@ -510,6 +527,56 @@ impl World {
             self.recent.push_front((endpoint, request.request));
             self.recent.truncate(12);
         }
+        self.list = Some((endpoint, request));
+    }
+
+    fn give_some_buffer(&mut self, request: &mut ListRequest, endpoint: u8) {
+        let length = match self.rng.random_range(0..32) {
+            0..3 => 0,
+            3 => 70_000,
+            4..12 => 1024,
+            12..16 => self.rng.random_range(1..=1100),
+            _ => self.rng.random_range(1..=40),
+        };
+        let index = 3 * u16::from(endpoint) + self.rng.random_range(0..3);
+        self.give_buffer(request, index, length);
+    }
+
+    /// Receives or discards a claimed message: of this endpoint, or now and then of the other, or by a handle that names nothing.
+    fn use_a_claim(&mut self, endpoint: u8, mut request: ListRequest) {
+        let live = self.reference.claims();
+        let (of, handle) = match self.rng.random_range(0..8) {
+            0 => {
+                // Whatever the handle says: a place that there is, with any number, or nothing that there is.
+                let pair = u32::from(self.some_pair());
+                let place = pair * 16 + self.rng.random_range(0..4);
+                let number = [0, 1, self.rng.random_range(0..200)][self.rng.random_range(0..3)];
+                (
+                    endpoint,
+                    [number << 16 | place, self.rng.random()][self.rng.random_range(0..2)],
+                )
+            }
+            1..3 if !self.claims.is_empty() => {
+                self.claims[self.rng.random_range(0..self.claims.len())]
+            }
+            _ if !live.is_empty() => live[self.rng.random_range(0..live.len())],
+            _ => return,
+        };
+        let endpoint = match self.rng.random_bool(0.9) {
+            true => of,
+            false => endpoint,
+        };
+        request.target = handle;
+        if self.rng.random_bool(0.4) {
+            request.opcode = Opcode::Discard.code();
+        } else {
+            self.give_some_buffer(&mut request, endpoint);
+            self.spoil(&mut request);
+        }
+        // What finds a message by its match bits isn't looked at.
+        request.pair = self.rng.random();
+        request.context = self.rng.random();
+        request.match_bits = self.rng.random();
         self.list = Some((endpoint, request));
     }
 
@@ -862,26 +929,38 @@ impl World {
             });
         }
         while let Some(output) = self.early.front() {
-            let Some((wanted, claim)) = self.reference.outputs.pop_front() else {
+            let Some((mut wanted, duty)) = self.reference.outputs.pop_front() else {
                 break;
             };
+            if let (Some(id), Output::Complete { entry, .. }) = (duty.claims, output)
+                && let Output::Complete {
+                    endpoint,
+                    entry: wanted,
+                } = &mut wanted
+            {
+                // The card chooses the handle.
+                wanted.handle = entry.handle;
+                self.reference.claim(id, entry.handle);
+                self.claims.push_front((*endpoint, entry.handle));
+                self.claims.truncate(20);
+            }
             assert_eq!(*output, wanted);
             assert!(
-                self.reference.accessed >= claim.accesses,
+                self.reference.accessed >= duty.accesses,
                 "{wanted:x?} before its accesses"
             );
             self.early.pop_front();
-            if let Some((address, bytes)) = claim.bytes {
+            if let Some((address, bytes)) = duty.bytes {
                 assert_eq!(
                     self.memory.bytes(address, bytes.len()),
                     bytes,
                     "{wanted:x?}"
                 );
             }
-            if let Some(id) = claim.vacates {
+            if let Some(id) = duty.vacates {
                 self.reference.vacate(id);
             }
-            if let Some(address) = claim.returns {
+            if let Some(address) = duty.returns {
                 self.buffers.remove(&address);
             }
             if let Output::Update {

@@ -157,9 +157,16 @@ impl Run {
         }
         let mut words: [u64; 8];
         if list {
-            let opcode =
-                [Opcode::TaggedReceive, Opcode::Cancel, Opcode::Probe][rng.random_range(0..3)];
-            let searches = opcode != Opcode::Cancel;
+            let opcodes = [
+                Opcode::TaggedReceive,
+                Opcode::Probe,
+                Opcode::Claim,
+                Opcode::Cancel,
+                Opcode::ReceiveClaimed,
+                Opcode::Discard,
+            ];
+            let at = rng.random_range(0..opcodes.len());
+            let (opcode, searches) = (opcodes[at], at < 3);
             let mut flag = |flag: u8| if searches && chance(rng, 50) { flag } else { 0 };
             let mut flags = flag(FLAG_ANY_SOURCE) | flag(FLAG_RESUME);
             if opcode == Opcode::TaggedReceive {
@@ -219,7 +226,7 @@ impl Run {
             1 => {
                 let first = match Opcode::from_code(words[0] as u8) {
                     Some(Opcode::TaggedReceive) => 3,
-                    Some(Opcode::Probe) => 2,
+                    Some(Opcode::Probe | Opcode::Claim) => 2,
                     _ => 0,
                 };
                 words[0] |= 1 << (8 + rng.random_range(first..8));
@@ -397,7 +404,11 @@ impl Run {
             let kind = match (Opcode::from_code(request.opcode), number % 2) {
                 (Some(Opcode::TaggedSend), 0) => CompletionKind::Send,
                 (Some(Opcode::CancelSend), 0) => CompletionKind::Cancel,
-                (Some(Opcode::TaggedReceive), 1) => CompletionKind::Receive,
+                (Some(Opcode::TaggedReceive | Opcode::ReceiveClaimed), 1) => {
+                    CompletionKind::Receive
+                }
+                (Some(Opcode::Claim), 1) => CompletionKind::Claim,
+                (Some(Opcode::Discard), 1) => CompletionKind::Discard,
                 (Some(Opcode::Cancel), 1) => CompletionKind::Cancel,
                 (Some(Opcode::Probe), 1) => CompletionKind::Probe,
                 _ => CompletionKind::Unknown,
