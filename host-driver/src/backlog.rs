@@ -11,8 +11,8 @@
 //! The card keeps one receive of an endpoint waiting when its list is full, and refuses what is posted behind it at once: each
 //! looks for a message, but is never posted past the one that waits. The waiting one is refused when something has
 //! changed. Then, once the last that was posted is back too, all are posted again from the oldest on, the first with
-//! `FLAG_RESUME`, so that each looks in its turn at what has come meanwhile. A probe is kept like a receive: what the
-//! receives in front of it have a claim to isn't shown.
+//! `FLAG_RESUME`, so that each looks in its turn at what has come meanwhile. A probe or a claim is kept like a receive: what the
+//! receives in front of it have a right to isn't shown.
 //!
 //! The queues are linked through the request table, so that nothing is allocated.
 

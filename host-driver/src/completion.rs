@@ -8,6 +8,7 @@
 //!
 //! The second poll sees what came before the arming, and a completion after it interrupts.
 
+use crate::claimed::Claimed;
 use crate::endpoint::Shared;
 use crate::error::WaitError;
 use crate::pair::Pair;
@@ -29,6 +30,10 @@ pub enum WcKind {
     Cancel,
     /// A probe.
     Probe,
+    /// A claim.
+    Claim,
+    /// A discard of a claimed message.
+    Discard,
 }
 
 impl WcKind {
@@ -39,6 +44,8 @@ impl WcKind {
             CompletionKind::Receive => Some(Self::Receive),
             CompletionKind::Cancel => Some(Self::Cancel),
             CompletionKind::Probe => Some(Self::Probe),
+            CompletionKind::Claim => Some(Self::Claim),
+            CompletionKind::Discard => Some(Self::Discard),
             CompletionKind::Unknown => None,
         }
     }
@@ -59,9 +66,9 @@ pub struct WorkCompletion {
     pub pair: Option<Pair>,
     /// Context of the message.
     pub context: u16,
-    /// Match bits of the message (receives and probes).
+    /// Match bits of the message (receives, probes and claims).
     pub match_bits: u64,
-    /// Immediate data of the message (receives and probes).
+    /// Immediate data of the message (receives, probes and claims).
     pub immediate: u64,
     /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`.
     pub length: u64,
@@ -69,6 +76,8 @@ pub struct WorkCompletion {
     pub buffer: Option<Buffer>,
     /// A multi-receive that stays posted: more completions of the request follow.
     pub more: bool,
+    /// The message that a claim found, unless its pair has been closed since.
+    pub claimed: Option<Claimed>,
 }
 
 impl WorkCompletion {

@@ -16,9 +16,13 @@
 //! sees it later. If the target completes as `Cancelled` there is no completion of the cancel, and both slots
 //! are free; in any other case the cancel completes as `TooLate`. A receive that the card refused for want of room is with the library
 //! ([`crate::backlog`]): then the cancel, which finds nothing, comes back as the completion of the receive.
+//!
+//! **Claims.** A claimed message that the program drops is discarded: its handle is kept until a slot is free and the ring has room.
 
 use crate::backlog::Backlog;
+use crate::claimed::{Claim, Claimed};
 use crate::completion::{WcKind, WorkCompletion};
+use crate::endpoint::Shared;
 use crate::error::{PostError, WaitError};
 use crate::event::{AsyncEvent, Cause};
 use crate::memory::HostMemory;
@@ -29,13 +33,14 @@ use crate::table::{ListEntry, Outstanding, Place, Request, RequestTable, Work};
 use crate::transport::{PauseResult, Transport, TransportError, Watch};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::{Event, NO_PAIR};
-use abi::limits::SEND_QUEUE_DEPTH;
+use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, EVENT_ARM, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD,
     SEND_TAIL, endpoint_page,
 };
-use abi::request::FLAG_RESUME;
+use abi::request::{FLAG_RESUME, ListRequest, Opcode};
 use abi::status::Status;
+use std::sync::Weak;
 
 /// Cycles between two looks at a ring that is full of what was kept.
 const FEED_PAUSE: u64 = 64;
@@ -77,6 +82,10 @@ pub(crate) struct Core {
     events: EntryQueue<{ Event::WORDS }>,
     table: RequestTable,
     backlog: Backlog,
+    /// Claimed messages that the program has dropped, to be discarded.
+    dropped: Vec<Claim>,
+    /// The endpoint, for what a completion gives to the program.
+    shared: Weak<Shared>,
     pairs: Vec<Option<OpenPair>>,
     /// Buffers for injected sends that are not in flight.
     bounce: Vec<Buffer>,
@@ -103,6 +112,8 @@ impl Core {
             endpoint: 0,
             table: RequestTable::new(completions.entries()),
             backlog: Backlog::new(),
+            dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
+            shared: Weak::new(),
             send,
             list,
             completions,
@@ -127,6 +138,11 @@ impl Core {
         self.events.set_register(page + EVENT_HEAD);
     }
 
+    /// Says whose heart this is.
+    pub(crate) fn set_shared(&mut self, shared: Weak<Shared>) {
+        self.shared = shared;
+    }
+
     pub(crate) fn outstanding(&self) -> u16 {
         self.table.outstanding()
     }
@@ -143,6 +159,7 @@ impl Core {
     pub(crate) fn set_closed(&mut self) {
         self.closed = true;
         self.pairs.iter_mut().for_each(|pair| *pair = None);
+        self.dropped.clear();
     }
 
     pub(crate) fn add_pair(&mut self, index: u16, slots: HostMemory) -> Option<Pair> {
@@ -184,7 +201,7 @@ impl Core {
         self.bounce.push(buffer);
     }
 
-    /// Posts a receive or a probe, or keeps it behind those that the card had no room for.
+    /// Posts a receive, a probe or a claim, or keeps it behind those that the card had no room for.
     pub(crate) fn post_list(
         &mut self,
         transport: &dyn Transport,
@@ -219,7 +236,7 @@ impl Core {
         Ok(handle)
     }
 
-    /// Puts a receive or a probe on the ring, which has room.
+    /// Puts a receive, a probe or a claim on the ring, which has room.
     fn post_entry(
         &mut self,
         transport: &dyn Transport,
@@ -250,6 +267,7 @@ impl Core {
 
     /// Posts what is kept, as far as the card would look at it and the ring has room.
     fn feed(&mut self, transport: &dyn Transport) {
+        self.discard_dropped(transport);
         while !self.closed && self.backlog.is_due(&mut self.table) {
             // What fails here fails the next call that needs the card, which says so.
             if !matches!(self.list.has_room(transport), Ok(true)) {
@@ -272,10 +290,7 @@ impl Core {
     fn feed_all(&mut self, transport: &dyn Transport) -> bool {
         for _ in 0..FEED_PAUSES {
             self.feed(transport);
-            if self.closed
-                || self.completions.peek().is_some()
-                || !self.backlog.is_due(&mut self.table)
-            {
+            if self.closed || self.completions.peek().is_some() || !self.is_due() {
                 return true;
             }
             let next = transport.now().saturating_add(FEED_PAUSE);
@@ -286,7 +301,90 @@ impl Core {
         false
     }
 
-    /// Posts a send or a cancel. `words` makes the ring entry from the handle.
+    /// Whether something is kept that could be posted now.
+    fn is_due(&mut self) -> bool {
+        self.backlog.is_due(&mut self.table) || !self.dropped.is_empty() && !self.table.is_full()
+    }
+
+    /// Receives a claimed message into a buffer.
+    pub(crate) fn receive_claimed(
+        &mut self,
+        transport: &dyn Transport,
+        wr_id: u64,
+        claim: Claim,
+        buffer: Buffer,
+    ) -> Result<Request, NotPosted> {
+        self.feed(transport);
+        let (key, address, length) = buffer.local();
+        let words = |request: Request| {
+            ListRequest {
+                opcode: Opcode::ReceiveClaimed.code(),
+                request: request.0,
+                target: claim.handle,
+                key,
+                address,
+                length,
+                ..ListRequest::default()
+            }
+            .to_words()
+        };
+        let work = Work::ReceiveClaimed { claim };
+        self.post(transport, Ring::List, wr_id, work, Some(buffer), words)
+    }
+
+    /// Discards a claimed message.
+    pub(crate) fn discard(
+        &mut self,
+        transport: &dyn Transport,
+        wr_id: u64,
+        claim: Claim,
+    ) -> Result<Request, PostError> {
+        self.feed(transport);
+        self.post_discard(transport, wr_id, claim, false)
+    }
+
+    fn post_discard(
+        &mut self,
+        transport: &dyn Transport,
+        wr_id: u64,
+        claim: Claim,
+        silent: bool,
+    ) -> Result<Request, PostError> {
+        let words = |request: Request| {
+            ListRequest {
+                opcode: Opcode::Discard.code(),
+                request: request.0,
+                target: claim.handle,
+                ..ListRequest::default()
+            }
+            .to_words()
+        };
+        let work = Work::Discard { claim, silent };
+        self.post(transport, Ring::List, wr_id, work, None, words)
+            .map_err(|(error, _)| error)
+    }
+
+    /// The program has dropped a claimed message.
+    pub(crate) fn drop_claim(&mut self, transport: &dyn Transport, claim: Claim) {
+        if !self.closed {
+            self.dropped.push(claim);
+            self.feed(transport);
+        }
+    }
+
+    /// Discards what the program has dropped, as far as there is room. A closed pair has taken its messages with it.
+    fn discard_dropped(&mut self, transport: &dyn Transport) {
+        while let Some(claim) = self.dropped.pop() {
+            let open = self.pair_mut(claim.pair).is_some();
+            let posted = open.then(|| self.post_discard(transport, 0, claim, true));
+            if let Some(Err(PostError::ListRingFull | PostError::CompletionQueueFull)) = posted {
+                self.dropped.push(claim);
+                return;
+            }
+        }
+    }
+
+    /// Posts a send or a cancel, or uses a claim. `words` makes the ring entry from the handle.
     pub(crate) fn post(
         &mut self,
         transport: &dyn Transport,
@@ -322,7 +420,11 @@ impl Core {
                 self.set_cancel(target, Some(handle));
                 self.backlog.withdraw(&mut self.table, target);
             }
-            Work::Receive { .. } | Work::Probe => {}
+            Work::Receive { .. }
+            | Work::Probe
+            | Work::Claim
+            | Work::ReceiveClaimed { .. }
+            | Work::Discard { .. } => {}
         }
         let ring = match ring {
             Ring::Send => &mut self.send,
@@ -359,7 +461,10 @@ impl Core {
                 Some(None) => {}
                 Some(Some(_)) | None => return Err(PostError::NothingToCancel),
             },
-            Work::Receive { .. } | Work::Probe => {}
+            Work::ReceiveClaimed { claim } | Work::Discard { claim, .. } => {
+                self.pair_mut(claim.pair).ok_or(PostError::InvalidPair)?;
+            }
+            Work::Receive { .. } | Work::Probe | Work::Claim => {}
         }
         if self.table.is_full() {
             return Err(PostError::CompletionQueueFull);
@@ -382,7 +487,12 @@ impl Core {
     pub(crate) fn sent_on(&mut self, request: Request) -> Option<u16> {
         match self.table.get_mut(request)?.work {
             Work::Send { pair, .. } => Some(pair),
-            Work::Receive { .. } | Work::Cancel { .. } | Work::Probe => None,
+            Work::Receive { .. }
+            | Work::Cancel { .. }
+            | Work::Probe
+            | Work::Claim
+            | Work::ReceiveClaimed { .. }
+            | Work::Discard { .. } => None,
         }
     }
 
@@ -416,8 +526,9 @@ impl Core {
             Some(Work::Send { inject, .. }) => {
                 inject && completion.status == Status::Success.code()
             }
-            Some(Work::Receive { .. } | Work::Probe) => is_refusal(completion),
-            Some(Work::Cancel { .. }) => false,
+            Some(Work::Receive { .. } | Work::Probe | Work::Claim) => is_refusal(completion),
+            Some(Work::Discard { silent, .. }) => silent,
+            Some(Work::Cancel { .. } | Work::ReceiveClaimed { .. }) => false,
             None => true,
         }
     }
@@ -429,12 +540,14 @@ impl Core {
         kind.is_none_or(|kind| kind == work.kind()).then_some(work)
     }
 
-    /// In a closed endpoint, a request that the card never fetched. A cancel of that sort has nothing to tell.
+    /// In a closed endpoint, a request that the card never fetched. A cancel of that sort has nothing to tell, nor has a discard that nobody asked for.
     fn flush_next(&mut self) -> Option<Request> {
         loop {
             let request = self.table.any()?;
             match self.table.get_mut(request)?.work {
-                Work::Cancel { .. } => drop(self.table.remove(request)),
+                Work::Cancel { .. } | Work::Discard { silent: true, .. } => {
+                    drop(self.table.remove(request));
+                }
                 _ => return Some(request),
             }
         }
@@ -517,6 +630,12 @@ impl Core {
         {
             status = Status::Flushed;
         }
+        if let Work::ReceiveClaimed { claim } | Work::Discard { claim, .. } = work
+            && status == Status::InvalidClaim
+            && self.pair_mut(claim.pair).is_none()
+        {
+            status = Status::Flushed;
+        }
         let mut pair = self.pair_of_card(completion.pair);
         if matches!(status, Status::Cancelled)
             && let Some(&mut Some(cancel)) = work.cancel_mut()
@@ -542,15 +661,24 @@ impl Core {
                 }
             }
             Work::Cancel { target } => self.set_cancel(target, None),
-            Work::Receive { .. } | Work::Probe => {}
+            Work::Receive { .. }
+            | Work::Probe
+            | Work::Claim
+            | Work::ReceiveClaimed { .. }
+            | Work::Discard { .. } => {}
         }
         let has_source = match work.kind() {
             WcKind::Send => true,
-            WcKind::Receive | WcKind::Probe => {
+            WcKind::Receive | WcKind::Probe | WcKind::Claim => {
                 matches!(status, Status::Success | Status::Truncated)
             }
-            WcKind::Cancel => false,
+            WcKind::Cancel | WcKind::Discard => false,
         };
+        let found = matches!(work, Work::Claim) && status == Status::Success && !self.closed;
+        let claimed = pair.filter(|_| found).and_then(|pair| {
+            let handle = completion.handle;
+            Some(Claimed::new(self.shared.upgrade()?, Claim { handle, pair }))
+        });
         (!silent).then_some(WorkCompletion {
             wr_id,
             request: handle,
@@ -563,6 +691,7 @@ impl Core {
             length: completion.length,
             buffer,
             more: false,
+            claimed,
         })
     }
 
@@ -585,6 +714,7 @@ impl Core {
             length: completion.length,
             buffer: Some(rest.split_to(length)),
             more: true,
+            claimed: None,
         })
     }
 
@@ -627,7 +757,7 @@ impl Core {
             let armed = self.completion_armed;
             let told = self.is_ready(transport);
             let asleep = armed == Some(self.completions.head());
-            if told || asleep && (!fed || self.closed || !self.backlog.is_due(&mut self.table)) {
+            if told || asleep && (!fed || self.closed || !self.is_due()) {
                 return Ok(watch);
             }
         }

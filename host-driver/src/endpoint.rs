@@ -25,7 +25,7 @@ use abi::mailbox::{
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
 use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, ListRequest, Opcode, SendRequest};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// How a message is addressed.
 #[derive(Clone, Copy, Debug)]
@@ -49,7 +49,7 @@ pub enum Source {
     Pair(Pair),
 }
 
-/// Which messages a receive or a probe matches.
+/// Which messages a receive, a probe or a claim matches.
 #[derive(Clone, Copy, Debug)]
 pub struct TaggedReceive {
     /// Source.
@@ -76,6 +76,10 @@ impl Shared {
 
     pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
         lock(self.transport(), &self.core)
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        &self.domain
     }
 
     pub(crate) fn same_device(&self, other: &Self) -> bool {
@@ -116,7 +120,7 @@ impl EndpointBuilder {
         self
     }
 
-    /// Entries of the ring of receives, cancels and probes; 64 unless said otherwise.
+    /// Entries of the ring of receives, cancels, probes and claims; 64 unless said otherwise.
     #[must_use]
     pub fn list_ring(mut self, entries: usize) -> Self {
         self.list = entries;
@@ -190,10 +194,13 @@ impl EndpointBuilder {
         let mut core = Core::new(send, list, completions, events, pairs, bounce);
         core.set_endpoint(endpoint);
         Ok(Endpoint {
-            shared: Arc::new(Shared {
-                core: Mutex::new(core),
-                domain: self.pd.inner,
-                id,
+            shared: Arc::new_cyclic(|shared| {
+                core.set_shared(Weak::clone(shared));
+                Shared {
+                    core: Mutex::new(core),
+                    domain: self.pd.inner,
+                    id,
+                }
             }),
         })
     }
@@ -478,6 +485,21 @@ impl Endpoint {
             ..ListRequest::default()
         };
         self.post_list(wr_id, Work::Probe, receive, None, request)
+            .map_err(|(error, _)| error)
+    }
+
+    /// Looks for a message that waits to be received, and takes it for the caller: nobody else finds it from then on. (MPI's `MPI_Mprobe`, libfabric's
+    /// `FI_CLAIM`.) The completion's status is `Success`, with what was found and the [`Claimed`](crate::Claimed) message, or `NoMessage`. A claim whose
+    /// completion is never polled holds its message until the pair is closed.
+    ///
+    /// # Errors
+    /// [`PostError`].
+    pub fn claim(&self, wr_id: u64, receive: &TaggedReceive) -> Result<Request, PostError> {
+        let request = ListRequest {
+            opcode: Opcode::Claim.code(),
+            ..ListRequest::default()
+        };
+        self.post_list(wr_id, Work::Claim, receive, None, request)
             .map_err(|(error, _)| error)
     }
 

@@ -56,6 +56,7 @@
 //! ```
 
 mod backlog;
+mod claimed;
 mod completion;
 mod core;
 mod device;
@@ -75,6 +76,7 @@ pub mod transport;
 pub use abi::control::Counter;
 pub use abi::mailbox::{Identity, PairState, PairStatus};
 pub use abi::status::{MailboxStatus, Status as WcStatus};
+pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
 pub use device::{Device, DeviceOptions};
 pub use domain::ProtectionDomain;
@@ -108,6 +110,9 @@ const _: () = {
     shared::<TaggedSend>();
     shared::<AsyncEvent>();
     shared::<Refused>();
+    shared::<Claimed>();
+    shared::<ClaimedRefused>();
+    shared::<DiscardRefused>();
     shared::<RegionInUse>();
     shared::<CommandError>();
     shared::<OpenError>();

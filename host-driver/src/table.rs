@@ -4,6 +4,7 @@
 //! reserve. A handle is the slot's number and how often the slot has been used, so that an old handle
 //! names nothing.
 
+use crate::claimed::Claim;
 use crate::completion::WcKind;
 use crate::pair::Pair;
 use crate::region::Buffer;
@@ -43,15 +44,23 @@ pub(crate) enum Work {
     Cancel { target: Request },
     /// A probe.
     Probe,
+    /// A claim.
+    Claim,
+    /// A receive of a claimed message.
+    ReceiveClaimed { claim: Claim },
+    /// A discard of one, which the program asked for or isn't told of.
+    Discard { claim: Claim, silent: bool },
 }
 
 impl Work {
     pub(crate) const fn kind(&self) -> WcKind {
         match self {
             Self::Send { .. } => WcKind::Send,
-            Self::Receive { .. } => WcKind::Receive,
+            Self::Receive { .. } | Self::ReceiveClaimed { .. } => WcKind::Receive,
             Self::Cancel { .. } => WcKind::Cancel,
             Self::Probe => WcKind::Probe,
+            Self::Claim => WcKind::Claim,
+            Self::Discard { .. } => WcKind::Discard,
         }
     }
 
@@ -59,7 +68,11 @@ impl Work {
     pub(crate) const fn cancel_mut(&mut self) -> Option<&mut Option<Request>> {
         match self {
             Self::Send { cancel, .. } | Self::Receive { cancel } => Some(cancel),
-            Self::Cancel { .. } | Self::Probe => None,
+            Self::Cancel { .. }
+            | Self::Probe
+            | Self::Claim
+            | Self::ReceiveClaimed { .. }
+            | Self::Discard { .. } => None,
         }
     }
 }
@@ -80,7 +93,7 @@ pub(crate) struct Outstanding {
     pub(crate) wr_id: u64,
     pub(crate) work: Work,
     pub(crate) buffer: Option<Buffer>,
-    /// Receives and probes: how to post it again.
+    /// Receives, probes and claims: how to post it again.
     pub(crate) entry: Option<ListEntry>,
 }
 

@@ -10,14 +10,15 @@ use abi::control::{
     RING_SEND, RegionSetup, RingSetup,
 };
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
-use abi::limits::{EAGER_MAX, SEND_QUEUE_DEPTH};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
 use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, COMPLETION_TAIL, EVENT_ARM, EVENT_HEAD, EVENT_TAIL,
     EVENTS_LOST, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY,
 };
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode, REQUEST_BYTES, SendRequest,
+    CLAIM_PLACE_BITS, FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode, REQUEST_BYTES,
+    SendRequest,
 };
 use abi::status::Status;
 use firmware_core::{Card, ControlTimeout, Sizes};
@@ -58,6 +59,12 @@ struct Unexpected {
     message: Message,
 }
 
+/// A message that its endpoint has claimed.
+struct Claimed {
+    handle: u32,
+    unexpected: Unexpected,
+}
+
 /// The gates of one card.
 pub(crate) struct Gates {
     pub(crate) memory: Memory,
@@ -71,6 +78,9 @@ pub(crate) struct Gates {
     regions: Vec<Option<RegionSetup>>,
     posted: Vec<Posted>,
     unexpected: Vec<Unexpected>,
+    claimed: Vec<Claimed>,
+    /// Number of the next claim, never 0.
+    claims: u16,
     stalls: Vec<Stall>,
     counters: Vec<u32>,
     sizes: Sizes,
@@ -93,6 +103,8 @@ impl Gates {
             regions: vec![None; sizes.regions as usize],
             posted: Vec::new(),
             unexpected: Vec::new(),
+            claimed: Vec::new(),
+            claims: 1,
             stalls: vec![Stall::default(); sizes.endpoints as usize],
             counters: vec![0; Counter::ALL.len()],
             sizes,
@@ -532,7 +544,8 @@ impl Gates {
             }
             None => {
                 let slot = pair.take_slot();
-                let full = self.unexpected.len() >= self.sizes.unexpected as usize;
+                let held = self.unexpected.len() + self.claimed.len();
+                let full = held >= self.sizes.unexpected as usize;
                 let Some(slot) = slot.filter(|_| !full) else {
                     self.raise(endpoint, Cause::UnexpectedOverflow, index, 0);
                     self.fail(index, Status::LinkError);
@@ -615,7 +628,7 @@ impl Gates {
         stays
     }
 
-    // Receives, cancels, probes
+    // Receives, cancels, probes, claims
 
     fn list(&mut self, endpoint: usize, request: ListRequest) {
         let opcode = Opcode::from_code(request.opcode);
@@ -623,6 +636,9 @@ impl Gates {
             Some(Opcode::TaggedReceive) => CompletionKind::Receive,
             Some(Opcode::Cancel) => CompletionKind::Cancel,
             Some(Opcode::Probe) => CompletionKind::Probe,
+            Some(Opcode::Claim) => CompletionKind::Claim,
+            Some(Opcode::ReceiveClaimed) => CompletionKind::Receive,
+            Some(Opcode::Discard) => CompletionKind::Discard,
             _ => CompletionKind::Unknown,
         };
         let any_source = request.flags & FLAG_ANY_SOURCE != 0;
@@ -631,9 +647,9 @@ impl Gates {
             _ => 0,
         };
         let reserved = u64::from(request.reserved0) | u64::from(min_free) | request.reserved2;
-        let flags = match kind {
-            CompletionKind::Receive => FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI,
-            CompletionKind::Probe => FLAG_ANY_SOURCE | FLAG_RESUME,
+        let flags = match opcode {
+            Some(Opcode::TaggedReceive) => FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI,
+            Some(Opcode::Probe | Opcode::Claim) => FLAG_ANY_SOURCE | FLAG_RESUME,
             _ => 0,
         };
         let flags_valid = request.flags & !flags == 0;
@@ -664,6 +680,10 @@ impl Gates {
                     self.release(endpoint);
                 }
             }
+            return;
+        }
+        if matches!(opcode, Some(Opcode::ReceiveClaimed | Opcode::Discard)) {
+            self.use_claim(endpoint, request, kind);
             return;
         }
         let stall = &mut self.stalls[endpoint];
@@ -710,13 +730,27 @@ impl Gates {
         }
         match (source, opcode, waiting) {
             (Err(status), ..) => self.refuse(endpoint, &request, kind, status),
-            (Ok(()), Some(Opcode::Probe), None) => {
+            (Ok(()), Some(Opcode::Probe | Opcode::Claim), None) => {
                 self.refuse(endpoint, &request, kind, Status::NoMessage)
             }
             (Ok(()), Some(Opcode::Probe), Some(at)) => {
                 let waiting = &self.unexpected[at];
                 let (pair, message) = (waiting.pair, &waiting.message);
                 let completion = found(&request, kind, pair, message, Status::Success);
+                self.complete(endpoint, completion);
+            }
+            (Ok(()), Some(Opcode::Claim), Some(at)) => {
+                let unexpected = self.unexpected.remove(at);
+                let Unexpected { pair, slot, .. } = unexpected;
+                let place = u32::from(pair) * u32::from(MAX_CREDITS) + u32::from(slot);
+                let handle = u32::from(self.claims) << CLAIM_PLACE_BITS | place;
+                self.claims = self.claims.checked_add(1).unwrap_or(1);
+                let message = &unexpected.message;
+                let completion = Completion {
+                    handle,
+                    ..found(&request, kind, pair, message, Status::Success)
+                };
+                self.claimed.push(Claimed { handle, unexpected });
                 self.complete(endpoint, completion);
             }
             (Ok(()), _, Some(at)) => {
@@ -741,19 +775,65 @@ impl Gates {
         }
     }
 
-    /// Copies an unexpected message from its slot to the buffer of a receive. Returns whether the receive stays.
+    /// Receives or discards a claimed message.
+    fn use_claim(&mut self, endpoint: usize, mut request: ListRequest, kind: CompletionKind) {
+        let own = |claimed: &Claimed| {
+            claimed.handle == request.target && claimed.unexpected.endpoint == endpoint
+        };
+        let at = self.claimed.iter().position(own);
+        let receives = kind == CompletionKind::Receive;
+        let domain = self.domain(endpoint);
+        let (key, address, length) = (request.key, request.address, request.length);
+        let allowed = !receives || self.check(domain, key, RIGHT_LOCAL_WRITE, address, length);
+        match at {
+            Some(at) if allowed => {
+                let unexpected = self.claimed.remove(at).unexpected;
+                if receives {
+                    self.copy_unexpected(unexpected, &mut request);
+                } else {
+                    self.refuse(endpoint, &request, kind, Status::Success);
+                    self.vacate(&unexpected);
+                    self.acknowledge(unexpected.pair);
+                }
+            }
+            _ => {
+                let status = match at {
+                    None => Status::InvalidClaim,
+                    Some(_) => Status::LocalProtection,
+                };
+                self.count(Counter::InvalidRequests);
+                self.refuse(endpoint, &request, kind, status);
+            }
+        }
+    }
+
+    /// Gives back the slot and the credit of a message.
+    fn vacate(&mut self, unexpected: &Unexpected) {
+        if let Some(pair) = &mut self.pairs[usize::from(unexpected.pair)] {
+            pair.slots &= !(1 << unexpected.slot);
+            pair.freed = pair.freed.wrapping_add(1);
+        }
+    }
+
+    /// Takes an unexpected message for a receive. Returns whether the receive stays.
     fn take_unexpected(&mut self, endpoint: usize, request: &mut ListRequest, at: usize) -> bool {
+        let unexpected = self.unexpected.remove(at);
+        debug_assert_eq!(unexpected.endpoint, endpoint);
+        self.copy_unexpected(unexpected, request)
+    }
+
+    /// Copies a message from its slot to the buffer of a receive. Returns whether the receive stays.
+    fn copy_unexpected(&mut self, unexpected: Unexpected, request: &mut ListRequest) -> bool {
+        self.vacate(&unexpected);
         let Unexpected {
+            endpoint,
             pair: index,
             slot,
             mut message,
-            ..
-        } = self.unexpected.remove(at);
-        let Some(pair) = &mut self.pairs[usize::from(index)] else {
+        } = unexpected;
+        let Some(pair) = &self.pairs[usize::from(index)] else {
             return false;
         };
-        pair.slots &= !(1 << slot);
-        pair.freed = pair.freed.wrapping_add(1);
         let address = pair.setup.slots + u64::from(slot) * EAGER_MAX as u64;
         let stays = match self.memory.read(address, message.payload.len()) {
             Ok(payload) => {
@@ -773,7 +853,7 @@ impl Gates {
         self.refuse(endpoint, request, CompletionKind::Receive, status);
     }
 
-    /// Completes a request of the list ring that got no message.
+    /// Completes a request of the list ring without an envelope.
     fn refuse(
         &mut self,
         endpoint: usize,
@@ -870,14 +950,14 @@ impl Gates {
     }
 }
 
-/// Whether a receive or a probe matches a message of `pair`.
+/// Whether a receive, a probe or a claim matches a message of `pair`.
 fn matches(request: &ListRequest, pair: u16, message: &Message) -> bool {
     (request.flags & FLAG_ANY_SOURCE != 0 || request.pair == pair)
         && request.context == message.context
         && (request.match_bits ^ message.match_bits) & !request.ignore_bits == 0
 }
 
-/// The completion of a receive or probe that found a message.
+/// The completion of a receive, probe or claim that found a message.
 fn found(
     request: &ListRequest,
     kind: CompletionKind,
@@ -931,6 +1011,8 @@ impl Card for Gates {
             Operation::EndpointClear => {
                 self.endpoints[at] = self.endpoints[at].cleared();
                 self.unexpected.retain(|waiting| waiting.endpoint != at);
+                self.claimed
+                    .retain(|claimed| claimed.unexpected.endpoint != at);
             }
             Operation::PairSet => {
                 self.pairs[at] = Some(Pair::new(PairSetup::from_words(&words(data))));
@@ -944,6 +1026,8 @@ impl Card for Gates {
                     self.stalls[usize::from(pair.setup.endpoint)].news = true;
                 }
                 self.unexpected.retain(|waiting| waiting.pair != index);
+                self.claimed
+                    .retain(|claimed| claimed.unexpected.pair != index);
             }
             Operation::PairRead => {
                 let Some(pair) = &self.pairs[at] else {

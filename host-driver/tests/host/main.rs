@@ -1,6 +1,7 @@
 //! The host library over cards in plain Rust.
 
 mod backlog;
+mod claims;
 mod common;
 mod failure;
 mod memory;

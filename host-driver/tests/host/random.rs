@@ -1,8 +1,10 @@
-//! Random traffic both ways, with cancels, probes and full queues: each request completes exactly once, each message
+//! Random traffic both ways, with cancels, probes, claims and full queues: each request completes exactly once, each message
 //! arrives once, whole and in order.
 
 use crate::common::{Side, sized};
-use host_driver::{Buffer, PostError, Request, TaggedReceive, WcKind, WcStatus, WorkCompletion};
+use host_driver::{
+    Buffer, Claimed, PostError, Request, TaggedReceive, WcKind, WcStatus, WorkCompletion,
+};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use soft_card::{Sizes, SoftFabric, SoftOptions};
@@ -24,6 +26,12 @@ struct Player {
     withdrawn: Vec<u64>,
     /// Messages of the peer that were passed over.
     skipped: Vec<u64>,
+    /// Claimed messages, with their serial numbers and lengths.
+    claimed: Vec<(Claimed, u64, usize)>,
+    /// Claimed messages that are being received.
+    receiving: HashMap<u64, (u64, usize)>,
+    /// Claimed messages that came to their end, in each way.
+    used: [u64; 3],
     /// Lengths of what the peer sent, by tag, oldest first.
     expected: [VecDeque<(u64, usize)>; TAGS as usize],
     cancelled: u64,
@@ -44,6 +52,9 @@ impl Player {
             sends: Vec::new(),
             withdrawn: Vec::new(),
             skipped: Vec::new(),
+            claimed: Vec::new(),
+            receiving: HashMap::new(),
+            used: [0; 3],
             expected: Default::default(),
             cancelled: 0,
             late: 0,
@@ -157,7 +168,71 @@ impl Player {
         }
     }
 
-    fn take(&mut self, completion: WorkCompletion) {
+    fn claim(&mut self, rng: &mut ChaCha8Rng) {
+        let receive = self.receive(rng);
+        match self.side.endpoint.claim(self.next_id, &receive) {
+            Ok(_) => {
+                self.outstanding.insert(self.next_id, WcKind::Claim);
+                self.next_id += 1;
+            }
+            Err(error) => self.refuse(error),
+        }
+    }
+
+    /// Receives, discards or drops a claimed message.
+    fn use_claim(&mut self, rng: &mut ChaCha8Rng) {
+        if self.claimed.is_empty() || self.buffers.is_empty() {
+            return;
+        }
+        let at = rng.random_range(0..self.claimed.len());
+        let (claimed, serial, length) = self.claimed.swap_remove(at);
+        let id = self.next_id;
+        let way = rng.random_range(0..3);
+        match way {
+            0 => {
+                let buffer = self.buffers.pop().expect("there is one");
+                match claimed.receive(id, buffer) {
+                    Ok(_) => {
+                        self.outstanding.insert(id, WcKind::Receive);
+                        self.receiving.insert(id, (serial, length));
+                    }
+                    Err(refused) => {
+                        self.buffers.push(refused.buffer.expect("given back"));
+                        self.claimed.push((refused.claimed, serial, length));
+                        return self.refuse(refused.error);
+                    }
+                }
+            }
+            1 => match claimed.discard(id) {
+                Ok(_) => {
+                    self.outstanding.insert(id, WcKind::Discard);
+                }
+                Err(refused) => {
+                    self.claimed.push((refused.claimed, serial, length));
+                    return self.refuse(refused.error);
+                }
+            },
+            _ => drop(claimed),
+        }
+        self.used[way] += 1;
+        self.next_id += 1;
+    }
+
+    /// The message that a receive or a claim has found: the next of its tag that wasn't withdrawn.
+    fn found(&mut self, completion: &WorkCompletion) -> (u64, usize) {
+        let queue = &mut self.expected[completion.match_bits as usize];
+        let (serial, length) = loop {
+            let (serial, length) = queue.pop_front().expect("a message that was sent");
+            if completion.immediate == serial {
+                break (serial, length);
+            }
+            self.skipped.push(serial);
+        };
+        assert_eq!(completion.length, length as u64);
+        (serial, length)
+    }
+
+    fn take(&mut self, mut completion: WorkCompletion) {
         let WorkCompletion {
             wr_id,
             kind,
@@ -181,15 +256,18 @@ impl Player {
                 self.withdrawn.push(sent.expect("it was posted").2);
             }
             (WcKind::Probe, WcStatus::Success | WcStatus::NoMessage) => {}
+            (WcKind::Claim, WcStatus::NoMessage) | (WcKind::Discard, WcStatus::Success) => {}
+            (WcKind::Claim, WcStatus::Success) => {
+                let (serial, length) = self.found(&completion);
+                if let Some(claimed) = completion.claimed.take() {
+                    self.claimed.push((claimed, serial, length));
+                }
+            }
             (WcKind::Receive, WcStatus::Cancelled) => self.cancelled += 1,
             (WcKind::Receive, WcStatus::Success) => {
-                let queue = &mut self.expected[completion.match_bits as usize];
-                let (serial, length) = loop {
-                    let (serial, length) = queue.pop_front().expect("a message that was sent");
-                    if completion.immediate == serial {
-                        break (serial, length);
-                    }
-                    self.skipped.push(serial);
+                let (serial, length) = match self.receiving.remove(&wr_id) {
+                    Some(claimed) => claimed,
+                    None => self.found(&completion),
                 };
                 assert_eq!(completion.length, length as u64);
                 assert_eq!(completion.received(), payload(serial, length));
@@ -216,7 +294,7 @@ fn payload(serial: u64, length: usize) -> Vec<u8> {
 
 #[test]
 fn every_request_completes_once_and_every_message_arrives_once_in_order() {
-    let mut totals = [0; 5];
+    let mut totals = [0; 8];
     for seed in 0..12 {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
@@ -239,7 +317,7 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
         for _ in 0..1500 {
             let who = rng.random_range(0..2);
             let player = &mut players[who];
-            match rng.random_range(0..10) {
+            match rng.random_range(0..12) {
                 0..3 => {
                     serial += 1;
                     if let Some((tag, length)) = player.send(&mut rng, serial) {
@@ -249,7 +327,9 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
                 3..6 => player.post(&mut rng),
                 6 => player.cancel(&mut rng),
                 7 => player.probe(&mut rng),
-                8 => {
+                8 => player.claim(&mut rng),
+                9 => player.use_claim(&mut rng),
+                10 => {
                     let _ = player
                         .side
                         .device
@@ -271,6 +351,9 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
                 player.late,
                 player.refused,
                 player.withdrawn.len() as u64,
+                player.used[0],
+                player.used[1],
+                player.used[2],
             ];
             totals
                 .iter_mut()
@@ -278,7 +361,9 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
                 .for_each(|(total, sum)| *total += sum);
         }
     }
-    println!("received, cancelled, late, refused, sends cancelled: {totals:?}");
+    println!(
+        "received, cancelled, late, refused, sends cancelled, claimed and received, discarded, dropped: {totals:?}"
+    );
     assert!(
         totals.iter().all(|&total| total > 50),
         "{totals:?} proves little"
@@ -304,6 +389,8 @@ fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng, fabric: &SoftFabric) {
             while let Some(completion) = player.side.cq.poll() {
                 player.take(completion);
             }
+            player.use_claim(rng);
+            left |= !player.claimed.is_empty() || !player.receiving.is_empty();
             if player.expected.iter().any(|queue| !queue.is_empty()) {
                 left = true;
                 if player.receives.len() >= 3 {

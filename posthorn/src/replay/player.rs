@@ -531,7 +531,7 @@ impl<'a> Player<'a> {
                     status,
                 }),
             },
-            WcKind::Send | WcKind::Cancel => {
+            WcKind::Send | WcKind::Cancel | WcKind::Claim | WcKind::Discard => {
                 if let Some(buffer) = completion.buffer {
                     self.pool.give(buffer);
                 }
