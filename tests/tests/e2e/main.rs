@@ -2,6 +2,7 @@
 
 mod cancels;
 mod captures;
+mod claims;
 mod closing;
 mod credits;
 mod determinism;

@@ -88,8 +88,8 @@ const SENDS: &[SendCase] = {
 };
 
 const LISTS: &[ListCase] = {
-    use CompletionKind::{Cancel, Probe, Receive, Unknown};
-    use Status::{InvalidPair, InvalidRequest, LocalProtection, TooLate};
+    use CompletionKind::{Cancel, Claim, Discard, Probe, Receive, Unknown};
+    use Status::{InvalidClaim, InvalidPair, InvalidRequest, LocalProtection, TooLate};
     &[
         ("opcode 0", InvalidRequest, Unknown, |r| r.opcode = 0),
         ("opcode 0xff", InvalidRequest, Unknown, |r| r.opcode = 0xff),
@@ -109,6 +109,41 @@ const LISTS: &[ListCase] = {
         ("a cancel of nothing", TooLate, Cancel, |r| {
             (r.opcode, r.target) = (Opcode::Cancel.code(), 4711);
         }),
+        ("a claim with a flag", InvalidRequest, Claim, |r| {
+            (r.opcode, r.flags) = (Opcode::Claim.code(), 4);
+        }),
+        (
+            "a claim of a pair that isn't open",
+            InvalidPair,
+            Claim,
+            |r| {
+                (r.opcode, r.pair) = (Opcode::Claim.code(), 5);
+            },
+        ),
+        ("a discard with a flag", InvalidRequest, Discard, |r| {
+            (r.opcode, r.flags) = (Opcode::Discard.code(), FLAG_ANY_SOURCE);
+        }),
+        ("a discard of nothing", InvalidClaim, Discard, |r| {
+            (r.opcode, r.target) = (Opcode::Discard.code(), 0);
+        }),
+        (
+            "a receive of a message that nobody claimed",
+            InvalidClaim,
+            Receive,
+            |r| (r.opcode, r.target) = (Opcode::ReceiveClaimed.code(), 1 << 16),
+        ),
+        (
+            "a receive of a claim of a pair that the card hasn't",
+            InvalidClaim,
+            Receive,
+            |r| (r.opcode, r.target) = (Opcode::ReceiveClaimed.code(), u32::MAX),
+        ),
+        (
+            "a receive of a claim with a flag",
+            InvalidRequest,
+            Receive,
+            |r| (r.opcode, r.flags) = (Opcode::ReceiveClaimed.code(), FLAG_ANY_SOURCE),
+        ),
         ("reserved word 0", InvalidRequest, Receive, |r| {
             r.reserved0 = 1
         }),
