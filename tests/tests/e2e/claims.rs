@@ -404,6 +404,72 @@ fn claims_outlive_the_death_of_the_peer_and_end_with_the_pair() {
     });
 }
 
+#[test]
+fn an_endpoint_that_is_closed_leaves_no_claim_behind() {
+    run(cards("tiny", 2, 137), |host| {
+        let mut me = Side::open(&host);
+        for round in 0..3 {
+            if me.rank() == 0 {
+                for number in 0..6 {
+                    me.send(1, 7, number, 40);
+                }
+                let sent: Vec<_> = (0..6).map(|_| me.completion().status).collect();
+                assert_eq!(sent, [WcStatus::Success; 6]);
+                me.meet();
+                me.meet();
+                me.pause(20_000);
+                assert_eq!(me.events().len(), 1, "the peer has gone");
+                me.disconnect(1);
+            } else {
+                me.meet();
+                let mut held: Vec<_> = (0..5).map(|k| claim(&mut me, 0, 7, k)).collect();
+                // One whose completion comes before the closing and is polled for behind it.
+                let filter = me.filter(Some(0), 7, 0);
+                me.endpoint.claim(900, &filter).expect("posted");
+                me.pause(5_000);
+                // One that is on its way when the endpoint is closed.
+                let buffer = me.buffer(40);
+                let receiving = held.pop().expect("five were claimed");
+                receiving.receive(round, buffer).expect("posted");
+                let old = me.reopen();
+                let found = old.poll().expect("it has completed");
+                assert_eq!((found.wr_id, found.status), (900, WcStatus::Success));
+                assert!(found.claimed.is_none(), "it is gone with the endpoint");
+                let received = old.poll().expect("each request ends");
+                let ends = [WcStatus::Success, WcStatus::Flushed];
+                assert!(ends.contains(&received.status), "{received:?}");
+                assert!(received.buffer.is_some());
+                let buffer = me.buffer(40);
+                let late = held.pop().expect("four are left");
+                let refused = late.receive(1, buffer).expect_err("the endpoint is gone");
+                assert_eq!(refused.error, host_driver::PostError::Closed);
+                drop((refused, held));
+                assert_eq!((old.outstanding(), old.strays()), (0, 0));
+                me.meet();
+            }
+            me.connect();
+            // Every slot of the new pair is vacant.
+            if me.rank() == 0 {
+                for number in 0..8 {
+                    me.send(1, 9, number, 16);
+                }
+                let sent: Vec<_> = (0..8).map(|_| me.completion().status).collect();
+                assert_eq!(sent, [WcStatus::Success; 8]);
+            }
+            me.meet();
+            if me.rank() == 1 {
+                for number in 0..8 {
+                    me.receive(number, Some(0), 9, 16);
+                    let received = me.completion();
+                    me.assert_received(&received, 0, number, 16);
+                }
+            }
+            me.meet();
+        }
+        me.finish();
+    });
+}
+
 /// A request that names a claimed message.
 fn by_handle(desk: &Desk<'_>, opcode: Opcode, request: u32, handle: u32) -> ListRequest {
     ListRequest {
