@@ -104,6 +104,8 @@ pub enum DeliveryMutation {
     StaleClaims = 19,
     /// A discard doesn't return the credit.
     KeepDiscarded = 20,
+    /// Lists are given a command before they have answered the one before.
+    Hurry = 21,
 }
 
 /// What is kept of a pair.
@@ -566,6 +568,7 @@ pub struct Delivery {
     claims_for_all: Constant<Bits<5>>,
     stale_claims: Constant<Bits<5>>,
     keep_discarded: Constant<Bits<5>>,
+    hurry: Constant<Bits<5>>,
     flag_more: Constant<Bits<8>>,
     longest: Constant<Bits<32>>,
 
@@ -657,6 +660,7 @@ impl Delivery {
             claims_for_all: constant(DeliveryMutation::ClaimsForAll as u64),
             stale_claims: constant(DeliveryMutation::StaleClaims as u64),
             keep_discarded: constant(DeliveryMutation::KeepDiscarded as u64),
+            hurry: constant(DeliveryMutation::Hurry as u64),
             claims: Reg::new(bits(1)),
             lists_are_ready: Check::new("lists_are_ready_for_a_command"),
             longest: Constant::new(u64::from(u32::MAX).into()),
@@ -1651,6 +1655,8 @@ impl Logic for Delivery {
                 self.state.d.next = State::FlushMatch;
             }
             State::FlushMatch => {
+                self.command_valid.next =
+                    (self.mutation.val() == self.hurry.val()) & !self.reply_valid.val();
                 self.waiting_address.next = self.message.q.val().endpoint;
                 if self.reply_valid.val() {
                     if self.reply.val().found {

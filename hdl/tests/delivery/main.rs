@@ -222,7 +222,7 @@ fn opcodes_are_those_of_the_list_ring() {
     assert!(Opcode::ALL.iter().filter(|o| o.code() >= 0x10).eq(&list));
 }
 
-const BREACHES: [DeliveryMutation; 20] = [
+const BREACHES: [DeliveryMutation; 21] = [
     DeliveryMutation::CompleteEarly,
     DeliveryMutation::LoseSlots,
     DeliveryMutation::FreeUnexpected,
@@ -243,6 +243,7 @@ const BREACHES: [DeliveryMutation; 20] = [
     DeliveryMutation::ClaimsForAll,
     DeliveryMutation::StaleClaims,
     DeliveryMutation::KeepDiscarded,
+    DeliveryMutation::Hurry,
 ];
 
 #[test]
@@ -265,6 +266,7 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
         DeliveryMutation::ReuseSlots,
         DeliveryMutation::FreeWrongSlot,
         DeliveryMutation::Overcommit,
+        DeliveryMutation::Hurry,
     ] {
         // A world that a breach has led astray may ask for what isn't there before a check speaks; that seed says
         // nothing.
