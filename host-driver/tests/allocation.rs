@@ -137,11 +137,32 @@ fn posting_and_polling_do_not_allocate() {
             endpoint.probe(4, &receive).unwrap();
         }
         let mut into = received.unwrap();
+        // Claims, used in each way, of the earliest message each time: the last is left to be received below.
+        for way in 0..3 {
+            endpoint.post_tagged_inject(3, &send, b"claimed").unwrap();
+            let claimed = loop {
+                endpoint.claim(4, &receive).unwrap();
+                if let Some(claimed) = cq.wait(1_000_000).unwrap().claimed {
+                    break claimed;
+                }
+            };
+            match way {
+                0 => {
+                    claimed.receive(7, into).unwrap();
+                    into = cq.wait(1_000_000).unwrap().buffer.unwrap();
+                }
+                1 => {
+                    claimed.discard(8).unwrap();
+                    assert_eq!(cq.wait(1_000_000).unwrap().wr_id, 8);
+                }
+                _ => drop(claimed),
+            }
+        }
         let request = endpoint
             .post_tagged_recv(1, &receive, into.split_to(8))
             .unwrap();
         let small = cq.wait(1_000_000).unwrap();
-        assert_eq!(small.received(), b"copied");
+        assert_eq!(small.received(), b"claimed");
         let mut whole = small.buffer.unwrap();
         whole.join(into).unwrap();
         assert!(endpoint.cancel(5, request).is_err());
