@@ -271,5 +271,7 @@ codes! {
         Completions = 13,
         /// Receives whose places on the exact side of matching were full, though there was room for them: they went to the associative side, which is slower, or were refused if that was full.
         MatchOverflows = 14,
+        /// Times that a pair with sends waiting for credit, and none on their way, had heard nothing for long and asked its peer.
+        CreditAsks = 15,
     }
 }

@@ -38,6 +38,8 @@ codes! {
         Acknowledge = 0x30,
         /// Class control: the sender of this frame has failed the pair.
         PairFailed = 0x31,
+        /// Class control: sends wait at the sender of this frame for credit, and it has heard of none for long. It is to be told what there is.
+        Ask = 0x32,
     }
 }
 

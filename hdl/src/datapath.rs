@@ -408,6 +408,9 @@ impl Logic for Datapath {
         self.loopback.receive.tready.next = self.receive.s_axis.tready.val();
         self.send_queues.progress_valid.next = self.receive.progress_valid.val();
         self.receive.progress_ready.next = self.send_queues.progress_ready.val();
+        self.acknowledge.mark_valid.next = self.send_queues.mark_valid.val();
+        self.send_queues.mark_ready.next = self.acknowledge.mark_ready.val();
+        self.acknowledge.mark.next = self.send_queues.mark.val();
         self.send_queues.progress.next = self.receive.progress.val();
         self.delivery.arrival_valid.next = self.receive.arrival_valid.val();
         self.receive.arrival_ready.next = self.delivery.arrival_ready.val();
@@ -520,6 +523,7 @@ impl Logic for Datapath {
         self.counters.expected.next = bits::<3>(0) + self.delivery.count_expected.val();
         self.counters.unexpected.next = bits::<3>(0) + self.delivery.count_unexpected.val();
         self.counters.completions.next = bits::<3>(0) + self.completions.count_completions.val();
+        self.counters.credit_asks.next = bits::<3>(0) + self.send_queues.count_asks.val();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.

@@ -141,6 +141,15 @@ streams! {
         acknowledge: Bits<32>,
         /// Running number of credits returned.
         credit: Bits<32>,
+        /// The peer asks for an acknowledgement.
+        ask: Bit,
+    }
+    /// A frame that a pair is to send although nothing of it has moved.
+    Mark {
+        /// Pair.
+        pair: Bits<16>,
+        /// Ask the peer; otherwise answer it.
+        ask: Bit,
     }
     /// A frame without a message.
     ControlFrame {

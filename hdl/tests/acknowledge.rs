@@ -26,6 +26,11 @@ struct Pair {
     /// Numbers that the peer has been told.
     told: (u32, u32),
     failure_told: bool,
+    /// A frame is still to ask the peer, or to answer it.
+    to_ask: bool,
+    to_answer: bool,
+    /// Times that it was told to ask, less the frames that did.
+    asks: u32,
 }
 
 /// Random updates, faults and control requests for a while, then silence until all is told.
@@ -36,6 +41,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
     let (busy, willing) = (rate(rng), rate(rng));
     let mut steady = Steady::default();
     let mut update: Option<(usize, bool, bool)> = None;
+    let mut mark: Option<(usize, bool)> = None;
     let mut fault: Option<usize> = None;
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     // The pair whose numbers were asked for in the cycle before, and what they were then.
@@ -66,6 +72,13 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         let (pair, accepted, freed) = update.unwrap_or_default();
         let fields = [(pair as u64, 16), (accepted.into(), 1), (freed.into(), 1)];
         bench.set("sink_update", pack(&fields)[0]);
+
+        if mark.is_none() && talking && rng.random_bool(busy / 20.0) {
+            mark = Some((size.pair_or_none(rng), rng.random()));
+        }
+        bench.set("mark_valid", mark.is_some());
+        let (pair, ask) = mark.unwrap_or_default();
+        bench.set("mark", pack(&[(pair as u64, 16), (ask.into(), 1)])[0]);
 
         if fault.is_none() && control.is_none() && talking && rng.random_bool(0.005) {
             fault = Some(size.pair_or_none(rng));
@@ -121,6 +134,12 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
                 let pair = &mut pairs[pair];
                 pair.told = (accepted, freed);
                 pair.failure_told |= frame_type == FrameType::PairFailed;
+                pair.to_answer = false;
+                if frame_type == FrameType::Ask {
+                    assert!(pair.asks > 0, "it asks unasked, cycle {cycle}");
+                    pair.asks -= 1;
+                    pair.to_ask = false;
+                }
             }
         }
         looked_up = Some((lookup, pairs[lookup].accepted, pairs[lookup].freed));
@@ -151,6 +170,17 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
                 assert_eq!(seen, now, "cycle {cycle}");
             }
             update = None;
+        }
+        if let Some((index, ask)) = mark
+            && bench.is("mark_ready")
+        {
+            assert!(!bench.is("monitor_sink_valid"), "nothing has moved");
+            if let Some(pair) = pairs.get_mut(index).filter(|p| p.open && !p.failed) {
+                pair.asks += u32::from(ask);
+                pair.to_ask |= ask;
+                pair.to_answer |= !ask;
+            }
+            mark = None;
         }
         if let Some(index) = fault
             && bench.is("fault_ready")
@@ -187,6 +217,8 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         } else {
             let now = (pair.accepted, pair.freed);
             assert_eq!(pair.told, now, "the peer of pair {index} knows old numbers");
+            assert!(!pair.to_ask, "the peer of pair {index} isn't asked");
+            assert!(!pair.to_answer, "the peer of pair {index} isn't answered");
         }
     }
 }
@@ -200,7 +232,7 @@ fn peers_learn_what_has_changed_and_lookups_are_exact() {
 
 fn is_caught(mutation: AcknowledgeMutation) -> bool {
     let caught = Cell::new(false);
-    for_size(&config::TINY, "acknowledge", 6, |size, rng| {
+    for_size(&config::TINY, "acknowledge", 30, |size, rng| {
         let run = AssertUnwindSafe(|| updates(size, mutation, rng));
         caught.set(caught.get() || catch_unwind(run).is_err());
     });
@@ -220,6 +252,11 @@ fn a_pair_that_is_queued_twice_is_noticed() {
 #[test]
 fn a_mark_that_is_lost_is_noticed() {
     assert!(is_caught(AcknowledgeMutation::MarkLost));
+}
+
+#[test]
+fn a_pair_that_does_not_ask_is_noticed() {
+    assert!(is_caught(AcknowledgeMutation::AskForgotten));
 }
 
 #[test]

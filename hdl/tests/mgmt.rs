@@ -504,7 +504,7 @@ fn a_fan_out_that_answers_too_early_is_caught() {
 
 #[test]
 fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    const INPUTS: [&str; 15] = [
+    const INPUTS: [&str; 16] = [
         "frames_sent",
         "frames_received",
         "crc_errors",
@@ -520,6 +520,7 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
         "unexpected",
         "completions",
         "match_overflows",
+        "credit_asks",
     ];
     let words = |name: &str| name.to_lowercase().replace('_', "");
     for counter in Counter::ALL {

@@ -113,7 +113,7 @@ struct Pair {
 #[derive(Default)]
 struct Expected {
     screened: VecDeque<(FrameHeader, Vec<u8>)>,
-    progress: VecDeque<[u64; 3]>,
+    progress: VecDeque<[u64; 4]>,
     arrivals: VecDeque<[u64; 6]>,
     payload: VecDeque<u64>,
     faults: VecDeque<u64>,
@@ -175,6 +175,7 @@ impl Expected {
             index.into(),
             header.acknowledge.into(),
             header.credit.into(),
+            (header.frame_type == FrameType::Ask.code()).into(),
         ]);
         if is_request {
             self.arrivals.push_back([
@@ -224,7 +225,8 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
     let s = pair.setup.unwrap_or_default();
     let frame_type = match rng.random_range(0..100) {
         0 => FrameType::PairFailed,
-        1..25 => FrameType::Acknowledge,
+        1..20 => FrameType::Acknowledge,
+        20..25 => FrameType::Ask,
         _ => FrameType::Eager,
     };
     let length = match (frame_type, rng.random_range(0..4)) {
@@ -464,7 +466,7 @@ fn frames(
         let mut taken = || streams.next().expect("four streams");
         let (progress, arrival, payload, request) = (taken(), taken(), taken(), taken());
         if let Some(words) = progress {
-            let progress = unpack(&words, [16, 32, 32]);
+            let progress = unpack(&words, [16, 32, 32, 1]);
             assert_eq!(
                 Some(progress),
                 expected.progress.pop_front(),

@@ -85,6 +85,8 @@ struct Pair {
     waiting: VecDeque<Send>,
     unacknowledged: VecDeque<Send>,
     since: u64,
+    /// Since when sends wait for a credit and nothing is on its way that could bring one.
+    dry: Option<u64>,
     /// What the peer has: messages arrived, made safe, and freed, and what it has told so far.
     arrived: u32,
     accepted: u32,
@@ -97,6 +99,12 @@ struct Pair {
 impl Pair {
     fn is_sound(&self) -> bool {
         self.open && self.failed.is_none() && !self.failing
+    }
+
+    /// Its peer is to be asked: sends wait, nothing is on its way, and there is no credit.
+    fn is_dry(&self) -> bool {
+        let all = self.acknowledged == self.taken && self.taken - self.returned >= self.granted;
+        self.is_sound() && !self.waiting.is_empty() && all
     }
 
     fn may_send(&self) -> bool {
@@ -120,6 +128,8 @@ struct Model {
     released: VecDeque<u8>,
     /// Sends refused as malformed.
     invalid: usize,
+    /// Pairs whose peer is to be answered.
+    answers: VecDeque<usize>,
 }
 
 impl Model {
@@ -257,7 +267,8 @@ impl Model {
     }
 
     /// Progress is taken.
-    fn progress(&mut self, pair: usize, acknowledge: u32, credit: u32, cycle: u64) {
+    fn progress(&mut self, pair: usize, told: (u32, u32), asks: bool, cycle: u64) {
+        let (acknowledge, credit) = told;
         let Some(p) = self.pairs.get_mut(pair) else {
             return;
         };
@@ -280,6 +291,9 @@ impl Model {
             p.lied = true;
             p.failing = true;
             return;
+        }
+        if asks {
+            self.answers.push_back(pair);
         }
         let endpoint = p.endpoint;
         p.returned = returned;
@@ -429,7 +443,9 @@ fn traffic(
     let mute = size.pairs.get(rng.random_range(0..2 * size.pairs.len()));
     let mute = mute.copied().unwrap_or(usize::MAX);
     let (busy, willing, peers) = (rate(rng), rate(rng), rate(rng));
-    let mut steady: [Steady; 3] = Default::default();
+    let mut steady: [Steady; 4] = Default::default();
+    // The block offers a mark that was looked at.
+    let mut marking = false;
     let mut send: Option<Send> = None;
     let mut requests = 0;
     let (mut released, mut invalid) = (0, 0);
@@ -439,7 +455,7 @@ fn traffic(
     let mut job_offered = false;
     // When the last job was answered, and its pair.
     let mut answered = (0, None);
-    let mut progress: Option<(usize, u32, u32)> = None;
+    let mut progress: Option<(usize, (u32, u32), bool)> = None;
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     let mut fault: Option<(usize, Status)> = None;
     let mut asked: VecDeque<usize> = VecDeque::new();
@@ -475,16 +491,16 @@ fn traffic(
         let reports = if talking { peers / 8.0 } else { 0.5 };
         if progress.is_none() && rng.random_bool(reports) {
             let index = size.pair(rng);
-            let (acknowledge, credit) =
-                random_progress(rng, &mut model.pairs[index], lies && talking);
-            progress = Some((index, acknowledge, credit));
+            let told = random_progress(rng, &mut model.pairs[index], lies && talking);
+            progress = Some((index, told, talking && rng.random_bool(0.1)));
         }
         bench.set("progress_valid", progress.is_some());
-        let (pair, acknowledge, credit) = progress.unwrap_or_default();
+        let (pair, (acknowledge, credit), asks_us) = progress.unwrap_or_default();
         let fields = [
             (pair as u64, 16),
             (acknowledge.into(), 32),
             (credit.into(), 32),
+            (asks_us.into(), 1),
         ];
         bench.set_wide("progress", &pack(&fields));
 
@@ -566,6 +582,7 @@ fn traffic(
         );
         bench.set("complete_ready", rng.random_bool(willing));
         bench.set("fault_request_ready", rng.random_bool(willing));
+        bench.set("mark_ready", rng.random_bool(willing));
         bench.eval();
 
         if bench.is("job_valid") && !job_offered {
@@ -693,9 +710,29 @@ fn traffic(
             let [pair, _] = unpack(&request, [16, 8]);
             model.pairs[pair as usize].failing = true;
         }
+        let mark = bench.get_wide::<1>("mark");
+        let [valid, takes] = ["mark_valid", "mark_ready"].map(|name| bench.is(name));
+        let [pair, ask] = unpack(&mark, [16, 1]);
+        if valid && !marking {
+            marking = true;
+            match ask {
+                0 => assert_eq!(model.answers.pop_front(), Some(pair as usize)),
+                _ => model.pairs[pair as usize].since = cycle,
+            }
+        }
+        if steady[3].watch("mark", valid, takes, &mark).is_some() {
+            marking = false;
+        }
+        if bench.is("count_asks") {
+            // It is told who asks in the next cycle; here it must be possible at all.
+            let dry = model.pairs.iter_mut().filter(|p| {
+                p.is_dry() && timeout != 0 && cycle + 4 >= p.since + u64::from(timeout)
+            });
+            assert!(dry.count() > 0, "nobody has to ask in cycle {cycle}");
+        }
         if bench.is("progress_ready") {
-            let (pair, acknowledge, credit) = progress.take().expect("only what is offered");
-            model.progress(pair, acknowledge, credit, cycle);
+            let (pair, told, asks) = progress.take().expect("only what is offered");
+            model.progress(pair, told, asks, cycle);
         }
         let all_done = |model: &Model, pair: usize| {
             let of_pair = |list: &BTreeMap<u32, Completed>| {
@@ -755,6 +792,17 @@ fn traffic(
                 !silent || cycle < bound,
                 "pair {index} is silent, cycle {cycle}"
             );
+            let pair = &mut model.pairs[index];
+            pair.dry = pair
+                .is_dry()
+                .then(|| pair.dry.unwrap_or(cycle).max(pair.since));
+            let asked = pair
+                .dry
+                .is_none_or(|dry| cycle < dry + u64::from(timeout) + scan + 600);
+            assert!(
+                asked || timeout == 0,
+                "pair {index} doesn't ask, cycle {cycle}"
+            );
         }
         let done = !talking
             && model.wanted.len() == model.found.len()
@@ -790,6 +838,7 @@ fn traffic(
         "each send completes once, and each cancel that was too late"
     );
     assert_eq!(invalid, model.invalid, "refused as malformed");
+    assert!(model.answers.is_empty(), "peers that aren't answered");
     model.found.into_values().map(|completed| completed.5)
 }
 
@@ -811,7 +860,7 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
 
 fn is_caught(mutation: SendQueuesMutation) -> bool {
     let caught = Cell::new(false);
-    for_size(&config::TINY, "send_queues", 10, |size, rng| {
+    for_size(&config::TINY, "send_queues", 40, |size, rng| {
         if !caught.get() {
             let run = AssertUnwindSafe(|| traffic(size, mutation, rng, 10_000).count());
             caught.set(catch_unwind(run).is_err());
@@ -844,4 +893,6 @@ mutations! {
     a_cancel_that_is_told_to_be_late_and_was_not_is_noticed: CancelSaysTooLate
     a_cancel_by_another_endpoint_is_noticed: AnyoneCancels
     refusals_that_are_not_counted_are_noticed: RefusalsNotCounted
+    a_credit_that_is_not_asked_for_is_noticed: NeverAsks
+    a_peer_that_is_not_answered_is_noticed: NeverAnswers
 }

@@ -153,7 +153,11 @@ fn sends(size: &Size, mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: u
             bench.set_wide("job", &job.words());
         }
         if control_frame.is_none() && made < total && rng.random_bool(busy / 8.0) {
-            let types = [FrameType::Acknowledge, FrameType::PairFailed];
+            let types = [
+                FrameType::Acknowledge,
+                FrameType::PairFailed,
+                FrameType::Ask,
+            ];
             control_frame = Some((size.pair(rng), types[rng.random_range(0..2)]));
         }
         bench.set("control_frame_valid", control_frame.is_some());

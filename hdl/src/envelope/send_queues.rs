@@ -35,8 +35,8 @@ use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{Fifo, Ram};
 use crate::types::{
-    CardSetup, Completion, ControlRequest, Fault, FetchedSend, PairReport, PairSetup, Progress,
-    SendJob, SendRequest, WriteCompletion,
+    CardSetup, Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport, PairSetup,
+    Progress, SendJob, SendRequest, WriteCompletion,
 };
 use abi::completion::CompletionKind;
 use abi::control::Operation;
@@ -81,6 +81,10 @@ pub enum SendQueuesMutation {
     AnyoneCancels,
     /// Refusals are not counted.
     RefusalsNotCounted,
+    /// A pair whose sends wait for a credit that was lost on its way never asks for it.
+    NeverAsks,
+    /// A peer that asks isn't answered.
+    NeverAnswers,
 }
 
 /// What is known of a pair.
@@ -105,7 +109,7 @@ struct Source {
     taken: Bits<32>,
     acknowledged: Bits<32>,
     returned: Bits<32>,
-    /// When something last became unacknowledged or acknowledged.
+    /// When something last became unacknowledged or acknowledged, or the peer was asked.
     since: Bits<32>,
 }
 
@@ -212,6 +216,12 @@ pub struct SendQueues {
     pub progress_ready: Signal<Out, Bit>,
     /// Running numbers from a frame of the peer.
     pub progress: Signal<In, Progress>,
+    /// A pair is to ask its peer, or to answer it.
+    pub mark_valid: Signal<Out, Bit>,
+    /// It will.
+    pub mark_ready: Signal<In, Bit>,
+    /// The pair, and which of both.
+    pub mark: Signal<Out, Mark>,
     /// A pair is to be failed.
     pub fault_request_valid: Signal<Out, Bit>,
     /// The request is taken.
@@ -234,6 +244,8 @@ pub struct SendQueues {
     pub control_result: Signal<Out, Bits<64>>,
     /// Pulse: a pair is failed for want of an acknowledgement.
     pub count_timeouts: Signal<Out, Bit>,
+    /// Pulse: a pair asks its peer what credit there is.
+    pub count_asks: Signal<Out, Bit>,
     /// Pulse: a send is refused as malformed.
     pub count_invalid_requests: Signal<Out, Bit>,
     /// The numbers of a pair have changed.
@@ -269,6 +281,8 @@ pub struct SendQueues {
     requeue: Reg<Bit>,
     completing: Reg<Bit>,
     completion: Reg<WriteCompletion>,
+    mark_pending: Reg<Bit>,
+    mark_held: Reg<Mark>,
     fault_pending: Reg<Bit>,
     fault_pair: Reg<Bits<16>>,
     /// The pair whose sends are being completed, and which of them.
@@ -302,6 +316,8 @@ pub struct SendQueues {
     is_read: Signal<Local, Bit>,
     own: Signal<Local, Bit>,
     held_up: Signal<Local, Bit>,
+    held_back: Signal<Local, Bit>,
+    asking: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
     others: Signal<Local, Bit>,
     injected: Signal<Local, Bits<32>>,
@@ -459,12 +475,12 @@ impl SendQueues {
             complete release_valid release_endpoint job_valid job_ready job job_result_valid job_status progress_valid
             progress_ready progress fault_request_valid fault_request_ready fault_request
             fault_valid fault_ready fault control_valid control control_done control_result
-            count_timeouts count_invalid_requests monitor_source_valid monitor_source_pair monitor_source_taken
+            count_timeouts count_asks count_invalid_requests mark_valid mark_ready mark mark_pending mark_held asking monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned clearing now timeout scan scan_due progress_last job_open
             job_offered job_pair job_number job_domain job_send answered answer requeue
             completing completion fault_pending fault_pair pair endpoint status cursor limit
             place left found for_fault for_control request card setup report source source_next
-            address in_range write changed push turn_again is_card is_set is_clear is_read own held_up free
+            address in_range write changed push turn_again is_card is_set is_clear is_read own held_up held_back free
             others injected unacknowledged in_use granted has_credit sound ahead credit_ahead
             credit_room liar acknowledged returned quiet_for is_own_pair refusal fail sent_place sent_base
             waiting_place waiting_base waiting_next place_above move_up accepted kept gone dropped offered_request
@@ -499,6 +515,8 @@ impl Logic for SendQueues {
             requeue,
             completing,
             completion,
+            mark_pending,
+            mark_held,
             fault_pending,
             fault_pair,
             pair,
@@ -532,6 +550,7 @@ impl Logic for SendQueues {
         self.progress_ready.next = false;
         self.fault_ready.next = false;
         self.count_timeouts.next = false;
+        self.count_asks.next = false;
         self.count_invalid_requests.next = false;
         self.release_valid.next = false;
         self.release_endpoint.next = self.sends.val().endpoint;
@@ -578,6 +597,12 @@ impl Logic for SendQueues {
             self.answer.d.next = self.job_status.val();
         }
 
+        self.mark_valid.next = self.mark_pending.q.val();
+        self.mark.next = self.mark_held.q.val();
+        if self.mark_ready.val() {
+            self.mark_pending.d.next = false;
+        }
+
         self.fault_request_valid.next = self.fault_pending.q.val();
         self.fault_request.next = self.link_error.val();
         self.fault_request.next.pair = self.fault_pair.q.val();
@@ -587,6 +612,8 @@ impl Logic for SendQueues {
 
         // ---- The pair that is looked at, and what follows from its word.
 
+        // What may ask for a fault or for a frame waits until the last request for one has been taken.
+        self.held_back.next = self.fault_pending.q.val() | self.mark_pending.q.val();
         self.others.next = self.scan_due.q.val()
             | (self.turns.out_valid.val() & !self.job_open.q.val())
             | self.sends_valid.val();
@@ -608,11 +635,11 @@ impl Logic for SendQueues {
                 } else if self.own.val() & !self.held_up.val() {
                     self.address.next = self.control.val().index;
                 } else if self.progress_valid.val()
-                    & !self.fault_pending.q.val()
+                    & !self.held_back.val()
                     & !(self.progress_last.q.val() & self.others.val())
                 {
                     self.address.next = self.progress.val().pair;
-                } else if self.scan_due.q.val() & !self.fault_pending.q.val() {
+                } else if self.scan_due.q.val() & !self.held_back.val() {
                     self.address.next = self.scan.q.val();
                 } else if self.turns.out_valid.val() & !self.job_open.q.val() {
                     self.address.next = self.turns.out_data.val();
@@ -649,6 +676,16 @@ impl Logic for SendQueues {
             & !self.source.val().failing
             & self.in_range.val();
         self.quiet_for.next = self.now.q.val() - self.source.val().since;
+        // Sends wait for credit and none is on its way: should the frame that returned it have been lost, nothing else would
+        // tell.
+        self.asking.next = (self.source.val().count != 0)
+            & (self.source.val().taken == self.source.val().acknowledged)
+            & !self.has_credit.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == SendQueuesMutation::NeverAsks {
+                self.asking.next = false;
+            }
+        }
 
         // Running numbers of the peer: from what is known up to what can be true they move on, from
         // before that they are late, and anything else is a lie.
@@ -767,12 +804,12 @@ impl Logic for SendQueues {
                             self.state.d.next = State::Control;
                         }
                     } else if self.progress_valid.val()
-                        & !self.fault_pending.q.val()
+                        & !self.held_back.val()
                         & !(self.progress_last.q.val() & self.others.val())
                     {
                         self.progress_last.d.next = true;
                         self.state.d.next = State::Progress;
-                    } else if self.scan_due.q.val() & !self.fault_pending.q.val() {
+                    } else if self.scan_due.q.val() & !self.held_back.val() {
                         self.progress_last.d.next = false;
                         self.state.d.next = State::Scan;
                     } else if self.turns.out_valid.val() & !self.job_open.q.val() {
@@ -909,6 +946,14 @@ impl Logic for SendQueues {
                         self.fail.next = true;
                     } else {
                         self.write.next = true;
+                        self.mark_pending.d.next = self.progress.val().ask;
+                        self.mark_held.d.next.pair = self.pair.q.val();
+                        self.mark_held.d.next.ask = false;
+                        for m in 0..self._mutable {
+                            if self.mutation[m].val() == SendQueuesMutation::NeverAnswers {
+                                self.mark_pending.d.next = false;
+                            }
+                        }
                         self.source_next.next.acknowledged = self.acknowledged.val();
                         self.source_next.next.returned = self.returned.val();
                         self.changed.next = self.returned.val() != self.source.val().returned;
@@ -934,17 +979,25 @@ impl Logic for SendQueues {
                     self.scan.d.next = 0.into();
                 }
                 if self.sound.val()
-                    & (self.unacknowledged.val() != 0)
                     & (self.timeout.q.val() != 0)
                     & (self.quiet_for.val() >= self.timeout.q.val())
                 {
-                    self.fail.next = true;
-                    for m in 0..self._mutable {
-                        if self.mutation[m].val() == SendQueuesMutation::NeverTimesOut {
-                            self.fail.next = false;
+                    if self.unacknowledged.val() != 0 {
+                        self.fail.next = true;
+                        for m in 0..self._mutable {
+                            if self.mutation[m].val() == SendQueuesMutation::NeverTimesOut {
+                                self.fail.next = false;
+                            }
                         }
+                        self.count_timeouts.next = self.fail.val();
+                    } else if self.asking.val() {
+                        self.write.next = true;
+                        self.source_next.next.since = self.now.q.val();
+                        self.mark_pending.d.next = true;
+                        self.mark_held.d.next.pair = self.pair.q.val();
+                        self.mark_held.d.next.ask = true;
+                        self.count_asks.next = true;
                     }
-                    self.count_timeouts.next = self.fail.val();
                 }
                 self.state.d.next = State::Idle;
             }

@@ -4,12 +4,12 @@
 //! Both are running numbers, and every frame of the pair carries them, so nothing is lost with a
 //! frame that is. When they have moved and no frame is on its way anyway, a pair is marked, and
 //! each marked pair gets one control frame in its turn; marks made before the frame reads the
-//! numbers cost nothing more.
+//! numbers cost nothing more. A pair is also marked to answer a peer that asks, and to ask its own.
 //!
 //! ```text
 //!                  ┌──────────────────┐  pair   ┌───────┐
 //!   sink_update ──►│ accepted, freed, ├────────►│ turns ├──► control_frame
-//!   fault ────────►│ marks (Ram)      │ at most │ (Fifo)│
+//!   fault, mark ──►│ marks (Ram)      │ at most │ (Fifo)│
 //!                  └──────┬───────────┘  once   └───────┘
 //!   lookup_pair ──► copy of the numbers ──► lookup_acknowledge, lookup_credit
 //! ```
@@ -22,7 +22,7 @@ use crate::config::Config;
 use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{Fifo, Ram};
-use crate::types::{ControlFrame, ControlRequest, Fault, PairSetup, SinkUpdate};
+use crate::types::{ControlFrame, ControlRequest, Fault, Mark, PairSetup, SinkUpdate};
 use abi::control::Operation;
 use abi::wire::FrameType;
 
@@ -39,6 +39,8 @@ pub enum AcknowledgeMutation {
     MarkLost,
     /// A pair is set or cleared although a frame of it is on offer.
     FrameOutlivesPair,
+    /// A pair that is to ask acknowledges only.
+    AskForgotten,
 }
 
 /// What is kept of a pair.
@@ -51,7 +53,9 @@ struct Sink {
     failed: Bit,
     /// The peer is still to be told of the failure.
     announce: Bit,
-    /// The numbers have moved.
+    /// The peer is to be asked.
+    asks: Bit,
+    /// The numbers have moved, or the peer asks for them.
     marked: Bit,
     /// The pair is in the queue of turns.
     queued: Bit,
@@ -76,6 +80,8 @@ enum State {
     Fault,
     /// An update's pair has been read.
     Update,
+    /// The pair to mark has been read.
+    Mark,
     /// The next pair in turn has been read.
     Turn,
 }
@@ -97,6 +103,12 @@ pub struct Acknowledge {
     pub sink_update_ready: Signal<Out, Bit>,
     /// A message became safe, or an envelope free.
     pub sink_update: Signal<In, SinkUpdate>,
+    /// A pair is to send a frame although its numbers haven't moved.
+    pub mark_valid: Signal<In, Bit>,
+    /// It will.
+    pub mark_ready: Signal<Out, Bit>,
+    /// The pair, and whether it asks or answers.
+    pub mark: Signal<In, Mark>,
     /// A control frame is to be sent.
     pub control_frame_valid: Signal<Out, Bit>,
     /// Its sending begins; its numbers are looked up in this cycle or later.
@@ -159,6 +171,7 @@ pub struct Acknowledge {
     pair_clear: Constant<Bits<8>>,
     nothing: Constant<Sink>,
     acknowledge_type: Constant<Bits<8>>,
+    ask_type: Constant<Bits<8>>,
     pair_failed_type: Constant<Bits<8>>,
 
     one_turn: Check,
@@ -190,13 +203,14 @@ impl Acknowledge {
             pair_clear: code(Operation::PairClear.code()),
             nothing: Constant::new(Sink::default()),
             acknowledge_type: code(FrameType::Acknowledge.code()),
+            ask_type: code(FrameType::Ask.code()),
             pair_failed_type: code(FrameType::PairFailed.code()),
             one_turn: Check::new("one_control_frame_a_pair_waits"),
             within_grant: Check::new("queued_envelopes_are_within_the_grant"),
             mutation: (0..mutable).map(|_| Signal::default()).collect(),
             _mutable: mutable,
         } default {
-            clock reset initialized sink_update_valid sink_update_ready sink_update
+            clock reset initialized sink_update_valid sink_update_ready sink_update mark_valid mark_ready mark
             control_frame_valid control_frame_ready control_frame lookup_pair lookup_acknowledge
             lookup_credit fault_valid fault_ready fault control_valid control control_done
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
@@ -232,6 +246,7 @@ impl Logic for Acknowledge {
         }
         self.fault_ready.next = false;
         self.sink_update_ready.next = false;
+        self.mark_ready.next = false;
 
         // The numbers that a frame is to carry.
         self.numbers.read_address.next = self.lookup_pair.val();
@@ -255,6 +270,8 @@ impl Logic for Acknowledge {
             self.address.next = self.fault.val().pair;
         } else if self.sink_update_valid.val() {
             self.address.next = self.sink_update.val().pair;
+        } else if self.mark_valid.val() {
+            self.address.next = self.mark.val().pair;
         }
         self.sinks.read_address.next = self.address.val();
         self.held.next = self.sinks.read_data.val();
@@ -284,6 +301,8 @@ impl Logic for Acknowledge {
                     self.state.d.next = State::Fault;
                 } else if self.sink_update_valid.val() {
                     self.state.d.next = State::Update;
+                } else if self.mark_valid.val() {
+                    self.state.d.next = State::Mark;
                 } else if self.turns.out_valid.val() & !self.offered.q.val() {
                     self.state.d.next = State::Turn;
                 }
@@ -346,6 +365,22 @@ impl Logic for Acknowledge {
                 }
                 self.state.d.next = State::Idle;
             }
+            State::Mark => {
+                self.address.next = self.mark.val().pair;
+                self.mark_ready.next = true;
+                if self.sink.val().connected
+                    & !self.sink.val().failed
+                    & (self.mark.val().pair < self.pairs.val())
+                {
+                    self.write.next = true;
+                    self.sink.next.marked = true;
+                    if self.mark.val().ask {
+                        self.sink.next.asks = true;
+                    }
+                    self.push.next = !self.held.val().queued;
+                }
+                self.state.d.next = State::Idle;
+            }
             State::Turn => {
                 self.address.next = self.turns.out_data.val();
                 self.turns.out_ready.next = true;
@@ -357,6 +392,7 @@ impl Logic for Acknowledge {
                     }
                 }
                 self.sink.next.marked = false;
+                self.sink.next.asks = false;
                 self.sink.next.announce = false;
                 self.offered_frame.d.next.pair = self.turns.out_data.val();
                 if self.held.val().announce {
@@ -365,6 +401,14 @@ impl Logic for Acknowledge {
                 } else if self.held.val().marked & !self.held.val().failed {
                     self.offered.d.next = true;
                     self.offered_frame.d.next.frame_type = self.acknowledge_type.val();
+                    if self.held.val().asks {
+                        self.offered_frame.d.next.frame_type = self.ask_type.val();
+                    }
+                    for m in 0..self._mutable {
+                        if self.mutation[m].val() == AcknowledgeMutation::AskForgotten {
+                            self.offered_frame.d.next.frame_type = self.acknowledge_type.val();
+                        }
+                    }
                 }
                 self.state.d.next = State::Idle;
             }

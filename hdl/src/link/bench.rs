@@ -160,6 +160,8 @@ pub struct LinkBench {
     pub count_gaps: Signal<Out, Bit>,
     /// See the counter of this name.
     pub count_timeouts: Signal<Out, Bit>,
+    /// See the counter `CreditAsks`.
+    pub count_asks: Signal<Out, Bit>,
     /// As at the card's pins.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// As at the card's pins.
@@ -208,7 +210,7 @@ impl LinkBench {
             delivery_request_ready delivery_fault_valid fault control_done
             control_result initialized count_frames_sent count_frames_received
             count_crc_errors count_length_errors count_type_errors count_pair_errors
-            count_duplicates count_gaps count_timeouts monitor_source_valid
+            count_duplicates count_gaps count_timeouts count_asks monitor_source_valid
             monitor_source_pair monitor_source_taken monitor_source_returned
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted
             monitor_sink_freed
@@ -305,6 +307,9 @@ impl Logic for LinkBench {
         StreamSink::link(&mut self.s_axis, &mut self.receive.s_axis);
         self.send_queues.progress_valid.next = self.receive.progress_valid.val();
         self.receive.progress_ready.next = self.send_queues.progress_ready.val();
+        self.acknowledge.mark_valid.next = self.send_queues.mark_valid.val();
+        self.send_queues.mark_ready.next = self.acknowledge.mark_ready.val();
+        self.acknowledge.mark.next = self.send_queues.mark.val();
         self.send_queues.progress.next = self.receive.progress.val();
         self.receive.arrival_ready.next = self.arrival_ready.val();
         self.receive.payload_ready.next = self.payload_ready.val();
@@ -352,6 +357,7 @@ impl Logic for LinkBench {
         self.count_duplicates.next = self.receive.count_duplicates.val();
         self.count_gaps.next = self.receive.count_gaps.val();
         self.count_timeouts.next = self.send_queues.count_timeouts.val();
+        self.count_asks.next = self.send_queues.count_asks.val();
         self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();

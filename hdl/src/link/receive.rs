@@ -189,6 +189,7 @@ pub struct Receive {
     pair_clear: Constant<Bits<8>>,
     eager: Constant<Bits<8>>,
     pair_failed: Constant<Bits<8>>,
+    ask: Constant<Bits<8>>,
     link_error: Constant<Fault>,
     no_arrival: Constant<Arrival>,
     nobody: Constant<Peer>,
@@ -226,6 +227,7 @@ impl Receive {
             pair_clear: code(Operation::PairClear.code()),
             eager: code(FrameType::Eager.code()),
             pair_failed: code(FrameType::PairFailed.code()),
+            ask: code(FrameType::Ask.code()),
             link_error: Constant::new(Fault {
                 pair: 0.into(),
                 status: u64::from(Status::LinkError.code()).into(),
@@ -436,6 +438,8 @@ impl Logic for Receive {
                         self.progress_held.d.next.pair = self.head.val().destination_pair;
                         self.progress_held.d.next.acknowledge = self.head.val().acknowledge;
                         self.progress_held.d.next.credit = self.head.val().credit;
+                        self.progress_held.d.next.ask =
+                            self.head.val().frame_type == self.ask.val();
                         if self.is_request.val() {
                             self.next.next.requests = self.head.val().sequence + 1;
                             self.state.d.next = State::Arrive;

@@ -102,6 +102,7 @@ pub struct Screen {
     eager: Constant<Bits<8>>,
     acknowledge: Constant<Bits<8>>,
     pair_failed: Constant<Bits<8>>,
+    ask: Constant<Bits<8>>,
     crc_start: Constant<Bits<32>>,
     header_words: Constant<Bits<16>>,
     /// Index of the longest frame's trailer.
@@ -128,6 +129,7 @@ impl Screen {
             eager: code(FrameType::Eager),
             acknowledge: code(FrameType::Acknowledge),
             pair_failed: code(FrameType::PairFailed),
+            ask: code(FrameType::Ask),
             crc_start: Constant::new(u64::from(u32::MAX).into()),
             header_words: word(HEADER_WORDS as u64),
             last_trailer: word(last_trailer),
@@ -192,7 +194,8 @@ impl Logic for Screen {
         self.known.next = (self.head.val().version == self.version.val())
             & ((self.head.val().frame_type == self.eager.val())
                 | (self.head.val().frame_type == self.acknowledge.val())
-                | (self.head.val().frame_type == self.pair_failed.val()));
+                | (self.head.val().frame_type == self.pair_failed.val())
+                | (self.head.val().frame_type == self.ask.val()));
         self.words.next = self.index.q.val() - self.header_words.val();
         self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))

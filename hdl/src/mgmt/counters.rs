@@ -55,6 +55,8 @@ pub struct Counters {
     pub completions: Signal<In, Bits<3>>,
     /// [`Counter::MatchOverflows`] in this cycle.
     pub match_overflows: Signal<In, Bits<3>>,
+    /// [`Counter::CreditAsks`] in this cycle.
+    pub credit_asks: Signal<In, Bits<3>>,
     /// A control request is for this block.
     pub control_valid: Signal<In, Bit>,
     /// The request.
@@ -90,6 +92,7 @@ impl Default for Counters {
             unexpected: Signal::default(),
             completions: Signal::default(),
             match_overflows: Signal::default(),
+            credit_asks: Signal::default(),
             control_valid: Signal::default(),
             control: Signal::default(),
             control_done: Signal::default(),
@@ -123,6 +126,7 @@ impl Logic for Counters {
         self.amount[12].next = bit_cast::<32, 3>(self.unexpected.val());
         self.amount[13].next = bit_cast::<32, 3>(self.completions.val());
         self.amount[14].next = bit_cast::<32, 3>(self.match_overflows.val());
+        self.amount[15].next = bit_cast::<32, 3>(self.credit_asks.val());
         self.control_done.next = self.control_valid.val();
         self.asked_for.next = 0.into();
         for i in 0..self._n {

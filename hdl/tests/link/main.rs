@@ -12,7 +12,7 @@ mod transfer;
 mod wire;
 mod world;
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::BTreeMap;
 
 use abi::status::Status;
@@ -121,5 +121,46 @@ fn each_broken_contract_is_noticed() {
     ] {
         let noticed = is_noticed(&format!("{pin}_mutation"), number);
         assert!(noticed, "{what} of {pin} goes unnoticed");
+    }
+}
+
+#[test]
+fn a_send_whose_credit_was_lost_on_its_way_goes_out_all_the_same() {
+    let asks = Cell::new(0);
+    for_sizes("link_bench", 2, |size, rng| {
+        let mut world = World::new(size, rng, 5, None).thirsty();
+        world.run(15_000);
+        println!("{}", world.report());
+        asks.set(asks.get() + world.asks());
+    });
+    assert!(asks.get() > 5, "{} asks", asks.get());
+}
+
+#[test]
+fn a_side_that_does_not_ask_or_answer_is_noticed() {
+    for (pin, number, what) in [
+        (
+            "send_queues",
+            SendQueuesMutation::NeverAsks as u64,
+            "NeverAsks",
+        ),
+        (
+            "send_queues",
+            SendQueuesMutation::NeverAnswers as u64,
+            "NeverAnswers",
+        ),
+        (
+            "acknowledge",
+            AcknowledgeMutation::AskForgotten as u64,
+            "AskForgotten",
+        ),
+    ] {
+        let pin = format!("{pin}_mutation");
+        let noticed = is_caught("link_bench_tiny", 4, |rng| {
+            let size = Size::new(&config::TINY, "link_bench", rng);
+            let world = World::new(&size, rng, 5, Some((&pin, number)));
+            world.thirsty().run(10_000);
+        });
+        assert!(noticed, "{what} goes unnoticed");
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::VecDeque;
 
-use abi::wire::FrameHeader;
+use abi::wire::{FrameHeader, FrameType};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
@@ -39,6 +39,8 @@ struct Frame {
 pub struct Wire {
     /// Of how many frames one has bad luck; none if 0.
     pub trouble: u32,
+    /// Nothing happens to messages, only to control frames.
+    pub spares_messages: bool,
     pub count: Count,
     latency: u64,
     leaving: Vec<u64>,
@@ -53,6 +55,7 @@ impl Wire {
     pub fn new(trouble: u32, latency: u64, busy: f64) -> Self {
         Wire {
             trouble,
+            spares_messages: false,
             count: Count::default(),
             latency,
             leaving: vec![],
@@ -93,7 +96,8 @@ impl Wire {
         let mut words = std::mem::take(&mut self.leaving);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let header = FrameHeader::parse(&bytes).expect("a whole header");
-        let fate = match self.trouble > 0 && rng.random_ratio(1, self.trouble) {
+        let spared = self.spares_messages && header.frame_type == FrameType::Eager.code();
+        let fate = match self.trouble > 0 && !spared && rng.random_ratio(1, self.trouble) {
             true => [Fate::Lost, Fate::Damaged, Fate::Repeated][rng.random_range(0..3)],
             false => Fate::Arrives,
         };

@@ -187,3 +187,56 @@ fn a_lost_or_repeated_acknowledgement_loses_no_credit() {
     });
     assert!(lost.load(Ordering::Relaxed) >= 10, "the tap did lose some");
 }
+
+/// Loses every acknowledgement of freed envelopes, until the sender asks.
+fn silent(lost: Arc<AtomicU64>) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
+    let mut asked = false;
+    move |passing, out: &mut Vec<Passing>| {
+        asked |= is(&passing, FrameType::Ask);
+        let credit = header(&passing).map_or(0, |header| header.credit);
+        if is(&passing, FrameType::Acknowledge) && credit > 0 && !asked {
+            lost.fetch_add(1, Ordering::Relaxed);
+        } else {
+            out.push(passing);
+        }
+    }
+}
+
+#[test]
+fn a_sender_that_has_not_heard_of_its_last_credit_asks_and_sends_on() {
+    let lost = Arc::new(AtomicU64::new(0));
+    let cluster = cards("tiny", 2, 45).tap(LinkFilter::ALL, silent(lost.clone()));
+    run(cluster, |host| {
+        let setup = Setup {
+            credits: 1,
+            to_self: false,
+        };
+        let mut me = Side::with(&host, setup);
+        // It asks once it has heard nothing for as long as another sender waits for an acknowledgement.
+        let timeout = u64::from(firmware_core::ACKNOWLEDGE_TIMEOUT);
+        if me.rank() == 0 {
+            me.send(1, 5, 0, 64);
+            assert_eq!(me.statuses(1), [(0, WcStatus::Success)]);
+            // The second waits for a credit. Of the envelope, free long ago, no frame will tell unasked.
+            me.send(1, 5, 1, 64);
+            me.meet();
+            me.assert_silent(timeout - 100_000);
+            assert_eq!(me.statuses(1), [(1, WcStatus::Success)]);
+            assert_eq!(me.count(Counter::CreditAsks), 1);
+            assert_eq!(me.count(Counter::Timeouts), 0);
+        } else {
+            me.meet();
+            me.receive(0, Some(0), 5, 64);
+            let received = me.completion();
+            me.assert_received(&received, 0, 0, 64);
+            me.receive(1, Some(0), 5, 64);
+            me.assert_silent(timeout - 100_000);
+            let received = me.completion();
+            me.assert_received(&received, 0, 1, 64);
+            assert_eq!(me.count(Counter::CreditAsks), 0);
+        }
+        me.meet();
+        me.finish();
+    });
+    assert!(lost.load(Ordering::Relaxed) > 0, "the tap did lose some");
+}
