@@ -47,8 +47,8 @@ pub struct Summary {
     pub unexpected_depth: Depth,
     /// Messages that arrived before their receive.
     pub unexpected: u64,
-    /// Completions that the ranks took, by status: of sends, receives, probes and cancels. A receive's counts when it is taken, its message
-    /// when it is checked: some of a partial replay are taken and not checked.
+    /// Completions that the ranks took, by status: of receives, probes, cancels and of sends that aren't injected. A receive's
+    /// counts when it is taken, its message when it is checked: some of a partial replay are taken and not checked.
     pub completions: BTreeMap<String, u64>,
     /// What the checker of matchings says: `legal`, `not judged` for a partial replay, or the violation.
     pub matching: String,

@@ -120,7 +120,7 @@ pub struct Played {
     pub clipped: Clipped,
     /// Multi-receive buffers posted.
     pub multi_receives: u64,
-    /// Completions of each status, injects included.
+    /// Completions of each status. The library shows none of an inject, unless it fails.
     pub completions: BTreeMap<&'static str, u64>,
     /// Cycle of the first post.
     pub begin: u64,
