@@ -616,7 +616,7 @@ fn counters_are_read_from_the_gates() {
     };
     let crc = u32::from(Counter::CrcErrors.code());
     assert_eq!(read(&mut fw, crc).unwrap().value, 1000 + u64::from(crc));
-    for counter in [14, 256 + crc, u32::MAX] {
+    for counter in [Counter::ALL.len() as u32, 256 + crc, u32::MAX] {
         assert_eq!(
             read(&mut fw, counter),
             Err((MailboxStatus::InvalidArgument, 0))
