@@ -8,7 +8,7 @@ use std::cell::Cell;
 use hdl::config::{self, Config};
 use hdl::matching::{ExactMutation, ListsMutation, Mutation, UnexpectedMutation};
 use match_reference::{
-    Block, Breach, Command, Harness, Operation, Outcome, Seen, Sizes, Traffic, Verilated,
+    Block, Breach, Command, Harness, Operation, Outcome, Seen, Sizes, Tables, Traffic, Verilated,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -129,6 +129,48 @@ fn a_bin_that_overflows_loses_and_misorders_nothing() {
             assert!(seen.overflows > 100, "{seen:?}");
         });
     }
+}
+
+/// Where the gates put receives and where `Tables` does: the same posts and cancels overflow, under seeds of which most
+/// bits are zero, so that many keys share their rows.
+#[test]
+fn bins_overflow_where_the_tables_in_plain_rust_do() {
+    let config = &config::TINY;
+    let overflowed = Cell::new(0);
+    for_seeds(24, |rng| {
+        let seed = (0..3).fold(0, |seed, _| seed | 1_u128 << rng.random_range(0..128));
+        let mut engine = open(config, SOUND, seed);
+        let mut tables = Tables::new(config.exact, seed);
+        let mut live = vec![];
+        for n in 0..300 {
+            // The associative side takes what overflows, so that fewer are live than it holds.
+            let full = live.len() == Sizes::of(config).posted_of_one();
+            let gone = full || live.len() > 2 && rng.random_bool(0.3);
+            if gone {
+                let receive: Command = live.swap_remove(rng.random_range(0..live.len()));
+                tables.remove(&receive);
+                let cancel = Command {
+                    operation: Operation::Cancel,
+                    ..receive
+                };
+                assert_eq!(act(&mut engine, &cancel), Outcome::Found(receive));
+            } else {
+                let receive = Command {
+                    context: rng.random_range(0..4),
+                    pair: rng.random_range(0..2),
+                    ..post(0, false, rng.random::<u64>() >> rng.random_range(0..64), n)
+                };
+                let expected = match tables.post(&receive, 0) {
+                    true => Outcome::Exact,
+                    false => Outcome::Associative,
+                };
+                assert_eq!(act(&mut engine, &receive), expected);
+                live.push(receive);
+            }
+        }
+        overflowed.set(overflowed.get() + engine.seen().overflows);
+    });
+    assert!(overflowed.get() > 20, "{}", overflowed.get());
 }
 
 fn post(ignore_bits: u64, any_source: bool, match_bits: u64, request: u32) -> Command {
@@ -252,9 +294,9 @@ fn a_seed_that_comes_while_a_receive_is_posted_is_noticed() {
 
 /// What notices a breach: a comparison, or a check in the gates.
 fn notices(mutation: u64) -> Option<Breach> {
-    let seeds = [1, ONE_BIN];
-    seeds.into_iter().find_map(|seed| {
-        let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let seeds = [1, ONE_BIN, 2, 3];
+    seeds.into_iter().enumerate().find_map(|(n, seed)| {
+        let mut rng = ChaCha8Rng::seed_from_u64(n as u64);
         random(&config::TINY, mutation, seed, &mut rng, 20_000).err()
     })
 }

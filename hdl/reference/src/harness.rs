@@ -7,7 +7,7 @@ use rand::Rng;
 
 use crate::block::{Block, Outputs};
 use crate::command::{Command, Operation, Reply};
-use crate::lists::{Lists, Outcome};
+use crate::lists::{Lists, Outcome, Receive};
 use crate::sizes::{SLOTS, Sizes};
 use crate::traffic::Traffic;
 
@@ -19,6 +19,9 @@ pub const LATENCY: u64 = 12;
 /// Cycles more that a command may wait for those of other endpoints that were taken before it: two look-ups in
 /// the same rows, and a receive that changes sides.
 pub const INTERFERENCE: u64 = 12;
+
+/// Cycles more for each arrival before it that may look at the associative side a second time.
+const DETOUR: u64 = 4;
 
 /// Cycles in which anything that is under way ends, whatever waits before it.
 const PATIENCE: u64 = 10_000;
@@ -114,6 +117,8 @@ struct UnderWay {
     alone: bool,
     /// Bins without room before it was taken.
     overflows: u64,
+    /// Arrivals answered before it was taken that may have looked twice.
+    detours: u64,
 }
 
 /// An engine, the reference, and what is between them.
@@ -126,6 +131,8 @@ pub struct Harness<B> {
     /// Cycle of the last command taken or answered, or of the last without any.
     progress: u64,
     overflows: u64,
+    /// Arrivals answered so far that may have looked twice.
+    detours: u64,
     seen: Seen,
 }
 
@@ -140,6 +147,7 @@ impl<B: Block> Harness<B> {
             cycle: 0,
             progress: 0,
             overflows: 0,
+            detours: 0,
             seen: Seen::default(),
         }
     }
@@ -209,6 +217,7 @@ impl<B: Block> Harness<B> {
                 first,
                 alone,
                 overflows: self.lists.overflows(),
+                detours: self.detours,
             });
         }
         let idle = offer.is_none() && self.under_way.is_empty();
@@ -238,6 +247,7 @@ impl<B: Block> Harness<B> {
             first,
             alone,
             overflows,
+            detours,
         } = front;
         let cycles = self.cycle - taken;
         let endpoint = usize::from(command.endpoint);
@@ -246,7 +256,10 @@ impl<B: Block> Harness<B> {
             let changes = self.lists.overflows() - overflows;
             let limit = match alone {
                 true => limit,
-                false => limit + (1 + changes) * INTERFERENCE,
+                false => {
+                    let detours = self.detours - detours;
+                    limit + (1 + changes) * INTERFERENCE + detours * DETOUR
+                }
             };
             if cycles > limit {
                 let what = format!("{command:x?} took {cycles} cycles; {limit} are allowed");
@@ -255,6 +268,11 @@ impl<B: Block> Harness<B> {
             let longest = &mut self.seen.longest[usize::from(command.operation.code())];
             *longest = cycles.max(*longest);
         }
+        let associative = |receive: &Receive| usize::from(receive.index) >= self.sizes.exact;
+        self.detours += u64::from(
+            command.operation == Operation::Arrive
+                && self.lists.posted(endpoint).iter().any(associative),
+        );
         let outcome = self
             .lists
             .act(&command, reply)

@@ -34,6 +34,14 @@ pub const WAYS: usize = 8;
 /// Most receives: their numbers have 14 bits.
 pub const MAX_EXACT: usize = 1 << 14;
 
+/// Ways of a row.
+pub const ROW_WAYS: usize = WAYS / 2;
+
+/// Rows of each table for `entries` receives: twice as many ways as receives, so that two places suffice for nearly all.
+pub fn table_rows(entries: usize) -> usize {
+    (entries / 4).next_power_of_two()
+}
+
 /// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero in a
 /// card.
 #[derive(Copy, Clone, Debug, PartialEq, Eq)]
@@ -297,8 +305,7 @@ impl Exact {
     /// If there are fewer than 8 or more than [`MAX_EXACT`].
     pub fn new(entries: usize) -> Self {
         assert!((8..=MAX_EXACT).contains(&entries), "{entries} receives");
-        // Twice as many ways as receives, so that two places suffice for nearly all.
-        let rows = (entries / 4).next_power_of_two();
+        let rows = table_rows(entries);
         let word = |value: usize| Constant::new((value as u64).into());
         construct!({
             clash: (0..4).map(|_| Clash::default()).collect(),

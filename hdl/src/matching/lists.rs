@@ -9,14 +9,19 @@
 //!
 //! A command goes one of three ways, and replies come in the order of the commands:
 //!
-//! - *Exact*: an arrival or a post for an endpoint that has nothing on the other sides. They follow each
-//!   other as fast as the exact side takes them: a look-up a cycle.
+//! - *Exact*: an arrival for an endpoint with receives on the exact side, or a post for one that no message waits for. They
+//!   follow each other as fast as the exact side takes them: a look-up a cycle.
 //! - *Associative*: an arrival for an endpoint that has nothing on the exact side: one a cycle.
 //! - *Alone*: everything else. It begins when what came before has ended, and nothing begins before it has ended. Searches of
 //!   several sides run at the same time, and ages decide between them.
 //!
+//! An arrival on the exact way whose endpoint has receives on the associative side too is looked up there when it sets
+//! out, long before it is decided. Mostly that finds nothing, and the arrival is *clear*; if it finds something, the choice
+//! is *kept* for it, and nobody else searches that side until it is decided. So a few receives on the associative side cost a
+//! third of the rate, not all of it.
+//!
 //! A receive that the exact side can't take after all, because both of its places are full, is appended to the associative
-//! side when its turn comes to be decided; whoever is behind it looks there too.
+//! side when its turn comes to be decided; whoever is behind it isn't clear any more, and looks there again before it is decided.
 
 use super::Operation;
 use super::associative::{Associative, AssociativeSearch};
@@ -43,14 +48,17 @@ pub enum ListsMutation {
     PreferExact = 49,
     /// A class with receives is learnt anew.
     LearnLive = 50,
+    /// An arrival stays clear although a receive went to the associative side since.
+    StayClear = 51,
 }
 
 impl ListsMutation {
     /// Every contract that can be broken.
-    pub const BREACHES: [ListsMutation; 3] = [
+    pub const BREACHES: [ListsMutation; 4] = [
         ListsMutation::SkipTaint,
         ListsMutation::PreferExact,
         ListsMutation::LearnLive,
+        ListsMutation::StayClear,
     ];
 }
 
@@ -139,6 +147,15 @@ pub struct Lists {
     sole: Reg<Bit>,
     sole_found: Reg<Bit>,
 
+    // The same for an arrival of the exact way, and its tag.
+    both: Reg<Bit>,
+    both_found: Reg<Bit>,
+    both_tag: Reg<Bits<4>>,
+    /// What the associative side has chosen is that one's.
+    kept: Reg<Bit>,
+    /// Operations, by tag, for which the associative side has nothing.
+    clear: Reg<Bits<16>>,
+
     /// An operation is alone.
     alone: Reg<Bit>,
     /// The exact side works for it.
@@ -177,7 +194,6 @@ pub struct Lists {
     drained: Signal<Local, Bit>,
     next_bit: Signal<Local, Bits<32>>,
     next_live: Signal<Local, Bit>,
-    next_associative: Signal<Local, Bit>,
     next_several: Signal<Local, Bit>,
     next_tight: Signal<Local, Bit>,
     next_way: Signal<Local, Bits<2>>,
@@ -219,6 +235,15 @@ pub struct Lists {
     same_walk: Signal<Local, Bit>,
     found_associative: Signal<Local, Bits<16>>,
     tainted: Signal<Local, Bit>,
+    /// The choice of the associative side is that of the operation that is decided.
+    chosen_for: Signal<Local, Bit>,
+    /// The associative side may be searched for an arrival of the exact way.
+    may_search: Signal<Local, Bit>,
+    searches_both: Signal<Local, Bit>,
+    newly_clear: Signal<Local, Bits<16>>,
+    tag_bit: Signal<Local, Bits<16>>,
+    key_tag_bit: Signal<Local, Bits<16>>,
+    found_tag_bit: Signal<Local, Bits<16>>,
     key_bit: Signal<Local, Bits<32>>,
     overflow: Signal<Local, Bit>,
     replying: Signal<Local, Bit>,
@@ -236,6 +261,7 @@ pub struct Lists {
     skip_taint: Constant<Bits<8>>,
     prefer_exact: Constant<Bits<8>>,
     learn_live: Constant<Bits<8>>,
+    stay_clear: Constant<Bits<8>>,
 
     one_at_a_time: Check,
     replies_to_commands: Check,
@@ -268,6 +294,7 @@ impl Lists {
             skip_taint: constant(ListsMutation::SkipTaint as u64),
             prefer_exact: constant(ListsMutation::PreferExact as u64),
             learn_live: constant(ListsMutation::LearnLive as u64),
+            stay_clear: constant(ListsMutation::StayClear as u64),
             one_at_a_time: Check::new("one_result_at_a_time"),
             replies_to_commands: Check::new("replies_to_commands"),
             seed_changes_while_empty: Duty::new("seed_changes_while_empty"),
@@ -276,14 +303,15 @@ impl Lists {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
             front_valid front stale tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
-            issue_todo selecting sole sole_found alone looking
+            issue_todo selecting sole sole_found both both_found both_tag kept clear alone looking
             searching searched searched_index solo solo_age resumes answered answer under_way last_seed
             key key_age result result_valid live equal unlearnt idle chosen lowest class_bit class_number has_class
-            learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_associative next_several next_tight next_way empty admitted go goes_alone initialized_now
+            learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             issue_ready first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
             lookup lookup_valid direct first older decides commit discard gives associative_search
-            same_walk found_associative tainted key_bit overflow replying
+            same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit found_tag_bit
+            key_bit overflow replying
         })
     }
 }
@@ -312,6 +340,11 @@ impl Logic for Lists {
             selecting,
             sole,
             sole_found,
+            both,
+            both_found,
+            both_tag,
+            kept,
+            clear,
             alone,
             looking,
             searching,
@@ -494,6 +527,13 @@ impl Logic for Lists {
         self.direct.next = false;
         self.sole.d.next = false;
         self.sole_found.d.next = self.sole.q.val();
+        self.both.d.next = false;
+        self.both_found.d.next = self.both.q.val();
+        self.searches_both.next = false;
+        self.may_search.next = !self.both.q.val()
+            & !self.both_found.q.val()
+            & !self.kept.q.val()
+            & (self.step.q.val() == Step::Run);
         self.associative_search.next = false;
         self.associative.by.next = AssociativeSearch::Envelope;
         self.unexpected.insert.next = false;
@@ -518,21 +558,15 @@ impl Logic for Lists {
                             self.associative_search.next = true;
                             self.sole.d.next = true;
                         }
-                    } else if !self.waits_associative.val() {
-                        if !self.sole.q.val()
-                            & !self.sole_found.q.val()
-                            & !self.alone.q.val()
-                            & self.issue_ready.val()
-                        {
-                            self.go.next = true;
-                            self.to_issue.next = true;
-                        }
-                    } else if self.drained.val() {
+                    } else if !self.sole.q.val()
+                        & !self.sole_found.q.val()
+                        & !self.alone.q.val()
+                        & self.issue_ready.val()
+                        & (!self.waits_associative.val() | self.may_search.val())
+                    {
                         self.go.next = true;
                         self.to_issue.next = true;
-                        self.associative_search.next = true;
-                        self.goes_alone.next = true;
-                        self.looking.d.next = true;
+                        self.searches_both.next = self.waits_associative.val();
                     }
                 }
                 Operation::Post => {
@@ -602,6 +636,25 @@ impl Logic for Lists {
                 }
             }
         }
+        self.tag_bit.next = bits::<16>(1) << self.tag.q.val();
+        self.found_tag_bit.next = bits::<16>(1) << self.both_tag.q.val();
+        if self.searches_both.val() {
+            self.associative_search.next = true;
+            self.both.d.next = true;
+            self.both_tag.d.next = self.tag.q.val();
+        }
+        self.newly_clear.next = 0.into();
+        if self.both_found.q.val() {
+            if !self.associative.found.val() {
+                self.newly_clear.next = self.found_tag_bit.val();
+            } else if self.step.q.val() == Step::Run {
+                self.kept.d.next = true;
+            }
+        }
+        self.clear.d.next = self.clear.q.val() | self.newly_clear.val();
+        if self.go.val() {
+            self.clear.d.next = (self.clear.q.val() | self.newly_clear.val()) & !self.tag_bit.val();
+        }
         self.first.next = !self.same_walk.val();
         if self.direct.val() {
             self.lookup_valid.next = true;
@@ -636,7 +689,6 @@ impl Logic for Lists {
         // under way is its own endpoint's, or when it goes the same way as all that is under way.
         self.next_bit.next = bits::<32>(1) << self.command.val().endpoint;
         self.next_live.next = (self.classes.any_live.val() & self.next_bit.val()).any();
-        self.next_associative.next = (self.associative.waiting.val() & self.next_bit.val()).any();
         self.next_several.next = (self.classes.several_live.val() & self.next_bit.val()).any();
         self.next_tight.next = (self.unexpected.waiting.val() & self.next_bit.val()).any()
             | (self.classes.all_live.val() & self.next_bit.val()).any()
@@ -645,7 +697,7 @@ impl Logic for Lists {
         if self.command.val().operation == Operation::Arrive {
             if !self.next_live.val() {
                 self.next_way.next = self.associative_way.val();
-            } else if !self.next_associative.val() & !self.next_several.val() {
+            } else if !self.next_several.val() {
                 self.next_way.next = self.exact_way.val();
             }
         }
@@ -737,8 +789,12 @@ impl Logic for Lists {
         self.associative.cancel.next = self.key.val().operation == Operation::Cancel;
         self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
         self.key_bit.next = bits::<32>(1) << self.key.val().endpoint;
+        self.key_tag_bit.next = bits::<16>(1) << self.result.val().tag;
+        self.chosen_for.next = self.kept.q.val() & (self.both_tag.q.val() == self.result.val().tag);
         self.tainted.next = !self.alone.q.val()
             & (self.associative.waiting.val() & self.key_bit.val()).any()
+            & !(self.clear.q.val() & self.key_tag_bit.val()).any()
+            & !self.chosen_for.val()
             & (self.mutation.val() != self.skip_taint.val());
         self.older.next =
             self.associative.age_out.val() < bit_cast::<54, 53>(self.result.val().age);
@@ -783,6 +839,7 @@ impl Logic for Lists {
                         Operation::Arrive => {
                             if self.tainted.val() {
                                 self.step.d.next = Step::Search;
+                                self.kept.d.next = false;
                             } else {
                                 self.decides.next = true;
                             }
@@ -863,7 +920,10 @@ impl Logic for Lists {
         }
         if self.decides.val() {
             self.replying.next = true;
-            if (self.alone.q.val() | (self.step.q.val() == Step::Decide))
+            if self.chosen_for.val() {
+                self.kept.d.next = false;
+            }
+            if (self.chosen_for.val() | (self.step.q.val() == Step::Decide))
                 & self.associative.found.val()
                 & (!self.result.val().found | self.older.val())
             {
@@ -893,6 +953,12 @@ impl Logic for Lists {
             if self.associative.found.val() {
                 self.answer.d.next.index = self.found_associative.val();
             }
+        }
+        if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
+            self.both.d.next = false;
+            self.both_found.d.next = false;
+            self.kept.d.next = false;
+            self.clear.d.next = 0.into();
         }
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
         self.selecting.d.next = self.associative_search.val() | self.slow_search.val();

@@ -34,7 +34,7 @@ mod way;
 pub use age::Age;
 pub use associative::{Associative, AssociativeEntry, AssociativeSearch};
 pub use classes::CLASSES;
-pub use exact::{Exact, ExactMutation, MAX_EXACT, Search};
+pub use exact::{Exact, ExactMutation, MAX_EXACT, ROW_WAYS, Search, table_rows};
 pub use hash::{HandleHash, KeyHash};
 pub use invariants::Invariants;
 pub use lists::{Lists, ListsMutation};
