@@ -79,8 +79,24 @@ pub const MANY: Config = Config {
     regions: 33,
 };
 
+/// What a large FPGA would have. Only its matching engine is built, to see what such lists do: the datapath that it needs, 512
+/// bits wide, isn't there. Its associative side has as many receives as one can have today.
+pub const WIDE: Config = Config {
+    name: "wide",
+    endpoints: 16,
+    pairs: 2048,
+    posted: 64,
+    exact: 16384,
+    unexpected: 16384,
+    comparators: 8,
+    regions: 4096,
+};
+
 /// All configurations that are built.
 pub const ALL: &[Config] = &[TINY, ECP5];
+
+/// All that a matching engine is built of, to be measured.
+pub const ENGINES: &[Config] = &[TINY, ECP5, WIDE];
 
 const _: () = assert!(TINY.endpoints <= MAX_ENDPOINTS && ECP5.endpoints <= MAX_ENDPOINTS);
 
@@ -98,5 +114,10 @@ impl Config {
     /// The configuration of this name.
     pub fn named(name: &str) -> Option<Self> {
         ALL.iter().copied().find(|config| config.name == name)
+    }
+
+    /// The configuration of this name that a matching engine is built of.
+    pub fn of_engine(name: &str) -> Option<Self> {
+        ENGINES.iter().copied().find(|config| config.name == name)
     }
 }

@@ -30,6 +30,8 @@ pub enum Class {
     Long,
     /// For long, and so large that it is synthesised only if it is asked for: whole cards.
     Card,
+    /// For long, in a measurement that no test needs: its model is built only if it is asked for.
+    Bench,
     /// Not at all: only its size and speed on an FPGA are wanted.
     Synthesis,
 }

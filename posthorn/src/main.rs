@@ -38,8 +38,8 @@ enum Command {
 struct BenchArguments {
     /// What to measure
     suite: Suite,
-    /// Configuration of the cards [default: ecp5; `sim` measures all]
-    #[arg(long, value_parser = replay_options::configuration())]
+    /// Configuration of the cards [default: ecp5; `sim` measures all; only `match` knows `wide`]
+    #[arg(long, value_parser = replay_options::engine())]
     config: Option<String>,
     /// Print JSON
     #[arg(long)]
@@ -124,6 +124,14 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
     let config = arguments.config.as_deref();
     if arguments.plot.is_some() && arguments.suite != Suite::Match {
         usage("bench", "--plot: only `match` is drawn");
+    }
+    if config.is_some_and(|config| !CONFIGURATIONS.contains(&config))
+        && arguments.suite != Suite::Match
+    {
+        usage(
+            "bench",
+            "--config: no such card is built, only its matching engine: `match`",
+        );
     }
     let length = match (arguments.short, arguments.long) {
         (true, _) => Length::Short,

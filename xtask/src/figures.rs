@@ -238,7 +238,7 @@ fn judge_all<'a>(changed: &[(&'a Prepared, &Figures)]) -> Result<Vec<(&'a str, V
             let verdict = judge(top.name(), figures, top.digest(), || match top.class() {
                 // It takes too long; its blocks stand for it.
                 Class::Card => Ok((*figures).clone()),
-                Class::Test | Class::Long | Class::Synthesis => top.measure(None),
+                Class::Test | Class::Long | Class::Bench | Class::Synthesis => top.measure(None),
             });
             verdicts
                 .lock()

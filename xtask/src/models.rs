@@ -39,6 +39,8 @@ pub enum Class {
     Long,
     /// A whole card: -O3.
     Card,
+    /// Simulated for long, and only if somebody asks for it by name: -O3.
+    Bench,
     /// For synthesis, and simulated only if somebody asks for it by name: -O1.
     Synthesis,
 }
@@ -47,7 +49,7 @@ impl Class {
     fn flag(self) -> &'static str {
         match self {
             Class::Test | Class::Synthesis => "-O1",
-            Class::Long | Class::Card => "-O3",
+            Class::Long | Class::Card | Class::Bench => "-O3",
         }
     }
 }
@@ -213,7 +215,7 @@ fn inputs(names: &[String]) -> Result<Vec<Input>> {
         }
         let unnamed = names.is_empty();
         for top in tops(&out, &wanted)? {
-            if unnamed && top.class == Class::Synthesis {
+            if unnamed && matches!(top.class, Class::Bench | Class::Synthesis) {
                 continue;
             }
             let file = out.join(format!("{}.sv", top.name));

@@ -137,6 +137,7 @@ pub fn tops() -> Vec<Top> {
         Top::of("lists_ecp5", Class::Long, || Lists::new(&config::ECP5)),
         Top::of("lists_odd", Class::Long, || Lists::new(&config::ODD)),
         Top::of("lists_many", Class::Long, || Lists::new(&config::MANY)),
+        Top::of("lists_wide", Class::Bench, || Lists::new(&config::WIDE)),
         Top::of("associative_tiny", Class::Test, move || {
             associative(&config::TINY)
         }),

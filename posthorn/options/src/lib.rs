@@ -20,9 +20,17 @@ pub const CONFIGURATIONS: &[&str] = &["tiny", "ecp5"];
 /// The configuration of who asks for none.
 pub const CONFIGURATION: &str = "ecp5";
 
+/// Names of the configurations that a matching engine is built in, to be measured: those of cards first.
+pub const ENGINES: &[&str] = &["tiny", "ecp5", "wide"];
+
 /// Takes the name of a configuration and refuses others with a list of those that there are.
 pub fn configuration() -> PossibleValuesParser {
     PossibleValuesParser::new(CONFIGURATIONS)
+}
+
+/// The same for what may be a matching engine alone.
+pub fn engine() -> PossibleValuesParser {
+    PossibleValuesParser::new(ENGINES)
 }
 
 /// How a trace is replayed and what is recorded of it.
