@@ -3,10 +3,17 @@
 //!
 //! A Toeplitz hash is linear, so the keys to fear are those with a structure that a linear map keeps: runs of
 //! numbers, multiples of a power of two, linear subspaces.
+//!
+//! The gates are filled under a few seeds, and must overflow where the tables in plain Rust do. By those the load is then
+//! swept: filled under many seeds, and kept full while receives go, any of them, and others come.
+
+use std::ops::Range;
 
 use anyhow::Result;
-use match_reference::{Command, Operation};
-use rand::Rng;
+use match_reference::{Command, Operation, Sizes, Tables};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use serde_json::Value;
 
 use super::engine::Engine;
 use crate::bench::Point;
@@ -63,52 +70,194 @@ const CHOICES: [(&str, Choice); 9] = [
     }),
 ];
 
-/// Fills the exact side with each choice of keys, under `seeds` seeds.
+/// Somebody's choice of keys.
+struct Adversary {
+    keys: &'static str,
+    choice: Choice,
+    secret: Secret,
+    endpoints: usize,
+}
+
+impl Adversary {
+    fn new(keys: &'static str, choice: Choice, sizes: &Sizes, rng: &mut impl Rng) -> Self {
+        let secret = Secret {
+            basis: rng.random(),
+            pairs: sizes.pairs,
+        };
+        Adversary {
+            keys,
+            choice,
+            secret,
+            endpoints: sizes.endpoints,
+        }
+    }
+
+    /// Receive `n`. All endpoints take their turns.
+    fn receive(&self, n: usize) -> Command {
+        Command {
+            endpoint: (n % self.endpoints) as u8,
+            request: match self.keys {
+                "handles" => n as u32,
+                // An odd factor: they differ, and don't make a run.
+                _ => (n as u32).wrapping_mul(0x9e37_79b9) ^ self.secret.basis[1] as u32,
+            },
+            ..(self.choice)(n, &self.secret)
+        }
+    }
+}
+
+/// Overflows, over several seeds.
+#[derive(Default)]
+struct Overflows {
+    seeds: u64,
+    total: u64,
+    most: u64,
+    clean: u64,
+}
+
+impl Overflows {
+    fn add(&mut self, overflows: u64) {
+        self.seeds += 1;
+        self.total += overflows;
+        self.most = self.most.max(overflows);
+        self.clean += u64::from(overflows == 0);
+    }
+
+    fn and(&self, other: &Self) -> Self {
+        Overflows {
+            seeds: self.seeds + other.seeds,
+            total: self.total + other.total,
+            most: self.most.max(other.most),
+            clean: self.clean + other.clean,
+        }
+    }
+
+    /// The mean of the seeds, and beside it what else there is to say.
+    fn point<const N: usize>(
+        &self,
+        name: &'static str,
+        params: [(&'static str, Value); N],
+    ) -> Point {
+        let seeds = self.seeds as f64;
+        let mut point = Point::new(name, params, self.total as f64 / seeds, "receives");
+        point.beside.insert("max", self.most as f64);
+        point.beside.insert("seeds", seeds);
+        let clean = self.clean as f64 / seeds;
+        point.beside.insert("share_of_seeds_without", clean);
+        point
+    }
+}
+
+/// How much is swept.
+#[derive(Clone, Copy)]
+pub struct Sweep {
+    /// Seeds of the hash in the gates.
+    pub seeds: usize,
+    /// Seeds of the hash in plain Rust.
+    pub trials: usize,
+    /// Receives that are replaced under each of those.
+    pub replaced: usize,
+}
+
+/// Fills the exact side with each choice of keys, and keeps it full.
 ///
 /// # Errors
-/// If the engine breaks a promise.
+/// If the engine breaks a promise, or doesn't overflow where it should.
 pub fn run(
     points: &mut Vec<Point>,
     engine: &mut Engine,
-    seeds: usize,
+    sweep: Sweep,
     rng: &mut impl Rng,
 ) -> Result<()> {
     let sizes = *engine.sizes();
     for (keys, choice) in CHOICES {
-        let (mut total, mut most, mut least, mut clean) = (0, 0, sizes.exact, 0);
-        for _ in 0..seeds {
-            engine.reseed(rng.random())?;
-            let secret = Secret {
-                basis: rng.random(),
-                pairs: sizes.pairs,
-            };
-            let receives: Vec<Command> = (0..sizes.exact)
-                .map(|n| Command {
-                    request: match keys {
-                        "handles" => n as u32,
-                        // An odd factor: they differ, and don't make a run.
-                        _ => (n as u32).wrapping_mul(0x9e37_79b9) ^ secret.basis[1] as u32,
-                    },
-                    ..choice(n, &secret)
-                })
-                .collect();
+        let (mut all, mut least) = (Overflows::default(), sizes.exact);
+        for _ in 0..sweep.seeds {
+            let seed = rng.random();
+            engine.reseed(seed)?;
+            let adversary = Adversary::new(keys, choice, &sizes, rng);
+            let receives: Vec<Command> = (0..sizes.exact).map(|n| adversary.receive(n)).collect();
             let (overflows, first) = engine.fill(&receives)?;
-            total += overflows;
-            most = most.max(overflows);
+            let mut tables = Tables::new(sizes.exact, seed);
+            let refused = receives.iter().filter(|r| !tables.post(r, 0)).count() as u64;
+            anyhow::ensure!(
+                overflows == refused,
+                "{keys}, seed {seed:#x}: {overflows} overflows, {refused} in plain Rust"
+            );
+            all.add(overflows);
             least = least.min(first);
-            clean += usize::from(overflows == 0);
         }
-        let mean = total as f64 / seeds as f64;
         let params = [("keys", keys.into()), ("receives", sizes.exact.into())];
-        let mut point = Point::new("overflow", params, mean, "receives");
-        point.beside.insert("max", most as f64);
+        let mut point = all.point("overflow", params);
         point.beside.insert("without_overflow", least as f64);
-        point
-            .beside
-            .insert("share_of_seeds_without", clean as f64 / seeds as f64);
         points.push(point);
     }
+    for (keys, choice) in CHOICES {
+        let (filled, kept) = swept(keys, choice, &sizes, sweep, rng.random());
+        let params = [("keys", keys.into()), ("receives", sizes.exact.into())];
+        points.push(filled.point("overflow_filled", params.clone()));
+        let [a, b] = params;
+        let params = [a, b, ("replaced", sweep.replaced.into())];
+        points.push(kept.point("overflow_replaced", params));
+    }
     engine.reseed(rng.random())
+}
+
+/// Overflows while the tables are filled, and while they are kept full.
+fn swept(
+    keys: &'static str,
+    choice: Choice,
+    sizes: &Sizes,
+    sweep: Sweep,
+    seed: u64,
+) -> (Overflows, Overflows) {
+    let threads = std::thread::available_parallelism().map_or(1, |n| n.get());
+    let share =
+        |thread: usize| sweep.trials * thread / threads..sweep.trials * (thread + 1) / threads;
+    let trials = |trials: Range<usize>| {
+        let (mut filled, mut kept) = (Overflows::default(), Overflows::default());
+        for n in trials {
+            let mut rng = ChaCha8Rng::seed_from_u64(seed ^ n as u64);
+            let tables = Tables::new(sizes.exact, rng.random());
+            let adversary = Adversary::new(keys, choice, sizes, &mut rng);
+            let (first, later) = trial(tables, &adversary, sizes.exact, sweep.replaced, &mut rng);
+            filled.add(first);
+            kept.add(later);
+        }
+        (filled, kept)
+    };
+    std::thread::scope(|scope| {
+        let trials = &trials;
+        let running: Vec<_> = (0..threads)
+            .map(|thread| scope.spawn(move || trials(share(thread))))
+            .collect();
+        let mut both: (Overflows, Overflows) = Default::default();
+        for thread in running {
+            let (filled, kept) = thread.join().expect("it doesn't panic");
+            both = (both.0.and(&filled), both.1.and(&kept));
+        }
+        both
+    })
+}
+
+/// Overflows of one seed.
+fn trial(
+    mut tables: Tables,
+    adversary: &Adversary,
+    entries: usize,
+    replaced: usize,
+    rng: &mut impl Rng,
+) -> (u64, u64) {
+    let mut live: Vec<Command> = (0..entries).map(|n| adversary.receive(n)).collect();
+    let filled = live.iter().filter(|r| !tables.post(r, 0)).count() as u64;
+    let mut kept = 0;
+    for n in entries..entries + replaced {
+        let gone = &mut live[rng.random_range(0..entries)];
+        tables.remove(gone);
+        *gone = adversary.receive(n);
+        kept += u64::from(!tables.post(gone, 0));
+    }
+    (filled, kept)
 }
 
 #[cfg(test)]

@@ -1,7 +1,9 @@
 //! The engine itself, Verilated, and every reply of it held to the reference.
 
 use anyhow::{Context, Result};
-use match_reference::{Command, Done, Harness, Operation, Outcome, SLOTS, Sizes, Verilated};
+use match_reference::{
+    Command, Done, Harness, Operation, Outcome, Receive, SLOTS, Sizes, Verilated,
+};
 use rand::Rng;
 
 use super::workload::{Kind, Structure, Workload, mask};
@@ -48,6 +50,44 @@ pub struct Operations {
     pub cancel: Cycles,
     /// Somebody looks for a message.
     pub probe: Cycles,
+}
+
+/// Operations one behind the other.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Rate {
+    /// Operations per cycle.
+    pub rate: f64,
+    /// Share of the operations whose endpoint had receives on both sides.
+    pub both_sides: f64,
+    /// Posts whose places on the exact side were full.
+    pub overflows: u64,
+    /// Posts that went to the associative side, those included.
+    pub associative: u64,
+}
+
+/// What is posted while a rate is measured.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keys {
+    /// Receives of different keys.
+    Distinct,
+    /// Receives of one key.
+    One,
+    /// Receives of different keys, and one of each endpoint on the associative side.
+    BesideOdd,
+}
+
+impl Keys {
+    /// All.
+    pub const ALL: [Self; 3] = [Self::Distinct, Self::One, Self::BesideOdd];
+
+    /// As it is in a report.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Distinct => "distinct",
+            Self::One => "one",
+            Self::BesideOdd => "beside_odd",
+        }
+    }
 }
 
 /// How the messages that wait are spread over the rows of the memory.
@@ -314,31 +354,61 @@ impl Engine {
         Ok(operations)
     }
 
-    /// Offers commands as fast as they are taken; operations per cycle, from the first reply to the last.
-    fn rate(&mut self, commands: &[Command]) -> Result<f64> {
+    /// Whether an endpoint has receives on both sides.
+    fn is_on_both_sides(&self, endpoint: u8) -> bool {
+        let posted = self.harness.lists().posted(endpoint.into());
+        let exact = |receive: &&Receive| usize::from(receive.index) < self.sizes.exact;
+        let first = posted.iter().next();
+        first.is_some_and(|first| posted.iter().any(|r| exact(&r) != exact(&first)))
+    }
+
+    /// Offers commands as fast as they are taken; the rate is from the first reply to the last.
+    fn rate(&mut self, commands: &[Command]) -> Result<Rate> {
+        let before = *self.harness.seen();
+        let mut both_sides = 0;
         let mut replies = vec![];
-        for command in commands {
-            loop {
-                let step = self.harness.cycle(Some(command))?;
-                replies.extend(step.done.map(|_| self.harness.now()));
-                if step.taken {
-                    break;
-                }
+        let mut open = commands.iter().peekable();
+        while open.peek().is_some() || self.harness.under_way() > 0 {
+            let step = self.harness.cycle(open.peek().copied())?;
+            if step.taken {
+                open.next();
             }
-        }
-        while self.harness.under_way() > 0 {
-            let step = self.harness.cycle(None)?;
-            replies.extend(step.done.map(|_| self.harness.now()));
+            if let Some(done) = step.done {
+                replies.push(self.harness.now());
+                both_sides += usize::from(self.is_on_both_sides(done.command.endpoint));
+            }
         }
         let (first, last) = replies
             .first()
             .zip(replies.last())
             .context("there are replies")?;
-        Ok((replies.len() - 1) as f64 / (last - first).max(1) as f64)
+        let after = self.harness.seen();
+        Ok(Rate {
+            rate: (replies.len() - 1) as f64 / (last - first).max(1) as f64,
+            both_sides: both_sides as f64 / replies.len() as f64,
+            overflows: after.overflows - before.overflows,
+            associative: after.associative - before.associative,
+        })
     }
 
-    /// Operations per cycle, arrivals and posts in turn, while about `depth` receives are posted by one endpoint:
-    /// all of different keys, or all of one.
+    /// Posts a receive of each endpoint that stays on the associative side, and that no message is for.
+    fn post_odd(&mut self) -> Result<()> {
+        for endpoint in 0..self.sizes.endpoints as u8 {
+            let busy = self.busy_classes(endpoint);
+            self.post_all(&busy)?;
+            let odd = Command {
+                ignore_bits: mask(0),
+                request: u32::MAX - busy.len() as u32,
+                ..busy[0]
+            };
+            self.post_all(&[odd])?;
+            self.cancel_all(&busy)?;
+        }
+        Ok(())
+    }
+
+    /// Operations per cycle, arrivals and posts in turn, while about `depth` receives are posted by one endpoint, if it may have
+    /// so many, or by all in turn.
     ///
     /// # Errors
     /// If the engine breaks a promise.
@@ -346,10 +416,14 @@ impl Engine {
         &mut self,
         kind: Kind,
         depth: usize,
-        one_key: bool,
+        keys: Keys,
         operations: usize,
         rng: &mut impl Rng,
-    ) -> Result<f64> {
+    ) -> Result<Rate> {
+        if keys == Keys::BesideOdd {
+            self.post_odd()?;
+        }
+        let one_key = keys == Keys::One;
         let keys = 2 * depth;
         let workload = self.workload(kind, keys, rng);
         let sizes = self.sizes;
@@ -392,7 +466,7 @@ impl Engine {
             self.post_all(&receives)?;
             self.cancel_all(&busy)?;
             let messages: Vec<Command> = (0..depth).map(|n| workload.message(n)).collect();
-            total += self.rate(&messages)?;
+            total += self.rate(&messages)?.rate;
             self.harness.empty()?;
         }
         Ok(total / rounds as f64)
@@ -408,7 +482,7 @@ impl Engine {
         depth: usize,
         operations: usize,
         rng: &mut impl Rng,
-    ) -> Result<f64> {
+    ) -> Result<Rate> {
         let messages = self.wait(depth, Spread::Dense, rng)?;
         let commands: Vec<Command> = (0..operations / 2)
             .flat_map(|n| {
@@ -421,8 +495,8 @@ impl Engine {
         Ok(rate)
     }
 
-    /// Posts `receives`, which all endpoints share in turn, and says how many found no room in their bins, and how
-    /// many were posted before the first of those.
+    /// Posts `receives` and says how many found no room in their bins, and how many were posted before the
+    /// first of those.
     ///
     /// # Errors
     /// If the engine breaks a promise.
@@ -430,11 +504,7 @@ impl Engine {
         let before = self.harness.lists().overflows();
         let mut first = None;
         for (n, receive) in receives.iter().enumerate() {
-            let endpoint = (n % self.sizes.endpoints) as u8;
-            self.act(&Command {
-                endpoint,
-                ..*receive
-            })?;
+            self.act(receive)?;
             if self.harness.lists().overflows() > before {
                 first.get_or_insert(n);
             }

@@ -10,10 +10,11 @@
 //! structure serves every kind. Waiting messages are in an index for each class that a receive has
 //! ever asked by. One thread, no locks, no transport, no payload: a lower bound for any library.
 
+use std::collections::HashMap;
 use std::hint::black_box;
 use std::time::Instant;
 
-use match_reference::Command;
+use match_reference::{Command, Operation};
 use rand::Rng;
 use rand::seq::SliceRandom;
 
@@ -143,7 +144,7 @@ impl Matcher {
         let blank = Entry {
             key: Key { bits: 0, rest: 0 },
             age: 0,
-            command: Command::new(match_reference::Operation::Post),
+            command: Command::new(Operation::Post),
             class: CLASSES,
         };
         Matcher {
@@ -219,25 +220,29 @@ impl Matcher {
             self.wait(message);
             return None;
         }
-        let Entry {
-            key,
-            class,
-            command,
-            ..
-        } = self.receives[best as usize];
+        let command = self.receives[best as usize].command;
+        if !command.multi {
+            self.remove(best);
+        }
+        Some(command.request)
+    }
+
+    /// The receive at `at` is posted no more.
+    #[inline]
+    fn remove(&mut self, at: u32) {
+        let Entry { key, class, .. } = self.receives[at as usize];
         match class {
             CLASSES => {
-                unlink(&mut self.others, &mut self.links, best);
+                unlink(&mut self.others, &mut self.links, at);
                 self.other_count -= 1;
             }
             class => {
                 let bin = self.bin(key);
-                unlink(&mut self.bins[bin], &mut self.links, best);
+                unlink(&mut self.bins[bin], &mut self.links, at);
                 self.classes[class].live -= 1;
             }
         }
-        self.vacant.push(best);
-        Some(command.request)
+        self.vacant.push(at);
     }
 
     fn wait(&mut self, message: &Command) {
@@ -376,6 +381,92 @@ impl Matcher {
     }
 }
 
+/// What a card was told, as the host would be: an arrival that finds nothing waits at once.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Told {
+    /// A message comes.
+    Arrive(Command),
+    /// A receive is posted.
+    Post(Command),
+    /// What the post of this number has left is posted no more.
+    Cancel(usize),
+}
+
+/// The operations of one endpoint that this structure knows, in the order in which a card carried them out.
+#[derive(Clone, Debug, Default)]
+pub struct Sequence {
+    told: Vec<Told>,
+    /// Whether the card found something.
+    found: Vec<bool>,
+    /// Posts of live handles, by their numbers in `told`.
+    posts: HashMap<u32, usize>,
+    matches: usize,
+}
+
+impl Sequence {
+    /// Appends an operation that found something, or not. Those that had no room, and those that only a
+    /// card knows, are left out; who left out would make a difference to others, a message that is claimed
+    /// or a receive that is flushed, is an error.
+    ///
+    /// # Errors
+    /// The operation that this structure doesn't have.
+    pub fn push(&mut self, command: &Command, found: bool) -> Result<(), Operation> {
+        let told = match command.operation {
+            Operation::Arrive => Told::Arrive(*command),
+            Operation::Post => {
+                self.posts.insert(command.request, self.told.len());
+                Told::Post(*command)
+            }
+            Operation::Cancel if found => match self.posts.remove(&command.request) {
+                Some(post) => Told::Cancel(post),
+                None => return Err(command.operation),
+            },
+            Operation::Insert | Operation::Cancel | Operation::Probe => return Ok(()),
+            _ if !found => return Ok(()),
+            other => return Err(other),
+        };
+        self.matches += usize::from(!matches!(told, Told::Cancel(_)));
+        self.told.push(told);
+        self.found.push(found);
+        Ok(())
+    }
+
+    /// Arrivals and posts.
+    pub fn matches(&self) -> usize {
+        self.matches
+    }
+
+    /// Nanoseconds of all operations together, the best of `rounds`, by a structure for `room` receives and as many
+    /// messages; `None` if it finds something where the card found nothing, or the other way round.
+    pub fn measure(&self, room: usize, rounds: usize, rng: &mut impl Rng) -> Option<f64> {
+        let mut best = f64::INFINITY;
+        for _ in 0..rounds {
+            let mut matcher = Matcher::new(room.max(1), rng);
+            // Where each post has put its receive.
+            let mut places = vec![NONE; self.told.len()];
+            let start = Instant::now();
+            for (n, told) in self.told.iter().enumerate() {
+                let found = match told {
+                    Told::Arrive(message) => matcher.arrive(black_box(message)).is_some(),
+                    Told::Post(receive) => {
+                        places[n] = matcher.vacant.last().copied().unwrap_or(NONE);
+                        matcher.post(black_box(receive)).is_some()
+                    }
+                    Told::Cancel(post) => {
+                        matcher.remove(places[*post]);
+                        true
+                    }
+                };
+                if found != self.found[n] {
+                    return None;
+                }
+            }
+            best = best.min(start.elapsed().as_secs_f64() * 1e9);
+        }
+        Some(best)
+    }
+}
+
 /// Operations that are timed at a time.
 const BATCH: usize = 4096;
 
@@ -447,6 +538,46 @@ mod tests {
     }
 
     #[test]
+    fn a_sequence_is_replayed_as_the_card_carried_it_out() {
+        let mut rng = ChaCha8Rng::seed_from_u64(3);
+        let command = |operation, match_bits, request| Command {
+            match_bits,
+            request,
+            ..Command::new(operation)
+        };
+        let stays = Command {
+            multi: true,
+            ..command(Operation::Post, 9, 4)
+        };
+        let mut sequence = Sequence::default();
+        for (command, found) in [
+            (command(Operation::Arrive, 7, 0), false),
+            (command(Operation::Insert, 7, 0), false),
+            (command(Operation::Post, 5, 1), false),
+            (command(Operation::Post, 7, 2), true),
+            (command(Operation::Post, 5, 3), false),
+            (command(Operation::Cancel, 0, 1), true),
+            (command(Operation::Cancel, 0, 1), false),
+            (command(Operation::Arrive, 5, 0), true),
+            (command(Operation::Arrive, 5, 0), false),
+            (stays, false),
+            (command(Operation::Arrive, 9, 0), true),
+            (command(Operation::Arrive, 9, 0), true),
+            (command(Operation::Cancel, 0, 4), true),
+            (command(Operation::Arrive, 9, 0), false),
+        ] {
+            assert_eq!(sequence.push(&command, found), Ok(()));
+        }
+        assert_eq!(sequence.matches(), 10);
+        assert!(sequence.measure(8, 3, &mut rng).is_some_and(|ns| ns > 0.0));
+        let claim = command(Operation::Claim, 5, 9);
+        assert_eq!(sequence.push(&claim, true), Err(Operation::Claim));
+        let wrong = command(Operation::Arrive, 1, 0);
+        assert_eq!(sequence.push(&wrong, true), Ok(()));
+        assert_eq!(sequence.measure(8, 1, &mut rng), None);
+    }
+
+    #[test]
     fn the_opponent_matches_as_two_lists_would() {
         const MASKS: [u64; 7] = [0, 1, 2, 3, 4, 6, 7];
         let mut rng = ChaCha8Rng::seed_from_u64(5);
@@ -459,7 +590,7 @@ mod tests {
                 context: rng.random_range(0..2),
                 match_bits: rng.random_range(0..8),
                 request,
-                ..Command::new(match_reference::Operation::Arrive)
+                ..Command::new(Operation::Arrive)
             };
             let arrives = rng.random_bool(match request / 1000 % 3 {
                 0 => 0.3,

@@ -20,8 +20,10 @@ use serde_json::Value;
 
 use super::speed::Length;
 use super::{Point, Report};
-use engine::{Engine, Operations, Spread};
+use adversary::Sweep;
+use engine::{Engine, Keys, Operations, Rate, Spread};
 use firmware::Processor;
+pub use host::Sequence;
 pub use plot::plot;
 use workload::{Kind, Structure};
 
@@ -44,7 +46,7 @@ struct Effort {
     /// Searches of the processor at each depth.
     walks: u32,
     /// Seeds of the hash that the adversary meets.
-    seeds: usize,
+    sweep: Sweep,
 }
 
 const SHORT: Effort = Effort {
@@ -53,7 +55,11 @@ const SHORT: Effort = Effort {
     bursts: 1,
     rounds: 2,
     walks: 2,
-    seeds: 1,
+    sweep: Sweep {
+        seeds: 1,
+        trials: 2,
+        replaced: 1000,
+    },
 };
 
 const NORMAL: Effort = Effort {
@@ -62,7 +68,11 @@ const NORMAL: Effort = Effort {
     bursts: 4,
     rounds: 50,
     walks: 16,
-    seeds: 16,
+    sweep: Sweep {
+        seeds: 16,
+        trials: 200,
+        replaced: 10_000,
+    },
 };
 
 const LONG: Effort = Effort {
@@ -71,7 +81,11 @@ const LONG: Effort = Effort {
     bursts: 100,
     rounds: 1000,
     walks: 100,
-    seeds: 400,
+    sweep: Sweep {
+        seeds: 200,
+        trials: 200,
+        replaced: 100_000,
+    },
 };
 
 /// Runs the suite. `program` is the firmware's list.
@@ -79,7 +93,7 @@ const LONG: Effort = Effort {
 /// # Errors
 /// If a model or the program is missing, or the engine breaks a promise.
 pub fn run(config: &str, length: Length, seed: u64, program: &Path) -> Result<Report> {
-    let card = Config::named(config).with_context(|| format!("no configuration {config}"))?;
+    let card = Config::of_engine(config).with_context(|| format!("no configuration {config}"))?;
     let effort = match length {
         Length::Short => &SHORT,
         Length::Normal => &NORMAL,
@@ -97,7 +111,7 @@ pub fn run(config: &str, length: Length, seed: u64, program: &Path) -> Result<Re
     eprintln!("sustained");
     sustained(&mut points, &mut engine, effort, &mut rng)?;
     eprintln!("adversary");
-    adversary::run(&mut points, &mut engine, effort.seeds, &mut rng)?;
+    adversary::run(&mut points, &mut engine, effort.sweep, &mut rng)?;
     eprintln!("firmware's list");
     walks(&mut points, effort, program, &mut rng)?;
     eprintln!("host");
@@ -172,25 +186,32 @@ fn sustained(
     rng: &mut impl Rng,
 ) -> Result<()> {
     let sizes = *engine.sizes();
-    let mut point = |structure, kind, depth: usize, keys: &str, operations: &str, rate| {
+    let mut point = |structure, kind, depth: usize, keys: &str, operations: &str, rate: Rate| {
         let [a, b, c] = params(structure, kind, depth.into());
         let (keys, operations) = (("keys", keys.into()), ("operations", operations.into()));
         let params = [a, b, c, keys, operations];
-        points.push(Point::new("sustained", params, rate, "ops/cycle"));
+        let mut point = Point::new("sustained", params, rate.rate, "ops/cycle");
+        point.beside.insert("share_on_both_sides", rate.both_sides);
+        point.beside.insert("overflows", rate.overflows as f64);
+        point.beside.insert("associative", rate.associative as f64);
+        points.push(point);
     };
     for kind in [Kind::Exact, Kind::AnyTag, Kind::AnySource, Kind::Any] {
         for depth in DEPTHS.into_iter().filter(|depth| *depth <= sizes.exact) {
-            for (keys, one_key) in [("distinct", false), ("one", true)] {
+            for keys in Keys::ALL {
                 // A few more are under way.
                 let depth = depth.min(sizes.exact - SLACK);
-                let rate = engine.sustained(kind, depth, one_key, effort.operations, rng)?;
-                point(Structure::Posted, kind, depth, keys, "mixed", rate);
+                let rate = engine.sustained(kind, depth, keys, effort.operations, rng)?;
+                point(Structure::Posted, kind, depth, keys.name(), "mixed", rate);
             }
         }
     }
     let most = sizes.posted_of_one();
     for depth in [8, most].into_iter().filter(|depth| *depth <= most) {
-        let rate = engine.burst(depth, effort.bursts, rng)?;
+        let rate = Rate {
+            rate: engine.burst(depth, effort.bursts, rng)?,
+            ..Rate::default()
+        };
         point(
             Structure::Posted,
             Kind::Mask,
