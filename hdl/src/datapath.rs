@@ -25,7 +25,7 @@ use crate::mgmt::{Counters, Fanout};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
 use crate::protect::Regions;
-use crate::types::ControlRequest;
+use crate::types::{ControlRequest, MatchCommand};
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
 const _: () = assert!(
@@ -111,6 +111,14 @@ pub struct Datapath {
     pub monitor_match_posted: Signal<Out, Bits<16>>,
     /// Unexpected messages before it.
     pub monitor_match_unexpected: Signal<Out, Bits<16>>,
+    /// The operation itself.
+    pub monitor_match_command: Signal<Out, MatchCommand>,
+    /// An operation leaves the matching lists: the one that entered last.
+    pub monitor_reply_valid: Signal<Out, Bit>,
+    /// It has found something.
+    pub monitor_reply_found: Signal<Out, Bit>,
+    /// It had no room.
+    pub monitor_reply_full: Signal<Out, Bit>,
 
     registers: Registers,
     fanout: Fanout,
@@ -162,7 +170,8 @@ impl Datapath {
             monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned monitor_sink_valid monitor_sink_pair
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
-            monitor_match_operation monitor_match_posted monitor_match_unexpected
+            monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
+            monitor_reply_valid monitor_reply_found monitor_reply_full
             counters loopback endpoint_interrupts shifted_interrupts
         })
     }
@@ -539,6 +548,10 @@ impl Logic for Datapath {
         self.monitor_match_operation.next = self.lists.operation.val();
         self.monitor_match_posted.next = self.lists.posted_depth.val();
         self.monitor_match_unexpected.next = self.lists.unexpected_depth.val();
+        self.monitor_match_command.next = self.delivery.command.val();
+        self.monitor_reply_valid.next = self.lists.reply_valid.val();
+        self.monitor_reply_found.next = self.lists.reply.val().found;
+        self.monitor_reply_full.next = self.lists.reply.val().full;
 
         // Nothing is broken on purpose.
         self.work_queues.mutation.next = 0.into();

@@ -21,6 +21,7 @@ use crate::prelude::*;
 use crate::prim::PowerOnReset;
 use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
 use crate::tops::{Class, Top};
+use crate::types::MatchCommand;
 
 /// A card.
 #[derive(LogicBlock)]
@@ -71,6 +72,14 @@ pub struct Nic {
     pub monitor_match_posted: Signal<Out, Bits<16>>,
     /// Unexpected messages before it.
     pub monitor_match_unexpected: Signal<Out, Bits<16>>,
+    /// The operation itself.
+    pub monitor_match_command: Signal<Out, MatchCommand>,
+    /// An operation leaves the matching lists: the one that entered last.
+    pub monitor_reply_valid: Signal<Out, Bit>,
+    /// It has found something.
+    pub monitor_reply_found: Signal<Out, Bit>,
+    /// It had no room.
+    pub monitor_reply_full: Signal<Out, Bit>,
 
     power_on: PowerOnReset,
     datapath: Datapath,
@@ -88,7 +97,8 @@ impl Nic {
             monitor_source_pair monitor_source_taken monitor_source_returned
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted
             monitor_sink_freed monitor_match_valid monitor_match_operation
-            monitor_match_posted monitor_match_unexpected log_data log_valid
+            monitor_match_posted monitor_match_unexpected monitor_match_command
+            monitor_reply_valid monitor_reply_found monitor_reply_full log_data log_valid
             strap_mac strap_seed power_on
         })
     }
@@ -138,6 +148,10 @@ impl Logic for Nic {
         self.monitor_match_operation.next = self.datapath.monitor_match_operation.val();
         self.monitor_match_posted.next = self.datapath.monitor_match_posted.val();
         self.monitor_match_unexpected.next = self.datapath.monitor_match_unexpected.val();
+        self.monitor_match_command.next = self.datapath.monitor_match_command.val();
+        self.monitor_reply_valid.next = self.datapath.monitor_reply_valid.val();
+        self.monitor_reply_found.next = self.datapath.monitor_reply_found.val();
+        self.monitor_reply_full.next = self.datapath.monitor_reply_full.val();
         self.log_data.next = self.subsystem.log_data.val();
         self.log_valid.next = self.subsystem.log_valid.val();
         self.subsystem.strap_mac.next = self.strap_mac.val();

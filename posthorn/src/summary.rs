@@ -3,15 +3,92 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use abi::mgmt::CLOCK_NS;
 use serde::Serialize;
 
 /// Depth of one of the matching lists, as those met it who looked.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Depth {
     /// Mean over those that looked.
     pub mean: f64,
     /// Deepest seen.
     pub max: u64,
+    /// How many met which depth, by powers of two, up to the deepest.
+    pub histogram: Vec<Bar>,
+}
+
+/// Those who met a depth within bounds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Bar {
+    /// Least depth.
+    pub from: u64,
+    /// Greatest depth.
+    pub to: u64,
+    /// How many met one of these.
+    pub count: u64,
+}
+
+impl Depth {
+    /// The depth of which `powers` counts: first 0, then those of 2^(k - 1) to 2^k - 1.
+    pub fn new(mean: f64, max: u64, powers: &[u64]) -> Self {
+        let bar = |(k, &count): (usize, &u64)| Bar {
+            from: (1 << k) >> 1,
+            to: (1 << k) - 1,
+            count,
+        };
+        let bars = powers.iter().enumerate().map(bar);
+        Depth {
+            mean,
+            max,
+            histogram: bars.take_while(|bar| bar.from <= max).collect(),
+        }
+    }
+}
+
+impl fmt::Display for Depth {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "mean {:.2}, max {}", self.mean, self.max)?;
+        for bar in self.histogram.iter().filter(|bar| bar.count > 0) {
+            match bar.from == bar.to {
+                true => write!(f, "; {}: {}", bar.from, bar.count)?,
+                false => write!(f, "; {}–{}: {}", bar.from, bar.to, bar.count)?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Cycles of the matching engine for one kind of operation, from its entry to its reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct MatchCycles {
+    /// Operations.
+    pub count: u64,
+    /// Mean.
+    pub mean: f64,
+    /// Those of the longest.
+    pub max: u64,
+}
+
+/// What matching took.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct Matching {
+    /// Messages that came.
+    pub arrive: MatchCycles,
+    /// Receives that were posted.
+    pub post: MatchCycles,
+    /// Both together.
+    pub both: MatchCycles,
+    /// Nanoseconds for one of those operations if the host does it: the very same ones in the same order, by the
+    /// best structure that we can write, alone and with nothing else to do. None if the replay isn't complete.
+    pub host_ns: Option<f64>,
+}
+
+impl fmt::Display for Matching {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of = |cycles: MatchCycles| format!("mean {:.1}, max {}", cycles.mean, cycles.max);
+        let (arrive, post) = (of(self.arrive), of(self.post));
+        write!(f, "{}; arrivals {arrive}; posts {post}", of(self.both))
+    }
 }
 
 /// Figures of a replay.
@@ -47,6 +124,8 @@ pub struct Summary {
     pub unexpected_depth: Depth,
     /// Messages that arrived before their receive.
     pub unexpected: u64,
+    /// What matching took, on the card and on the host.
+    pub match_cycles: Matching,
     /// Completions that the ranks took, by status: of receives, probes, cancels and of sends that aren't injected. A receive's
     /// counts when it is taken, its message when it is checked: some of a partial replay are taken and not checked.
     pub completions: BTreeMap<String, u64>,
@@ -99,11 +178,16 @@ impl fmt::Display for Summary {
             "cycles per message",
             format!("{:.1}", self.cycles_per_message),
         )?;
-        let depth = |depth: Depth| format!("mean {:.2}, max {}", depth.mean, depth.max);
-        line("posted depth", depth(self.posted_depth))?;
-        line("unexpected depth", depth(self.unexpected_depth))?;
+        line("posted depth", self.posted_depth.to_string())?;
+        line("unexpected depth", self.unexpected_depth.to_string())?;
         let share = 100.0 * self.unexpected as f64 / (self.messages.max(1)) as f64;
         line("unexpected", format!("{} ({share:.0}%)", self.unexpected))?;
+        line("cycles per match", self.match_cycles.to_string())?;
+        if let Some(host) = self.match_cycles.host_ns {
+            let card = self.match_cycles.both.mean * f64::from(CLOCK_NS);
+            let value = format!("{host:.1} ns by the host's best structure; the card {card:.0} ns");
+            line("the same on the host", value)?;
+        }
         for (status, count) in &self.completions {
             line(&format!("completed {status}"), count.to_string())?;
         }
@@ -139,9 +223,27 @@ mod tests {
             multi_receives: 16,
             cycles: 1000,
             cycles_per_message: 500.0,
-            posted_depth: Depth { mean: 0.5, max: 1 },
+            posted_depth: Depth::new(1.25, 5, &[3, 1, 0, 2, 0]),
             unexpected_depth: Depth::default(),
             unexpected: 1,
+            match_cycles: Matching {
+                arrive: MatchCycles {
+                    count: 6,
+                    mean: 9.0,
+                    max: 10,
+                },
+                post: MatchCycles {
+                    count: 2,
+                    mean: 13.0,
+                    max: 17,
+                },
+                both: MatchCycles {
+                    count: 8,
+                    mean: 10.0,
+                    max: 17,
+                },
+                host_ns: Some(12.34),
+            },
             completions: BTreeMap::from([("Success".into(), 8)]),
             matching: "legal".into(),
             nic_cycles_per_second: 2e5,
@@ -159,9 +261,11 @@ mod tests {
               multi-receives         16 untagged buffers posted
               cycles                 1000
               cycles per message     500.0
-              posted depth           mean 0.50, max 1
+              posted depth           mean 1.25, max 5; 0: 3; 1: 1; 4–7: 2
               unexpected depth       mean 0.00, max 0
               unexpected             1 (25%)
+              cycles per match       mean 10.0, max 17; arrivals mean 9.0, max 10; posts mean 13.0, max 17
+              the same on the host   12.3 ns by the host's best structure; the card 80 ns
               completed Success      8
               matching               legal
               speed                  200000 NIC-cycles/s over 0.0 s
@@ -191,6 +295,9 @@ mod tests {
                 .starts_with("toy on 2 tiny cards, seed 7  PARTIAL\n")
         );
         let json = serde_json::to_value(&partial).unwrap();
+        let bar = serde_json::json!({"from": 4, "to": 7, "count": 2});
+        assert_eq!(json["posted_depth"]["histogram"][3], bar);
+        assert_eq!(json["match_cycles"]["both"]["max"], 17);
         assert_eq!(json["complete"], false);
         assert_eq!(json["completions"]["Success"], 8);
     }

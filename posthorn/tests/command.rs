@@ -123,6 +123,38 @@ fn a_whole_replay_ends_with_its_summary() {
 }
 
 #[test]
+fn matching_is_measured_on_the_card_and_on_the_host() {
+    let path = toy("matched.csv.zst", 40);
+    let mut command = posthorn();
+    let summary = json(
+        command
+            .args(["replay", "--json", "--config", "tiny"])
+            .arg(&path),
+    );
+    let cycles = |operation: &str| {
+        let cycles = &summary["match_cycles"][operation];
+        let number = |name: &str| cycles[name].as_f64().expect("a number");
+        assert!(number("mean") >= 5.0 && number("mean") <= number("max"));
+        // Twelve, and one more for each of the sixteen rows of messages that there are.
+        assert!(number("max") <= 28.0, "{cycles}");
+        number("count")
+    };
+    let (arrivals, posts) = (cycles("arrive"), cycles("post"));
+    assert_eq!(arrivals, 80.0);
+    assert!(posts >= 80.0);
+    assert_eq!(cycles("both"), arrivals + posts);
+    assert!(summary["match_cycles"]["host_ns"].as_f64() > Some(0.0));
+    for (list, operations) in [("posted_depth", arrivals), ("unexpected_depth", posts)] {
+        let bars = summary[list]["histogram"].as_array().expect("bars");
+        let counted: f64 = bars.iter().filter_map(|bar| bar["count"].as_f64()).sum();
+        assert_eq!(counted, operations, "{list}");
+        let last = bars.last().expect("at least one");
+        let deepest = summary[list]["max"].as_u64();
+        assert!(last["from"].as_u64() <= deepest && deepest <= last["to"].as_u64());
+    }
+}
+
+#[test]
 fn back_pressure_comes_from_the_seed() {
     let path = toy("pressed.csv.zst", 40);
     let replay = |seed: &str, pressure: &[&str]| {
@@ -165,9 +197,12 @@ fn usage(arguments: &[&str]) -> String {
 fn wrong_arguments_are_refused_with_the_usage() {
     let path = toy("refused.csv.zst", 1);
     let path = path.to_str().expect("text");
-    for command in [["replay", path], ["bench", "latency"]] {
+    for (command, known) in [
+        (["replay", path], hdl::config::ALL),
+        (["bench", "latency"], hdl::config::ENGINES),
+    ] {
         let said = usage(&[command[0], command[1], "--config", "nope"]);
-        let known: Vec<&str> = hdl::config::ALL.iter().map(|config| config.name).collect();
+        let known: Vec<&str> = known.iter().map(|config| config.name).collect();
         let known = format!("[possible values: {}]", known.join(", "));
         assert!(said.contains("'nope'"), "{said}");
         assert!(said.contains(&known), "{said:?} lacks {known:?}");
@@ -178,6 +213,8 @@ fn wrong_arguments_are_refused_with_the_usage() {
     assert!(said.contains("--to 9 is not after --from 9"), "{said}");
     let said = waves(&["--waves-card", "2"]);
     assert!(said.contains("there are 2 cards"), "{said}");
+    let said = usage(&["bench", "latency", "--config", "wide"]);
+    assert!(said.contains("only its matching engine"), "{said}");
     let said = usage(&["bench", "latency", "--plot", "no/such.svg"]);
     assert!(said.contains("only `match` is drawn"), "{said}");
 }

@@ -18,9 +18,10 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::fabric::{Arrival, mac};
 use crate::lite::{Access, Finished, LiteMaster};
 use crate::log::LogByte;
+use crate::matching::{MatchReport, MatchWatch};
 use crate::memory::{Memory, MemoryConfig, MemoryCount};
 use crate::monitor::{Change, MailboxWatch};
-use crate::pins::{CardModel, Inputs, MatchMonitor, Outputs};
+use crate::pins::{CardModel, Inputs, Outputs};
 use crate::protocol::Violation;
 use crate::seed::{BackPressure, generator};
 use crate::stream::{Frame, Sink, Source};
@@ -73,61 +74,8 @@ pub(crate) struct Surroundings {
     pub memory: MemoryConfig,
     pub pressure: BackPressure,
     pub moments: bool,
+    pub matches: bool,
     pub waves: Option<Waves>,
-}
-
-/// Depth of a list, as the operations that looked at it met it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Depth {
-    /// Operations.
-    pub count: u64,
-    /// Sum of the depths that they met.
-    pub sum: u64,
-    /// Largest depth.
-    pub max: u16,
-}
-
-impl Depth {
-    fn add(&mut self, depth: u16) {
-        self.count += 1;
-        self.sum += u64::from(depth);
-        self.max = self.max.max(depth);
-    }
-
-    /// Mean depth; 0 if no operation looked.
-    pub fn mean(&self) -> f64 {
-        if self.count == 0 {
-            return 0.0;
-        }
-        self.sum as f64 / self.count as f64
-    }
-
-    /// Both together.
-    #[must_use]
-    pub fn and(self, other: Self) -> Self {
-        Self {
-            count: self.count + other.count,
-            sum: self.sum + other.sum,
-            max: self.max.max(other.max),
-        }
-    }
-}
-
-/// The depths that each operation of the matching lists met, by its number.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct MatchDepths {
-    /// Posted receives, by operation.
-    pub posted: [Depth; 16],
-    /// Unexpected messages, by operation.
-    pub unexpected: [Depth; 16],
-}
-
-impl MatchDepths {
-    fn add(&mut self, seen: &MatchMonitor) {
-        let operation = usize::from(seen.operation & 15);
-        self.posted[operation].add(seen.posted);
-        self.unexpected[operation].add(seen.unexpected);
-    }
 }
 
 /// What a card has done.
@@ -141,8 +89,8 @@ pub struct CardReport {
     pub frames_taken: u64,
     /// Most frames that waited at its port at once.
     pub port_queue: usize,
-    /// Depths of the matching lists.
-    pub depths: MatchDepths,
+    /// What the matching lists did.
+    pub matching: MatchReport,
     /// Build id of the firmware that runs, if the host has asked it with `Identify`.
     pub build_id: Option<u64>,
     /// The firmware's log.
@@ -165,6 +113,7 @@ pub(crate) struct Card {
     source: Source,
     mailbox: MailboxWatch,
     recorder: Option<Box<Recorder>>,
+    matching: MatchWatch,
     waves: Option<Waves>,
     writing_waves: bool,
     interrupt: u32,
@@ -188,6 +137,7 @@ impl Card {
             memory,
             pressure,
             moments,
+            matches,
             waves,
         } = around;
         Self {
@@ -205,6 +155,7 @@ impl Card {
             source: Source::new(pressure, seed, card),
             mailbox: MailboxWatch::default(),
             recorder: moments.then(Box::default),
+            matching: MatchWatch::new(matches),
             waves,
             writing_waves: false,
             interrupt: 0,
@@ -325,7 +276,11 @@ impl Card {
             if busy {
                 self.active = cycle;
             }
-            if outputs.source.valid | outputs.sink.valid | outputs.matching.valid {
+            if outputs.source.valid
+                | outputs.sink.valid
+                | outputs.matching.valid
+                | outputs.reply.valid
+            {
                 self.monitor(cycle);
             }
             if let Some(byte) = self.outputs.log {
@@ -365,6 +320,7 @@ impl Card {
             source,
             sink,
             matching,
+            reply,
             ..
         } = &self.outputs;
         if source.valid {
@@ -383,9 +339,7 @@ impl Card {
             };
             self.changes.push((cycle, change));
         }
-        if matching.valid {
-            self.report.depths.add(matching);
-        }
+        self.matching.observe(cycle, matching, reply);
     }
 
     /// What has been done. Ends the waveform.
@@ -393,6 +347,7 @@ impl Card {
         self.stop_waves();
         let mut report = std::mem::take(&mut self.report);
         report.memory = self.memory.count();
+        report.matching = self.matching.take();
         report.build_id = self.mailbox.build_id();
         report.port_queue = self.source.deepest();
         report.moments = self

@@ -222,6 +222,7 @@ pub struct Cluster {
     costs: Costs,
     firmware: Option<Firmware>,
     moments: bool,
+    matches: bool,
     waves: Vec<(usize, Waves)>,
     limits: Limits,
     cancel: Arc<AtomicBool>,
@@ -255,6 +256,7 @@ impl Cluster {
             costs: Costs::default(),
             firmware: None,
             moments: false,
+            matches: false,
             waves: Vec::new(),
             limits: Limits {
                 quiet: 1_000_000,
@@ -342,6 +344,13 @@ impl Cluster {
     #[must_use]
     pub fn moments(mut self) -> Self {
         self.moments = true;
+        self
+    }
+
+    /// Keeps each operation of every card's matching lists.
+    #[must_use]
+    pub fn matches(mut self) -> Self {
+        self.matches = true;
         self
     }
 
@@ -480,6 +489,7 @@ impl Cluster {
             memory: self.memory,
             pressure: self.pressure,
             moments: self.moments,
+            matches: self.matches,
             waves: waves.map(|(_, waves)| waves.clone()),
         }
     }

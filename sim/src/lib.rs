@@ -15,6 +15,7 @@ pub mod fault;
 pub mod firmware;
 pub mod lite;
 pub mod log;
+pub mod matching;
 pub mod memory;
 pub mod monitor;
 pub mod pins;
@@ -26,7 +27,7 @@ mod testing;
 pub mod timing;
 pub mod verilated;
 
-pub use card::{CardFault, CardReport, Depth, MatchDepths, RESET_CYCLES, Waves};
+pub use card::{CardFault, CardReport, RESET_CYCLES, Waves};
 pub use cluster::{Cluster, Error, Outcome, Report};
 pub use firmware::Firmware;
 pub use host::{Costs, Host, HostThread, SimTransport};

@@ -211,6 +211,22 @@ pub struct MatchMonitor {
     pub posted: u16,
     /// Live unexpected messages before it acts.
     pub unexpected: u16,
+    /// The bits of the command.
+    pub command: [u32; MATCH_WORDS],
+}
+
+/// Words of 32 bits that the command of a matching operation fills.
+pub const MATCH_WORDS: usize = 7;
+
+/// The reply to the operation that has entered the matching lists.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ReplyMonitor {
+    /// There is one.
+    pub valid: bool,
+    /// Something was found.
+    pub found: bool,
+    /// There was no room.
+    pub full: bool,
 }
 
 /// Outputs of the card in one cycle.
@@ -242,6 +258,8 @@ pub struct Outputs {
     pub sink: SinkMonitor,
     /// Matching.
     pub matching: MatchMonitor,
+    /// Its replies.
+    pub reply: ReplyMonitor,
 }
 
 /// A card that can be clocked.

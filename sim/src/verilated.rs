@@ -46,6 +46,7 @@ ports! {
     monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
+    monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full
 }
 
 /// A card whose gates Verilator has compiled.
@@ -199,6 +200,12 @@ impl VerilatedCard {
             out.matching.operation = m.get(p.monitor_match_operation) as u8;
             out.matching.posted = m.get(p.monitor_match_posted) as u16;
             out.matching.unexpected = m.get(p.monitor_match_unexpected) as u16;
+            m.get_wide(p.monitor_match_command, &mut out.matching.command);
+        }
+        out.reply.valid = bit(p.monitor_reply_valid);
+        if out.reply.valid {
+            out.reply.found = bit(p.monitor_reply_found);
+            out.reply.full = bit(p.monitor_reply_full);
         }
     }
 }

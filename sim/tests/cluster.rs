@@ -109,7 +109,7 @@ fn every_frame_arrives_whole_and_in_order_whatever_the_pressure() {
             assert_eq!(card.frames_sent as usize, each);
             assert_eq!(card.frames_taken as usize, each);
             assert_eq!(card.memory.unmapped, 0);
-            assert_eq!(card.depths.posted[0].count as usize, each);
+            assert_eq!(card.matching.posted[0].count as usize, each);
             assert!(card.cpu > Duration::ZERO);
         }
     }

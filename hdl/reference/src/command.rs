@@ -84,6 +84,36 @@ impl Command {
     }
 }
 
+impl Command {
+    /// The command with these bits, if its operation is one.
+    pub fn from_words(words: &[u32; WORDS]) -> Option<Self> {
+        let mut at = 0;
+        let mut field = |width: usize| {
+            let here = (0..3)
+                .map(|k| words.get(at / 32 + k).map_or(0, |word| u128::from(*word)) << (32 * k));
+            let spread: u128 = here.sum();
+            let value = (spread >> (at % 32)) as u64;
+            at += width;
+            value & (u64::MAX >> (64 - width))
+        };
+        let operation = field(4);
+        let mut all = Operation::ALL.iter();
+        let operation = *all.find(|known| u64::from(known.code()) == operation)?;
+        Some(Command {
+            operation,
+            endpoint: field(8) as u8,
+            pair: field(16) as u16,
+            any_source: field(1) == 1,
+            context: field(16) as u16,
+            match_bits: field(64),
+            ignore_bits: field(64),
+            request: field(32) as u32,
+            slot: field(4) as u8,
+            multi: field(1) == 1,
+        })
+    }
+}
+
 /// An answer, as `hdl::types::MatchReply` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Reply {
@@ -124,6 +154,7 @@ mod tests {
             slot: 15,
             multi: true,
         };
+        assert_eq!(Command::from_words(&ones.words()), Some(ones));
         let last = (1 << 18) - 1;
         let all = u32::MAX;
         assert_eq!(ones.words(), [all ^ 0xc, all, all, all, all, all, last]);
@@ -133,5 +164,7 @@ mod tests {
             ..Command::new(Operation::Arrive)
         };
         assert_eq!(slot.words(), [0, 0, 0, 1 << 12, 0, 0, 9 << 13]);
+        assert_eq!(Command::from_words(&slot.words()), Some(slot));
+        assert_eq!(Command::from_words(&[u32::MAX; WORDS]), None);
     }
 }

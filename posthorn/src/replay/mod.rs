@@ -18,6 +18,9 @@ use std::sync::atomic::AtomicBool;
 
 use abi::monitor::MatchOperation;
 use anyhow::{Context, Result};
+use match_reference::Command;
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
 use sim::capture::Capture;
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultPlan, Faults};
@@ -25,8 +28,9 @@ use sim::log::{LogDecoder, LogLine};
 use sim::seed::BackPressure;
 use sim::{Cluster, Firmware, Host, Waves};
 
+use crate::bench::matching::Sequence;
 use crate::checker::{self, Destination};
-use crate::summary::{Clipped, Depth, Summary};
+use crate::summary::{Clipped, Depth, MatchCycles, Matching, Summary};
 use crate::trace::{Call, Trace};
 
 /// How the processes of a job find each other before there are pairs: what a launcher gives an MPI library.
@@ -129,6 +133,7 @@ pub fn run(
         .cards(ranks)
         .seed(options.seed)
         .pressure(options.pressure)
+        .matches()
         .cancel(options.cancel.clone())
         .firmware(firmware.clone());
     if let Some(threads) = options.threads {
@@ -199,6 +204,12 @@ pub fn run(
     }
     let mut summary = summarise(trace, options, &played, &outcome.report);
     summary.complete = complete;
+    if complete {
+        match on_host(&outcome.report, options.seed) {
+            Ok(nanoseconds) => summary.match_cycles.host_ns = Some(nanoseconds),
+            Err(error) => failures.push(format!("{error:#}")),
+        }
+    }
     summary.matching = matching;
     Ok(Replayed {
         summary,
@@ -230,11 +241,50 @@ fn judge(trace: &Trace, played: &[Played]) -> Result<(), checker::Violation> {
     Ok(())
 }
 
-fn depth(depth: sim::Depth) -> Depth {
-    Depth {
-        mean: depth.mean(),
-        max: u64::from(depth.max),
+fn depth(depth: sim::matching::Depth) -> Depth {
+    Depth::new(depth.mean(), depth.max.into(), &depth.powers)
+}
+
+fn match_cycles(cycles: sim::matching::MatchCycles) -> MatchCycles {
+    MatchCycles {
+        count: cycles.count,
+        mean: cycles.mean(),
+        max: cycles.max,
     }
+}
+
+/// Times that the host does what the cards did, of which the best counts.
+const ROUNDS: usize = 5;
+
+/// Nanoseconds of an arrival or a post by the host's best structure: it is told what each card was told, in the same
+/// order, and must find something where the card did.
+fn on_host(report: &sim::Report, seed: u64) -> Result<f64> {
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let (mut nanoseconds, mut matches) = (0.0, 0);
+    for (number, card) in report.cards.iter().enumerate() {
+        let seen = &card.matching;
+        let depths = seen.posted.iter().chain(&seen.unexpected);
+        let deepest = depths.map(|depth| depth.max).max().unwrap_or(0);
+        let mut sequences = BTreeMap::<u8, Sequence>::new();
+        for matched in seen.each.iter().filter(|matched| !matched.full) {
+            let command = Command::from_words(&matched.command)
+                .with_context(|| format!("card {number} did {matched:x?}"))?;
+            let sequence = sequences.entry(command.endpoint).or_default();
+            sequence
+                .push(&command, matched.found)
+                .map_err(|operation| {
+                    anyhow::anyhow!("card {number}: the host doesn't know {operation}")
+                })?;
+        }
+        for sequence in sequences.values() {
+            let room = usize::from(deepest) + 1;
+            nanoseconds += sequence
+                .measure(room, ROUNDS, &mut rng)
+                .with_context(|| format!("card {number} and the host match differently"))?;
+            matches += sequence.matches();
+        }
+    }
+    Ok(nanoseconds / matches.max(1) as f64)
 }
 
 fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::Report) -> Summary {
@@ -253,12 +303,20 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
     let end = played.iter().map(|p| p.end).max().unwrap_or(0);
     let cycles = end.saturating_sub(begin);
     let of = |operation: MatchOperation| usize::from(operation.code());
-    let (mut posted, mut unexpected) = (sim::Depth::default(), sim::Depth::default());
+    let (mut posted, mut unexpected) = (
+        sim::matching::Depth::default(),
+        sim::matching::Depth::default(),
+    );
+    let (mut arrive, mut post) =
+        <(sim::matching::MatchCycles, sim::matching::MatchCycles)>::default();
     let mut inserted = 0;
     for card in &report.cards {
-        posted = posted.and(card.depths.posted[of(MatchOperation::Arrive)]);
-        unexpected = unexpected.and(card.depths.unexpected[of(MatchOperation::Post)]);
-        inserted += card.depths.unexpected[of(MatchOperation::Insert)].count;
+        let seen = &card.matching;
+        posted = posted.and(seen.posted[of(MatchOperation::Arrive)]);
+        unexpected = unexpected.and(seen.unexpected[of(MatchOperation::Post)]);
+        inserted += seen.unexpected[of(MatchOperation::Insert)].count;
+        arrive = arrive.and(seen.cycles[of(MatchOperation::Arrive)]);
+        post = post.and(seen.cycles[of(MatchOperation::Post)]);
     }
     Summary {
         app: trace.app.clone(),
@@ -279,6 +337,12 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
         posted_depth: depth(posted),
         unexpected_depth: depth(unexpected),
         unexpected: inserted,
+        match_cycles: Matching {
+            arrive: match_cycles(arrive),
+            post: match_cycles(post),
+            both: match_cycles(arrive.and(post)),
+            host_ns: None,
+        },
         completions,
         matching: String::new(),
         nic_cycles_per_second: report.cycles_per_second(),

@@ -1,0 +1,211 @@
+//! What the pins of a card show of tag matching: the depths that operations meet, and the cycles that they take.
+//!
+//! ```text
+//!  monitor_match_*  ── an operation enters ──► depths, by operation ─┐
+//!                            │ cycles                                ├─► MatchReport
+//!  monitor_reply_*  ── its reply ────────────► cycles, by operation ─┘   (and each, if asked for)
+//! ```
+//!
+//! The card has one operation under way at a time.
+
+use crate::pins::{MATCH_WORDS, MatchMonitor, ReplyMonitor};
+
+/// Operations, by their numbers.
+const OPERATIONS: usize = 16;
+/// Depths that differ by the power of two that they reach: 0, 1, 2 and 3, 4 to 7, …
+pub const DEPTH_POWERS: usize = 17;
+
+/// Depth of a list, as the operations that looked at it met it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Depth {
+    /// Operations.
+    pub count: u64,
+    /// Sum of the depths that they met.
+    pub sum: u64,
+    /// Largest depth.
+    pub max: u16,
+    /// Operations that met depth 0, then those that met one of 2^(k - 1) to 2^k - 1.
+    pub powers: [u64; DEPTH_POWERS],
+}
+
+impl Depth {
+    fn add(&mut self, depth: u16) {
+        self.count += 1;
+        self.sum += u64::from(depth);
+        self.max = self.max.max(depth);
+        self.powers[(u16::BITS - depth.leading_zeros()) as usize] += 1;
+    }
+
+    /// Mean depth; 0 if no operation looked.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        self.sum as f64 / self.count as f64
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            sum: self.sum + other.sum,
+            max: self.max.max(other.max),
+            powers: std::array::from_fn(|k| self.powers[k] + other.powers[k]),
+        }
+    }
+}
+
+/// Cycles from an operation's entry to its reply.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MatchCycles {
+    /// Operations.
+    pub count: u64,
+    /// Their cycles together.
+    pub sum: u64,
+    /// Cycles of the longest.
+    pub max: u64,
+}
+
+impl MatchCycles {
+    fn add(&mut self, cycles: u64) {
+        self.count += 1;
+        self.sum += cycles;
+        self.max = self.max.max(cycles);
+    }
+
+    /// Mean; 0 if there was none.
+    pub fn mean(&self) -> f64 {
+        if self.count == 0 {
+            return 0.0;
+        }
+        self.sum as f64 / self.count as f64
+    }
+
+    /// Both together.
+    #[must_use]
+    pub fn and(self, other: Self) -> Self {
+        Self {
+            count: self.count + other.count,
+            sum: self.sum + other.sum,
+            max: self.max.max(other.max),
+        }
+    }
+}
+
+/// An operation that was carried out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Matched {
+    /// The bits of the command, as on the pins.
+    pub command: [u32; MATCH_WORDS],
+    /// It found something.
+    pub found: bool,
+    /// It had no room.
+    pub full: bool,
+}
+
+/// What has been seen. The arrays are by the number of the operation.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct MatchReport {
+    /// Posted receives that each operation met.
+    pub posted: [Depth; OPERATIONS],
+    /// Unexpected messages that each operation met.
+    pub unexpected: [Depth; OPERATIONS],
+    /// Cycles of each.
+    pub cycles: [MatchCycles; OPERATIONS],
+    /// Each operation, if they were asked for.
+    pub each: Vec<Matched>,
+}
+
+/// Watches the pins of one card.
+#[derive(Debug, Default)]
+pub(crate) struct MatchWatch {
+    /// Each operation is kept.
+    keeps: bool,
+    under_way: Option<(u64, MatchMonitor)>,
+    report: MatchReport,
+}
+
+impl MatchWatch {
+    pub fn new(keeps: bool) -> Self {
+        Self {
+            keeps,
+            ..Self::default()
+        }
+    }
+
+    /// Looks at the pins in `cycle`.
+    pub fn observe(&mut self, cycle: u64, entering: &MatchMonitor, reply: &ReplyMonitor) {
+        if reply.valid
+            && let Some((since, seen)) = self.under_way.take()
+        {
+            self.report.cycles[usize::from(seen.operation & 15)].add(cycle - since);
+            if self.keeps {
+                self.report.each.push(Matched {
+                    command: seen.command,
+                    found: reply.found,
+                    full: reply.full,
+                });
+            }
+        }
+        if entering.valid {
+            let operation = usize::from(entering.operation & 15);
+            self.report.posted[operation].add(entering.posted);
+            self.report.unexpected[operation].add(entering.unexpected);
+            self.under_way = Some((cycle, *entering));
+        }
+    }
+
+    pub fn take(&mut self) -> MatchReport {
+        std::mem::take(&mut self.report)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn depths_are_counted_by_powers_of_two() {
+        let mut depth = Depth::default();
+        for seen in [0, 1, 2, 3, 4, 7, 8, u16::MAX] {
+            depth.add(seen);
+        }
+        assert_eq!(depth.powers[..5], [1, 1, 2, 2, 1]);
+        assert_eq!(depth.powers[16], 1);
+        assert_eq!(depth.and(depth).powers.iter().sum::<u64>(), 16);
+    }
+
+    #[test]
+    fn an_operation_lasts_until_its_reply() {
+        let mut watch = MatchWatch::new(true);
+        let entering = MatchMonitor {
+            valid: true,
+            operation: 2,
+            posted: 5,
+            ..MatchMonitor::default()
+        };
+        let reply = ReplyMonitor {
+            valid: true,
+            found: true,
+            ..ReplyMonitor::default()
+        };
+        let (nothing, silent) = (MatchMonitor::default(), ReplyMonitor::default());
+        watch.observe(10, &entering, &silent);
+        watch.observe(19, &nothing, &reply);
+        // The next enters in the very cycle of a reply, and a reply to nothing is none.
+        watch.observe(20, &entering, &silent);
+        watch.observe(32, &entering, &reply);
+        watch.observe(33, &nothing, &reply);
+        watch.observe(34, &nothing, &reply);
+        let report = watch.take();
+        let cycles = MatchCycles {
+            count: 3,
+            sum: 9 + 12 + 1,
+            max: 12,
+        };
+        assert_eq!(report.cycles[2], cycles);
+        assert_eq!((report.posted[2].count, report.posted[2].sum), (3, 15));
+        assert_eq!(report.each.len(), 3);
+    }
+}
