@@ -207,6 +207,8 @@ fn wrong_arguments_are_refused_with_the_usage() {
         assert!(said.contains("'nope'"), "{said}");
         assert!(said.contains(&known), "{said:?} lacks {known:?}");
     }
+    let said = usage(&["bench", "latency", "--config", "wide"]);
+    assert!(said.contains("only its matching engine"), "{said}");
     let waves =
         |rest: &[&str]| usage(&[&["replay", path, "--waves", "no/such.vcd"], rest].concat());
     let said = waves(&["--from", "9", "--to", "9"]);
