@@ -17,6 +17,9 @@ pub enum Method {
     /// No check ever fails: not within so many cycles of power-on, and after so many cycles without a
     /// failure, from whatever state, not in the next one.
     Induction(u32),
+    /// No check fails within so many cycles of which the first is a reset and no other, from memories that are zero. Duties are
+    /// checks here. For what is too large for the other two.
+    Unrolled(u32),
 }
 
 /// A design and how it is proved.
@@ -29,6 +32,9 @@ pub struct Proof {
     pub assumed: &'static [&'static str],
     /// Values of the input `mutation` with each of which the proof has to fail.
     pub breaks: Vec<u64>,
+    /// Ports that are constant, `PORT=NUMBER`: it is proved of each of these sets, one after the other. The broken block has
+    /// to fail in one of them.
+    pub cases: Vec<Vec<String>>,
     /// Makes the text.
     pub text: Box<dyn Fn() -> Text>,
 }
@@ -45,6 +51,7 @@ impl Proof {
             method,
             assumed: &[],
             breaks: vec![],
+            cases: vec![vec![]],
             text: Box::new(move || {
                 let options = Options::new(name).target(Target::Formal);
                 Ok(generate(&block(), &options)?.text)
@@ -55,6 +62,11 @@ impl Proof {
     /// The same with checks taken for granted.
     pub fn assuming(self, assumed: &'static [&'static str]) -> Self {
         Proof { assumed, ..self }
+    }
+
+    /// The same, of each of these sets of constant ports.
+    pub fn in_cases(self, cases: Vec<Vec<String>>) -> Self {
+        Proof { cases, ..self }
     }
 
     /// The same, to fail with each of these mutations.

@@ -118,6 +118,18 @@ pub fn proofs(out: &Path, names: &[String]) -> Result<()> {
     generate(out, names, true)
 }
 
+/// Builds the program that makes unrolled proofs, and says where it is.
+///
+/// # Errors
+/// If it doesn't build.
+pub fn bounded() -> Result<PathBuf> {
+    let progress = Progress::spinner("Building the solver");
+    let mut cargo = setup::cargo();
+    cargo.args(["build", "--package", "bounded"]);
+    run::watched(&mut cargo, |line| progress.doing(line.trim()))?;
+    Ok(paths::target().join("debug/bounded"))
+}
+
 fn generate(out: &Path, names: &[String], proofs: bool) -> Result<()> {
     let progress = Progress::spinner("Writing Verilog");
     let mut cargo = setup::cargo();

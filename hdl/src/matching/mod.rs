@@ -26,9 +26,11 @@ mod order;
 mod place;
 mod places;
 pub mod proof;
+pub mod proof_lists;
 mod quota;
 mod rows;
 mod seed;
+mod told;
 mod way;
 
 pub use age::Age;

@@ -11,9 +11,10 @@
 //! nothing is pipelined but the answer. Its keys are narrow, since a solver has to try what a search may
 //! compare; the block's are as wide as in a card with the other bits zero.
 
-use super::Mutation;
 use super::associative::{Associative, AssociativeSearch};
+use super::proof_lists::{ListsProof, SMALLEST, order};
 use super::quota::Quota;
+use super::{ExactMutation, Mutation};
 use crate::prelude::*;
 use crate::prim::Duty;
 use crate::proofs::{Method, Proof};
@@ -528,5 +529,18 @@ pub fn proofs() -> Vec<Proof> {
             Mutation::WidenSources,
             Mutation::KeepHits,
         ])),
+        Proof::of("lists_any", Method::Unrolled(24), || {
+            ListsProof::new(&SMALLEST, 5)
+        })
+        .in_cases(vec![vec!["script=4294967295".to_string()]])
+        .broken_by([ExactMutation::IgnoreConflicts as u64]),
+        Proof::of("lists_order", Method::Unrolled(50), || {
+            ListsProof::new(&SMALLEST, 5)
+        })
+        .in_cases(vec![order()])
+        .broken_by([
+            ExactMutation::NewestClass as u64,
+            ExactMutation::MatchTwice as u64,
+        ]),
     ]
 }

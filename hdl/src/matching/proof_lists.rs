@@ -1,0 +1,432 @@
+//! What is proved of the whole engine, and around what.
+//!
+//! ```text
+//!   any commands that ─┬─► Lists ──────────────────► reply ───────────┐
+//!   a user may give    │                                              ├─► Check: equal
+//!                      └─► Told × n ─► the first that ─► expected ────┘
+//!                          (commands)  is found
+//! ```
+//!
+//! The reference keeps the commands in their order, and says when the engine answers one what the answer
+//! has to be: the commands before it have been answered, so that what each has left behind is known. The
+//! order of the commands is the order of age, so the oldest entry is the first that is found.
+//!
+//! Keys are narrow, since a solver has to try what a search may compare; the engine's are as wide as in a
+//! card with the other bits zero.
+
+use super::told::{Line, Told};
+use super::{Lists, Operation};
+use crate::config::{Config, TINY};
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::types::{MatchCommand, MatchReply};
+
+/// The engine that is proved.
+pub const SMALLEST: Config = Config {
+    name: "smallest",
+    endpoints: 2,
+    pairs: 4,
+    posted: 2,
+    exact: 8,
+    unexpected: 64,
+    comparators: 8,
+    ..TINY
+};
+
+/// Longest time without a reply while a command is under way, and without a command taken while none is.
+const PATIENCE: u64 = 24;
+/// Cycles after which nothing moves that concerns a command that has been answered.
+const SETTLED: u64 = 4;
+
+/// Ports that are constant where one order of commands is followed to its end: *post, post, arrive, cancel, arrive*, each
+/// offered as soon as it may be, in fewer keys, all of which fall on the same rows.
+pub fn order() -> Vec<String> {
+    use Operation::{Arrive, Cancel, Post};
+    let order = [Post, Post, Arrive, Cancel, Arrive];
+    let number = |(k, operation): (usize, &Operation)| (*operation as u32) << (4 * k);
+    let script: u32 = order.iter().enumerate().map(number).sum();
+    let mut ports = vec![format!("script={script}")];
+    let constant = [
+        "offer=1",
+        "seed=0",
+        "multi=0",
+        "slot=0",
+        "ignore_bits[1]=0",
+        "match_bits[1]=0",
+        "request[1]=0",
+    ];
+    ports.extend(constant.map(String::from));
+    ports
+}
+
+/// The engine and the commands.
+#[derive(LogicBlock)]
+pub struct ListsProof {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// As of the engine.
+    pub mutation: Signal<In, Bits<8>>,
+    /// Key of the hashes: what it is when the engine is initialised.
+    pub seed: Signal<In, Bits<128>>,
+    /// What each command is to do: numbers of operations of four bits, the first command's least significant. Other
+    /// numbers: any.
+    pub script: Signal<In, Bits<32>>,
+    /// The next command is offered.
+    pub offer: Signal<In, Bit>,
+    /// Its key: what to do, if `script` doesn't say.
+    pub operation: Signal<In, Operation>,
+    /// Its key: endpoint.
+    pub endpoint: Signal<In, Bits<1>>,
+    /// Its key: source, among those of the endpoint.
+    pub source: Signal<In, Bits<1>>,
+    /// Its key: any source matches.
+    pub any_source: Signal<In, Bit>,
+    /// Its key: match bits.
+    pub match_bits: Signal<In, Bits<2>>,
+    /// Its key: those that needn't agree.
+    pub ignore_bits: Signal<In, Bits<2>>,
+    /// Its key: handle.
+    pub request: Signal<In, Bits<2>>,
+    /// Its key: place of a message.
+    pub slot: Signal<In, Bits<2>>,
+    /// Its key: it stays when it is matched.
+    pub multi: Signal<In, Bit>,
+    lists: Lists,
+    told: Vec<Told>,
+    kept_seed: Reg<Bits<128>>,
+    accepted: Reg<Bits<8>>,
+    answered: Reg<Bits<8>>,
+    silent: Reg<Bits<8>>,
+    rests: Signal<Local, Bit>,
+    offered: Signal<Local, Bit>,
+    permitted: Signal<Local, Bit>,
+    number: Signal<Local, Bits<4>>,
+    given: Signal<Local, Line>,
+    excluded: Signal<Local, Bit>,
+    entering: Signal<Local, Bit>,
+    command: Signal<Local, MatchCommand>,
+    pair: Signal<Local, Bits<16>>,
+    place_of_pair: Signal<Local, Bits<4>>,
+    key: Signal<Local, Line>,
+    reply: Signal<Local, MatchReply>,
+    replying: Signal<Local, Bit>,
+    any: Signal<Local, Bit>,
+    index: Signal<Local, Bits<16>>,
+    first: Signal<Local, Bits<8>>,
+    named: Signal<Local, Bits<8>>,
+    taken: Signal<Local, Bits<8>>,
+    hit: Signal<Local, Bit>,
+    found_line: Signal<Local, Line>,
+    unordered: Signal<Local, Bit>,
+    stays: Signal<Local, Bit>,
+    appends: Signal<Local, Bit>,
+    in_use: Signal<Local, Bit>,
+    receives: Signal<Local, Bits<16>>,
+    odd_receives: Signal<Local, Bits<16>>,
+    messages: Signal<Local, Bits<16>>,
+    place: Signal<Local, Bits<16>>,
+    exact: Constant<Bits<16>>,
+    odd: Constant<Bits<16>>,
+    total: Constant<Bits<16>>,
+    commands: Constant<Bits<8>>,
+    patience: Constant<Bits<8>>,
+    settled: Constant<Bits<8>>,
+    no_command: Constant<MatchCommand>,
+    no_line: Constant<Line>,
+    found_if_any_matches: Check,
+    found_the_oldest: Check,
+    found_one_of_those: Check,
+    appended_at_a_vacant_place: Check,
+    inserted_at_its_place: Check,
+    refused_only_if_full: Check,
+    replies_follow_commands: Check,
+    answers_in_time: Check,
+    counted: Check,
+    _n: usize,
+}
+
+impl ListsProof {
+    /// Of so many commands.
+    pub fn new(config: &Config, commands: usize) -> Self {
+        assert!(commands <= 8, "{commands} commands");
+        let word = |value: usize| Constant::new((value as u64).into());
+        construct!({
+            lists: Lists::new(config),
+            told: (0..commands).map(|_| Told::default()).collect(),
+            exact: word(config.exact),
+            odd: word(config.posted),
+            total: word(config.exact + config.posted),
+            commands: Constant::new((commands as u64).into()),
+            patience: Constant::new(PATIENCE.into()),
+            settled: Constant::new(SETTLED.into()),
+            no_command: Constant::new(MatchCommand::default()),
+            no_line: Constant::new(Line::default()),
+            found_if_any_matches: Check::new("found_if_any_matches"),
+            found_the_oldest: Check::new("found_the_oldest"),
+            found_one_of_those: Check::new("found_one_of_those"),
+            appended_at_a_vacant_place: Check::new("appended_at_a_vacant_place"),
+            inserted_at_its_place: Check::new("inserted_at_its_place"),
+            refused_only_if_full: Check::new("refused_only_if_full"),
+            replies_follow_commands: Check::new("replies_follow_commands"),
+            answers_in_time: Check::new("answers_in_time"),
+            counted: Check::new("counted"),
+            _n: commands,
+        } default {
+            clock reset mutation seed script offer operation endpoint source any_source match_bits ignore_bits request slot multi kept_seed accepted answered silent rests offered permitted number given excluded entering
+            command pair place_of_pair key reply replying any index first named taken hit found_line unordered stays appends in_use
+            receives odd_receives messages place
+        })
+    }
+}
+
+#[module]
+impl Logic for ListsProof {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, kept_seed, accepted, answered, silent);
+        clocked!(
+            self,
+            clock,
+            reset,
+            lists,
+            told[0..self._n],
+            found_if_any_matches,
+            found_the_oldest,
+            found_one_of_those,
+            appended_at_a_vacant_place,
+            inserted_at_its_place,
+            refused_only_if_full,
+            replies_follow_commands,
+            answers_in_time,
+            counted
+        );
+        self.lists.mutation.next = self.mutation.val();
+        self.lists.seed.next = self.kept_seed.q.val();
+        if !self.lists.initialized.val() {
+            self.kept_seed.d.next = self.seed.val();
+        }
+
+        // ---------------------------------------------------------------- commands
+        self.number.next = 0.into();
+        for i in 0..self._n {
+            if self.accepted.q.val() == i.to_bits() {
+                self.number.next = self.script.val().get_bits::<4>(4 * i);
+            }
+        }
+        self.given.next = self.no_line.val();
+        self.given.next.operation = self.operation.val();
+        self.given.next.endpoint = self.endpoint.val();
+        self.given.next.source = self.source.val();
+        self.given.next.any_source = self.any_source.val();
+        self.given.next.match_bits = self.match_bits.val();
+        self.given.next.ignore_bits = self.ignore_bits.val();
+        self.given.next.request = self.request.val();
+        self.given.next.slot = self.slot.val();
+        self.given.next.multi = self.multi.val();
+        // Numbers that are no operation aren't offered.
+        self.permitted.next = self.number.val() < 9;
+        if self.operation.val() == Operation::Arrive {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::Insert {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::Post {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::Cancel {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::Probe {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::TakePostedOfPair {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::TakePostedOfEndpoint {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::TakeUnexpectedOfPair {
+            self.permitted.next = true;
+        }
+        if self.operation.val() == Operation::Claim {
+            self.permitted.next = true;
+        }
+        if self.number.val() == 0 {
+            self.given.next.operation = Operation::Arrive;
+        }
+        if self.number.val() == 1 {
+            self.given.next.operation = Operation::Insert;
+        }
+        if self.number.val() == 2 {
+            self.given.next.operation = Operation::Post;
+        }
+        if self.number.val() == 3 {
+            self.given.next.operation = Operation::Cancel;
+        }
+        if self.number.val() == 4 {
+            self.given.next.operation = Operation::Probe;
+        }
+        if self.number.val() == 5 {
+            self.given.next.operation = Operation::TakePostedOfPair;
+        }
+        if self.number.val() == 6 {
+            self.given.next.operation = Operation::TakePostedOfEndpoint;
+        }
+        if self.number.val() == 7 {
+            self.given.next.operation = Operation::TakeUnexpectedOfPair;
+        }
+        if self.number.val() == 8 {
+            self.given.next.operation = Operation::Claim;
+        }
+        self.pair.next = bit_cast::<16, 1>(self.given.val().source)
+            | (bit_cast::<16, 1>(self.given.val().endpoint) << 1);
+        self.place_of_pair.next = bit_cast::<4, 2>(self.given.val().slot & 1)
+            | (bit_cast::<4, 2>(self.given.val().slot & 2) << 2);
+        self.command.next = self.no_command.val();
+        self.command.next.operation = self.given.val().operation;
+        self.command.next.endpoint = bit_cast::<8, 1>(self.given.val().endpoint);
+        self.command.next.pair = self.pair.val();
+        self.command.next.any_source = self.given.val().any_source;
+        self.command.next.match_bits = bit_cast::<64, 2>(self.given.val().match_bits);
+        self.command.next.ignore_bits = bit_cast::<64, 2>(self.given.val().ignore_bits);
+        self.command.next.request = bit_cast::<32, 2>(self.given.val().request);
+        self.command.next.slot = self.place_of_pair.val();
+        self.command.next.multi = self.given.val().multi;
+        self.lists.command.next = self.command.val();
+        self.excluded.next = false;
+        for i in 0..self._n {
+            if self.told[i].excludes.val() {
+                self.excluded.next = true;
+            }
+        }
+        // An engine that rests doesn't change, so that it makes no difference how long it does.
+        self.rests.next = (self.answered.q.val() == self.accepted.q.val())
+            & (self.silent.q.val() == self.settled.val());
+        self.offered.next = (self.offer.val() | self.rests.val())
+            & self.permitted.val()
+            & !self.excluded.val()
+            & (self.accepted.q.val() != self.commands.val());
+        self.lists.command_valid.next = self.offered.val();
+        self.entering.next = self.offered.val() & self.lists.command_ready.val();
+        if self.entering.val() {
+            self.accepted.d.next = self.accepted.q.val() + 1;
+        }
+
+        // ---------------------------------------------------------------- what has to be answered
+        self.reply.next = self.lists.reply.val();
+        self.replying.next = self.lists.reply_valid.val();
+        self.key.next = self.no_line.val();
+        for i in 0..self._n {
+            if self.answered.q.val() == i.to_bits() {
+                self.key.next = self.told[i].line.val();
+            }
+        }
+        self.any.next = false;
+        self.index.next = 0.into();
+        self.first.next = 0.into();
+        self.named.next = 0.into();
+        self.in_use.next = false;
+        self.receives.next = 0.into();
+        self.odd_receives.next = 0.into();
+        self.messages.next = 0.into();
+        for i in 0..self._n {
+            self.hit.next = self.told[i].hit.val();
+            if self.hit.val() & !self.any.val() {
+                self.any.next = true;
+                self.index.next = self.told[i].index.val();
+                self.first.next = self.first.val().replace_bit(i, true);
+            }
+            if self.hit.val() & (self.told[i].index.val() == self.reply.val().index) {
+                self.named.next = self.named.val().replace_bit(i, true);
+            }
+            if self.told[i].posted.val() {
+                self.receives.next = self.receives.val() + 1;
+                if self.told[i].index.val() == self.reply.val().index {
+                    self.in_use.next = true;
+                }
+                if self.told[i].index.val() >= self.exact.val() {
+                    self.odd_receives.next = self.odd_receives.val() + 1;
+                }
+            }
+            if self.told[i].waiting.val() {
+                self.messages.next = self.messages.val() + 1;
+            }
+        }
+        self.unordered.next = (self.key.val().operation == Operation::TakePostedOfPair)
+            | (self.key.val().operation == Operation::TakePostedOfEndpoint);
+        self.stays.next = self.key.val().operation == Operation::Probe;
+        self.appends.next = (self.key.val().operation == Operation::Post)
+            & !self.any.val()
+            & !self.reply.val().full;
+        self.taken.next = self.first.val();
+        if self.unordered.val() {
+            self.taken.next = self.named.val();
+        }
+        if !self.replying.val() | self.stays.val() {
+            self.taken.next = 0.into();
+        }
+        for i in 0..self._n {
+            self.told[i].given.next = self.given.val();
+            self.told[i].load.next = self.entering.val() & (self.accepted.q.val() == i.to_bits());
+            self.told[i].key.next = self.key.val();
+            self.told[i].answered.next =
+                self.replying.val() & (self.answered.q.val() == i.to_bits());
+            self.told[i].posts.next = self.appends.val();
+            self.told[i].waits.next = self.key.val().operation == Operation::Insert;
+            self.told[i].number.next = self.reply.val().index;
+            self.found_line.next = self.told[i].line.val();
+            self.told[i].take.next = self.taken.val().get_bit(i)
+                & !((self.key.val().operation == Operation::Arrive) & self.found_line.val().multi);
+        }
+        if self.replying.val() {
+            self.answered.d.next = self.answered.q.val() + 1;
+        }
+        self.silent.d.next = self.silent.q.val() + 1;
+        if self.replying.val() | self.entering.val() | !self.lists.initialized.val() {
+            self.silent.d.next = 0.into();
+        } else if (self.answered.q.val() == self.accepted.q.val())
+            & (self.silent.q.val() == self.settled.val())
+        {
+            self.silent.d.next = self.settled.val();
+        }
+
+        // ---------------------------------------------------------------- checks
+        self.replies_follow_commands.ok.next =
+            !self.replying.val() | (self.answered.q.val() != self.accepted.q.val());
+        self.found_if_any_matches.ok.next =
+            !self.replying.val() | (self.reply.val().found == self.any.val());
+        self.found_the_oldest.ok.next = !self.replying.val()
+            | !self.any.val()
+            | self.unordered.val()
+            | (self.reply.val().index == self.index.val());
+        self.found_one_of_those.ok.next =
+            !self.replying.val() | !self.any.val() | !self.unordered.val() | self.named.val().any();
+        self.appended_at_a_vacant_place.ok.next = !self.replying.val()
+            | !self.appends.val()
+            | (!self.in_use.val() & (self.reply.val().index < self.total.val()));
+        self.place.next = (bit_cast::<16, 1>(self.key.val().endpoint) << 5)
+            | (bit_cast::<16, 1>(self.key.val().source) << 4)
+            | bit_cast::<16, 2>(self.key.val().slot & 1)
+            | (bit_cast::<16, 2>(self.key.val().slot & 2) << 2);
+        self.inserted_at_its_place.ok.next = !self.replying.val()
+            | (self.key.val().operation != Operation::Insert)
+            | (self.reply.val().index == self.place.val());
+        self.refused_only_if_full.ok.next = !self.replying.val()
+            | !self.reply.val().full
+            | ((self.key.val().operation == Operation::Post)
+                & !self.any.val()
+                & (self.odd_receives.val() == self.odd.val()));
+        // Nothing waits for ever: who is under way is answered, and who isn't finds the engine ready.
+        self.answers_in_time.ok.next = (self.silent.q.val() < self.patience.val())
+            & ((self.answered.q.val() != self.accepted.q.val())
+                | (self.silent.q.val() != self.settled.val())
+                | self.lists.command_ready.val());
+        self.counted.ok.next = (self.answered.q.val() != self.accepted.q.val())
+            | (self.silent.q.val() != self.settled.val())
+            | ((self.lists.posted_depth.val() == self.receives.val())
+                & (self.lists.unexpected_depth.val() == self.messages.val()));
+    }
+}
