@@ -32,6 +32,9 @@ const WEIGHTS: [[u32; Operation::ALL.len()]; 8] = [
     [6, 1, 6, 6, 1, 3, 3, 6, 3],
 ];
 
+/// Among them, those by which messages pile up. Each traffic has them early, so that no short one is without.
+const INSERTS: usize = 4;
+
 /// What is likely for a while.
 struct Phase {
     weights: WeightedIndex<u32>,
@@ -85,7 +88,7 @@ impl Traffic {
             request: 0,
             script: VecDeque::new(),
             recent: VecDeque::new(),
-            to_come: vec![],
+            to_come: vec![INSERTS],
             phase: Phase::random(&sizes, 0, rng),
         }
     }

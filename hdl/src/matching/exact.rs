@@ -8,7 +8,7 @@
 //! ```
 //!
 //! A receive is found in either of two places of a table of keys, and by its handle in either of two places
-//! of a table of handles: each table is twice `rows` rows of four ways, and each place is that of a keyed
+//! of a table of handles: each table is twice `rows` rows of three ways, and each place is that of a keyed
 //! hash ([`KeyHash`]). A slot of the first holds one key and the queue of its receives, oldest first, linked in
 //! both directions through memory, so neither the length of a queue nor the number of keys
 //! changes what an operation takes.
@@ -20,26 +20,27 @@
 
 use super::handle_way::{By, Handle, HandleWay};
 use super::hash::{HandleHash, KeyHash};
-use super::key_way::{KeyWay, Slot};
+use super::key_way::{FreshSlots, KeyWay, Slot};
 use super::one_hot::OneHot;
 use super::places::{Clash, Emptier, Rows};
+use super::way::{SameRow, Written};
 use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
 use crate::types::{ExactResult, Lookup};
 
-/// Ways of a table: four of its first rows, four of its second.
-pub const WAYS: usize = 8;
+/// Ways of a table: three of its first rows, three of its second.
+pub const WAYS: usize = 6;
 
-/// Most receives: their numbers have 14 bits.
-pub const MAX_EXACT: usize = 1 << 14;
+/// Most receives: a hash has 12 bits, which choose one of half as many rows.
+pub const MAX_EXACT: usize = 1 << 13;
 
 /// Ways of a row.
 pub const ROW_WAYS: usize = WAYS / 2;
 
-/// Rows of each table for `entries` receives: twice as many ways as receives, so that two places suffice for nearly all.
+/// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
 pub fn table_rows(entries: usize) -> usize {
-    (entries / 4).next_power_of_two()
+    entries.div_ceil(2).next_power_of_two()
 }
 
 /// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero in a
@@ -178,6 +179,14 @@ pub struct Exact {
     handle_hash: HandleHash,
     key_way: Vec<KeyWay>,
     handle_way: Vec<HandleWay>,
+    /// What was being written when it was read.
+    fresh_slots: FreshSlots,
+    fresh_handles: Written<Bit>,
+    /// Of the keys and of the handles, in the first rows and in the second.
+    key_same: Vec<SameRow>,
+    handle_same: Vec<SameRow>,
+    mux_last: Reg<Bit>,
+    mux_now: Reg<Bit>,
     links: BlockRam<Link>,
     homes: BlockRam<Home>,
     prevs: BlockRam<Bits<14>>,
@@ -270,6 +279,9 @@ pub struct Exact {
     home_handle_way: Signal<Local, Bits<3>>,
     new_id: Signal<Local, Bits<14>>,
     end_key: Signal<Local, Bits<97>>,
+    in_last: Signal<Local, Bits<8>>,
+    in_now: Signal<Local, Bits<8>>,
+    fresh_handle: Signal<Local, Bit>,
 
     row_mask: Constant<Bits<16>>,
     last_row: Constant<Bits<16>>,
@@ -296,6 +308,7 @@ pub struct Exact {
     number_for_each_post: Check,
     alone: Check,
     one_slot: Check,
+    reads_settled: Check,
 }
 
 impl Exact {
@@ -311,6 +324,8 @@ impl Exact {
             clash: (0..4).map(|_| Clash::default()).collect(),
             key_way: (0..WAYS).map(|_| KeyWay::new(rows)).collect(),
             handle_way: (0..WAYS).map(|_| HandleWay::new(rows)).collect(),
+            key_same: (0..2).map(|_| SameRow::default()).collect(),
+            handle_same: (0..2).map(|_| SameRow::default()).collect(),
             links: BlockRam::new(entries),
             homes: BlockRam::new(entries),
             prevs: BlockRam::new(entries),
@@ -339,6 +354,7 @@ impl Exact {
             number_for_each_post: Check::new("a_number_for_each_post"),
             alone: Check::new("searches_by_handle_are_alone"),
             one_slot: Check::new("a_key_has_one_slot"),
+            reads_settled: Check::new("searches_read_what_is_settled"),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard next_tag busy depth key_hash handle_hash ready clearing
@@ -351,7 +367,8 @@ impl Exact {
             muxed_age muxed_multi muxed_key muxed_id address entry_at older arriving single freeing numbering by_handle home candidate better done ended entry
             new_link new_home slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
             home_of_end home_key_row home_handle_row home_handle_way new_id end_key
-            key_place handle_place key_number handle_number
+            key_place handle_place key_number handle_number fresh_slots fresh_handles mux_last mux_now
+            in_last in_now fresh_handle
         })
     }
 }
@@ -381,6 +398,8 @@ impl Logic for Exact {
             mux_free,
             mux_handle_hit,
             mux_handle_free,
+            mux_last,
+            mux_now,
             best_valid,
             best,
             best_found,
@@ -397,13 +416,18 @@ impl Logic for Exact {
             self,
             clock,
             reset,
-            key_way[0..8],
-            handle_way[0..8],
+            key_way[0..6],
+            handle_way[0..6],
+            fresh_slots,
+            fresh_handles,
+            key_same[0..2],
+            handle_same[0..2],
             free,
             neither_lost_nor_doubled,
             number_for_each_post,
             alone,
-            one_slot
+            one_slot,
+            reads_settled
         );
         clock!(self, clock, links, homes, prevs);
 
@@ -510,18 +534,41 @@ impl Logic for Exact {
         self.occupied.next = 0.into();
         self.handle_hits.next = 0.into();
         self.handle_occupied.next = 0.into();
-        for i in 0..8 {
+        self.fresh_slots.capture.next = self.move_end.val();
+        self.fresh_slots.pass.next = self.move_end.val();
+        self.fresh_slots.key.next = self.compare.q.val().key;
+        self.fresh_slots.select_last.next = self.mux_last.q.val();
+        self.fresh_slots.select_now.next = self.mux_now.q.val();
+        self.fresh_handles.capture.next = self.move_end.val();
+        self.in_last.next = 0.into();
+        self.in_now.next = 0.into();
+        self.fresh_handle.next = false;
+        for i in 0..6 {
             self.key_way[i].capture.next = self.move_end.val();
             self.key_way[i].pass.next = self.move_end.val();
             self.key_way[i].key.next = self.compare.q.val().key;
+            self.key_way[i].hit_last.next = self.fresh_slots.hit_last.val();
+            self.key_way[i].occupied_last.next = self.fresh_slots.occupied_last.val();
+            self.key_way[i].hit_now.next = self.fresh_slots.hit_now.val();
+            self.key_way[i].occupied_now.next = self.fresh_slots.occupied_now.val();
             self.key_way[i].select.next = self.mux_hit.q.val().get_bit(i);
             self.hits.next = self.hits.val().replace_bit(i, self.key_way[i].hit.val());
             self.occupied.next = self
                 .occupied
                 .val()
                 .replace_bit(i, self.key_way[i].occupied.val());
+            self.in_last.next = self
+                .in_last
+                .val()
+                .replace_bit(i, self.key_way[i].in_last.val());
+            self.in_now.next = self
+                .in_now
+                .val()
+                .replace_bit(i, self.key_way[i].in_now.val());
             self.handle_way[i].capture.next = self.move_end.val();
             self.handle_way[i].pass.next = self.move_end.val();
+            self.handle_way[i].occupied_last.next = self.fresh_handles.last.val();
+            self.handle_way[i].occupied_now.next = self.fresh_handles.now.val();
             self.handle_way[i].by.next = self.by.val();
             self.handle_way[i].endpoint.next = self.compare.q.val().endpoint;
             self.handle_way[i].request.next = self.compare.q.val().request;
@@ -535,6 +582,7 @@ impl Logic for Exact {
                 .handle_occupied
                 .val()
                 .replace_bit(i, self.handle_way[i].occupied.val());
+            self.fresh_handle.next = self.fresh_handle.val() | self.handle_way[i].fresh.val();
         }
         self.key_place.occupied.next = self.occupied.val();
         self.handle_place.occupied.next = self.handle_occupied.val();
@@ -550,17 +598,19 @@ impl Logic for Exact {
             self.mux.d.next = self.compare.q.val();
             self.mux_rows.d.next = self.compare_rows.q.val();
             self.mux_hit.d.next = self.hits.val();
+            self.mux_last.d.next = (self.hits.val() & self.in_last.val()).any();
+            self.mux_now.d.next = (self.hits.val() & self.in_now.val()).any();
             self.mux_free.d.next = self.key_place.place.val();
             self.mux_handle_hit.d.next = self.handle_hits.val() & self.first_hit.val();
             self.mux_handle_free.d.next = self.handle_place.place.val();
         }
-        self.muxed_head.next = 0.into();
-        self.muxed_tail.next = 0.into();
-        self.muxed_age.next = 0.into();
-        self.muxed_multi.next = false;
+        self.muxed_head.next = self.fresh_slots.shown.val().head;
+        self.muxed_tail.next = self.fresh_slots.shown.val().tail;
+        self.muxed_age.next = self.fresh_slots.shown.val().age;
+        self.muxed_multi.next = self.fresh_slots.shown.val().multi;
         self.muxed_key.next = 0.into();
         self.muxed_id.next = 0.into();
-        for i in 0..8 {
+        for i in 0..6 {
             self.muxed_head.next = self.muxed_head.val() | self.key_way[i].head.val();
             self.muxed_tail.next = self.muxed_tail.val() | self.key_way[i].tail.val();
             self.muxed_age.next = self.muxed_age.val() | self.key_way[i].age.val();
@@ -574,7 +624,7 @@ impl Logic for Exact {
         self.muxed.next.tail = self.muxed_tail.val();
         self.muxed.next.age = self.muxed_age.val();
         self.muxed.next.multi = self.muxed_multi.val();
-        self.muxed.next.key = self.muxed_key.val();
+        self.muxed.next.key = self.mux.q.val().key;
         self.muxed.next.id = self.muxed_id.val();
         self.muxed.next.handle_way = self.mux_handle_free.q.val();
         self.address.next = self.muxed_id.val();
@@ -590,7 +640,6 @@ impl Logic for Exact {
                 self.muxed.next.room = self.mux_handle_free.q.val().any();
                 if !self.mux_hit.q.val().any() {
                     self.muxed.next.way = self.mux_free.q.val();
-                    self.muxed.next.key = self.mux.q.val().key;
                     self.muxed.next.room =
                         self.mux_handle_free.q.val().any() & self.mux_free.q.val().any();
                     if (self.mutation.val() == self.overwrite_slot.val())
@@ -604,6 +653,7 @@ impl Logic for Exact {
             Search::Unlink => {
                 self.address.next = self.unlink_id.q.val();
                 self.muxed.next.id = self.unlink_id.q.val();
+                self.muxed.next.key = self.muxed_key.val();
                 self.muxed.next.found = true;
                 self.muxed.next.way = self.mux_hit.q.val();
             }
@@ -682,11 +732,23 @@ impl Logic for Exact {
         } else if self.best_valid.q.val() & self.move_end.val() {
             self.arriving.next = true;
         }
-        for i in 0..4 {
+        self.key_same[0].read_row.next = self.wanted.val().key0;
+        self.key_same[1].read_row.next = self.wanted.val().key1;
+        self.handle_same[0].read_row.next = self.wanted.val().handle0;
+        self.handle_same[1].read_row.next = self.wanted.val().handle1;
+        for i in 0..3 {
             self.key_way[i].read_row.next = self.wanted.val().key0;
             self.handle_way[i].read_row.next = self.wanted.val().handle0;
-            self.key_way[i + 4].read_row.next = self.wanted.val().key1;
-            self.handle_way[i + 4].read_row.next = self.wanted.val().handle1;
+            self.key_way[i + 3].read_row.next = self.wanted.val().key1;
+            self.handle_way[i + 3].read_row.next = self.wanted.val().handle1;
+            self.key_way[i].same_last.next = self.key_same[0].in_last.val();
+            self.key_way[i].same_now.next = self.key_same[0].in_now.val();
+            self.key_way[i + 3].same_last.next = self.key_same[1].in_last.val();
+            self.key_way[i + 3].same_now.next = self.key_same[1].in_now.val();
+            self.handle_way[i].same_last.next = self.handle_same[0].in_last.val();
+            self.handle_way[i].same_now.next = self.handle_same[0].in_now.val();
+            self.handle_way[i + 3].same_last.next = self.handle_same[1].in_last.val();
+            self.handle_way[i + 3].same_now.next = self.handle_same[1].in_now.val();
         }
 
         // ---------------------------------------------------------------- result
@@ -767,11 +829,11 @@ impl Logic for Exact {
         self.new_home.next.key_way = bit_cast::<3, 16>(self.key_number.index.val());
         self.new_home.next.handle_way = bit_cast::<3, 16>(self.handle_number.index.val());
         self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key0);
-        if self.key_number.index.val().get_bit(2) {
+        if self.ended.val().way > 7 {
             self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key1);
         }
         self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle0);
-        if self.handle_number.index.val().get_bit(2) {
+        if self.ended.val().handle_way > 7 {
             self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle1);
         }
         self.homes.write_data.next = self.new_home.val();
@@ -869,9 +931,9 @@ impl Logic for Exact {
             self.free.in_data.next = bit_cast::<14, 16>(self.clearing.q.val());
             self.count.d.next = 0.into();
             self.slot.next = self.no_slot.val();
-            self.slot_ways.next = 0xff.into();
+            self.slot_ways.next = 0x3f.into();
             self.handle.next = self.no_handle.val();
-            self.handle_ways.next = 0xff.into();
+            self.handle_ways.next = 0x3f.into();
             self.key_row0.next = self.clearing.q.val() & self.row_mask.val();
             self.key_row1.next = self.clearing.q.val() & self.row_mask.val();
             self.handle_row0.next = self.clearing.q.val() & self.row_mask.val();
@@ -881,17 +943,23 @@ impl Logic for Exact {
         }
         self.free.in_valid.next = self.freeing.val();
         self.free.out_ready.next = self.numbering.val();
-        for i in 0..8 {
+        self.fresh_slots.write_slot.next = self.slot.val();
+        self.fresh_handles.write_word.next = self.handle.val().valid;
+        self.key_same[0].write_row.next = self.key_row0.val();
+        self.key_same[1].write_row.next = self.key_row1.val();
+        self.handle_same[0].write_row.next = self.handle_row0.val();
+        self.handle_same[1].write_row.next = self.handle_row1.val();
+        for i in 0..6 {
             self.key_way[i].write.next = self.slot_ways.val().get_bit(i);
             self.key_way[i].write_slot.next = self.slot.val();
             self.handle_way[i].write.next = self.handle_ways.val().get_bit(i);
             self.handle_way[i].write_handle.next = self.handle.val();
         }
-        for i in 0..4 {
+        for i in 0..3 {
             self.key_way[i].write_row.next = self.key_row0.val();
-            self.key_way[i + 4].write_row.next = self.key_row1.val();
+            self.key_way[i + 3].write_row.next = self.key_row1.val();
             self.handle_way[i].write_row.next = self.handle_row0.val();
-            self.handle_way[i + 4].write_row.next = self.handle_row1.val();
+            self.handle_way[i + 3].write_row.next = self.handle_row1.val();
         }
 
         // ---------------------------------------------------------------- checks
@@ -908,6 +976,10 @@ impl Logic for Exact {
                 | self.mux_valid.q.val()
                 | self.best_valid.q.val()
                 | self.end_valid.q.val());
+        self.reads_settled.ok.next = !self.compare_valid.q.val()
+            | (self.compare.q.val().search == Search::Arrive)
+            | (self.compare.q.val().search == Search::Post)
+            | !(self.fresh_handle.val() | self.in_last.val().any() | self.in_now.val().any());
         self.one_slot.ok.next = !self.compare_valid.q.val()
             | (self.compare.q.val().search == Search::Unlink)
             | !(self.hits.val() & (self.hits.val() - 1)).any();
@@ -919,12 +991,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tables_have_two_places_for_each_receive() {
+    fn tables_have_three_places_for_each_receive() {
         for entries in [8, 64, 100, 1024] {
             let exact = Exact::new(entries);
             let rows = exact.rows.val().index();
             assert!(
-                rows.is_power_of_two() && rows * WAYS >= 2 * entries,
+                rows.is_power_of_two() && rows * WAYS >= 3 * entries,
                 "{entries}"
             );
         }

@@ -2,6 +2,9 @@
 //!
 //! The same steps as in the table by key. It is where a cancel finds its receive, and where the receives of
 //! a pair or of an endpoint are found, row after row.
+//!
+//! A search in this table runs alone, so that it reads nothing that is being written. What a post has to know of such
+//! a word is only whether the place is taken.
 
 use super::way::Way;
 use crate::construct::construct;
@@ -46,6 +49,14 @@ pub struct HandleWay {
     pub read_row: Signal<In, Bits<16>>,
     /// Step 1: take the word of that row.
     pub capture: Signal<In, Bit>,
+    /// Step 1: as of [`Way`].
+    pub same_last: Signal<In, Bit>,
+    /// Step 1: as of [`Way`].
+    pub same_now: Signal<In, Bit>,
+    /// Step 2: the word of the write before the last was a receive.
+    pub occupied_last: Signal<In, Bit>,
+    /// Step 2: that of the last write was.
+    pub occupied_now: Signal<In, Bit>,
     /// Step 2: what is looked for.
     pub by: Signal<In, By>,
     /// Step 2: its endpoint.
@@ -58,6 +69,8 @@ pub struct HandleWay {
     pub hit: Signal<Out, Bit>,
     /// Step 2: there is one.
     pub occupied: Signal<Out, Bit>,
+    /// Step 2: it was being written; `hit` is that of what was there before.
+    pub fresh: Signal<Out, Bit>,
     /// Step 2: keep it for step 3.
     pub pass: Signal<In, Bit>,
     /// Step 3: show it; otherwise zero.
@@ -71,7 +84,6 @@ pub struct HandleWay {
     /// What.
     pub write_handle: Signal<In, Handle>,
     handles: Way<Handle>,
-    captured: Reg<Handle>,
     held: Reg<Bits<14>>,
 }
 
@@ -79,8 +91,8 @@ impl HandleWay {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
         construct!({ handles: Way::new(rows) } default {
-            clock reset read_row capture by endpoint request pair hit occupied pass select id
-            write write_row write_handle captured held
+            clock reset read_row capture same_last same_now occupied_last occupied_now by endpoint request pair hit occupied
+            fresh pass select id write write_row write_handle held
         })
     }
 }
@@ -89,35 +101,42 @@ impl HandleWay {
 impl Logic for HandleWay {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, captured, held);
+        registers!(self, clock, reset, held);
         clocked!(self, clock, reset, handles);
         self.handles.read_row.next = self.read_row.val();
+        self.handles.capture.next = self.capture.val();
+        self.handles.same_last.next = self.same_last.val();
+        self.handles.same_now.next = self.same_now.val();
         self.handles.write.next = self.write.val();
         self.handles.write_row.next = self.write_row.val();
         self.handles.write_word.next = self.write_handle.val();
-        if self.capture.val() {
-            self.captured.d.next = self.handles.word.val();
+        self.occupied.next = self.handles.word.val().valid;
+        if self.handles.in_last.val() {
+            self.occupied.next = self.occupied_last.val();
         }
-        self.occupied.next = self.captured.q.val().valid;
+        if self.handles.in_now.val() {
+            self.occupied.next = self.occupied_now.val();
+        }
+        self.fresh.next = self.handles.in_last.val() | self.handles.in_now.val();
         self.hit.next = false;
         match self.by.val() {
             By::Request => {
-                self.hit.next = self.captured.q.val().valid
-                    & (self.captured.q.val().endpoint == self.endpoint.val())
-                    & (self.captured.q.val().request == self.request.val());
+                self.hit.next = self.handles.word.val().valid
+                    & (self.handles.word.val().endpoint == self.endpoint.val())
+                    & (self.handles.word.val().request == self.request.val());
             }
             By::Pair => {
-                self.hit.next = self.captured.q.val().valid
-                    & !self.captured.q.val().any_source
-                    & (self.captured.q.val().pair == self.pair.val());
+                self.hit.next = self.handles.word.val().valid
+                    & !self.handles.word.val().any_source
+                    & (self.handles.word.val().pair == self.pair.val());
             }
             By::Endpoint => {
-                self.hit.next = self.captured.q.val().valid
-                    & (self.captured.q.val().endpoint == self.endpoint.val());
+                self.hit.next = self.handles.word.val().valid
+                    & (self.handles.word.val().endpoint == self.endpoint.val());
             }
         }
         if self.pass.val() {
-            self.held.d.next = self.captured.q.val().id;
+            self.held.d.next = self.handles.word.val().id;
         }
         self.id.next = 0.into();
         if self.select.val() {

@@ -1,14 +1,15 @@
 //! One way of the table of posted receives by key: a [`Way`] of [`Slot`]s, and the two steps of a look-up in it.
 //!
 //! ```text
-//!   read_row │  word ──► captured │  ══ key? ─► hit, occupied  │ held, & select ─► head, tail, …
+//!   read_row │  word ──► captured │  ══ key? ─► hit, occupied  │ held, & select ─► shown
 //!    cycle 0 │  1                 │  2                         │ 3
 //! ```
 //!
-//! A slot is one distinct key with the queue of its receives.
+//! A slot is one distinct key with the queue of its receives. A slot that was written while it was read is one of
+//! [`FreshSlots`], which go through the same steps once for all ways.
 
 use super::hash::KEY_BITS;
-use super::way::Way;
+use super::way::{Way, Written};
 use crate::construct::construct;
 use crate::prelude::*;
 
@@ -39,6 +40,78 @@ pub struct Slot {
     pub multi: Bit,
 }
 
+/// The two slots that a look-up has to know beside those of the memory, because they were being written: what they say to it.
+#[derive(LogicBlock)]
+pub struct FreshSlots {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// The slot that is written in this cycle, if any is.
+    pub write_slot: Signal<In, Slot>,
+    /// Step 1: keep it, and that of the last cycle.
+    pub capture: Signal<In, Bit>,
+    /// Step 2: the key looked for.
+    pub key: Signal<In, Bits<97>>,
+    /// Step 2: the older one has it.
+    pub hit_last: Signal<Out, Bit>,
+    /// Step 2: the older one has any.
+    pub occupied_last: Signal<Out, Bit>,
+    /// Step 2: the younger one has it.
+    pub hit_now: Signal<Out, Bit>,
+    /// Step 2: the younger one has any.
+    pub occupied_now: Signal<Out, Bit>,
+    /// Step 2: keep the slots for step 3.
+    pub pass: Signal<In, Bit>,
+    /// Step 3: show the older one.
+    pub select_last: Signal<In, Bit>,
+    /// Step 3: show the younger one.
+    pub select_now: Signal<In, Bit>,
+    /// Step 3: what is shown, or zero.
+    pub shown: Signal<Out, Slot>,
+    written: Written<Slot>,
+    last: Reg<Slot>,
+    now: Reg<Slot>,
+    nothing: Constant<Slot>,
+}
+
+impl Default for FreshSlots {
+    fn default() -> Self {
+        construct!({ nothing: Constant::new(Slot::default()) } default {
+            clock reset write_slot capture key hit_last occupied_last hit_now occupied_now pass select_last select_now
+            shown written last now
+        })
+    }
+}
+
+#[module]
+impl Logic for FreshSlots {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, last, now);
+        clocked!(self, clock, reset, written);
+        self.written.write_word.next = self.write_slot.val();
+        self.written.capture.next = self.capture.val();
+        self.occupied_last.next = self.written.last.val().valid;
+        self.hit_last.next =
+            self.written.last.val().valid & (self.written.last.val().key == self.key.val());
+        self.occupied_now.next = self.written.now.val().valid;
+        self.hit_now.next =
+            self.written.now.val().valid & (self.written.now.val().key == self.key.val());
+        if self.pass.val() {
+            self.last.d.next = self.written.last.val();
+            self.now.d.next = self.written.now.val();
+        }
+        self.shown.next = self.nothing.val();
+        if self.select_last.val() {
+            self.shown.next = self.last.q.val();
+        }
+        if self.select_now.val() {
+            self.shown.next = self.now.q.val();
+        }
+    }
+}
+
 /// A way of slots.
 #[derive(LogicBlock)]
 pub struct KeyWay {
@@ -50,15 +123,31 @@ pub struct KeyWay {
     pub read_row: Signal<In, Bits<16>>,
     /// Step 1: take the slot of that row.
     pub capture: Signal<In, Bit>,
+    /// Step 1: as of [`Way`].
+    pub same_last: Signal<In, Bit>,
+    /// Step 1: as of [`Way`].
+    pub same_now: Signal<In, Bit>,
     /// Step 2: the key looked for.
     pub key: Signal<In, Bits<97>>,
-    /// Step 2: the slot has it.
+    /// Step 2: the older fresh slot has the key.
+    pub hit_last: Signal<In, Bit>,
+    /// Step 2: it has any.
+    pub occupied_last: Signal<In, Bit>,
+    /// Step 2: the younger fresh slot has the key.
+    pub hit_now: Signal<In, Bit>,
+    /// Step 2: it has any.
+    pub occupied_now: Signal<In, Bit>,
+    /// Step 2: the slot of this way has the key.
     pub hit: Signal<Out, Bit>,
-    /// Step 2: the slot has any.
+    /// Step 2: it has any.
     pub occupied: Signal<Out, Bit>,
+    /// Step 2: it is the older fresh one.
+    pub in_last: Signal<Out, Bit>,
+    /// Step 2: it is the younger fresh one.
+    pub in_now: Signal<Out, Bit>,
     /// Step 2: keep the slot for step 3.
     pub pass: Signal<In, Bit>,
-    /// Step 3: show the slot; otherwise zero.
+    /// Step 3: show the slot, unless it is a fresh one; otherwise zero.
     pub select: Signal<In, Bit>,
     /// Step 3: the slot's queue: head.
     pub head: Signal<Out, Bits<14>>,
@@ -77,16 +166,16 @@ pub struct KeyWay {
     /// What.
     pub write_slot: Signal<In, Slot>,
     slots: Way<Slot>,
-    captured: Reg<Slot>,
     held: Reg<Slot>,
+    fresh: Reg<Bit>,
 }
 
 impl KeyWay {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
         construct!({ slots: Way::new(rows) } default {
-            clock reset read_row capture key hit occupied pass select head tail age multi found_key
-            write write_row write_slot captured held
+            clock reset read_row capture same_last same_now key hit_last occupied_last hit_now occupied_now hit occupied
+            in_last in_now pass select head tail age multi found_key write write_row write_slot held fresh
         })
     }
 }
@@ -95,26 +184,37 @@ impl KeyWay {
 impl Logic for KeyWay {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, captured, held);
+        registers!(self, clock, reset, held, fresh);
         clocked!(self, clock, reset, slots);
         self.slots.read_row.next = self.read_row.val();
+        self.slots.capture.next = self.capture.val();
+        self.slots.same_last.next = self.same_last.val();
+        self.slots.same_now.next = self.same_now.val();
         self.slots.write.next = self.write.val();
         self.slots.write_row.next = self.write_row.val();
         self.slots.write_word.next = self.write_slot.val();
-        if self.capture.val() {
-            self.captured.d.next = self.slots.word.val();
+        self.occupied.next = self.slots.word.val().valid;
+        self.hit.next = self.slots.word.val().valid & (self.slots.word.val().key == self.key.val());
+        if self.slots.in_last.val() {
+            self.occupied.next = self.occupied_last.val();
+            self.hit.next = self.hit_last.val();
         }
-        self.occupied.next = self.captured.q.val().valid;
-        self.hit.next = self.captured.q.val().valid & (self.captured.q.val().key == self.key.val());
+        if self.slots.in_now.val() {
+            self.occupied.next = self.occupied_now.val();
+            self.hit.next = self.hit_now.val();
+        }
+        self.in_last.next = self.slots.in_last.val();
+        self.in_now.next = self.slots.in_now.val();
         if self.pass.val() {
-            self.held.d.next = self.captured.q.val();
+            self.held.d.next = self.slots.word.val();
+            self.fresh.d.next = self.slots.in_last.val() | self.slots.in_now.val();
         }
         self.head.next = 0.into();
         self.tail.next = 0.into();
         self.age.next = 0.into();
         self.multi.next = false;
         self.found_key.next = 0.into();
-        if self.select.val() {
+        if self.select.val() & !self.fresh.q.val() {
             self.head.next = self.held.q.val().head;
             self.tail.next = self.held.q.val().tail;
             self.age.next = self.held.q.val().age;

@@ -146,6 +146,12 @@ pub fn tops() -> Vec<Top> {
         Top::of("associative_ecp5", Class::Test, move || {
             associative(&config::ECP5)
         }),
+        Top::of("exact_tiny", Class::Synthesis, || {
+            Exact::new(config::TINY.exact)
+        }),
+        Top::of("exact_ecp5", Class::Synthesis, || {
+            Exact::new(config::ECP5.exact)
+        }),
         Top::of("quota_tiny", Class::Test, move || quota(&config::TINY)),
         Top::of("quota_ecp5", Class::Test, move || quota(&config::ECP5)),
         Top::of("unexpected_tiny", Class::Test, || {

@@ -5,43 +5,43 @@ use crate::prelude::*;
 /// Rows of a look-up in the two tables, each in two places.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub struct Rows {
-    /// Of the key, ways 0 to 3.
+    /// Of the key, ways 0 to 2.
     pub key0: Bits<16>,
-    /// Of the key, ways 4 to 7.
+    /// Of the key, ways 3 to 5.
     pub key1: Bits<16>,
-    /// Of the handle, ways 0 to 3.
+    /// Of the handle, ways 0 to 2.
     pub handle0: Bits<16>,
-    /// Of the handle, ways 4 to 7.
+    /// Of the handle, ways 3 to 5.
     pub handle1: Bits<16>,
 }
 
-/// The way to fill: the lowest free one in the row with more room, of two rows of four.
+/// The way to fill: the lowest free one in the row with more room, of two rows of three.
 #[derive(LogicBlock, Default)]
 pub struct Emptier {
-    /// Ways that are taken; the first row's are the low four.
+    /// Ways that are taken; the first row's are the low three.
     pub occupied: Signal<In, Bits<8>>,
     /// The way to fill, one bit set; none if all are taken.
     pub place: Signal<Out, Bits<8>>,
-    row0: Signal<Local, Bits<4>>,
-    row1: Signal<Local, Bits<4>>,
-    lowest0: Signal<Local, Bits<4>>,
-    lowest1: Signal<Local, Bits<4>>,
-    taken0: Signal<Local, Bits<3>>,
-    taken1: Signal<Local, Bits<3>>,
+    row0: Signal<Local, Bits<3>>,
+    row1: Signal<Local, Bits<3>>,
+    lowest0: Signal<Local, Bits<3>>,
+    lowest1: Signal<Local, Bits<3>>,
+    taken0: Signal<Local, Bits<2>>,
+    taken1: Signal<Local, Bits<2>>,
 }
 
 #[module]
 impl Logic for Emptier {
     #[hdl_gen]
     fn update(&mut self) {
-        self.row0.next = self.occupied.val().get_bits::<4>(0);
-        self.row1.next = self.occupied.val().get_bits::<4>(4);
+        self.row0.next = self.occupied.val().get_bits::<3>(0);
+        self.row1.next = self.occupied.val().get_bits::<3>(3);
         // The lowest clear bit of v is !v & (v + 1).
         self.lowest0.next = self.row0.val() + 1;
         self.lowest1.next = self.row1.val() + 1;
         self.taken0.next = 0.into();
         self.taken1.next = 0.into();
-        for i in 0..4 {
+        for i in 0..3 {
             if self.row0.val().get_bit(i) {
                 self.taken0.next = self.taken0.val() + 1;
             }
@@ -49,9 +49,9 @@ impl Logic for Emptier {
                 self.taken1.next = self.taken1.val() + 1;
             }
         }
-        self.place.next = bit_cast::<8, 4>(!self.row0.val() & self.lowest0.val());
+        self.place.next = bit_cast::<8, 3>(!self.row0.val() & self.lowest0.val());
         if self.taken1.val() < self.taken0.val() {
-            self.place.next = bit_cast::<8, 4>(!self.row1.val() & self.lowest1.val()) << 4;
+            self.place.next = bit_cast::<8, 3>(!self.row1.val() & self.lowest1.val()) << 3;
         }
     }
 }

@@ -1,16 +1,49 @@
 //! One way of a hashed table: a memory with a word a row, read one row a cycle.
 //!
 //! ```text
-//!   read_row ──► Ram ──┬─► word
-//!   write ───────┴─────┘   as the write of this cycle and that of the last one leave it
+//!   cycle 0              1                        2
+//!   read_row ──► Ram ──► read, capture ─────────► word
+//!                        written in cycle 0? ───► in_last
+//!   write ─────────────► written in cycle 1? ───► in_now
 //! ```
 //!
-//! `word` is the word of the row that was read at the last edge, with the writes up to and in this very cycle
-//! done: who reads a row in the cycle of a write to it, or in the one before, misses nothing. Rows are
-//! compared whole: their users cut them to the size of the table.
+//! A row that is written in the cycle in which it is read, or in the next, is read as it was before, or as
+//! nothing at all: `in_last` and `in_now` say so. What was written is the same for all ways of a table, which write
+//! one word at a time, so their user keeps it once for all of them instead of a multiplexer a way.
 
 use crate::prelude::*;
 use crate::prim::BlockRam;
+
+/// Whether the row that is read is the row that is written; the same for all ways that share their rows.
+#[derive(LogicBlock, Default)]
+pub struct SameRow {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Row to read at this edge.
+    pub read_row: Signal<In, Bits<16>>,
+    /// Row to write at this edge.
+    pub write_row: Signal<In, Bits<16>>,
+    /// The row read at the last edge was that of the write at that edge.
+    pub in_last: Signal<Out, Bit>,
+    /// It is that of the write of this cycle.
+    pub in_now: Signal<Out, Bit>,
+    row: Reg<Bits<16>>,
+    same: Reg<Bit>,
+}
+
+#[module]
+impl Logic for SameRow {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, row, same);
+        self.row.d.next = self.read_row.val();
+        self.same.d.next = self.write_row.val() == self.read_row.val();
+        self.in_last.next = self.same.q.val();
+        self.in_now.next = self.write_row.val() == self.row.q.val();
+    }
+}
 
 /// A way of words of type `T`.
 #[derive(LogicBlock)]
@@ -21,8 +54,18 @@ pub struct Way<T: Synth> {
     pub reset: Signal<In, Bit>,
     /// Row to read at this edge.
     pub read_row: Signal<In, Bits<16>>,
-    /// The word of the row read at the last edge.
+    /// Take the word of the row that was read at the last edge.
+    pub capture: Signal<In, Bit>,
+    /// From [`SameRow`]: the write of the last cycle would have been to that row.
+    pub same_last: Signal<In, Bit>,
+    /// From [`SameRow`]: the write of this cycle would be.
+    pub same_now: Signal<In, Bit>,
+    /// The word taken, unless one of these is set:
     pub word: Signal<Out, T>,
+    /// It is what was written in the cycle before that of `capture`.
+    pub in_last: Signal<Out, Bit>,
+    /// It is what was written in the cycle of `capture`. Goes before `in_last`.
+    pub in_now: Signal<Out, Bit>,
     /// Write in this cycle.
     pub write: Signal<In, Bit>,
     /// Where to.
@@ -31,9 +74,10 @@ pub struct Way<T: Synth> {
     pub write_word: Signal<In, T>,
     memory: BlockRam<T>,
     _rows: usize,
-    row: Reg<Bits<16>>,
-    written: Reg<T>,
-    was_written: Reg<Bit>,
+    wrote: Reg<Bit>,
+    captured: Reg<T>,
+    last: Reg<Bit>,
+    now: Reg<Bit>,
 }
 
 impl<T: Synth> Way<T> {
@@ -44,15 +88,21 @@ impl<T: Synth> Way<T> {
             clock: Signal::default(),
             reset: Signal::default(),
             read_row: Signal::default(),
+            capture: Signal::default(),
+            same_last: Signal::default(),
+            same_now: Signal::default(),
             word: Signal::default(),
+            in_last: Signal::default(),
+            in_now: Signal::default(),
             write: Signal::default(),
             write_row: Signal::default(),
             write_word: Signal::default(),
             memory: BlockRam::new(rows),
             _rows: rows,
-            row: Reg::default(),
-            written: Reg::default(),
-            was_written: Reg::default(),
+            wrote: Reg::default(),
+            captured: Reg::default(),
+            last: Reg::default(),
+            now: Reg::default(),
         }
     }
 
@@ -66,21 +116,71 @@ impl<T: Synth> Way<T> {
 impl<T: Synth> Logic for Way<T> {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, row, written, was_written);
+        registers!(self, clock, reset, wrote, captured, last, now);
         clock!(self, clock, memory);
         self.memory.read_address.next = self.read_row.val();
         self.memory.write_enable.next = self.write.val();
         self.memory.write_address.next = self.write_row.val();
         self.memory.write_data.next = self.write_word.val();
-        self.row.d.next = self.read_row.val();
-        self.written.d.next = self.write_word.val();
-        self.was_written.d.next = self.write.val() & (self.write_row.val() == self.read_row.val());
-        self.word.next = self.memory.read_data.val();
-        if self.was_written.q.val() {
-            self.word.next = self.written.q.val();
+        self.wrote.d.next = self.write.val();
+        if self.capture.val() {
+            self.captured.d.next = self.memory.read_data.val();
+            self.last.d.next = self.same_last.val() & self.wrote.q.val();
+            self.now.d.next = self.same_now.val() & self.write.val();
         }
-        if self.write.val() & (self.write_row.val() == self.row.q.val()) {
-            self.word.next = self.write_word.val();
+        self.word.next = self.captured.q.val();
+        self.in_last.next = self.last.q.val() & !self.now.q.val();
+        self.in_now.next = self.now.q.val();
+    }
+}
+
+/// The last words written to a table, as its ways refer to them.
+#[derive(LogicBlock)]
+pub struct Written<T: Synth> {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// The word that is written in this cycle, if any is.
+    pub write_word: Signal<In, T>,
+    /// Keep it, and that of the last cycle.
+    pub capture: Signal<In, Bit>,
+    /// That of the cycle before the last `capture`.
+    pub last: Signal<Out, T>,
+    /// That of the cycle of the last `capture`.
+    pub now: Signal<Out, T>,
+    before: Reg<T>,
+    captured_last: Reg<T>,
+    captured_now: Reg<T>,
+}
+
+impl<T: Synth> Default for Written<T> {
+    fn default() -> Self {
+        Written {
+            clock: Signal::default(),
+            reset: Signal::default(),
+            write_word: Signal::default(),
+            capture: Signal::default(),
+            last: Signal::default(),
+            now: Signal::default(),
+            before: Reg::default(),
+            captured_last: Reg::default(),
+            captured_now: Reg::default(),
         }
+    }
+}
+
+#[module]
+impl<T: Synth> Logic for Written<T> {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, before, captured_last, captured_now);
+        self.before.d.next = self.write_word.val();
+        if self.capture.val() {
+            self.captured_last.d.next = self.before.q.val();
+            self.captured_now.d.next = self.write_word.val();
+        }
+        self.last.next = self.captured_last.q.val();
+        self.now.next = self.captured_now.q.val();
     }
 }
