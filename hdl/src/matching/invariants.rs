@@ -122,7 +122,7 @@ impl Logic for Invariants {
             choice_lives_until_it_departs,
             cancelled_are_dead
         );
-        // Of two that live exactly one is older, and both rows know which.
+        // Of two that live exactly one is older, and the row of the higher place knows which.
         self.agree.next = true;
         self.past.next = true;
         self.population.next = 0.into();
@@ -134,19 +134,14 @@ impl Logic for Invariants {
                     & self.live.val().get_bit(j)
                     & ((self.ages[i].val() == self.ages[j].val())
                         | (self.rows[i].val().get_bit(j)
-                            != (self.ages[j].val() < self.ages[i].val()))
-                        | (self.rows[j].val().get_bit(i)
-                            != (self.ages[i].val() < self.ages[j].val())))
+                            != (self.ages[j].val() < self.ages[i].val())))
                 {
                     self.agree.next = false;
                 }
             }
             if self.live.val().get_bit(i) {
                 self.population.next = self.population.val() + 1;
-                if self.rows[i].val().get_bit(i)
-                    | !self.any_age.val()
-                    | (self.last_age.val() < self.ages[i].val())
-                {
+                if !self.any_age.val() | (self.last_age.val() < self.ages[i].val()) {
                     self.past.next = false;
                 }
             }

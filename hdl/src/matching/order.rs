@@ -72,6 +72,8 @@ pub struct Order {
     eligible: Signal<Local, Bits<64>>,
     remaining: Signal<Local, Bits<64>>,
     elders: Signal<Local, Bits<64>>,
+    below: Signal<Local, Bits<64>>,
+    beaten: Signal<Local, Bits<64>>,
     oldest: Signal<Local, Bits<64>>,
     lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
@@ -128,6 +130,8 @@ impl Order {
             eligible: Signal::default(),
             remaining: Signal::default(),
             elders: Signal::default(),
+            below: Signal::default(),
+            beaten: Signal::default(),
             oldest: Signal::default(),
             lowest: Signal::default(),
             empty_places: Signal::default(),
@@ -185,25 +189,29 @@ impl Logic for Order {
             self.eligible.next = self.hits.val();
         }
         self.candidates.next = self.eligible.val();
-        self.elders.next = self.live.q.val();
+        self.elders.next = self.places.val();
         if self.mutation.val() == self.forget_ages.val() {
             self.elders.next = 0.into();
         }
+        self.below.next = 0.into();
+        self.beaten.next = 0.into();
         for i in 0..self._n {
+            self.age[i].below.next = self.below.val();
             self.age[i].insert.next = self.insert.val();
             self.age[i].place.next = self.vacant.q.val();
             self.age[i].mine.next = self.vacant.q.val().get_bit(i);
-            self.age[i].live.next = self.elders.val();
-            self.age[i].select.next = self.select.val();
+            self.age[i].elders.next = self.elders.val();
             self.age[i].hits.next = self.eligible.val();
             self.age[i].hit.next = self.eligible.val().get_bit(i);
+            self.beaten.next = self.beaten.val() | self.age[i].beats.val();
+            self.below.next = (self.below.val() << 1) | 1;
         }
         self.oldest.next = 0.into();
         if self.select.val() {
             for i in 0..self._n {
                 self.oldest.next = self.oldest.val().replace_bit(i, self.age[i].first.val());
             }
-            self.choice.d.next = self.oldest.val();
+            self.choice.d.next = self.oldest.val() & !self.beaten.val();
             self.chose.d.next = self.eligible.val().any();
         }
 
