@@ -185,8 +185,31 @@ pub struct Exact {
     /// Of the keys and of the handles, in the first rows and in the second.
     key_same: Vec<SameRow>,
     handle_same: Vec<SameRow>,
+    mux_old: Reg<Bit>,
     mux_last: Reg<Bit>,
     mux_now: Reg<Bit>,
+    // What is written in this cycle: the decision of the last one.
+    put_slot: Reg<Slot>,
+    put_slot_ways: Reg<Bits<8>>,
+    put_handle: Reg<Handle>,
+    put_handle_ways: Reg<Bits<8>>,
+    put_rows: Reg<Rows>,
+    put_link: Reg<Link>,
+    put_link_at: Reg<Bits<16>>,
+    put_link_now: Reg<Bit>,
+    put_prev: Reg<Bits<14>>,
+    put_prev_at: Reg<Bits<16>>,
+    put_prev_now: Reg<Bit>,
+    put_home: Reg<Home>,
+    put_home_at: Reg<Bits<16>>,
+    put_home_now: Reg<Bit>,
+    /// What the memories show is the row of the look-up in hand.
+    own: Reg<Bit>,
+    /// Its row is read again, rather than that of the next one.
+    repeat: Reg<Bit>,
+    // The look-up for the best is one by handle and goes on: with the slot of what it found, or in the next row.
+    unlinks: Reg<Bit>,
+    goes_on: Reg<Bit>,
     links: BlockRam<Link>,
     homes: BlockRam<Home>,
     prevs: BlockRam<Bits<14>>,
@@ -229,8 +252,6 @@ pub struct Exact {
     move_read: Signal<Local, Bit>,
     move_hash: Signal<Local, Bit>,
     conflict: Signal<Local, Bit>,
-    again: Signal<Local, Bit>,
-    unlinking: Signal<Local, Bit>,
     handle_key: Signal<Local, Bits<40>>,
     hashed: Signal<Local, Rows>,
     wanted: Signal<Local, Rows>,
@@ -279,6 +300,8 @@ pub struct Exact {
     home_handle_way: Signal<Local, Bits<3>>,
     new_id: Signal<Local, Bits<14>>,
     end_key: Signal<Local, Bits<97>>,
+    write_rows: Signal<Local, Rows>,
+    in_old: Signal<Local, Bits<8>>,
     in_last: Signal<Local, Bits<8>>,
     in_now: Signal<Local, Bits<8>>,
     fresh_handle: Signal<Local, Bit>,
@@ -362,13 +385,15 @@ impl Exact {
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end end_found
             cursor unlink_way unlink_id count
-            move_end move_read move_hash conflict again unlinking handle_key hashed wanted
+            move_end move_read move_hash conflict handle_key hashed wanted
             hits occupied handle_hits handle_occupied first_hit by muxed muxed_head muxed_tail
             muxed_age muxed_multi muxed_key muxed_id address entry_at older arriving single freeing numbering by_handle home candidate better done ended entry
             new_link new_home slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
             home_of_end home_key_row home_handle_row home_handle_way new_id end_key
-            key_place handle_place key_number handle_number fresh_slots fresh_handles mux_last mux_now
-            in_last in_now fresh_handle
+            key_place handle_place key_number handle_number fresh_slots fresh_handles mux_old mux_last mux_now
+            in_old in_last in_now fresh_handle
+            put_slot put_slot_ways put_handle put_handle_ways put_rows put_link put_link_at put_link_now
+            put_prev put_prev_at put_prev_now put_home put_home_now put_home_at own repeat unlinks goes_on write_rows
         })
     }
 }
@@ -398,8 +423,27 @@ impl Logic for Exact {
             mux_free,
             mux_handle_hit,
             mux_handle_free,
+            mux_old,
             mux_last,
             mux_now,
+            put_slot,
+            put_slot_ways,
+            put_handle,
+            put_handle_ways,
+            put_rows,
+            put_link,
+            put_link_at,
+            put_link_now,
+            put_prev,
+            put_prev_at,
+            put_prev_now,
+            put_home,
+            put_home_at,
+            put_home_now,
+            own,
+            repeat,
+            unlinks,
+            goes_on,
             best_valid,
             best,
             best_found,
@@ -465,7 +509,7 @@ impl Logic for Exact {
         if self.mutation.val() == self.ignore_conflicts.val() {
             self.conflict.next = false;
         }
-        self.move_read.next = self.move_end.val() & !self.conflict.val();
+        self.move_read.next = self.move_end.val() & !self.conflict.val() & self.own.q.val();
         self.move_hash.next = !self.read_valid.q.val() | self.move_read.val();
 
         // ---------------------------------------------------------------- hash
@@ -502,9 +546,14 @@ impl Logic for Exact {
 
         // ---------------------------------------------------------------- read
         self.wanted.next = self.hashed.val();
-        if self.read_valid.q.val() & !self.move_read.val() {
+        // Whether the look-up in hand moves is known too late to say which row is read: who stays has its row read again in the
+        // next cycle, and who comes up meanwhile in the cycle after it has come.
+        if self.repeat.q.val() {
             self.wanted.next = self.read_rows.q.val();
         }
+        self.own.d.next = self.repeat.q.val();
+        self.repeat.d.next = self.read_valid.q.val()
+            & (self.own.q.val() | self.conflict.val() | !self.move_end.val());
         if self.move_read.val() {
             self.read_valid.d.next = false;
         }
@@ -512,6 +561,8 @@ impl Logic for Exact {
             self.read_valid.d.next = self.hash_valid.q.val();
             self.read.d.next = self.hash.q.val();
             self.read_rows.d.next = self.hashed.val();
+            self.own.d.next = !self.repeat.q.val();
+            self.repeat.d.next = self.repeat.q.val() & self.hash_valid.q.val();
             if self.hash_valid.q.val() {
                 self.cursor.d.next = self.hashed.val().handle0;
             }
@@ -537,9 +588,11 @@ impl Logic for Exact {
         self.fresh_slots.capture.next = self.move_end.val();
         self.fresh_slots.pass.next = self.move_end.val();
         self.fresh_slots.key.next = self.compare.q.val().key;
+        self.fresh_slots.select_old.next = self.mux_old.q.val();
         self.fresh_slots.select_last.next = self.mux_last.q.val();
         self.fresh_slots.select_now.next = self.mux_now.q.val();
         self.fresh_handles.capture.next = self.move_end.val();
+        self.in_old.next = 0.into();
         self.in_last.next = 0.into();
         self.in_now.next = 0.into();
         self.fresh_handle.next = false;
@@ -547,6 +600,8 @@ impl Logic for Exact {
             self.key_way[i].capture.next = self.move_end.val();
             self.key_way[i].pass.next = self.move_end.val();
             self.key_way[i].key.next = self.compare.q.val().key;
+            self.key_way[i].hit_old.next = self.fresh_slots.hit_old.val();
+            self.key_way[i].occupied_old.next = self.fresh_slots.occupied_old.val();
             self.key_way[i].hit_last.next = self.fresh_slots.hit_last.val();
             self.key_way[i].occupied_last.next = self.fresh_slots.occupied_last.val();
             self.key_way[i].hit_now.next = self.fresh_slots.hit_now.val();
@@ -557,6 +612,10 @@ impl Logic for Exact {
                 .occupied
                 .val()
                 .replace_bit(i, self.key_way[i].occupied.val());
+            self.in_old.next = self
+                .in_old
+                .val()
+                .replace_bit(i, self.key_way[i].in_old.val());
             self.in_last.next = self
                 .in_last
                 .val()
@@ -567,6 +626,7 @@ impl Logic for Exact {
                 .replace_bit(i, self.key_way[i].in_now.val());
             self.handle_way[i].capture.next = self.move_end.val();
             self.handle_way[i].pass.next = self.move_end.val();
+            self.handle_way[i].occupied_old.next = self.fresh_handles.old.val();
             self.handle_way[i].occupied_last.next = self.fresh_handles.last.val();
             self.handle_way[i].occupied_now.next = self.fresh_handles.now.val();
             self.handle_way[i].by.next = self.by.val();
@@ -598,6 +658,7 @@ impl Logic for Exact {
             self.mux.d.next = self.compare.q.val();
             self.mux_rows.d.next = self.compare_rows.q.val();
             self.mux_hit.d.next = self.hits.val();
+            self.mux_old.d.next = (self.hits.val() & self.in_old.val()).any();
             self.mux_last.d.next = (self.hits.val() & self.in_last.val()).any();
             self.mux_now.d.next = (self.hits.val() & self.in_now.val()).any();
             self.mux_free.d.next = self.key_place.place.val();
@@ -674,6 +735,25 @@ impl Logic for Exact {
         // ---------------------------------------------------------------- best of the classes
         if self.move_end.val() {
             self.best_valid.d.next = self.mux_valid.q.val();
+            // A receive found by its handle: now its slot. One not found: the next row, if there is one.
+            self.unlinks.d.next = false;
+            self.goes_on.d.next = false;
+            match self.mux.q.val().search {
+                Search::Cancel => {
+                    self.unlinks.d.next = self.mux_handle_hit.q.val().any();
+                }
+                Search::OfPair => {
+                    self.unlinks.d.next = self.mux_handle_hit.q.val().any();
+                    self.goes_on.d.next = !self.mux_handle_hit.q.val().any()
+                        & (self.cursor.q.val() != self.last_row.val());
+                }
+                Search::OfEndpoint => {
+                    self.unlinks.d.next = self.mux_handle_hit.q.val().any();
+                    self.goes_on.d.next = !self.mux_handle_hit.q.val().any()
+                        & (self.cursor.q.val() != self.last_row.val());
+                }
+                _ => {}
+            }
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
         }
@@ -690,32 +770,15 @@ impl Logic for Exact {
             | (self.best.q.val().search != Search::Arrive)
             | (self.best_found.q.val().found & (!self.end_found.q.val().found | self.older.val()));
 
-        // A receive found by its handle: now its slot. One not found: the next row, if there is one.
-        self.again.next = false;
-        self.unlinking.next = false;
-        match self.best.q.val().search {
-            Search::Cancel => {
-                self.unlinking.next = self.best_found.q.val().found;
-            }
-            Search::OfPair => {
-                self.unlinking.next = self.best_found.q.val().found;
-                self.again.next =
-                    !self.best_found.q.val().found & (self.cursor.q.val() != self.last_row.val());
-            }
-            Search::OfEndpoint => {
-                self.unlinking.next = self.best_found.q.val().found;
-                self.again.next =
-                    !self.best_found.q.val().found & (self.cursor.q.val() != self.last_row.val());
-            }
-            _ => {}
-        }
         self.home_key_row.next = self.home.val().key_row;
-        if self.best_valid.q.val() & self.move_end.val() & (self.again.val() | self.unlinking.val())
-        {
+        // Such a search is alone, so that the end is free.
+        if self.best_valid.q.val() & (self.goes_on.q.val() | self.unlinks.q.val()) {
             self.best_valid.d.next = false;
             self.read_valid.d.next = true;
             self.read.d.next = self.best.q.val();
-            if self.again.val() {
+            self.own.d.next = true;
+            self.repeat.d.next = false;
+            if self.goes_on.q.val() {
                 self.wanted.next = self.best_found.q.val().rows;
                 self.wanted.next.handle0 = self.cursor.q.val() + 1;
                 self.wanted.next.handle1 = self.cursor.q.val() + 1;
@@ -741,12 +804,16 @@ impl Logic for Exact {
             self.handle_way[i].read_row.next = self.wanted.val().handle0;
             self.key_way[i + 3].read_row.next = self.wanted.val().key1;
             self.handle_way[i + 3].read_row.next = self.wanted.val().handle1;
+            self.key_way[i].same_old.next = self.key_same[0].in_old.val();
             self.key_way[i].same_last.next = self.key_same[0].in_last.val();
             self.key_way[i].same_now.next = self.key_same[0].in_now.val();
+            self.key_way[i + 3].same_old.next = self.key_same[1].in_old.val();
             self.key_way[i + 3].same_last.next = self.key_same[1].in_last.val();
             self.key_way[i + 3].same_now.next = self.key_same[1].in_now.val();
+            self.handle_way[i].same_old.next = self.handle_same[0].in_old.val();
             self.handle_way[i].same_last.next = self.handle_same[0].in_last.val();
             self.handle_way[i].same_now.next = self.handle_same[0].in_now.val();
+            self.handle_way[i + 3].same_old.next = self.handle_same[1].in_old.val();
             self.handle_way[i + 3].same_last.next = self.handle_same[1].in_last.val();
             self.handle_way[i + 3].same_now.next = self.handle_same[1].in_now.val();
         }
@@ -811,14 +878,14 @@ impl Logic for Exact {
         // The handle of a receive that goes.
         self.home_handle_way.next = self.home_of_end.val().handle_way;
         self.home_handle_row.next = self.home_of_end.val().handle_row;
-        self.links.write_enable.next = false;
-        self.links.write_address.next = bit_cast::<16, 14>(self.ended.val().tail);
-        self.links.write_data.next = self.entry.val();
-        self.prevs.write_enable.next = false;
-        self.prevs.write_address.next = bit_cast::<16, 14>(self.new_id.val());
-        self.prevs.write_data.next = self.ended.val().tail;
-        self.homes.write_enable.next = false;
-        self.homes.write_address.next = bit_cast::<16, 14>(self.new_id.val());
+        self.put_link_now.d.next = false;
+        self.put_link_at.d.next = bit_cast::<16, 14>(self.ended.val().tail);
+        self.put_link.d.next = self.entry.val();
+        self.put_prev_now.d.next = false;
+        self.put_prev_at.d.next = bit_cast::<16, 14>(self.new_id.val());
+        self.put_prev.d.next = self.ended.val().tail;
+        self.put_home_now.d.next = false;
+        self.put_home_at.d.next = bit_cast::<16, 14>(self.new_id.val());
         self.freeing.next = false;
         self.free.in_data.next = self.ended.val().head;
         self.numbering.next = false;
@@ -836,7 +903,7 @@ impl Logic for Exact {
         if self.ended.val().handle_way > 7 {
             self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle1);
         }
-        self.homes.write_data.next = self.new_home.val();
+        self.put_home.d.next = self.new_home.val();
         self.new_link.next = self.no_link.val();
         self.new_link.next.successor = self.new_id.val();
         self.new_link.next.age = self.end.q.val().age;
@@ -862,16 +929,16 @@ impl Logic for Exact {
                         self.slot.next.tail = self.ended.val().tail;
                     }
                     if self.ended.val().found {
-                        self.links.write_enable.next = true;
-                        self.links.write_data.next = self.new_link.val();
-                        self.prevs.write_enable.next = true;
+                        self.put_link_now.d.next = true;
+                        self.put_link.d.next = self.new_link.val();
+                        self.put_prev_now.d.next = true;
                     } else {
                         self.slot.next.tail = self.new_id.val();
                         self.slot.next.head = self.new_id.val();
                         self.slot.next.age = self.end.q.val().age;
                         self.slot.next.multi = self.end.q.val().multi;
                     }
-                    self.homes.write_enable.next = true;
+                    self.put_home_now.d.next = true;
                     self.handle_ways.next = self.ended.val().handle_way;
                     self.handle.next.valid = true;
                     self.handle.next.endpoint = self.end.q.val().endpoint;
@@ -898,13 +965,11 @@ impl Logic for Exact {
                         self.slot_ways.next = self.ended.val().way;
                         self.slot.next.tail = self.ended.val().prev;
                     } else {
-                        self.links.write_enable.next = true;
-                        self.links.write_address.next = bit_cast::<16, 14>(self.ended.val().prev);
-                        self.prevs.write_enable.next =
-                            self.mutation.val() != self.forget_prev.val();
-                        self.prevs.write_address.next =
-                            bit_cast::<16, 14>(self.entry.val().successor);
-                        self.prevs.write_data.next = self.ended.val().prev;
+                        self.put_link_now.d.next = true;
+                        self.put_link_at.d.next = bit_cast::<16, 14>(self.ended.val().prev);
+                        self.put_prev_now.d.next = self.mutation.val() != self.forget_prev.val();
+                        self.put_prev_at.d.next = bit_cast::<16, 14>(self.entry.val().successor);
+                        self.put_prev.d.next = self.ended.val().prev;
                     }
                 }
                 _ => {}
@@ -943,24 +1008,52 @@ impl Logic for Exact {
         }
         self.free.in_valid.next = self.freeing.val();
         self.free.out_ready.next = self.numbering.val();
-        self.fresh_slots.write_slot.next = self.slot.val();
-        self.fresh_handles.write_word.next = self.handle.val().valid;
-        self.key_same[0].write_row.next = self.key_row0.val();
-        self.key_same[1].write_row.next = self.key_row1.val();
-        self.handle_same[0].write_row.next = self.handle_row0.val();
-        self.handle_same[1].write_row.next = self.handle_row1.val();
+
+        // ---------------------------------------------------------------- write, one cycle later
+        self.put_slot.d.next = self.slot.val();
+        self.put_slot_ways.d.next = self.slot_ways.val();
+        self.put_handle.d.next = self.handle.val();
+        self.put_handle_ways.d.next = self.handle_ways.val();
+        self.put_rows.d.next.key0 = self.key_row0.val();
+        self.put_rows.d.next.key1 = self.key_row1.val();
+        self.put_rows.d.next.handle0 = self.handle_row0.val();
+        self.put_rows.d.next.handle1 = self.handle_row1.val();
+        self.write_rows.next = self.put_rows.q.val();
+        self.fresh_slots.write_slot.next = self.put_slot.q.val();
+        self.fresh_slots.next_slot.next = self.slot.val();
+        self.fresh_handles.write_word.next = self.put_handle.q.val().valid;
+        self.fresh_handles.next_word.next = self.handle.val().valid;
+        self.key_same[0].write_row.next = self.write_rows.val().key0;
+        self.key_same[1].write_row.next = self.write_rows.val().key1;
+        self.handle_same[0].write_row.next = self.write_rows.val().handle0;
+        self.handle_same[1].write_row.next = self.write_rows.val().handle1;
+        self.key_same[0].next_row.next = self.key_row0.val();
+        self.key_same[1].next_row.next = self.key_row1.val();
+        self.handle_same[0].next_row.next = self.handle_row0.val();
+        self.handle_same[1].next_row.next = self.handle_row1.val();
         for i in 0..6 {
-            self.key_way[i].write.next = self.slot_ways.val().get_bit(i);
-            self.key_way[i].write_slot.next = self.slot.val();
-            self.handle_way[i].write.next = self.handle_ways.val().get_bit(i);
-            self.handle_way[i].write_handle.next = self.handle.val();
+            self.key_way[i].write.next = self.put_slot_ways.q.val().get_bit(i);
+            self.key_way[i].next_write.next = self.slot_ways.val().get_bit(i);
+            self.key_way[i].write_slot.next = self.put_slot.q.val();
+            self.handle_way[i].write.next = self.put_handle_ways.q.val().get_bit(i);
+            self.handle_way[i].next_write.next = self.handle_ways.val().get_bit(i);
+            self.handle_way[i].write_handle.next = self.put_handle.q.val();
         }
         for i in 0..3 {
-            self.key_way[i].write_row.next = self.key_row0.val();
-            self.key_way[i + 3].write_row.next = self.key_row1.val();
-            self.handle_way[i].write_row.next = self.handle_row0.val();
-            self.handle_way[i + 3].write_row.next = self.handle_row1.val();
+            self.key_way[i].write_row.next = self.write_rows.val().key0;
+            self.key_way[i + 3].write_row.next = self.write_rows.val().key1;
+            self.handle_way[i].write_row.next = self.write_rows.val().handle0;
+            self.handle_way[i + 3].write_row.next = self.write_rows.val().handle1;
         }
+        self.links.write_enable.next = self.put_link_now.q.val();
+        self.links.write_address.next = self.put_link_at.q.val();
+        self.links.write_data.next = self.put_link.q.val();
+        self.prevs.write_enable.next = self.put_prev_now.q.val();
+        self.prevs.write_address.next = self.put_prev_at.q.val();
+        self.prevs.write_data.next = self.put_prev.q.val();
+        self.homes.write_enable.next = self.put_home_now.q.val();
+        self.homes.write_address.next = self.put_home_at.q.val();
+        self.homes.write_data.next = self.put_home.q.val();
 
         // ---------------------------------------------------------------- checks
         self.neither_lost_nor_doubled.ok.next = !self.ready.q.val()
@@ -979,7 +1072,10 @@ impl Logic for Exact {
         self.reads_settled.ok.next = !self.compare_valid.q.val()
             | (self.compare.q.val().search == Search::Arrive)
             | (self.compare.q.val().search == Search::Post)
-            | !(self.fresh_handle.val() | self.in_last.val().any() | self.in_now.val().any());
+            | !(self.fresh_handle.val()
+                | self.in_old.val().any()
+                | self.in_last.val().any()
+                | self.in_now.val().any());
         self.one_slot.ok.next = !self.compare_valid.q.val()
             | (self.compare.q.val().search == Search::Unlink)
             | !(self.hits.val() & (self.hits.val() - 1)).any();

@@ -50,12 +50,16 @@ pub struct HandleWay {
     /// Step 1: take the word of that row.
     pub capture: Signal<In, Bit>,
     /// Step 1: as of [`Way`].
+    pub same_old: Signal<In, Bit>,
+    /// Step 1: as of [`Way`].
     pub same_last: Signal<In, Bit>,
     /// Step 1: as of [`Way`].
     pub same_now: Signal<In, Bit>,
-    /// Step 2: the word of the write before the last was a receive.
+    /// Step 2: the word of the oldest write that may not have been read was a receive.
+    pub occupied_old: Signal<In, Bit>,
+    /// Step 2: that of the next one was.
     pub occupied_last: Signal<In, Bit>,
-    /// Step 2: that of the last write was.
+    /// Step 2: that of the youngest was.
     pub occupied_now: Signal<In, Bit>,
     /// Step 2: what is looked for.
     pub by: Signal<In, By>,
@@ -83,6 +87,8 @@ pub struct HandleWay {
     pub write_row: Signal<In, Bits<16>>,
     /// What.
     pub write_handle: Signal<In, Handle>,
+    /// Write in the next cycle.
+    pub next_write: Signal<In, Bit>,
     handles: Way<Handle>,
     held: Reg<Bits<14>>,
 }
@@ -91,8 +97,8 @@ impl HandleWay {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
         construct!({ handles: Way::new(rows) } default {
-            clock reset read_row capture same_last same_now occupied_last occupied_now by endpoint request pair hit occupied
-            fresh pass select id write write_row write_handle held
+            clock reset read_row capture same_old same_last same_now occupied_old occupied_last occupied_now by endpoint request pair hit occupied
+            fresh pass select id write write_row write_handle next_write held
         })
     }
 }
@@ -105,19 +111,25 @@ impl Logic for HandleWay {
         clocked!(self, clock, reset, handles);
         self.handles.read_row.next = self.read_row.val();
         self.handles.capture.next = self.capture.val();
+        self.handles.same_old.next = self.same_old.val();
         self.handles.same_last.next = self.same_last.val();
         self.handles.same_now.next = self.same_now.val();
         self.handles.write.next = self.write.val();
         self.handles.write_row.next = self.write_row.val();
         self.handles.write_word.next = self.write_handle.val();
+        self.handles.next_write.next = self.next_write.val();
         self.occupied.next = self.handles.word.val().valid;
+        if self.handles.in_old.val() {
+            self.occupied.next = self.occupied_old.val();
+        }
         if self.handles.in_last.val() {
             self.occupied.next = self.occupied_last.val();
         }
         if self.handles.in_now.val() {
             self.occupied.next = self.occupied_now.val();
         }
-        self.fresh.next = self.handles.in_last.val() | self.handles.in_now.val();
+        self.fresh.next =
+            self.handles.in_old.val() | self.handles.in_last.val() | self.handles.in_now.val();
         self.hit.next = false;
         match self.by.val() {
             By::Request => {

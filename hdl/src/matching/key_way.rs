@@ -40,7 +40,7 @@ pub struct Slot {
     pub multi: Bit,
 }
 
-/// The two slots that a look-up has to know beside those of the memory, because they were being written: what they say to it.
+/// The slots that a look-up has to know beside those of the memory, because they were being written: what they say to it.
 #[derive(LogicBlock)]
 pub struct FreshSlots {
     /// Rising edge counts.
@@ -49,27 +49,36 @@ pub struct FreshSlots {
     pub reset: Signal<In, Bit>,
     /// The slot that is written in this cycle, if any is.
     pub write_slot: Signal<In, Slot>,
-    /// Step 1: keep it, and that of the last cycle.
+    /// The slot that is written in the next cycle, if any is.
+    pub next_slot: Signal<In, Slot>,
+    /// Step 1: keep both, and that of the last cycle.
     pub capture: Signal<In, Bit>,
     /// Step 2: the key looked for.
     pub key: Signal<In, Bits<97>>,
-    /// Step 2: the older one has it.
+    /// Step 2: the oldest one has it.
+    pub hit_old: Signal<Out, Bit>,
+    /// Step 2: the oldest one has any.
+    pub occupied_old: Signal<Out, Bit>,
+    /// Step 2: the next one has it.
     pub hit_last: Signal<Out, Bit>,
-    /// Step 2: the older one has any.
+    /// Step 2: the next one has any.
     pub occupied_last: Signal<Out, Bit>,
-    /// Step 2: the younger one has it.
+    /// Step 2: the youngest one has it.
     pub hit_now: Signal<Out, Bit>,
-    /// Step 2: the younger one has any.
+    /// Step 2: the youngest one has any.
     pub occupied_now: Signal<Out, Bit>,
     /// Step 2: keep the slots for step 3.
     pub pass: Signal<In, Bit>,
-    /// Step 3: show the older one.
+    /// Step 3: show the oldest one.
+    pub select_old: Signal<In, Bit>,
+    /// Step 3: show the next one.
     pub select_last: Signal<In, Bit>,
-    /// Step 3: show the younger one.
+    /// Step 3: show the youngest one.
     pub select_now: Signal<In, Bit>,
     /// Step 3: what is shown, or zero.
     pub shown: Signal<Out, Slot>,
     written: Written<Slot>,
+    old: Reg<Slot>,
     last: Reg<Slot>,
     now: Reg<Slot>,
     nothing: Constant<Slot>,
@@ -78,8 +87,8 @@ pub struct FreshSlots {
 impl Default for FreshSlots {
     fn default() -> Self {
         construct!({ nothing: Constant::new(Slot::default()) } default {
-            clock reset write_slot capture key hit_last occupied_last hit_now occupied_now pass select_last select_now
-            shown written last now
+            clock reset write_slot next_slot capture key hit_old occupied_old hit_last occupied_last hit_now occupied_now pass
+            select_old select_last select_now shown written old last now
         })
     }
 }
@@ -88,10 +97,14 @@ impl Default for FreshSlots {
 impl Logic for FreshSlots {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, last, now);
+        registers!(self, clock, reset, old, last, now);
         clocked!(self, clock, reset, written);
         self.written.write_word.next = self.write_slot.val();
+        self.written.next_word.next = self.next_slot.val();
         self.written.capture.next = self.capture.val();
+        self.occupied_old.next = self.written.old.val().valid;
+        self.hit_old.next =
+            self.written.old.val().valid & (self.written.old.val().key == self.key.val());
         self.occupied_last.next = self.written.last.val().valid;
         self.hit_last.next =
             self.written.last.val().valid & (self.written.last.val().key == self.key.val());
@@ -99,10 +112,14 @@ impl Logic for FreshSlots {
         self.hit_now.next =
             self.written.now.val().valid & (self.written.now.val().key == self.key.val());
         if self.pass.val() {
+            self.old.d.next = self.written.old.val();
             self.last.d.next = self.written.last.val();
             self.now.d.next = self.written.now.val();
         }
         self.shown.next = self.nothing.val();
+        if self.select_old.val() {
+            self.shown.next = self.old.q.val();
+        }
         if self.select_last.val() {
             self.shown.next = self.last.q.val();
         }
@@ -124,16 +141,22 @@ pub struct KeyWay {
     /// Step 1: take the slot of that row.
     pub capture: Signal<In, Bit>,
     /// Step 1: as of [`Way`].
+    pub same_old: Signal<In, Bit>,
+    /// Step 1: as of [`Way`].
     pub same_last: Signal<In, Bit>,
     /// Step 1: as of [`Way`].
     pub same_now: Signal<In, Bit>,
     /// Step 2: the key looked for.
     pub key: Signal<In, Bits<97>>,
-    /// Step 2: the older fresh slot has the key.
+    /// Step 2: the oldest fresh slot has the key.
+    pub hit_old: Signal<In, Bit>,
+    /// Step 2: it has any.
+    pub occupied_old: Signal<In, Bit>,
+    /// Step 2: the next fresh slot has the key.
     pub hit_last: Signal<In, Bit>,
     /// Step 2: it has any.
     pub occupied_last: Signal<In, Bit>,
-    /// Step 2: the younger fresh slot has the key.
+    /// Step 2: the youngest fresh slot has the key.
     pub hit_now: Signal<In, Bit>,
     /// Step 2: it has any.
     pub occupied_now: Signal<In, Bit>,
@@ -141,9 +164,11 @@ pub struct KeyWay {
     pub hit: Signal<Out, Bit>,
     /// Step 2: it has any.
     pub occupied: Signal<Out, Bit>,
-    /// Step 2: it is the older fresh one.
+    /// Step 2: it is the oldest fresh one.
+    pub in_old: Signal<Out, Bit>,
+    /// Step 2: it is the next fresh one.
     pub in_last: Signal<Out, Bit>,
-    /// Step 2: it is the younger fresh one.
+    /// Step 2: it is the youngest fresh one.
     pub in_now: Signal<Out, Bit>,
     /// Step 2: keep the slot for step 3.
     pub pass: Signal<In, Bit>,
@@ -165,6 +190,8 @@ pub struct KeyWay {
     pub write_row: Signal<In, Bits<16>>,
     /// What.
     pub write_slot: Signal<In, Slot>,
+    /// Write in the next cycle.
+    pub next_write: Signal<In, Bit>,
     slots: Way<Slot>,
     held: Reg<Slot>,
     fresh: Reg<Bit>,
@@ -174,8 +201,8 @@ impl KeyWay {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
         construct!({ slots: Way::new(rows) } default {
-            clock reset read_row capture same_last same_now key hit_last occupied_last hit_now occupied_now hit occupied
-            in_last in_now pass select head tail age multi found_key write write_row write_slot held fresh
+            clock reset read_row capture same_old same_last same_now key hit_old occupied_old hit_last occupied_last hit_now occupied_now hit occupied
+            in_old in_last in_now pass select head tail age multi found_key write write_row write_slot next_write held fresh
         })
     }
 }
@@ -188,13 +215,19 @@ impl Logic for KeyWay {
         clocked!(self, clock, reset, slots);
         self.slots.read_row.next = self.read_row.val();
         self.slots.capture.next = self.capture.val();
+        self.slots.same_old.next = self.same_old.val();
         self.slots.same_last.next = self.same_last.val();
         self.slots.same_now.next = self.same_now.val();
         self.slots.write.next = self.write.val();
         self.slots.write_row.next = self.write_row.val();
         self.slots.write_word.next = self.write_slot.val();
+        self.slots.next_write.next = self.next_write.val();
         self.occupied.next = self.slots.word.val().valid;
         self.hit.next = self.slots.word.val().valid & (self.slots.word.val().key == self.key.val());
+        if self.slots.in_old.val() {
+            self.occupied.next = self.occupied_old.val();
+            self.hit.next = self.hit_old.val();
+        }
         if self.slots.in_last.val() {
             self.occupied.next = self.occupied_last.val();
             self.hit.next = self.hit_last.val();
@@ -203,11 +236,13 @@ impl Logic for KeyWay {
             self.occupied.next = self.occupied_now.val();
             self.hit.next = self.hit_now.val();
         }
+        self.in_old.next = self.slots.in_old.val();
         self.in_last.next = self.slots.in_last.val();
         self.in_now.next = self.slots.in_now.val();
         if self.pass.val() {
             self.held.d.next = self.slots.word.val();
-            self.fresh.d.next = self.slots.in_last.val() | self.slots.in_now.val();
+            self.fresh.d.next =
+                self.slots.in_old.val() | self.slots.in_last.val() | self.slots.in_now.val();
         }
         self.head.next = 0.into();
         self.tail.next = 0.into();

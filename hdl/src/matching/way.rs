@@ -3,13 +3,15 @@
 //! ```text
 //!   cycle 0              1                        2
 //!   read_row ──► Ram ──► read, capture ─────────► word
-//!                        written in cycle 0? ───► in_last
-//!   write ─────────────► written in cycle 1? ───► in_now
+//!                        written in cycle 0? ───► in_old
+//!   write ─────────────► written in cycle 1? ───► in_last
+//!   next write ────────► written in cycle 2? ───► in_now
 //! ```
 //!
-//! A row that is written in the cycle in which it is read, or in the next, is read as it was before, or as
-//! nothing at all: `in_last` and `in_now` say so. What was written is the same for all ways of a table, which write
-//! one word at a time, so their user keeps it once for all of them instead of a multiplexer a way.
+//! A row that is written in the cycle in which it is read, or in one of the next two, is read as it was before, or as
+//! nothing at all: `in_old`, `in_last` and `in_now` say so. What was written is the same for all ways of a table, which write
+//! one word at a time, so their user keeps it once for all of them instead of a multiplexer a way. What is written in a cycle is
+//! known in the cycle before, so that it comes from registers.
 
 use crate::prelude::*;
 use crate::prim::BlockRam;
@@ -25,23 +27,28 @@ pub struct SameRow {
     pub read_row: Signal<In, Bits<16>>,
     /// Row to write at this edge.
     pub write_row: Signal<In, Bits<16>>,
+    /// Row to write at the next edge.
+    pub next_row: Signal<In, Bits<16>>,
     /// The row read at the last edge was that of the write at that edge.
+    pub in_old: Signal<Out, Bit>,
+    /// It is that of the write at this edge.
     pub in_last: Signal<Out, Bit>,
-    /// It is that of the write of this cycle.
+    /// It is that of the write at the next edge.
     pub in_now: Signal<Out, Bit>,
     row: Reg<Bits<16>>,
-    same: Reg<Bit>,
+    written: Reg<Bits<16>>,
 }
 
 #[module]
 impl Logic for SameRow {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, row, same);
+        registers!(self, clock, reset, row, written);
         self.row.d.next = self.read_row.val();
-        self.same.d.next = self.write_row.val() == self.read_row.val();
-        self.in_last.next = self.same.q.val();
-        self.in_now.next = self.write_row.val() == self.row.q.val();
+        self.written.d.next = self.write_row.val();
+        self.in_old.next = self.written.q.val() == self.row.q.val();
+        self.in_last.next = self.write_row.val() == self.row.q.val();
+        self.in_now.next = self.next_row.val() == self.row.q.val();
     }
 }
 
@@ -57,14 +64,18 @@ pub struct Way<T: Synth> {
     /// Take the word of the row that was read at the last edge.
     pub capture: Signal<In, Bit>,
     /// From [`SameRow`]: the write of the last cycle would have been to that row.
-    pub same_last: Signal<In, Bit>,
+    pub same_old: Signal<In, Bit>,
     /// From [`SameRow`]: the write of this cycle would be.
+    pub same_last: Signal<In, Bit>,
+    /// From [`SameRow`]: the write of the next cycle would be.
     pub same_now: Signal<In, Bit>,
     /// The word taken, unless one of these is set:
     pub word: Signal<Out, T>,
     /// It is what was written in the cycle before that of `capture`.
+    pub in_old: Signal<Out, Bit>,
+    /// It is what was written in the cycle of `capture`.
     pub in_last: Signal<Out, Bit>,
-    /// It is what was written in the cycle of `capture`. Goes before `in_last`.
+    /// It is what was written in the cycle after.
     pub in_now: Signal<Out, Bit>,
     /// Write in this cycle.
     pub write: Signal<In, Bit>,
@@ -72,10 +83,13 @@ pub struct Way<T: Synth> {
     pub write_row: Signal<In, Bits<16>>,
     /// What.
     pub write_word: Signal<In, T>,
+    /// Write in the next cycle.
+    pub next_write: Signal<In, Bit>,
     memory: BlockRam<T>,
     _rows: usize,
     wrote: Reg<Bit>,
     captured: Reg<T>,
+    old: Reg<Bit>,
     last: Reg<Bit>,
     now: Reg<Bit>,
 }
@@ -89,18 +103,22 @@ impl<T: Synth> Way<T> {
             reset: Signal::default(),
             read_row: Signal::default(),
             capture: Signal::default(),
+            same_old: Signal::default(),
             same_last: Signal::default(),
             same_now: Signal::default(),
             word: Signal::default(),
+            in_old: Signal::default(),
             in_last: Signal::default(),
             in_now: Signal::default(),
             write: Signal::default(),
             write_row: Signal::default(),
             write_word: Signal::default(),
+            next_write: Signal::default(),
             memory: BlockRam::new(rows),
             _rows: rows,
             wrote: Reg::default(),
             captured: Reg::default(),
+            old: Reg::default(),
             last: Reg::default(),
             now: Reg::default(),
         }
@@ -116,7 +134,7 @@ impl<T: Synth> Way<T> {
 impl<T: Synth> Logic for Way<T> {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, wrote, captured, last, now);
+        registers!(self, clock, reset, wrote, captured, old, last, now);
         clock!(self, clock, memory);
         self.memory.read_address.next = self.read_row.val();
         self.memory.write_enable.next = self.write.val();
@@ -125,10 +143,12 @@ impl<T: Synth> Logic for Way<T> {
         self.wrote.d.next = self.write.val();
         if self.capture.val() {
             self.captured.d.next = self.memory.read_data.val();
-            self.last.d.next = self.same_last.val() & self.wrote.q.val();
-            self.now.d.next = self.same_now.val() & self.write.val();
+            self.old.d.next = self.same_old.val() & self.wrote.q.val();
+            self.last.d.next = self.same_last.val() & self.write.val();
+            self.now.d.next = self.same_now.val() & self.next_write.val();
         }
         self.word.next = self.captured.q.val();
+        self.in_old.next = self.old.q.val() & !self.last.q.val() & !self.now.q.val();
         self.in_last.next = self.last.q.val() & !self.now.q.val();
         self.in_now.next = self.now.q.val();
     }
@@ -143,13 +163,18 @@ pub struct Written<T: Synth> {
     pub reset: Signal<In, Bit>,
     /// The word that is written in this cycle, if any is.
     pub write_word: Signal<In, T>,
-    /// Keep it, and that of the last cycle.
+    /// The word that is written in the next cycle, if any is.
+    pub next_word: Signal<In, T>,
+    /// Keep both, and that of the last cycle.
     pub capture: Signal<In, Bit>,
     /// That of the cycle before the last `capture`.
-    pub last: Signal<Out, T>,
+    pub old: Signal<Out, T>,
     /// That of the cycle of the last `capture`.
+    pub last: Signal<Out, T>,
+    /// That of the cycle after.
     pub now: Signal<Out, T>,
     before: Reg<T>,
+    captured_old: Reg<T>,
     captured_last: Reg<T>,
     captured_now: Reg<T>,
 }
@@ -160,10 +185,13 @@ impl<T: Synth> Default for Written<T> {
             clock: Signal::default(),
             reset: Signal::default(),
             write_word: Signal::default(),
+            next_word: Signal::default(),
             capture: Signal::default(),
+            old: Signal::default(),
             last: Signal::default(),
             now: Signal::default(),
             before: Reg::default(),
+            captured_old: Reg::default(),
             captured_last: Reg::default(),
             captured_now: Reg::default(),
         }
@@ -174,12 +202,22 @@ impl<T: Synth> Default for Written<T> {
 impl<T: Synth> Logic for Written<T> {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, before, captured_last, captured_now);
+        registers!(
+            self,
+            clock,
+            reset,
+            before,
+            captured_old,
+            captured_last,
+            captured_now
+        );
         self.before.d.next = self.write_word.val();
         if self.capture.val() {
-            self.captured_last.d.next = self.before.q.val();
-            self.captured_now.d.next = self.write_word.val();
+            self.captured_old.d.next = self.before.q.val();
+            self.captured_last.d.next = self.write_word.val();
+            self.captured_now.d.next = self.next_word.val();
         }
+        self.old.next = self.captured_old.q.val();
         self.last.next = self.captured_last.q.val();
         self.now.next = self.captured_now.q.val();
     }
