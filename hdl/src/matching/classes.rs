@@ -138,9 +138,11 @@ pub struct Classes {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: nothing is learnt.
     pub reset: Signal<In, Bit>,
-    /// Endpoint whose classes are shown from the next cycle on.
+    /// Show other classes from the next cycle on.
+    pub show: Signal<In, Bit>,
+    /// Those of this endpoint.
     pub next_endpoint: Signal<In, Bits<8>>,
-    /// Its classes, as they were at the last edge.
+    /// Its classes, as they were at the edge of `show`.
     pub view: Signal<Out, ClassView>,
     /// Endpoint whose live classes are shown now.
     pub endpoint: Signal<In, Bits<8>>,
@@ -182,7 +184,7 @@ impl Classes {
             of: (0..endpoints).map(|_| EndpointClasses::default()).collect(),
             _n: endpoints,
         } default {
-            clock reset next_endpoint view endpoint live any_live several_live all_live learn take take_class learn_ignore learn_any
+            clock reset show next_endpoint view endpoint live any_live several_live all_live learn take take_class learn_ignore learn_any
             give give_class shown give_endpoint give_number lives
         })
     }
@@ -222,7 +224,7 @@ impl Logic for Classes {
             self.of[i].take_class.next = self.take_class.val();
             self.of[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
             self.of[i].give_class.next = self.give_number.val();
-            if self.next_endpoint.val() == i.to_bits() {
+            if self.show.val() & (self.next_endpoint.val() == i.to_bits()) {
                 self.shown.d.next = self.of[i].view.val();
             }
             if self.endpoint.val() == i.to_bits() {

@@ -210,6 +210,7 @@ pub struct Lists {
     probed: Signal<Local, MatchCommand>,
     takes: Signal<Local, Bit>,
     ready: Signal<Local, Bit>,
+    shows_again: Signal<Local, Bit>,
     to_issue: Signal<Local, Bit>,
     issue_ready: Signal<Local, Bit>,
     first_todo: Signal<Local, Bits<4>>,
@@ -307,7 +308,7 @@ impl Lists {
             searching searched searched_index solo solo_age resumes answered answer under_way last_seed
             key key_age result result_valid live equal unlearnt idle chosen lowest class_bit class_number has_class
             learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
-            slow_search append remove entering probed takes ready to_issue
+            slow_search append remove entering probed takes ready shows_again to_issue
             issue_ready first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
             lookup lookup_valid direct first older decides commit discard gives associative_search
             same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit found_tag_bit
@@ -754,9 +755,12 @@ impl Logic for Lists {
         self.stale.d.next = self.takes.val() & self.learns.val();
         self.quota.take.next = self.takes.val();
         self.quota.take_endpoint.next = self.front.q.val().endpoint;
-        self.classes.next_endpoint.next = self.front.q.val().endpoint;
-        if self.ready.val() {
-            self.classes.next_endpoint.next = self.command.val().endpoint;
+        // Late is only whether the classes change hands, not whose are next.
+        self.shows_again.next = self.front_valid.q.val() & self.stale.q.val();
+        self.classes.show.next = self.ready.val() | self.shows_again.val();
+        self.classes.next_endpoint.next = self.command.val().endpoint;
+        if self.shows_again.val() {
+            self.classes.next_endpoint.next = self.front.q.val().endpoint;
         }
         if self.ready.val() & self.command_valid.val() {
             self.front_valid.d.next = true;
