@@ -36,6 +36,8 @@ codes! {
     }
 }
 
+/// `flags` of a send: it fails as `NotReady` unless a receive for it is posted when it arrives.
+pub const FLAG_READY: u8 = 1 << 0;
 /// `flags` of a receive, a probe or a claim: any source matches, `pair` is ignored.
 pub const FLAG_ANY_SOURCE: u8 = 1 << 0;
 /// `flags` of a receive, a probe or a claim: the host has the completion of every request that was refused as `Behind`, and
@@ -43,6 +45,9 @@ pub const FLAG_ANY_SOURCE: u8 = 1 << 0;
 pub const FLAG_RESUME: u8 = 1 << 1;
 /// `flags` of a receive: it takes message after message, each behind the one before in its buffer, until less than `min_free` bytes are left.
 pub const FLAG_MULTI: u8 = 1 << 2;
+/// `flags` of a receive, a probe or a claim: the host keeps nothing that is to be posted behind this one. From a refusal for want of room
+/// until such a request comes, the card takes it that the host keeps receives, and ready messages of the endpoint wait as others do.
+pub const FLAG_NOTHING_KEPT: u8 = 1 << 3;
 
 /// Bits of a claim's handle that are the place of the message, pair × 16 + slot; those above are the number of the claim, from 1.
 pub const CLAIM_PLACE_BITS: u32 = 16;
@@ -56,7 +61,7 @@ macro_rules! send_request_layout {
             SendRequest, SendRequestView, 8 words {
                 /// [`Opcode`](crate::request::Opcode): `TaggedSend` or `CancelSend`.
                 opcode: u8 = 8,
-                /// Zero.
+                /// [`FLAG_READY`](crate::request::FLAG_READY) of a `TaggedSend`, or 0.
                 flags: u8 = 8,
                 /// Pair to send on, or of the send to cancel; it must belong to the endpoint.
                 pair: u16 = 16,
@@ -96,7 +101,7 @@ macro_rules! list_request_layout {
             ListRequest, ListRequestView, 8 words {
                 /// [`Opcode`](crate::request::Opcode): one of those of the list ring.
                 opcode: u8 = 8,
-                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), [`FLAG_MULTI`](crate::request::FLAG_MULTI), or 0.
+                /// [`FLAG_ANY_SOURCE`](crate::request::FLAG_ANY_SOURCE), [`FLAG_RESUME`](crate::request::FLAG_RESUME), [`FLAG_MULTI`](crate::request::FLAG_MULTI), [`FLAG_NOTHING_KEPT`](crate::request::FLAG_NOTHING_KEPT), or 0.
                 flags: u8 = 8,
                 /// Source: the pair whose messages match, unless any source does.
                 pair: u16 = 16,

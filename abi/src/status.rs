@@ -78,6 +78,8 @@ codes! {
         Behind = 15,
         /// The handle names no message that this endpoint has claimed: it never did, it has received or discarded it, or the pair was closed.
         InvalidClaim = 16,
+        /// The ready send found no receive posted for it. It was not delivered.
+        NotReady = 17,
     }
 }
 

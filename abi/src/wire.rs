@@ -19,7 +19,9 @@ pub const ETHERTYPE: u16 = 0x88b5;
 /// [`ETHERTYPE`] as the header's little-endian field holds it.
 pub const ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
 /// Version of the header.
-pub const VERSION: u8 = 1;
+pub const VERSION: u8 = 2;
+/// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
+pub const FRAME_READY: u8 = 1 << 0;
 /// Bytes before the payload, Ethernet header included.
 pub const HEADER_BYTES: usize = FrameHeader::BYTES;
 /// Bytes after the payload.
@@ -91,7 +93,11 @@ macro_rules! frame_header_layout {
                 /// Immediate data.
                 immediate: u64 = 64,
                 /// Length of the whole message in bytes.
-                message_length: u64 = 64,
+                message_length: u64 = 40,
+                /// [`FRAME_READY`](crate::wire::FRAME_READY), or 0.
+                flags: u8 = 8,
+                /// Bit k: request `acknowledge` − 1 − k of the reverse direction was refused, being ready and finding no receive.
+                refused: u16 = 16,
             }
         }
     };

@@ -399,6 +399,7 @@ impl Logic for Datapath {
         self.acknowledge.lookup_pair.next = self.transmit.lookup_pair.val();
         self.transmit.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
         self.transmit.lookup_credit.next = self.acknowledge.lookup_credit.val();
+        self.transmit.lookup_refused.next = self.acknowledge.lookup_refused.val();
         self.loopback.transmit.tdata.next = self.transmit.m_axis.tdata.val();
         self.loopback.transmit.tkeep.next = self.transmit.m_axis.tkeep.val();
         self.loopback.transmit.tlast.next = self.transmit.m_axis.tlast.val();
@@ -484,6 +485,7 @@ impl Logic for Datapath {
         self.completions.sends_release_valid.next = self.send_queues.release_valid.val();
         self.completions.sends_release_endpoint.next = self.send_queues.release_endpoint.val();
         self.delivery.completion_free.next = self.completions.delivery_free.val();
+        self.delivery.lists_pending.next = self.work_queues.lists_pending.val();
         self.completions.delivery_reserve_valid.next = self.delivery.reserve_valid.val();
         self.completions.delivery_reserve_endpoint.next = self.delivery.reserve_endpoint.val();
         self.completions.delivery_release_valid.next = self.delivery.release_valid.val();

@@ -143,6 +143,8 @@ streams! {
         credit: Bits<32>,
         /// The peer asks for an acknowledgement.
         ask: Bit,
+        /// Bit k: send `acknowledge` − 1 − k was refused.
+        refused: Bits<16>,
     }
     /// A frame that a pair is to send although nothing of it has moved.
     Mark {
@@ -172,6 +174,8 @@ streams! {
         immediate: Bits<64>,
         /// Length in bytes, at most `EAGER_MAX`.
         length: Bits<16>,
+        /// It is to find a receive posted, or to be refused.
+        ready: Bit,
     }
     /// Progress of the receiving side of a pair.
     SinkUpdate {
@@ -181,6 +185,8 @@ streams! {
         accepted: Bit,
         /// One more envelope is free.
         freed: Bit,
+        /// The message that is safe was refused.
+        refused: Bit,
     }
     /// A pair that has failed.
     Fault {

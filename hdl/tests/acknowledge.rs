@@ -23,8 +23,10 @@ struct Pair {
     granted: u32,
     accepted: u32,
     freed: u32,
+    /// Which of the latest accepted were refused.
+    window: u16,
     /// Numbers that the peer has been told.
-    told: (u32, u32),
+    told: (u32, u32, u16),
     failure_told: bool,
     /// A frame is still to ask the peer, or to answer it.
     to_ask: bool,
@@ -40,12 +42,12 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
     let mut pairs = vec![Pair::default(); size.config.pairs];
     let (busy, willing) = (rate(rng), rate(rng));
     let mut steady = Steady::default();
-    let mut update: Option<(usize, bool, bool)> = None;
+    let mut update: Option<(usize, bool, bool, bool)> = None;
     let mut mark: Option<(usize, bool)> = None;
     let mut fault: Option<usize> = None;
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     // The pair whose numbers were asked for in the cycle before, and what they were then.
-    let mut looked_up: Option<(usize, u32, u32)> = None;
+    let mut looked_up: Option<(usize, (u32, u32, u16))> = None;
     // The frame that began in the cycle before.
     let mut begun: Option<(usize, FrameType)> = None;
     let (active, mut idle) = (6000, 0);
@@ -65,12 +67,18 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             };
             let under_way = control.is_some_and(|(_, other, _)| other == index);
             if (accepted || freed || !pair.open) && !under_way {
-                update = Some((index, accepted, freed));
+                let refused = accepted && freed && rng.random_bool(0.5);
+                update = Some((index, accepted, freed, refused));
             }
         }
         bench.set("sink_update_valid", update.is_some());
-        let (pair, accepted, freed) = update.unwrap_or_default();
-        let fields = [(pair as u64, 16), (accepted.into(), 1), (freed.into(), 1)];
+        let (pair, accepted, freed, refused) = update.unwrap_or_default();
+        let fields = [
+            (pair as u64, 16),
+            (accepted.into(), 1),
+            (freed.into(), 1),
+            (refused.into(), 1),
+        ];
         bench.set("sink_update", pack(&fields)[0]);
 
         if mark.is_none() && talking && rng.random_bool(busy / 20.0) {
@@ -126,13 +134,16 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         bench.set("lookup_pair", lookup as u64);
         bench.eval();
 
-        if let Some((pair, accepted, freed)) = looked_up {
-            let found =
-                [bench.get("lookup_acknowledge"), bench.get("lookup_credit")].map(|n| n as u32);
-            assert_eq!(found, [accepted, freed], "pair {pair}, cycle {cycle}");
+        if let Some((pair, numbers)) = looked_up {
+            let found = (
+                bench.get("lookup_acknowledge") as u32,
+                bench.get("lookup_credit") as u32,
+                bench.get("lookup_refused") as u16,
+            );
+            assert_eq!(found, numbers, "pair {pair}, cycle {cycle}");
             if let Some((_, frame_type)) = begun.take() {
                 let pair = &mut pairs[pair];
-                pair.told = (accepted, freed);
+                pair.told = numbers;
                 pair.failure_told |= frame_type == FrameType::PairFailed;
                 pair.to_answer = false;
                 if frame_type == FrameType::Ask {
@@ -142,7 +153,8 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
                 }
             }
         }
-        looked_up = Some((lookup, pairs[lookup].accepted, pairs[lookup].freed));
+        let asked = &pairs[lookup];
+        looked_up = Some((lookup, (asked.accepted, asked.freed, asked.window)));
         let valid = bench.is("control_frame_valid");
         if let Some(words) = steady.watch("control_frame", valid, takes, &words) {
             let [pair, code] = unpack(&words, [16, 8]);
@@ -155,7 +167,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             begun = Some((pair as usize, frame_type));
         }
 
-        if let Some((index, accepted, freed)) = update
+        if let Some((index, accepted, freed, refused)) = update
             && bench.is("sink_update_ready")
         {
             let pair = &mut pairs[index];
@@ -164,6 +176,9 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             if counts {
                 pair.accepted = pair.accepted.wrapping_add(accepted.into());
                 pair.freed = pair.freed.wrapping_add(freed.into());
+                if accepted {
+                    pair.window = pair.window << 1 | u16::from(refused);
+                }
                 let seen = ["pair", "accepted", "freed"]
                     .map(|name| bench.get(&format!("monitor_sink_{name}")));
                 let now = [index as u64, pair.accepted.into(), pair.freed.into()];
@@ -215,7 +230,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
                 "the peer of pair {index} has heard nothing"
             );
         } else {
-            let now = (pair.accepted, pair.freed);
+            let now = (pair.accepted, pair.freed, pair.window);
             assert_eq!(pair.told, now, "the peer of pair {index} knows old numbers");
             assert!(!pair.to_ask, "the peer of pair {index} isn't asked");
             assert!(!pair.to_answer, "the peer of pair {index} isn't answered");
@@ -257,6 +272,11 @@ fn a_mark_that_is_lost_is_noticed() {
 #[test]
 fn a_pair_that_does_not_ask_is_noticed() {
     assert!(is_caught(AcknowledgeMutation::AskForgotten));
+}
+
+#[test]
+fn a_window_that_is_not_shifted_is_noticed() {
+    assert!(is_caught(AcknowledgeMutation::WindowNotShifted));
 }
 
 #[test]

@@ -10,7 +10,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::control::{Operation, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
-use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION, crc32c, frame_bytes};
+use abi::wire::{
+    ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, crc32c, frame_bytes,
+};
 use hdl::config;
 use hdl::link::ReceiveMutation;
 use rand::Rng;
@@ -89,6 +91,13 @@ fn screen(frame: &Frame) -> Result<FrameHeader, &'static str> {
     else {
         return Err("type_errors");
     };
+    let flags = match kind {
+        FrameType::Eager => FRAME_READY,
+        _ => 0,
+    };
+    if header.flags & !flags != 0 {
+        return Err("type_errors");
+    }
     let length = usize::from(header.payload_length);
     let carries = kind == FrameType::Eager || length == 0;
     if bytes.len() != frame_bytes(length) || header.message_length != length as u64 || !carries {
@@ -113,8 +122,8 @@ struct Pair {
 #[derive(Default)]
 struct Expected {
     screened: VecDeque<(FrameHeader, Vec<u8>)>,
-    progress: VecDeque<[u64; 4]>,
-    arrivals: VecDeque<[u64; 6]>,
+    progress: VecDeque<[u64; 5]>,
+    arrivals: VecDeque<[u64; 7]>,
     payload: VecDeque<u64>,
     faults: VecDeque<u64>,
     counts: [u64; COUNTERS.len()],
@@ -176,6 +185,7 @@ impl Expected {
             header.acknowledge.into(),
             header.credit.into(),
             (header.frame_type == FrameType::Ask.code()).into(),
+            header.refused.into(),
         ]);
         if is_request {
             self.arrivals.push_back([
@@ -185,6 +195,7 @@ impl Expected {
                 header.match_bits,
                 header.immediate,
                 header.payload_length.into(),
+                (header.flags & FRAME_READY != 0).into(),
             ]);
             self.payload.extend(
                 payload
@@ -265,6 +276,11 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         match_bits: rng.random(),
         immediate: rng.random(),
         message_length: length as u64,
+        flags: match frame_type {
+            FrameType::Eager => rng.random_range(0..=FRAME_READY),
+            _ => 0,
+        },
+        refused: rng.random(),
     };
     (header, payload)
 }
@@ -274,7 +290,7 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
     let mut h = header;
     let mut body = payload.to_vec();
     let flip16 = |rng: &mut ChaCha8Rng| 1u16 << rng.random_range(0..16);
-    match rng.random_range(0..22) {
+    match rng.random_range(0..23) {
         0 => h.ethertype ^= flip16(rng),
         1 => h.version ^= 1 << rng.random_range(0..8),
         2 => h.frame_type = rng.random(),
@@ -288,8 +304,9 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
         10 => h.cookie ^= 1 << rng.random_range(0..32),
         11 => h.payload_length = h.payload_length.wrapping_add(rng.random_range(1..9)),
         12 => h.payload_length = rng.random(),
-        13 => h.message_length = h.message_length.wrapping_add(1 << rng.random_range(0..64)),
+        13 => h.message_length = h.message_length.wrapping_add(1 << rng.random_range(0..40)),
         14 => body.resize(EAGER_MAX + rng.random_range(1..600), 0x5a),
+        19 => h.flags ^= 1 << rng.random_range(0..8),
         15 | 17 => h.sequence = h.sequence.wrapping_sub(rng.random_range(1..1 << 20)),
         16 | 18 => {
             h.sequence = h
@@ -466,7 +483,7 @@ fn frames(
         let mut taken = || streams.next().expect("four streams");
         let (progress, arrival, payload, request) = (taken(), taken(), taken(), taken());
         if let Some(words) = progress {
-            let progress = unpack(&words, [16, 32, 32, 1]);
+            let progress = unpack(&words, [16, 32, 32, 1, 16]);
             assert_eq!(
                 Some(progress),
                 expected.progress.pop_front(),
@@ -474,7 +491,7 @@ fn frames(
             );
         }
         if let Some(words) = arrival {
-            let arrival = unpack(&words, [16, 8, 16, 64, 64, 16]);
+            let arrival = unpack(&words, [16, 8, 16, 64, 64, 16, 1]);
             assert_eq!(
                 Some(arrival),
                 expected.arrivals.pop_front(),

@@ -33,6 +33,7 @@ struct Send {
     immediate: u64,
     address: u64,
     length: u64,
+    ready: bool,
     /// It is a cancel of this send.
     target: Option<u32>,
 }
@@ -45,7 +46,7 @@ impl Send {
         };
         let request = [
             (opcode.code().into(), 8),
-            (0, 8),
+            (self.ready.into(), 8),
             (self.pair.into(), 16),
             (self.context.into(), 16),
             (0, 16),
@@ -91,6 +92,8 @@ struct Pair {
     arrived: u32,
     accepted: u32,
     freed: u32,
+    /// Whether it refused each of those that it accepted.
+    refused: Vec<bool>,
     told: Vec<(u32, u32)>,
     /// Jobs of others since this pair could have had its turn.
     passed: usize,
@@ -122,7 +125,7 @@ struct Model {
     /// Completions by handle, as they must come and as they came.
     wanted: BTreeMap<u32, Completed>,
     found: BTreeMap<u32, Completed>,
-    /// Handles of the sends that succeed, in order, of each pair.
+    /// Handles of the sends that the peer answers, in order, of each pair.
     succeed: BTreeMap<u16, VecDeque<u32>>,
     /// Endpoints of cancels that were in time.
     released: VecDeque<u8>,
@@ -142,7 +145,7 @@ impl Model {
             send.length,
             status,
         );
-        if status == Status::Success {
+        if matches!(status, Status::Success | Status::NotReady) {
             let order = self.succeed.entry(send.pair).or_default();
             order.push_back(send.request);
         }
@@ -155,9 +158,9 @@ impl Model {
         let (_, request, pair, _, _, status) = completed;
         let before = self.found.insert(request, completed);
         assert_eq!(before, None, "a send completes twice");
-        if status == Status::Success {
+        if matches!(status, Status::Success | Status::NotReady) {
             let next = self.succeed.entry(pair).or_default().pop_front();
-            assert_eq!(next, Some(request), "success out of order");
+            assert_eq!(next, Some(request), "an answer out of order");
         }
         self.compare(request);
     }
@@ -302,9 +305,14 @@ impl Model {
         if count > 0 {
             p.since = cycle;
         }
+        let answers = p.refused[(next - count) as usize..next as usize].to_vec();
         let done: Vec<Send> = p.unacknowledged.drain(..count as usize).collect();
-        for send in done {
-            self.complete(endpoint, &send, Status::Success);
+        for (send, refused) in done.into_iter().zip(answers) {
+            let status = match refused {
+                true => Status::NotReady,
+                false => Status::Success,
+            };
+            self.complete(endpoint, &send, status);
         }
     }
 
@@ -359,6 +367,7 @@ fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32
     let mut cancel = Send {
         pair: size.pair(rng) as u16,
         target: Some(request.saturating_sub(rng.random_range(0..20))),
+        ready: false,
         ..random_send(size, rng, pairs, request)
     };
     if !queues.is_empty() && rng.random_bool(0.8) {
@@ -389,6 +398,7 @@ fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) 
         immediate: rng.random(),
         address: rng.random(),
         length: rng.random_range(0..=EAGER_MAX as u64),
+        ready: rng.random(),
         target: None,
     };
     match rng.random_range(0..40) {
@@ -406,6 +416,15 @@ fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) 
         },
         _ => send,
     }
+}
+
+/// What a frame that acknowledges so many says of the latest of them.
+fn window(refused: &[bool], acknowledge: u32) -> u16 {
+    let bit = |k: usize| {
+        let at = (acknowledge as usize).checked_sub(k + 1)?;
+        refused.get(at).copied()
+    };
+    (0..16).fold(0, |bits, k| bits | u16::from(bit(k).unwrap_or(false)) << k)
 }
 
 /// Progress that a peer reports: as a rule the truth, at times late, rarely a lie.
@@ -483,6 +502,11 @@ fn traffic(
             let pair = &mut model.pairs[index];
             if !talking || index != mute && rng.random_bool(peers / 20.0) {
                 pair.accepted = pair.arrived.min(pair.accepted + 1 + u32::from(!talking));
+                while pair.refused.len() < pair.accepted as usize {
+                    let behind = pair.refused.len() - pair.acknowledged as usize;
+                    let ready = pair.unacknowledged.get(behind).is_some_and(|s| s.ready);
+                    pair.refused.push(ready && rng.random_bool(0.5));
+                }
             }
             if index != stuck && (!talking || rng.random_bool(peers / 20.0)) {
                 pair.freed = pair.accepted.min(pair.freed + 1);
@@ -501,6 +525,7 @@ fn traffic(
             (acknowledge.into(), 32),
             (credit.into(), 32),
             (asks_us.into(), 1),
+            (window(&model.pairs[pair].refused, acknowledge).into(), 16),
         ];
         bench.set_wide("progress", &pack(&fields));
 
@@ -852,7 +877,8 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     });
     let seen = seen.into_inner();
     println!("{seen:?}");
-    assert!(seen.len() >= 10, "each way to end is taken: {seen:?}");
+    assert!(seen[&Status::NotReady] > 200, "{seen:?}");
+    assert!(seen.len() >= 11, "each way to end is taken: {seen:?}");
     assert!(seen[&Status::Success] > 1000, "{seen:?}");
     assert!(seen[&Status::Cancelled] > 100, "{seen:?}");
     assert!(seen[&Status::TooLate] > 100, "{seen:?}");
@@ -895,4 +921,6 @@ mutations! {
     refusals_that_are_not_counted_are_noticed: RefusalsNotCounted
     a_credit_that_is_not_asked_for_is_noticed: NeverAsks
     a_peer_that_is_not_answered_is_noticed: NeverAnswers
+    a_refusal_that_is_unheard_is_noticed: RefusalUnheard
+    a_ready_send_that_goes_out_as_any_other_is_noticed: ReadyForgotten
 }

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
-use abi::wire::{ETHERTYPE_FIELD, FrameHeader, FrameType, VERSION, crc32c};
+use abi::wire::{ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, crc32c};
 use hdl::config;
 use hdl::link::TransmitMutation;
 use rand::Rng;
@@ -31,6 +31,7 @@ struct Job {
     match_bits: u64,
     immediate: u64,
     address: u64,
+    ready: bool,
     payload: Vec<u8>,
     allowed: bool,
     error: bool,
@@ -52,6 +53,7 @@ impl Job {
             match_bits: rng.random(),
             immediate: rng.random(),
             address: rng.random(),
+            ready: rng.random(),
             payload: (0..length).map(|_| rng.random()).collect(),
             allowed: rng.random_bool(0.9),
             error: rng.random_bool(0.1),
@@ -64,7 +66,7 @@ impl Job {
             self.domain.into(),
             self.sequence.into(),
             1,
-            0,
+            self.ready.into(),
             self.pair as u64,
             self.context.into(),
             0,
@@ -138,8 +140,8 @@ fn sends(size: &Size, mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: u
     let mut messages: VecDeque<(FrameHeader, Vec<u8>)> = VecDeque::new();
     let mut controls: VecDeque<FrameHeader> = VecDeque::new();
     let mut bytes: Vec<u8> = vec![];
-    // Numbers given by the lookup of each cycle: pair, acknowledge, credit.
-    let mut given: HashMap<u32, (usize, u32)> = HashMap::new();
+    // Numbers given by the lookup of each cycle: by the acknowledge the pair, credit, and what was refused.
+    let mut given: HashMap<u32, (usize, u32, u16)> = HashMap::new();
     let mut lookup = 0;
     let (mut made, mut idle, mut frames) = (0, 0, 0);
 
@@ -199,10 +201,11 @@ fn sends(size: &Size, mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: u
             };
             set_control(&mut bench, *operation, *index as u16, &data);
         }
-        let (acknowledge, credit) = (rng.random(), rng.random());
-        given.insert(acknowledge, (lookup, credit));
+        let (acknowledge, credit, refused) = (rng.random(), rng.random(), rng.random());
+        given.insert(acknowledge, (lookup, credit, refused));
         bench.set("lookup_acknowledge", acknowledge);
         bench.set("lookup_credit", credit);
+        bench.set("lookup_refused", refused);
 
         bench.set("query_ready", rng.random_bool(willing));
         let answers = answer_due.is_some_and(|due| due <= cycle);
@@ -249,6 +252,7 @@ fn sends(size: &Size, mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: u
                     match_bits: job.match_bits,
                     immediate: job.immediate,
                     message_length: job.payload.len() as u64,
+                    flags: u8::from(job.ready) * FRAME_READY,
                     ..frame(&card, job.pair, &setup, FrameType::Eager)
                 };
                 messages.push_back((header, job.payload));
@@ -336,13 +340,14 @@ fn sends(size: &Size, mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: u
             if words[2] != 0 {
                 frames += 1;
                 let found = FrameHeader::parse(&bytes).expect("it has a header");
-                let (pair, credit) = given[&found.acknowledge];
+                let (pair, credit, refused) = given[&found.acknowledge];
                 assert_eq!(
                     pair,
                     usize::from(found.source_pair),
                     "numbers of another pair"
                 );
-                assert_eq!(credit, found.credit, "numbers of two moments");
+                let numbers = (found.credit, found.refused);
+                assert_eq!((credit, refused), numbers, "numbers of two moments");
                 let is_message = found.frame_type == FrameType::Eager.code();
                 let (mut header, payload) = if is_message {
                     messages.pop_front().expect("a message was to be sent")
@@ -354,6 +359,7 @@ fn sends(size: &Size, mutation: TransmitMutation, rng: &mut ChaCha8Rng, total: u
                 };
                 header.acknowledge = found.acknowledge;
                 header.credit = found.credit;
+                header.refused = found.refused;
                 let mut wanted = vec![0; FrameHeader::BYTES];
                 header.emit(&mut wanted);
                 assert_eq!(found, header, "cycle {cycle}");

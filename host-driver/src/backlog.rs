@@ -11,12 +11,14 @@
 //! The card keeps one receive of an endpoint waiting when its list is full, and refuses what is posted behind it at once: each
 //! looks for a message, but is never posted past the one that waits. The waiting one is refused when something has
 //! changed. Then, once the last that was posted is back too, all are posted again from the oldest on, the first with
-//! `FLAG_RESUME`, so that each looks in its turn at what has come meanwhile. A probe or a claim is kept like a receive: what the
+//! `FLAG_RESUME`, so that each looks in its turn at what has come meanwhile, and the last with `FLAG_NOTHING_KEPT`: until then a ready message, whose
+//! receive may be here, waits for it as any other. A probe or a claim is kept like a receive: what the
 //! receives in front of it have a right to isn't shown.
 //!
 //! The queues are linked through the request table, so that nothing is allocated.
 
 use crate::table::{Place, Request, RequestTable};
+use abi::request::{FLAG_NOTHING_KEPT, FLAG_RESUME};
 
 /// A queue of requests of the table.
 #[derive(Clone, Copy, Default)]
@@ -146,11 +148,21 @@ impl Backlog {
         self.rest.pop_front(table)
     }
 
-    /// A request is being posted. Returns whether it is the first after a stall.
-    pub(crate) fn posted(&mut self, table: &mut RequestTable, request: Request) -> bool {
+    /// A request is being posted. Returns its flags: whether it is the first after a stall, and whether nothing is kept behind it.
+    ///
+    /// What the card has refused and not yet told of is kept too. The card knows that, and takes the second flag for true only if it
+    /// has refused nothing since the first.
+    pub(crate) fn posted(&mut self, table: &mut RequestTable, request: Request) -> u8 {
         table.set_place(request, Place::Card);
         self.last = Some(request);
-        std::mem::take(&mut self.resume)
+        let mut flags = 0;
+        if std::mem::take(&mut self.resume) {
+            flags |= FLAG_RESUME;
+        }
+        if self.rest.is_empty() && self.refused.is_empty() {
+            flags |= FLAG_NOTHING_KEPT;
+        }
+        flags
     }
 
     /// The card is done with a request, whether or not it comes back.

@@ -38,7 +38,7 @@ use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, EVENT_ARM, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD,
     SEND_TAIL, endpoint_page,
 };
-use abi::request::{FLAG_RESUME, ListRequest, Opcode};
+use abi::request::{ListRequest, Opcode};
 use abi::status::Status;
 use std::sync::Weak;
 
@@ -259,9 +259,7 @@ impl Core {
             // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
             request.pair = NO_PAIR;
         }
-        if self.backlog.posted(&mut self.table, handle) {
-            request.flags |= FLAG_RESUME;
-        }
+        request.flags |= self.backlog.posted(&mut self.table, handle);
         self.list.post(transport, &request.to_words())
     }
 

@@ -24,7 +24,7 @@ use abi::mailbox::{
     PairStatus,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, ListRequest, Opcode, SendRequest};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_READY, ListRequest, Opcode, SendRequest};
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
 
 /// How a message is addressed.
@@ -333,7 +333,29 @@ impl Endpoint {
             return Err(wrong_domain(buffer));
         }
         let local = buffer.local();
-        self.post_send(wr_id, send, false, buffer, local)
+        self.post_send(wr_id, send, (false, 0), buffer, local)
+            .map_err(|(error, buffer)| Refused { error, buffer })
+    }
+
+    /// Sends the buffer to a receive that the program knows to be posted. (MPI's ready mode.) If there is none when the message arrives, it isn't
+    /// delivered and the send completes with [`NotReady`](crate::WcStatus::NotReady); the pair goes on.
+    ///
+    /// A receive counts as posted from the return of the call that posts it. While the peer's endpoint has more receives posted than its card
+    /// holds, a message that finds none there may belong to one of the rest: then it waits, like any other.
+    ///
+    /// # Errors
+    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
+    pub fn post_ready_send(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        buffer: Buffer,
+    ) -> Result<Request, Refused> {
+        if !buffer.is_of(&self.shared.domain) {
+            return Err(wrong_domain(buffer));
+        }
+        let local = buffer.local();
+        self.post_send(wr_id, send, (false, FLAG_READY), buffer, local)
             .map_err(|(error, buffer)| Refused { error, buffer })
     }
 
@@ -362,7 +384,7 @@ impl Endpoint {
         match self.post_send(
             wr_id,
             send,
-            true,
+            (true, 0),
             buffer,
             (key, address, bytes.len() as u64),
         ) {
@@ -380,7 +402,7 @@ impl Endpoint {
         &self,
         wr_id: u64,
         send: &TaggedSend,
-        inject: bool,
+        (inject, flags): (bool, u8),
         buffer: Buffer,
         (key, address, length): (u32, u64, u64),
     ) -> Result<Request, crate::core::NotPosted> {
@@ -393,6 +415,7 @@ impl Endpoint {
         let words = |request: Request| {
             SendRequest {
                 opcode: Opcode::TaggedSend.code(),
+                flags,
                 pair: send.pair.index,
                 context: send.context,
                 request: request.0,

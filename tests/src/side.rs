@@ -210,6 +210,15 @@ impl Side {
         posted.expect("posted")
     }
 
+    /// The same by a ready send: it finds its receive posted, or fails.
+    pub fn send_ready(&mut self, to: usize, tag: u64, number: u64, length: usize) -> Request {
+        let mut buffer = self.buffer(length);
+        self.message(to, number).fill(&mut buffer);
+        let send = self.address(to, tag, number);
+        let posted = self.endpoint.post_ready_send(number, &send, buffer);
+        posted.expect("posted")
+    }
+
     /// What a receive is to match: any source if `from` is none.
     pub fn filter(&self, from: Option<usize>, tag: u64, ignore: u64) -> TaggedReceive {
         TaggedReceive {

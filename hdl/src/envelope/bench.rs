@@ -34,6 +34,8 @@ pub struct DeliveryBench {
     pub arrival_valid: Signal<In, Bit>,
     /// Its envelope.
     pub arrival: Signal<In, Arrival>,
+    /// As Delivery's.
+    pub lists_pending: Signal<In, Bits<16>>,
     /// A word of its payload.
     pub payload_valid: Signal<In, Bit>,
     /// The word.
@@ -166,7 +168,7 @@ impl DeliveryBench {
             regions: Regions::new(config),
             no_query: Constant::new(RegionQuery::default()),
         } default {
-            clock reset mutation arrival_valid arrival payload_valid payload lists_valid lists write_request_ready write_data_ready write_done write_done_error read_request_ready read_data_valid read_data read_data_error complete_ready sink_update_ready raise_ready fault_request_ready fault_valid fault control delivery_control_valid regions_control_valid arrival_ready payload_ready lists_ready write_request_valid write_request write_data_valid write_data read_request_valid read_request read_data_ready complete_valid complete completion_free reserve_valid reserve_endpoint release_valid release_endpoint sink_update_valid sink_update raise_valid raise fault_request_valid fault_request fault_ready count_expected count_unexpected count_invalid_requests initialized delivery_control_done delivery_control_result regions_control_done posted_depth unexpected_depth
+            clock reset mutation arrival_valid arrival lists_pending payload_valid payload lists_valid lists write_request_ready write_data_ready write_done write_done_error read_request_ready read_data_valid read_data read_data_error complete_ready sink_update_ready raise_ready fault_request_ready fault_valid fault control delivery_control_valid regions_control_valid arrival_ready payload_ready lists_ready write_request_valid write_request write_data_valid write_data read_request_valid read_request read_data_ready complete_valid complete completion_free reserve_valid reserve_endpoint release_valid release_endpoint sink_update_valid sink_update raise_valid raise fault_request_valid fault_request fault_ready count_expected count_unexpected count_invalid_requests initialized delivery_control_done delivery_control_result regions_control_done posted_depth unexpected_depth
         })
     }
 }
@@ -179,6 +181,7 @@ impl Logic for DeliveryBench {
         self.delivery.mutation.next = self.mutation.val();
         self.delivery.arrival_valid.next = self.arrival_valid.val();
         self.delivery.arrival.next = self.arrival.val();
+        self.delivery.lists_pending.next = self.lists_pending.val();
         self.delivery.payload_valid.next = self.payload_valid.val();
         self.delivery.payload.next = self.payload.val();
         self.delivery.lists_valid.next = self.lists_valid.val();

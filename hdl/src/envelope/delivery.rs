@@ -28,6 +28,10 @@
 //! of the claim, which is half of the handle; the other half is the place. A handle is good while the place's slot is taken and the number is
 //! the same, for the endpoint of the pair. So nothing has to be cleared when a pair goes: its slots are vacant then.
 //!
+//! **Ready messages.** A ready message that finds no receive is refused: its payload is dropped, its envelope freed, and its sender told. But
+//! a receive that the host has posted may not have got here. It may be in the list ring, or, once a receive has found the list full, still
+//! with the host, which posts what it keeps one by one and says with the last that it was. A ready message that comes meanwhile is queued as any other.
+//!
 //! What matching needs of an entry is in Lists; the rest is here, in two memories that the entry's
 //! index addresses. An unexpected payload rests in one of the slots that its pair reserved in host
 //! memory; which are taken is a bitmap in the pair's table entry.
@@ -45,7 +49,7 @@ use abi::completion::{COMPLETION_MORE, CompletionKind};
 use abi::control::{Operation, RIGHT_LOCAL_WRITE};
 use abi::event::Cause;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_ENDPOINTS};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, Opcode};
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, Opcode};
 use abi::status::Status;
 
 const _: () = assert!(EAGER_MAX == 1 << 10, "slots are addressed by a shift");
@@ -53,6 +57,7 @@ const _: () = assert!(MAX_CREDITS == 16, "the bitmap of slots");
 const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
 const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
+const _: () = assert!(FLAG_NOTHING_KEPT == 1 << 3, "the kernel tests this bit");
 const _: () = assert!(
     MAX_ENDPOINTS <= 16,
     "bits of the endpoints that are stalled"
@@ -106,6 +111,16 @@ pub enum DeliveryMutation {
     KeepDiscarded = 20,
     /// Lists are given a command before they have answered the one before.
     Hurry = 21,
+    /// A refused message's credit isn't returned.
+    KeepRefused = 22,
+    /// A ready message is refused although the host keeps receives back.
+    IgnoreBacklog = 23,
+    /// A ready message is refused although the list ring has more.
+    IgnoreRing = 24,
+    /// A ready message waits for its receive as any other.
+    ReadyWaits = 25,
+    /// The host is believed to keep nothing although the endpoint is stalled.
+    KeptForgotten = 26,
 }
 
 /// What is kept of a pair.
@@ -233,6 +248,8 @@ enum Way {
     Copy,
     /// From the wire to nowhere.
     Nowhere,
+    /// From the wire to nowhere, and the sender is told.
+    Refuse,
 }
 
 /// What a flush is for.
@@ -263,6 +280,8 @@ pub struct Delivery {
     pub arrival_ready: Signal<Out, Bit>,
     /// Its envelope.
     pub arrival: Signal<In, Arrival>,
+    /// A bit an endpoint: its list ring has more.
+    pub lists_pending: Signal<In, Bits<16>>,
     /// A word of its payload.
     pub payload_valid: Signal<In, Bit>,
     /// It is taken.
@@ -413,6 +432,9 @@ pub struct Delivery {
     found_one: Reg<Bit>,
     accepted: Reg<Bit>,
     freed: Reg<Bit>,
+    /// The message in hand is to find a receive, or to be refused.
+    ready: Reg<Bit>,
+    refused: Reg<Bit>,
     /// State after the completion.
     after: Reg<State>,
     /// A write has been asked for and not been answered.
@@ -423,6 +445,8 @@ pub struct Delivery {
     more: Reg<Bit>,
     /// A bit an endpoint: what it posts may not be posted, unless it says that it begins anew.
     stalled: Reg<Bits<16>>,
+    /// The host may keep receives of it back, since one found the list full.
+    kept: Reg<Bits<16>>,
     /// Its receive waits.
     waits: Reg<Bits<16>>,
     /// Since then something has come that those in front have to look at first.
@@ -461,6 +485,11 @@ pub struct Delivery {
     endpoint_bit: Signal<Local, Bits<16>>,
     flush_bit: Signal<Local, Bits<16>>,
     stalled_now: Signal<Local, Bit>,
+    resumes: Signal<Local, Bit>,
+    nothing_kept: Signal<Local, Bit>,
+    held_back: Signal<Local, Bit>,
+    kept_of: Signal<Local, Bits<16>>,
+    pending_of: Signal<Local, Bits<16>>,
     resume: Signal<Local, Bit>,
     one_goes: Signal<Local, Bit>,
     waiting_named: Signal<Local, Bit>,
@@ -569,6 +598,11 @@ pub struct Delivery {
     stale_claims: Constant<Bits<5>>,
     keep_discarded: Constant<Bits<5>>,
     hurry: Constant<Bits<5>>,
+    keep_refused: Constant<Bits<5>>,
+    ignore_backlog: Constant<Bits<5>>,
+    ignore_ring: Constant<Bits<5>>,
+    ready_waits: Constant<Bits<5>>,
+    kept_forgotten: Constant<Bits<5>>,
     flag_more: Constant<Bits<8>>,
     longest: Constant<Bits<32>>,
 
@@ -578,6 +612,8 @@ pub struct Delivery {
     slot_was_used: Check,
     completion_after_write: Check,
     within_buffer: Check,
+    stalled_is_kept: Check,
+    refusal_is_asked_for: Check,
 }
 
 impl Delivery {
@@ -661,6 +697,11 @@ impl Delivery {
             stale_claims: constant(DeliveryMutation::StaleClaims as u64),
             keep_discarded: constant(DeliveryMutation::KeepDiscarded as u64),
             hurry: constant(DeliveryMutation::Hurry as u64),
+            keep_refused: constant(DeliveryMutation::KeepRefused as u64),
+            ignore_backlog: constant(DeliveryMutation::IgnoreBacklog as u64),
+            ignore_ring: constant(DeliveryMutation::IgnoreRing as u64),
+            ready_waits: constant(DeliveryMutation::ReadyWaits as u64),
+            kept_forgotten: constant(DeliveryMutation::KeptForgotten as u64),
             claims: Reg::new(bits(1)),
             lists_are_ready: Check::new("lists_are_ready_for_a_command"),
             longest: Constant::new(u64::from(u32::MAX).into()),
@@ -671,8 +712,10 @@ impl Delivery {
             slot_was_used: Check::new("slot_given_back_was_used"),
             completion_after_write: Check::new("completion_after_the_write_response"),
             within_buffer: Check::new("no_more_is_written_than_the_buffer_holds"),
+            stalled_is_kept: Check::new("a_stalled_endpoint_may_keep_receives"),
+            refusal_is_asked_for: Check::new("only_ready_messages_are_refused"),
         } default {
-            clock reset mutation initialized arrival_valid arrival_ready arrival payload_valid payload_ready
+            clock reset mutation initialized arrival_valid arrival_ready arrival lists_pending payload_valid payload_ready
             payload lists_valid lists_ready lists command_valid command_ready command reply_valid reply query_valid
             query_ready query allowed_valid allowed write_request_valid write_request_ready
             write_request write_data_valid write_data_ready write_data write_done write_done_error
@@ -683,9 +726,9 @@ impl Delivery {
             fault_ready fault control_valid control control_done control_result count_expected count_unexpected
             count_invalid_requests
             clearing message receive list way flush target length words rest done failed status
-            kind found_one accepted freed after writing arrival_first
-            place more handle handle_place handle_pair handle_slot handle_claim handle_live handle_good by_handle claimed slotted slot_place rest_of left enough can_reserve finish stalled waits news room gone names wakes waker wake_any waiting_address endpoint_bit flush_bit
-            stalled_now resume one_goes waiting_named held
+            kind found_one accepted freed ready refused after writing arrival_first
+            place more handle handle_place handle_pair handle_slot handle_claim handle_live handle_good by_handle claimed slotted slot_place rest_of left enough can_reserve finish stalled kept waits news room gone names wakes waker wake_any waiting_address endpoint_bit flush_bit
+            stalled_now resumes nothing_kept held_back kept_of pending_of resume one_goes waiting_named held
             pair changed_pair pair_address pair_write setup is_set is_clear is_flush is_read report own arriving arrival_now
             fetched found found_receive posted words_of bytes slot_any slot slot_offset slot_bit
             source_ok any_source flags long list_length wanted command_out query_out entry outgoing used taken own_fault moved
@@ -719,11 +762,14 @@ impl Logic for Delivery {
             found_one,
             accepted,
             freed,
+            ready,
+            refused,
             after,
             writing,
             place,
             more,
             stalled,
+            kept,
             waits,
             news,
             room,
@@ -742,6 +788,8 @@ impl Logic for Delivery {
             slot_was_used,
             completion_after_write,
             within_buffer,
+            stalled_is_kept,
+            refusal_is_asked_for,
             faults,
             copy
         );
@@ -844,7 +892,25 @@ impl Logic for Delivery {
         self.resume.next = self.flags.val().get_bit(1);
         self.endpoint_bit.next = bits::<16>(1) << self.list.q.val().endpoint.get_bits::<4>(0);
         self.stalled_now.next = (self.stalled.q.val() & self.endpoint_bit.val()).any();
+        // The request in hand ends the stall; and the host keeps nothing behind it.
+        self.resumes.next =
+            self.resume.val() & !(self.waits.q.val() & self.endpoint_bit.val()).any();
+        self.nothing_kept.next = self.flags.val().get_bit(3)
+            & (!self.stalled_now.val()
+                | self.resumes.val()
+                | (self.mutation.val() == self.kept_forgotten.val()));
         self.flush_bit.next = bits::<16>(1) << self.message.q.val().endpoint.get_bits::<4>(0);
+        // A receive for the message in hand may still come: from the list ring, or from what the host keeps back.
+        self.kept_of.next = self.kept.q.val() & self.flush_bit.val();
+        if self.mutation.val() == self.ignore_backlog.val() {
+            self.kept_of.next = 0.into();
+        }
+        self.pending_of.next = self.lists_pending.val() & self.flush_bit.val();
+        if self.mutation.val() == self.ignore_ring.val() {
+            self.pending_of.next = 0.into();
+        }
+        self.held_back.next = (self.kept_of.val() | self.pending_of.val()).any()
+            | (self.mutation.val() == self.ready_waits.val());
         self.wakes.next = self.waits.q.val() & (self.news.q.val() | self.room.q.val());
         self.wake_any.next = false;
         self.waker.next = 0.into();
@@ -965,6 +1031,7 @@ impl Logic for Delivery {
         self.sink_update.next.pair = self.message.q.val().pair;
         self.sink_update.next.accepted = self.accepted.q.val();
         self.sink_update.next.freed = self.freed.q.val();
+        self.sink_update.next.refused = self.refused.q.val();
         self.raise.next = self.no_event.val();
         self.raise.next.endpoint = self.message.q.val().endpoint;
         self.raise.next.cause = self.unexpected_overflow.val();
@@ -1030,6 +1097,7 @@ impl Logic for Delivery {
                 self.found_one.d.next = false;
                 self.accepted.d.next = false;
                 self.freed.d.next = false;
+                self.refused.d.next = false;
                 self.names.d.next = 0.into();
                 self.more.d.next = false;
                 if self.wake_any.val() {
@@ -1061,6 +1129,7 @@ impl Logic for Delivery {
                     self.message.d.next.match_bits = self.arriving.val().match_bits;
                     self.message.d.next.immediate = self.arriving.val().immediate;
                     self.message.d.next.length = self.arriving.val().length;
+                    self.ready.d.next = self.arriving.val().ready;
                     self.words_of.next = (self.arriving.val().length + 7) >> 3;
                     self.rest.d.next = self.words_of.val();
                     self.state.d.next = State::ArrivalPair;
@@ -1090,6 +1159,13 @@ impl Logic for Delivery {
                     self.state.d.next = State::MissSlot;
                     if self.reply.val().found {
                         self.state.d.next = State::ArrivalHit;
+                    } else if self.ready.q.val() & !self.held_back.val() {
+                        // It is done with: its envelope is free again.
+                        self.accepted.d.next = true;
+                        self.freed.d.next = self.mutation.val() != self.keep_refused.val();
+                        self.refused.d.next = true;
+                        self.way.d.next = Way::Refuse;
+                        self.state.d.next = State::Drain;
                     }
                 }
             }
@@ -1239,6 +1315,8 @@ impl Logic for Delivery {
             State::Wait => {
                 if self.way.q.val() == Way::Nowhere {
                     self.state.d.next = State::Idle;
+                } else if self.way.q.val() == Way::Refuse {
+                    self.state.d.next = State::Update;
                 } else if self.done.q.val() | (self.mutation.val() == self.complete_early.val()) {
                     self.state.d.next = self.finish.val();
                     if self.failed.q.val() {
@@ -1273,11 +1351,11 @@ impl Logic for Delivery {
                 // A failed pair sends nothing more; what it sent before may still be received.
                 self.status.d.next = self.pair.val().status;
                 self.failed.d.next = self.pair.val().failed & !self.any_source.val();
-                if (self.fetched.val().opcode != self.op_cancel.val())
-                    & self.resume.val()
-                    & !(self.waits.q.val() & self.endpoint_bit.val()).any()
-                {
+                if (self.fetched.val().opcode != self.op_cancel.val()) & self.resumes.val() {
                     self.stalled.d.next = self.stalled.q.val() & !self.endpoint_bit.val();
+                }
+                if (self.fetched.val().opcode != self.op_cancel.val()) & self.nothing_kept.val() {
+                    self.kept.d.next = self.kept.q.val() & !self.endpoint_bit.val();
                 }
                 if (self.fetched.val().opcode == self.op_cancel.val())
                     & (self.waits.q.val() & self.endpoint_bit.val()).any()
@@ -1386,6 +1464,7 @@ impl Logic for Delivery {
             State::Hold => {
                 self.waiting.write_enable.next = true;
                 self.stalled.d.next = self.stalled.q.val() | self.endpoint_bit.val();
+                self.kept.d.next = self.kept.q.val() | self.endpoint_bit.val();
                 self.waits.d.next = self.waits.q.val() | self.endpoint_bit.val();
                 self.news.d.next = self.news.q.val() & !self.endpoint_bit.val();
                 self.room.d.next = self.room.q.val() & !self.endpoint_bit.val();
@@ -1666,6 +1745,7 @@ impl Logic for Delivery {
                     } else {
                         if self.flush.q.val() == Flush::Endpoint {
                             self.stalled.d.next = self.stalled.q.val() & !self.flush_bit.val();
+                            self.kept.d.next = self.kept.q.val() & !self.flush_bit.val();
                         } else {
                             // What names the pair, and has been refused, may end as the pair did.
                             self.news.d.next = self.news.q.val() | self.flush_bit.val();
@@ -1754,6 +1834,8 @@ impl Logic for Delivery {
         self.within_buffer.ok.next = !self.write_request_valid.val()
             | (self.way.q.val() == Way::Slot)
             | (bit_cast::<32, 16>(self.length.q.val()) <= self.receive.q.val().length);
+        self.stalled_is_kept.ok.next = !(self.stalled.q.val() & !self.kept.q.val()).any();
+        self.refusal_is_asked_for.ok.next = !self.refused.q.val() | self.ready.q.val();
         self.reserves_what_is_free.ok.next = !self.reserve_valid.val() | self.can_reserve.val();
     }
 }

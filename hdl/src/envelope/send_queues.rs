@@ -26,6 +26,10 @@
 //! order stays; the send completes, and the cancel's own completion is released. A send that has had its
 //! turn isn't in the queue any more, and the cancel is too late.
 //!
+//! With the number of sends that are safe at the peer comes a window on the latest of them: which it has refused, since they were ready sends
+//! and found no receive. At most `MAX_CREDITS` sends are unacknowledged, and so many the window shows, so that it tells of each send that the
+//! number acknowledges, however many frames before this one were lost.
+//!
 //! A fault completes all that the pair has, except a job that is with the transmitter: its buffer may
 //! still be read, so it completes when the transmitter answers. A fault therefore never waits for
 //! the transmitter, and `PairClear` does.
@@ -42,7 +46,7 @@ use abi::completion::CompletionKind;
 use abi::control::Operation;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
-use abi::request::Opcode;
+use abi::request::{FLAG_READY, Opcode};
 use abi::status::Status;
 
 /// Cycles between two pairs of the scan for time-outs. A power of two.
@@ -85,6 +89,10 @@ pub enum SendQueuesMutation {
     NeverAsks,
     /// A peer that asks isn't answered.
     NeverAnswers,
+    /// A send that the peer refused completes as if it had been delivered.
+    RefusalUnheard,
+    /// A ready send goes out as any other.
+    ReadyForgotten,
 }
 
 /// What is known of a pair.
@@ -117,7 +125,10 @@ struct Source {
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Waiting {
     context: Bits<16>,
-    length: Bits<16>,
+    /// At most `EAGER_MAX`; and its bit makes room for the next field, so that a word is as wide as block memories are.
+    length: Bits<15>,
+    /// It is to find a receive posted.
+    ready: Bit,
     request: Bits<32>,
     key: Bits<32>,
     match_bits: Bits<64>,
@@ -291,6 +302,8 @@ pub struct SendQueues {
     status: Reg<Bits<8>>,
     cursor: Reg<Bits<32>>,
     limit: Reg<Bits<32>>,
+    /// Bit k: send `limit` − 1 − k was refused.
+    window: Reg<Bits<16>>,
     place: Reg<Bits<8>>,
     left: Reg<Bits<8>>,
     /// The send to cancel was found.
@@ -335,6 +348,10 @@ pub struct SendQueues {
     quiet_for: Signal<Local, Bits<32>>,
     is_own_pair: Signal<Local, Bit>,
     refusal: Signal<Local, Bits<8>>,
+    flags: Signal<Local, Bits<8>>,
+    sends_later: Signal<Local, Bits<32>>,
+    sends_after: Signal<Local, Bits<4>>,
+    was_refused: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
     sent_place: Signal<Local, Bits<16>>,
     sent_base: Signal<Local, Bits<16>>,
@@ -380,6 +397,8 @@ pub struct SendQueues {
     kind_cancel: Constant<Bits<8>>,
     invalid_pair: Constant<Bits<8>>,
     queue_full: Constant<Bits<8>>,
+    not_ready: Constant<Bits<8>>,
+    flag_ready: Constant<Bits<8>>,
     flushed: Constant<Bits<8>>,
     link_error: Constant<Fault>,
     nothing: Constant<Source>,
@@ -411,7 +430,8 @@ impl SendQueues {
 
     fn build(config: &Config, mutable: usize) -> Self {
         const { assert!(SEND_QUEUE_DEPTH.is_power_of_two() && MAX_CREDITS.is_power_of_two()) };
-        const { assert!(SCAN_CYCLES.is_power_of_two() && EAGER_MAX < 1 << 16) };
+        const { assert!(SCAN_CYCLES.is_power_of_two() && EAGER_MAX < 1 << 15) };
+        const { assert!(FLAG_READY == 1 << 0 && MAX_CREDITS == 16) };
         let byte = |value: u8| Constant::new(u64::from(value).into());
         let log2 = |value: u16| Constant::new(u64::from(value.ilog2()).into());
         construct!({
@@ -445,6 +465,8 @@ impl SendQueues {
             kind_cancel: byte(CompletionKind::Cancel.code()),
             invalid_pair: byte(Status::InvalidPair.code()),
             queue_full: byte(Status::QueueFull.code()),
+            not_ready: byte(Status::NotReady.code()),
+            flag_ready: byte(FLAG_READY),
             flushed: byte(Status::Flushed.code()),
             link_error: Constant::new(Fault {
                 pair: 0.into(),
@@ -478,11 +500,11 @@ impl SendQueues {
             count_timeouts count_asks count_invalid_requests mark_valid mark_ready mark mark_pending mark_held asking monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned clearing now timeout scan scan_due progress_last job_open
             job_offered job_pair job_number job_domain job_send answered answer requeue
-            completing completion fault_pending fault_pair pair endpoint status cursor limit
+            completing completion fault_pending fault_pair pair endpoint status cursor limit window
             place left found for_fault for_control request card setup report source source_next
             address in_range write changed push turn_again is_card is_set is_clear is_read own held_up held_back free
             others injected unacknowledged in_use granted has_credit sound ahead credit_ahead
-            credit_room liar acknowledged returned quiet_for is_own_pair refusal fail sent_place sent_base
+            credit_room liar acknowledged returned quiet_for is_own_pair refusal flags sends_later sends_after was_refused fail sent_place sent_base
             waiting_place waiting_base waiting_next place_above move_up accepted kept gone dropped offered_request
             entry load load_endpoint in_use_next unacknowledged_next ready_next
         })
@@ -524,6 +546,7 @@ impl Logic for SendQueues {
             status,
             cursor,
             limit,
+            window,
             place,
             left,
             found,
@@ -583,7 +606,15 @@ impl Logic for SendQueues {
         self.offered_request.next.match_bits = self.job_send.q.val().match_bits;
         self.offered_request.next.immediate = self.job_send.q.val().immediate;
         self.offered_request.next.address = self.job_send.q.val().address;
-        self.offered_request.next.length = bit_cast::<64, 16>(self.job_send.q.val().length);
+        self.offered_request.next.length = bit_cast::<64, 15>(self.job_send.q.val().length);
+        if self.job_send.q.val().ready {
+            self.offered_request.next.flags = self.flag_ready.val();
+        }
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == SendQueuesMutation::ReadyForgotten {
+                self.offered_request.next.flags = 0.into();
+            }
+        }
         self.job.next = self.no_job.val();
         self.job.next.pair = self.job_pair.q.val();
         self.job.next.domain = self.job_domain.q.val();
@@ -728,7 +759,9 @@ impl Logic for SendQueues {
             | bit_cast::<16, 8>(self.waiting_next.val() & self.depth_mask.val());
         self.accepted.next = self.no_waiting.val();
         self.accepted.next.context = self.request.val().context;
-        self.accepted.next.length = bit_cast::<16, 64>(self.request.val().length);
+        self.accepted.next.length = bit_cast::<15, 64>(self.request.val().length);
+        self.flags.next = self.request.val().flags;
+        self.accepted.next.ready = self.flags.val().get_bit(0);
         self.accepted.next.request = self.request.val().request;
         self.accepted.next.key = self.request.val().key;
         self.accepted.next.match_bits = self.request.val().match_bits;
@@ -763,12 +796,22 @@ impl Logic for SendQueues {
         self.kept.next = self.no_sent.val();
         self.kept.next.request = self.dropped.val().request;
         self.kept.next.context = self.dropped.val().context;
-        self.kept.next.length = self.dropped.val().length;
+        self.kept.next.length = bit_cast::<16, 15>(self.dropped.val().length);
         self.sent.write_enable.next = false;
         self.sent.write_address.next = self.sent_place.val();
         self.sent.write_data.next = self.kept.val();
         self.sent.read_address.next = self.sent_place.val();
         self.gone.next = self.sent.read_data.val();
+        // The window belongs to the progress that is being worked in; a failure is no answer to anything.
+        self.sends_later.next = self.limit.q.val() - self.cursor.q.val() - 1;
+        self.sends_after.next = self.sends_later.val().get_bits::<4>(0);
+        self.was_refused.next = (self.status.q.val() == self.success.val())
+            & (((self.window.q.val() >> self.sends_after.val()) & 1) != 0);
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == SendQueuesMutation::RefusalUnheard {
+                self.was_refused.next = false;
+            }
+        }
 
         self.report.next = self.no_report.val();
         self.control_result.next = 0.into();
@@ -828,7 +871,7 @@ impl Logic for SendQueues {
                 self.load_endpoint.next = self.source.val().endpoint;
                 self.entry.next.request = self.job_send.q.val().request;
                 self.entry.next.context = self.job_send.q.val().context;
-                self.entry.next.length = bit_cast::<64, 16>(self.job_send.q.val().length);
+                self.entry.next.length = bit_cast::<64, 15>(self.job_send.q.val().length);
                 self.entry.next.status = self.answer.q.val();
                 self.count_invalid_requests.next =
                     self.answer.q.val() == self.local_protection.val();
@@ -930,6 +973,7 @@ impl Logic for SendQueues {
             State::Progress => {
                 self.progress_ready.next = true;
                 self.status.d.next = self.success.val();
+                self.window.d.next = self.progress.val().refused;
                 self.endpoint.d.next = self.source.val().endpoint;
                 self.cursor.d.next = self.source.val().acknowledged;
                 self.limit.d.next = self.acknowledged.val();
@@ -1087,7 +1131,7 @@ impl Logic for SendQueues {
                 self.load_endpoint.next = self.source.val().endpoint;
                 self.entry.next.request = self.dropped.val().request;
                 self.entry.next.context = self.dropped.val().context;
-                self.entry.next.length = bit_cast::<64, 16>(self.dropped.val().length);
+                self.entry.next.length = bit_cast::<64, 15>(self.dropped.val().length);
                 self.entry.next.status = self.cancelled.val();
                 self.place.d.next = self.place.q.val() + 1;
                 self.left.d.next = self.left.q.val() - 1;
@@ -1129,6 +1173,9 @@ impl Logic for SendQueues {
                 self.entry.next.request = self.gone.val().request;
                 self.entry.next.context = self.gone.val().context;
                 self.entry.next.length = bit_cast::<64, 16>(self.gone.val().length);
+                if self.was_refused.val() {
+                    self.entry.next.status = self.not_ready.val();
+                }
                 if self.free.val() {
                     self.load.next = true;
                     self.cursor.d.next = self.cursor.q.val() + 1;
@@ -1144,7 +1191,7 @@ impl Logic for SendQueues {
             State::WaitingComplete => {
                 self.entry.next.request = self.dropped.val().request;
                 self.entry.next.context = self.dropped.val().context;
-                self.entry.next.length = bit_cast::<64, 16>(self.dropped.val().length);
+                self.entry.next.length = bit_cast::<64, 15>(self.dropped.val().length);
                 if self.free.val() {
                     self.load.next = true;
                     self.place.d.next = self.place.q.val() + 1;

@@ -27,7 +27,9 @@ use abi::completion::CompletionKind;
 use abi::control::{Operation, RING_BITS, RING_LIST, RING_SEND};
 use abi::event::{INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, Opcode, REQUEST_BYTES};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME, Opcode, REQUEST_BYTES,
+};
 use abi::status::Status;
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
@@ -95,6 +97,8 @@ pub struct WorkQueues {
     pub sends_ready: Signal<In, Bit>,
     /// The request.
     pub sends: Signal<Out, FetchedSend>,
+    /// A bit an endpoint: its list ring has an entry that `lists` hasn't been given. Follows one cycle later.
+    pub lists_pending: Signal<Out, Bits<16>>,
     /// Requests of the list rings.
     pub lists_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -157,12 +161,15 @@ pub struct WorkQueues {
     send_bad: Reg<Bit>,
     send_slot: Reg<FetchedSend>,
     list_busy: Reg<Bit>,
+    pending_lists: Reg<Bits<16>>,
+    pending_now: Signal<Local, Bits<16>>,
     list_loaded: Reg<Bit>,
     list_bad: Reg<Bit>,
     list_slot: Reg<FetchedList>,
     as_send: Signal<Local, SendRequest>,
     as_list: Signal<Local, ListRequest>,
     unknown_send: Signal<Local, Bit>,
+    send_flags: Signal<Local, Bits<8>>,
     malformed_send: Signal<Local, Bit>,
     malformed_list: Signal<Local, Bit>,
     opcode: Signal<Local, Bits<8>>,
@@ -221,6 +228,7 @@ pub struct WorkQueues {
     opcode_discard: Constant<Bits<8>>,
     flags_known: Constant<Bits<8>>,
     flag_multi: Constant<Bits<8>>,
+    flag_ready: Constant<Bits<8>>,
     kind_send: Constant<Bits<8>>,
     kind_receive: Constant<Bits<8>>,
     kind_cancel: Constant<Bits<8>>,
@@ -277,6 +285,7 @@ impl WorkQueues {
             sends_valid: Default::default(),
             sends_ready: Default::default(),
             sends: Default::default(),
+            lists_pending: Default::default(),
             lists_valid: Default::default(),
             lists_ready: Default::default(),
             lists: Default::default(),
@@ -318,12 +327,15 @@ impl WorkQueues {
             send_bad: Default::default(),
             send_slot: Default::default(),
             list_busy: Default::default(),
+            pending_lists: Default::default(),
+            pending_now: Default::default(),
             list_loaded: Default::default(),
             list_bad: Default::default(),
             list_slot: Default::default(),
             as_send: Default::default(),
             as_list: Default::default(),
             unknown_send: Default::default(),
+            send_flags: Default::default(),
             malformed_send: Default::default(),
             malformed_list: Default::default(),
             opcode: Default::default(),
@@ -371,7 +383,8 @@ impl WorkQueues {
             opcode_claim: constant(Opcode::Claim.code()),
             opcode_receive_claimed: constant(Opcode::ReceiveClaimed.code()),
             opcode_discard: constant(Opcode::Discard.code()),
-            flags_known: constant(FLAG_ANY_SOURCE | FLAG_RESUME),
+            flags_known: constant(FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT),
+            flag_ready: constant(FLAG_READY),
             flag_multi: constant(FLAG_MULTI),
             kind_send: constant(CompletionKind::Send.code()),
             kind_receive: constant(CompletionKind::Receive.code()),
@@ -416,6 +429,7 @@ impl Logic for WorkQueues {
             send_bad,
             send_slot,
             list_busy,
+            pending_lists,
             list_loaded,
             list_bad,
             list_slot,
@@ -529,6 +543,17 @@ impl Logic for WorkQueues {
                     & !self.list_busy.q.val(),
             );
         }
+        // What the host has posted to a list ring and Delivery hasn't been given.
+        self.pending_now.next = 0.into();
+        for i in 0..self._n {
+            self.pending_now.next = self.pending_now.val().replace_bit(
+                i,
+                self.ring[2 * i + 1].pending.val()
+                    | (self.list_busy.q.val() & (self.list_slot.q.val().endpoint == i.to_bits())),
+            );
+        }
+        self.pending_lists.d.next = self.pending_now.val();
+        self.lists_pending.next = self.pending_lists.q.val();
         self.turn.request.next = self.eligible.val();
         self.selecting.next = self.turn.valid.val() & !self.address_valid.q.val();
         self.turn.advance.next = self.selecting.val();
@@ -586,8 +611,12 @@ impl Logic for WorkQueues {
         self.as_list.next = self.words.q.val().into();
         self.unknown_send.next = (self.as_send.val().opcode != self.opcode_send.val())
             & (self.as_send.val().opcode != self.opcode_cancel_send.val());
+        self.send_flags.next = self.as_send.val().flags;
+        if self.as_send.val().opcode == self.opcode_send.val() {
+            self.send_flags.next = self.as_send.val().flags & !self.flag_ready.val();
+        }
         self.malformed_send.next = self.unknown_send.val()
-            | self.as_send.val().flags.any()
+            | self.send_flags.val().any()
             | self.as_send.val().reserved0.any()
             | self.as_send.val().reserved1.any()
             | self.as_send.val().reserved2.any();

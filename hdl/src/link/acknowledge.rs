@@ -1,5 +1,5 @@
-//! What this card owes the peers of its pairs: how many messages are safe here, how many envelopes
-//! are free again, and that a pair has failed.
+//! What this card owes the peers of its pairs: how many messages are safe here and which of the latest of them were refused,
+//! how many envelopes are free again, and that a pair has failed.
 //!
 //! Both are running numbers, and every frame of the pair carries them, so nothing is lost with a
 //! frame that is. When they have moved and no frame is on its way anyway, a pair is marked, and
@@ -41,6 +41,8 @@ pub enum AcknowledgeMutation {
     FrameOutlivesPair,
     /// A pair that is to ask acknowledges only.
     AskForgotten,
+    /// The window of what was refused stays where it is when a message is accepted.
+    WindowNotShifted,
 }
 
 /// What is kept of a pair.
@@ -48,6 +50,8 @@ pub enum AcknowledgeMutation {
 struct Sink {
     accepted: Bits<32>,
     freed: Bits<32>,
+    /// Which of the latest accepted were refused, the last one's bit first.
+    refused: Bits<16>,
     granted: Bits<8>,
     connected: Bit,
     failed: Bit,
@@ -66,6 +70,7 @@ struct Sink {
 struct Numbers {
     accepted: Bits<32>,
     freed: Bits<32>,
+    refused: Bits<16>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -121,6 +126,8 @@ pub struct Acknowledge {
     pub lookup_acknowledge: Signal<Out, Bits<32>>,
     /// One cycle later: envelopes whose credit has been returned.
     pub lookup_credit: Signal<Out, Bits<32>>,
+    /// One cycle later: bit k is set if the message that is k before the last safe one was refused.
+    pub lookup_refused: Signal<Out, Bits<16>>,
     /// A pair has failed.
     pub fault_valid: Signal<In, Bit>,
     /// Its peer will be told.
@@ -163,6 +170,7 @@ pub struct Acknowledge {
     serves_control: Signal<Local, Bit>,
     push: Signal<Local, Bit>,
     carries: Signal<Local, Bit>,
+    window: Signal<Local, Bits<16>>,
     used: Signal<Local, Bits<32>>,
 
     pairs: Constant<Bits<16>>,
@@ -212,10 +220,10 @@ impl Acknowledge {
         } default {
             clock reset initialized sink_update_valid sink_update_ready sink_update mark_valid mark_ready mark
             control_frame_valid control_frame_ready control_frame lookup_pair lookup_acknowledge
-            lookup_credit fault_valid fault_ready fault control_valid control control_done
+            lookup_credit lookup_refused fault_valid fault_ready fault control_valid control control_done
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
             clearing offered offered_frame setup carried carried_now held sink address write changed is_set own serves_control
-            push carries used
+            push carries window used
         })
     }
 }
@@ -253,6 +261,7 @@ impl Logic for Acknowledge {
         self.carried.next = self.numbers.read_data.val();
         self.lookup_acknowledge.next = self.carried.val().accepted;
         self.lookup_credit.next = self.carried.val().freed;
+        self.lookup_refused.next = self.carried.val().refused;
 
         // The frame that is offered.
         self.control_frame_valid.next = self.offered.q.val();
@@ -279,6 +288,7 @@ impl Logic for Acknowledge {
         self.write.next = false;
         self.changed.next = false;
         self.push.next = false;
+        self.window.next = self.held.val().refused;
         // A frame that is offered and not taken in this cycle will carry what is written now.
         self.carries.next = self.offered.q.val()
             & !self.control_frame_ready.val()
@@ -344,6 +354,16 @@ impl Logic for Acknowledge {
                     self.changed.next = true;
                     if self.sink_update.val().accepted {
                         self.sink.next.accepted = self.sink.val().accepted + 1;
+                        self.window.next = self.held.val().refused << 1;
+                        for m in 0..self._mutable {
+                            if self.mutation[m].val() == AcknowledgeMutation::WindowNotShifted {
+                                self.window.next = self.held.val().refused;
+                            }
+                        }
+                        if self.sink_update.val().refused {
+                            self.window.next = self.window.val() | 1;
+                        }
+                        self.sink.next.refused = self.window.val();
                     }
                     if self.sink_update.val().freed {
                         self.sink.next.freed = self.sink.val().freed + 1;
@@ -423,6 +443,7 @@ impl Logic for Acknowledge {
         self.carried_now.next = self.carried.val();
         self.carried_now.next.accepted = self.sink.val().accepted;
         self.carried_now.next.freed = self.sink.val().freed;
+        self.carried_now.next.refused = self.sink.val().refused;
         self.sinks.write_enable.next = self.write.val();
         self.sinks.write_address.next = self.address.val();
         self.sinks.write_data.next = self.sink.val();

@@ -288,6 +288,7 @@ impl Logic for LinkBench {
         self.acknowledge.lookup_pair.next = self.transmit.lookup_pair.val();
         self.transmit.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
         self.transmit.lookup_credit.next = self.acknowledge.lookup_credit.val();
+        self.transmit.lookup_refused.next = self.acknowledge.lookup_refused.val();
         self.transmit.query_ready.next = self.query_ready.val();
         self.transmit.allowed_valid.next = self.allowed_valid.val();
         self.transmit.allowed.next = self.allowed.val();

@@ -29,7 +29,9 @@ use crate::types::{Arrival, ControlRequest, Fault, FrameHeader, PairSetup, Progr
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
-use abi::wire::FrameType;
+use abi::wire::{FRAME_READY, FrameType};
+
+const _: () = assert!(FRAME_READY == 1 << 0, "the kernel tests this bit");
 
 /// Breaks the block on purpose, so that a test can show that it would notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
@@ -140,7 +142,7 @@ pub struct Receive {
     pub count_crc_errors: Signal<Out, Bit>,
     /// Pulse: a frame was dropped for its length.
     pub count_length_errors: Signal<Out, Bit>,
-    /// Pulse: a frame was dropped for its EtherType, version or type.
+    /// Pulse: a frame was dropped for its EtherType, version, type or flags.
     pub count_type_errors: Signal<Out, Bit>,
     /// Pulse: a frame was dropped because its pair isn't connected, has failed, or doesn't agree.
     pub count_pair_errors: Signal<Out, Bit>,
@@ -379,6 +381,7 @@ impl Logic for Receive {
         self.arrival.next.match_bits = self.head.val().match_bits;
         self.arrival.next.immediate = self.head.val().immediate;
         self.arrival.next.length = self.head.val().payload_length;
+        self.arrival.next.ready = self.head.val().flags.get_bit(0);
         self.payload_valid.next = self.state.q.val() == State::Payload;
         self.payload.next = self.screen.word.val();
 
@@ -438,6 +441,7 @@ impl Logic for Receive {
                         self.progress_held.d.next.pair = self.head.val().destination_pair;
                         self.progress_held.d.next.acknowledge = self.head.val().acknowledge;
                         self.progress_held.d.next.credit = self.head.val().credit;
+                        self.progress_held.d.next.refused = self.head.val().refused;
                         self.progress_held.d.next.ask =
                             self.head.val().frame_type == self.ask.val();
                         if self.is_request.val() {

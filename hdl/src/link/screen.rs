@@ -17,7 +17,7 @@
 //!
 //! The verdict names the first that applies: the MAC found it bad (`count_crc_errors`); shorter than
 //! a header and trailer (`length`); another EtherType (`type`); longer than the longest frame or not
-//! whole words (`length`); trailer (`crc`); version or type unknown (`type`); a length field that
+//! whole words (`length`); trailer (`crc`); version, type or flag unknown (`type`); a length field that
 //! disagrees (`length`).
 
 use crate::construct::construct;
@@ -68,7 +68,7 @@ pub struct Screen {
     pub count_crc_errors: Signal<Out, Bit>,
     /// Pulse: a frame was dropped for its length.
     pub count_length_errors: Signal<Out, Bit>,
-    /// Pulse: a frame was dropped for its EtherType, version or type.
+    /// Pulse: a frame was dropped for its EtherType, version, type or flags.
     pub count_type_errors: Signal<Out, Bit>,
 
     crc: Crc,
@@ -103,6 +103,7 @@ pub struct Screen {
     acknowledge: Constant<Bits<8>>,
     pair_failed: Constant<Bits<8>>,
     ask: Constant<Bits<8>>,
+    ready: Constant<Bits<8>>,
     crc_start: Constant<Bits<32>>,
     header_words: Constant<Bits<16>>,
     /// Index of the longest frame's trailer.
@@ -130,6 +131,7 @@ impl Screen {
             acknowledge: code(FrameType::Acknowledge),
             pair_failed: code(FrameType::PairFailed),
             ask: code(FrameType::Ask),
+            ready: Constant::new(u64::from(wire::FRAME_READY).into()),
             crc_start: Constant::new(u64::from(u32::MAX).into()),
             header_words: word(HEADER_WORDS as u64),
             last_trailer: word(last_trailer),
@@ -195,12 +197,15 @@ impl Logic for Screen {
             & ((self.head.val().frame_type == self.eager.val())
                 | (self.head.val().frame_type == self.acknowledge.val())
                 | (self.head.val().frame_type == self.pair_failed.val())
-                | (self.head.val().frame_type == self.ask.val()));
+                | (self.head.val().frame_type == self.ask.val()))
+            & ((self.head.val().flags == 0)
+                | ((self.head.val().flags == self.ready.val())
+                    & (self.head.val().frame_type == self.eager.val())));
         self.words.next = self.index.q.val() - self.header_words.val();
         self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
             & (self.head.val().message_length
-                == bit_cast::<64, 16>(self.head.val().payload_length))
+                == bit_cast::<40, 16>(self.head.val().payload_length))
             & ((self.head.val().frame_type == self.eager.val())
                 | (self.head.val().payload_length == 0));
         for m in 0..self._mutable {

@@ -26,6 +26,7 @@ use crate::types::{
 };
 use abi::control::{Operation, RIGHT_LOCAL_READ};
 use abi::limits::EAGER_MAX;
+use abi::request::FLAG_READY;
 use abi::status::Status;
 use abi::wire::{self, FrameType};
 
@@ -35,6 +36,11 @@ use super::Crc;
 const HEADER_WORDS: usize = wire::HEADER_BYTES / 8;
 /// Words of one half of the payload memory.
 const HALF_WORDS: usize = (EAGER_MAX / 8).next_power_of_two();
+
+const _: () = assert!(
+    wire::FRAME_READY == FLAG_READY,
+    "a frame has the flags of its request"
+);
 
 /// Breaks the block on purpose, so that a test can show that it would notice.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
@@ -71,6 +77,7 @@ struct Message {
     length: Bits<16>,
     match_bits: Bits<64>,
     immediate: Bits<64>,
+    flags: Bits<8>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -134,6 +141,8 @@ pub struct Transmit {
     pub lookup_acknowledge: Signal<In, Bits<32>>,
     /// One cycle later: envelopes whose credit has been returned.
     pub lookup_credit: Signal<In, Bits<32>>,
+    /// One cycle later: which of the latest of them were refused.
+    pub lookup_refused: Signal<In, Bits<16>>,
     /// A buffer is to be checked.
     pub query_valid: Signal<Out, Bit>,
     /// The query is taken.
@@ -189,6 +198,7 @@ pub struct Transmit {
     frame_type: Reg<Bits<8>>,
     acknowledge: Reg<Bits<32>>,
     credit: Reg<Bits<32>>,
+    refused: Reg<Bits<16>>,
     frame_half: Reg<Bit>,
     /// Number of the word that goes to the output next.
     word: Reg<Bits<16>>,
@@ -302,11 +312,11 @@ impl Transmit {
         } default {
             clock reset initialized job_valid job_ready job job_result_valid job_status
             control_frame_valid control_frame_ready control_frame lookup_pair lookup_acknowledge
-            lookup_credit query_valid query_ready query allowed_valid allowed read_request_valid
+            lookup_credit lookup_refused query_valid query_ready query allowed_valid allowed read_request_valid
             read_request_ready read_request read_data_valid read_data_ready read_data
             read_data_last read_data_error m_axis control_valid control control_done
             count_frames_sent fetch taken fetched fetch_half clearing crc message frame_type
-            acknowledge credit frame_half word trailer control_last mac out_valid out_data
+            acknowledge credit refused frame_half word trailer control_last mac out_valid out_data
             out_last request card setup peer addressee written header header_bits word_now word_next
             payload_index read_base write_base words wanted number_next chosen advance hand_over
             answered result is_card is_set own drained go begun paused
@@ -334,6 +344,7 @@ impl Logic for Transmit {
             addressee,
             acknowledge,
             credit,
+            refused,
             frame_half,
             word,
             trailer,
@@ -511,7 +522,9 @@ impl Logic for Transmit {
         self.header.next.payload_length = self.message.q.val().length;
         self.header.next.match_bits = self.message.q.val().match_bits;
         self.header.next.immediate = self.message.q.val().immediate;
-        self.header.next.message_length = bit_cast::<64, 16>(self.message.q.val().length);
+        self.header.next.message_length = bit_cast::<40, 16>(self.message.q.val().length);
+        self.header.next.flags = self.message.q.val().flags;
+        self.header.next.refused = self.refused.q.val();
         self.header_bits.next = self.header.val().into();
 
         // The word that goes out next.
@@ -578,6 +591,7 @@ impl Logic for Transmit {
                     self.message.d.next.length = bit_cast::<16, 64>(self.request.val().length);
                     self.message.d.next.match_bits = self.request.val().match_bits;
                     self.message.d.next.immediate = self.request.val().immediate;
+                    self.message.d.next.flags = self.request.val().flags;
                     self.frame_type.d.next = self.eager.val();
                     self.frame_half.d.next = self.fetch_half.q.val();
                     self.fetch_half.d.next = !self.fetch_half.q.val();
@@ -595,6 +609,7 @@ impl Logic for Transmit {
                 self.addressee.d.next = self.peer.val();
                 self.acknowledge.d.next = self.lookup_acknowledge.val();
                 self.credit.d.next = self.lookup_credit.val();
+                self.refused.d.next = self.lookup_refused.val();
                 self.register.d.next = self.crc_start.val();
                 self.word_next.next = 0.into();
                 self.trailer.d.next = self.words.val() + self.header_words.val();

@@ -74,6 +74,9 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("one of several", seen.stayed),
             ("last for want of a completion", seen.ended_early),
             ("refused and the count read", seen.refusals_read),
+            ("ready", seen.ready),
+            ("refused, for it found no receive", seen.not_ready),
+            ("kept for the ring", seen.ready_for_ring),
             ("claimed and cleared", seen.cleared_claimed),
             ("claimed of a failed pair", seen.claimed_from_failed),
         ] {
@@ -123,7 +126,7 @@ fn every_message_and_every_request_ends_as_it_should() {
 
 #[test]
 fn a_receive_without_room_waits_and_nothing_overtakes_it() {
-    let totals = std::cell::Cell::new([0; 5]);
+    let totals = std::cell::Cell::new([0; 6]);
     for_size(&SCARCE, BENCH, 4, |size, rng| {
         let mut world = World::new(size, rng, DeliveryMutation::None);
         world.set_up();
@@ -137,6 +140,7 @@ fn a_receive_without_room_waits_and_nothing_overtakes_it() {
             seen.from_behind,
             seen.woken_by_news,
             seen.woken_by_room,
+            seen.ready_for_backlog,
             seen.waiting_cancelled,
             seen.waiting_flushed,
         ];
@@ -222,7 +226,7 @@ fn opcodes_are_those_of_the_list_ring() {
     assert!(Opcode::ALL.iter().filter(|o| o.code() >= 0x10).eq(&list));
 }
 
-const BREACHES: [DeliveryMutation; 21] = [
+const BREACHES: [DeliveryMutation; 26] = [
     DeliveryMutation::CompleteEarly,
     DeliveryMutation::LoseSlots,
     DeliveryMutation::FreeUnexpected,
@@ -244,6 +248,11 @@ const BREACHES: [DeliveryMutation; 21] = [
     DeliveryMutation::StaleClaims,
     DeliveryMutation::KeepDiscarded,
     DeliveryMutation::Hurry,
+    DeliveryMutation::KeepRefused,
+    DeliveryMutation::IgnoreBacklog,
+    DeliveryMutation::IgnoreRing,
+    DeliveryMutation::ReadyWaits,
+    DeliveryMutation::KeptForgotten,
 ];
 
 #[test]
@@ -267,6 +276,7 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
         DeliveryMutation::FreeWrongSlot,
         DeliveryMutation::Overcommit,
         DeliveryMutation::Hurry,
+        DeliveryMutation::KeptForgotten,
     ] {
         // A world that a breach has led astray may ask for what isn't there before a check speaks; that seed says
         // nothing.

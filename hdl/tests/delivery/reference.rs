@@ -9,7 +9,8 @@ use abi::event::Cause;
 use abi::limits::EAGER_MAX;
 use abi::limits::MAX_CREDITS;
 use abi::request::{
-    CLAIM_PLACE_BITS, FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode,
+    CLAIM_PLACE_BITS, FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, ListRequest,
+    Opcode,
 };
 use abi::status::Status;
 use hdl::config::Config;
@@ -30,6 +31,8 @@ pub struct Message {
     pub context: u16,
     pub match_bits: u64,
     pub immediate: u64,
+    /// It is refused unless it finds a receive.
+    pub ready: bool,
     pub payload: Vec<u8>,
 }
 
@@ -87,6 +90,8 @@ impl Posted {
 struct Stall {
     /// What is posted isn't posted.
     stalled: bool,
+    /// The host may keep receives back.
+    kept: bool,
     /// The receive that waits for room.
     waiting: Option<Posted>,
     /// Its handle, or that of the last that did.
@@ -133,6 +138,7 @@ pub enum Output {
         pair: u16,
         accepted: bool,
         freed: bool,
+        refused: bool,
     },
 }
 
@@ -178,6 +184,11 @@ pub struct Seen {
     pub ended_early: u32,
     /// Times that a count of refused accesses was read that wasn't zero.
     pub refusals_read: u32,
+    /// Ready messages that found a receive; that were refused; that were not, since the ring had more, or only since the host kept receives back.
+    pub ready: u32,
+    pub not_ready: u32,
+    pub ready_for_ring: u32,
+    pub ready_for_backlog: u32,
 }
 
 pub struct Reference {
@@ -206,6 +217,8 @@ pub struct Reference {
     pub reserves: VecDeque<u8>,
     /// Whether a completion of each endpoint can be reserved by what is taken next.
     pub free: [bool; ENDPOINTS as usize],
+    /// Whether the list ring of each endpoint has more, while what was taken last is dealt with.
+    pub pending: [bool; ENDPOINTS as usize],
     pub events: VecDeque<(u8, u8, u16)>,
     pub faults: VecDeque<(u16, u8)>,
     pub seen: Seen,
@@ -254,6 +267,7 @@ impl Reference {
             releases: VecDeque::new(),
             reserves: VecDeque::new(),
             free: [true; ENDPOINTS as usize],
+            pending: [false; ENDPOINTS as usize],
             events: VecDeque::new(),
             faults: VecDeque::new(),
             seen: Seen::default(),
@@ -344,6 +358,7 @@ impl Reference {
             pair,
             accepted,
             freed,
+            refused: false,
         };
         self.output(output, duty);
     }
@@ -493,6 +508,7 @@ impl Reference {
         };
         if let Some(at) = self.posted.iter().position(|p| p.matches(&message)) {
             self.seen.expected += 1;
+            self.seen.ready += u32::from(message.ready);
             let mut receive = self.posted.remove(at);
             if self.deliver(&mut receive, &message, None) {
                 self.posted.insert(at, receive);
@@ -502,6 +518,24 @@ impl Reference {
             self.update(message.pair, true, true, Duty::default());
             self.wake();
             return;
+        }
+        if message.ready {
+            let at = usize::from(message.endpoint);
+            match (self.pending[at], self.stalls[at].kept) {
+                (true, _) => self.seen.ready_for_ring += 1,
+                (false, true) => self.seen.ready_for_backlog += 1,
+                (false, false) => {
+                    self.seen.not_ready += 1;
+                    let output = Output::Update {
+                        pair: message.pair,
+                        accepted: true,
+                        freed: true,
+                        refused: true,
+                    };
+                    self.output(output, Duty::default());
+                    return;
+                }
+            }
         }
         let id = self.next_id;
         self.next_id += 1;
@@ -569,6 +603,9 @@ impl Reference {
         let at = usize::from(endpoint);
         if request.flags & FLAG_RESUME != 0 && self.stalls[at].waiting.is_none() {
             self.stalls[at].stalled = false;
+        }
+        if request.flags & FLAG_NOTHING_KEPT != 0 && !self.stalls[at].stalled {
+            self.stalls[at].kept = false;
         }
         let stall = self.stalls[at].clone();
         let refuse = |status: Status| completion(request.request, kind, status.code());
@@ -643,6 +680,7 @@ impl Reference {
                 if side.is_none() {
                     self.stalls[at] = Stall {
                         stalled: true,
+                        kept: true,
                         last: request.request,
                         waiting: Some(receive),
                         ..Stall::default()
@@ -797,7 +835,9 @@ impl Reference {
 
     pub fn endpoint_flush(&mut self, endpoint: u8) {
         self.flush(Status::Flushed.code(), |p| p.endpoint == endpoint);
-        self.stalls[usize::from(endpoint)].stalled = false;
+        let stall = &mut self.stalls[usize::from(endpoint)];
+        stall.stalled = false;
+        stall.kept = false;
         self.wake();
     }
 

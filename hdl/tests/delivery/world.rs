@@ -7,7 +7,9 @@ use abi::control::{
     KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
     RegionSetup,
 };
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, ListRequest, Opcode,
+};
 use abi::status::Status;
 use hdl::envelope::DeliveryMutation;
 use rand::distr::Distribution;
@@ -396,6 +398,7 @@ impl World {
             context: self.rng.random_range(0..2),
             match_bits: 1 << self.rng.random_range(0..3),
             immediate: self.rng.random(),
+            ready: false,
             payload,
         };
         self.owing[usize::from(pair)] += 1;
@@ -428,6 +431,9 @@ impl World {
         let mut payload = vec![0; length];
         self.rng.fill(&mut payload[..]);
         self.offer_message_of(pair, payload);
+        if let Some((message, _)) = &mut self.arrival {
+            message.ready = self.rng.random_bool(0.3);
+        }
     }
 
     // ---- hosts
@@ -504,6 +510,9 @@ impl World {
         }
         if self.rng.random_bool(0.2) {
             request.flags |= FLAG_RESUME;
+        }
+        if self.rng.random_bool(0.3) {
+            request.flags |= FLAG_NOTHING_KEPT;
         }
         request.pair = match self.rng.random_range(0..40) {
             0 => 0x8000,
@@ -714,6 +723,7 @@ impl World {
                 (message.match_bits, 64),
                 (message.immediate, 64),
                 (message.payload.len() as u64, 16),
+                (message.ready.into(), 1),
             ];
             bench.set_wide("arrival", &pack(&fields));
         }
@@ -722,6 +732,11 @@ impl World {
         if let Some(word) = self.payload.front().filter(|_| self.payload_offered) {
             bench.set("payload", *word);
         }
+        let pending = &self.reference.pending;
+        bench.set(
+            "lists_pending",
+            u64::from(pending[0]) | u64::from(pending[1]) << 1,
+        );
         bench.set("lists_valid", self.list.is_some());
         if let Some((endpoint, request)) = &self.list {
             let mut fields = vec![((*endpoint).into(), 8), (domain(*endpoint).into(), 8)];
@@ -851,10 +866,11 @@ impl World {
         moved
     }
 
-    /// Whether completions will be free for what is taken now.
+    /// Whether completions will be free for what is taken now, and whether the list rings have more meanwhile.
     fn free_or_not(&mut self) {
         if self.taken("arrival") || self.taken("lists") {
             self.reference.free = std::array::from_fn(|_| self.rng.random_bool(0.9));
+            self.reference.pending = std::array::from_fn(|_| self.rng.random_bool(0.3));
         }
     }
 
@@ -919,13 +935,15 @@ impl World {
             self.early.push_back(Output::Complete { endpoint, entry });
         }
         if self.taken("sink_update") {
-            let [pair, accepted, freed] = unpack(&[self.bench.get("sink_update")], [16, 1, 1]);
+            let update = [self.bench.get("sink_update")];
+            let [pair, accepted, freed, refused] = unpack(&update, [16, 1, 1, 1]);
             let pair = pair as u16;
-            let (accepted, freed) = (accepted == 1, freed == 1);
+            let (accepted, freed, refused) = (accepted == 1, freed == 1, refused == 1);
             self.early.push_back(Output::Update {
                 pair,
                 accepted,
                 freed,
+                refused,
             });
         }
         while let Some(output) = self.early.front() {

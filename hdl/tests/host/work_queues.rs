@@ -9,7 +9,10 @@ use abi::completion::{Completion, CompletionKind};
 use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode, SendRequest};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME, ListRequest, Opcode,
+    SendRequest,
+};
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
@@ -77,6 +80,8 @@ struct Run {
     counted_ignored: u64,
     requests: u64,
     last_asked: VecDeque<usize>,
+    /// Of each endpoint, whether its list ring has entries that haven't come out, and for how many cycles that has been so.
+    pending: Vec<(bool, u32)>,
     /// The endpoint whose heads come out next, unless its rings have been set since.
     read_endpoint: Option<usize>,
 }
@@ -107,6 +112,7 @@ impl Run {
             counted_ignored: 0,
             requests: 0,
             last_asked: VecDeque::new(),
+            pending: vec![(false, 0); config.endpoints],
             read_endpoint: None,
             rng,
         }
@@ -168,7 +174,7 @@ impl Run {
             let at = rng.random_range(0..opcodes.len());
             let (opcode, searches) = (opcodes[at], at < 3);
             let mut flag = |flag: u8| if searches && chance(rng, 50) { flag } else { 0 };
-            let mut flags = flag(FLAG_ANY_SOURCE) | flag(FLAG_RESUME);
+            let mut flags = flag(FLAG_ANY_SOURCE) | flag(FLAG_RESUME) | flag(FLAG_NOTHING_KEPT);
             if opcode == Opcode::TaggedReceive {
                 flags |= flag(FLAG_MULTI);
             }
@@ -192,8 +198,13 @@ impl Run {
             }
             .to_words();
         } else {
+            let opcode = [Opcode::TaggedSend, Opcode::CancelSend][rng.random_range(0..2)];
             words = SendRequest {
-                opcode: [Opcode::TaggedSend, Opcode::CancelSend][rng.random_range(0..2)].code(),
+                opcode: opcode.code(),
+                flags: match opcode {
+                    Opcode::TaggedSend => rng.random_range(0..=FLAG_READY),
+                    _ => 0,
+                },
                 pair: rng.random(),
                 context: rng.random(),
                 request: self.handle as u32,
@@ -224,12 +235,21 @@ impl Run {
                 words[0] = words[0] & !0xff | u64::from(opcode);
             }
             1 => {
-                let first = match Opcode::from_code(words[0] as u8) {
-                    Some(Opcode::TaggedReceive) => 3,
-                    Some(Opcode::Probe | Opcode::Claim) => 2,
+                let known = match Opcode::from_code(words[0] as u8) {
+                    Some(Opcode::TaggedSend) => FLAG_READY,
+                    Some(Opcode::TaggedReceive) => {
+                        FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI | FLAG_NOTHING_KEPT
+                    }
+                    Some(Opcode::Probe | Opcode::Claim) => {
+                        FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT
+                    }
                     _ => 0,
                 };
-                words[0] |= 1 << (8 + rng.random_range(first..8));
+                let mut flag = 1;
+                while flag & known != 0 || rng.random_bool(0.8) {
+                    flag = u8::rotate_left(flag, 1);
+                }
+                words[0] |= u64::from(flag) << 8;
             }
             2 => words[0] |= 1 << (48 + rng.random_range(0..16)),
             // The threshold of a multi-receive is there.
@@ -329,6 +349,22 @@ impl Run {
             let number = self.last_asked.pop_front().expect("data is asked for");
             let ring = &mut self.rings[number];
             ring.delivered = ring.delivered.wrapping_add(1);
+        }
+        // An entry of a list ring is there from its doorbell until it has been handed over: the bit says so one cycle later.
+        let pending = bench.get("lists_pending");
+        for (endpoint, seen) in self.pending.iter_mut().enumerate() {
+            let ring = &self.rings[2 * endpoint + 1];
+            let there = !ring.stopped && (!ring.posted.is_empty() || !ring.inside.is_empty());
+            *seen = if seen.0 == there {
+                (there, seen.1 + 1)
+            } else {
+                (there, 0)
+            };
+            claim!(
+                seen.1 < 3 || (pending >> endpoint & 1 == 1) == there,
+                "endpoint {endpoint} has {there} entries for {} cycles, and the bits are {pending:b}",
+                seen.1
+            );
         }
         self.read.sample(bench, &mut self.rng)?;
         for address in self.read.asked.drain(..) {

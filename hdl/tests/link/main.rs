@@ -50,6 +50,7 @@ fn what_a_wire_does_to_a_frame_fails_its_pair_and_no_other() {
         }
         for (what, status) in [
             ("Success", Status::Success),
+            ("NotReady", Status::NotReady),
             ("LinkError", Status::LinkError),
             ("LocalProtection", Status::LocalProtection),
             ("MemoryError", Status::MemoryError),
@@ -95,6 +96,13 @@ fn each_broken_contract_is_noticed() {
             "CreditReturnedTwice",
         ),
         ("acknowledge", A::MarkLost as u64, "MarkLost"),
+        (
+            "acknowledge",
+            A::WindowNotShifted as u64,
+            "WindowNotShifted",
+        ),
+        ("send_queues", S::RefusalUnheard as u64, "RefusalUnheard"),
+        ("send_queues", S::ReadyForgotten as u64, "ReadyForgotten"),
         ("faults", F::DeliveryForgotten as u64, "DeliveryForgotten"),
         ("send_queues", S::CreditNotNeeded as u64, "CreditNotNeeded"),
         (

@@ -1,7 +1,7 @@
 //! Transmit and Receive, Verilated, one after the other: what a frame is for one, it is for the other.
 
 use abi::control::{CardSetup, Operation, PairSetup};
-use abi::request::{Opcode, SendRequest};
+use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::wire::{FrameType, frame_bytes};
 use hdl::config::TINY;
 use rand::{Rng, RngCore};
@@ -22,8 +22,10 @@ struct Message {
     match_bits: u64,
     immediate: u64,
     payload: Vec<u8>,
+    ready: bool,
     acknowledge: u32,
     credit: u32,
+    refused: u16,
 }
 
 impl Message {
@@ -42,8 +44,10 @@ impl Message {
             match_bits: rng.random(),
             immediate: rng.random(),
             payload,
+            ready: rng.random(),
             acknowledge: rng.random(),
             credit: rng.random(),
+            refused: rng.random(),
         }
     }
 
@@ -147,6 +151,7 @@ impl Blocks {
         let request = SendRequest {
             opcode: Opcode::TaggedSend.code(),
             pair: message.from as u16,
+            flags: u8::from(message.ready) * FLAG_READY,
             context: message.context,
             match_bits: message.match_bits,
             immediate: message.immediate,
@@ -167,6 +172,7 @@ impl Blocks {
         bench.set("control_frame_valid", control.is_some());
         bench.set("lookup_acknowledge", message.acknowledge);
         bench.set("lookup_credit", message.credit);
+        bench.set("lookup_refused", message.refused);
         let mut payload = message.words().into_iter().peekable();
         let mut reading = false;
         let mut answers = false;
@@ -243,11 +249,11 @@ impl Blocks {
             };
             if moves("progress") {
                 let words = bench.get_wide::<3>("progress");
-                received.progress.push(unpack(&words, [16, 32, 32]));
+                received.progress.push(unpack(&words, [16, 32, 32, 1, 16]));
             }
             if moves("arrival") {
                 let words = bench.get_wide::<3>("arrival");
-                let fields = unpack(&words, [16, 8, 16, 64, 64, 16]);
+                let fields = unpack(&words, [16, 8, 16, 64, 64, 16, 1]);
                 received.arrivals.push(fields);
             }
             if moves("payload") {
@@ -280,8 +286,8 @@ impl Blocks {
 
 #[derive(Default)]
 struct Received {
-    progress: Vec<[u64; 3]>,
-    arrivals: Vec<[u64; 6]>,
+    progress: Vec<[u64; 5]>,
+    arrivals: Vec<[u64; 7]>,
     payload: Vec<u64>,
     counted: Vec<&'static str>,
 }
@@ -297,12 +303,14 @@ fn what_is_sent_is_what_is_received() {
             let control = rng.random_bool(0.3).then_some(FrameType::Acknowledge);
             let frame = blocks.frame(&message, control, rng);
             let received = blocks.receive(&frame, rng);
-            let numbers = [message.acknowledge, message.credit].map(u64::from);
-            let [acknowledge, credit] = numbers;
-            assert_eq!(
-                received.progress,
-                [[message.to as u64, acknowledge, credit]]
-            );
+            let numbers = [
+                message.to as u64,
+                message.acknowledge.into(),
+                message.credit.into(),
+                0,
+                message.refused.into(),
+            ];
+            assert_eq!(received.progress, [numbers]);
             assert_eq!(received.counted, ["frames_received"]);
             if control.is_some() {
                 assert_eq!(frame.len() * 8, frame_bytes(0));
@@ -312,14 +320,16 @@ fn what_is_sent_is_what_is_received() {
             sequences[at] += 1;
             let length = message.payload.len();
             assert_eq!(frame.len() * 8, frame_bytes(length));
-            let [[pair, _, context, match_bits, immediate, bytes]] = received.arrivals[..] else {
+            let [arrival] = received.arrivals[..] else {
                 panic!("{} arrivals", received.arrivals.len());
             };
+            let [pair, _, context, match_bits, immediate, bytes, ready] = arrival;
             assert_eq!(pair, message.to as u64);
             assert_eq!(context, u64::from(message.context));
             assert_eq!(match_bits, message.match_bits);
             assert_eq!(immediate, message.immediate);
             assert_eq!(bytes, length as u64);
+            assert_eq!(ready, u64::from(message.ready));
             assert_eq!(received.payload, message.words());
         }
     });

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
 use abi::event::Cause;
-use abi::request::{Opcode, SendRequest};
+use abi::request::{FLAG_READY, Opcode, SendRequest};
 use abi::status::Status;
 use abi::wire::FrameType;
 use hdl::envelope::SCAN_CYCLES;
@@ -47,6 +47,9 @@ struct Message {
     context: u16,
     immediate: u64,
     length: usize,
+    ready: bool,
+    /// It arrived, and was refused.
+    refused: bool,
     /// Why its payload can't be read, if it can't.
     unreadable: Option<Status>,
     arrived: bool,
@@ -284,7 +287,7 @@ impl World {
                 self.links[message.link]
             );
             if message.completed == Some(Status::Success) {
-                assert!(message.accepted);
+                assert!(message.accepted && !message.refused);
             }
         }
         for (s, side) in self.sides.iter().enumerate() {
@@ -501,6 +504,8 @@ impl World {
                     context: rng.random(),
                     immediate: rng.random(),
                     length,
+                    ready: rng.random_bool(0.3),
+                    refused: false,
                     unreadable,
                     arrived: false,
                     accepted: false,
@@ -514,6 +519,7 @@ impl World {
             let setup = &self.links[message.link].setups[s];
             let request = SendRequest {
                 opcode: Opcode::TaggedSend.code(),
+                flags: u8::from(message.ready) * FLAG_READY,
                 pair: self.links[message.link].pairs[s],
                 context: message.context,
                 request: handle as u32,
@@ -562,8 +568,10 @@ impl World {
         let status = Status::from_code(entry.status).expect("a status");
         message.completed = Some(status);
         match status {
+            Status::NotReady => assert!(message.refused, "send {handle} found its receive"),
             Status::Success => {
                 assert!(message.accepted, "send {handle} isn't safe yet");
+                assert!(!message.refused, "send {handle} was refused");
                 assert_eq!(message.unreadable, None, "send {handle}");
                 link.succeeded[s] += 1;
             }
@@ -674,6 +682,7 @@ impl World {
                 ((*pair).into(), 16),
                 (accepted.is_some().into(), 1),
                 ((*freed).into(), 1),
+                (accepted.is_some_and(|h| self.messages[h].refused).into(), 1),
             ];
             side.bench.set("sink_update", pack(&fields)[0]);
         }
@@ -717,8 +726,8 @@ impl World {
         let words = side.bench.get_wide::<3>("arrival");
         let [valid, takes] = ["arrival_valid", "arrival_ready"].map(|pin| side.bench.is(pin));
         if let Some(words) = side.steady[3].watch("arrival", valid, takes, &words) {
-            let fields = unpack(&words, [16, 8, 16, 64, 64, 16]);
-            let [pair, endpoint, context, handle, immediate, length] = fields;
+            let fields = unpack(&words, [16, 8, 16, 64, 64, 16, 1]);
+            let [pair, endpoint, context, handle, immediate, length, ready] = fields;
             let handle = handle as usize;
             let index = self.link_of(s, pair as u16);
             let message = &mut self.messages[handle];
@@ -737,6 +746,7 @@ impl World {
             assert_eq!(context, u64::from(message.context));
             assert_eq!(immediate, message.immediate);
             assert_eq!(length, message.length as u64);
+            assert_eq!(ready, u64::from(message.ready));
             assert!(!message.arrived, "message {handle} arrives twice");
             assert_eq!(message.unreadable, None, "message {handle} has no payload");
             assert!(
@@ -762,8 +772,12 @@ impl World {
         let link = &self.links[message.link];
         // A message of a pair that has failed is dropped and uses nothing.
         if !link.failed[s] {
-            let expected = self.rng.random_bool(self.expected);
+            // A ready message that finds no receive is refused, unless one may be under way.
+            let mut expected = self.rng.random_bool(self.expected);
+            let refused = message.ready && !expected && self.rng.random_bool(0.9);
+            expected |= refused;
             let pair = link.pairs[s];
+            self.messages[arriving.handle].refused = refused;
             let side = &mut self.sides[s];
             side.updates
                 .push_back((pair, Some(arriving.handle), expected));

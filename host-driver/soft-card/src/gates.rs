@@ -17,8 +17,8 @@ use abi::register::{
     EVENTS_LOST, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY,
 };
 use abi::request::{
-    CLAIM_PLACE_BITS, FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_RESUME, ListRequest, Opcode, REQUEST_BYTES,
-    SendRequest,
+    CLAIM_PLACE_BITS, FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME,
+    ListRequest, Opcode, REQUEST_BYTES, SendRequest,
 };
 use abi::status::Status;
 use firmware_core::{Card, ControlTimeout, Sizes};
@@ -41,6 +41,8 @@ struct Posted {
 struct Stall {
     /// Receives may look for a message, and aren't posted.
     stalled: bool,
+    /// The host may keep receives back.
+    kept: bool,
     /// The receive that waits for room.
     waiting: Option<ListRequest>,
     /// Its handle, or that of the last that did.
@@ -304,8 +306,12 @@ impl Gates {
         };
         let reserved =
             u64::from(request.reserved0) | u64::from(request.reserved1) | request.reserved2;
-        let reserved = reserved | u64::from(request.flags);
         let opcode = Opcode::from_code(request.opcode);
+        let flags = match opcode {
+            Some(Opcode::TaggedSend) => FLAG_READY,
+            _ => 0,
+        };
+        let reserved = reserved | u64::from(request.flags & !flags);
         if opcode == Some(Opcode::CancelSend) && reserved == 0 {
             self.cancel_send(endpoint, &request);
             return;
@@ -433,6 +439,7 @@ impl Gates {
                 context: request.context,
                 match_bits: request.match_bits,
                 immediate: request.immediate,
+                ready: request.flags & FLAG_READY != 0,
                 payload,
             }));
             self.count(Counter::FramesSent);
@@ -484,7 +491,13 @@ impl Gates {
                 done.push(sent);
             }
             for sent in done {
-                self.complete_send(endpoint, index, sent.request, sent.length, Status::Success);
+                let later = frame.acknowledge.wrapping_sub(sent.sequence) - 1;
+                let refused = frame.refused.checked_shr(later).unwrap_or(0) & 1 != 0;
+                let status = match refused {
+                    true => Status::NotReady,
+                    false => Status::Success,
+                };
+                self.complete_send(endpoint, index, sent.request, sent.length, status);
             }
             self.inject(index);
         }
@@ -527,12 +540,14 @@ impl Gates {
         let found = self.posted.iter().position(|posted| {
             posted.endpoint == endpoint && matches(&posted.request, index, &message)
         });
+        // A receive for it may still be in the ring, or with the host.
+        let held_back = self.stalls[endpoint].kept || self.endpoints[endpoint].list.waiting() > 0;
         let Some(pair) = &mut self.pairs[usize::from(index)] else {
             return;
         };
         match found {
             Some(at) => {
-                pair.accepted = pair.accepted.wrapping_add(1);
+                pair.accept(false);
                 pair.freed = pair.freed.wrapping_add(1);
                 let mut posted = self.posted.remove(at);
                 self.count(Counter::Expected);
@@ -541,6 +556,10 @@ impl Gates {
                 } else {
                     self.make_room();
                 }
+            }
+            None if message.ready && !held_back => {
+                pair.accept(true);
+                pair.freed = pair.freed.wrapping_add(1);
             }
             None => {
                 let slot = pair.take_slot();
@@ -557,7 +576,7 @@ impl Gates {
                     self.fail(index, Status::MemoryError);
                     return;
                 }
-                pair.accepted = pair.accepted.wrapping_add(1);
+                pair.accept(false);
                 self.count(Counter::Unexpected);
                 self.stalls[endpoint].news = true;
                 self.unexpected.push(Unexpected {
@@ -648,8 +667,12 @@ impl Gates {
         };
         let reserved = u64::from(request.reserved0) | u64::from(min_free) | request.reserved2;
         let flags = match opcode {
-            Some(Opcode::TaggedReceive) => FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI,
-            Some(Opcode::Probe | Opcode::Claim) => FLAG_ANY_SOURCE | FLAG_RESUME,
+            Some(Opcode::TaggedReceive) => {
+                FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI | FLAG_NOTHING_KEPT
+            }
+            Some(Opcode::Probe | Opcode::Claim) => {
+                FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT
+            }
             _ => 0,
         };
         let flags_valid = request.flags & !flags == 0;
@@ -689,6 +712,9 @@ impl Gates {
         let stall = &mut self.stalls[endpoint];
         if request.flags & FLAG_RESUME != 0 && stall.waiting.is_none() {
             stall.stalled = false;
+        }
+        if request.flags & FLAG_NOTHING_KEPT != 0 && !stall.stalled {
+            stall.kept = false;
         }
         let Stall { stalled, news, .. } = *stall;
         let source = match self.pair_of(endpoint, request.pair) {
@@ -766,6 +792,7 @@ impl Gates {
             (Ok(()), _, None) if self.posted.len() >= self.sizes.posted as usize => {
                 self.stalls[endpoint] = Stall {
                     stalled: true,
+                    kept: true,
                     waiting: Some(request),
                     last: request.request,
                     ..Stall::default()

@@ -19,6 +19,8 @@ pub(crate) struct Frame {
     pub(crate) acknowledge: u32,
     /// Credits of the reverse direction that have been returned.
     pub(crate) credit: u32,
+    /// Which of the latest of those that are safe were refused, the last one's bit first.
+    pub(crate) refused: u16,
     pub(crate) body: Body,
 }
 
@@ -37,6 +39,8 @@ pub(crate) struct Message {
     pub(crate) context: u16,
     pub(crate) match_bits: u64,
     pub(crate) immediate: u64,
+    /// It is to find a receive posted.
+    pub(crate) ready: bool,
     pub(crate) payload: Vec<u8>,
 }
 
@@ -53,6 +57,8 @@ pub(crate) struct Pair {
     /// Messages accepted and freed: running numbers of the peer's sends.
     pub(crate) accepted: u32,
     pub(crate) freed: u32,
+    /// Which of the latest accepted were refused, the last one's bit first.
+    pub(crate) window: u16,
     /// A bit for each slot that holds an unexpected message.
     pub(crate) slots: u16,
     /// Accesses of the peer that a region refused.
@@ -78,6 +84,7 @@ impl Pair {
             returned: 0,
             accepted: 0,
             freed: 0,
+            window: 0,
             slots: 0,
             refused: 0,
         }
@@ -100,6 +107,7 @@ impl Pair {
             cookie: self.setup.cookie,
             acknowledge: self.accepted,
             credit: self.freed,
+            refused: self.window,
             body,
         }
     }
@@ -112,6 +120,12 @@ impl Pair {
             && frame.source_endpoint == setup.remote_endpoint
             && frame.source_epoch == setup.remote_epoch
             && frame.cookie == setup.cookie
+    }
+
+    /// One more message is safe here, or refused: nothing else becomes of it.
+    pub(crate) fn accept(&mut self, refused: bool) {
+        self.accepted = self.accepted.wrapping_add(1);
+        self.window = self.window << 1 | u16::from(refused);
     }
 
     /// A free slot for an unexpected message, taken.

@@ -8,4 +8,5 @@ mod memory;
 mod messages;
 mod multi;
 mod random;
+mod ready;
 mod waiting;

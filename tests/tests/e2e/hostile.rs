@@ -74,7 +74,13 @@ const CASES: &[Case] = {
         ("EtherType of IPv4", TypeErrors, |f| {
             edit(f, |h| h.ethertype = 0x0008)
         }),
-        ("version 2", TypeErrors, |f| edit(f, |h| h.version = 2)),
+        ("version 1", TypeErrors, |f| edit(f, |h| h.version = 1)),
+        ("the next version", TypeErrors, |f| {
+            edit(f, |h| h.version += 1)
+        }),
+        ("a flag that there isn't", TypeErrors, |f| {
+            edit(f, |h| h.flags |= 2)
+        }),
         ("type 0x11", TypeErrors, |f| {
             edit(f, |h| h.frame_type = 0x11)
         }),

@@ -14,5 +14,6 @@ mod malformed;
 mod matching;
 mod memory;
 mod messages;
+mod ready;
 mod replay;
 mod traffic;

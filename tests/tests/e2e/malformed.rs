@@ -24,7 +24,7 @@ const SENDS: &[SendCase] = {
         ("a receive in the send ring", InvalidRequest, Unknown, |r| {
             r.opcode = Opcode::TaggedReceive.code();
         }),
-        ("a flag", InvalidRequest, Send, |r| r.flags = 1),
+        ("a flag", InvalidRequest, Send, |r| r.flags = 2),
         ("the last flag", InvalidRequest, Send, |r| r.flags = 0x80),
         ("reserved word 0", InvalidRequest, Send, |r| {
             r.reserved0 = 1 << 15
