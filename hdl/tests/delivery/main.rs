@@ -258,7 +258,7 @@ const BREACHES: [DeliveryMutation; 26] = [
 #[test]
 fn each_broken_contract_is_noticed() {
     for mutation in BREACHES {
-        let noticed = (1..8).any(|seed| {
+        let noticed = (1..40).any(|seed| {
             let (size, mut rng) = scarce(seed);
             let run = || life(&size, &mut rng, 20_000, mutation);
             catch_unwind(AssertUnwindSafe(run)).is_err()

@@ -932,6 +932,7 @@ impl World {
             let fields = unpack(&words, [8, 64, 64, 64, 64, 64, 64, 64, 64]);
             let entry = Completion::from_words(&std::array::from_fn(|k| fields[k + 1]));
             let endpoint = fields[0] as u8;
+            moved = true;
             self.early.push_back(Output::Complete { endpoint, entry });
         }
         if self.taken("sink_update") {
@@ -939,6 +940,7 @@ impl World {
             let [pair, accepted, freed, refused] = unpack(&update, [16, 1, 1, 1]);
             let pair = pair as u16;
             let (accepted, freed, refused) = (accepted == 1, freed == 1, refused == 1);
+            moved = true;
             self.early.push_back(Output::Update {
                 pair,
                 accepted,
