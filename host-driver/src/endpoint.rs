@@ -329,12 +329,7 @@ impl Endpoint {
         send: &TaggedSend,
         buffer: Buffer,
     ) -> Result<Request, Refused> {
-        if !buffer.is_of(&self.shared.domain) {
-            return Err(wrong_domain(buffer));
-        }
-        let local = buffer.local();
-        self.post_send(wr_id, send, (false, 0), buffer, local)
-            .map_err(|(error, buffer)| Refused { error, buffer })
+        self.post_buffer(wr_id, send, 0, buffer)
     }
 
     /// Sends the buffer to a receive that the program knows to be posted. (MPI's ready mode.) If there is none when the message arrives, it isn't
@@ -351,12 +346,7 @@ impl Endpoint {
         send: &TaggedSend,
         buffer: Buffer,
     ) -> Result<Request, Refused> {
-        if !buffer.is_of(&self.shared.domain) {
-            return Err(wrong_domain(buffer));
-        }
-        let local = buffer.local();
-        self.post_send(wr_id, send, (false, FLAG_READY), buffer, local)
-            .map_err(|(error, buffer)| Refused { error, buffer })
+        self.post_buffer(wr_id, send, FLAG_READY, buffer)
     }
 
     /// Sends a copy of `bytes`, which may be reused at once. No completion is shown unless it is an error.
@@ -396,6 +386,21 @@ impl Endpoint {
                 Err(error)
             }
         }
+    }
+
+    fn post_buffer(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        flags: u8,
+        buffer: Buffer,
+    ) -> Result<Request, Refused> {
+        if !buffer.is_of(&self.shared.domain) {
+            return Err(wrong_domain(buffer));
+        }
+        let local = buffer.local();
+        self.post_send(wr_id, send, (false, flags), buffer, local)
+            .map_err(|(error, buffer)| Refused { error, buffer })
     }
 
     fn post_send(

@@ -201,20 +201,22 @@ impl Side {
         }
     }
 
-    /// Sends message `number` in a buffer of its own; the number is also the application's name of the request.
-    pub fn send(&mut self, to: usize, tag: u64, number: u64, length: usize) -> Request {
+    fn filled(&mut self, to: usize, tag: u64, number: u64, length: usize) -> (TaggedSend, Buffer) {
         let mut buffer = self.buffer(length);
         self.message(to, number).fill(&mut buffer);
-        let send = self.address(to, tag, number);
+        (self.address(to, tag, number), buffer)
+    }
+
+    /// Sends message `number` in a buffer of its own; the number is also the application's name of the request.
+    pub fn send(&mut self, to: usize, tag: u64, number: u64, length: usize) -> Request {
+        let (send, buffer) = self.filled(to, tag, number, length);
         let posted = self.endpoint.post_tagged_send(number, &send, buffer);
         posted.expect("posted")
     }
 
     /// The same by a ready send: it finds its receive posted, or fails.
     pub fn send_ready(&mut self, to: usize, tag: u64, number: u64, length: usize) -> Request {
-        let mut buffer = self.buffer(length);
-        self.message(to, number).fill(&mut buffer);
-        let send = self.address(to, tag, number);
+        let (send, buffer) = self.filled(to, tag, number, length);
         let posted = self.endpoint.post_ready_send(number, &send, buffer);
         posted.expect("posted")
     }

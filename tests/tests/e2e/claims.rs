@@ -8,8 +8,19 @@ use posthorn_tests::raw::{Desk, RawHost};
 use posthorn_tests::side::{PATIENCE, Setup, Side};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Sends these messages to rank 1, and waits until all have arrived.
+fn send_all(me: &mut Side, tag: u64, numbers: Range<u64>, length: usize) {
+    for number in numbers.clone() {
+        me.send(1, tag, number, length);
+    }
+    for _ in numbers {
+        assert_eq!(me.completion().status, WcStatus::Success);
+    }
+}
 
 /// Claims message `number` of `from`, which has come or is about to.
 fn claim(me: &mut Side, from: usize, tag: u64, number: u64) -> Claimed {
@@ -330,11 +341,7 @@ fn claims_outlive_the_death_of_the_peer_and_end_with_the_pair() {
         let mut me = Side::open(&host);
         for round in 0..3 {
             if me.rank() == 0 {
-                for number in 0..4 {
-                    me.send(1, 7, 10 * round + number, 40);
-                }
-                let sent: Vec<_> = (0..4).map(|_| me.completion().status).collect();
-                assert_eq!(sent, [WcStatus::Success; 4]);
+                send_all(&mut me, 7, 10 * round..10 * round + 4, 40);
             } else if me.rank() == 2 {
                 me.send(1, 7, 10 * round, 40);
                 assert_eq!(me.completion().status, WcStatus::Success);
@@ -382,11 +389,7 @@ fn claims_outlive_the_death_of_the_peer_and_end_with_the_pair() {
             me.connect();
             // Every slot of the new pair is vacant.
             if me.rank() == 0 {
-                for number in 0..8 {
-                    me.send(1, 9, number, 16);
-                }
-                let sent: Vec<_> = (0..8).map(|_| me.completion().status).collect();
-                assert_eq!(sent, [WcStatus::Success; 8]);
+                send_all(&mut me, 9, 0..8, 16);
                 me.meet();
             } else {
                 me.meet();
@@ -410,11 +413,7 @@ fn an_endpoint_that_is_closed_leaves_no_claim_behind() {
         let mut me = Side::open(&host);
         for round in 0..3 {
             if me.rank() == 0 {
-                for number in 0..6 {
-                    me.send(1, 7, number, 40);
-                }
-                let sent: Vec<_> = (0..6).map(|_| me.completion().status).collect();
-                assert_eq!(sent, [WcStatus::Success; 6]);
+                send_all(&mut me, 7, 0..6, 40);
                 me.meet();
                 me.meet();
                 me.pause(20_000);
@@ -450,11 +449,7 @@ fn an_endpoint_that_is_closed_leaves_no_claim_behind() {
             me.connect();
             // Every slot of the new pair is vacant.
             if me.rank() == 0 {
-                for number in 0..8 {
-                    me.send(1, 9, number, 16);
-                }
-                let sent: Vec<_> = (0..8).map(|_| me.completion().status).collect();
-                assert_eq!(sent, [WcStatus::Success; 8]);
+                send_all(&mut me, 9, 0..8, 16);
             }
             me.meet();
             if me.rank() == 1 {
