@@ -18,7 +18,7 @@ use crate::prelude::*;
 pub const SEED_BITS: usize = 128;
 /// Bits of one hash; two come out.
 pub const HASH_BITS: usize = 12;
-/// Bits of a key of the posted receives; see `KeyTable`.
+/// Bits of a key of the posted receives, as [`KeyWay`](super::key_way::KeyWay) holds it.
 pub const KEY_BITS: usize = 97;
 /// Bits of a handle with its endpoint.
 pub const HANDLE_BITS: usize = 40;
@@ -33,31 +33,21 @@ const _: () = assert!(
     "the kernels choose parities of their own for each bit"
 );
 
-/// Hashes of a key of the posted receives.
+/// Two hashes made of the parities.
 #[derive(LogicBlock, Default)]
-pub struct KeyHash {
-    /// The seed.
-    pub seed: Signal<In, Bits<128>>,
-    /// The key.
-    pub key: Signal<In, Bits<97>>,
+pub struct Mix {
+    /// The parities of a key.
+    pub parity: Signal<In, Bits<32>>,
     /// Place in the first table, before it is cut to the table's size.
     pub first: Signal<Out, Bits<16>>,
     /// Place in the second.
     pub second: Signal<Out, Bits<16>>,
-    parity: Signal<Local, Bits<32>>,
 }
 
 #[module]
-impl Logic for KeyHash {
+impl Logic for Mix {
     #[hdl_gen]
     fn update(&mut self) {
-        self.parity.next = 0.into();
-        for i in 0..32 {
-            self.parity.next = self.parity.val().replace_bit(
-                i,
-                (self.key.val() & self.seed.val().get_bits::<97>(i)).xor(),
-            );
-        }
         self.first.next = 0.into();
         self.second.next = 0.into();
         for i in 0..12 {
@@ -75,6 +65,38 @@ impl Logic for KeyHash {
     }
 }
 
+/// Hashes of a key of the posted receives.
+#[derive(LogicBlock, Default)]
+pub struct KeyHash {
+    /// The seed.
+    pub seed: Signal<In, Bits<128>>,
+    /// The key.
+    pub key: Signal<In, Bits<97>>,
+    /// Place in the first table, before it is cut to the table's size.
+    pub first: Signal<Out, Bits<16>>,
+    /// Place in the second.
+    pub second: Signal<Out, Bits<16>>,
+    parity: Signal<Local, Bits<32>>,
+    mix: Mix,
+}
+
+#[module]
+impl Logic for KeyHash {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.parity.next = 0.into();
+        for i in 0..32 {
+            self.parity.next = self.parity.val().replace_bit(
+                i,
+                (self.key.val() & self.seed.val().get_bits::<97>(i)).xor(),
+            );
+        }
+        self.mix.parity.next = self.parity.val();
+        self.first.next = self.mix.first.val();
+        self.second.next = self.mix.second.val();
+    }
+}
+
 /// Hashes of a receive's handle.
 #[derive(LogicBlock, Default)]
 pub struct HandleHash {
@@ -87,6 +109,7 @@ pub struct HandleHash {
     /// Place in the second.
     pub second: Signal<Out, Bits<16>>,
     parity: Signal<Local, Bits<32>>,
+    mix: Mix,
 }
 
 #[module]
@@ -100,19 +123,8 @@ impl Logic for HandleHash {
                 (self.handle.val() & self.seed.val().get_bits::<40>(i + 56)).xor(),
             );
         }
-        self.first.next = 0.into();
-        self.second.next = 0.into();
-        for i in 0..12 {
-            self.first.next = self.first.val().replace_bit(
-                i,
-                self.parity.val().get_bit(i)
-                    ^ (self.parity.val().get_bit(i + 8) & self.parity.val().get_bit(i + 20)),
-            );
-            self.second.next = self.second.val().replace_bit(
-                i,
-                self.parity.val().get_bit(i + 12)
-                    ^ (self.parity.val().get_bit(i + 3) & self.parity.val().get_bit(31 - i)),
-            );
-        }
+        self.mix.parity.next = self.parity.val();
+        self.first.next = self.mix.first.val();
+        self.second.next = self.mix.second.val();
     }
 }
