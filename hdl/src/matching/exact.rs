@@ -26,7 +26,7 @@ use super::places::{Clash, Emptier, Rows};
 use super::way::{SameRow, Written};
 use crate::construct::{constant, construct};
 use crate::prelude::*;
-use crate::prim::{BlockRam, Fifo};
+use crate::prim::{BlockRam, Duty, Fifo};
 use crate::types::{ExactResult, Lookup};
 
 /// Ways of a table: three of its first rows, three of its second.
@@ -163,6 +163,8 @@ pub struct Exact {
     pub commit: Signal<In, Bit>,
     /// The operation is forgotten.
     pub discard: Signal<In, Bit>,
+    /// Early: the result is committed or discarded in this cycle. One that is without this costs a cycle more.
+    pub settles: Signal<In, Bit>,
     /// The tag of the operation that may have a result in the next cycle.
     pub next_tag: Signal<Out, Bits<4>>,
     /// Something is under way.
@@ -332,6 +334,7 @@ pub struct Exact {
     alone: Check,
     one_slot: Check,
     reads_settled: Check,
+    settles_what_is_done: Duty,
 }
 
 impl Exact {
@@ -378,9 +381,10 @@ impl Exact {
             alone: Check::new("searches_by_handle_are_alone"),
             one_slot: Check::new("a_key_has_one_slot"),
             reads_settled: Check::new("searches_read_what_is_settled"),
+            settles_what_is_done: Duty::new("what_settles_is_done"),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
-            commit discard next_tag busy depth key_hash handle_hash ready clearing
+            commit discard settles next_tag busy depth key_hash handle_hash ready clearing
             hash_valid hash read_valid read read_rows compare_valid compare compare_rows
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end end_found
@@ -471,15 +475,17 @@ impl Logic for Exact {
             number_for_each_post,
             alone,
             one_slot,
-            reads_settled
+            reads_settled,
+            settles_what_is_done
         );
         clock!(self, clock, links, homes, prevs);
 
         // ---------------------------------------------------------------- what moves
         self.arriving.next = false;
         self.done.next = self.commit.val() | self.discard.val();
-        // The end takes another look-up of its operation, or the next operation when this one is done.
-        self.move_end.next = !(self.end_valid.q.val() & self.end.q.val().last) | self.done.val();
+        // The end takes another look-up of its operation, or the next operation when this one is done: when it is said early, for
+        // all that is under way moves by this.
+        self.move_end.next = !(self.end_valid.q.val() & self.end.q.val().last) | self.settles.val();
         // An older look-up that may yet write what this one reads.
         for i in 0..4 {
             self.clash[i].younger.next = self.read_rows.q.val();
@@ -498,7 +504,7 @@ impl Logic for Exact {
         self.clash[2].older.next = self.best_found.q.val().rows;
         self.clash[2].older_tag.next = self.best.q.val().tag;
         self.clash[2].older_post.next = self.best.q.val().search == Search::Post;
-        self.clash[3].valid.next = self.end_valid.q.val() & !self.done.val();
+        self.clash[3].valid.next = self.end_valid.q.val() & !self.settles.val();
         self.clash[3].older.next = self.end_found.q.val().rows;
         self.clash[3].older_tag.next = self.end.q.val().tag;
         self.clash[3].older_post.next = self.end.q.val().search == Search::Post;
@@ -1076,6 +1082,8 @@ impl Logic for Exact {
                 | self.in_old.val().any()
                 | self.in_last.val().any()
                 | self.in_now.val().any());
+        self.settles_what_is_done.ok.next = !self.settles.val()
+            | (self.done.val() & self.end_valid.q.val() & self.end.q.val().last);
         self.one_slot.ok.next = !self.compare_valid.q.val()
             | (self.compare.q.val().search == Search::Unlink)
             | !(self.hits.val() & (self.hits.val() - 1)).any();

@@ -984,6 +984,7 @@ impl Logic for Lists {
         self.associative.age.next = self.key_age.val();
         self.exact.commit.next = self.commit.val();
         self.exact.discard.next = self.discard.val();
+        self.exact.settles.next = self.commit.val() | self.discard.val();
         self.classes.give.next = self.gives.val();
         self.classes.give_class.next = self.result.val().class;
         self.quota.give.next = self.gives.val();
