@@ -2,6 +2,8 @@
 
 use abi::limits::MAX_ENDPOINTS;
 
+use crate::matching::table_rows;
+
 /// Sizes of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Config {
@@ -15,6 +17,11 @@ pub struct Config {
     pub posted: usize,
     /// Posted receives on the exact side of matching.
     pub exact: usize,
+    /// Rows of each of its tables: the bins that a key's hash chooses from. A power of two; [`table_rows`] is what suffices
+    /// for nearly all receives.
+    pub rows: usize,
+    /// Match bits that are compared, from the lowest on: 1 to 64. What is beyond may be anything.
+    pub match_bits: usize,
     /// Unexpected messages: the sum of the credits that admission may give.
     pub unexpected: usize,
     /// Places of unexpected messages that a search looks at in a cycle.
@@ -30,6 +37,8 @@ pub const TINY: Config = Config {
     pairs: 8,
     posted: 16,
     exact: 64,
+    rows: table_rows(64),
+    match_bits: 64,
     unexpected: 64,
     comparators: 8,
     regions: 32,
@@ -42,6 +51,8 @@ pub const ECP5: Config = Config {
     pairs: 128,
     posted: 64,
     exact: 1024,
+    rows: table_rows(1024),
+    match_bits: 64,
     unexpected: 1024,
     comparators: 8,
     regions: 256,
@@ -52,16 +63,20 @@ pub const SCARCE: Config = Config {
     name: "scarce",
     posted: 4,
     exact: 12,
+    rows: table_rows(12),
     ..TINY
 };
 
-/// Sizes that no card has, for tests of blocks whose sizes are parameters: nothing is a power of two.
+/// Sizes that no card has, for tests of blocks whose sizes are parameters: nothing is a power of two that needn't be. Its tables have
+/// fewer than half the places that they should, so that many receives overflow.
 pub const ODD: Config = Config {
     name: "odd",
     endpoints: 3,
     pairs: 5,
     posted: 7,
     exact: 40,
+    rows: 8,
+    match_bits: 20,
     unexpected: 37,
     comparators: 8,
     regions: 5,
@@ -74,6 +89,8 @@ pub const MANY: Config = Config {
     pairs: 33,
     posted: 33,
     exact: 300,
+    rows: 128,
+    match_bits: 55,
     unexpected: 200,
     comparators: 4,
     regions: 33,
@@ -87,6 +104,8 @@ pub const WIDE: Config = Config {
     pairs: 2048,
     posted: 64,
     exact: 8192,
+    rows: table_rows(8192),
+    match_bits: 64,
     unexpected: 16384,
     comparators: 8,
     regions: 4096,
@@ -101,6 +120,19 @@ pub const ENGINES: &[Config] = &[TINY, ECP5, WIDE];
 const _: () = assert!(TINY.endpoints <= MAX_ENDPOINTS && ECP5.endpoints <= MAX_ENDPOINTS);
 
 impl Config {
+    /// Which match bits are compared.
+    ///
+    /// # Panics
+    /// If there are none, or more than 64.
+    pub fn match_mask(&self) -> u64 {
+        assert!(
+            (1..=64).contains(&self.match_bits),
+            "{} match bits; there may be 1 to 64",
+            self.match_bits
+        );
+        u64::MAX >> (64 - self.match_bits)
+    }
+
     /// Of `exact`, what each endpoint has for itself; the rest is common.
     pub fn reserved_exact(&self) -> usize {
         self.exact / (2 * self.endpoints)

@@ -6,7 +6,7 @@ mod support;
 use std::cell::Cell;
 
 use hdl::config::{self, Config};
-use hdl::matching::{ExactMutation, ListsMutation, Mutation, UnexpectedMutation};
+use hdl::matching::{ExactMutation, ListsMutation, Mutation, UnexpectedMutation, table_rows};
 use match_reference::{
     Block, Breach, Command, Harness, Operation, Outcome, Seen, Sizes, Tables, Traffic, Verilated,
 };
@@ -75,6 +75,8 @@ fn keeps_its_promises(config: &Config, commands: u64) {
     }
     assert!(seen.exact > 1000 && seen.associative > 500 && seen.full > 100);
     assert!(seen.overlapped > 1000);
+    let scarce = config.rows < table_rows(config.exact) / 2;
+    assert!(!scarce || seen.overflows > 100);
     assert!(seen.deepest_posted * 2 > config.exact);
     assert!(seen.deepest_unexpected * 2 >= config.unexpected);
 }
@@ -138,42 +140,72 @@ fn a_bin_that_overflows_loses_and_misorders_nothing() {
 /// bits are zero, so that many keys share their rows.
 #[test]
 fn bins_overflow_where_the_tables_in_plain_rust_do() {
-    let config = &config::TINY;
+    let scarce =
+        |rng: &mut ChaCha8Rng| (0..3).fold(0, |seed, _| seed | 1_u128 << rng.random_range(0..128));
+    overflows_as_the_tables(&config::TINY, scarce);
+}
+
+/// The same where the rows are few, under any seed, and a part of the match bits counts.
+#[test]
+fn few_bins_overflow_where_the_tables_in_plain_rust_do() {
+    overflows_as_the_tables(&config::ODD, |rng| rng.random());
+}
+
+fn overflows_as_the_tables(config: &Config, seed: impl Fn(&mut ChaCha8Rng) -> u128) {
+    let sizes = Sizes::of(config);
     let overflowed = Cell::new(0);
     for_seeds(24, |rng| {
-        let seed = (0..3).fold(0, |seed, _| seed | 1_u128 << rng.random_range(0..128));
+        let seed = seed(rng);
         let mut engine = open(config, SOUND, seed);
-        let mut tables = Tables::new(config.exact, seed);
-        let mut live = vec![];
+        let mut tables = Tables::new(sizes.rows, seed);
+        // On the exact side, and beside it.
+        let mut live = [vec![], vec![]];
         for n in 0..300 {
-            // The associative side takes what overflows, so that fewer are live than it holds.
-            let full = live.len() == Sizes::of(config).posted_of_one();
-            let gone = full || live.len() > 2 && rng.random_bool(0.3);
-            if gone {
-                let receive: Command = live.swap_remove(rng.random_range(0..live.len()));
-                tables.remove(&receive);
+            let [exact, beside] = [live[0].len(), live[1].len()];
+            let full = exact == sizes.exact_of_one() || beside == sizes.posted_of_one();
+            if full || exact + beside > 2 && rng.random_bool(0.3) {
+                let side = usize::from(rng.random_range(0..exact + beside) >= exact);
+                let at = rng.random_range(0..live[side].len());
+                let receive: Command = live[side].swap_remove(at);
+                assert_eq!(tables.remove(&receive), side == 0);
                 let cancel = Command {
                     operation: Operation::Cancel,
                     ..receive
                 };
                 assert_eq!(act(&mut engine, &cancel), Outcome::Found(receive));
             } else {
-                let receive = Command {
+                let posted = Command {
                     context: rng.random_range(0..4),
                     pair: rng.random_range(0..2),
                     ..post(0, false, rng.random::<u64>() >> rng.random_range(0..64), n)
                 };
-                let expected = match tables.post(&receive, 0) {
-                    true => Outcome::Exact,
-                    false => Outcome::Associative,
+                let receive = sizes.kept(&posted);
+                let (side, expected) = match tables.post(&receive, 0) {
+                    true => (0, Outcome::Exact),
+                    false => (1, Outcome::Associative),
                 };
-                assert_eq!(act(&mut engine, &receive), expected);
-                live.push(receive);
+                assert_eq!(act(&mut engine, &posted), expected);
+                live[side].push(receive);
             }
         }
         overflowed.set(overflowed.get() + engine.seen().overflows);
     });
     assert!(overflowed.get() > 20, "{}", overflowed.get());
+}
+
+/// Who expects all bits to be compared sees that they aren't.
+#[test]
+fn an_engine_of_fewer_match_bits_is_noticed() {
+    let wider = Sizes {
+        match_mask: u64::MAX,
+        ..Sizes::of(&config::ODD)
+    };
+    let block = Verilated::open("lists_odd", SOUND, MANY_BINS);
+    let block = block.unwrap_or_else(|error| panic!("{error}"));
+    let mut engine = Harness::new(block, wider);
+    let mut rng = ChaCha8Rng::seed_from_u64(1);
+    let mut traffic = Traffic::new(Sizes::of(&config::ODD), &mut rng);
+    assert!(engine.random(&mut traffic, &mut rng, 20_000).is_err());
 }
 
 fn post(ignore_bits: u64, any_source: bool, match_bits: u64, request: u32) -> Command {

@@ -155,6 +155,7 @@ impl Lists {
     /// # Errors
     /// If the reply isn't one that the engine may give: the text says which it should have been.
     pub fn act(&mut self, command: &Command, reply: Reply) -> Result<Outcome, String> {
+        let command = &self.sizes.kept(command);
         let endpoint = usize::from(command.endpoint);
         match command.operation {
             Operation::Arrive => {

@@ -3,6 +3,8 @@
 use hdl::config::Config;
 use hdl::matching::CLASSES;
 
+use crate::command::Command;
+
 /// Slots that a pair's messages can wait in, at most: the credits of a pair.
 pub const SLOTS: usize = 16;
 
@@ -15,6 +17,10 @@ pub struct Sizes {
     pub pairs: usize,
     /// Posted receives that the exact side holds.
     pub exact: usize,
+    /// Rows of each table of the exact side.
+    pub rows: usize,
+    /// The match bits that are compared.
+    pub match_mask: u64,
     /// Posted receives that the associative side holds.
     pub posted: usize,
     /// Messages that may wait at a time: the sum of the credits that admission gives.
@@ -36,12 +42,23 @@ impl Sizes {
             endpoints: config.endpoints,
             pairs: config.pairs,
             exact: config.exact,
+            rows: config.rows,
+            match_mask: config.match_mask(),
             posted: config.posted,
             unexpected: config.unexpected,
             classes: CLASSES,
             comparators: config.comparators,
             reserved_exact: config.reserved_exact(),
             reserved_posted: config.reserved_posted(),
+        }
+    }
+
+    /// What the engine keeps of a command: beyond the match bits that are compared, nothing.
+    pub fn kept(&self, command: &Command) -> Command {
+        Command {
+            match_bits: command.match_bits & self.match_mask,
+            ignore_bits: command.ignore_bits & self.match_mask,
+            ..*command
         }
     }
 

@@ -11,7 +11,7 @@
 
 use std::collections::HashMap;
 
-use hdl::matching::{ROW_WAYS, table_rows};
+use hdl::matching::ROW_WAYS;
 
 use crate::command::Command;
 
@@ -60,9 +60,8 @@ pub struct Tables {
 }
 
 impl Tables {
-    /// The empty tables of an exact side of `entries` receives.
-    pub fn new(entries: usize, seed: u128) -> Self {
-        let rows = table_rows(entries);
+    /// The empty tables of an exact side, of `rows` rows each.
+    pub fn new(rows: usize, seed: u128) -> Self {
         Tables {
             seed,
             rows,
@@ -155,7 +154,7 @@ mod tests {
 
     #[test]
     fn without_a_seed_a_few_receives_fill_their_rows_and_leave_them() {
-        let mut tables = Tables::new(1024, 0);
+        let mut tables = Tables::new(512, 0);
         let full = 2 * ROW_WAYS as u32;
         for n in 0..full {
             assert!(tables.post(&receive(n), 0), "{n}");
@@ -170,7 +169,7 @@ mod tests {
     #[test]
     fn receives_of_one_key_share_a_slot() {
         // The seed of the handles isn't zero, that of the keys is.
-        let mut tables = Tables::new(1024, 0x1234_5678_9abc_def1 << 97);
+        let mut tables = Tables::new(512, 0x1234_5678_9abc_def1 << 97);
         let same = |n| Command {
             match_bits: 7,
             ..receive(n)

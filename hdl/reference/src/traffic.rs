@@ -146,7 +146,7 @@ impl Traffic {
     fn only_associative(&mut self, rng: &mut impl Rng) {
         let endpoint = *self.phase.endpoints.choose(rng).expect("at least one");
         let post = |traffic: &mut Self, rng: &mut _| Command {
-            ignore_bits: odd_mask(rng),
+            ignore_bits: odd_mask(&traffic.sizes, rng),
             context: 0xfffe,
             pair: traffic.pair_of(endpoint, rng),
             request: traffic.handle(),
@@ -194,10 +194,16 @@ impl Traffic {
 
     /// The next command.
     pub fn command(&mut self, lists: &Lists, rng: &mut impl Rng) -> Command {
-        let command = match self.script.pop_front() {
+        let mut command = match self.script.pop_front() {
             Some(command) => command,
             None => self.random(lists, rng),
         };
+        // What isn't compared may be anything.
+        let beyond = !self.sizes.match_mask;
+        if beyond != 0 {
+            command.match_bits ^= rng.random::<u64>() & beyond;
+            command.ignore_bits ^= rng.random::<u64>() & beyond;
+        }
         if self.recent.len() == RECENT {
             self.recent.pop_front();
         }
@@ -285,7 +291,7 @@ impl Traffic {
         let kind = self.phase.kinds.choose(rng).expect("at least one");
         (receive.ignore_bits, receive.any_source) = *kind;
         if rng.random_bool(self.phase.odd) {
-            receive.ignore_bits = odd_mask(rng);
+            receive.ignore_bits = odd_mask(&self.sizes, rng);
             receive.any_source = rng.random_bool(0.3);
         }
         receive.multi = rng.random_bool(self.phase.multi);
@@ -353,10 +359,11 @@ impl Phase {
 }
 
 /// Ignore bits that hardly anybody else has.
-fn odd_mask(rng: &mut impl Rng) -> u64 {
+fn odd_mask(sizes: &Sizes, rng: &mut impl Rng) -> u64 {
+    let bits = sizes.match_mask.count_ones();
     match rng.random_range(0..4) {
-        0 => 1 << rng.random_range(0..64),
-        1 => 0xff << rng.random_range(0..57),
+        0 => 1 << rng.random_range(0..bits),
+        1 => 0xff << rng.random_range(0..bits.saturating_sub(7).max(1)),
         2 => rng.random::<u64>() & rng.random::<u64>(),
         _ => rng.random(),
     }

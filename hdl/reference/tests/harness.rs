@@ -10,6 +10,8 @@ const SIZES: Sizes = Sizes {
     endpoints: 3,
     pairs: 7,
     exact: 24,
+    rows: 16,
+    match_mask: u64::MAX,
     posted: 9,
     unexpected: 40,
     classes: 4,

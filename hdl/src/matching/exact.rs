@@ -19,7 +19,7 @@
 //! a cancel or for a flush has to be alone.
 
 use super::handle_way::{By, Handle, HandleWay};
-use super::hash::{HandleHash, KeyHash};
+use super::hash::{HASH_BITS, HandleHash, KeyHash};
 use super::key_way::{FreshSlots, KeyWay, Slot};
 use super::one_hot::OneHot;
 use super::places::{Clash, Emptier, Rows};
@@ -39,7 +39,7 @@ pub const MAX_EXACT: usize = 1 << 13;
 pub const ROW_WAYS: usize = WAYS / 2;
 
 /// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
-pub fn table_rows(entries: usize) -> usize {
+pub const fn table_rows(entries: usize) -> usize {
     entries.div_ceil(2).next_power_of_two()
 }
 
@@ -338,13 +338,21 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The exact side for `entries` receives.
+    /// The exact side for `entries` receives, whose tables have `rows` rows each; see [`table_rows`].
     ///
     /// # Panics
-    /// If there are fewer than 8 or more than [`MAX_EXACT`].
-    pub fn new(entries: usize) -> Self {
+    /// If there are fewer than 8 receives or more than [`MAX_EXACT`], or if `rows` isn't a power of two from 2 on, is more than a
+    /// hash can choose from, or more than `entries`.
+    pub fn new(entries: usize, rows: usize) -> Self {
         assert!((8..=MAX_EXACT).contains(&entries), "{entries} receives");
-        let rows = table_rows(entries);
+        assert!(
+            rows.is_power_of_two() && (2..=1 << HASH_BITS).contains(&rows),
+            "{rows} rows; a hash of {HASH_BITS} bits chooses one of a power of two"
+        );
+        assert!(
+            rows <= entries,
+            "{rows} rows for {entries} receives: they are cleared while the receives' numbers are handed out"
+        );
         let word = |value: usize| Constant::new((value as u64).into());
         construct!({
             clash: (0..4).map(|_| Clash::default()).collect(),
@@ -1097,12 +1105,24 @@ mod tests {
     #[test]
     fn tables_have_three_places_for_each_receive() {
         for entries in [8, 64, 100, 1024] {
-            let exact = Exact::new(entries);
+            let exact = Exact::new(entries, table_rows(entries));
             let rows = exact.rows.val().index();
             assert!(
                 rows.is_power_of_two() && rows * WAYS >= 3 * entries,
                 "{entries}"
             );
         }
+    }
+
+    #[test]
+    #[should_panic(expected = "24 rows")]
+    fn rows_are_a_power_of_two() {
+        Exact::new(64, 24);
+    }
+
+    #[test]
+    #[should_panic(expected = "128 rows for 64 receives")]
+    fn rows_are_no_more_than_are_cleared() {
+        Exact::new(64, 128);
     }
 }

@@ -253,6 +253,8 @@ pub struct Lists {
     last_seed: Reg<Bits<128>>,
 
     exact_entries: Constant<Bits<16>>,
+    /// Match bits that are compared.
+    match_mask: Constant<Bits<64>>,
     no_lookup: Constant<Lookup>,
     no_reply: Constant<MatchReply>,
     unexpected_mutations: Constant<Bits<8>>,
@@ -279,13 +281,14 @@ impl Lists {
         construct!({
             classes: Classes::new(config.endpoints),
             quota: Quota::new(config.endpoints, config.exact, config.reserved_exact()),
-            exact: Exact::new(config.exact),
+            exact: Exact::new(config.exact, config.rows),
             associative: Associative::new(config.posted, config.endpoints, config.reserved_posted()),
             unexpected: UnexpectedRows::new(config.endpoints, config.pairs, config.comparators),
             held: Ram::new(TAGS),
             held_age: Ram::new(TAGS),
             step: Reg::new(Step::Run),
             exact_entries: Constant::new((config.exact as u64).into()),
+            match_mask: Constant::new(config.match_mask().into()),
             no_lookup: Constant::new(Lookup::default()),
             no_reply: Constant::new(MatchReply::default()),
             unexpected_mutations: Constant::new(64u64.into()),
@@ -765,6 +768,9 @@ impl Logic for Lists {
         if self.ready.val() & self.command_valid.val() {
             self.front_valid.d.next = true;
             self.front.d.next = self.command.val();
+            // What isn't compared is not kept: it is zero from here on, and costs no logic.
+            self.front.d.next.match_bits = self.command.val().match_bits & self.match_mask.val();
+            self.front.d.next.ignore_bits = self.command.val().ignore_bits & self.match_mask.val();
             self.last_endpoint.d.next = self.command.val().endpoint;
             self.one_endpoint.d.next = self.one_endpoint.q.val()
                 & (self.command.val().endpoint == self.last_endpoint.q.val());

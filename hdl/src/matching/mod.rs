@@ -147,10 +147,10 @@ pub fn tops() -> Vec<Top> {
             associative(&config::ECP5)
         }),
         Top::of("exact_tiny", Class::Synthesis, || {
-            Exact::new(config::TINY.exact)
+            Exact::new(config::TINY.exact, config::TINY.rows)
         }),
         Top::of("exact_ecp5", Class::Synthesis, || {
-            Exact::new(config::ECP5.exact)
+            Exact::new(config::ECP5.exact, config::ECP5.rows)
         }),
         Top::of("quota_tiny", Class::Test, move || quota(&config::TINY)),
         Top::of("quota_ecp5", Class::Test, move || quota(&config::ECP5)),

@@ -15,7 +15,7 @@
 //! card with the other bits zero.
 
 use super::told::{Line, Told};
-use super::{Lists, Operation};
+use super::{Lists, Operation, table_rows};
 use crate::config::{Config, TINY};
 use crate::construct::construct;
 use crate::prelude::*;
@@ -28,6 +28,7 @@ pub const SMALLEST: Config = Config {
     pairs: 4,
     posted: 2,
     exact: 8,
+    rows: table_rows(8),
     unexpected: 64,
     comparators: 8,
     ..TINY
