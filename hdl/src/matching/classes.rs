@@ -2,9 +2,9 @@
 //! of the exact side are looked up.
 //!
 //! ```text
-//!   learn ──► ignore bits ─┬─► view (registered): the classes of the endpoint of the next command
-//!             any source   │
-//!   take  ──► live ────────┴─► which of them have receives
+//!   learn ──► ignore bits (memories) ─┬─► view: the classes of the endpoint of the next command
+//!             learnt, any source ─────┘
+//!   take  ──► counts ─► live ───────────► which of them have receives
 //!   give  ──►
 //! ```
 //!
@@ -13,9 +13,19 @@
 
 use crate::construct::construct;
 use crate::prelude::*;
+use crate::prim::Ram;
 
 /// Classes of an endpoint.
 pub const CLASSES: usize = 4;
+
+/// What is known of the classes of one endpoint, but for the bits that they ignore.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Learnt {
+    /// Classes that have been learnt.
+    pub learnt: Bits<4>,
+    /// Classes for receives from any source.
+    pub any_source: Bits<4>,
+}
 
 /// The classes of one endpoint.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -34,39 +44,40 @@ pub struct ClassView {
     pub ignore3: Bits<64>,
 }
 
-/// The classes of one endpoint and how many receives each has.
+/// What one endpoint has learnt, and how many receives each class has.
 #[derive(LogicBlock)]
 pub struct EndpointClasses {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: nothing is learnt.
     pub reset: Signal<In, Bit>,
-    /// Learn a class.
+    /// Learn the class of `take`.
     pub learn: Signal<In, Bit>,
-    /// Which.
-    pub learn_class: Signal<In, Bits<2>>,
-    /// Its ignored bits.
-    pub learn_ignore: Signal<In, Bits<64>>,
-    /// Any source will do.
+    /// Any source will do for it.
     pub learn_any: Signal<In, Bit>,
     /// A receive more of this class.
     pub take: Signal<In, Bit>,
-    /// Which.
-    pub take_class: Signal<In, Bits<2>>,
+    /// Which, one bit set.
+    pub take_class: Signal<In, Bits<4>>,
     /// A receive less of this class.
     pub give: Signal<In, Bit>,
-    /// Which.
-    pub give_class: Signal<In, Bits<2>>,
+    /// Which, one bit set.
+    pub give_class: Signal<In, Bits<4>>,
     /// The classes.
-    pub view: Signal<Out, ClassView>,
+    pub known: Signal<Out, Learnt>,
     /// Classes that have receives.
     pub live: Signal<Out, Bits<4>>,
-    known: Reg<ClassView>,
-    receives: Vec<Reg<Bits<16>>>,
-    counted: Signal<Local, Bits<4>>,
-    learnt_bit: Signal<Local, Bits<4>>,
+    knows: Reg<Learnt>,
+    receives: Vec<Reg<Bits<14>>>,
+    has: Reg<Bits<4>>,
+    living: Signal<Local, Bits<4>>,
+    gives_now: Signal<Local, Bits<4>>,
+    takes_now: Signal<Local, Bits<4>>,
     any: Signal<Local, Bits<4>>,
+    /// One, or one less than nothing.
+    change: Signal<Local, Bits<14>>,
     gives_what_it_has: Check,
+    live_is_counted: Check,
 }
 
 impl Default for EndpointClasses {
@@ -74,9 +85,10 @@ impl Default for EndpointClasses {
         construct!({
             receives: (0..CLASSES).map(|_| Reg::default()).collect(),
             gives_what_it_has: Check::new("a_class_gives_what_it_has"),
+            live_is_counted: Check::new("a_class_lives_while_it_has_receives"),
         } default {
-            clock reset learn learn_class learn_ignore learn_any take take_class give give_class
-            view live known counted learnt_bit any
+            clock reset learn learn_any take take_class give give_class
+            known live knows has living gives_now takes_now any change
         })
     }
 }
@@ -85,48 +97,49 @@ impl Default for EndpointClasses {
 impl Logic for EndpointClasses {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, known, receives[0..4]);
-        clocked!(self, clock, reset, gives_what_it_has);
-        self.view.next = self.known.q.val();
-        self.counted.next = 0.into();
+        registers!(self, clock, reset, knows, receives[0..4], has);
+        clocked!(self, clock, reset, gives_what_it_has, live_is_counted);
+        self.known.next = self.knows.q.val();
+        self.live.next = self.has.q.val();
+        self.takes_now.next = 0.into();
+        if self.take.val() {
+            self.takes_now.next = self.take_class.val();
+        }
+        self.gives_now.next = 0.into();
+        if self.give.val() {
+            self.gives_now.next = self.give_class.val();
+        }
         self.gives_what_it_has.ok.next = true;
+        self.live_is_counted.ok.next = true;
+        self.living.next = self.has.q.val();
         for i in 0..4 {
-            self.counted.next = self
-                .counted
-                .val()
-                .replace_bit(i, self.receives[i].q.val() != 0);
-            if self.take.val() & (self.take_class.val() == i.to_bits()) {
-                if !(self.give.val() & (self.give_class.val() == i.to_bits())) {
-                    self.receives[i].d.next = self.receives[i].q.val() + 1;
-                }
-            } else if self.give.val() & (self.give_class.val() == i.to_bits()) {
-                self.receives[i].d.next = self.receives[i].q.val() - 1;
-                if self.receives[i].q.val() == 0 {
+            // One adder counts in both directions.
+            self.change.next = 1.into();
+            if self.gives_now.val().get_bit(i) {
+                self.change.next = 0x3fff.into();
+            }
+            if self.takes_now.val().get_bit(i) ^ self.gives_now.val().get_bit(i) {
+                self.receives[i].d.next = self.receives[i].q.val() + self.change.val();
+                self.living.next = self.living.val().replace_bit(
+                    i,
+                    self.takes_now.val().get_bit(i) | (self.receives[i].q.val() != 1),
+                );
+                if self.gives_now.val().get_bit(i) & (self.receives[i].q.val() == 0) {
                     self.gives_what_it_has.ok.next = false;
                 }
             }
+            if (self.receives[i].q.val() != 0) != self.has.q.val().get_bit(i) {
+                self.live_is_counted.ok.next = false;
+            }
         }
-        self.live.next = self.counted.val();
-        self.learnt_bit.next = bits::<4>(1) << self.learn_class.val();
-        self.any.next = self.known.q.val().any_source & !self.learnt_bit.val();
+        self.has.d.next = self.living.val();
+        self.any.next = self.knows.q.val().any_source & !self.take_class.val();
         if self.learn_any.val() {
-            self.any.next = self.known.q.val().any_source | self.learnt_bit.val();
+            self.any.next = self.knows.q.val().any_source | self.take_class.val();
         }
         if self.learn.val() {
-            self.known.d.next.learnt = self.known.q.val().learnt | self.learnt_bit.val();
-            self.known.d.next.any_source = self.any.val();
-            if self.learn_class.val() == 0 {
-                self.known.d.next.ignore0 = self.learn_ignore.val();
-            }
-            if self.learn_class.val() == 1 {
-                self.known.d.next.ignore1 = self.learn_ignore.val();
-            }
-            if self.learn_class.val() == 2 {
-                self.known.d.next.ignore2 = self.learn_ignore.val();
-            }
-            if self.learn_class.val() == 3 {
-                self.known.d.next.ignore3 = self.learn_ignore.val();
-            }
+            self.knows.d.next.learnt = self.knows.q.val().learnt | self.take_class.val();
+            self.knows.d.next.any_source = self.any.val();
         }
     }
 }
@@ -138,13 +151,13 @@ pub struct Classes {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: nothing is learnt.
     pub reset: Signal<In, Bit>,
-    /// Show other classes from the next cycle on.
+    /// Show the classes of `next_endpoint` from the next cycle on; else those of `endpoint`.
     pub show: Signal<In, Bit>,
     /// Those of this endpoint.
     pub next_endpoint: Signal<In, Bits<8>>,
-    /// Its classes, as they were at the edge of `show`.
+    /// Its classes, as they were at the last edge.
     pub view: Signal<Out, ClassView>,
-    /// Endpoint whose live classes are shown now.
+    /// Endpoint whose live classes are shown now, and which takes and learns.
     pub endpoint: Signal<In, Bits<8>>,
     /// Its classes that have receives.
     pub live: Signal<Out, Bits<4>>,
@@ -158,8 +171,8 @@ pub struct Classes {
     pub learn: Signal<In, Bit>,
     /// `endpoint` has a receive more.
     pub take: Signal<In, Bit>,
-    /// Of which class, or which it learns.
-    pub take_class: Signal<In, Bits<2>>,
+    /// Of which class, or which it learns; one bit set.
+    pub take_class: Signal<In, Bits<4>>,
     /// Bits that the class to learn ignores.
     pub learn_ignore: Signal<In, Bits<64>>,
     /// Any source will do for it.
@@ -169,10 +182,14 @@ pub struct Classes {
     /// Of this endpoint (upper bits) and class (the lowest two).
     pub give_class: Signal<In, Bits<6>>,
     of: Vec<EndpointClasses>,
-    shown: Reg<ClassView>,
+    /// Bits that a class ignores, by endpoint: one memory a class.
+    masks: Vec<Ram<Bits<64>>>,
+    shown: Reg<Learnt>,
+    shown_endpoint: Signal<Local, Bits<8>>,
     give_endpoint: Signal<Local, Bits<8>>,
-    give_number: Signal<Local, Bits<2>>,
+    give_bit: Signal<Local, Bits<4>>,
     lives: Signal<Local, Bits<4>>,
+    no_view: Constant<ClassView>,
     _n: usize,
 }
 
@@ -182,10 +199,12 @@ impl Classes {
         assert!((1..=16).contains(&endpoints), "{endpoints} endpoints");
         construct!({
             of: (0..endpoints).map(|_| EndpointClasses::default()).collect(),
+            masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
+            no_view: Constant::new(ClassView::default()),
             _n: endpoints,
         } default {
             clock reset show next_endpoint view endpoint live any_live several_live all_live learn take take_class learn_ignore learn_any
-            give give_class shown give_endpoint give_number lives
+            give give_class shown shown_endpoint give_endpoint give_bit lives
         })
     }
 }
@@ -197,7 +216,19 @@ impl Logic for Classes {
         registers!(self, clock, reset, shown);
         clocked!(self, clock, reset, of[0..self._n]);
         self.give_endpoint.next = bit_cast::<8, 6>(self.give_class.val() >> 2);
-        self.give_number.next = self.give_class.val().get_bits::<2>(0);
+        self.give_bit.next =
+            bits::<4>(1) << bit_cast::<4, 2>(self.give_class.val().get_bits::<2>(0));
+        self.shown_endpoint.next = self.endpoint.val();
+        if self.show.val() {
+            self.shown_endpoint.next = self.next_endpoint.val();
+        }
+        for i in 0..4 {
+            self.masks[i].clock.next = self.clock.val();
+            self.masks[i].write_enable.next = self.learn.val() & self.take_class.val().get_bit(i);
+            self.masks[i].write_address.next = bit_cast::<16, 8>(self.endpoint.val());
+            self.masks[i].write_data.next = self.learn_ignore.val();
+            self.masks[i].read_address.next = bit_cast::<16, 8>(self.shown_endpoint.val());
+        }
         self.live.next = 0.into();
         self.any_live.next = 0.into();
         self.all_live.next = 0.into();
@@ -217,20 +248,24 @@ impl Logic for Classes {
                 .val()
                 .replace_bit(i, self.of[i].live.val().all());
             self.of[i].learn.next = self.learn.val() & (self.endpoint.val() == i.to_bits());
-            self.of[i].learn_class.next = self.take_class.val();
-            self.of[i].learn_ignore.next = self.learn_ignore.val();
             self.of[i].learn_any.next = self.learn_any.val();
             self.of[i].take.next = self.take.val() & (self.endpoint.val() == i.to_bits());
             self.of[i].take_class.next = self.take_class.val();
             self.of[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
-            self.of[i].give_class.next = self.give_number.val();
-            if self.show.val() & (self.next_endpoint.val() == i.to_bits()) {
-                self.shown.d.next = self.of[i].view.val();
+            self.of[i].give_class.next = self.give_bit.val();
+            if self.shown_endpoint.val() == i.to_bits() {
+                self.shown.d.next = self.of[i].known.val();
             }
             if self.endpoint.val() == i.to_bits() {
                 self.live.next = self.of[i].live.val();
             }
         }
-        self.view.next = self.shown.q.val();
+        self.view.next = self.no_view.val();
+        self.view.next.learnt = self.shown.q.val().learnt;
+        self.view.next.any_source = self.shown.q.val().any_source;
+        self.view.next.ignore0 = self.masks[0].read_data.val();
+        self.view.next.ignore1 = self.masks[1].read_data.val();
+        self.view.next.ignore2 = self.masks[2].read_data.val();
+        self.view.next.ignore3 = self.masks[3].read_data.val();
     }
 }

@@ -127,6 +127,16 @@ pub struct Lists {
     front: Reg<MatchCommand>,
     /// The classes shown are older than the last change.
     stale: Reg<Bit>,
+    /// What follows is of the receive in front, as it was in the last cycle.
+    weighed: Reg<Bit>,
+    /// The exact side takes it.
+    fits: Reg<Bit>,
+    /// In this class, one bit set.
+    fit_class: Reg<Bits<4>>,
+    /// Which it has to learn.
+    fit_learns: Reg<Bit>,
+    /// A receive went in the last cycle, so that what didn't fit may do so now.
+    gave: Reg<Bit>,
     tag: Reg<Bits<4>>,
     // All that is under way: of one endpoint, which, and the way it goes if that is the same.
     one_endpoint: Reg<Bit>,
@@ -151,6 +161,10 @@ pub struct Lists {
     both: Reg<Bit>,
     both_found: Reg<Bit>,
     both_tag: Reg<Bits<4>>,
+    // What was decided to go from the associative side: unless it is multi, and whether by a cancel.
+    removing: Reg<Bit>,
+    removing_one: Reg<Bit>,
+    removing_cancelled: Reg<Bit>,
     /// What the associative side has chosen is that one's.
     kept: Reg<Bit>,
     /// Operations, by tag, for which the associative side has nothing.
@@ -183,8 +197,8 @@ pub struct Lists {
     idle: Signal<Local, Bits<4>>,
     chosen: Signal<Local, Bits<4>>,
     lowest: Signal<Local, Bits<4>>,
+    minus_class: Signal<Local, Bits<4>>,
     class_bit: Signal<Local, Bits<4>>,
-    class_number: Signal<Local, Bits<2>>,
     has_class: Signal<Local, Bit>,
     learns: Signal<Local, Bit>,
     exact_room: Signal<Local, Bit>,
@@ -210,7 +224,6 @@ pub struct Lists {
     probed: Signal<Local, MatchCommand>,
     takes: Signal<Local, Bit>,
     ready: Signal<Local, Bit>,
-    shows_again: Signal<Local, Bit>,
     to_issue: Signal<Local, Bit>,
     issue_ready: Signal<Local, Bit>,
     first_todo: Signal<Local, Bits<4>>,
@@ -306,12 +319,12 @@ impl Lists {
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
+            front_valid front stale weighed fits fit_class fit_learns gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
             issue_todo selecting sole sole_found both both_found both_tag kept clear alone looking
             searching searched searched_index solo solo_age resumes answered answer under_way last_seed
-            key key_age result result_valid live equal unlearnt idle chosen lowest class_bit class_number has_class
+            key key_age result result_valid live equal unlearnt idle chosen lowest minus_class class_bit has_class
             learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
-            slow_search append remove entering probed takes ready shows_again to_issue
+            slow_search append remove entering probed takes ready to_issue
             issue_ready first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
             lookup lookup_valid direct first older decides commit discard gives associative_search
             same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit found_tag_bit
@@ -331,6 +344,14 @@ impl Logic for Lists {
             front_valid,
             front,
             stale,
+            weighed,
+            fits,
+            fit_class,
+            fit_learns,
+            gave,
+            removing,
+            removing_one,
+            removing_cancelled,
             tag,
             one_endpoint,
             last_endpoint,
@@ -437,19 +458,14 @@ impl Logic for Lists {
             }
         }
         self.has_class.next = self.class_bit.val().any();
-        self.class_number.next = 3.into();
-        if self.class_bit.val().get_bit(2) {
-            self.class_number.next = 2.into();
-        }
-        if self.class_bit.val().get_bit(1) {
-            self.class_number.next = 1.into();
-        }
-        if self.class_bit.val().get_bit(0) {
-            self.class_number.next = 0.into();
-        }
-        self.lowest.next = bits::<4>(1) << self.class_number.val();
+        // The lowest set bit of v is v & -v.
+        self.minus_class.next = !self.class_bit.val() + 1;
+        self.lowest.next = self.class_bit.val() & self.minus_class.val();
         self.quota.endpoint.next = self.front.q.val().endpoint;
         self.exact_room.next = self.has_class.val() & self.quota.room.val();
+        self.fits.d.next = self.exact_room.val();
+        self.fit_class.d.next = self.lowest.val();
+        self.fit_learns.d.next = self.learns.val();
         self.drained.next = !self.issue_valid.q.val()
             & !self.exact.busy.val()
             & !self.sole.q.val()
@@ -539,7 +555,23 @@ impl Logic for Lists {
             & !self.kept.q.val()
             & (self.step.q.val() == Step::Run);
         self.associative_search.next = false;
+        // What is looked for follows from the operation; whether it is looked for at all is known later.
         self.associative.by.next = AssociativeSearch::Envelope;
+        match self.front.q.val().operation {
+            Operation::Cancel => {
+                self.associative.by.next = AssociativeSearch::Request;
+            }
+            Operation::TakePostedOfPair => {
+                self.associative.by.next = AssociativeSearch::Pair;
+            }
+            Operation::TakePostedOfEndpoint => {
+                self.associative.by.next = AssociativeSearch::Endpoint;
+            }
+            _ => {}
+        }
+        if self.step.q.val() == Step::Search {
+            self.associative.by.next = AssociativeSearch::Envelope;
+        }
         self.unexpected.insert.next = false;
         self.unexpected.search.next = false;
         self.unexpected.by_pair.next = false;
@@ -574,7 +606,9 @@ impl Logic for Lists {
                     }
                 }
                 Operation::Post => {
-                    if !self.waits_unexpected.val() & self.exact_room.val() {
+                    if !self.weighed.q.val() {
+                        // Its class is known in the next cycle.
+                    } else if !self.waits_unexpected.val() & self.fits.q.val() {
                         if !self.sole.q.val()
                             & !self.sole_found.q.val()
                             & !self.alone.q.val()
@@ -585,15 +619,16 @@ impl Logic for Lists {
                             self.takes.next = true;
                         }
                     } else if self.drained.val()
+                        & (self.fits.q.val() | !self.gave.q.val())
                         & (self.unexpected.ready.val() | !self.waits_unexpected.val())
                     {
                         self.go.next = true;
                         self.goes_alone.next = true;
                         self.unexpected.search.next = self.waits_unexpected.val();
                         self.searching.d.next = self.waits_unexpected.val();
-                        self.to_issue.next = self.exact_room.val();
-                        self.looking.d.next = self.exact_room.val();
-                        self.takes.next = self.exact_room.val();
+                        self.to_issue.next = self.fits.q.val();
+                        self.looking.d.next = self.fits.q.val();
+                        self.takes.next = self.fits.q.val();
                     }
                 }
                 Operation::Insert => {
@@ -658,6 +693,10 @@ impl Logic for Lists {
         self.clear.d.next = self.clear.q.val() | self.newly_clear.val();
         if self.go.val() {
             self.clear.d.next = (self.clear.q.val() | self.newly_clear.val()) & !self.tag_bit.val();
+            if !self.waits_associative.val() {
+                self.clear.d.next =
+                    self.clear.q.val() | self.newly_clear.val() | self.tag_bit.val();
+            }
         }
         self.first.next = !self.same_walk.val();
         if self.direct.val() {
@@ -670,14 +709,11 @@ impl Logic for Lists {
             self.lookup.next.request = self.front.q.val().request;
             self.lookup.next.pair = self.front.q.val().pair;
             self.lookup.next.search = Search::Cancel;
-            self.associative.by.next = AssociativeSearch::Request;
             if self.front.q.val().operation == Operation::TakePostedOfPair {
                 self.lookup.next.search = Search::OfPair;
-                self.associative.by.next = AssociativeSearch::Pair;
             }
             if self.front.q.val().operation == Operation::TakePostedOfEndpoint {
                 self.lookup.next.search = Search::OfEndpoint;
-                self.associative.by.next = AssociativeSearch::Endpoint;
             }
         }
         self.exact.lookup_valid.next = self.lookup_valid.val();
@@ -747,24 +783,20 @@ impl Logic for Lists {
             self.issue.d.next.multi = self.front.q.val().multi;
             if self.takes.val() {
                 self.issue.d.next.search = Search::Post;
-                self.issue_todo.d.next = self.lowest.val();
+                self.issue_todo.d.next = self.fit_class.q.val();
             }
         }
         self.classes.take.next = self.takes.val();
-        self.classes.take_class.next = self.class_number.val();
-        self.classes.learn.next = self.takes.val() & self.learns.val();
+        self.classes.take_class.next = self.fit_class.q.val();
+        self.classes.learn.next = self.takes.val() & self.fit_learns.q.val();
         self.classes.learn_ignore.next = self.front.q.val().ignore_bits;
         self.classes.learn_any.next = self.front.q.val().any_source;
-        self.stale.d.next = self.takes.val() & self.learns.val();
+        self.stale.d.next = self.takes.val() & self.fit_learns.q.val();
+        self.weighed.d.next = self.front_valid.q.val() & !self.stale.q.val() & !self.go.val();
         self.quota.take.next = self.takes.val();
         self.quota.take_endpoint.next = self.front.q.val().endpoint;
-        // Late is only whether the classes change hands, not whose are next.
-        self.shows_again.next = self.front_valid.q.val() & self.stale.q.val();
-        self.classes.show.next = self.ready.val() | self.shows_again.val();
+        self.classes.show.next = self.ready.val();
         self.classes.next_endpoint.next = self.command.val().endpoint;
-        if self.shows_again.val() {
-            self.classes.next_endpoint.next = self.front.q.val().endpoint;
-        }
         if self.ready.val() & self.command_valid.val() {
             self.front_valid.d.next = true;
             self.front.d.next = self.command.val();
@@ -795,8 +827,6 @@ impl Logic for Lists {
         self.slow_search.next = false;
         self.append.next = false;
         self.remove.next = false;
-        self.associative.spare_multi.next = self.key.val().operation == Operation::Arrive;
-        self.associative.cancel.next = self.key.val().operation == Operation::Cancel;
         self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
         self.key_bit.next = bits::<32>(1) << self.key.val().endpoint;
         self.key_tag_bit.next = bits::<16>(1) << self.result.val().tag;
@@ -956,9 +986,6 @@ impl Logic for Lists {
         }
         if self.sole_found.q.val() {
             self.replying.next = true;
-            self.associative.spare_multi.next = true;
-            self.associative.cancel.next = false;
-            self.remove.next = self.associative.found.val();
             self.answer.d.next.found = self.associative.found.val();
             if self.associative.found.val() {
                 self.answer.d.next.index = self.found_associative.val();
@@ -973,7 +1000,15 @@ impl Logic for Lists {
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
         self.selecting.d.next = self.associative_search.val() | self.slow_search.val();
         self.associative.select.next = self.selecting.q.val();
-        self.associative.remove.next = self.remove.val();
+        // An arrival of the associative way takes its receive at once, so that the next one doesn't find it; what is
+        // decided by ages goes one cycle later: nobody has searched meanwhile.
+        self.removing.d.next = self.remove.val();
+        self.removing_one.d.next = self.key.val().operation == Operation::Arrive;
+        self.removing_cancelled.d.next = self.key.val().operation == Operation::Cancel;
+        self.associative.remove.next =
+            self.removing.q.val() | (self.sole_found.q.val() & self.associative.found.val());
+        self.associative.spare_multi.next = !self.removing.q.val() | self.removing_one.q.val();
+        self.associative.cancel.next = self.removing.q.val() & self.removing_cancelled.q.val();
         self.associative.insert.next = self.append.val();
         self.probed.next = self.front.q.val();
         if self.slow_search.val() | (self.step.q.val() == Step::Append) {
@@ -994,6 +1029,7 @@ impl Logic for Lists {
         self.classes.give.next = self.gives.val();
         self.classes.give_class.next = self.result.val().class;
         self.quota.give.next = self.gives.val();
+        self.gave.d.next = self.gives.val();
         self.quota.give_endpoint.next = bit_cast::<8, 6>(self.result.val().class >> 2);
         self.count_overflows.next = self.overflow.val();
         self.answered.d.next = self.replying.val();
