@@ -20,8 +20,9 @@ pub const LATENCY: u64 = 12;
 /// the same rows, and a receive that changes sides.
 pub const INTERFERENCE: u64 = 12;
 
-/// Cycles more for each arrival before it that may look at the associative side a second time.
-const DETOUR: u64 = 4;
+/// Cycles more for each arrival before it that may look at the associative side a second time, and behind which the exact
+/// side stands for a cycle.
+const DETOUR: u64 = 5;
 
 /// Cycles in which anything that is under way ends, whatever waits before it.
 const PATIENCE: u64 = 10_000;

@@ -169,6 +169,8 @@ pub struct Lists {
     kept: Reg<Bit>,
     /// Operations, by tag, for which the associative side has nothing.
     clear: Reg<Bits<16>>,
+    /// The one whose result the exact side has now is one of them.
+    result_clear: Reg<Bit>,
 
     /// An operation is alone.
     alone: Reg<Bit>,
@@ -257,6 +259,7 @@ pub struct Lists {
     newly_clear: Signal<Local, Bits<16>>,
     tag_bit: Signal<Local, Bits<16>>,
     key_tag_bit: Signal<Local, Bits<16>>,
+    next_tag_bit: Signal<Local, Bits<16>>,
     found_tag_bit: Signal<Local, Bits<16>>,
     key_bit: Signal<Local, Bits<32>>,
     overflow: Signal<Local, Bit>,
@@ -320,14 +323,14 @@ impl Lists {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
             front_valid front stale weighed fits fit_class fit_learns gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
-            issue_todo selecting sole sole_found both both_found both_tag kept clear alone looking
+            issue_todo selecting sole sole_found both both_found both_tag kept clear result_clear alone looking
             searching searched searched_index solo solo_age resumes answered answer under_way last_seed
             key key_age result result_valid live equal unlearnt idle chosen lowest minus_class class_bit has_class
             learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             issue_ready first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
             lookup lookup_valid direct first older decides commit discard gives associative_search
-            same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit found_tag_bit
+            same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
     }
@@ -370,6 +373,7 @@ impl Logic for Lists {
             both_tag,
             kept,
             clear,
+            result_clear,
             alone,
             looking,
             searching,
@@ -991,7 +995,10 @@ impl Logic for Lists {
                 self.answer.d.next.index = self.found_associative.val();
             }
         }
+        self.next_tag_bit.next = bits::<16>(1) << self.exact.next_tag.val();
+        self.result_clear.d.next = (self.clear.q.val() & self.next_tag_bit.val()).any();
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
+            self.result_clear.d.next = false;
             self.both.d.next = false;
             self.both_found.d.next = false;
             self.kept.d.next = false;
@@ -1025,7 +1032,13 @@ impl Logic for Lists {
         self.associative.age.next = self.key_age.val();
         self.exact.commit.next = self.commit.val();
         self.exact.discard.next = self.discard.val();
-        self.exact.settles.next = self.commit.val() | self.discard.val();
+        // That the result will be decided in this cycle is known early for all that needn't wait: a receive that no message
+        // waits for, and a message for which the associative side has nothing.
+        self.exact.settles.next = self.result_valid.val()
+            & !self.alone.q.val()
+            & (self.step.q.val() == Step::Run)
+            & (self.result_clear.q.val()
+                | (self.held.read_data.val().operation == Operation::Post));
         self.classes.give.next = self.gives.val();
         self.classes.give_class.next = self.result.val().class;
         self.quota.give.next = self.gives.val();
