@@ -1,7 +1,7 @@
 //! Both lists: posted receives and unexpected messages, and the operations on them.
 //!
 //! ```text
-//!                       ┌► issue ► Exact ───────────► result ─┐
+//!                       ┌► (issue) ► Exact ─────────► result ─┐
 //! command ─► front ─────┤  (masks of the classes)             ├─► decide ─► reply
 //!            (classes,  ├► Associative ──────────────────────┤
 //!             quotas)   └► Unexpected ────────────────────────┘
@@ -73,7 +73,9 @@ enum Step {
     Select,
     /// Its age is read.
     Age,
-    /// It is compared with the result of the exact side.
+    /// It is compared with that of the result of the exact side.
+    Compare,
+    /// The older one wins.
     Decide,
     /// Quotas settle.
     Settle,
@@ -135,7 +137,11 @@ pub struct Lists {
     fit_class: Reg<Bits<4>>,
     /// Which it has to learn.
     fit_learns: Reg<Bit>,
-    /// A receive went in the last cycle, so that what didn't fit may do so now.
+    /// A receive of the exact side went in the last cycle.
+    giving: Reg<Bit>,
+    /// Of this class.
+    giving_class: Reg<Bits<6>>,
+    /// One went in the cycle before that, so that what didn't fit may do so now.
     gave: Reg<Bit>,
     tag: Reg<Bits<4>>,
     // All that is under way: of one endpoint, which, and the way it goes if that is the same.
@@ -227,7 +233,16 @@ pub struct Lists {
     takes: Signal<Local, Bit>,
     ready: Signal<Local, Bit>,
     to_issue: Signal<Local, Bit>,
-    issue_ready: Signal<Local, Bit>,
+    /// It is a receive that is in front.
+    front_posts: Signal<Local, Bit>,
+    /// The look-up that leaves, but for its key.
+    asked: Signal<Local, Lookup>,
+    /// Its command.
+    asker: Signal<Local, MatchCommand>,
+    /// The classes of its endpoint.
+    asks_in: Signal<Local, ClassView>,
+    /// The classes in which it is still to be looked up.
+    todo: Signal<Local, Bits<4>>,
     first_todo: Signal<Local, Bits<4>>,
     todo_class: Signal<Local, Bits<2>>,
     rest_todo: Signal<Local, Bits<4>>,
@@ -243,6 +258,8 @@ pub struct Lists {
     direct: Signal<Local, Bit>,
     first: Signal<Local, Bit>,
     older: Signal<Local, Bit>,
+    /// What the associative side has chosen is older than the result of the exact side.
+    was_older: Reg<Bit>,
     decides: Signal<Local, Bit>,
     commit: Signal<Local, Bit>,
     discard: Signal<Local, Bit>,
@@ -322,14 +339,14 @@ impl Lists {
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale weighed fits fit_class fit_learns gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
+            front_valid front stale weighed fits fit_class fit_learns giving giving_class gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
             issue_todo selecting sole sole_found both both_found both_tag kept clear result_clear alone looking
             searching searched searched_index solo solo_age resumes answered answer under_way last_seed
             key key_age result result_valid live equal unlearnt idle chosen lowest minus_class class_bit has_class
             learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
-            issue_ready first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
-            lookup lookup_valid direct first older decides commit discard gives associative_search
+            front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
+            lookup lookup_valid direct first older was_older decides commit discard gives associative_search
             same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
@@ -351,6 +368,8 @@ impl Logic for Lists {
             fits,
             fit_class,
             fit_learns,
+            giving,
+            giving_class,
             gave,
             removing,
             removing_one,
@@ -374,6 +393,7 @@ impl Logic for Lists {
             kept,
             clear,
             result_clear,
+            was_older,
             alone,
             looking,
             searching,
@@ -494,53 +514,79 @@ impl Logic for Lists {
         }
 
         // ---------------------------------------------------------------- issue
-        self.minus_todo.next = !self.issue_todo.q.val() + 1;
-        self.first_todo.next = self.issue_todo.q.val() & self.minus_todo.val();
-        self.rest_todo.next = self.issue_todo.q.val() & !self.first_todo.val();
-        self.issue_any.next = self.issue_view.q.val().any_source;
+        // The first look-up of an operation leaves from the front, or from `issue` if the exact side wasn't ready for it; the
+        // others leave from there.
+        self.front_posts.next = self.front.q.val().operation == Operation::Post;
+        self.asked.next = self.no_lookup.val();
+        self.asked.next.search = Search::Arrive;
+        self.asked.next.tag = self.tag.q.val();
+        self.asked.next.first = true;
+        self.asked.next.endpoint = self.front.q.val().endpoint;
+        self.asked.next.request = self.front.q.val().request;
+        self.asked.next.pair = self.front.q.val().pair;
+        self.asked.next.any_source = self.front.q.val().any_source;
+        self.asked.next.age = bit_cast::<53, 54>(self.age.q.val());
+        self.asked.next.multi = self.front.q.val().multi;
+        self.todo.next = self.live.val();
+        if self.front_posts.val() {
+            self.asked.next.search = Search::Post;
+            self.todo.next = self.fit_class.q.val();
+        }
+        self.asker.next = self.front.q.val();
+        self.asks_in.next = self.classes.view.val();
+        if self.issue_valid.q.val() {
+            self.asked.next = self.issue.q.val();
+            self.todo.next = self.issue_todo.q.val();
+            self.asker.next = self.issue_command.q.val();
+            self.asks_in.next = self.issue_view.q.val();
+        }
+        self.minus_todo.next = !self.todo.val() + 1;
+        self.first_todo.next = self.todo.val() & self.minus_todo.val();
+        self.rest_todo.next = self.todo.val() & !self.first_todo.val();
+        self.issue_any.next = self.asks_in.val().any_source;
         self.todo_class.next = 0.into();
-        self.ignore.next = self.issue_view.q.val().ignore0;
+        self.ignore.next = self.asks_in.val().ignore0;
         self.class_any.next = self.issue_any.val().get_bit(0);
         if self.first_todo.val().get_bit(1) {
             self.todo_class.next = 1.into();
-            self.ignore.next = self.issue_view.q.val().ignore1;
+            self.ignore.next = self.asks_in.val().ignore1;
             self.class_any.next = self.issue_any.val().get_bit(1);
         }
         if self.first_todo.val().get_bit(2) {
             self.todo_class.next = 2.into();
-            self.ignore.next = self.issue_view.q.val().ignore2;
+            self.ignore.next = self.asks_in.val().ignore2;
             self.class_any.next = self.issue_any.val().get_bit(2);
         }
         if self.first_todo.val().get_bit(3) {
             self.todo_class.next = 3.into();
-            self.ignore.next = self.issue_view.q.val().ignore3;
+            self.ignore.next = self.asks_in.val().ignore3;
             self.class_any.next = self.issue_any.val().get_bit(3);
         }
         // A post knows what it ignores; its class may be learnt just now.
-        if self.issue.q.val().search == Search::Post {
-            self.ignore.next = self.issue_command.q.val().ignore_bits;
-            self.class_any.next = self.issue_command.q.val().any_source;
+        if self.asked.val().search == Search::Post {
+            self.ignore.next = self.asker.val().ignore_bits;
+            self.class_any.next = self.asker.val().any_source;
         }
-        self.class_id.next = (bit_cast::<6, 8>(self.issue_command.q.val().endpoint) << 2)
+        self.class_id.next = (bit_cast::<6, 8>(self.asker.val().endpoint) << 2)
             | bit_cast::<6, 2>(self.todo_class.val());
-        self.source.next = bit_cast::<11, 16>(self.issue_command.q.val().pair);
+        self.source.next = bit_cast::<11, 16>(self.asker.val().pair);
         if self.class_any.val() {
             self.source.next = 0.into();
         }
-        self.match_bits.next = self.issue_command.q.val().match_bits & !self.ignore.val();
-        self.lookup.next = self.issue.q.val();
+        self.match_bits.next = self.asker.val().match_bits & !self.ignore.val();
+        self.lookup.next = self.asked.val();
         self.lookup.next.key = bit_cast::<97, 64>(self.match_bits.val())
-            | (bit_cast::<97, 16>(self.issue_command.q.val().context) << 64)
+            | (bit_cast::<97, 16>(self.asker.val().context) << 64)
             | (bit_cast::<97, 11>(self.source.val()) << 80)
             | (bit_cast::<97, 6>(self.class_id.val()) << 91);
         self.lookup.next.last = !self.rest_todo.val().any();
-        self.lookup_valid.next = self.issue_valid.q.val();
-        self.issue_ready.next = !self.issue_valid.q.val()
-            | (self.exact.lookup_ready.val() & !self.rest_todo.val().any());
-        if self.issue_valid.q.val() & self.exact.lookup_ready.val() {
+        self.issue.d.next = self.asked.val();
+        self.issue_command.d.next = self.asker.val();
+        self.issue_view.d.next = self.asks_in.val();
+        self.issue_todo.d.next = self.todo.val();
+        if self.exact.lookup_ready.val() {
             self.issue_todo.d.next = self.rest_todo.val();
             self.issue.d.next.first = false;
-            self.issue_valid.d.next = self.rest_todo.val().any();
         }
 
         // ---------------------------------------------------------------- front
@@ -601,7 +647,7 @@ impl Logic for Lists {
                     } else if !self.sole.q.val()
                         & !self.sole_found.q.val()
                         & !self.alone.q.val()
-                        & self.issue_ready.val()
+                        & !self.issue_valid.q.val()
                         & (!self.waits_associative.val() | self.may_search.val())
                     {
                         self.go.next = true;
@@ -616,14 +662,14 @@ impl Logic for Lists {
                         if !self.sole.q.val()
                             & !self.sole_found.q.val()
                             & !self.alone.q.val()
-                            & self.issue_ready.val()
+                            & !self.issue_valid.q.val()
                         {
                             self.go.next = true;
                             self.to_issue.next = true;
                             self.takes.next = true;
                         }
                     } else if self.drained.val()
-                        & (self.fits.q.val() | !self.gave.q.val())
+                        & (self.fits.q.val() | !(self.giving.q.val() | self.gave.q.val()))
                         & (self.unexpected.ready.val() | !self.waits_unexpected.val())
                     {
                         self.go.next = true;
@@ -702,6 +748,9 @@ impl Logic for Lists {
                     self.clear.q.val() | self.newly_clear.val() | self.tag_bit.val();
             }
         }
+        self.lookup_valid.next = self.issue_valid.q.val() | self.to_issue.val();
+        self.issue_valid.d.next =
+            self.lookup_valid.val() & (self.rest_todo.val().any() | !self.exact.lookup_ready.val());
         self.first.next = !self.same_walk.val();
         if self.direct.val() {
             self.lookup_valid.next = true;
@@ -770,26 +819,6 @@ impl Logic for Lists {
             self.solo_age.d.next = self.age.q.val();
             self.searched.d.next = false;
         }
-        if self.to_issue.val() {
-            self.issue_valid.d.next = true;
-            self.issue_command.d.next = self.front.q.val();
-            self.issue_view.d.next = self.classes.view.val();
-            self.issue_todo.d.next = self.live.val();
-            self.issue.d.next = self.no_lookup.val();
-            self.issue.d.next.search = Search::Arrive;
-            self.issue.d.next.tag = self.tag.q.val();
-            self.issue.d.next.first = true;
-            self.issue.d.next.endpoint = self.front.q.val().endpoint;
-            self.issue.d.next.request = self.front.q.val().request;
-            self.issue.d.next.pair = self.front.q.val().pair;
-            self.issue.d.next.any_source = self.front.q.val().any_source;
-            self.issue.d.next.age = bit_cast::<53, 54>(self.age.q.val());
-            self.issue.d.next.multi = self.front.q.val().multi;
-            if self.takes.val() {
-                self.issue.d.next.search = Search::Post;
-                self.issue_todo.d.next = self.fit_class.q.val();
-            }
-        }
         self.classes.take.next = self.takes.val();
         self.classes.take_class.next = self.fit_class.q.val();
         self.classes.learn.next = self.takes.val() & self.fit_learns.q.val();
@@ -845,6 +874,7 @@ impl Logic for Lists {
         if self.mutation.val() == self.prefer_exact.val() {
             self.older.next = false;
         }
+        self.was_older.d.next = self.older.val();
         if self.unexpected.done.val() {
             self.searching.d.next = false;
             self.searched.d.next = self.unexpected.found.val();
@@ -884,6 +914,8 @@ impl Logic for Lists {
                             if self.tainted.val() {
                                 self.step.d.next = Step::Search;
                                 self.kept.d.next = false;
+                            } else if self.chosen_for.val() {
+                                self.step.d.next = Step::Decide;
                             } else {
                                 self.decides.next = true;
                             }
@@ -941,6 +973,9 @@ impl Logic for Lists {
                 self.step.d.next = Step::Age;
             }
             Step::Age => {
+                self.step.d.next = Step::Compare;
+            }
+            Step::Compare => {
                 self.step.d.next = Step::Decide;
             }
             Step::Decide => {
@@ -967,9 +1002,9 @@ impl Logic for Lists {
             if self.chosen_for.val() {
                 self.kept.d.next = false;
             }
-            if (self.chosen_for.val() | (self.step.q.val() == Step::Decide))
+            if (self.step.q.val() == Step::Decide)
                 & self.associative.found.val()
-                & (!self.result.val().found | self.older.val())
+                & (!self.result.val().found | self.was_older.q.val())
             {
                 self.discard.next = true;
                 self.remove.next = true;
@@ -1039,11 +1074,14 @@ impl Logic for Lists {
             & (self.step.q.val() == Step::Run)
             & (self.result_clear.q.val()
                 | (self.held.read_data.val().operation == Operation::Post));
-        self.classes.give.next = self.gives.val();
-        self.classes.give_class.next = self.result.val().class;
-        self.quota.give.next = self.gives.val();
-        self.gave.d.next = self.gives.val();
-        self.quota.give_endpoint.next = bit_cast::<8, 6>(self.result.val().class >> 2);
+        // What goes is counted a cycle later; until then there seems to be less room than there is.
+        self.giving.d.next = self.gives.val();
+        self.giving_class.d.next = self.result.val().class;
+        self.gave.d.next = self.giving.q.val();
+        self.classes.give.next = self.giving.q.val();
+        self.classes.give_class.next = self.giving_class.q.val();
+        self.quota.give.next = self.giving.q.val();
+        self.quota.give_endpoint.next = bit_cast::<8, 6>(self.giving_class.q.val() >> 2);
         self.count_overflows.next = self.overflow.val();
         self.answered.d.next = self.replying.val();
         self.reply_valid.next = self.answered.q.val();
