@@ -22,7 +22,7 @@ pub const INTERFERENCE: u64 = 12;
 
 /// Cycles more for each arrival before it that may look at the associative side a second time, and behind which the exact
 /// side stands for a cycle.
-const DETOUR: u64 = 6;
+const DETOUR: u64 = 7;
 
 /// Cycles in which anything that is under way ends, whatever waits before it.
 const PATIENCE: u64 = 10_000;

@@ -24,10 +24,8 @@ pub struct Age {
     pub reset: Signal<In, Bit>,
     /// The places below this one.
     pub below: Signal<In, Bits<64>>,
-    /// An entry is written, at `place`.
-    pub insert: Signal<In, Bit>,
-    /// Where, one bit set.
-    pub place: Signal<In, Bits<64>>,
+    /// The place where an entry is written, one bit set, or none.
+    pub filled: Signal<In, Bits<64>>,
     /// It is this row's place.
     pub mine: Signal<In, Bit>,
     /// Places whose entries are older than what is written: all.
@@ -50,11 +48,9 @@ impl Logic for Age {
     #[hdl_gen]
     fn update(&mut self) {
         registers!(self, clock, reset, older);
-        if self.insert.val() {
-            self.older.d.next = self.older.q.val() & !self.place.val() & self.below.val();
-            if self.mine.val() {
-                self.older.d.next = self.elders.val() & self.below.val();
-            }
+        self.older.d.next = self.older.q.val() & !self.filled.val() & self.below.val();
+        if self.mine.val() {
+            self.older.d.next = self.elders.val() & self.below.val();
         }
         self.row.next = self.older.q.val();
         self.first.next = self.hit.val() & !(self.older.q.val() & self.hits.val()).any();

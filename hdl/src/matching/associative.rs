@@ -5,11 +5,11 @@
 //! the key at once; [`Order`] picks the oldest that agrees.
 //!
 //! ```text
-//!   cycle        t                        t+1             t+2                   t+3
-//!             search                     select       found, index, multi     age_out
+//!   cycle        t                        t+1             t+2               t+3         t+4
+//!             search                     select       found, index, multi             age_out
 //!   key ──┬──► AssociativeEntry 0 ─ hit ─┐                  │
-//!         ├──► AssociativeEntry 1 ─ hit ─┼──► Order ──► choice ──► ages ────► age_out
-//!         ┆                              ┆      │           │
+//!         ├──► AssociativeEntry 1 ─ hit ─┼──► Order ──► choice ──► ages ──────────────► age_out
+//!         ┆                              ┆      │           │     (memory)
 //!         └──► AssociativeEntry n ─ hit ─┘   ▲  └─► place   └─ remove ─┐
 //!                                            └─────────────────────────┘ what is being removed
 //!                                                                        isn't chosen again
@@ -18,9 +18,10 @@
 //! Each step may be taken in every cycle, so that a message a cycle runs through. A search sees what was
 //! inserted in an earlier cycle. What it finds is chosen from when `select` comes, as a rule in the next
 //! cycle, and not after another search. The choice stays until the next `select`; until then, and in its
-//! cycle, `remove` takes it out.
+//! cycle, `remove` takes it out. Whatever is compared, what a search finds is of the endpoint that it names, so that it is
+//! known whose a removed entry was.
 //!
-//! An `insert` shows in `room` and `waiting` in the next cycle, a removal two cycles later. An `insert` may
+//! An `insert` shows in `room`, `waiting` and `depth` in the next cycle, a removal two cycles later. An `insert` may
 //! not come in the cycle after another insert, nor in the cycle after a removal: the vacant place isn't known
 //! yet, and `fills_a_vacant_place` would say so.
 
@@ -30,7 +31,7 @@ use super::quota::Quota;
 use super::{MAX_ENTRIES, Mutation};
 use crate::construct::constant;
 use crate::prelude::*;
-use crate::prim::{Duty, Ram};
+use crate::prim::{BlockRam, Duty};
 
 /// What a search of the posted receives compares.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -39,17 +40,10 @@ pub enum AssociativeSearch {
     Envelope,
     /// The endpoint's receive with this handle.
     Request,
-    /// Receives that name this source, and no other would do.
+    /// The endpoint's receives that name this source, and no other would do.
     Pair,
     /// All of the endpoint.
     Endpoint,
-}
-
-/// What is known of an entry when it has been chosen.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-struct Chosen {
-    age: Bits<54>,
-    endpoint: Bits<8>,
 }
 
 /// One posted receive.
@@ -68,6 +62,8 @@ pub struct AssociativeEntry {
     pub search: Signal<In, Bit>,
     /// What to compare.
     pub by: Signal<In, AssociativeSearch>,
+    /// There is no such endpoint or source: nothing agrees.
+    pub unknown: Signal<In, Bit>,
     /// Key: endpoint.
     pub endpoint: Signal<In, Bits<8>>,
     /// Key: source.
@@ -92,12 +88,16 @@ pub struct AssociativeEntry {
     pub held_endpoint_out: Signal<Out, Bits<8>>,
     /// For the checks: this entry could have been chosen, and `chosen_age` is that of the one that was.
     pub judged: Signal<In, Bit>,
-    /// For the checks: `chosen_age` and `chosen_endpoint` are of this entry.
+    /// For the checks: `chosen_age` is of this entry.
     pub recalled: Signal<In, Bit>,
     /// Age that the memory has of the chosen entry.
     pub chosen_age: Signal<In, Bits<54>>,
-    /// Endpoint that the memory has of the chosen entry.
+    /// For the checks: this entry is chosen, by a search that named `chosen_endpoint`.
+    pub chosen: Signal<In, Bit>,
+    /// See `chosen`.
     pub chosen_endpoint: Signal<In, Bits<8>>,
+    /// For the checks: whom the last search named.
+    pub searched_endpoint: Signal<In, Bits<8>>,
     held_endpoint: Reg<Bits<8>>,
     held_pair: Reg<Bits<16>>,
     held_any_source: Reg<Bit>,
@@ -108,11 +108,15 @@ pub struct AssociativeEntry {
     held_age: Reg<Bits<54>>,
     agrees: Reg<Bit>,
     from_its_source: Signal<Local, Bit>,
+    source_agrees: Signal<Local, Bit>,
+    tag_agrees: Signal<Local, Bit>,
+    handle_agrees: Signal<Local, Bit>,
     widen_sources: Constant<Bits<8>>,
     narrow_wildcards: Constant<Bits<8>>,
     keep_hits: Constant<Bits<8>>,
     oldest_was_chosen: Check,
     memory_agrees: Check,
+    found_of_its_endpoint: Check,
 }
 
 impl Default for AssociativeEntry {
@@ -124,6 +128,7 @@ impl Default for AssociativeEntry {
             load: Signal::default(),
             search: Signal::default(),
             by: Signal::default(),
+            unknown: Signal::default(),
             endpoint: Signal::default(),
             pair: Signal::default(),
             any_source: Signal::default(),
@@ -138,7 +143,9 @@ impl Default for AssociativeEntry {
             judged: Signal::default(),
             recalled: Signal::default(),
             chosen_age: Signal::default(),
+            chosen: Signal::default(),
             chosen_endpoint: Signal::default(),
+            searched_endpoint: Signal::default(),
             held_endpoint: Reg::default(),
             held_pair: Reg::default(),
             held_any_source: Reg::default(),
@@ -149,11 +156,15 @@ impl Default for AssociativeEntry {
             held_age: Reg::default(),
             agrees: Reg::default(),
             from_its_source: Signal::default(),
+            source_agrees: Signal::default(),
+            tag_agrees: Signal::default(),
+            handle_agrees: Signal::default(),
             widen_sources: constant(Mutation::WidenSources as u64),
             narrow_wildcards: constant(Mutation::NarrowWildcards as u64),
             keep_hits: constant(Mutation::KeepHits as u64),
             oldest_was_chosen: Check::new("oldest_was_chosen"),
             memory_agrees: Check::new("memory_agrees"),
+            found_of_its_endpoint: Check::new("found_of_its_endpoint"),
         }
     }
 }
@@ -176,32 +187,43 @@ impl Logic for AssociativeEntry {
             held_age,
             agrees
         );
-        clocked!(self, clock, reset, oldest_was_chosen, memory_agrees);
+        clocked!(
+            self,
+            clock,
+            reset,
+            oldest_was_chosen,
+            memory_agrees,
+            found_of_its_endpoint
+        );
         self.from_its_source.next = self.held_any_source.q.val()
             | (self.held_pair.q.val() == self.pair.val())
             | (self.mutation.val() == self.widen_sources.val());
-        if self.search.val() {
-            match self.by.val() {
-                AssociativeSearch::Envelope => {
-                    self.agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
-                        & self.from_its_source.val()
-                        & (self.held_context.q.val() == self.context_id.val())
-                        & (((self.held_match_bits.q.val() ^ self.match_bits.val())
-                            & !self.held_ignore_bits.q.val())
-                            == 0);
-                }
-                AssociativeSearch::Request => {
-                    self.agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
-                        & (self.held_request.q.val() == self.request.val());
-                }
-                AssociativeSearch::Pair => {
-                    self.agrees.d.next =
-                        !self.held_any_source.q.val() & (self.held_pair.q.val() == self.pair.val());
-                }
-                AssociativeSearch::Endpoint => {
-                    self.agrees.d.next = self.held_endpoint.q.val() == self.endpoint.val();
-                }
+        self.source_agrees.next = true;
+        self.tag_agrees.next = true;
+        self.handle_agrees.next = true;
+        match self.by.val() {
+            AssociativeSearch::Envelope => {
+                self.source_agrees.next = self.from_its_source.val();
+                self.tag_agrees.next = (self.held_context.q.val() == self.context_id.val())
+                    & (((self.held_match_bits.q.val() ^ self.match_bits.val())
+                        & !self.held_ignore_bits.q.val())
+                        == 0);
             }
+            AssociativeSearch::Request => {
+                self.handle_agrees.next = self.held_request.q.val() == self.request.val();
+            }
+            AssociativeSearch::Pair => {
+                self.source_agrees.next =
+                    !self.held_any_source.q.val() & (self.held_pair.q.val() == self.pair.val());
+            }
+            AssociativeSearch::Endpoint => {}
+        }
+        if self.search.val() {
+            self.agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
+                & self.source_agrees.val()
+                & self.tag_agrees.val()
+                & self.handle_agrees.val()
+                & !self.unknown.val();
         }
         if self.load.val() {
             self.held_endpoint.d.next = self.endpoint.val();
@@ -223,9 +245,11 @@ impl Logic for AssociativeEntry {
         self.hit.next = self.agrees.q.val();
         self.held_age_out.next = self.held_age.q.val();
         self.held_endpoint_out.next = self.held_endpoint.q.val();
-        self.memory_agrees.ok.next = !self.recalled.val()
-            | ((self.chosen_age.val() == self.held_age.q.val())
-                & (self.chosen_endpoint.val() == self.held_endpoint.q.val()));
+        self.memory_agrees.ok.next =
+            !self.recalled.val() | (self.chosen_age.val() == self.held_age.q.val());
+        self.found_of_its_endpoint.ok.next = (!self.chosen.val()
+            | (self.chosen_endpoint.val() == self.held_endpoint.q.val()))
+            & (!self.agrees.q.val() | (self.searched_endpoint.val() == self.held_endpoint.q.val()));
         self.oldest_was_chosen.ok.next =
             !self.judged.val() | (self.chosen_age.val() <= self.held_age.q.val());
     }
@@ -244,7 +268,7 @@ pub struct Associative {
     pub search: Signal<In, Bit>,
     /// Choose the oldest that agreed with the last search. Once for each search.
     pub select: Signal<In, Bit>,
-    /// Remove the chosen one; only if there is one, and once.
+    /// Remove the chosen one, if there is one, and once.
     pub remove: Signal<In, Bit>,
     /// With `remove`: unless it is `multi`.
     pub spare_multi: Signal<In, Bit>,
@@ -280,7 +304,7 @@ pub struct Associative {
     pub chosen: Signal<Out, Bits<64>>,
     /// It was inserted as `multi`.
     pub chosen_multi: Signal<Out, Bit>,
-    /// Its age, one cycle after `found`.
+    /// Its age, two cycles after `found`.
     pub age_out: Signal<Out, Bits<54>>,
     /// Where `insert` puts the key.
     pub place_index: Signal<Out, Bits<16>>,
@@ -288,29 +312,44 @@ pub struct Associative {
     pub room: Signal<Out, Bit>,
     /// Bit `e`: endpoint `e` has entries.
     pub waiting: Signal<Out, Bits<32>>,
-    /// Live entries.
+    /// Entries, and one more in the cycle after a removal.
     pub depth: Signal<Out, Bits<16>>,
     entry: Vec<AssociativeEntry>,
     order: Order,
     quota: Quota,
     /// By place.
-    known: Ram<Chosen>,
-    knowledge: Signal<Local, Chosen>,
-    nothing_known: Constant<Chosen>,
+    ages: BlockRam<Bits<54>>,
+    chosen_age: Reg<Bits<54>>,
+    own_endpoint: Signal<Local, Bits<8>>,
+    own_pair: Signal<Local, Bits<16>>,
+    unknown: Signal<Local, Bit>,
+    unknown_pair: Signal<Local, Bit>,
+    /// Whom the last search named, the choice is of, and the entry that is gone was of.
+    searched_endpoint: Reg<Bits<8>>,
+    chosen_endpoint: Reg<Bits<8>>,
+    gone_endpoint: Reg<Bits<8>>,
     hits: Signal<Local, Bits<64>>,
     multis: Reg<Bits<64>>,
     is_multi: Signal<Local, Bit>,
     spared: Signal<Local, Bits<64>>,
-    /// The entry chosen in the cycle before was removed.
-    gone: Reg<Bit>,
+    /// In the cycle before, the choice was to be removed; unless it was `multi`; it was.
+    removed: Reg<Bit>,
+    sparing: Reg<Bit>,
+    was_multi: Reg<Bit>,
+    /// So an entry was removed.
+    gone: Signal<Local, Bit>,
     /// Places whose last entry was cancelled.
     cancelled: Reg<Bits<64>>,
     cancelled_or_new: Signal<Local, Bits<64>>,
-    /// What the choice was from, and one cycle later, when its age is known.
+    /// What the choice was from, and two cycles later, when its age is known.
     considered: Reg<Bits<64>>,
+    considered_before: Reg<Bits<64>>,
     judged: Reg<Bits<64>>,
-    /// What the memory was asked about in the cycle before.
+    /// What the memory was asked about in the cycle before, and in the one before that.
+    asked: Reg<Bits<64>>,
     recalled: Reg<Bits<64>>,
+    alive: Signal<Local, Bits<64>>,
+    live_count: Signal<Local, Bits<16>>,
     /// The chosen entry has been removed.
     departed: Reg<Bit>,
     /// The places have changed in the cycle before.
@@ -319,13 +358,19 @@ pub struct Associative {
     last_age: Reg<Bits<54>>,
     any_age: Reg<Bit>,
     searched: Reg<Bit>,
+    endpoint_bits: Constant<Bits<8>>,
+    pair_bits: Constant<Bits<16>>,
+    places: Constant<Bits<64>>,
+    capacity: Constant<Bits<16>>,
     lose_cancels: Constant<Bits<8>>,
     lose_multi: Constant<Bits<8>>,
+    count_is_of_live_entries: Check,
     cancelled_is_never_matched: Check,
     ages_grow: Duty,
     selects_once_a_search: Duty,
     removes_what_it_found_once: Duty,
     inserts_with_room_and_after_a_rest: Duty,
+    inserts_of_a_known_pair: Duty,
     invariants: Vec<Invariants>,
     _n: usize,
     _proofs: usize,
@@ -333,13 +378,19 @@ pub struct Associative {
     _endpoints: usize,
 }
 
+/// The bits in which numbers below `count` differ.
+fn bits_of(count: usize) -> u64 {
+    count.next_power_of_two() as u64 - 1
+}
+
 impl Associative {
-    /// At most `entries` receives of `endpoints`, with `reserved_each` for each of them.
+    /// At most `entries` receives of `endpoints`, with `reserved_each` for each of them, from `pairs` sources.
     ///
     /// # Panics
-    /// If there are no entries or more than [`MAX_ENTRIES`], or as [`Quota::new`] does.
-    pub fn new(entries: usize, endpoints: usize, reserved_each: usize) -> Self {
+    /// If there are no entries or more than [`MAX_ENTRIES`], if pairs aren't 1 to 65536, or as [`Quota::new`] does.
+    pub fn new(entries: usize, endpoints: usize, pairs: usize, reserved_each: usize) -> Self {
         assert!((1..=MAX_ENTRIES).contains(&entries), "{entries} entries");
+        assert!((1..=1 << 16).contains(&pairs), "{pairs} pairs");
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
@@ -372,32 +423,51 @@ impl Associative {
             entry: (0..entries).map(|_| AssociativeEntry::default()).collect(),
             order: Order::new(entries),
             quota: Quota::new(endpoints, entries, reserved_each),
-            known: Ram::new(entries.max(2)),
-            knowledge: Signal::default(),
-            nothing_known: Constant::new(Chosen::default()),
+            ages: BlockRam::new(entries.max(2)),
+            chosen_age: Reg::default(),
+            own_endpoint: Signal::default(),
+            own_pair: Signal::default(),
+            unknown: Signal::default(),
+            unknown_pair: Signal::default(),
+            searched_endpoint: Reg::default(),
+            chosen_endpoint: Reg::default(),
+            gone_endpoint: Reg::default(),
             hits: Signal::default(),
             multis: Reg::default(),
             is_multi: Signal::default(),
             spared: Signal::default(),
-            gone: Reg::default(),
+            removed: Reg::default(),
+            sparing: Reg::default(),
+            was_multi: Reg::default(),
+            gone: Signal::default(),
             cancelled: Reg::default(),
             cancelled_or_new: Signal::default(),
             considered: Reg::default(),
+            considered_before: Reg::default(),
             judged: Reg::default(),
+            asked: Reg::default(),
             recalled: Reg::default(),
+            alive: Signal::default(),
+            live_count: Signal::default(),
             departed: Reg::default(),
             changed: Reg::default(),
             departs: Signal::default(),
             last_age: Reg::default(),
             any_age: Reg::default(),
             searched: Reg::default(),
+            endpoint_bits: constant(bits_of(endpoints)),
+            pair_bits: constant(bits_of(pairs)),
+            places: constant(u64::MAX >> (MAX_ENTRIES - entries)),
+            capacity: constant(entries as u64),
             lose_cancels: constant(Mutation::LoseCancels as u64),
             lose_multi: constant(Mutation::LoseMulti as u64),
+            count_is_of_live_entries: Check::new("count_is_of_live_entries"),
             cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
             ages_grow: Duty::new("ages_grow"),
             selects_once_a_search: Duty::new("selects_once_a_search"),
             removes_what_it_found_once: Duty::new("removes_what_it_found_once"),
             inserts_with_room_and_after_a_rest: Duty::new("inserts_with_room_and_after_a_rest"),
+            inserts_of_a_known_pair: Duty::new("inserts_of_a_known_pair"),
             invariants: vec![],
             _n: entries,
             _proofs: 0,
@@ -423,8 +493,28 @@ impl Logic for Associative {
     #[hdl_gen]
     fn update(&mut self) {
         registers!(
-            self, clock, reset, multis, gone, cancelled, considered, judged, recalled, departed,
-            changed, last_age, any_age, searched
+            self,
+            clock,
+            reset,
+            chosen_age,
+            searched_endpoint,
+            chosen_endpoint,
+            gone_endpoint,
+            multis,
+            removed,
+            sparing,
+            was_multi,
+            cancelled,
+            considered,
+            considered_before,
+            judged,
+            asked,
+            recalled,
+            departed,
+            changed,
+            last_age,
+            any_age,
+            searched
         );
         clocked!(
             self,
@@ -433,21 +523,41 @@ impl Logic for Associative {
             order,
             quota,
             entry[0..self._n],
+            count_is_of_live_entries,
             cancelled_is_never_matched,
             ages_grow,
             selects_once_a_search,
             removes_what_it_found_once,
             inserts_with_room_and_after_a_rest,
+            inserts_of_a_known_pair,
             invariants[0..self._proofs]
         );
+        // Bits that no endpoint and no source has aren't held.
+        self.own_endpoint.next = self.endpoint.val() & self.endpoint_bits.val();
+        self.own_pair.next = self.pair.val() & self.pair_bits.val();
+        self.unknown_pair.next = (self.pair.val() & !self.pair_bits.val()).any();
+        self.unknown.next = (self.endpoint.val() & !self.endpoint_bits.val()).any();
+        match self.by.val() {
+            AssociativeSearch::Envelope => {
+                self.unknown.next = (self.endpoint.val() & !self.endpoint_bits.val()).any()
+                    | self.unknown_pair.val();
+            }
+            AssociativeSearch::Pair => {
+                self.unknown.next = (self.endpoint.val() & !self.endpoint_bits.val()).any()
+                    | self.unknown_pair.val();
+            }
+            _ => {}
+        }
+        self.alive.next = self.order.chosen.val() & self.order.living.val();
         self.hits.next = 0.into();
         for i in 0..self._n {
             self.entry[i].mutation.next = self.mutation.val();
             self.entry[i].load.next = self.insert.val() & self.order.place.val().get_bit(i);
             self.entry[i].search.next = self.search.val();
             self.entry[i].by.next = self.by.val();
-            self.entry[i].endpoint.next = self.endpoint.val();
-            self.entry[i].pair.next = self.pair.val();
+            self.entry[i].unknown.next = self.unknown.val();
+            self.entry[i].endpoint.next = self.own_endpoint.val();
+            self.entry[i].pair.next = self.own_pair.val();
             self.entry[i].any_source.next = self.any_source.val();
             self.entry[i].context_id.next = self.context_id.val();
             self.entry[i].match_bits.next = self.match_bits.val();
@@ -456,8 +566,10 @@ impl Logic for Associative {
             self.entry[i].age.next = self.age.val();
             self.entry[i].judged.next = self.judged.q.val().get_bit(i);
             self.entry[i].recalled.next = self.recalled.q.val().get_bit(i);
-            self.entry[i].chosen_age.next = self.known.read_data.val().age;
-            self.entry[i].chosen_endpoint.next = self.known.read_data.val().endpoint;
+            self.entry[i].chosen_age.next = self.chosen_age.q.val();
+            self.entry[i].chosen.next = self.alive.val().get_bit(i) & !self.departed.q.val();
+            self.entry[i].searched_endpoint.next = self.searched_endpoint.q.val();
+            self.entry[i].chosen_endpoint.next = self.chosen_endpoint.q.val();
             self.hits.next = self.hits.val().replace_bit(i, self.entry[i].hit.val());
         }
 
@@ -487,31 +599,48 @@ impl Logic for Associative {
         self.chosen.next = self.order.chosen.val();
         self.chosen_multi.next = self.is_multi.val();
         self.place_index.next = self.order.place_index.val();
-        self.depth.next = self.order.depth.val();
 
-        self.known.clock.next = self.clock.val();
-        self.known.write_enable.next = self.insert.val();
-        self.known.write_address.next = self.order.place_index.val();
-        self.knowledge.next = self.nothing_known.val();
-        self.knowledge.next.age = self.age.val();
-        self.knowledge.next.endpoint = self.endpoint.val();
-        self.known.write_data.next = self.knowledge.val();
-        self.known.read_address.next = self.order.index.val();
-        self.age_out.next = self.known.read_data.val().age;
+        self.ages.clock.next = self.clock.val();
+        self.ages.write_enable.next = self.insert.val();
+        self.ages.write_address.next = self.order.place_index.val();
+        self.ages.write_data.next = self.age.val();
+        self.ages.read_address.next = self.order.index.val();
+        self.chosen_age.d.next = self.ages.read_data.val();
+        self.age_out.next = self.chosen_age.q.val();
 
-        // Whose a removed entry was is known one cycle later.
+        if self.search.val() {
+            self.searched_endpoint.d.next = self.own_endpoint.val();
+        }
+        if self.select.val() {
+            self.chosen_endpoint.d.next = self.searched_endpoint.q.val();
+        }
+        self.gone_endpoint.d.next = self.chosen_endpoint.q.val();
+        // Whether an entry is removed at all is known one cycle later, for the quota.
+        self.removed.d.next = self.remove.val() & self.order.found.val();
+        self.sparing.d.next = self.spare_multi.val();
+        self.was_multi.d.next = self.is_multi.val();
+        self.gone.next = self.removed.q.val() & !(self.sparing.q.val() & self.was_multi.q.val());
         self.departs.next = self.remove.val()
             & self.order.found.val()
             & !(self.spare_multi.val() & self.is_multi.val());
-        self.gone.d.next = self.departs.val();
         self.quota.mutation.next = self.mutation.val();
         self.quota.endpoint.next = self.endpoint.val();
         self.quota.take.next = self.insert.val();
         self.quota.take_endpoint.next = self.endpoint.val();
-        self.quota.give.next = self.gone.q.val();
-        self.quota.give_endpoint.next = self.known.read_data.val().endpoint;
+        self.quota.give.next = self.gone.val();
+        self.quota.give_endpoint.next = self.gone_endpoint.q.val();
         self.room.next = self.quota.room.val();
         self.waiting.next = self.quota.holds.val();
+        self.depth.next = self.quota.used.val();
+        self.live_count.next = self.quota.used.val();
+        if self.gone.val() {
+            self.live_count.next = self.quota.used.val() - 1;
+        }
+        self.count_is_of_live_entries.ok.next = ((self.live_count.val() != 0)
+            == self.order.living.val().any())
+            & ((self.live_count.val() == self.capacity.val())
+                == (self.order.living.val() == self.places.val()))
+            & (self.live_count.val() <= self.capacity.val());
 
         self.cancelled_or_new.next = self.cancelled.q.val();
         if self.remove.val() & self.cancel.val() {
@@ -529,8 +658,10 @@ impl Logic for Associative {
         if self.select.val() {
             self.considered.d.next = self.order.candidates.val();
         }
-        self.judged.d.next = self.considered.q.val();
-        self.recalled.d.next = self.order.chosen.val() & self.order.living.val();
+        self.considered_before.d.next = self.considered.q.val();
+        self.judged.d.next = self.considered_before.q.val();
+        self.asked.d.next = self.alive.val();
+        self.recalled.d.next = self.asked.q.val();
 
         if self.insert.val() {
             self.last_age.d.next = self.age.val();
@@ -552,23 +683,23 @@ impl Logic for Associative {
             self.departed.d.next = false;
         }
         self.removes_what_it_found_once.ok.next = !self.remove.val()
-            | (self.order.found.val()
-                & !self.departed.q.val()
-                & !(self.cancel.val() & self.spare_multi.val()));
+            | (!self.departed.q.val() & !(self.cancel.val() & self.spare_multi.val()));
         self.changed.d.next = self.insert.val() | self.departs.val();
         self.inserts_with_room_and_after_a_rest.ok.next =
             !self.insert.val() | (self.quota.room.val() & !self.changed.q.val());
+        self.inserts_of_a_known_pair.ok.next =
+            !self.insert.val() | self.any_source.val() | !self.unknown_pair.val();
 
         for k in 0..self._proofs {
             self.invariants[k].live.next = self.order.living.val();
-            self.invariants[k].depth.next = self.order.depth.val();
+            self.invariants[k].depth.next = self.live_count.val();
             self.invariants[k].chosen.next = self.order.chosen.val();
             self.invariants[k].departed.next = self.departed.q.val();
             self.invariants[k].cancelled.next = self.cancelled.q.val();
             self.invariants[k].last_age.next = self.last_age.q.val();
             self.invariants[k].any_age.next = self.any_age.q.val();
-            self.invariants[k].gone.next = self.gone.q.val();
-            self.invariants[k].gone_endpoint.next = self.known.read_data.val().endpoint;
+            self.invariants[k].gone.next = self.gone.val();
+            self.invariants[k].gone_endpoint.next = self.gone_endpoint.q.val();
             self.invariants[k].used.next = self.quota.used.val();
             for i in 0..self._proved {
                 self.invariants[k].rows[i].next = self.order.rows[i].val();

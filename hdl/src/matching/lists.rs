@@ -71,6 +71,8 @@ enum Step {
     Search,
     /// The oldest is chosen.
     Select,
+    /// The memory is asked for its age.
+    Recall,
     /// Its age is read.
     Age,
     /// It is compared with that of the result of the exact side.
@@ -315,7 +317,7 @@ impl Lists {
             classes: Classes::new(config.endpoints),
             quota: Quota::new(config.endpoints, config.exact, config.reserved_exact()),
             exact: Exact::new(config.exact, config.rows),
-            associative: Associative::new(config.posted, config.endpoints, config.reserved_posted()),
+            associative: Associative::new(config.posted, config.endpoints, config.pairs, config.reserved_posted()),
             unexpected: UnexpectedRows::new(config.endpoints, config.pairs, config.comparators),
             held: Ram::new(TAGS),
             held_age: Ram::new(TAGS),
@@ -970,6 +972,9 @@ impl Logic for Lists {
                 self.step.d.next = Step::Select;
             }
             Step::Select => {
+                self.step.d.next = Step::Recall;
+            }
+            Step::Recall => {
                 self.step.d.next = Step::Age;
             }
             Step::Age => {
@@ -1047,8 +1052,7 @@ impl Logic for Lists {
         self.removing.d.next = self.remove.val();
         self.removing_one.d.next = self.key.val().operation == Operation::Arrive;
         self.removing_cancelled.d.next = self.key.val().operation == Operation::Cancel;
-        self.associative.remove.next =
-            self.removing.q.val() | (self.sole_found.q.val() & self.associative.found.val());
+        self.associative.remove.next = self.removing.q.val() | self.sole_found.q.val();
         self.associative.spare_multi.next = !self.removing.q.val() | self.removing_one.q.val();
         self.associative.cancel.next = self.removing.q.val() & self.removing_cancelled.q.val();
         self.associative.insert.next = self.append.val();

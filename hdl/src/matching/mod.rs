@@ -128,7 +128,7 @@ pub enum Mutation {
 pub fn tops() -> Vec<Top> {
     let associative = |config: &Config| {
         let reserved = config.reserved_posted();
-        Associative::new(config.posted, config.endpoints, reserved)
+        Associative::new(config.posted, config.endpoints, config.pairs, reserved)
     };
     let quota = |config: &Config| {
         let reserved = config.reserved_posted();

@@ -33,7 +33,7 @@ pub struct Order {
     pub select: Signal<In, Bit>,
     /// Entries whose key agrees, whether or not they live.
     pub hits: Signal<In, Bits<64>>,
-    /// Remove the chosen entry.
+    /// Remove the chosen entry, if there is one.
     pub remove: Signal<In, Bit>,
     /// Places that `remove` spares.
     pub keep: Signal<In, Bits<64>>,
@@ -53,8 +53,6 @@ pub struct Order {
     pub place_index: Signal<Out, Bits<16>>,
     /// No place is vacant.
     pub full: Signal<Out, Bit>,
-    /// Live entries: insertions less removals.
-    pub depth: Signal<Out, Bits<16>>,
     /// Places that live.
     pub living: Signal<Out, Bits<64>>,
     /// For a proof: the age rows.
@@ -64,11 +62,11 @@ pub struct Order {
     /// Whether `choice` has a bit: a wide OR that nobody has to wait for.
     chose: Reg<Bit>,
     vacant: Reg<Bits<64>>,
-    count: Reg<Bits<16>>,
     age: Vec<Age>,
     chosen_number: OneHot,
     place_number: OneHot,
     departing: Signal<Local, Bits<64>>,
+    filled: Signal<Local, Bits<64>>,
     eligible: Signal<Local, Bits<64>>,
     remaining: Signal<Local, Bits<64>>,
     elders: Signal<Local, Bits<64>>,
@@ -78,7 +76,6 @@ pub struct Order {
     lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
     places: Constant<Bits<64>>,
-    capacity: Constant<Bits<16>>,
     reuse_places: Constant<Bits<8>>,
     forget_ages: Constant<Bits<8>>,
     match_twice: Constant<Bits<8>>,
@@ -87,7 +84,6 @@ pub struct Order {
     one_choice: Check,
     fills_a_vacant_place: Check,
     removes_a_live_entry: Check,
-    count_is_of_live_entries: Check,
     _n: usize,
     _proved: usize,
 }
@@ -115,18 +111,17 @@ impl Order {
             place: Signal::default(),
             place_index: Signal::default(),
             full: Signal::default(),
-            depth: Signal::default(),
             living: Signal::default(),
             rows: vec![],
             live: Reg::default(),
             choice: Reg::default(),
             chose: Reg::default(),
             vacant: Reg::new(1u64.into()),
-            count: Reg::default(),
             age: (0..entries).map(|_| Age::default()).collect(),
             chosen_number: OneHot::default(),
             place_number: OneHot::default(),
             departing: Signal::default(),
+            filled: Signal::default(),
             eligible: Signal::default(),
             remaining: Signal::default(),
             elders: Signal::default(),
@@ -136,7 +131,6 @@ impl Order {
             lowest: Signal::default(),
             empty_places: Signal::default(),
             places: Constant::new((u64::MAX >> (MAX_ENTRIES - entries)).into()),
-            capacity: Constant::new((entries as u64).into()),
             reuse_places: constant(Mutation::ReusePlaces as u64),
             match_twice: constant(Mutation::MatchTwice as u64),
             find_removed: constant(Mutation::FindRemoved as u64),
@@ -145,7 +139,6 @@ impl Order {
             one_choice: Check::new("one_choice"),
             fills_a_vacant_place: Check::new("fills_a_vacant_place"),
             removes_a_live_entry: Check::new("removes_a_live_entry"),
-            count_is_of_live_entries: Check::new("count_is_of_live_entries"),
             _n: entries,
             _proved: 0,
         }
@@ -165,7 +158,7 @@ impl Order {
 impl Logic for Order {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, live, choice, chose, vacant, count);
+        registers!(self, clock, reset, live, choice, chose, vacant);
         clocked!(self, clock, reset, age[0..self._n]);
         clocked!(
             self,
@@ -173,8 +166,7 @@ impl Logic for Order {
             reset,
             one_choice,
             fills_a_vacant_place,
-            removes_a_live_entry,
-            count_is_of_live_entries
+            removes_a_live_entry
         );
 
         self.departing.next = 0.into();
@@ -193,13 +185,16 @@ impl Logic for Order {
         if self.mutation.val() == self.forget_ages.val() {
             self.elders.next = 0.into();
         }
+        self.filled.next = 0.into();
+        if self.insert.val() {
+            self.filled.next = self.vacant.q.val();
+        }
         self.below.next = 0.into();
         self.beaten.next = 0.into();
         for i in 0..self._n {
             self.age[i].below.next = self.below.val();
-            self.age[i].insert.next = self.insert.val();
-            self.age[i].place.next = self.vacant.q.val();
-            self.age[i].mine.next = self.vacant.q.val().get_bit(i);
+            self.age[i].filled.next = self.filled.val();
+            self.age[i].mine.next = self.filled.val().get_bit(i);
             self.age[i].elders.next = self.elders.val();
             self.age[i].hits.next = self.eligible.val();
             self.age[i].hit.next = self.eligible.val().get_bit(i);
@@ -227,16 +222,7 @@ impl Logic for Order {
         if self.mutation.val() != self.match_twice.val() {
             self.remaining.next = self.live.q.val() & !self.departing.val();
         }
-        self.live.d.next = self.remaining.val();
-        if self.insert.val() {
-            self.live.d.next = self.remaining.val() | self.vacant.q.val();
-        }
-        if self.insert.val() & !self.departing.val().any() {
-            self.count.d.next = self.count.q.val() + 1;
-        }
-        if !self.insert.val() & self.departing.val().any() {
-            self.count.d.next = self.count.q.val() - 1;
-        }
+        self.live.d.next = self.remaining.val() | self.filled.val();
 
         self.chosen_number.vector.next = self.choice.q.val();
         self.place_number.vector.next = self.vacant.q.val();
@@ -246,7 +232,6 @@ impl Logic for Order {
         self.place.next = self.vacant.q.val();
         self.place_index.next = self.place_number.index.val();
         self.full.next = !self.vacant.q.val().any();
-        self.depth.next = self.count.q.val();
         self.living.next = self.live.q.val();
         for i in 0..self._proved {
             self.rows[i].next = self.age[i].row.val();
@@ -256,12 +241,7 @@ impl Logic for Order {
             & (self.chose.q.val() == self.choice.q.val().any());
         self.fills_a_vacant_place.ok.next = !self.insert.val()
             | (self.vacant.q.val().any() & !(self.vacant.q.val() & self.live.q.val()).any());
-        self.removes_a_live_entry.ok.next = !self.remove.val()
-            | (self.choice.q.val().any() & !(self.choice.q.val() & !self.live.q.val()).any());
-        self.count_is_of_live_entries.ok.next = ((self.count.q.val() != 0)
-            == self.live.q.val().any())
-            & ((self.count.q.val() == self.capacity.val())
-                == (self.live.q.val() == self.places.val()))
-            & (self.count.q.val() <= self.capacity.val());
+        self.removes_a_live_entry.ok.next =
+            !self.remove.val() | !(self.choice.q.val() & !self.live.q.val()).any();
     }
 }

@@ -24,6 +24,8 @@ const ENTRIES: usize = 4;
 /// Its endpoints, and what is reserved for each of them.
 const ENDPOINTS: usize = 2;
 const RESERVED: usize = 1;
+/// Its sources.
+const PAIRS: usize = 2;
 /// The quotas that are proved: their endpoints, what they share, and what is reserved for each.
 const QUOTA_ENDPOINTS: usize = 3;
 const QUOTA_CAPACITY: usize = 8;
@@ -132,7 +134,9 @@ impl Logic for Place {
                     }
                 }
                 AssociativeSearch::Pair => {
-                    if self.my_pair.q.val() == self.pair.val() {
+                    if (self.my_endpoint.q.val() == self.endpoint.val())
+                        & (self.my_pair.q.val() == self.pair.val())
+                    {
                         self.hit.d.next = !self.my_any_source.q.val();
                     }
                 }
@@ -215,9 +219,13 @@ pub struct AssociativeProof {
     expected_multi: Reg<Bit>,
     /// The answer is new.
     fresh: Reg<Bit>,
-    /// It was a cycle ago, and something was found, of this age.
+    /// It was a cycle ago, and then two cycles ago, and something was found, of this age.
+    asked: Reg<Bit>,
+    asked_age: Reg<Bits<8>>,
     aged: Reg<Bit>,
     aged_age: Reg<Bits<8>>,
+    /// An entry was removed in the cycle before, and counts still.
+    leaves: Reg<Bit>,
     best: Signal<Local, Bit>,
     best_place: Signal<Local, Bits<16>>,
     best_age: Signal<Local, Bits<8>>,
@@ -254,7 +262,7 @@ impl Default for AssociativeProof {
             ignore_bits: Signal::default(),
             request: Signal::default(),
             multi: Signal::default(),
-            block: Associative::new(ENTRIES, ENDPOINTS, RESERVED),
+            block: Associative::new(ENTRIES, ENDPOINTS, PAIRS, RESERVED),
             place: (0..ENTRIES).map(|_| Place::default()).collect(),
             age: Reg::default(),
             answered: Reg::default(),
@@ -263,8 +271,11 @@ impl Default for AssociativeProof {
             expected_age: Reg::default(),
             expected_multi: Reg::default(),
             fresh: Reg::default(),
+            asked: Reg::default(),
+            asked_age: Reg::default(),
             aged: Reg::default(),
             aged_age: Reg::default(),
+            leaves: Reg::default(),
             best: Signal::default(),
             best_place: Signal::default(),
             best_age: Signal::default(),
@@ -297,8 +308,11 @@ impl Logic for AssociativeProof {
             expected_age,
             expected_multi,
             fresh,
+            asked,
+            asked_age,
             aged,
-            aged_age
+            aged_age,
+            leaves
         );
         clocked!(
             self,
@@ -333,8 +347,10 @@ impl Logic for AssociativeProof {
             self.age.d.next = self.age.q.val() + 1;
         }
 
-        self.removed.next =
-            self.remove.val() & !(self.spare_multi.val() & self.expected_multi.q.val());
+        self.removed.next = self.remove.val()
+            & self.expected.q.val()
+            & !(self.spare_multi.val() & self.expected_multi.q.val());
+        self.leaves.d.next = self.removed.val();
         self.best.next = false;
         self.best_place.next = 0.into();
         self.best_age.next = 0.into();
@@ -373,8 +389,10 @@ impl Logic for AssociativeProof {
             }
         }
         self.fresh.d.next = self.select.val();
-        self.aged.d.next = self.fresh.q.val() & self.expected.q.val();
-        self.aged_age.d.next = self.expected_age.q.val();
+        self.asked.d.next = self.fresh.q.val() & self.expected.q.val();
+        self.asked_age.d.next = self.expected_age.q.val();
+        self.aged.d.next = self.asked.q.val();
+        self.aged_age.d.next = self.asked_age.q.val();
         // The answer is good until its entry leaves.
         if self.removed.val() {
             self.answered.d.next = false;
@@ -396,6 +414,9 @@ impl Logic for AssociativeProof {
         self.told_its_age.ok.next = !self.aged.q.val()
             | (self.block.age_out.val() == bit_cast::<54, 8>(self.aged_age.q.val()));
         self.inserted_at_a_vacant_place.ok.next = !self.insert.val() | !self.occupied.val();
+        if self.leaves.q.val() {
+            self.population.next = self.population.val() + 1;
+        }
         self.counted.ok.next = self.block.depth.val() == self.population.val();
     }
 }
@@ -500,8 +521,8 @@ pub fn proofs() -> Vec<Proof> {
     vec![
         Proof::of("quota", Method::Induction(2), QuotaProof::default)
             .broken_by(broken(&[Mutation::OverdrawQuota, Mutation::LoseQuota])),
-        Proof::of("associative_order", Method::Induction(3), || {
-            Associative::new(ENTRIES, ENDPOINTS, RESERVED).with_invariants()
+        Proof::of("associative_order", Method::Induction(4), || {
+            Associative::new(ENTRIES, ENDPOINTS, PAIRS, RESERVED).with_invariants()
         })
         .assuming(&["memory_agrees"])
         .broken_by(broken(&[

@@ -11,7 +11,8 @@
 //! ```
 //!
 //! What an endpoint takes counts against its own part first, and what it gives back was common for as long
-//! as it has more than its part. A pulse shows in `room` and `holds` in the next cycle.
+//! as it has more than its part. A pulse shows in `room` and `holds` in the next cycle. What is asked of a count is kept in
+//! bits beside it, since nobody has time for a comparison.
 
 use super::Mutation;
 use crate::construct::constant;
@@ -42,8 +43,16 @@ pub struct Share {
     /// How many beyond the reserved part.
     pub beyond: Signal<Out, Bits<16>>,
     count: Reg<Bits<16>>,
+    /// The count is below the reserved part, above it, and above zero.
+    is_below: Reg<Bit>,
+    is_above: Reg<Bit>,
+    is_held: Reg<Bit>,
     reserved: Constant<Bits<16>>,
+    /// One less than that, and one more.
+    one_short: Constant<Bits<16>>,
+    one_beyond: Constant<Bits<16>>,
     gives_what_it_has: Check,
+    knows_its_count: Check,
 }
 
 impl Share {
@@ -61,8 +70,15 @@ impl Share {
             held: Signal::default(),
             beyond: Signal::default(),
             count: Reg::default(),
+            is_below: Reg::new(reserved > 0),
+            is_above: Reg::default(),
+            is_held: Reg::default(),
             reserved: Constant::new((reserved as u64).into()),
+            // Nobody who has nothing reserved comes so far.
+            one_short: Constant::new((reserved.wrapping_sub(1) as u64 & 0xffff).into()),
+            one_beyond: Constant::new((reserved as u64 + 1).into()),
             gives_what_it_has: Check::new("gives_what_it_has"),
+            knows_its_count: Check::new("knows_its_count"),
         }
     }
 }
@@ -71,10 +87,10 @@ impl Share {
 impl Logic for Share {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, count);
-        clocked!(self, clock, reset, gives_what_it_has);
-        self.below.next = self.count.q.val() < self.reserved.val();
-        self.holds.next = self.count.q.val() != 0;
+        registers!(self, clock, reset, count, is_below, is_above, is_held);
+        clocked!(self, clock, reset, gives_what_it_has, knows_its_count);
+        self.below.next = self.is_below.q.val();
+        self.holds.next = self.is_held.q.val();
         self.held.next = self.count.q.val();
         self.beyond.next = 0.into();
         if self.count.q.val() > self.reserved.val() {
@@ -84,13 +100,33 @@ impl Logic for Share {
         self.give_common.next = false;
         if self.take.val() & !self.give.val() {
             self.count.d.next = self.count.q.val() + 1;
-            self.take_common.next = self.count.q.val() >= self.reserved.val();
+            self.take_common.next = !self.is_below.q.val();
+            self.is_held.d.next = true;
+            if self.count.q.val() == self.one_short.val() {
+                self.is_below.d.next = false;
+            }
+            if self.count.q.val() == self.reserved.val() {
+                self.is_above.d.next = true;
+            }
         }
         if self.give.val() & !self.take.val() {
             self.count.d.next = self.count.q.val() - 1;
-            self.give_common.next = self.count.q.val() > self.reserved.val();
+            self.give_common.next = self.is_above.q.val();
+            if self.count.q.val() == 1 {
+                self.is_held.d.next = false;
+            }
+            if self.count.q.val() == self.reserved.val() {
+                self.is_below.d.next = true;
+            }
+            if self.count.q.val() == self.one_beyond.val() {
+                self.is_above.d.next = false;
+            }
         }
         self.gives_what_it_has.ok.next = !self.give.val() | (self.count.q.val() != 0);
+        self.knows_its_count.ok.next = (self.is_below.q.val()
+            == (self.count.q.val() < self.reserved.val()))
+            & (self.is_above.q.val() == (self.count.q.val() > self.reserved.val()))
+            & (self.is_held.q.val() == (self.count.q.val() != 0));
     }
 }
 
@@ -127,6 +163,9 @@ pub struct Quota {
     /// What endpoints have beyond their reserved parts.
     common: Reg<Bits<16>>,
     total: Reg<Bits<16>>,
+    /// Something common is left; and more than one.
+    left: Reg<Bit>,
+    several_left: Reg<Bit>,
     common_room: Signal<Local, Bit>,
     one_more: Signal<Local, Bits<16>>,
     take_common: Signal<Local, Bit>,
@@ -137,11 +176,14 @@ pub struct Quota {
     within_total: Signal<Local, Bit>,
     capacity: Constant<Bits<16>>,
     common_size: Constant<Bits<16>>,
+    /// Two less than that.
+    two_short: Constant<Bits<16>>,
     overdraw: Constant<Bits<8>>,
     lose: Constant<Bits<8>>,
     never_over_capacity: Check,
     sums_are_of_shares: Check,
     takes_with_room_only: Check,
+    knows_what_is_left: Check,
     _n: usize,
 }
 
@@ -176,6 +218,8 @@ impl Quota {
             share: (0..endpoints).map(|_| Share::new(reserved_each)).collect(),
             common: Reg::default(),
             total: Reg::default(),
+            left: Reg::new(common_size > 0),
+            several_left: Reg::new(common_size > 1),
             common_room: Signal::default(),
             one_more: Signal::default(),
             roomy: Signal::default(),
@@ -187,11 +231,13 @@ impl Quota {
             within_total: Signal::default(),
             capacity: Constant::new((capacity as u64).into()),
             common_size: Constant::new((common_size as u64).into()),
+            two_short: Constant::new((common_size.wrapping_sub(2) as u64 & 0xffff).into()),
             overdraw: constant(Mutation::OverdrawQuota as u64),
             lose: constant(Mutation::LoseQuota as u64),
             sums_are_of_shares: Check::new("sums_are_of_shares"),
             never_over_capacity: Check::new("never_over_capacity"),
             takes_with_room_only: Check::new("takes_with_room_only"),
+            knows_what_is_left: Check::new("knows_what_is_left"),
             _n: endpoints,
         }
     }
@@ -201,7 +247,7 @@ impl Quota {
 impl Logic for Quota {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, common, total);
+        registers!(self, clock, reset, common, total, left, several_left);
         clocked!(
             self,
             clock,
@@ -209,13 +255,13 @@ impl Logic for Quota {
             share[0..self._n],
             never_over_capacity,
             sums_are_of_shares,
-            takes_with_room_only
+            takes_with_room_only,
+            knows_what_is_left
         );
-        self.common_room.next = self.common.q.val() < self.common_size.val();
+        self.common_room.next = self.left.q.val();
         if self.mutation.val() == self.overdraw.val() {
             self.common_room.next = self.total.q.val() < self.capacity.val();
         }
-        self.one_more.next = self.common.q.val() + 1;
         self.roomy.next = 0.into();
         self.room.next = false;
         self.room_to_take.next = false;
@@ -225,10 +271,10 @@ impl Logic for Quota {
         for i in 0..self._n {
             self.share[i].take.next = self.take.val() & (self.take_endpoint.val() == i.to_bits());
             self.share[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
-            self.roomy.next = self.roomy.val().replace_bit(
-                i,
-                self.share[i].below.val() | (self.one_more.val() < self.common_size.val()),
-            );
+            self.roomy.next = self
+                .roomy
+                .val()
+                .replace_bit(i, self.share[i].below.val() | self.several_left.q.val());
             if self.endpoint.val() == i.to_bits() {
                 self.room.next = self.share[i].below.val() | self.common_room.val();
             }
@@ -245,9 +291,15 @@ impl Logic for Quota {
         }
         if self.take_common.val() & !self.give_common.val() {
             self.common.d.next = self.common.q.val() + 1;
+            self.left.d.next = self.several_left.q.val();
+            if self.common.q.val() == self.two_short.val() {
+                self.several_left.d.next = false;
+            }
         }
         if self.give_common.val() & !self.take_common.val() {
             self.common.d.next = self.common.q.val() - 1;
+            self.left.d.next = true;
+            self.several_left.d.next = self.left.q.val();
         }
         if self.take.val() & !self.give.val() {
             self.total.d.next = self.total.q.val() + 1;
@@ -273,5 +325,9 @@ impl Logic for Quota {
             & (self.total.q.val() == self.held_by_all.val())
             & (self.common.q.val() == self.beyond_by_all.val());
         self.takes_with_room_only.ok.next = !self.take.val() | self.room_to_take.val();
+        self.one_more.next = self.common.q.val() + 1;
+        self.knows_what_is_left.ok.next = (self.left.q.val()
+            == (self.common.q.val() < self.common_size.val()))
+            & (self.several_left.q.val() == (self.one_more.val() < self.common_size.val()));
     }
 }
