@@ -133,6 +133,9 @@ fn main() -> ExitCode {
 /// The recording that the demonstration replays: LULESH on 8 ranks.
 const DEMO_TRACE: &str = "traces/lulesh-8.csv.zst";
 
+/// Models that only the tests that take long want.
+const MODELS_OF_LONG_TESTS: [&str; 1] = ["lists_wide"];
+
 /// What a test wants a waveform of.
 const TRACED_IN_TESTS: [&str; 2] = ["fixture_counter", "nic_tiny"];
 
@@ -203,6 +206,8 @@ fn task(task: Task) -> Result<()> {
             let tools = prepare(&[])?;
             if long {
                 prove::run(&[], true, cores())?;
+                let long = MODELS_OF_LONG_TESTS.map(String::from);
+                models::run(&tools, &long, false, cores())?;
             }
             let traced = TRACED_IN_TESTS.map(String::from);
             models::run(&tools, &traced, true, cores())?;

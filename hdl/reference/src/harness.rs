@@ -24,8 +24,11 @@ pub const INTERFERENCE: u64 = 12;
 /// side stands for a cycle.
 const DETOUR: u64 = 7;
 
-/// Cycles in which anything that is under way ends, whatever waits before it.
+/// Cycles in which anything that is under way ends, whatever waits before it, but for those that it takes to look at all rows.
 const PATIENCE: u64 = 10_000;
+
+/// Cycles for each row of the exact side that a search for some receive of a pair or an endpoint looks at, at most.
+const WALK: u64 = 4;
 
 /// Cycles after which nothing that a reply has told is still on its way to the depths and counters.
 const SETTLED: u64 = 16;
@@ -225,7 +228,7 @@ impl<B: Block> Harness<B> {
         if done.is_some() || taken.is_some() || idle {
             self.progress = self.cycle;
         }
-        if self.cycle - self.progress > PATIENCE {
+        if self.cycle - self.progress > PATIENCE + WALK * self.sizes.rows as u64 {
             let stuck = self.under_way.front().map(|first| first.command);
             let what =
                 format!("nothing happens while {stuck:x?} is under way and {offer:x?} is offered");
