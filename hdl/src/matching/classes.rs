@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!   learn ──► ignore bits (memories) ─┬─► view: the classes of the endpoint of the next command
-//!             learnt, any source ─────┘
+//!             learnt, any source ─────┘        which stays until there is another one
 //!   take  ──► counts ─► live ───────────► which of them have receives
 //!   give  ──►
 //! ```
@@ -151,11 +151,15 @@ pub struct Classes {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: nothing is learnt.
     pub reset: Signal<In, Bit>,
-    /// Show the classes of `next_endpoint` from the next cycle on; else those of `endpoint`.
-    pub show: Signal<In, Bit>,
-    /// Those of this endpoint.
+    /// Endpoint whose classes may be shown in the next cycle.
     pub next_endpoint: Signal<In, Bits<8>>,
-    /// Its classes, as they were at the last edge.
+    /// Its classes that have receives.
+    pub next_live: Signal<Out, Bits<4>>,
+    /// Classes of the last cycle's `next_endpoint`.
+    pub read: Signal<Out, ClassView>,
+    /// Show them; else what has been shown stays.
+    pub fresh: Signal<In, Bit>,
+    /// Classes of the endpoint that is shown, as they were when it was the next one.
     pub view: Signal<Out, ClassView>,
     /// Endpoint whose live classes are shown now, and which takes and learns.
     pub endpoint: Signal<In, Bits<8>>,
@@ -184,12 +188,14 @@ pub struct Classes {
     of: Vec<EndpointClasses>,
     /// Bits that a class ignores, by endpoint: one memory a class.
     masks: Vec<Ram<Bits<64>>>,
-    shown: Reg<Learnt>,
-    shown_endpoint: Signal<Local, Bits<8>>,
+    known: Reg<Learnt>,
+    /// What was shown in the last cycle.
+    held: Reg<ClassView>,
+    now: Signal<Local, ClassView>,
+    seen: Signal<Local, ClassView>,
     give_endpoint: Signal<Local, Bits<8>>,
     give_bit: Signal<Local, Bits<4>>,
     lives: Signal<Local, Bits<4>>,
-    no_view: Constant<ClassView>,
     _n: usize,
 }
 
@@ -200,11 +206,10 @@ impl Classes {
         construct!({
             of: (0..endpoints).map(|_| EndpointClasses::default()).collect(),
             masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
-            no_view: Constant::new(ClassView::default()),
             _n: endpoints,
         } default {
-            clock reset show next_endpoint view endpoint live any_live several_live all_live learn take take_class learn_ignore learn_any
-            give give_class shown shown_endpoint give_endpoint give_bit lives
+            clock reset next_endpoint next_live read fresh view endpoint live any_live several_live all_live learn take take_class learn_ignore learn_any
+            give give_class known held now seen give_endpoint give_bit lives
         })
     }
 }
@@ -213,23 +218,20 @@ impl Classes {
 impl Logic for Classes {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, shown);
+        registers!(self, clock, reset, known, held);
         clocked!(self, clock, reset, of[0..self._n]);
         self.give_endpoint.next = bit_cast::<8, 6>(self.give_class.val() >> 2);
         self.give_bit.next =
             bits::<4>(1) << bit_cast::<4, 2>(self.give_class.val().get_bits::<2>(0));
-        self.shown_endpoint.next = self.endpoint.val();
-        if self.show.val() {
-            self.shown_endpoint.next = self.next_endpoint.val();
-        }
         for i in 0..4 {
             self.masks[i].clock.next = self.clock.val();
             self.masks[i].write_enable.next = self.learn.val() & self.take_class.val().get_bit(i);
             self.masks[i].write_address.next = bit_cast::<16, 8>(self.endpoint.val());
             self.masks[i].write_data.next = self.learn_ignore.val();
-            self.masks[i].read_address.next = bit_cast::<16, 8>(self.shown_endpoint.val());
+            self.masks[i].read_address.next = bit_cast::<16, 8>(self.next_endpoint.val());
         }
         self.live.next = 0.into();
+        self.next_live.next = 0.into();
         self.any_live.next = 0.into();
         self.all_live.next = 0.into();
         self.several_live.next = 0.into();
@@ -253,19 +255,27 @@ impl Logic for Classes {
             self.of[i].take_class.next = self.take_class.val();
             self.of[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
             self.of[i].give_class.next = self.give_bit.val();
-            if self.shown_endpoint.val() == i.to_bits() {
-                self.shown.d.next = self.of[i].known.val();
+            if self.next_endpoint.val() == i.to_bits() {
+                self.known.d.next = self.of[i].known.val();
+                self.next_live.next = self.of[i].live.val();
             }
             if self.endpoint.val() == i.to_bits() {
                 self.live.next = self.of[i].live.val();
             }
         }
-        self.view.next = self.no_view.val();
-        self.view.next.learnt = self.shown.q.val().learnt;
-        self.view.next.any_source = self.shown.q.val().any_source;
-        self.view.next.ignore0 = self.masks[0].read_data.val();
-        self.view.next.ignore1 = self.masks[1].read_data.val();
-        self.view.next.ignore2 = self.masks[2].read_data.val();
-        self.view.next.ignore3 = self.masks[3].read_data.val();
+        self.now.next = self.held.q.val();
+        self.now.next.learnt = self.known.q.val().learnt;
+        self.now.next.any_source = self.known.q.val().any_source;
+        self.now.next.ignore0 = self.masks[0].read_data.val();
+        self.now.next.ignore1 = self.masks[1].read_data.val();
+        self.now.next.ignore2 = self.masks[2].read_data.val();
+        self.now.next.ignore3 = self.masks[3].read_data.val();
+        self.read.next = self.now.val();
+        self.seen.next = self.held.q.val();
+        if self.fresh.val() {
+            self.seen.next = self.now.val();
+        }
+        self.held.d.next = self.seen.val();
+        self.view.next = self.seen.val();
     }
 }

@@ -129,22 +129,30 @@ pub struct Lists {
 
     front_valid: Reg<Bit>,
     front: Reg<MatchCommand>,
-    /// The classes shown are older than the last change.
+    /// What is known of the endpoint in front is older than the last change.
     stale: Reg<Bit>,
+    /// Its classes are those that were read in the last cycle.
+    fresh: Reg<Bit>,
+    /// Its classes that have receives, or had them a little while ago.
+    front_live: Reg<Bits<4>>,
+    /// It has receives on the associative side; the same holds.
+    front_associative: Reg<Bit>,
+    /// Messages wait for it; the same holds.
+    front_unexpected: Reg<Bit>,
     /// What follows is of the receive in front, as it was in the last cycle.
     weighed: Reg<Bit>,
-    /// The exact side takes it.
-    fits: Reg<Bit>,
-    /// In this class, one bit set.
-    fit_class: Reg<Bits<4>>,
-    /// Which it has to learn.
-    fit_learns: Reg<Bit>,
+    /// Its class, one bit set; none if it has to learn one.
+    has_class: Reg<Bits<4>>,
+    /// The class it would learn, one bit set; none if all are in use.
+    free_class: Reg<Bits<4>>,
+    /// Its endpoint has room on the exact side.
+    has_room: Reg<Bit>,
     /// A receive of the exact side went in the last cycle.
     giving: Reg<Bit>,
     /// Of this class.
     giving_class: Reg<Bits<6>>,
-    /// One went in the cycle before that, so that what didn't fit may do so now.
-    gave: Reg<Bit>,
+    /// One went in one of the last cycles, so that what didn't fit may do so now.
+    gave: Reg<Bits<3>>,
     tag: Reg<Bits<4>>,
     // All that is under way: of one endpoint, which, and the way it goes if that is the same.
     one_endpoint: Reg<Bit>,
@@ -186,6 +194,8 @@ pub struct Lists {
     looking: Reg<Bit>,
     /// The unexpected messages are being searched for it.
     searching: Reg<Bit>,
+    /// They have been, for a receive.
+    has_searched: Reg<Bit>,
     searched: Reg<Bit>,
     searched_index: Reg<Bits<16>>,
     solo: Reg<MatchCommand>,
@@ -206,12 +216,14 @@ pub struct Lists {
     unlearnt: Signal<Local, Bits<4>>,
     idle: Signal<Local, Bits<4>>,
     chosen: Signal<Local, Bits<4>>,
-    lowest: Signal<Local, Bits<4>>,
-    minus_class: Signal<Local, Bits<4>>,
-    class_bit: Signal<Local, Bits<4>>,
-    has_class: Signal<Local, Bit>,
-    learns: Signal<Local, Bit>,
-    exact_room: Signal<Local, Bit>,
+    unused: Signal<Local, Bits<4>>,
+    minus_unused: Signal<Local, Bits<4>>,
+    /// The exact side takes the receive in front.
+    fits: Signal<Local, Bit>,
+    /// In this class, one bit set.
+    fit_class: Signal<Local, Bits<4>>,
+    /// Which it has to learn.
+    fit_learns: Signal<Local, Bit>,
     endpoint_bit: Signal<Local, Bits<32>>,
     waits_associative: Signal<Local, Bit>,
     waits_unexpected: Signal<Local, Bit>,
@@ -341,11 +353,11 @@ impl Lists {
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale weighed fits fit_class fit_learns giving giving_class gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
+            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
             issue_todo selecting sole sole_found both both_found both_tag kept clear result_clear alone looking
-            searching searched searched_index solo solo_age resumes answered answer under_way last_seed
-            key key_age result result_valid live equal unlearnt idle chosen lowest minus_class class_bit has_class
-            learns exact_room endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
+            searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
+            key key_age result result_valid live equal unlearnt idle chosen unused minus_unused
+            endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
             lookup lookup_valid direct first older was_older decides commit discard gives associative_search
@@ -366,10 +378,14 @@ impl Logic for Lists {
             front_valid,
             front,
             stale,
+            fresh,
+            front_live,
+            front_associative,
+            front_unexpected,
             weighed,
-            fits,
-            fit_class,
-            fit_learns,
+            has_class,
+            free_class,
+            has_room,
             giving,
             giving_class,
             gave,
@@ -399,6 +415,7 @@ impl Logic for Lists {
             alone,
             looking,
             searching,
+            has_searched,
             searched,
             searched_index,
             solo,
@@ -439,59 +456,59 @@ impl Logic for Lists {
 
         // ---------------------------------------------------------------- what the front sees
         self.endpoint_bit.next = bits::<32>(1) << self.front.q.val().endpoint;
-        self.waits_associative.next =
-            (self.associative.waiting.val() & self.endpoint_bit.val()).any();
-        self.waits_unexpected.next =
-            (self.unexpected.waiting.val() & self.endpoint_bit.val()).any();
+        self.waits_associative.next = self.front_associative.q.val();
+        self.waits_unexpected.next = self.front_unexpected.q.val();
         self.classes.endpoint.next = self.front.q.val().endpoint;
-        self.live.next = self.classes.live.val();
+        self.live.next = self.front_live.q.val();
         // The class of a receive: the one that it has, or the first that isn't in use.
         self.equal.next = 0.into();
         self.equal.next = self.equal.val().replace_bit(
             0,
-            self.classes.view.val().ignore0 == self.front.q.val().ignore_bits,
+            self.classes.read.val().ignore0 == self.front.q.val().ignore_bits,
         );
         self.equal.next = self.equal.val().replace_bit(
             1,
-            self.classes.view.val().ignore1 == self.front.q.val().ignore_bits,
+            self.classes.read.val().ignore1 == self.front.q.val().ignore_bits,
         );
         self.equal.next = self.equal.val().replace_bit(
             2,
-            self.classes.view.val().ignore2 == self.front.q.val().ignore_bits,
+            self.classes.read.val().ignore2 == self.front.q.val().ignore_bits,
         );
         self.equal.next = self.equal.val().replace_bit(
             3,
-            self.classes.view.val().ignore3 == self.front.q.val().ignore_bits,
+            self.classes.read.val().ignore3 == self.front.q.val().ignore_bits,
         );
         self.chosen.next =
-            self.equal.val() & self.classes.view.val().learnt & !self.classes.view.val().any_source;
+            self.equal.val() & self.classes.read.val().learnt & !self.classes.read.val().any_source;
         if self.front.q.val().any_source {
             self.chosen.next = self.equal.val()
-                & self.classes.view.val().learnt
-                & self.classes.view.val().any_source;
+                & self.classes.read.val().learnt
+                & self.classes.read.val().any_source;
+        }
+        // It is found from what has been read; afterwards it stays.
+        if self.fresh.q.val() {
+            self.has_class.d.next = self.chosen.val();
         }
         self.unlearnt.next = !self.classes.view.val().learnt;
-        self.idle.next = !self.live.val();
+        self.idle.next = !self.front_live.q.val();
         if self.mutation.val() == self.learn_live.val() {
             self.idle.next = 15.into();
         }
-        self.learns.next = !self.chosen.val().any();
-        self.class_bit.next = self.chosen.val();
-        if self.learns.val() {
-            self.class_bit.next = self.unlearnt.val();
-            if !self.unlearnt.val().any() {
-                self.class_bit.next = self.idle.val();
-            }
+        self.unused.next = self.unlearnt.val();
+        if !self.unlearnt.val().any() {
+            self.unused.next = self.idle.val();
         }
-        self.has_class.next = self.class_bit.val().any();
         // The lowest set bit of v is v & -v.
-        self.minus_class.next = !self.class_bit.val() + 1;
-        self.lowest.next = self.class_bit.val() & self.minus_class.val();
+        self.minus_unused.next = !self.unused.val() + 1;
+        self.free_class.d.next = self.unused.val() & self.minus_unused.val();
+        self.has_room.d.next = self.quota.room.val();
+        self.fit_learns.next = !self.has_class.q.val().any();
+        self.fit_class.next = self.has_class.q.val();
+        if self.fit_learns.val() {
+            self.fit_class.next = self.free_class.q.val();
+        }
+        self.fits.next = self.has_room.q.val() & self.fit_class.val().any();
         self.quota.endpoint.next = self.front.q.val().endpoint;
-        self.exact_room.next = self.has_class.val() & self.quota.room.val();
-        self.fits.d.next = self.exact_room.val();
-        self.fit_class.d.next = self.lowest.val();
-        self.fit_learns.d.next = self.learns.val();
         self.drained.next = !self.issue_valid.q.val()
             & !self.exact.busy.val()
             & !self.sole.q.val()
@@ -532,7 +549,7 @@ impl Logic for Lists {
         self.todo.next = self.live.val();
         if self.front_posts.val() {
             self.asked.next.search = Search::Post;
-            self.todo.next = self.fit_class.q.val();
+            self.todo.next = self.fit_class.val();
         }
         self.asker.next = self.front.q.val();
         self.asks_in.next = self.classes.view.val();
@@ -660,7 +677,7 @@ impl Logic for Lists {
                 Operation::Post => {
                     if !self.weighed.q.val() {
                         // Its class is known in the next cycle.
-                    } else if !self.waits_unexpected.val() & self.fits.q.val() {
+                    } else if !self.waits_unexpected.val() & self.fits.val() {
                         if !self.sole.q.val()
                             & !self.sole_found.q.val()
                             & !self.alone.q.val()
@@ -671,16 +688,17 @@ impl Logic for Lists {
                             self.takes.next = true;
                         }
                     } else if self.drained.val()
-                        & (self.fits.q.val() | !(self.giving.q.val() | self.gave.q.val()))
+                        & (self.fits.val() | !self.gave.q.val().any())
                         & (self.unexpected.ready.val() | !self.waits_unexpected.val())
                     {
                         self.go.next = true;
                         self.goes_alone.next = true;
                         self.unexpected.search.next = self.waits_unexpected.val();
                         self.searching.d.next = self.waits_unexpected.val();
-                        self.to_issue.next = self.fits.q.val();
-                        self.looking.d.next = self.fits.q.val();
-                        self.takes.next = self.fits.q.val();
+                        self.has_searched.d.next = self.waits_unexpected.val();
+                        self.to_issue.next = self.fits.val();
+                        self.looking.d.next = self.fits.val();
+                        self.takes.next = self.fits.val();
                     }
                 }
                 Operation::Insert => {
@@ -822,16 +840,38 @@ impl Logic for Lists {
             self.searched.d.next = false;
         }
         self.classes.take.next = self.takes.val();
-        self.classes.take_class.next = self.fit_class.q.val();
-        self.classes.learn.next = self.takes.val() & self.fit_learns.q.val();
+        self.classes.take_class.next = self.fit_class.val();
+        self.classes.learn.next = self.takes.val() & self.fit_learns.val();
         self.classes.learn_ignore.next = self.front.q.val().ignore_bits;
         self.classes.learn_any.next = self.front.q.val().any_source;
-        self.stale.d.next = self.takes.val() & self.fit_learns.q.val();
+        self.stale.d.next = self.takes.val() & self.fit_learns.val();
         self.weighed.d.next = self.front_valid.q.val() & !self.stale.q.val() & !self.go.val();
         self.quota.take.next = self.takes.val();
         self.quota.take_endpoint.next = self.front.q.val().endpoint;
-        self.classes.show.next = self.ready.val();
+        // Which endpoint's classes are read mustn't wait for whether its command is taken.
         self.classes.next_endpoint.next = self.command.val().endpoint;
+        if self.front_valid.q.val() & self.stale.q.val() {
+            self.classes.next_endpoint.next = self.front.q.val().endpoint;
+        }
+        self.fresh.d.next = self.stale.q.val() | self.ready.val();
+        self.classes.fresh.next = self.fresh.q.val();
+        // So is the rest of what the front has to know. What goes while it stands there may show late, what comes comes from
+        // the front itself, but for what is appended.
+        self.front_live.d.next = self.classes.live.val();
+        self.front_associative.d.next =
+            (self.associative.waiting.val() & self.endpoint_bit.val()).any();
+        self.front_unexpected.d.next =
+            (self.unexpected.waiting.val() & self.endpoint_bit.val()).any();
+        if self.ready.val() {
+            self.front_live.d.next = self.classes.next_live.val();
+            if self.takes.val() & (self.command.val().endpoint == self.front.q.val().endpoint) {
+                self.front_live.d.next = self.classes.next_live.val() | self.fit_class.val();
+            }
+            self.front_associative.d.next =
+                (self.associative.waiting.val() & self.next_bit.val()).any();
+            self.front_unexpected.d.next =
+                (self.unexpected.waiting.val() & self.next_bit.val()).any();
+        }
         if self.ready.val() & self.command_valid.val() {
             self.front_valid.d.next = true;
             self.front.d.next = self.command.val();
@@ -899,6 +939,10 @@ impl Logic for Lists {
                                     self.answer.d.next.index = self.searched_index.q.val();
                                 } else {
                                     self.step.d.next = Step::Settle;
+                                    // The search has taken longer than that.
+                                    if self.has_searched.q.val() {
+                                        self.step.d.next = Step::Append;
+                                    }
                                 }
                             }
                         }
@@ -1037,6 +1081,9 @@ impl Logic for Lists {
         }
         self.next_tag_bit.next = bits::<16>(1) << self.exact.next_tag.val();
         self.result_clear.d.next = (self.clear.q.val() & self.next_tag_bit.val()).any();
+        if self.append.val() {
+            self.stale.d.next = true;
+        }
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
             self.result_clear.d.next = false;
             self.both.d.next = false;
@@ -1081,7 +1128,10 @@ impl Logic for Lists {
         // What goes is counted a cycle later; until then there seems to be less room than there is.
         self.giving.d.next = self.gives.val();
         self.giving_class.d.next = self.result.val().class;
-        self.gave.d.next = self.giving.q.val();
+        self.gave.d.next = self.gave.q.val() << 1;
+        if self.gives.val() {
+            self.gave.d.next = (self.gave.q.val() << 1) | 1;
+        }
         self.classes.give.next = self.giving.q.val();
         self.classes.give_class.next = self.giving_class.q.val();
         self.quota.give.next = self.giving.q.val();
