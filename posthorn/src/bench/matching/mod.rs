@@ -197,7 +197,9 @@ fn sustained(
         points.push(point);
     };
     for kind in [Kind::Exact, Kind::AnyTag, Kind::AnySource, Kind::Any] {
-        for depth in DEPTHS.into_iter().filter(|depth| *depth <= sizes.exact) {
+        let deeper = (sizes.exact > DEPTHS[DEPTHS.len() - 1]).then_some(sizes.exact);
+        let depths = DEPTHS.into_iter().filter(|depth| *depth <= sizes.exact);
+        for depth in depths.chain(deeper) {
             for keys in Keys::ALL {
                 // A few more are under way.
                 let depth = depth.min(sizes.exact - SLACK);
