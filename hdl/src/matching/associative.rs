@@ -46,7 +46,7 @@ pub enum AssociativeSearch {
     Endpoint,
 }
 
-/// One posted receive.
+/// One posted receive. What is compared is kept in four parts, so that no part takes long.
 #[derive(LogicBlock)]
 pub struct AssociativeEntry {
     /// Rising edge counts.
@@ -106,11 +106,20 @@ pub struct AssociativeEntry {
     held_ignore_bits: Reg<Bits<64>>,
     held_request: Reg<Bits<32>>,
     held_age: Reg<Bits<54>>,
-    agrees: Reg<Bit>,
+    // What agreed with the last search: endpoint and source, context and handle, each half of the match bits.
+    of_source: Reg<Bit>,
+    of_context: Reg<Bit>,
+    of_low_bits: Reg<Bit>,
+    of_high_bits: Reg<Bit>,
+    agrees: Signal<Local, Bit>,
     from_its_source: Signal<Local, Bit>,
     source_agrees: Signal<Local, Bit>,
-    tag_agrees: Signal<Local, Bit>,
+    context_agrees: Signal<Local, Bit>,
     handle_agrees: Signal<Local, Bit>,
+    low_bits_agree: Signal<Local, Bit>,
+    high_bits_agree: Signal<Local, Bit>,
+    differing: Signal<Local, Bits<64>>,
+    low_half: Constant<Bits<64>>,
     widen_sources: Constant<Bits<8>>,
     narrow_wildcards: Constant<Bits<8>>,
     keep_hits: Constant<Bits<8>>,
@@ -154,11 +163,19 @@ impl Default for AssociativeEntry {
             held_ignore_bits: Reg::default(),
             held_request: Reg::default(),
             held_age: Reg::default(),
-            agrees: Reg::default(),
+            of_source: Reg::default(),
+            of_context: Reg::default(),
+            of_low_bits: Reg::default(),
+            of_high_bits: Reg::default(),
+            agrees: Signal::default(),
             from_its_source: Signal::default(),
             source_agrees: Signal::default(),
-            tag_agrees: Signal::default(),
+            context_agrees: Signal::default(),
             handle_agrees: Signal::default(),
+            low_bits_agree: Signal::default(),
+            high_bits_agree: Signal::default(),
+            differing: Signal::default(),
+            low_half: constant(u64::from(u32::MAX)),
             widen_sources: constant(Mutation::WidenSources as u64),
             narrow_wildcards: constant(Mutation::NarrowWildcards as u64),
             keep_hits: constant(Mutation::KeepHits as u64),
@@ -185,7 +202,10 @@ impl Logic for AssociativeEntry {
             held_ignore_bits,
             held_request,
             held_age,
-            agrees
+            of_source,
+            of_context,
+            of_low_bits,
+            of_high_bits
         );
         clocked!(
             self,
@@ -198,16 +218,19 @@ impl Logic for AssociativeEntry {
         self.from_its_source.next = self.held_any_source.q.val()
             | (self.held_pair.q.val() == self.pair.val())
             | (self.mutation.val() == self.widen_sources.val());
+        self.differing.next =
+            (self.held_match_bits.q.val() ^ self.match_bits.val()) & !self.held_ignore_bits.q.val();
         self.source_agrees.next = true;
-        self.tag_agrees.next = true;
+        self.context_agrees.next = true;
         self.handle_agrees.next = true;
+        self.low_bits_agree.next = true;
+        self.high_bits_agree.next = true;
         match self.by.val() {
             AssociativeSearch::Envelope => {
                 self.source_agrees.next = self.from_its_source.val();
-                self.tag_agrees.next = (self.held_context.q.val() == self.context_id.val())
-                    & (((self.held_match_bits.q.val() ^ self.match_bits.val())
-                        & !self.held_ignore_bits.q.val())
-                        == 0);
+                self.context_agrees.next = self.held_context.q.val() == self.context_id.val();
+                self.low_bits_agree.next = !(self.differing.val() & self.low_half.val()).any();
+                self.high_bits_agree.next = !(self.differing.val() & !self.low_half.val()).any();
             }
             AssociativeSearch::Request => {
                 self.handle_agrees.next = self.held_request.q.val() == self.request.val();
@@ -219,12 +242,17 @@ impl Logic for AssociativeEntry {
             AssociativeSearch::Endpoint => {}
         }
         if self.search.val() {
-            self.agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
+            self.of_source.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
                 & self.source_agrees.val()
-                & self.tag_agrees.val()
-                & self.handle_agrees.val()
                 & !self.unknown.val();
+            self.of_context.d.next = self.context_agrees.val() & self.handle_agrees.val();
+            self.of_low_bits.d.next = self.low_bits_agree.val();
+            self.of_high_bits.d.next = self.high_bits_agree.val();
         }
+        self.agrees.next = self.of_source.q.val()
+            & self.of_context.q.val()
+            & self.of_low_bits.q.val()
+            & self.of_high_bits.q.val();
         if self.load.val() {
             self.held_endpoint.d.next = self.endpoint.val();
             self.held_pair.d.next = self.pair.val();
@@ -239,17 +267,17 @@ impl Logic for AssociativeEntry {
             self.held_age.d.next = self.age.val();
             // It was the last holder of the place that agreed.
             if self.mutation.val() != self.keep_hits.val() {
-                self.agrees.d.next = false;
+                self.of_source.d.next = false;
             }
         }
-        self.hit.next = self.agrees.q.val();
+        self.hit.next = self.agrees.val();
         self.held_age_out.next = self.held_age.q.val();
         self.held_endpoint_out.next = self.held_endpoint.q.val();
         self.memory_agrees.ok.next =
             !self.recalled.val() | (self.chosen_age.val() == self.held_age.q.val());
         self.found_of_its_endpoint.ok.next = (!self.chosen.val()
             | (self.chosen_endpoint.val() == self.held_endpoint.q.val()))
-            & (!self.agrees.q.val() | (self.searched_endpoint.val() == self.held_endpoint.q.val()));
+            & (!self.agrees.val() | (self.searched_endpoint.val() == self.held_endpoint.q.val()));
         self.oldest_was_chosen.ok.next =
             !self.judged.val() | (self.chosen_age.val() <= self.held_age.q.val());
     }
@@ -332,12 +360,8 @@ pub struct Associative {
     multis: Reg<Bits<64>>,
     is_multi: Signal<Local, Bit>,
     spared: Signal<Local, Bits<64>>,
-    /// In the cycle before, the choice was to be removed; unless it was `multi`; it was.
-    removed: Reg<Bit>,
-    sparing: Reg<Bit>,
-    was_multi: Reg<Bit>,
-    /// So an entry was removed.
-    gone: Signal<Local, Bit>,
+    /// The entry chosen in the cycle before was removed.
+    gone: Reg<Bit>,
     /// Places whose last entry was cancelled.
     cancelled: Reg<Bits<64>>,
     cancelled_or_new: Signal<Local, Bits<64>>,
@@ -436,10 +460,7 @@ impl Associative {
             multis: Reg::default(),
             is_multi: Signal::default(),
             spared: Signal::default(),
-            removed: Reg::default(),
-            sparing: Reg::default(),
-            was_multi: Reg::default(),
-            gone: Signal::default(),
+            gone: Reg::default(),
             cancelled: Reg::default(),
             cancelled_or_new: Signal::default(),
             considered: Reg::default(),
@@ -501,9 +522,7 @@ impl Logic for Associative {
             chosen_endpoint,
             gone_endpoint,
             multis,
-            removed,
-            sparing,
-            was_multi,
+            gone,
             cancelled,
             considered,
             considered_before,
@@ -615,25 +634,21 @@ impl Logic for Associative {
             self.chosen_endpoint.d.next = self.searched_endpoint.q.val();
         }
         self.gone_endpoint.d.next = self.chosen_endpoint.q.val();
-        // Whether an entry is removed at all is known one cycle later, for the quota.
-        self.removed.d.next = self.remove.val() & self.order.found.val();
-        self.sparing.d.next = self.spare_multi.val();
-        self.was_multi.d.next = self.is_multi.val();
-        self.gone.next = self.removed.q.val() & !(self.sparing.q.val() & self.was_multi.q.val());
         self.departs.next = self.remove.val()
             & self.order.found.val()
             & !(self.spare_multi.val() & self.is_multi.val());
+        self.gone.d.next = self.departs.val();
         self.quota.mutation.next = self.mutation.val();
         self.quota.endpoint.next = self.endpoint.val();
         self.quota.take.next = self.insert.val();
         self.quota.take_endpoint.next = self.endpoint.val();
-        self.quota.give.next = self.gone.val();
+        self.quota.give.next = self.gone.q.val();
         self.quota.give_endpoint.next = self.gone_endpoint.q.val();
         self.room.next = self.quota.room.val();
         self.waiting.next = self.quota.holds.val();
         self.depth.next = self.quota.used.val();
         self.live_count.next = self.quota.used.val();
-        if self.gone.val() {
+        if self.gone.q.val() {
             self.live_count.next = self.quota.used.val() - 1;
         }
         self.count_is_of_live_entries.ok.next = ((self.live_count.val() != 0)
@@ -698,7 +713,7 @@ impl Logic for Associative {
             self.invariants[k].cancelled.next = self.cancelled.q.val();
             self.invariants[k].last_age.next = self.last_age.q.val();
             self.invariants[k].any_age.next = self.any_age.q.val();
-            self.invariants[k].gone.next = self.gone.val();
+            self.invariants[k].gone.next = self.gone.q.val();
             self.invariants[k].gone_endpoint.next = self.gone_endpoint.q.val();
             self.invariants[k].used.next = self.quota.used.val();
             for i in 0..self._proved {
