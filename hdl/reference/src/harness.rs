@@ -22,7 +22,7 @@ pub const INTERFERENCE: u64 = 13;
 
 /// Cycles more for each arrival before it that may look at the associative side a second time, and behind which the exact
 /// side stands for a cycle.
-const DETOUR: u64 = 7;
+const DETOUR: u64 = 8;
 
 /// Cycles in which anything that is under way ends, whatever waits before it, but for those that it takes to look at all rows.
 const PATIENCE: u64 = 10_000;
