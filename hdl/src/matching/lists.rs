@@ -272,10 +272,18 @@ pub struct Lists {
     direct: Signal<Local, Bit>,
     first: Signal<Local, Bit>,
     older: Signal<Local, Bit>,
+    /// The exact side is told what was decided in the last cycle.
+    late_commit: Reg<Bit>,
+    late_discard: Reg<Bit>,
     /// What the associative side has chosen is older than the result of the exact side.
     was_older: Reg<Bit>,
     decides: Signal<Local, Bit>,
     commit: Signal<Local, Bit>,
+    /// The result is of a receive.
+    posts: Signal<Local, Bit>,
+    /// It is decided at once.
+    quick: Signal<Local, Bit>,
+    quick_commit: Signal<Local, Bit>,
     discard: Signal<Local, Bit>,
     gives: Signal<Local, Bit>,
     associative_search: Signal<Local, Bit>,
@@ -314,6 +322,7 @@ pub struct Lists {
     stay_clear: Constant<Bits<8>>,
 
     one_at_a_time: Check,
+    quick_is_right: Check,
     replies_to_commands: Check,
     seed_changes_while_empty: Duty,
     _endpoints: usize,
@@ -347,6 +356,7 @@ impl Lists {
             learn_live: constant(ListsMutation::LearnLive as u64),
             stay_clear: constant(ListsMutation::StayClear as u64),
             one_at_a_time: Check::new("one_result_at_a_time"),
+            quick_is_right: Check::new("quick_decisions_are_right"),
             replies_to_commands: Check::new("replies_to_commands"),
             seed_changes_while_empty: Duty::new("seed_changes_while_empty"),
             _endpoints: config.endpoints,
@@ -360,7 +370,7 @@ impl Lists {
             endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
-            lookup lookup_valid direct first older was_older decides commit discard gives associative_search
+            lookup lookup_valid direct first older was_older late_commit late_discard posts quick quick_commit decides commit discard gives associative_search
             same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
@@ -412,6 +422,8 @@ impl Logic for Lists {
             clear,
             result_clear,
             was_older,
+            late_commit,
+            late_discard,
             alone,
             looking,
             searching,
@@ -437,6 +449,7 @@ impl Logic for Lists {
             associative,
             unexpected,
             one_at_a_time,
+            quick_is_right,
             replies_to_commands,
             seed_changes_while_empty
         );
@@ -522,7 +535,8 @@ impl Logic for Lists {
 
         // ---------------------------------------------------------------- the result of the exact side
         self.result.next = self.exact.result.val();
-        self.result_valid.next = self.exact.result_valid.val();
+        self.result_valid.next =
+            self.exact.result_valid.val() & !self.late_commit.q.val() & !self.late_discard.q.val();
         self.held.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
         self.held_age.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
         self.key.next = self.held.read_data.val();
@@ -1116,15 +1130,28 @@ impl Logic for Lists {
         self.associative.request.next = self.probed.val().request;
         self.associative.multi.next = self.probed.val().multi;
         self.associative.age.next = self.key_age.val();
-        self.exact.commit.next = self.commit.val();
-        self.exact.discard.next = self.discard.val();
-        // That the result will be decided in this cycle is known early for all that needn't wait: a receive that no message
-        // waits for, and a message for which the associative side has nothing.
-        self.exact.settles.next = self.result_valid.val()
+        // What needn't wait for anything is decided from registers, early enough to move the exact side in the same cycle: a
+        // receive that no message waits for, and a message for which the associative side has nothing. Anything else is told a
+        // cycle after it was decided.
+        self.posts.next = self.held.read_data.val().operation == Operation::Post;
+        self.quick.next = self.result_valid.val()
             & !self.alone.q.val()
             & (self.step.q.val() == Step::Run)
-            & (self.result_clear.q.val()
-                | (self.held.read_data.val().operation == Operation::Post));
+            & (self.result_clear.q.val() | self.posts.val());
+        self.quick_commit.next = self.result.val().found;
+        if self.posts.val() {
+            self.quick_commit.next = self.result.val().room;
+        }
+        self.late_commit.d.next = self.commit.val() & !self.quick.val();
+        self.late_discard.d.next = self.discard.val() & !self.quick.val();
+        self.exact.settles.next = self.quick.val();
+        self.exact.commit.next =
+            (self.quick.val() & self.quick_commit.val()) | self.late_commit.q.val();
+        self.exact.discard.next =
+            (self.quick.val() & !self.quick_commit.val()) | self.late_discard.q.val();
+        self.quick_is_right.ok.next = !self.quick.val()
+            | ((self.commit.val() == self.quick_commit.val())
+                & (self.discard.val() != self.quick_commit.val()));
         // What goes is counted a cycle later; until then there seems to be less room than there is.
         self.giving.d.next = self.gives.val();
         self.giving_class.d.next = self.result.val().class;
