@@ -265,12 +265,6 @@ streams! {
         request: Bits<32>,
         /// Source that it names.
         pair: Bits<16>,
-        /// Any source would do.
-        any_source: Bit,
-        /// Age of the receive to append.
-        age: Bits<53>,
-        /// It stays when it is matched.
-        multi: Bit,
     }
     /// What came of the look-ups of an operation.
     ExactResult {
@@ -282,6 +276,8 @@ streams! {
         id: Bits<14>,
         /// Its age.
         age: Bits<53>,
+        /// The receive that the associative side has for the operation is older.
+        rival_older: Bit,
         /// Its class.
         class: Bits<6>,
         /// It stays when it is matched.

@@ -1,10 +1,12 @@
 //! The exact side of the posted receives: those whose ignored bits are a class of their endpoint.
 //!
 //! ```text
-//!            hash    read      capture   compare   mux, read  best of    remove,
-//!                                                  entries    classes    append
-//! lookup ──► 0 ────► 1 ──────► 2 ──────► 3 ──────► 4 ───────► 5 ───────► result ──► commit
-//!                    ▲ waits while an older look-up in 2…5 may write what it reads
+//!                       rows are   slots to             slot's    oldest of   remove,
+//!            hashes     addressed  registers  compare   queue     classes     append
+//! lookup ──► hash ────► place ───► read ────► compare ► mux ────► best ─────► end ──► result, commit
+//!                       ▲          ▲ waits while an older look-up behind it may write what it reads
+//!                       └──────────┼── found by its handle: its slot ◄─┘
+//!                                  └── all from here on moves when the end is free or `settles`
 //! ```
 //!
 //! A receive is found in either of two places of a table of keys, and by its handle in either of two places
@@ -16,18 +18,22 @@
 //! Look-ups enter one a cycle and leave in order. An arrival makes one for each class that might hold its receive; the
 //! oldest of their heads is the result. The result is removed or appended only when the user says `commit`: what
 //! else has a say, the associative side and the unexpected messages, is not known here. A look-up for
-//! a cancel or for a flush has to be alone.
+//! a cancel or for a flush has to be alone. What it finds is told before its slot is known, and is always removed: the queue is mended
+//! before any look-up behind it reads.
+//!
+//! Whether a look-up clashes with an older one is known when it is read, from registers: they were compared a cycle before, and the
+//! answer moves on as the older one does.
 
 use super::handle_way::{By, Handle, HandleWay};
 use super::hash::{HASH_BITS, HandleHash, KeyHash};
-use super::key_way::{FreshSlots, KeyWay, Slot};
+use super::key_way::{FreshSlots, KeyWay, Queue};
 use super::one_hot::OneHot;
 use super::places::{Clash, Emptier, Rows};
 use super::way::{SameRow, Written};
 use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::{BlockRam, Duty, Fifo};
-use crate::types::{ExactResult, Lookup};
+use crate::types::{ExactResult, Lookup, MatchCommand};
 
 /// Ways of a table: three of its first rows, three of its second.
 pub const WAYS: usize = 6;
@@ -128,8 +134,15 @@ struct Found {
     tail: Bits<14>,
     age: Bits<53>,
     multi: Bit,
+    class: Bits<6>,
+    /// It is all of its queue; the receive of the handle is its head; is its head or its tail.
+    single: Bit,
+    first: Bit,
+    outer: Bit,
     /// Number of the receive of the handle.
     id: Bits<14>,
+    /// The receive of the associative side is older.
+    rival_older: Bit,
     // The entry of the head, or of the receive of the handle.
     link: Link,
     home: Home,
@@ -165,6 +178,12 @@ pub struct Exact {
     pub discard: Signal<In, Bit>,
     /// Early: the result is committed or discarded in this cycle. One that is without this costs a cycle more.
     pub settles: Signal<In, Bit>,
+    /// The command of the operation of the result: the receive to append.
+    pub receive: Signal<In, MatchCommand>,
+    /// Its age.
+    pub age: Signal<In, Bits<54>>,
+    /// Age of the receive that the associative side has for the operation, if it has one; long before the result.
+    pub rival_age: Signal<In, Bits<54>>,
     /// The tag of the operation that may have a result in the next cycle.
     pub next_tag: Signal<Out, Bits<4>>,
     /// Something is under way.
@@ -187,11 +206,10 @@ pub struct Exact {
     /// Of the keys and of the handles, in the first rows and in the second.
     key_same: Vec<SameRow>,
     handle_same: Vec<SameRow>,
-    mux_old: Reg<Bit>,
-    mux_last: Reg<Bit>,
-    mux_now: Reg<Bit>,
     // What is written in this cycle: the decision of the last one.
-    put_slot: Reg<Slot>,
+    put_queue: Reg<Queue>,
+    put_key: Reg<Bits<97>>,
+    put_new: Reg<Bit>,
     put_slot_ways: Reg<Bits<8>>,
     put_handle: Reg<Handle>,
     put_handle_ways: Reg<Bits<8>>,
@@ -209,13 +227,34 @@ pub struct Exact {
     own: Reg<Bit>,
     /// Its row is read again, rather than that of the next one.
     repeat: Reg<Bit>,
-    // The look-up for the best is one by handle and goes on: with the slot of what it found, or in the next row.
+    // The older look-up in this stage may write what the one in `read` reads.
+    clash_compare: Reg<Bit>,
+    clash_mux: Reg<Bit>,
+    clash_best: Reg<Bit>,
+    clash_end: Reg<Bit>,
+    /// The look-up for the best is one by handle that goes on with the slot of what it found.
     unlinks: Reg<Bit>,
-    goes_on: Reg<Bit>,
+    /// What was found by its handle is the result in this cycle.
+    tell: Reg<Bit>,
+    /// It was in the last cycle, and isn't removed yet.
+    told: Reg<Bit>,
+    /// Nobody is to read before a queue is mended.
+    mending: Reg<Bit>,
+    /// It is mended in this cycle.
+    mend: Reg<Bit>,
+    /// It was in the last one.
+    mended: Reg<Bit>,
     links: BlockRam<Link>,
     homes: BlockRam<Home>,
     prevs: BlockRam<Bits<14>>,
     free: Fifo<Bits<14>>,
+    // The next number from there, and the one behind it; and one that goes there.
+    number_valid: Reg<Bit>,
+    number: Reg<Bits<14>>,
+    spare_valid: Reg<Bit>,
+    spare: Reg<Bits<14>>,
+    put_free_now: Reg<Bit>,
+    put_free: Reg<Bits<14>>,
 
     // After reset.
     ready: Reg<Bit>,
@@ -223,16 +262,22 @@ pub struct Exact {
 
     hash_valid: Reg<Bit>,
     hash: Reg<Lookup>,
+    place_valid: Reg<Bit>,
+    place: Reg<Lookup>,
+    place_rows: Reg<Rows>,
     read_valid: Reg<Bit>,
     read: Reg<Lookup>,
     read_rows: Reg<Rows>,
     compare_valid: Reg<Bit>,
     compare: Reg<Lookup>,
     compare_rows: Reg<Rows>,
+    /// It compares keys; or it has chosen a way; or it compares handles.
+    compare_by_key: Reg<Bit>,
+    compare_chosen: Reg<Bits<8>>,
+    compare_by: Reg<By>,
     mux_valid: Reg<Bit>,
     mux: Reg<Lookup>,
     mux_rows: Reg<Rows>,
-    mux_hit: Reg<Bits<8>>,
     mux_free: Reg<Bits<8>>,
     mux_handle_hit: Reg<Bits<8>>,
     mux_handle_free: Reg<Bits<8>>,
@@ -247,34 +292,48 @@ pub struct Exact {
     /// Row that a search of a pair or an endpoint has come to.
     cursor: Reg<Bits<16>>,
     unlink_way: Reg<Bits<3>>,
-    unlink_id: Reg<Bits<14>>,
     count: Reg<Bits<16>>,
 
-    move_end: Signal<Local, Bit>,
+    moves: Signal<Local, Bit>,
+    passes: Signal<Local, Bit>,
+    sees: Signal<Local, Bit>,
     move_read: Signal<Local, Bit>,
-    move_hash: Signal<Local, Bit>,
+    read_free: Signal<Local, Bit>,
+    place_free: Signal<Local, Bit>,
+    goes_on: Signal<Local, Bit>,
+    by_key: Signal<Local, Bit>,
     conflict: Signal<Local, Bit>,
     handle_key: Signal<Local, Bits<40>>,
     hashed: Signal<Local, Rows>,
     wanted: Signal<Local, Rows>,
-    hits: Signal<Local, Bits<8>>,
+    mux_hit: Signal<Local, Bits<8>>,
     occupied: Signal<Local, Bits<8>>,
     handle_hits: Signal<Local, Bits<8>>,
     handle_occupied: Signal<Local, Bits<8>>,
     first_hit: Signal<Local, Bits<8>>,
-    by: Signal<Local, By>,
     muxed: Signal<Local, Found>,
     muxed_head: Signal<Local, Bits<14>>,
     muxed_tail: Signal<Local, Bits<14>>,
     muxed_age: Signal<Local, Bits<53>>,
     muxed_multi: Signal<Local, Bit>,
-    muxed_key: Signal<Local, Bits<97>>,
     muxed_id: Signal<Local, Bits<14>>,
+    muxed_class: Signal<Local, Bits<6>>,
+    mux_key: Signal<Local, Bits<97>>,
     address: Signal<Local, Bits<14>>,
     entry_at: Signal<Local, Bits<14>>,
     older: Signal<Local, Bit>,
     arriving: Signal<Local, Bit>,
     single: Signal<Local, Bit>,
+    /// What the end would write is written.
+    acts: Signal<Local, Bit>,
+    // If so: a number becomes free, or is taken; a link is written, or a link back.
+    frees: Signal<Local, Bit>,
+    freed: Signal<Local, Bits<14>>,
+    numbers: Signal<Local, Bit>,
+    links_now: Signal<Local, Bit>,
+    prevs_now: Signal<Local, Bit>,
+    wants_number: Signal<Local, Bit>,
+    free_numbers: Signal<Local, Bits<16>>,
     /// The number of a receive becomes free.
     freeing: Signal<Local, Bit>,
     /// A receive gets a number.
@@ -288,7 +347,8 @@ pub struct Exact {
     entry: Signal<Local, Link>,
     new_link: Signal<Local, Link>,
     new_home: Signal<Local, Home>,
-    slot: Signal<Local, Slot>,
+    queue: Signal<Local, Queue>,
+    new_slot: Signal<Local, Bit>,
     slot_ways: Signal<Local, Bits<8>>,
     handle: Signal<Local, Handle>,
     handle_ways: Signal<Local, Bits<8>>,
@@ -313,7 +373,7 @@ pub struct Exact {
     rows: Constant<Bits<16>>,
     entries: Constant<Bits<16>>,
     last_entry: Constant<Bits<16>>,
-    no_slot: Constant<Slot>,
+    no_queue: Constant<Queue>,
     no_handle: Constant<Handle>,
     no_found: Constant<Found>,
     no_rows: Constant<Rows>,
@@ -335,6 +395,7 @@ pub struct Exact {
     one_slot: Check,
     reads_settled: Check,
     settles_what_is_done: Duty,
+    removes_what_it_finds: Duty,
 }
 
 impl Exact {
@@ -355,7 +416,7 @@ impl Exact {
         );
         let word = |value: usize| Constant::new((value as u64).into());
         construct!({
-            clash: (0..4).map(|_| Clash::default()).collect(),
+            clash: (0..5).map(|_| Clash::default()).collect(),
             key_way: (0..WAYS).map(|_| KeyWay::new(rows)).collect(),
             handle_way: (0..WAYS).map(|_| HandleWay::new(rows)).collect(),
             key_same: (0..2).map(|_| SameRow::default()).collect(),
@@ -369,7 +430,7 @@ impl Exact {
             rows: word(rows),
             entries: word(entries),
             last_entry: word(entries - 1),
-            no_slot: Constant::new(Slot::default()),
+            no_queue: Constant::new(Queue::default()),
             no_handle: Constant::new(Handle::default()),
             no_rows: Constant::new(Rows::default()),
             no_home: Constant::new(Home::default()),
@@ -390,22 +451,25 @@ impl Exact {
             one_slot: Check::new("a_key_has_one_slot"),
             reads_settled: Check::new("searches_read_what_is_settled"),
             settles_what_is_done: Duty::new("what_settles_is_done"),
+            removes_what_it_finds: Duty::new("what_is_found_by_handle_is_removed"),
+            compare_by: Reg::new(By::Nothing),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
-            commit discard settles next_tag busy depth key_hash handle_hash ready clearing
-            hash_valid hash read_valid read read_rows compare_valid compare compare_rows
+            commit discard settles receive age rival_age next_tag busy depth key_hash handle_hash ready clearing
+            hash_valid hash place_valid place place_rows read_valid read read_rows
+            compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end end_found
-            cursor unlink_way unlink_id count
-            move_end move_read move_hash conflict handle_key hashed wanted
-            hits occupied handle_hits handle_occupied first_hit by muxed muxed_head muxed_tail
-            muxed_age muxed_multi muxed_key muxed_id address entry_at older arriving single freeing numbering by_handle home candidate better done ended entry
-            new_link new_home slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
+            clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
+            moves passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted
+            occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
+            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done ended entry
+            new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
             home_of_end home_key_row home_handle_row home_handle_way new_id end_key
-            key_place handle_place key_number handle_number fresh_slots fresh_handles mux_old mux_last mux_now
+            key_place handle_place key_number handle_number fresh_slots fresh_handles
             in_old in_last in_now fresh_handle
-            put_slot put_slot_ways put_handle put_handle_ways put_rows put_link put_link_at put_link_now
-            put_prev put_prev_at put_prev_now put_home put_home_now put_home_at own repeat unlinks goes_on write_rows
+            put_queue put_key put_new put_slot_ways put_handle put_handle_ways put_rows put_link put_link_at put_link_now
+            put_prev put_prev_at put_prev_now put_home put_home_now put_home_at own repeat write_rows number_valid number spare_valid spare put_free_now put_free
         })
     }
 }
@@ -422,23 +486,33 @@ impl Logic for Exact {
             clearing,
             hash_valid,
             hash,
+            place_valid,
+            place,
+            place_rows,
             read_valid,
             read,
             read_rows,
             compare_valid,
             compare,
             compare_rows,
+            compare_by_key,
+            compare_chosen,
+            compare_by,
             mux_valid,
             mux,
             mux_rows,
-            mux_hit,
             mux_free,
             mux_handle_hit,
             mux_handle_free,
-            mux_old,
-            mux_last,
-            mux_now,
-            put_slot,
+            number_valid,
+            number,
+            spare_valid,
+            spare,
+            put_free_now,
+            put_free,
+            put_queue,
+            put_key,
+            put_new,
             put_slot_ways,
             put_handle,
             put_handle_ways,
@@ -454,8 +528,16 @@ impl Logic for Exact {
             put_home_now,
             own,
             repeat,
+            clash_compare,
+            clash_mux,
+            clash_best,
+            clash_end,
             unlinks,
-            goes_on,
+            tell,
+            told,
+            mending,
+            mend,
+            mended,
             best_valid,
             best,
             best_found,
@@ -465,7 +547,6 @@ impl Logic for Exact {
             end_found,
             cursor,
             unlink_way,
-            unlink_id,
             count
         );
         clocked!(
@@ -484,7 +565,8 @@ impl Logic for Exact {
             alone,
             one_slot,
             reads_settled,
-            settles_what_is_done
+            settles_what_is_done,
+            removes_what_it_finds
         );
         clock!(self, clock, links, homes, prevs);
 
@@ -493,47 +575,24 @@ impl Logic for Exact {
         self.done.next = self.commit.val() | self.discard.val();
         // The end takes another look-up of its operation, or the next operation when this one is done: when it is said early, for
         // all that is under way moves by this.
-        self.move_end.next = !(self.end_valid.q.val() & self.end.q.val().last) | self.settles.val();
-        // An older look-up that may yet write what this one reads.
-        for i in 0..4 {
-            self.clash[i].younger.next = self.read_rows.q.val();
-            self.clash[i].younger_tag.next = self.read.q.val().tag;
-            self.clash[i].younger_post.next = self.read.q.val().search == Search::Post;
-        }
-        self.clash[0].valid.next = self.compare_valid.q.val();
-        self.clash[0].older.next = self.compare_rows.q.val();
-        self.clash[0].older_tag.next = self.compare.q.val().tag;
-        self.clash[0].older_post.next = self.compare.q.val().search == Search::Post;
-        self.clash[1].valid.next = self.mux_valid.q.val();
-        self.clash[1].older.next = self.mux_rows.q.val();
-        self.clash[1].older_tag.next = self.mux.q.val().tag;
-        self.clash[1].older_post.next = self.mux.q.val().search == Search::Post;
-        self.clash[2].valid.next = self.best_valid.q.val();
-        self.clash[2].older.next = self.best_found.q.val().rows;
-        self.clash[2].older_tag.next = self.best.q.val().tag;
-        self.clash[2].older_post.next = self.best.q.val().search == Search::Post;
-        self.clash[3].valid.next = self.end_valid.q.val() & !self.settles.val();
-        self.clash[3].older.next = self.end_found.q.val().rows;
-        self.clash[3].older_tag.next = self.end.q.val().tag;
-        self.clash[3].older_post.next = self.end.q.val().search == Search::Post;
-        self.conflict.next = self.clash[0].clash.val()
-            | self.clash[1].clash.val()
-            | self.clash[2].clash.val()
-            | self.clash[3].clash.val();
-        if self.mutation.val() == self.ignore_conflicts.val() {
-            self.conflict.next = false;
-        }
-        self.move_read.next = self.move_end.val() & !self.conflict.val() & self.own.q.val();
-        self.move_hash.next = !self.read_valid.q.val() | self.move_read.val();
+        self.moves.next = !(self.end_valid.q.val() & self.end.q.val().last) | self.settles.val();
+        self.conflict.next =
+            self.clash_compare.q.val() | self.clash_mux.q.val() | self.clash_best.q.val();
+        // The end lets the one in `read` past: it is done, or it holds neither a result nor anything that clashes.
+        self.passes.next = self.settles.val()
+            | !(self.end_valid.q.val() & (self.end.q.val().last | self.clash_end.q.val()));
+        self.sees.next = self.own.q.val() & !self.conflict.val();
+        self.move_read.next = self.passes.val() & self.sees.val();
+        self.read_free.next =
+            (self.passes.val() & self.sees.val()) | (self.moves.val() & !self.read_valid.q.val());
+        self.place_free.next =
+            !self.place_valid.q.val() | (self.read_free.val() & !self.mending.q.val());
 
         // ---------------------------------------------------------------- hash
-        self.lookup_ready.next =
-            self.ready.q.val() & (!self.hash_valid.q.val() | self.move_hash.val());
-        if self.move_hash.val() {
-            self.hash_valid.d.next = false;
-        }
-        if self.lookup_valid.val() & self.lookup_ready.val() {
-            self.hash_valid.d.next = true;
+        // None is taken while one waits that has its rows: what waits here delays others, and gains nothing.
+        self.lookup_ready.next = self.ready.q.val() & self.place_free.val();
+        if self.place_free.val() {
+            self.hash_valid.d.next = self.lookup_valid.val() & self.ready.q.val();
             self.hash.d.next = self.lookup.val();
         }
         self.key_hash.seed.next = self.seed.val();
@@ -555,73 +614,136 @@ impl Logic for Exact {
             if self.hash.q.val().first {
                 self.hashed.next.handle0 = 0.into();
                 self.hashed.next.handle1 = 0.into();
+                if self.hash_valid.q.val() {
+                    self.cursor.d.next = 0.into();
+                }
             }
         }
 
+        // ---------------------------------------------------------------- place
+        if self.place_free.val() {
+            self.place_valid.d.next = self.hash_valid.q.val();
+            self.place.d.next = self.hash.q.val();
+            self.place_rows.d.next = self.hashed.val();
+        }
+        // Older look-ups that may yet write what this one is going to read.
+        for i in 0..5 {
+            self.clash[i].younger.next = self.place_rows.q.val();
+            self.clash[i].younger_tag.next = self.place.q.val().tag;
+            self.clash[i].younger_post.next = self.place.q.val().search == Search::Post;
+        }
+        self.clash[0].valid.next = self.read_valid.q.val();
+        self.clash[0].older.next = self.read_rows.q.val();
+        self.clash[0].older_tag.next = self.read.q.val().tag;
+        self.clash[0].older_post.next = self.read.q.val().search == Search::Post;
+        self.clash[1].valid.next = self.compare_valid.q.val();
+        self.clash[1].older.next = self.compare_rows.q.val();
+        self.clash[1].older_tag.next = self.compare.q.val().tag;
+        self.clash[1].older_post.next = self.compare.q.val().search == Search::Post;
+        self.clash[2].valid.next = self.mux_valid.q.val();
+        self.clash[2].older.next = self.mux_rows.q.val();
+        self.clash[2].older_tag.next = self.mux.q.val().tag;
+        self.clash[2].older_post.next = self.mux.q.val().search == Search::Post;
+        self.clash[3].valid.next = self.best_valid.q.val();
+        self.clash[3].older.next = self.best_found.q.val().rows;
+        self.clash[3].older_tag.next = self.best.q.val().tag;
+        self.clash[3].older_post.next = self.best.q.val().search == Search::Post;
+        // It stays if it isn't the last of its operation.
+        self.clash[4].valid.next = self.end_valid.q.val() & !self.end.q.val().last;
+        self.clash[4].older.next = self.end_found.q.val().rows;
+        self.clash[4].older_tag.next = self.end.q.val().tag;
+        self.clash[4].older_post.next = self.end.q.val().search == Search::Post;
+        if self.moves.val() {
+            if self.read_free.val() {
+                self.clash_compare.d.next = self.clash[0].clash.val();
+                self.clash_mux.d.next = self.clash[1].clash.val();
+                self.clash_best.d.next = self.clash[2].clash.val();
+                self.clash_end.d.next = self.clash[3].clash.val() | self.clash[4].clash.val();
+            } else {
+                self.clash_compare.d.next = false;
+                self.clash_mux.d.next = self.clash_compare.q.val();
+                self.clash_best.d.next = self.clash_mux.q.val();
+                self.clash_end.d.next = self.clash_best.q.val()
+                    | (self.clash_end.q.val() & self.end_valid.q.val() & !self.end.q.val().last);
+            }
+        }
+        if self.mutation.val() == self.ignore_conflicts.val() {
+            self.clash_compare.d.next = false;
+            self.clash_mux.d.next = false;
+            self.clash_best.d.next = false;
+            self.clash_end.d.next = false;
+        }
+
         // ---------------------------------------------------------------- read
-        self.wanted.next = self.hashed.val();
+        self.wanted.next = self.place_rows.q.val();
         // Whether the look-up in hand moves is known too late to say which row is read: who stays has its row read again in the
         // next cycle, and who comes up meanwhile in the cycle after it has come.
         if self.repeat.q.val() {
             self.wanted.next = self.read_rows.q.val();
         }
         self.own.d.next = self.repeat.q.val();
-        self.repeat.d.next = self.read_valid.q.val()
-            & (self.own.q.val() | self.conflict.val() | !self.move_end.val());
-        if self.move_read.val() {
-            self.read_valid.d.next = false;
-        }
-        if self.move_hash.val() {
-            self.read_valid.d.next = self.hash_valid.q.val();
-            self.read.d.next = self.hash.q.val();
-            self.read_rows.d.next = self.hashed.val();
+        self.repeat.d.next =
+            self.read_valid.q.val() & (self.own.q.val() | self.conflict.val() | !self.passes.val());
+        if self.read_free.val() {
+            self.read_valid.d.next = self.place_valid.q.val() & !self.mending.q.val();
+            self.read.d.next = self.place.q.val();
+            self.read_rows.d.next = self.place_rows.q.val();
             self.own.d.next = !self.repeat.q.val();
-            self.repeat.d.next = self.repeat.q.val() & self.hash_valid.q.val();
-            if self.hash_valid.q.val() {
-                self.cursor.d.next = self.hashed.val().handle0;
-            }
+            self.repeat.d.next =
+                self.repeat.q.val() & self.place_valid.q.val() & !self.mending.q.val();
         }
 
         // ---------------------------------------------------------------- compare
-        if self.move_end.val() {
+        self.by_key.next = (self.read.q.val().search == Search::Arrive)
+            | (self.read.q.val().search == Search::Post);
+        if self.moves.val() {
             self.compare_valid.d.next = self.read_valid.q.val() & self.move_read.val();
             self.compare.d.next = self.read.q.val();
             self.compare_rows.d.next = self.read_rows.q.val();
+            self.compare_by_key.d.next = self.by_key.val();
+            self.compare_chosen.d.next = 0.into();
+            self.compare_by.d.next = By::Nothing;
+            match self.read.q.val().search {
+                Search::Cancel => {
+                    self.compare_by.d.next = By::Request;
+                }
+                Search::OfPair => {
+                    self.compare_by.d.next = By::Pair;
+                }
+                Search::OfEndpoint => {
+                    self.compare_by.d.next = By::Endpoint;
+                }
+                Search::Unlink => {
+                    self.compare_chosen.d.next = bits::<8>(1) << self.unlink_way.q.val();
+                }
+                _ => {}
+            }
         }
-        self.by.next = By::Request;
-        if self.compare.q.val().search == Search::OfPair {
-            self.by.next = By::Pair;
-        }
-        if self.compare.q.val().search == Search::OfEndpoint {
-            self.by.next = By::Endpoint;
-        }
-        self.hits.next = 0.into();
+        self.mux_hit.next = 0.into();
         self.occupied.next = 0.into();
         self.handle_hits.next = 0.into();
         self.handle_occupied.next = 0.into();
-        self.fresh_slots.capture.next = self.move_end.val();
-        self.fresh_slots.pass.next = self.move_end.val();
+        self.fresh_slots.capture.next = self.moves.val();
+        self.fresh_slots.pass.next = self.moves.val();
         self.fresh_slots.key.next = self.compare.q.val().key;
-        self.fresh_slots.select_old.next = self.mux_old.q.val();
-        self.fresh_slots.select_last.next = self.mux_last.q.val();
-        self.fresh_slots.select_now.next = self.mux_now.q.val();
-        self.fresh_handles.capture.next = self.move_end.val();
+        self.fresh_handles.capture.next = self.moves.val();
         self.in_old.next = 0.into();
         self.in_last.next = 0.into();
         self.in_now.next = 0.into();
         self.fresh_handle.next = false;
         for i in 0..6 {
-            self.key_way[i].capture.next = self.move_end.val();
-            self.key_way[i].pass.next = self.move_end.val();
+            self.key_way[i].capture.next = self.moves.val();
+            self.key_way[i].pass.next = self.moves.val();
             self.key_way[i].key.next = self.compare.q.val().key;
-            self.key_way[i].hit_old.next = self.fresh_slots.hit_old.val();
             self.key_way[i].occupied_old.next = self.fresh_slots.occupied_old.val();
-            self.key_way[i].hit_last.next = self.fresh_slots.hit_last.val();
             self.key_way[i].occupied_last.next = self.fresh_slots.occupied_last.val();
-            self.key_way[i].hit_now.next = self.fresh_slots.hit_now.val();
             self.key_way[i].occupied_now.next = self.fresh_slots.occupied_now.val();
-            self.key_way[i].select.next = self.mux_hit.q.val().get_bit(i);
-            self.hits.next = self.hits.val().replace_bit(i, self.key_way[i].hit.val());
+            self.key_way[i].by_key.next = self.compare_by_key.q.val();
+            self.key_way[i].chosen.next = self.compare_chosen.q.val().get_bit(i);
+            self.key_way[i].shows_old.next = self.fresh_slots.shows_old.val();
+            self.key_way[i].shows_last.next = self.fresh_slots.shows_last.val();
+            self.key_way[i].shows_now.next = self.fresh_slots.shows_now.val();
+            self.mux_hit.next = self.mux_hit.val().replace_bit(i, self.key_way[i].hit.val());
             self.occupied.next = self
                 .occupied
                 .val()
@@ -638,12 +760,12 @@ impl Logic for Exact {
                 .in_now
                 .val()
                 .replace_bit(i, self.key_way[i].in_now.val());
-            self.handle_way[i].capture.next = self.move_end.val();
-            self.handle_way[i].pass.next = self.move_end.val();
+            self.handle_way[i].capture.next = self.moves.val();
+            self.handle_way[i].pass.next = self.moves.val();
             self.handle_way[i].occupied_old.next = self.fresh_handles.old.val();
             self.handle_way[i].occupied_last.next = self.fresh_handles.last.val();
             self.handle_way[i].occupied_now.next = self.fresh_handles.now.val();
-            self.handle_way[i].by.next = self.by.val();
+            self.handle_way[i].by.next = self.compare_by.q.val();
             self.handle_way[i].endpoint.next = self.compare.q.val().endpoint;
             self.handle_way[i].request.next = self.compare.q.val().request;
             self.handle_way[i].pair.next = self.compare.q.val().pair;
@@ -660,38 +782,39 @@ impl Logic for Exact {
         }
         self.key_place.occupied.next = self.occupied.val();
         self.handle_place.occupied.next = self.handle_occupied.val();
-        if self.compare.q.val().search == Search::Unlink {
-            self.hits.next = bits::<8>(1) << self.unlink_way.q.val();
-        }
-        // The lowest set bit of v is v & -v.
-        self.first_hit.next = !self.handle_hits.val() + 1;
+        self.fresh_slots.in_old.next = self.in_old.val().any();
+        self.fresh_slots.in_last.next = self.in_last.val().any();
+        self.fresh_slots.in_now.next = self.in_now.val().any();
+        // The lowest: in the rows that are searched for a pair or an endpoint several may hit.
+        self.first_hit.next = self.handle_hits.val()
+            & !((self.handle_hits.val() << 1)
+                | (self.handle_hits.val() << 2)
+                | (self.handle_hits.val() << 3)
+                | (self.handle_hits.val() << 4)
+                | (self.handle_hits.val() << 5));
 
         // ---------------------------------------------------------------- mux
-        if self.move_end.val() {
+        if self.moves.val() {
             self.mux_valid.d.next = self.compare_valid.q.val();
             self.mux.d.next = self.compare.q.val();
             self.mux_rows.d.next = self.compare_rows.q.val();
-            self.mux_hit.d.next = self.hits.val();
-            self.mux_old.d.next = (self.hits.val() & self.in_old.val()).any();
-            self.mux_last.d.next = (self.hits.val() & self.in_last.val()).any();
-            self.mux_now.d.next = (self.hits.val() & self.in_now.val()).any();
             self.mux_free.d.next = self.key_place.place.val();
-            self.mux_handle_hit.d.next = self.handle_hits.val() & self.first_hit.val();
+            self.mux_handle_hit.d.next = self.first_hit.val();
             self.mux_handle_free.d.next = self.handle_place.place.val();
         }
         self.muxed_head.next = self.fresh_slots.shown.val().head;
         self.muxed_tail.next = self.fresh_slots.shown.val().tail;
         self.muxed_age.next = self.fresh_slots.shown.val().age;
         self.muxed_multi.next = self.fresh_slots.shown.val().multi;
-        self.muxed_key.next = 0.into();
         self.muxed_id.next = 0.into();
+        self.muxed_class.next = 0.into();
         for i in 0..6 {
             self.muxed_head.next = self.muxed_head.val() | self.key_way[i].head.val();
             self.muxed_tail.next = self.muxed_tail.val() | self.key_way[i].tail.val();
             self.muxed_age.next = self.muxed_age.val() | self.key_way[i].age.val();
             self.muxed_multi.next = self.muxed_multi.val() | self.key_way[i].multi.val();
-            self.muxed_key.next = self.muxed_key.val() | self.key_way[i].found_key.val();
             self.muxed_id.next = self.muxed_id.val() | self.handle_way[i].id.val();
+            self.muxed_class.next = self.muxed_class.val() | self.handle_way[i].class_id.val();
         }
         self.muxed.next = self.no_found.val();
         self.muxed.next.rows = self.mux_rows.q.val();
@@ -699,21 +822,20 @@ impl Logic for Exact {
         self.muxed.next.tail = self.muxed_tail.val();
         self.muxed.next.age = self.muxed_age.val();
         self.muxed.next.multi = self.muxed_multi.val();
-        self.muxed.next.key = self.mux.q.val().key;
+        self.mux_key.next = self.mux.q.val().key;
+        self.muxed.next.key = self.mux_key.val();
         self.muxed.next.id = self.muxed_id.val();
         self.muxed.next.handle_way = self.mux_handle_free.q.val();
-        self.address.next = self.muxed_id.val();
+        self.muxed.next.way = self.mux_hit.val();
+        self.muxed.next.class = self.mux_key.val().get_bits::<6>(91);
         match self.mux.q.val().search {
             Search::Arrive => {
-                self.address.next = self.muxed_head.val();
-                self.muxed.next.found = self.mux_hit.q.val().any();
-                self.muxed.next.way = self.mux_hit.q.val();
+                self.muxed.next.found = self.mux_hit.val().any();
             }
             Search::Post => {
-                self.muxed.next.found = self.mux_hit.q.val().any();
-                self.muxed.next.way = self.mux_hit.q.val();
+                self.muxed.next.found = self.mux_hit.val().any();
                 self.muxed.next.room = self.mux_handle_free.q.val().any();
-                if !self.mux_hit.q.val().any() {
+                if !self.mux_hit.val().any() {
                     self.muxed.next.way = self.mux_free.q.val();
                     self.muxed.next.room =
                         self.mux_handle_free.q.val().any() & self.mux_free.q.val().any();
@@ -726,19 +848,19 @@ impl Logic for Exact {
                 }
             }
             Search::Unlink => {
-                self.address.next = self.unlink_id.q.val();
-                self.muxed.next.id = self.unlink_id.q.val();
-                self.muxed.next.key = self.muxed_key.val();
-                self.muxed.next.found = true;
-                self.muxed.next.way = self.mux_hit.q.val();
+                self.muxed.next.id = self.entry_address.q.val();
             }
             _ => {
                 self.muxed.next.found = self.mux_handle_hit.q.val().any();
+                self.muxed.next.class = self.muxed_class.val();
             }
         }
-        // While the end waits, the entry in hand is read again and again.
+        // A look-up has either the head of its queue or the number of a handle. While the end waits, the entry in hand is read again
+        // and again; so is that of a receive that is to be unlinked until its slot is known.
+        self.address.next = self.muxed_head.val() | self.muxed_id.val();
         self.entry_at.next = self.address.val();
-        if !self.move_end.val() {
+        if !self.moves.val() | !self.mux_valid.q.val() | (self.mux.q.val().search == Search::Unlink)
+        {
             self.entry_at.next = self.entry_address.q.val();
         }
         self.entry_address.d.next = self.entry_at.val();
@@ -747,35 +869,64 @@ impl Logic for Exact {
         self.prevs.read_address.next = bit_cast::<16, 14>(self.entry_at.val());
 
         // ---------------------------------------------------------------- best of the classes
-        if self.move_end.val() {
-            self.best_valid.d.next = self.mux_valid.q.val();
-            // A receive found by its handle: now its slot. One not found: the next row, if there is one.
-            self.unlinks.d.next = false;
-            self.goes_on.d.next = false;
-            match self.mux.q.val().search {
-                Search::Cancel => {
-                    self.unlinks.d.next = self.mux_handle_hit.q.val().any();
-                }
-                Search::OfPair => {
-                    self.unlinks.d.next = self.mux_handle_hit.q.val().any();
-                    self.goes_on.d.next = !self.mux_handle_hit.q.val().any()
-                        & (self.cursor.q.val() != self.last_row.val());
-                }
-                Search::OfEndpoint => {
-                    self.unlinks.d.next = self.mux_handle_hit.q.val().any();
-                    self.goes_on.d.next = !self.mux_handle_hit.q.val().any()
-                        & (self.cursor.q.val() != self.last_row.val());
-                }
-                _ => {}
-            }
+        self.goes_on.next = false;
+        if self.mux_valid.q.val() & !self.mux_handle_hit.q.val().any() {
+            self.goes_on.next = ((self.mux.q.val().search == Search::OfPair)
+                | (self.mux.q.val().search == Search::OfEndpoint))
+                & (self.cursor.q.val() != self.last_row.val());
+        }
+        if self.moves.val() {
+            self.best_valid.d.next = self.mux_valid.q.val() & !self.goes_on.val();
+            self.unlinks.d.next = self.mux_handle_hit.q.val().any();
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
         }
+        // Such a search is alone, so that all before it is empty. Nothing found by its handle: the next row.
+        if self.goes_on.val() {
+            self.place_valid.d.next = true;
+            self.place.d.next = self.mux.q.val();
+            self.place_rows.d.next = self.mux_rows.q.val();
+            self.place_rows.d.next.handle0 = self.cursor.q.val() + 1;
+            self.place_rows.d.next.handle1 = self.cursor.q.val() + 1;
+            self.cursor.d.next = self.cursor.q.val() + 1;
+        }
+        self.home.next = self.homes.read_data.val();
+        self.home_key_row.next = self.home.val().key_row;
+        // Found by its handle: now its slot, while the result is told.
+        if self.best_valid.q.val() & self.unlinks.q.val() {
+            self.place_valid.d.next = true;
+            self.place.d.next = self.best.q.val();
+            self.place.d.next.search = Search::Unlink;
+            self.place.d.next.last = false;
+            self.place_rows.d.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
+            self.place_rows.d.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
+            self.unlink_way.d.next = self.home.val().key_way;
+        }
+        if self.place_valid.q.val()
+            & self.read_free.val()
+            & (self.place.q.val().search == Search::Unlink)
+        {
+            self.mending.d.next = true;
+        }
+        // It is told so late that whoever comes behind it finds the queue mended when it is to read.
+        self.tell.d.next = self.moves.val()
+            & self.compare_valid.q.val()
+            & (self.compare.q.val().search == Search::Unlink);
+        self.mend.d.next = false;
+        self.mended.d.next = self.mend.q.val();
+        if self.mended.q.val() {
+            self.mending.d.next = false;
+        }
         self.candidate.next = self.best_found.q.val();
+        self.candidate.next.rival_older =
+            self.rival_age.val() < bit_cast::<54, 53>(self.best_found.q.val().age);
+        self.candidate.next.single = self.best_found.q.val().head == self.best_found.q.val().tail;
+        self.candidate.next.first = self.best_found.q.val().head == self.best_found.q.val().id;
+        self.candidate.next.outer = (self.best_found.q.val().head == self.best_found.q.val().id)
+            | (self.best_found.q.val().tail == self.best_found.q.val().id);
         self.candidate.next.link = self.links.read_data.val();
         self.candidate.next.home = self.homes.read_data.val();
         self.candidate.next.prev = self.prevs.read_data.val();
-        self.home.next = self.homes.read_data.val();
         self.older.next = self.best_found.q.val().age < self.end_found.q.val().age;
         if self.mutation.val() == self.newest_class.val() {
             self.older.next = self.best_found.q.val().age >= self.end_found.q.val().age;
@@ -784,31 +935,7 @@ impl Logic for Exact {
             | (self.best.q.val().search != Search::Arrive)
             | (self.best_found.q.val().found & (!self.end_found.q.val().found | self.older.val()));
 
-        self.home_key_row.next = self.home.val().key_row;
-        // Such a search is alone, so that the end is free.
-        if self.best_valid.q.val() & (self.goes_on.q.val() | self.unlinks.q.val()) {
-            self.best_valid.d.next = false;
-            self.read_valid.d.next = true;
-            self.read.d.next = self.best.q.val();
-            self.own.d.next = true;
-            self.repeat.d.next = false;
-            if self.goes_on.q.val() {
-                self.wanted.next = self.best_found.q.val().rows;
-                self.wanted.next.handle0 = self.cursor.q.val() + 1;
-                self.wanted.next.handle1 = self.cursor.q.val() + 1;
-                self.cursor.d.next = self.cursor.q.val() + 1;
-            } else {
-                self.wanted.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
-                self.wanted.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
-                self.read.d.next.search = Search::Unlink;
-                self.read.d.next.first = true;
-                self.unlink_way.d.next = self.home.val().key_way;
-                self.unlink_id.d.next = self.best_found.q.val().id;
-            }
-            self.read_rows.d.next = self.wanted.val();
-        } else if self.best_valid.q.val() & self.move_end.val() {
-            self.arriving.next = true;
-        }
+        self.arriving.next = self.best_valid.q.val() & self.moves.val();
         self.key_same[0].read_row.next = self.wanted.val().key0;
         self.key_same[1].read_row.next = self.wanted.val().key1;
         self.handle_same[0].read_row.next = self.wanted.val().handle0;
@@ -833,30 +960,36 @@ impl Logic for Exact {
         }
 
         // ---------------------------------------------------------------- result
-        if self.done.val() {
+        if self.done.val() | self.mend.q.val() {
             self.end_valid.d.next = false;
         }
         if self.arriving.val() {
+            self.mend.d.next = self.best.q.val().search == Search::Unlink;
             self.end_valid.d.next = true;
             self.end.d.next = self.best.q.val();
+            if self.unlinks.q.val() {
+                self.end.d.next.last = false;
+            }
             if self.better.val() {
                 self.end_found.d.next = self.candidate.val();
             }
         }
         self.next_tag.next = self.end.q.val().tag;
-        if self.move_end.val() {
+        if self.moves.val() {
             self.next_tag.next = self.best.q.val().tag;
         }
         self.ended.next = self.end_found.q.val();
         self.end_key.next = self.ended.val().key;
-        self.new_id.next = self.free.out_data.val();
-        self.result_valid.next = self.end_valid.q.val() & self.end.q.val().last;
+        self.new_id.next = self.number.q.val();
+        self.result_valid.next =
+            (self.end_valid.q.val() & self.end.q.val().last) | self.tell.q.val();
         self.result.next = self.no_result.val();
         self.result.next.found = self.ended.val().found;
-        self.result.next.room = self.ended.val().room & self.free.out_valid.val();
+        self.result.next.room = self.ended.val().room & self.number_valid.q.val();
         self.result.next.age = self.ended.val().age;
-        self.result.next.class = self.end_key.val().get_bits::<6>(91);
+        self.result.next.class = self.ended.val().class;
         self.result.next.multi = self.ended.val().multi;
+        self.result.next.rival_older = self.ended.val().rival_older;
         self.result.next.tag = self.end.q.val().tag;
         self.result.next.id = self.ended.val().id;
         if self.end.q.val().search == Search::Arrive {
@@ -866,6 +999,7 @@ impl Logic for Exact {
             self.result.next.id = self.new_id.val();
         }
         self.busy.next = self.hash_valid.q.val()
+            | self.place_valid.q.val()
             | self.read_valid.q.val()
             | self.compare_valid.q.val()
             | self.mux_valid.q.val()
@@ -875,35 +1009,34 @@ impl Logic for Exact {
         // ---------------------------------------------------------------- commit
         self.home_of_end.next = self.ended.val().home;
         self.entry.next = self.ended.val().link;
-        self.slot.next = self.no_slot.val();
-        self.slot.next.valid = true;
-        self.slot.next.key = self.ended.val().key;
-        self.slot.next.head = self.ended.val().head;
-        self.slot.next.tail = self.ended.val().tail;
-        self.slot.next.age = self.ended.val().age;
-        self.slot.next.multi = self.ended.val().multi;
+        self.queue.next = self.no_queue.val();
+        self.queue.next.valid = true;
+        self.queue.next.head = self.ended.val().head;
+        self.queue.next.tail = self.ended.val().tail;
+        self.queue.next.age = self.ended.val().age;
+        self.queue.next.multi = self.ended.val().multi;
+        self.new_slot.next = false;
         self.slot_ways.next = 0.into();
         self.handle.next = self.no_handle.val();
         self.handle_ways.next = 0.into();
         self.key_row0.next = self.ended.val().rows.key0;
         self.key_row1.next = self.ended.val().rows.key1;
-        self.handle_row0.next = self.ended.val().rows.handle0;
-        self.handle_row1.next = self.ended.val().rows.handle1;
         // The handle of a receive that goes.
         self.home_handle_way.next = self.home_of_end.val().handle_way;
         self.home_handle_row.next = self.home_of_end.val().handle_row;
-        self.put_link_now.d.next = false;
+        self.handle_row0.next = bit_cast::<16, 12>(self.home_handle_row.val());
+        self.handle_row1.next = bit_cast::<16, 12>(self.home_handle_row.val());
         self.put_link_at.d.next = bit_cast::<16, 14>(self.ended.val().tail);
         self.put_link.d.next = self.entry.val();
-        self.put_prev_now.d.next = false;
         self.put_prev_at.d.next = bit_cast::<16, 14>(self.new_id.val());
         self.put_prev.d.next = self.ended.val().tail;
-        self.put_home_now.d.next = false;
         self.put_home_at.d.next = bit_cast::<16, 14>(self.new_id.val());
-        self.freeing.next = false;
-        self.free.in_data.next = self.ended.val().head;
-        self.numbering.next = false;
-        self.single.next = self.ended.val().head == self.ended.val().tail;
+        self.freed.next = self.ended.val().head;
+        self.frees.next = false;
+        self.numbers.next = false;
+        self.links_now.next = false;
+        self.prevs_now.next = false;
+        self.single.next = self.ended.val().single;
         self.key_number.vector.next = bit_cast::<64, 8>(self.ended.val().way);
         self.handle_number.vector.next = bit_cast::<64, 8>(self.ended.val().handle_way);
         self.new_home.next = self.no_home.val();
@@ -920,80 +1053,117 @@ impl Logic for Exact {
         self.put_home.d.next = self.new_home.val();
         self.new_link.next = self.no_link.val();
         self.new_link.next.successor = self.new_id.val();
-        self.new_link.next.age = self.end.q.val().age;
-        self.new_link.next.multi = self.end.q.val().multi;
-        if self.commit.val() {
-            match self.end.q.val().search {
-                Search::Arrive => {
-                    if !self.ended.val().multi & (self.mutation.val() != self.match_twice.val()) {
-                        self.slot_ways.next = self.ended.val().way;
-                        self.slot.next.head = self.entry.val().successor;
-                        self.slot.next.age = self.entry.val().age;
-                        self.slot.next.multi = self.entry.val().multi;
-                        if self.single.val() {
-                            self.slot.next = self.no_slot.val();
-                        }
-                        self.freeing.next = true;
-                    }
+        self.new_link.next.age = bit_cast::<53, 54>(self.age.val());
+        self.new_link.next.multi = self.receive.val().multi;
+        // What would be written is no matter of whether it is, which is known late.
+        match self.end.q.val().search {
+            Search::Post => {
+                self.queue.next.tail = self.new_id.val();
+                if self.mutation.val() == self.forget_tail.val() {
+                    self.queue.next.tail = self.ended.val().tail;
                 }
-                Search::Post => {
+                if !self.ended.val().found {
+                    self.new_slot.next = true;
+                    self.queue.next.tail = self.new_id.val();
+                    self.queue.next.head = self.new_id.val();
+                    self.queue.next.age = bit_cast::<53, 54>(self.age.val());
+                    self.queue.next.multi = self.receive.val().multi;
+                }
+                self.put_link.d.next = self.new_link.val();
+                self.handle.next.valid = true;
+                self.handle.next.class = self.ended.val().class;
+                self.handle.next.request = self.receive.val().request;
+                self.handle.next.pair = self.receive.val().pair;
+                self.handle.next.any_source = self.receive.val().any_source;
+                self.handle.next.id = self.new_id.val();
+                self.handle_row0.next = self.ended.val().rows.handle0;
+                self.handle_row1.next = self.ended.val().rows.handle1;
+                self.slot_ways.next = self.ended.val().way;
+                self.handle_ways.next = self.ended.val().handle_way;
+                self.links_now.next = self.ended.val().found;
+                self.prevs_now.next = self.ended.val().found;
+                self.numbers.next = true;
+            }
+            Search::Unlink => {
+                self.freed.next = self.ended.val().id;
+                self.put_prev.d.next = self.ended.val().prev;
+                self.put_prev_at.d.next = bit_cast::<16, 14>(self.entry.val().successor);
+                self.put_link_at.d.next = bit_cast::<16, 14>(self.ended.val().prev);
+                self.frees.next = self.mutation.val() != self.lose_cancels.val();
+                if self.single.val() {
+                    self.queue.next = self.no_queue.val();
+                } else if self.ended.val().first {
+                    self.queue.next.head = self.entry.val().successor;
+                    self.queue.next.age = self.entry.val().age;
+                    self.queue.next.multi = self.entry.val().multi;
+                } else {
+                    self.queue.next.tail = self.ended.val().prev;
+                }
+                if self.frees.val() & self.ended.val().outer {
                     self.slot_ways.next = self.ended.val().way;
-                    self.slot.next.tail = self.new_id.val();
-                    if self.mutation.val() == self.forget_tail.val() {
-                        self.slot.next.tail = self.ended.val().tail;
-                    }
-                    if self.ended.val().found {
-                        self.put_link_now.d.next = true;
-                        self.put_link.d.next = self.new_link.val();
-                        self.put_prev_now.d.next = true;
-                    } else {
-                        self.slot.next.tail = self.new_id.val();
-                        self.slot.next.head = self.new_id.val();
-                        self.slot.next.age = self.end.q.val().age;
-                        self.slot.next.multi = self.end.q.val().multi;
-                    }
-                    self.put_home_now.d.next = true;
-                    self.handle_ways.next = self.ended.val().handle_way;
-                    self.handle.next.valid = true;
-                    self.handle.next.endpoint = self.end.q.val().endpoint;
-                    self.handle.next.request = self.end.q.val().request;
-                    self.handle.next.pair = self.end.q.val().pair;
-                    self.handle.next.any_source = self.end.q.val().any_source;
-                    self.handle.next.id = self.new_id.val();
-                    self.numbering.next = true;
                 }
-                Search::Unlink => {
-                    self.freeing.next = self.mutation.val() != self.lose_cancels.val();
-                    self.free.in_data.next = self.ended.val().id;
-                    if self.mutation.val() == self.lose_cancels.val() {
-                        self.slot_ways.next = 0.into();
-                    } else if self.single.val() {
-                        self.slot_ways.next = self.ended.val().way;
-                        self.slot.next = self.no_slot.val();
-                    } else if self.ended.val().id == self.ended.val().head {
-                        self.slot_ways.next = self.ended.val().way;
-                        self.slot.next.head = self.entry.val().successor;
-                        self.slot.next.age = self.entry.val().age;
-                        self.slot.next.multi = self.entry.val().multi;
-                    } else if self.ended.val().id == self.ended.val().tail {
-                        self.slot_ways.next = self.ended.val().way;
-                        self.slot.next.tail = self.ended.val().prev;
-                    } else {
-                        self.put_link_now.d.next = true;
-                        self.put_link_at.d.next = bit_cast::<16, 14>(self.ended.val().prev);
-                        self.put_prev_now.d.next = self.mutation.val() != self.forget_prev.val();
-                        self.put_prev_at.d.next = bit_cast::<16, 14>(self.entry.val().successor);
-                        self.put_prev.d.next = self.ended.val().prev;
-                    }
+                self.links_now.next = self.frees.val() & !self.ended.val().outer;
+                self.prevs_now.next = self.frees.val()
+                    & !self.ended.val().outer
+                    & (self.mutation.val() != self.forget_prev.val());
+            }
+            _ => {
+                // An arrival. Of what was found by its handle nothing is written yet.
+                self.queue.next.head = self.entry.val().successor;
+                self.queue.next.age = self.entry.val().age;
+                self.queue.next.multi = self.entry.val().multi;
+                if self.single.val() {
+                    self.queue.next = self.no_queue.val();
                 }
-                _ => {}
+                if (self.end.q.val().search == Search::Arrive)
+                    & !self.ended.val().multi
+                    & (self.mutation.val() != self.match_twice.val())
+                {
+                    self.slot_ways.next = self.ended.val().way;
+                    self.frees.next = true;
+                }
             }
         }
-        if self.freeing.val() & (self.mutation.val() != self.leave_handle.val()) {
+        if self.frees.val() & (self.mutation.val() != self.leave_handle.val()) {
             self.handle_ways.next = bits::<8>(1) << self.home_handle_way.val();
-            self.handle_row0.next = bit_cast::<16, 12>(self.home_handle_row.val());
-            self.handle_row1.next = bit_cast::<16, 12>(self.home_handle_row.val());
         }
+        self.acts.next = self.commit.val() | self.mend.q.val();
+        self.freeing.next = self.acts.val() & self.frees.val();
+        self.numbering.next = self.acts.val() & self.numbers.val();
+        self.put_link_now.d.next = self.acts.val() & self.links_now.val();
+        self.put_prev_now.d.next = self.acts.val() & self.prevs_now.val();
+        self.put_home_now.d.next = self.numbering.val();
+        self.put_slot_ways.d.next = 0.into();
+        self.put_handle_ways.d.next = 0.into();
+        if self.acts.val() {
+            self.put_slot_ways.d.next = self.slot_ways.val();
+            self.put_handle_ways.d.next = self.handle_ways.val();
+        }
+        for i in 0..6 {
+            self.key_way[i].next_write.next = self.acts.val() & self.slot_ways.val().get_bit(i);
+            self.handle_way[i].next_write.next =
+                self.acts.val() & self.handle_ways.val().get_bit(i);
+        }
+        // The number for the next receive, and one behind it, stand ready, so that whether one is taken isn't asked of the queue.
+        self.wants_number.next = self.numbering.val() | !self.number_valid.q.val();
+        if self.wants_number.val() {
+            self.number_valid.d.next = self.spare_valid.q.val() | self.free.out_valid.val();
+            self.number.d.next = self.free.out_data.val();
+            if self.spare_valid.q.val() {
+                self.number.d.next = self.spare.q.val();
+            }
+            self.spare_valid.d.next = false;
+        } else if self.free.out_valid.val() {
+            self.spare_valid.d.next = true;
+        }
+        if !self.spare_valid.q.val() {
+            self.spare.d.next = self.free.out_data.val();
+        }
+        self.free.out_ready.next = !self.spare_valid.q.val();
+        self.put_free_now.d.next = self.freeing.val();
+        self.put_free.d.next = self.freed.val();
+        self.free.in_valid.next = self.put_free_now.q.val();
+        self.free.in_data.next = self.put_free.q.val();
         self.count.d.next = self.count.q.val();
         if self.freeing.val() {
             self.count.d.next = self.count.q.val() - 1;
@@ -1006,35 +1176,38 @@ impl Logic for Exact {
         // ---------------------------------------------------------------- after reset
         self.initialized.next = self.ready.q.val();
         if !self.ready.q.val() {
-            self.freeing.next = true;
-            self.free.in_data.next = bit_cast::<14, 16>(self.clearing.q.val());
+            self.put_free_now.d.next = true;
+            self.put_free.d.next = bit_cast::<14, 16>(self.clearing.q.val());
             self.count.d.next = 0.into();
-            self.slot.next = self.no_slot.val();
-            self.slot_ways.next = 0x3f.into();
-            self.handle.next = self.no_handle.val();
-            self.handle_ways.next = 0x3f.into();
-            self.key_row0.next = self.clearing.q.val() & self.row_mask.val();
-            self.key_row1.next = self.clearing.q.val() & self.row_mask.val();
-            self.handle_row0.next = self.clearing.q.val() & self.row_mask.val();
-            self.handle_row1.next = self.clearing.q.val() & self.row_mask.val();
             self.clearing.d.next = self.clearing.q.val() + 1;
             self.ready.d.next = self.clearing.q.val() == self.last_entry.val();
         }
-        self.free.in_valid.next = self.freeing.val();
-        self.free.out_ready.next = self.numbering.val();
 
         // ---------------------------------------------------------------- write, one cycle later
-        self.put_slot.d.next = self.slot.val();
-        self.put_slot_ways.d.next = self.slot_ways.val();
+        self.put_queue.d.next = self.queue.val();
+        self.put_key.d.next = self.end_key.val();
+        self.put_new.d.next = self.new_slot.val();
         self.put_handle.d.next = self.handle.val();
-        self.put_handle_ways.d.next = self.handle_ways.val();
         self.put_rows.d.next.key0 = self.key_row0.val();
         self.put_rows.d.next.key1 = self.key_row1.val();
         self.put_rows.d.next.handle0 = self.handle_row0.val();
         self.put_rows.d.next.handle1 = self.handle_row1.val();
+        if !self.ready.q.val() {
+            self.put_queue.d.next = self.no_queue.val();
+            self.put_new.d.next = false;
+            self.put_slot_ways.d.next = 0x3f.into();
+            self.put_handle.d.next = self.no_handle.val();
+            self.put_handle_ways.d.next = 0x3f.into();
+            self.put_rows.d.next.key0 = self.clearing.q.val() & self.row_mask.val();
+            self.put_rows.d.next.key1 = self.clearing.q.val() & self.row_mask.val();
+            self.put_rows.d.next.handle0 = self.clearing.q.val() & self.row_mask.val();
+            self.put_rows.d.next.handle1 = self.clearing.q.val() & self.row_mask.val();
+        }
         self.write_rows.next = self.put_rows.q.val();
-        self.fresh_slots.write_slot.next = self.put_slot.q.val();
-        self.fresh_slots.next_slot.next = self.slot.val();
+        self.fresh_slots.write_key.next = self.put_key.q.val();
+        self.fresh_slots.write_queue.next = self.put_queue.q.val();
+        self.fresh_slots.next_key.next = self.end_key.val();
+        self.fresh_slots.next_queue.next = self.queue.val();
         self.fresh_handles.write_word.next = self.put_handle.q.val().valid;
         self.fresh_handles.next_word.next = self.handle.val().valid;
         self.key_same[0].write_row.next = self.write_rows.val().key0;
@@ -1047,10 +1220,10 @@ impl Logic for Exact {
         self.handle_same[1].next_row.next = self.handle_row1.val();
         for i in 0..6 {
             self.key_way[i].write.next = self.put_slot_ways.q.val().get_bit(i);
-            self.key_way[i].next_write.next = self.slot_ways.val().get_bit(i);
-            self.key_way[i].write_slot.next = self.put_slot.q.val();
+            self.key_way[i].write_new.next = self.put_new.q.val();
+            self.key_way[i].write_key.next = self.put_key.q.val();
+            self.key_way[i].write_queue.next = self.put_queue.q.val();
             self.handle_way[i].write.next = self.put_handle_ways.q.val().get_bit(i);
-            self.handle_way[i].next_write.next = self.handle_ways.val().get_bit(i);
             self.handle_way[i].write_handle.next = self.put_handle.q.val();
         }
         for i in 0..3 {
@@ -1070,19 +1243,36 @@ impl Logic for Exact {
         self.homes.write_data.next = self.put_home.q.val();
 
         // ---------------------------------------------------------------- checks
+        self.free_numbers.next = self.free.level.val();
+        if self.number_valid.q.val() {
+            self.free_numbers.next = self.free_numbers.val() + 1;
+        }
+        if self.spare_valid.q.val() {
+            self.free_numbers.next = self.free_numbers.val() + 1;
+        }
+        if self.put_free_now.q.val() {
+            self.free_numbers.next = self.free_numbers.val() + 1;
+        }
         self.neither_lost_nor_doubled.ok.next = !self.ready.q.val()
-            | ((self.count.q.val() + self.free.level.val()) == self.entries.val());
+            | ((self.count.q.val() + self.free_numbers.val()) == self.entries.val());
         self.number_for_each_post.ok.next =
-            !self.numbering.val() | (self.free.out_valid.val() & self.ended.val().room);
+            !self.numbering.val() | (self.number_valid.q.val() & self.ended.val().room);
         self.by_handle.next = (self.read.q.val().search != Search::Arrive)
             & (self.read.q.val().search != Search::Post);
-        self.alone.ok.next = !self.read_valid.q.val()
-            | !self.by_handle.val()
-            | !(self.hash_valid.q.val()
-                | self.compare_valid.q.val()
-                | self.mux_valid.q.val()
-                | self.best_valid.q.val()
-                | self.end_valid.q.val());
+        self.alone.ok.next = !(self.read_valid.q.val()
+            & self.by_handle.val()
+            & (self.compare_valid.q.val() | self.mux_valid.q.val() | self.best_valid.q.val()))
+            & !(self.read_valid.q.val()
+                & self.by_handle.val()
+                & (self.read.q.val().search != Search::Unlink)
+                & (self.hash_valid.q.val() | self.place_valid.q.val() | self.end_valid.q.val()))
+            & !((self.goes_on.val() | (self.best_valid.q.val() & self.unlinks.q.val()))
+                & (self.hash_valid.q.val()
+                    | self.place_valid.q.val()
+                    | self.read_valid.q.val()
+                    | self.end_valid.q.val()));
+        self.told.d.next = self.tell.q.val() & !self.commit.val();
+        self.removes_what_it_finds.ok.next = !self.told.q.val() | self.commit.val();
         self.reads_settled.ok.next = !self.compare_valid.q.val()
             | (self.compare.q.val().search == Search::Arrive)
             | (self.compare.q.val().search == Search::Post)
@@ -1091,10 +1281,10 @@ impl Logic for Exact {
                 | self.in_last.val().any()
                 | self.in_now.val().any());
         self.settles_what_is_done.ok.next = !self.settles.val()
-            | (self.done.val() & self.end_valid.q.val() & self.end.q.val().last);
-        self.one_slot.ok.next = !self.compare_valid.q.val()
-            | (self.compare.q.val().search == Search::Unlink)
-            | !(self.hits.val() & (self.hits.val() - 1)).any();
+            | (self.done.val()
+                & ((self.end_valid.q.val() & self.end.q.val().last) | self.tell.q.val()));
+        self.one_slot.ok.next =
+            !self.mux_valid.q.val() | !(self.mux_hit.val() & (self.mux_hit.val() - 1)).any();
     }
 }
 

@@ -13,6 +13,8 @@ use crate::prelude::*;
 /// What the rows are searched for.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 pub enum By {
+    /// Nothing.
+    Nothing,
     /// The endpoint's receive of this handle.
     Request,
     /// Receives that name this source, and no other would do.
@@ -26,8 +28,8 @@ pub enum By {
 pub struct Handle {
     /// There is one.
     pub valid: Bit,
-    /// Endpoint that posted it.
-    pub endpoint: Bits<8>,
+    /// Its class; the upper four bits are the endpoint that posted it.
+    pub class: Bits<6>,
     /// Its handle.
     pub request: Bits<32>,
     /// Source that it names.
@@ -81,6 +83,8 @@ pub struct HandleWay {
     pub select: Signal<In, Bit>,
     /// Step 3: its number.
     pub id: Signal<Out, Bits<14>>,
+    /// Step 3: its class.
+    pub class_id: Signal<Out, Bits<6>>,
     /// Write in this cycle.
     pub write: Signal<In, Bit>,
     /// Where to.
@@ -91,6 +95,8 @@ pub struct HandleWay {
     pub next_write: Signal<In, Bit>,
     handles: Way<Handle>,
     held: Reg<Bits<14>>,
+    held_class_id: Reg<Bits<6>>,
+    of_endpoint: Signal<Local, Bit>,
 }
 
 impl HandleWay {
@@ -98,7 +104,7 @@ impl HandleWay {
     pub fn new(rows: usize) -> Self {
         construct!({ handles: Way::new(rows) } default {
             clock reset read_row capture same_old same_last same_now occupied_old occupied_last occupied_now by endpoint request pair hit occupied
-            fresh pass select id write write_row write_handle next_write held
+            fresh pass select id class_id write write_row write_handle next_write held held_class_id of_endpoint
         })
     }
 }
@@ -107,7 +113,7 @@ impl HandleWay {
 impl Logic for HandleWay {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, held);
+        registers!(self, clock, reset, held, held_class_id);
         clocked!(self, clock, reset, handles);
         self.handles.read_row.next = self.read_row.val();
         self.handles.capture.next = self.capture.val();
@@ -131,10 +137,13 @@ impl Logic for HandleWay {
         self.fresh.next =
             self.handles.in_old.val() | self.handles.in_last.val() | self.handles.in_now.val();
         self.hit.next = false;
+        self.of_endpoint.next =
+            bit_cast::<8, 6>(self.handles.word.val().class >> 2) == self.endpoint.val();
         match self.by.val() {
+            By::Nothing => {}
             By::Request => {
                 self.hit.next = self.handles.word.val().valid
-                    & (self.handles.word.val().endpoint == self.endpoint.val())
+                    & self.of_endpoint.val()
                     & (self.handles.word.val().request == self.request.val());
             }
             By::Pair => {
@@ -143,15 +152,17 @@ impl Logic for HandleWay {
                     & (self.handles.word.val().pair == self.pair.val());
             }
             By::Endpoint => {
-                self.hit.next = self.handles.word.val().valid
-                    & (self.handles.word.val().endpoint == self.endpoint.val());
+                self.hit.next = self.handles.word.val().valid & self.of_endpoint.val();
             }
         }
         if self.pass.val() {
             self.held.d.next = self.handles.word.val().id;
+            self.held_class_id.d.next = self.handles.word.val().class;
         }
         self.id.next = 0.into();
+        self.class_id.next = 0.into();
         if self.select.val() {
+            self.class_id.next = self.held_class_id.q.val();
             self.id.next = self.held.q.val();
         }
     }

@@ -1,35 +1,35 @@
-//! One way of the table of posted receives by key: a [`Way`] of [`Slot`]s, and the two steps of a look-up in it.
+//! One way of the table of posted receives by key: memories of keys and of their queues, and the two steps of a look-up in them.
 //!
 //! ```text
-//!   read_row │  word ──► captured │  ══ key? ─► hit, occupied  │ held, & select ─► shown
-//!    cycle 0 │  1                 │  2                         │ 3
+//!   read_row │  key, queue ──► captured │  ══ key? ─► hit, occupied  │ held, if it has the key ─► shown
+//!    cycle 0 │  1                       │  2                         │ 3
 //! ```
 //!
-//! A slot is one distinct key with the queue of its receives. A slot that was written while it was read is one of
+//! A slot is one distinct key with the queue of its receives. A key is written with the first receive of its queue and stays, so that what
+//! changes the queue needn't have it. A slot that was written while it was read is one of
 //! [`FreshSlots`], which go through the same steps once for all ways.
 
 use super::hash::KEY_BITS;
 use super::way::{Way, Written};
 use crate::construct::construct;
 use crate::prelude::*;
+use crate::prim::BlockRam;
 
 /// Bits of the number of a receive on the exact side.
 pub const ID_BITS: usize = 14;
-/// Bits of an age; see [`Link`].
+/// Bits of an age; see [`Queue`].
 pub const AGE_BITS: usize = 53;
 
 const _: () = assert!(
-    1 + KEY_BITS + 2 * ID_BITS + AGE_BITS + 1 == 180,
-    "five block RAMs of 36 bits"
+    KEY_BITS <= 3 * 36 && 2 + 2 * ID_BITS + AGE_BITS <= 3 * 36,
+    "three block RAMs of 36 bits for the keys, three for the queues"
 );
 
-/// A key and the receives that have it.
+/// The receives that have a key.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub struct Slot {
-    /// There are receives.
+pub struct Queue {
+    /// There are some.
     pub valid: Bit,
-    /// Their key: match bits that count, context, source, class.
-    pub key: Bits<97>,
     /// The oldest of them.
     pub head: Bits<14>,
     /// The youngest.
@@ -47,48 +47,60 @@ pub struct FreshSlots {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// The slot that is written in this cycle, if any is.
-    pub write_slot: Signal<In, Slot>,
-    /// The slot that is written in the next cycle, if any is.
-    pub next_slot: Signal<In, Slot>,
+    /// Key of the slot that is written in this cycle, if any is.
+    pub write_key: Signal<In, Bits<97>>,
+    /// Its queue.
+    pub write_queue: Signal<In, Queue>,
+    /// Key of the slot that is written in the next cycle, if any is.
+    pub next_key: Signal<In, Bits<97>>,
+    /// Its queue.
+    pub next_queue: Signal<In, Queue>,
     /// Step 1: keep both, and that of the last cycle.
     pub capture: Signal<In, Bit>,
     /// Step 2: the key looked for.
     pub key: Signal<In, Bits<97>>,
-    /// Step 2: the oldest one has it.
-    pub hit_old: Signal<Out, Bit>,
     /// Step 2: the oldest one has any.
     pub occupied_old: Signal<Out, Bit>,
-    /// Step 2: the next one has it.
-    pub hit_last: Signal<Out, Bit>,
     /// Step 2: the next one has any.
     pub occupied_last: Signal<Out, Bit>,
-    /// Step 2: the youngest one has it.
-    pub hit_now: Signal<Out, Bit>,
     /// Step 2: the youngest one has any.
     pub occupied_now: Signal<Out, Bit>,
     /// Step 2: keep the slots for step 3.
     pub pass: Signal<In, Bit>,
-    /// Step 3: show the oldest one.
-    pub select_old: Signal<In, Bit>,
-    /// Step 3: show the next one.
-    pub select_last: Signal<In, Bit>,
-    /// Step 3: show the youngest one.
-    pub select_now: Signal<In, Bit>,
-    /// Step 3: what is shown, or zero.
-    pub shown: Signal<Out, Slot>,
-    written: Written<Slot>,
-    old: Reg<Slot>,
-    last: Reg<Slot>,
-    now: Reg<Slot>,
-    nothing: Constant<Slot>,
+    /// Step 2: the oldest one was read.
+    pub in_old: Signal<In, Bit>,
+    /// Step 2: the next one was.
+    pub in_last: Signal<In, Bit>,
+    /// Step 2: the youngest one was.
+    pub in_now: Signal<In, Bit>,
+    /// Step 3: the oldest one was read and has the key.
+    pub shows_old: Signal<Out, Bit>,
+    /// Step 3: the next one was and has.
+    pub shows_last: Signal<Out, Bit>,
+    /// Step 3: the youngest one was and has.
+    pub shows_now: Signal<Out, Bit>,
+    /// Step 3: the queue of the one that was read and has the key, or zero.
+    pub shown: Signal<Out, Queue>,
+    keys: Written<Bits<97>>,
+    queues: Written<Queue>,
+    old: Reg<Queue>,
+    last: Reg<Queue>,
+    now: Reg<Queue>,
+    show_old: Reg<Bit>,
+    show_last: Reg<Bit>,
+    show_now: Reg<Bit>,
+    has_old: Signal<Local, Bit>,
+    has_last: Signal<Local, Bit>,
+    has_now: Signal<Local, Bit>,
+    nothing: Constant<Queue>,
 }
 
 impl Default for FreshSlots {
     fn default() -> Self {
-        construct!({ nothing: Constant::new(Slot::default()) } default {
-            clock reset write_slot next_slot capture key hit_old occupied_old hit_last occupied_last hit_now occupied_now pass
-            select_old select_last select_now shown written old last now
+        construct!({ nothing: Constant::new(Queue::default()) } default {
+            clock reset write_key write_queue next_key next_queue capture key occupied_old occupied_last occupied_now
+            pass in_old in_last in_now shows_old shows_last shows_now shown keys queues old last now
+            show_old show_last show_now has_old has_last has_now
         })
     }
 }
@@ -97,33 +109,42 @@ impl Default for FreshSlots {
 impl Logic for FreshSlots {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, old, last, now);
-        clocked!(self, clock, reset, written);
-        self.written.write_word.next = self.write_slot.val();
-        self.written.next_word.next = self.next_slot.val();
-        self.written.capture.next = self.capture.val();
-        self.occupied_old.next = self.written.old.val().valid;
-        self.hit_old.next =
-            self.written.old.val().valid & (self.written.old.val().key == self.key.val());
-        self.occupied_last.next = self.written.last.val().valid;
-        self.hit_last.next =
-            self.written.last.val().valid & (self.written.last.val().key == self.key.val());
-        self.occupied_now.next = self.written.now.val().valid;
-        self.hit_now.next =
-            self.written.now.val().valid & (self.written.now.val().key == self.key.val());
+        registers!(
+            self, clock, reset, old, last, now, show_old, show_last, show_now
+        );
+        clocked!(self, clock, reset, keys, queues);
+        self.keys.write_word.next = self.write_key.val();
+        self.keys.next_word.next = self.next_key.val();
+        self.keys.capture.next = self.capture.val();
+        self.queues.write_word.next = self.write_queue.val();
+        self.queues.next_word.next = self.next_queue.val();
+        self.queues.capture.next = self.capture.val();
+        self.occupied_old.next = self.queues.old.val().valid;
+        self.has_old.next = self.queues.old.val().valid & (self.keys.old.val() == self.key.val());
+        self.occupied_last.next = self.queues.last.val().valid;
+        self.has_last.next =
+            self.queues.last.val().valid & (self.keys.last.val() == self.key.val());
+        self.occupied_now.next = self.queues.now.val().valid;
+        self.has_now.next = self.queues.now.val().valid & (self.keys.now.val() == self.key.val());
         if self.pass.val() {
-            self.old.d.next = self.written.old.val();
-            self.last.d.next = self.written.last.val();
-            self.now.d.next = self.written.now.val();
+            self.old.d.next = self.queues.old.val();
+            self.last.d.next = self.queues.last.val();
+            self.now.d.next = self.queues.now.val();
+            self.show_old.d.next = self.in_old.val() & self.has_old.val();
+            self.show_last.d.next = self.in_last.val() & self.has_last.val();
+            self.show_now.d.next = self.in_now.val() & self.has_now.val();
         }
+        self.shows_old.next = self.show_old.q.val();
+        self.shows_last.next = self.show_last.q.val();
+        self.shows_now.next = self.show_now.q.val();
         self.shown.next = self.nothing.val();
-        if self.select_old.val() {
+        if self.show_old.q.val() {
             self.shown.next = self.old.q.val();
         }
-        if self.select_last.val() {
+        if self.show_last.q.val() {
             self.shown.next = self.last.q.val();
         }
-        if self.select_now.val() {
+        if self.show_now.q.val() {
             self.shown.next = self.now.q.val();
         }
     }
@@ -148,21 +169,17 @@ pub struct KeyWay {
     pub same_now: Signal<In, Bit>,
     /// Step 2: the key looked for.
     pub key: Signal<In, Bits<97>>,
-    /// Step 2: the oldest fresh slot has the key.
-    pub hit_old: Signal<In, Bit>,
-    /// Step 2: it has any.
+    /// Step 2: one is looked for.
+    pub by_key: Signal<In, Bit>,
+    /// Step 2: this slot is wanted, whatever its key; not with `by_key`.
+    pub chosen: Signal<In, Bit>,
+    /// Step 2: the oldest fresh slot has any.
     pub occupied_old: Signal<In, Bit>,
-    /// Step 2: the next fresh slot has the key.
-    pub hit_last: Signal<In, Bit>,
-    /// Step 2: it has any.
+    /// Step 2: the next one has any.
     pub occupied_last: Signal<In, Bit>,
-    /// Step 2: the youngest fresh slot has the key.
-    pub hit_now: Signal<In, Bit>,
-    /// Step 2: it has any.
+    /// Step 2: the youngest one has any.
     pub occupied_now: Signal<In, Bit>,
-    /// Step 2: the slot of this way has the key.
-    pub hit: Signal<Out, Bit>,
-    /// Step 2: it has any.
+    /// Step 2: the slot of this way has any.
     pub occupied: Signal<Out, Bit>,
     /// Step 2: it is the oldest fresh one.
     pub in_old: Signal<Out, Bit>,
@@ -172,9 +189,15 @@ pub struct KeyWay {
     pub in_now: Signal<Out, Bit>,
     /// Step 2: keep the slot for step 3.
     pub pass: Signal<In, Bit>,
-    /// Step 3: show the slot, unless it is a fresh one; otherwise zero.
-    pub select: Signal<In, Bit>,
-    /// Step 3: the slot's queue: head.
+    /// Step 3: the oldest fresh slot was read and has the key.
+    pub shows_old: Signal<In, Bit>,
+    /// Step 3: the next one was and has.
+    pub shows_last: Signal<In, Bit>,
+    /// Step 3: the youngest one was and has.
+    pub shows_now: Signal<In, Bit>,
+    /// Step 3: the slot of this way has the key, or is `chosen`.
+    pub hit: Signal<Out, Bit>,
+    /// Step 3: the queue of the slot that hit, unless it is a fresh one; otherwise zero: head.
     pub head: Signal<Out, Bits<14>>,
     /// Tail.
     pub tail: Signal<Out, Bits<14>>,
@@ -182,79 +205,100 @@ pub struct KeyWay {
     pub age: Signal<Out, Bits<53>>,
     /// The head stays when it is matched.
     pub multi: Signal<Out, Bit>,
-    /// Its key.
-    pub found_key: Signal<Out, Bits<97>>,
-    /// Write in this cycle.
+    /// Write the queue in this cycle.
     pub write: Signal<In, Bit>,
+    /// The key, too.
+    pub write_new: Signal<In, Bit>,
     /// Where to.
     pub write_row: Signal<In, Bits<16>>,
-    /// What.
-    pub write_slot: Signal<In, Slot>,
+    /// What: the key.
+    pub write_key: Signal<In, Bits<97>>,
+    /// The queue.
+    pub write_queue: Signal<In, Queue>,
     /// Write in the next cycle.
     pub next_write: Signal<In, Bit>,
-    slots: Way<Slot>,
-    held: Reg<Slot>,
-    fresh: Reg<Bit>,
+    queues: Way<Queue>,
+    keys: BlockRam<Bits<97>>,
+    captured: Reg<Bits<97>>,
+    held: Reg<Queue>,
+    show: Reg<Bit>,
+    was_old: Reg<Bit>,
+    was_last: Reg<Bit>,
+    was_now: Reg<Bit>,
+    fresh: Signal<Local, Bit>,
+    plain: Signal<Local, Bit>,
 }
 
 impl KeyWay {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
-        construct!({ slots: Way::new(rows) } default {
-            clock reset read_row capture same_old same_last same_now key hit_old occupied_old hit_last occupied_last hit_now occupied_now hit occupied
-            in_old in_last in_now pass select head tail age multi found_key write write_row write_slot next_write held fresh
+        construct!({ queues: Way::new(rows), keys: BlockRam::new(rows) } default {
+            clock reset read_row capture same_old same_last same_now key by_key chosen occupied_old occupied_last
+            occupied_now occupied in_old in_last in_now pass shows_old shows_last shows_now hit was_old was_last was_now head tail age multi write write_new write_row write_key
+            write_queue next_write captured held show fresh plain
         })
     }
 }
 
-#[module(rows = self.slots.rows())]
+#[module(rows = self.queues.rows())]
 impl Logic for KeyWay {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, held, fresh);
-        clocked!(self, clock, reset, slots);
-        self.slots.read_row.next = self.read_row.val();
-        self.slots.capture.next = self.capture.val();
-        self.slots.same_old.next = self.same_old.val();
-        self.slots.same_last.next = self.same_last.val();
-        self.slots.same_now.next = self.same_now.val();
-        self.slots.write.next = self.write.val();
-        self.slots.write_row.next = self.write_row.val();
-        self.slots.write_word.next = self.write_slot.val();
-        self.slots.next_write.next = self.next_write.val();
-        self.occupied.next = self.slots.word.val().valid;
-        self.hit.next = self.slots.word.val().valid & (self.slots.word.val().key == self.key.val());
-        if self.slots.in_old.val() {
-            self.occupied.next = self.occupied_old.val();
-            self.hit.next = self.hit_old.val();
+        registers!(
+            self, clock, reset, captured, held, show, was_old, was_last, was_now
+        );
+        clocked!(self, clock, reset, queues);
+        clock!(self, clock, keys);
+        self.queues.read_row.next = self.read_row.val();
+        self.queues.capture.next = self.capture.val();
+        self.queues.same_old.next = self.same_old.val();
+        self.queues.same_last.next = self.same_last.val();
+        self.queues.same_now.next = self.same_now.val();
+        self.queues.write.next = self.write.val();
+        self.queues.write_row.next = self.write_row.val();
+        self.queues.write_word.next = self.write_queue.val();
+        self.queues.next_write.next = self.next_write.val();
+        self.keys.read_address.next = self.read_row.val();
+        self.keys.write_enable.next = self.write.val() & self.write_new.val();
+        self.keys.write_address.next = self.write_row.val();
+        self.keys.write_data.next = self.write_key.val();
+        if self.capture.val() {
+            self.captured.d.next = self.keys.read_data.val();
         }
-        if self.slots.in_last.val() {
-            self.occupied.next = self.occupied_last.val();
-            self.hit.next = self.hit_last.val();
-        }
-        if self.slots.in_now.val() {
-            self.occupied.next = self.occupied_now.val();
-            self.hit.next = self.hit_now.val();
-        }
-        self.in_old.next = self.slots.in_old.val();
-        self.in_last.next = self.slots.in_last.val();
-        self.in_now.next = self.slots.in_now.val();
+        self.in_old.next = self.queues.in_old.val();
+        self.in_last.next = self.queues.in_last.val();
+        self.in_now.next = self.queues.in_now.val();
+        self.fresh.next =
+            self.queues.in_old.val() | self.queues.in_last.val() | self.queues.in_now.val();
+        self.plain.next = (self.queues.word.val().valid
+            & self.by_key.val()
+            & !self.fresh.val()
+            & (self.captured.q.val() == self.key.val()))
+            | self.chosen.val();
+        self.occupied.next = (self.queues.word.val().valid & !self.fresh.val())
+            | (self.queues.in_old.val() & self.occupied_old.val())
+            | (self.queues.in_last.val() & self.occupied_last.val())
+            | (self.queues.in_now.val() & self.occupied_now.val());
         if self.pass.val() {
-            self.held.d.next = self.slots.word.val();
-            self.fresh.d.next =
-                self.slots.in_old.val() | self.slots.in_last.val() | self.slots.in_now.val();
+            self.held.d.next = self.queues.word.val();
+            self.show.d.next = self.plain.val();
+            self.was_old.d.next = self.queues.in_old.val();
+            self.was_last.d.next = self.queues.in_last.val();
+            self.was_now.d.next = self.queues.in_now.val();
         }
+        self.hit.next = self.show.q.val()
+            | (self.was_old.q.val() & self.shows_old.val())
+            | (self.was_last.q.val() & self.shows_last.val())
+            | (self.was_now.q.val() & self.shows_now.val());
         self.head.next = 0.into();
         self.tail.next = 0.into();
         self.age.next = 0.into();
         self.multi.next = false;
-        self.found_key.next = 0.into();
-        if self.select.val() & !self.fresh.q.val() {
+        if self.show.q.val() {
             self.head.next = self.held.q.val().head;
             self.tail.next = self.held.q.val().tail;
             self.age.next = self.held.q.val().age;
             self.multi.next = self.held.q.val().multi;
-            self.found_key.next = self.held.q.val().key;
         }
     }
 }

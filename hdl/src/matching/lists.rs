@@ -275,6 +275,7 @@ pub struct Lists {
     /// The exact side is told what was decided in the last cycle.
     late_commit: Reg<Bit>,
     late_discard: Reg<Bit>,
+    rival_older: Signal<Local, Bit>,
     /// What the associative side has chosen is older than the result of the exact side.
     was_older: Reg<Bit>,
     decides: Signal<Local, Bit>,
@@ -370,7 +371,7 @@ impl Lists {
             endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
-            lookup lookup_valid direct first older was_older late_commit late_discard posts quick quick_commit decides commit discard gives associative_search
+            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts quick quick_commit decides commit discard gives associative_search
             same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
@@ -557,9 +558,6 @@ impl Logic for Lists {
         self.asked.next.endpoint = self.front.q.val().endpoint;
         self.asked.next.request = self.front.q.val().request;
         self.asked.next.pair = self.front.q.val().pair;
-        self.asked.next.any_source = self.front.q.val().any_source;
-        self.asked.next.age = bit_cast::<53, 54>(self.age.q.val());
-        self.asked.next.multi = self.front.q.val().multi;
         self.todo.next = self.live.val();
         if self.front_posts.val() {
             self.asked.next.search = Search::Post;
@@ -931,6 +929,12 @@ impl Logic for Lists {
             self.older.next = false;
         }
         self.was_older.d.next = self.older.val();
+        // What was kept for the arrival was compared on the exact side, while the result came about.
+        self.rival_older.next = self.was_older.q.val();
+        if self.step.q.val() == Step::Run {
+            self.rival_older.next =
+                self.result.val().rival_older & (self.mutation.val() != self.prefer_exact.val());
+        }
         if self.unexpected.done.val() {
             self.searching.d.next = false;
             self.searched.d.next = self.unexpected.found.val();
@@ -974,8 +978,6 @@ impl Logic for Lists {
                             if self.tainted.val() {
                                 self.step.d.next = Step::Search;
                                 self.kept.d.next = false;
-                            } else if self.chosen_for.val() {
-                                self.step.d.next = Step::Decide;
                             } else {
                                 self.decides.next = true;
                             }
@@ -1065,9 +1067,9 @@ impl Logic for Lists {
             if self.chosen_for.val() {
                 self.kept.d.next = false;
             }
-            if (self.step.q.val() == Step::Decide)
+            if (self.chosen_for.val() | (self.step.q.val() == Step::Decide))
                 & self.associative.found.val()
-                & (!self.result.val().found | self.was_older.q.val())
+                & (!self.result.val().found | self.rival_older.val())
             {
                 self.discard.next = true;
                 self.remove.next = true;
@@ -1130,6 +1132,9 @@ impl Logic for Lists {
         self.associative.request.next = self.probed.val().request;
         self.associative.multi.next = self.probed.val().multi;
         self.associative.age.next = self.key_age.val();
+        self.exact.receive.next = self.key.val();
+        self.exact.age.next = self.key_age.val();
+        self.exact.rival_age.next = self.associative.age_out.val();
         // What needn't wait for anything is decided from registers, early enough to move the exact side in the same cycle: a
         // receive that no message waits for, and a message for which the associative side has nothing. Anything else is told a
         // cycle after it was decided.
