@@ -286,6 +286,8 @@ pub struct Exact {
     best_found: Reg<Found>,
     entry_address: Reg<Bits<14>>,
     end_valid: Reg<Bit>,
+    /// It holds a result: the same as `end_valid` and its `last`, for what drives a thousand enables.
+    end_full: Reg<Bit>,
     end: Reg<Lookup>,
     end_found: Reg<Found>,
 
@@ -459,7 +461,7 @@ impl Exact {
             hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
-            best_valid best best_found entry_address end_valid end end_found
+            best_valid best best_found entry_address end_valid end_full end end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
             moves passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
@@ -543,6 +545,7 @@ impl Logic for Exact {
             best_found,
             entry_address,
             end_valid,
+            end_full,
             end,
             end_found,
             cursor,
@@ -575,7 +578,7 @@ impl Logic for Exact {
         self.done.next = self.commit.val() | self.discard.val();
         // The end takes another look-up of its operation, or the next operation when this one is done: when it is said early, for
         // all that is under way moves by this.
-        self.moves.next = !(self.end_valid.q.val() & self.end.q.val().last) | self.settles.val();
+        self.moves.next = !self.end_full.q.val() | self.settles.val();
         self.conflict.next =
             self.clash_compare.q.val() | self.clash_mux.q.val() | self.clash_best.q.val();
         // The end lets the one in `read` past: it is done, or it holds neither a result nor anything that clashes.
@@ -623,8 +626,10 @@ impl Logic for Exact {
         // ---------------------------------------------------------------- place
         if self.place_free.val() {
             self.place_valid.d.next = self.hash_valid.q.val();
-            self.place.d.next = self.hash.q.val();
-            self.place_rows.d.next = self.hashed.val();
+            if self.hash_valid.q.val() {
+                self.place.d.next = self.hash.q.val();
+                self.place_rows.d.next = self.hashed.val();
+            }
         }
         // Older look-ups that may yet write what this one is going to read.
         for i in 0..5 {
@@ -881,26 +886,29 @@ impl Logic for Exact {
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
         }
-        // Such a search is alone, so that all before it is empty. Nothing found by its handle: the next row.
+        // Such a search is alone, so that all before it is empty, and `place` free but for what it held. Nothing found by its handle: the next row.
         if self.goes_on.val() {
-            self.place_valid.d.next = true;
-            self.place.d.next = self.mux.q.val();
-            self.place_rows.d.next = self.mux_rows.q.val();
-            self.place_rows.d.next.handle0 = self.cursor.q.val() + 1;
-            self.place_rows.d.next.handle1 = self.cursor.q.val() + 1;
             self.cursor.d.next = self.cursor.q.val() + 1;
         }
         self.home.next = self.homes.read_data.val();
         self.home_key_row.next = self.home.val().key_row;
-        // Found by its handle: now its slot, while the result is told.
         if self.best_valid.q.val() & self.unlinks.q.val() {
-            self.place_valid.d.next = true;
-            self.place.d.next = self.best.q.val();
-            self.place.d.next.search = Search::Unlink;
-            self.place.d.next.last = false;
-            self.place_rows.d.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
-            self.place_rows.d.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
             self.unlink_way.d.next = self.home.val().key_way;
+        }
+        if self.place_free.val() {
+            if self.goes_on.val() {
+                self.place_valid.d.next = true;
+                self.place_rows.d.next.handle0 = self.cursor.q.val() + 1;
+                self.place_rows.d.next.handle1 = self.cursor.q.val() + 1;
+            }
+            // Found by its handle: now its slot, while the result is told.
+            if self.best_valid.q.val() & self.unlinks.q.val() {
+                self.place_valid.d.next = true;
+                self.place.d.next.search = Search::Unlink;
+                self.place.d.next.last = false;
+                self.place_rows.d.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
+                self.place_rows.d.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
+            }
         }
         if self.place_valid.q.val()
             & self.read_free.val()
@@ -962,11 +970,13 @@ impl Logic for Exact {
         // ---------------------------------------------------------------- result
         if self.done.val() | self.mend.q.val() {
             self.end_valid.d.next = false;
+            self.end_full.d.next = false;
         }
         if self.arriving.val() {
             self.mend.d.next = self.best.q.val().search == Search::Unlink;
             self.end_valid.d.next = true;
             self.end.d.next = self.best.q.val();
+            self.end_full.d.next = self.best.q.val().last & !self.unlinks.q.val();
             if self.unlinks.q.val() {
                 self.end.d.next.last = false;
             }
