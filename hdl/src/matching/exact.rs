@@ -308,6 +308,8 @@ pub struct Exact {
     handle_key: Signal<Local, Bits<40>>,
     hashed: Signal<Local, Rows>,
     wanted: Signal<Local, Rows>,
+    next_rows: Signal<Local, Rows>,
+    unlinking: Signal<Local, Bit>,
     mux_hit: Signal<Local, Bits<8>>,
     occupied: Signal<Local, Bits<8>>,
     handle_hits: Signal<Local, Bits<8>>,
@@ -463,7 +465,7 @@ impl Exact {
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            moves passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted
+            moves passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
             muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done ended entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
@@ -625,10 +627,8 @@ impl Logic for Exact {
 
         // ---------------------------------------------------------------- place
         if self.place_free.val() {
-            self.place_valid.d.next = self.hash_valid.q.val();
             if self.hash_valid.q.val() {
                 self.place.d.next = self.hash.q.val();
-                self.place_rows.d.next = self.hashed.val();
             }
         }
         // Older look-ups that may yet write what this one is going to read.
@@ -886,28 +886,32 @@ impl Logic for Exact {
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
         }
-        // Such a search is alone, so that all before it is empty, and `place` free but for what it held. Nothing found by its handle: the next row.
+        // Such a search is alone, so that all before it is empty, and `place` free but for what it held. Nothing found by its
+        // handle: the next row.
         if self.goes_on.val() {
             self.cursor.d.next = self.cursor.q.val() + 1;
         }
         self.home.next = self.homes.read_data.val();
         self.home_key_row.next = self.home.val().key_row;
-        if self.best_valid.q.val() & self.unlinks.q.val() {
+        self.next_rows.next = self.hashed.val();
+        if self.goes_on.val() {
+            self.next_rows.next.handle0 = self.cursor.q.val() + 1;
+            self.next_rows.next.handle1 = self.cursor.q.val() + 1;
+        }
+        // Found by its handle: now its slot, while the result is told.
+        self.unlinking.next = self.best_valid.q.val() & self.unlinks.q.val();
+        if self.unlinking.val() {
             self.unlink_way.d.next = self.home.val().key_way;
+            self.next_rows.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
+            self.next_rows.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
         }
         if self.place_free.val() {
-            if self.goes_on.val() {
-                self.place_valid.d.next = true;
-                self.place_rows.d.next.handle0 = self.cursor.q.val() + 1;
-                self.place_rows.d.next.handle1 = self.cursor.q.val() + 1;
-            }
-            // Found by its handle: now its slot, while the result is told.
-            if self.best_valid.q.val() & self.unlinks.q.val() {
-                self.place_valid.d.next = true;
+            self.place_rows.d.next = self.next_rows.val();
+            self.place_valid.d.next =
+                self.hash_valid.q.val() | self.goes_on.val() | self.unlinking.val();
+            if self.unlinking.val() {
                 self.place.d.next.search = Search::Unlink;
                 self.place.d.next.last = false;
-                self.place_rows.d.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
-                self.place_rows.d.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
             }
         }
         if self.place_valid.q.val()
