@@ -67,6 +67,8 @@ impl ListsMutation {
 enum Step {
     /// Nothing of the kind.
     Run,
+    /// Whether it does is looked up.
+    Doubt,
     /// All entries compare.
     Search,
     /// The oldest is chosen.
@@ -207,8 +209,6 @@ pub struct Lists {
     answered: Reg<Bit>,
     answer: Reg<MatchReply>,
 
-    key: Signal<Local, MatchCommand>,
-    key_age: Signal<Local, Bits<54>>,
     result: Signal<Local, ExactResult>,
     result_valid: Signal<Local, Bit>,
     live: Signal<Local, Bits<4>>,
@@ -276,6 +276,12 @@ pub struct Lists {
     late_commit: Reg<Bit>,
     late_discard: Reg<Bit>,
     rival_older: Signal<Local, Bit>,
+    /// The endpoint of the last cycle's result has receives on the associative side.
+    tainted: Reg<Bit>,
+    /// The associative side works for the operation in `solo`.
+    probes: Reg<Bit>,
+    /// It had room for it in the last cycle.
+    room: Reg<Bit>,
     /// What the associative side has chosen is older than the result of the exact side.
     was_older: Reg<Bit>,
     decides: Signal<Local, Bit>,
@@ -290,7 +296,8 @@ pub struct Lists {
     associative_search: Signal<Local, Bit>,
     same_walk: Signal<Local, Bit>,
     found_associative: Signal<Local, Bits<16>>,
-    tainted: Signal<Local, Bit>,
+    /// A receive is to be appended on the exact side.
+    posting: Signal<Local, Bit>,
     /// The choice of the associative side is that of the operation that is decided.
     chosen_for: Signal<Local, Bit>,
     /// The associative side may be searched for an arrival of the exact way.
@@ -298,7 +305,6 @@ pub struct Lists {
     searches_both: Signal<Local, Bit>,
     newly_clear: Signal<Local, Bits<16>>,
     tag_bit: Signal<Local, Bits<16>>,
-    key_tag_bit: Signal<Local, Bits<16>>,
     next_tag_bit: Signal<Local, Bits<16>>,
     found_tag_bit: Signal<Local, Bits<16>>,
     key_bit: Signal<Local, Bits<32>>,
@@ -367,12 +373,12 @@ impl Lists {
             front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
             issue_todo selecting sole sole_found both both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
-            key key_age result result_valid live equal unlearnt idle chosen unused minus_unused
+            result result_valid live equal unlearnt idle chosen unused minus_unused
             endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
             lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts quick quick_commit decides commit discard gives associative_search
-            same_walk found_associative tainted chosen_for may_search searches_both newly_clear tag_bit key_tag_bit next_tag_bit found_tag_bit
+            same_walk found_associative tainted probes room posting chosen_for may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
     }
@@ -422,6 +428,9 @@ impl Logic for Lists {
             kept,
             clear,
             result_clear,
+            tainted,
+            probes,
+            room,
             was_older,
             late_commit,
             late_discard,
@@ -540,12 +549,7 @@ impl Logic for Lists {
             self.exact.result_valid.val() & !self.late_commit.q.val() & !self.late_discard.q.val();
         self.held.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
         self.held_age.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
-        self.key.next = self.held.read_data.val();
-        self.key_age.next = self.held_age.read_data.val();
-        if self.alone.q.val() {
-            self.key.next = self.solo.q.val();
-            self.key_age.next = self.solo_age.q.val();
-        }
+        self.posts.next = self.held.read_data.val().operation == Operation::Post;
 
         // ---------------------------------------------------------------- issue
         // The first look-up of an operation leaves from the front, or from `issue` if the exact side wasn't ready for it; the
@@ -650,7 +654,7 @@ impl Logic for Lists {
             }
             _ => {}
         }
-        if self.step.q.val() == Step::Search {
+        if self.probes.q.val() {
             self.associative.by.next = AssociativeSearch::Envelope;
         }
         self.unexpected.insert.next = false;
@@ -908,6 +912,7 @@ impl Logic for Lists {
         self.discard.next = false;
         self.gives.next = false;
         self.decides.next = false;
+        self.posting.next = false;
         self.overflow.next = false;
         self.replying.next = false;
         self.answer.d.next = self.no_reply.val();
@@ -915,13 +920,9 @@ impl Logic for Lists {
         self.append.next = false;
         self.remove.next = false;
         self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
-        self.key_bit.next = bits::<32>(1) << self.key.val().endpoint;
-        self.key_tag_bit.next = bits::<16>(1) << self.result.val().tag;
+        self.key_bit.next = bits::<32>(1) << self.held.read_data.val().endpoint;
         self.chosen_for.next = self.kept.q.val() & (self.both_tag.q.val() == self.result.val().tag);
-        self.tainted.next = !self.alone.q.val()
-            & (self.associative.waiting.val() & self.key_bit.val()).any()
-            & !(self.clear.q.val() & self.key_tag_bit.val()).any()
-            & !self.chosen_for.val()
+        self.tainted.d.next = (self.associative.waiting.val() & self.key_bit.val()).any()
             & (self.mutation.val() != self.skip_taint.val());
         self.older.next =
             self.associative.age_out.val() < bit_cast::<54, 53>(self.result.val().age);
@@ -940,6 +941,9 @@ impl Logic for Lists {
             self.searched.d.next = self.unexpected.found.val();
             self.searched_index.d.next = self.unexpected.index.val();
         }
+        self.probes.d.next = false;
+        // A removal shows in the room within three cycles; none is so late that a receive comes to be appended before that.
+        self.room.d.next = self.associative.room.val();
         match self.step.q.val() {
             Step::Run => {
                 if self.alone.q.val() & !self.looking.q.val() {
@@ -950,17 +954,18 @@ impl Logic for Lists {
                                 | bit_cast::<16, 4>(self.solo.q.val().slot);
                         }
                         Operation::Post => {
+                            // A search takes longer than quotas need to settle.
+                            self.probes.d.next = true;
                             if !self.searching.q.val() {
                                 if self.searched.q.val() {
+                                    self.probes.d.next = false;
                                     self.replying.next = true;
                                     self.answer.d.next.found = true;
                                     self.answer.d.next.index = self.searched_index.q.val();
+                                } else if self.has_searched.q.val() {
+                                    self.step.d.next = Step::Append;
                                 } else {
                                     self.step.d.next = Step::Settle;
-                                    // The search has taken longer than that.
-                                    if self.has_searched.q.val() {
-                                        self.step.d.next = Step::Append;
-                                    }
                                 }
                             }
                         }
@@ -972,39 +977,18 @@ impl Logic for Lists {
                             }
                         }
                     }
-                } else if self.result_valid.val() {
-                    match self.key.val().operation {
-                        Operation::Arrive => {
-                            if self.tainted.val() {
-                                self.step.d.next = Step::Search;
-                                self.kept.d.next = false;
-                            } else {
-                                self.decides.next = true;
-                            }
-                        }
+                } else if self.result_valid.val() & self.alone.q.val() {
+                    match self.solo.q.val().operation {
                         Operation::Post => {
-                            if !self.searching.q.val() | !self.alone.q.val() {
-                                if self.alone.q.val() & self.searched.q.val() {
+                            if !self.searching.q.val() {
+                                if self.searched.q.val() {
                                     self.discard.next = true;
                                     self.gives.next = true;
                                     self.replying.next = true;
                                     self.answer.d.next.found = true;
                                     self.answer.d.next.index = self.searched_index.q.val();
-                                } else if self.result.val().room {
-                                    self.commit.next = true;
-                                    self.replying.next = true;
-                                    self.answer.d.next.index =
-                                        bit_cast::<16, 14>(self.result.val().id);
                                 } else {
-                                    // Its places are full: the associative side.
-                                    self.discard.next = true;
-                                    self.gives.next = true;
-                                    self.overflow.next = true;
-                                    self.alone.d.next = true;
-                                    self.looking.d.next = false;
-                                    self.solo.d.next = self.key.val();
-                                    self.solo_age.d.next = self.key_age.val();
-                                    self.step.d.next = Step::Settle;
+                                    self.posting.next = true;
                                 }
                             }
                         }
@@ -1025,6 +1009,26 @@ impl Logic for Lists {
                             }
                         }
                     }
+                } else if self.result_valid.val() {
+                    self.solo.d.next = self.held.read_data.val();
+                    self.solo_age.d.next = self.held_age.read_data.val();
+                    if self.posts.val() {
+                        self.posting.next = true;
+                    } else if self.result_clear.q.val() | self.chosen_for.val() {
+                        self.decides.next = true;
+                    } else {
+                        self.step.d.next = Step::Doubt;
+                    }
+                }
+            }
+            Step::Doubt => {
+                if self.tainted.q.val() {
+                    self.step.d.next = Step::Search;
+                    self.probes.d.next = true;
+                    self.kept.d.next = false;
+                } else {
+                    self.decides.next = true;
+                    self.step.d.next = Step::Run;
                 }
             }
             Step::Search => {
@@ -1049,17 +1053,34 @@ impl Logic for Lists {
             }
             Step::Settle => {
                 self.step.d.next = Step::Append;
+                self.probes.d.next = true;
             }
             Step::Append => {
                 self.replying.next = true;
                 self.step.d.next = Step::Run;
-                if self.associative.room.val() {
+                if self.room.q.val() {
                     self.append.next = true;
                     self.answer.d.next.index =
                         self.exact_entries.val() + self.associative.place_index.val();
                 } else {
                     self.answer.d.next.full = true;
                 }
+            }
+        }
+        if self.posting.val() {
+            if self.result.val().room {
+                self.commit.next = true;
+                self.replying.next = true;
+                self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
+            } else {
+                // Its places are full: the associative side.
+                self.discard.next = true;
+                self.gives.next = true;
+                self.overflow.next = true;
+                self.alone.d.next = true;
+                self.looking.d.next = false;
+                self.step.d.next = Step::Settle;
+                self.probes.d.next = true;
             }
         }
         if self.decides.val() {
@@ -1113,15 +1134,16 @@ impl Logic for Lists {
         // An arrival of the associative way takes its receive at once, so that the next one doesn't find it; what is
         // decided by ages goes one cycle later: nobody has searched meanwhile.
         self.removing.d.next = self.remove.val();
-        self.removing_one.d.next = self.key.val().operation == Operation::Arrive;
-        self.removing_cancelled.d.next = self.key.val().operation == Operation::Cancel;
+        self.removing_one.d.next = !self.alone.q.val();
+        self.removing_cancelled.d.next =
+            self.alone.q.val() & (self.solo.q.val().operation == Operation::Cancel);
         self.associative.remove.next = self.removing.q.val() | self.sole_found.q.val();
         self.associative.spare_multi.next = !self.removing.q.val() | self.removing_one.q.val();
         self.associative.cancel.next = self.removing.q.val() & self.removing_cancelled.q.val();
         self.associative.insert.next = self.append.val();
         self.probed.next = self.front.q.val();
-        if self.slow_search.val() | (self.step.q.val() == Step::Append) {
-            self.probed.next = self.key.val();
+        if self.probes.q.val() {
+            self.probed.next = self.solo.q.val();
         }
         self.associative.endpoint.next = self.probed.val().endpoint;
         self.associative.pair.next = self.probed.val().pair;
@@ -1131,14 +1153,13 @@ impl Logic for Lists {
         self.associative.ignore_bits.next = self.probed.val().ignore_bits;
         self.associative.request.next = self.probed.val().request;
         self.associative.multi.next = self.probed.val().multi;
-        self.associative.age.next = self.key_age.val();
-        self.exact.receive.next = self.key.val();
-        self.exact.age.next = self.key_age.val();
+        self.associative.age.next = self.solo_age.q.val();
+        self.exact.receive.next = self.held.read_data.val();
+        self.exact.age.next = self.held_age.read_data.val();
         self.exact.rival_age.next = self.associative.age_out.val();
         // What needn't wait for anything is decided from registers, early enough to move the exact side in the same cycle: a
         // receive that no message waits for, and a message for which the associative side has nothing. Anything else is told a
         // cycle after it was decided.
-        self.posts.next = self.held.read_data.val().operation == Operation::Post;
         self.quick.next = self.result_valid.val()
             & !self.alone.q.val()
             & (self.step.q.val() == Step::Run)
