@@ -626,10 +626,8 @@ impl Logic for Exact {
         }
 
         // ---------------------------------------------------------------- place
-        if self.place_free.val() {
-            if self.hash_valid.q.val() {
-                self.place.d.next = self.hash.q.val();
-            }
+        if self.place_free.val() & self.hash_valid.q.val() {
+            self.place.d.next = self.hash.q.val();
         }
         // Older look-ups that may yet write what this one is going to read.
         for i in 0..5 {
