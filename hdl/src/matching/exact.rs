@@ -184,6 +184,8 @@ pub struct Exact {
     pub age: Signal<In, Bits<54>>,
     /// Age of the receive that the associative side has for the operation, if it has one; long before the result.
     pub rival_age: Signal<In, Bits<54>>,
+    /// The result is that of a look-up that has gone all the way; `settles` may be said of it.
+    pub ended_now: Signal<Out, Bit>,
     /// The tag of the operation that may have a result in the next cycle.
     pub next_tag: Signal<Out, Bits<4>>,
     /// Something is under way.
@@ -459,7 +461,7 @@ impl Exact {
             compare_by: Reg::new(By::Nothing),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
-            commit discard settles receive age rival_age next_tag busy depth key_hash handle_hash ready clearing
+            commit discard settles receive age rival_age ended_now next_tag busy depth key_hash handle_hash ready clearing
             hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
@@ -986,6 +988,7 @@ impl Logic for Exact {
                 self.end_found.d.next = self.candidate.val();
             }
         }
+        self.ended_now.next = self.end_full.q.val();
         self.next_tag.next = self.end.q.val().tag;
         if self.moves.val() {
             self.next_tag.next = self.best.q.val().tag;

@@ -288,6 +288,24 @@ pub struct Lists {
     commit: Signal<Local, Bit>,
     /// The result is of a receive.
     posts: Signal<Local, Bit>,
+    // Registers' next values, from which others follow.
+    next_step: Signal<Local, Step>,
+    next_alone: Signal<Local, Bit>,
+    next_kept: Signal<Local, Bit>,
+    next_both: Signal<Local, Bit>,
+    next_sole: Signal<Local, Bit>,
+    /// Look-ups wait to leave.
+    keeps: Signal<Local, Bit>,
+    /// The front takes what comes, if there is something.
+    front_moves: Signal<Local, Bit>,
+    /// No operation is alone or decided slowly, nor was one told late.
+    swift: Reg<Bit>,
+    /// Nothing is alone, in `issue` or on the associative way.
+    way_free: Reg<Bit>,
+    /// Nothing is in `issue`.
+    issue_free: Reg<Bit>,
+    /// Nobody's choice stands on the associative side, or is about to.
+    side_free: Reg<Bit>,
     /// It is decided at once.
     quick: Signal<Local, Bit>,
     quick_commit: Signal<Local, Bit>,
@@ -350,6 +368,8 @@ impl Lists {
             held: Ram::new(TAGS),
             held_age: Ram::new(TAGS),
             step: Reg::new(Step::Run),
+            swift: Reg::new(true),
+            issue_free: Reg::new(true),
             exact_entries: Constant::new((config.exact as u64).into()),
             match_mask: Constant::new(config.match_mask().into()),
             no_lookup: Constant::new(Lookup::default()),
@@ -377,7 +397,7 @@ impl Lists {
             endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
-            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts quick quick_commit decides commit discard gives associative_search
+            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free quick quick_commit decides commit discard gives associative_search
             same_walk found_associative tainted probes room posting chosen_for may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
@@ -434,6 +454,10 @@ impl Logic for Lists {
             was_older,
             late_commit,
             late_discard,
+            swift,
+            way_free,
+            issue_free,
+            side_free,
             alone,
             looking,
             searching,
@@ -532,11 +556,7 @@ impl Logic for Lists {
         }
         self.fits.next = self.has_room.q.val() & self.fit_class.val().any();
         self.quota.endpoint.next = self.front.q.val().endpoint;
-        self.drained.next = !self.issue_valid.q.val()
-            & !self.exact.busy.val()
-            & !self.sole.q.val()
-            & !self.sole_found.q.val()
-            & !self.alone.q.val();
+        self.drained.next = self.way_free.q.val() & !self.exact.busy.val();
         // What the last operation left may be gone on with by the same one only.
         self.same_walk.next = self.resumes.q.val()
             & (self.solo.q.val().operation == self.front.q.val().operation)
@@ -625,20 +645,20 @@ impl Logic for Lists {
         }
 
         // ---------------------------------------------------------------- front
+        self.next_step.next = self.step.q.val();
+        self.next_alone.next = self.alone.q.val();
+        self.next_kept.next = self.kept.q.val();
         self.go.next = false;
         self.goes_alone.next = false;
         self.to_issue.next = false;
         self.takes.next = false;
         self.direct.next = false;
-        self.sole.d.next = false;
+        self.next_sole.next = false;
         self.sole_found.d.next = self.sole.q.val();
-        self.both.d.next = false;
+        self.next_both.next = false;
         self.both_found.d.next = self.both.q.val();
         self.searches_both.next = false;
-        self.may_search.next = !self.both.q.val()
-            & !self.both_found.q.val()
-            & !self.kept.q.val()
-            & (self.step.q.val() == Step::Run);
+        self.may_search.next = self.side_free.q.val();
         self.associative_search.next = false;
         // What is looked for follows from the operation; whether it is looked for at all is known later.
         self.associative.by.next = AssociativeSearch::Envelope;
@@ -673,16 +693,12 @@ impl Logic for Lists {
             match self.front.q.val().operation {
                 Operation::Arrive => {
                     if !self.live.val().any() {
-                        if !self.issue_valid.q.val() & !self.exact.busy.val() & !self.alone.q.val()
-                        {
+                        if self.issue_free.q.val() & !self.exact.busy.val() & !self.alone.q.val() {
                             self.go.next = true;
                             self.associative_search.next = true;
-                            self.sole.d.next = true;
+                            self.next_sole.next = true;
                         }
-                    } else if !self.sole.q.val()
-                        & !self.sole_found.q.val()
-                        & !self.alone.q.val()
-                        & !self.issue_valid.q.val()
+                    } else if self.way_free.q.val()
                         & (!self.waits_associative.val() | self.may_search.val())
                     {
                         self.go.next = true;
@@ -694,11 +710,7 @@ impl Logic for Lists {
                     if !self.weighed.q.val() {
                         // Its class is known in the next cycle.
                     } else if !self.waits_unexpected.val() & self.fits.val() {
-                        if !self.sole.q.val()
-                            & !self.sole_found.q.val()
-                            & !self.alone.q.val()
-                            & !self.issue_valid.q.val()
-                        {
+                        if self.way_free.q.val() {
                             self.go.next = true;
                             self.to_issue.next = true;
                             self.takes.next = true;
@@ -765,7 +777,7 @@ impl Logic for Lists {
         self.found_tag_bit.next = bits::<16>(1) << self.both_tag.q.val();
         if self.searches_both.val() {
             self.associative_search.next = true;
-            self.both.d.next = true;
+            self.next_both.next = true;
             self.both_tag.d.next = self.tag.q.val();
         }
         self.newly_clear.next = 0.into();
@@ -773,20 +785,21 @@ impl Logic for Lists {
             if !self.associative.found.val() {
                 self.newly_clear.next = self.found_tag_bit.val();
             } else if self.step.q.val() == Step::Run {
-                self.kept.d.next = true;
+                self.next_kept.next = true;
             }
         }
         self.clear.d.next = self.clear.q.val() | self.newly_clear.val();
         if self.go.val() {
             self.clear.d.next = (self.clear.q.val() | self.newly_clear.val()) & !self.tag_bit.val();
-            if !self.waits_associative.val() {
+            if self.front_posts.val() | !self.waits_associative.val() {
                 self.clear.d.next =
                     self.clear.q.val() | self.newly_clear.val() | self.tag_bit.val();
             }
         }
         self.lookup_valid.next = self.issue_valid.q.val() | self.to_issue.val();
-        self.issue_valid.d.next =
+        self.keeps.next =
             self.lookup_valid.val() & (self.rest_todo.val().any() | !self.exact.lookup_ready.val());
+        self.issue_valid.d.next = self.keeps.val();
         self.first.next = !self.same_walk.val();
         if self.direct.val() {
             self.lookup_valid.next = true;
@@ -839,9 +852,8 @@ impl Logic for Lists {
                 & (self.command.val().endpoint == self.last_endpoint.q.val()))
             | ((self.next_way.val() == self.way.q.val())
                 & (self.next_way.val() != self.alone_way.val()));
-        self.ready.next = self.initialized_now.val()
-            & self.admitted.val()
-            & (!self.front_valid.q.val() | self.go.val());
+        self.front_moves.next = !self.front_valid.q.val() | self.go.val();
+        self.ready.next = self.initialized_now.val() & self.admitted.val() & self.front_moves.val();
         self.command_ready.next = self.ready.val();
         if self.go.val() {
             self.front_valid.d.next = false;
@@ -850,7 +862,7 @@ impl Logic for Lists {
             self.resumes.d.next = false;
         }
         if self.goes_alone.val() {
-            self.alone.d.next = true;
+            self.next_alone.next = true;
             self.solo.d.next = self.front.q.val();
             self.solo_age.d.next = self.age.q.val();
             self.searched.d.next = false;
@@ -869,7 +881,7 @@ impl Logic for Lists {
         if self.front_valid.q.val() & self.stale.q.val() {
             self.classes.next_endpoint.next = self.front.q.val().endpoint;
         }
-        self.fresh.d.next = self.stale.q.val() | self.ready.val();
+        self.fresh.d.next = self.stale.q.val() | self.front_moves.val();
         self.classes.fresh.next = self.fresh.q.val();
         // So is the rest of what the front has to know. What goes while it stands there may show late, what comes comes from
         // the front itself, but for what is appended.
@@ -878,7 +890,7 @@ impl Logic for Lists {
             (self.associative.waiting.val() & self.endpoint_bit.val()).any();
         self.front_unexpected.d.next =
             (self.unexpected.waiting.val() & self.endpoint_bit.val()).any();
-        if self.ready.val() {
+        if self.front_moves.val() {
             self.front_live.d.next = self.classes.next_live.val();
             if self.takes.val() & (self.command.val().endpoint == self.front.q.val().endpoint) {
                 self.front_live.d.next = self.classes.next_live.val() | self.fit_class.val();
@@ -888,12 +900,14 @@ impl Logic for Lists {
             self.front_unexpected.d.next =
                 (self.unexpected.waiting.val() & self.next_bit.val()).any();
         }
-        if self.ready.val() & self.command_valid.val() {
-            self.front_valid.d.next = true;
+        if self.front_moves.val() {
             self.front.d.next = self.command.val();
             // What isn't compared is not kept: it is zero from here on, and costs no logic.
             self.front.d.next.match_bits = self.command.val().match_bits & self.match_mask.val();
             self.front.d.next.ignore_bits = self.command.val().ignore_bits & self.match_mask.val();
+        }
+        if self.ready.val() & self.command_valid.val() {
+            self.front_valid.d.next = true;
             self.last_endpoint.d.next = self.command.val().endpoint;
             self.one_endpoint.d.next = self.one_endpoint.q.val()
                 & (self.command.val().endpoint == self.last_endpoint.q.val());
@@ -963,9 +977,9 @@ impl Logic for Lists {
                                     self.answer.d.next.found = true;
                                     self.answer.d.next.index = self.searched_index.q.val();
                                 } else if self.has_searched.q.val() {
-                                    self.step.d.next = Step::Append;
+                                    self.next_step.next = Step::Append;
                                 } else {
-                                    self.step.d.next = Step::Settle;
+                                    self.next_step.next = Step::Settle;
                                 }
                             }
                         }
@@ -1017,47 +1031,47 @@ impl Logic for Lists {
                     } else if self.result_clear.q.val() | self.chosen_for.val() {
                         self.decides.next = true;
                     } else {
-                        self.step.d.next = Step::Doubt;
+                        self.next_step.next = Step::Doubt;
                     }
                 }
             }
             Step::Doubt => {
                 if self.tainted.q.val() {
-                    self.step.d.next = Step::Search;
+                    self.next_step.next = Step::Search;
                     self.probes.d.next = true;
-                    self.kept.d.next = false;
+                    self.next_kept.next = false;
                 } else {
                     self.decides.next = true;
-                    self.step.d.next = Step::Run;
+                    self.next_step.next = Step::Run;
                 }
             }
             Step::Search => {
                 self.slow_search.next = true;
-                self.step.d.next = Step::Select;
+                self.next_step.next = Step::Select;
             }
             Step::Select => {
-                self.step.d.next = Step::Recall;
+                self.next_step.next = Step::Recall;
             }
             Step::Recall => {
-                self.step.d.next = Step::Age;
+                self.next_step.next = Step::Age;
             }
             Step::Age => {
-                self.step.d.next = Step::Compare;
+                self.next_step.next = Step::Compare;
             }
             Step::Compare => {
-                self.step.d.next = Step::Decide;
+                self.next_step.next = Step::Decide;
             }
             Step::Decide => {
                 self.decides.next = true;
-                self.step.d.next = Step::Run;
+                self.next_step.next = Step::Run;
             }
             Step::Settle => {
-                self.step.d.next = Step::Append;
+                self.next_step.next = Step::Append;
                 self.probes.d.next = true;
             }
             Step::Append => {
                 self.replying.next = true;
-                self.step.d.next = Step::Run;
+                self.next_step.next = Step::Run;
                 if self.room.q.val() {
                     self.append.next = true;
                     self.answer.d.next.index =
@@ -1077,16 +1091,16 @@ impl Logic for Lists {
                 self.discard.next = true;
                 self.gives.next = true;
                 self.overflow.next = true;
-                self.alone.d.next = true;
+                self.next_alone.next = true;
                 self.looking.d.next = false;
-                self.step.d.next = Step::Settle;
+                self.next_step.next = Step::Settle;
                 self.probes.d.next = true;
             }
         }
         if self.decides.val() {
             self.replying.next = true;
             if self.chosen_for.val() {
-                self.kept.d.next = false;
+                self.next_kept.next = false;
             }
             if (self.chosen_for.val() | (self.step.q.val() == Step::Decide))
                 & self.associative.found.val()
@@ -1106,7 +1120,7 @@ impl Logic for Lists {
             }
         }
         if self.replying.val() {
-            self.alone.d.next = false;
+            self.next_alone.next = false;
             self.looking.d.next = false;
         }
         if self.sole_found.q.val() {
@@ -1123,9 +1137,9 @@ impl Logic for Lists {
         }
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
             self.result_clear.d.next = false;
-            self.both.d.next = false;
+            self.next_both.next = false;
             self.both_found.d.next = false;
-            self.kept.d.next = false;
+            self.next_kept.next = false;
             self.clear.d.next = 0.into();
         }
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
@@ -1160,10 +1174,8 @@ impl Logic for Lists {
         // What needn't wait for anything is decided from registers, early enough to move the exact side in the same cycle: a
         // receive that no message waits for, and a message for which the associative side has nothing. Anything else is told a
         // cycle after it was decided.
-        self.quick.next = self.result_valid.val()
-            & !self.alone.q.val()
-            & (self.step.q.val() == Step::Run)
-            & (self.result_clear.q.val() | self.posts.val());
+        self.quick.next =
+            self.exact.ended_now.val() & self.swift.q.val() & self.result_clear.q.val();
         self.quick_commit.next = self.result.val().found;
         if self.posts.val() {
             self.quick_commit.next = self.result.val().room;
@@ -1175,6 +1187,21 @@ impl Logic for Lists {
             (self.quick.val() & self.quick_commit.val()) | self.late_commit.q.val();
         self.exact.discard.next =
             (self.quick.val() & !self.quick_commit.val()) | self.late_discard.q.val();
+        self.swift.d.next = !self.next_alone.val()
+            & (self.next_step.val() == Step::Run)
+            & (self.quick.val() | !(self.commit.val() | self.discard.val()));
+        self.way_free.d.next =
+            !self.next_alone.val() & !self.next_sole.val() & !self.sole.q.val() & !self.keeps.val();
+        self.issue_free.d.next = !self.keeps.val();
+        self.side_free.d.next = !self.next_both.val()
+            & !self.both.q.val()
+            & !self.next_kept.val()
+            & (self.next_step.val() == Step::Run);
+        self.step.d.next = self.next_step.val();
+        self.alone.d.next = self.next_alone.val();
+        self.kept.d.next = self.next_kept.val();
+        self.both.d.next = self.next_both.val();
+        self.sole.d.next = self.next_sole.val();
         self.quick_is_right.ok.next = !self.quick.val()
             | ((self.commit.val() == self.quick_commit.val())
                 & (self.discard.val() != self.quick_commit.val()));
