@@ -109,6 +109,7 @@ pub struct AssociativeEntry {
     // What agreed with the last search: endpoint and source, context and handle, each half of the match bits.
     of_source: Reg<Bit>,
     of_context: Reg<Bit>,
+    of_handle: Reg<Bit>,
     of_low_bits: Reg<Bit>,
     of_high_bits: Reg<Bit>,
     agrees: Signal<Local, Bit>,
@@ -165,6 +166,7 @@ impl Default for AssociativeEntry {
             held_age: Reg::default(),
             of_source: Reg::default(),
             of_context: Reg::default(),
+            of_handle: Reg::default(),
             of_low_bits: Reg::default(),
             of_high_bits: Reg::default(),
             agrees: Signal::default(),
@@ -204,6 +206,7 @@ impl Logic for AssociativeEntry {
             held_age,
             of_source,
             of_context,
+            of_handle,
             of_low_bits,
             of_high_bits
         );
@@ -245,12 +248,14 @@ impl Logic for AssociativeEntry {
             self.of_source.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
                 & self.source_agrees.val()
                 & !self.unknown.val();
-            self.of_context.d.next = self.context_agrees.val() & self.handle_agrees.val();
+            self.of_context.d.next = self.context_agrees.val();
+            self.of_handle.d.next = self.handle_agrees.val();
             self.of_low_bits.d.next = self.low_bits_agree.val();
             self.of_high_bits.d.next = self.high_bits_agree.val();
         }
         self.agrees.next = self.of_source.q.val()
             & self.of_context.q.val()
+            & self.of_handle.q.val()
             & self.of_low_bits.q.val()
             & self.of_high_bits.q.val();
         if self.load.val() {

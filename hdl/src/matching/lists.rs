@@ -276,6 +276,8 @@ pub struct Lists {
     late_commit: Reg<Bit>,
     late_discard: Reg<Bit>,
     rival_older: Signal<Local, Bit>,
+    /// What the associative side has chosen is that of the operation whose result the exact side has.
+    result_kept: Reg<Bit>,
     /// The endpoint of the last cycle's result has receives on the associative side.
     tainted: Reg<Bit>,
     /// The associative side works for the operation in `solo`.
@@ -398,7 +400,7 @@ impl Lists {
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
             lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free quick quick_commit decides commit discard gives associative_search
-            same_walk found_associative tainted probes room posting chosen_for may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
+            same_walk found_associative result_kept tainted probes room posting chosen_for may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
     }
@@ -448,6 +450,7 @@ impl Logic for Lists {
             kept,
             clear,
             result_clear,
+            result_kept,
             tainted,
             probes,
             room,
@@ -935,7 +938,7 @@ impl Logic for Lists {
         self.remove.next = false;
         self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
         self.key_bit.next = bits::<32>(1) << self.held.read_data.val().endpoint;
-        self.chosen_for.next = self.kept.q.val() & (self.both_tag.q.val() == self.result.val().tag);
+        self.chosen_for.next = self.result_kept.q.val();
         self.tainted.d.next = (self.associative.waiting.val() & self.key_bit.val()).any()
             & (self.mutation.val() != self.skip_taint.val());
         self.older.next =
@@ -1200,6 +1203,8 @@ impl Logic for Lists {
         self.step.d.next = self.next_step.val();
         self.alone.d.next = self.next_alone.val();
         self.kept.d.next = self.next_kept.val();
+        self.result_kept.d.next =
+            self.next_kept.val() & (self.both_tag.q.val() == self.exact.next_tag.val());
         self.both.d.next = self.next_both.val();
         self.sole.d.next = self.next_sole.val();
         self.quick_is_right.ok.next = !self.quick.val()
