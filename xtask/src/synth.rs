@@ -37,8 +37,9 @@ const SCRIPT: &str = "read_slang --threads 1 --unroll-limit 100000 -D SYNTHESIS 
 /// look-up tables again where hundreds of paths are about as long as the longest. These are mapped to [`AIM`] instead.
 const WIDE: [&str; 4] = ["associative_", "exact_", "lists_", "nic_"];
 
-/// What precedes the synthesis of such a top: paths may have 5 ns of logic, half of a cycle at 100 MHz; the other half is for wires.
-const AIM: &str = "scratchpad -set abc9.D 5000; synth_ecp5";
+/// What precedes the synthesis of such a top: paths may have 3 ns of logic, a third of a cycle at 100 MHz; the rest is for wires, which
+/// take three times as long as the look-up tables that they join.
+const AIM: &str = "scratchpad -set abc9.D 3000; synth_ecp5";
 
 /// How yosys is called for a top.
 fn script(name: &str) -> String {

@@ -20,6 +20,11 @@
 //! is *kept* for it, and nobody else searches that side until it is decided. So a few receives on the associative side cost a
 //! third of the rate, not all of it.
 //!
+//! Nothing that moves many registers waits for a comparison: the front goes, and the exact side moves on, by registers that say a
+//! cycle early whether it may. A receive stands in the front for two cycles, so that its class is known when it goes; what
+//! is known there of its endpoint may be a few cycles older than the endpoint is, but only in what has gone, never in what has
+//! come. A result that needs no comparison (`quick`) settles in the cycle in which it is there, any other a cycle after it was decided.
+//!
 //! A receive that the exact side can't take after all, because both of its places are full, is appended to the associative
 //! side when its turn comes to be decided; whoever is behind it isn't clear any more, and looks there again before it is decided.
 
