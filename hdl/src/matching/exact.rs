@@ -188,7 +188,7 @@ pub struct Exact {
     pub ended_now: Signal<Out, Bit>,
     /// The tag of the operation that may have a result in the next cycle.
     pub next_tag: Signal<Out, Bits<4>>,
-    /// Something is under way.
+    /// Something is under way; what is being mended in this cycle isn't any more.
     pub busy: Signal<Out, Bit>,
     /// Live receives.
     pub depth: Signal<Out, Bits<16>>,
@@ -1019,7 +1019,7 @@ impl Logic for Exact {
             | self.compare_valid.q.val()
             | self.mux_valid.q.val()
             | self.best_valid.q.val()
-            | self.end_valid.q.val();
+            | (self.end_valid.q.val() & !self.mend.q.val());
 
         // ---------------------------------------------------------------- commit
         self.home_of_end.next = self.ended.val().home;
