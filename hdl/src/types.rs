@@ -282,8 +282,6 @@ streams! {
         class: Bits<6>,
         /// It stays when it is matched.
         multi: Bit,
-        /// The operation.
-        tag: Bits<4>,
     }
     /// Answer to a [`MatchCommand`].
     MatchReply {

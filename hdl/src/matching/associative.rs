@@ -46,7 +46,7 @@ pub enum AssociativeSearch {
     Endpoint,
 }
 
-/// One posted receive. What is compared is kept in four parts, so that no part takes long.
+/// One posted receive. What is compared is kept in five parts, so that no part takes long.
 #[derive(LogicBlock)]
 pub struct AssociativeEntry {
     /// Rising edge counts.

@@ -578,7 +578,6 @@ impl Logic for Exact {
         clock!(self, clock, links, homes, prevs);
 
         // ---------------------------------------------------------------- what moves
-        self.arriving.next = false;
         self.done.next = self.commit.val() | self.discard.val();
         // The end takes another look-up of its operation, or the next operation when this one is done: when it is said early, for
         // all that is under way moves by this.
@@ -1005,7 +1004,6 @@ impl Logic for Exact {
         self.result.next.class = self.ended.val().class;
         self.result.next.multi = self.ended.val().multi;
         self.result.next.rival_older = self.ended.val().rival_older;
-        self.result.next.tag = self.end.q.val().tag;
         self.result.next.id = self.ended.val().id;
         if self.end.q.val().search == Search::Arrive {
             self.result.next.id = self.ended.val().head;

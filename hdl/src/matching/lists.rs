@@ -17,8 +17,7 @@
 //!
 //! An arrival on the exact way whose endpoint has receives on the associative side too is looked up there when it sets
 //! out, long before it is decided. Mostly that finds nothing, and the arrival is *clear*; if it finds something, the choice
-//! is *kept* for it, and nobody else searches that side until it is decided. So a few receives on the associative side cost a
-//! third of the rate, not all of it.
+//! is *kept* for it, and nobody else searches that side until it is decided.
 //!
 //! Nothing that moves many registers waits for a comparison: the front goes, and the exact side moves on, by registers that say a
 //! cycle early whether it may. A receive stands in the front for two cycles, so that its class is known when it goes; what
@@ -159,7 +158,7 @@ pub struct Lists {
     /// Of this class.
     giving_class: Reg<Bits<6>>,
     /// One went in one of the last cycles, so that what didn't fit may do so now.
-    gave: Reg<Bits<3>>,
+    gave: Reg<Bits<2>>,
     tag: Reg<Bits<4>>,
     // All that is under way: of one endpoint, which, and the way it goes if that is the same.
     one_endpoint: Reg<Bit>,
@@ -184,9 +183,11 @@ pub struct Lists {
     both: Reg<Bit>,
     both_found: Reg<Bit>,
     both_tag: Reg<Bits<4>>,
-    // What was decided to go from the associative side: unless it is multi, and whether by a cancel.
+    /// In the last cycle it was decided that what the associative side has chosen goes.
     removing: Reg<Bit>,
-    removing_one: Reg<Bit>,
+    /// For a message, which spares a receive that takes several.
+    removing_for_message: Reg<Bit>,
+    /// By a cancel.
     removing_cancelled: Reg<Bit>,
     /// What the associative side has chosen is that one's.
     kept: Reg<Bit>,
@@ -397,7 +398,7 @@ impl Lists {
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_one removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
+            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
             issue_todo selecting sole sole_found both both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid live equal unlearnt idle chosen unused minus_unused
@@ -434,7 +435,7 @@ impl Logic for Lists {
             giving_class,
             gave,
             removing,
-            removing_one,
+            removing_for_message,
             removing_cancelled,
             tag,
             one_endpoint,
@@ -545,7 +546,7 @@ impl Logic for Lists {
             self.has_class.d.next = self.chosen.val();
         }
         self.unlearnt.next = !self.classes.view.val().learnt;
-        self.idle.next = !self.front_live.q.val();
+        self.idle.next = !self.classes.live.val();
         if self.mutation.val() == self.learn_live.val() {
             self.idle.next = 15.into();
         }
@@ -1156,11 +1157,12 @@ impl Logic for Lists {
         // An arrival of the associative way takes its receive at once, so that the next one doesn't find it; what is
         // decided by ages goes one cycle later: nobody has searched meanwhile.
         self.removing.d.next = self.remove.val();
-        self.removing_one.d.next = !self.alone.q.val();
+        self.removing_for_message.d.next = !self.alone.q.val();
         self.removing_cancelled.d.next =
             self.alone.q.val() & (self.solo.q.val().operation == Operation::Cancel);
         self.associative.remove.next = self.removing.q.val() | self.sole_found.q.val();
-        self.associative.spare_multi.next = !self.removing.q.val() | self.removing_one.q.val();
+        self.associative.spare_multi.next =
+            !self.removing.q.val() | self.removing_for_message.q.val();
         self.associative.cancel.next = self.removing.q.val() & self.removing_cancelled.q.val();
         self.associative.insert.next = self.append.val();
         self.probed.next = self.front.q.val();
