@@ -82,7 +82,7 @@ pub const ODD: Config = Config {
     regions: 5,
 };
 
-/// The same for many small shares.
+/// Many small shares, in half of the usual rows.
 pub const MANY: Config = Config {
     name: "many",
     endpoints: 16,
