@@ -176,16 +176,19 @@ pub struct Exact {
     pub commit: Signal<In, Bit>,
     /// The operation is forgotten.
     pub discard: Signal<In, Bit>,
-    /// Early: the result is committed or discarded in this cycle. One that is without this costs a cycle more.
-    pub settles: Signal<In, Bit>,
+    /// Early: if there is a result in the next cycle, it is committed or discarded then. One that is without this
+    /// costs a cycle more.
+    pub will_settle: Signal<In, Bit>,
     /// The command of the operation of the result: the receive to append.
     pub receive: Signal<In, MatchCommand>,
     /// Its age.
     pub age: Signal<In, Bits<54>>,
     /// Age of the receive that the associative side has for the operation, if it has one; long before the result.
     pub rival_age: Signal<In, Bits<54>>,
-    /// The result is that of a look-up that has gone all the way; `settles` may be said of it.
-    pub ended_now: Signal<Out, Bit>,
+    /// In the next cycle there is the result of a look-up that has gone all the way; `will_settle` may be said of it.
+    pub will_end: Signal<Out, Bit>,
+    /// The result is a receive's.
+    pub posts: Signal<Out, Bit>,
     /// The tag of the operation that may have a result in the next cycle.
     pub next_tag: Signal<Out, Bits<4>>,
     /// Something is under way; what is being mended in this cycle isn't any more.
@@ -262,6 +265,9 @@ pub struct Exact {
     ready: Reg<Bit>,
     clearing: Reg<Bits<16>>,
 
+    /// A look-up waits until `hash` is free, so that none has to ask before it leaves whether what is before it moves.
+    queued_valid: Reg<Bit>,
+    queued: Reg<Lookup>,
     hash_valid: Reg<Bit>,
     hash: Reg<Lookup>,
     place_valid: Reg<Bit>,
@@ -298,12 +304,18 @@ pub struct Exact {
     unlink_way: Reg<Bits<3>>,
     count: Reg<Bits<16>>,
 
-    moves: Signal<Local, Bit>,
+    /// The end takes what comes in this cycle: it is free, or `settles`. All that is under way moves by this.
+    moves: Reg<Bit>,
+    /// The result is committed or discarded in this cycle.
+    settles: Reg<Bit>,
     passes: Signal<Local, Bit>,
     sees: Signal<Local, Bit>,
     move_read: Signal<Local, Bit>,
     read_free: Signal<Local, Bit>,
     place_free: Signal<Local, Bit>,
+    hash_free: Signal<Local, Bit>,
+    offered: Signal<Local, Bit>,
+    fills: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
     by_key: Signal<Local, Bit>,
     conflict: Signal<Local, Bit>,
@@ -349,7 +361,6 @@ pub struct Exact {
     candidate: Signal<Local, Found>,
     better: Signal<Local, Bit>,
     done: Signal<Local, Bit>,
-    ended: Signal<Local, Found>,
     entry: Signal<Local, Link>,
     new_link: Signal<Local, Link>,
     new_home: Signal<Local, Home>,
@@ -459,17 +470,18 @@ impl Exact {
             settles_what_is_done: Duty::new("what_settles_is_done"),
             removes_what_it_finds: Duty::new("what_is_found_by_handle_is_removed"),
             compare_by: Reg::new(By::Nothing),
+            moves: Reg::new(true),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
-            commit discard settles receive age rival_age ended_now next_tag busy depth key_hash handle_hash ready clearing
-            hash_valid hash place_valid place place_rows read_valid read read_rows
+            commit discard will_settle receive age rival_age will_end posts next_tag busy depth key_hash handle_hash ready clearing
+            settles queued_valid queued hash_free offered fills hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            moves passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
+            passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
-            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done ended entry
+            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
             home_of_end home_key_row home_handle_row home_handle_way new_id end_key
             key_place handle_place key_number handle_number fresh_slots fresh_handles
@@ -490,6 +502,10 @@ impl Logic for Exact {
             reset,
             ready,
             clearing,
+            moves,
+            settles,
+            queued_valid,
+            queued,
             hash_valid,
             hash,
             place_valid,
@@ -578,28 +594,34 @@ impl Logic for Exact {
         clock!(self, clock, links, homes, prevs);
 
         // ---------------------------------------------------------------- what moves
-        self.done.next = self.commit.val() | self.discard.val();
-        // The end takes another look-up of its operation, or the next operation when this one is done: when it is said early, for
-        // all that is under way moves by this.
-        self.moves.next = !self.end_full.q.val() | self.settles.val();
+        self.done.next = self.settles.q.val() | self.commit.val() | self.discard.val();
         self.conflict.next =
             self.clash_compare.q.val() | self.clash_mux.q.val() | self.clash_best.q.val();
         // The end lets the one in `read` past: it is done, or it holds neither a result nor anything that clashes.
-        self.passes.next = self.settles.val()
+        self.passes.next = self.settles.q.val()
             | !(self.end_valid.q.val() & (self.end.q.val().last | self.clash_end.q.val()));
         self.sees.next = self.own.q.val() & !self.conflict.val();
         self.move_read.next = self.passes.val() & self.sees.val();
         self.read_free.next =
-            (self.passes.val() & self.sees.val()) | (self.moves.val() & !self.read_valid.q.val());
+            (self.passes.val() & self.sees.val()) | (self.moves.q.val() & !self.read_valid.q.val());
         self.place_free.next =
             !self.place_valid.q.val() | (self.read_free.val() & !self.mending.q.val());
 
         // ---------------------------------------------------------------- hash
-        // None is taken while one waits that has its rows: what waits here delays others, and gains nothing.
-        self.lookup_ready.next = self.ready.q.val() & self.place_free.val();
-        if self.place_free.val() {
-            self.hash_valid.d.next = self.lookup_valid.val() & self.ready.q.val();
+        self.lookup_ready.next = self.ready.q.val() & !self.queued_valid.q.val();
+        self.offered.next = self.lookup_valid.val() & self.ready.q.val();
+        self.hash_free.next = !self.hash_valid.q.val() | self.place_free.val();
+        self.queued_valid.d.next =
+            !self.hash_free.val() & (self.queued_valid.q.val() | self.offered.val());
+        if !self.queued_valid.q.val() {
+            self.queued.d.next = self.lookup.val();
+        }
+        if self.hash_free.val() {
+            self.hash_valid.d.next = self.queued_valid.q.val() | self.offered.val();
             self.hash.d.next = self.lookup.val();
+            if self.queued_valid.q.val() {
+                self.hash.d.next = self.queued.q.val();
+            }
         }
         self.key_hash.seed.next = self.seed.val();
         self.key_hash.key.next = self.hash.q.val().key;
@@ -657,7 +679,7 @@ impl Logic for Exact {
         self.clash[4].older.next = self.end_found.q.val().rows;
         self.clash[4].older_tag.next = self.end.q.val().tag;
         self.clash[4].older_post.next = self.end.q.val().search == Search::Post;
-        if self.moves.val() {
+        if self.moves.q.val() {
             if self.read_free.val() {
                 self.clash_compare.d.next = self.clash[0].clash.val();
                 self.clash_mux.d.next = self.clash[1].clash.val();
@@ -700,7 +722,7 @@ impl Logic for Exact {
         // ---------------------------------------------------------------- compare
         self.by_key.next = (self.read.q.val().search == Search::Arrive)
             | (self.read.q.val().search == Search::Post);
-        if self.moves.val() {
+        if self.moves.q.val() {
             self.compare_valid.d.next = self.read_valid.q.val() & self.move_read.val();
             self.compare.d.next = self.read.q.val();
             self.compare_rows.d.next = self.read_rows.q.val();
@@ -727,17 +749,17 @@ impl Logic for Exact {
         self.occupied.next = 0.into();
         self.handle_hits.next = 0.into();
         self.handle_occupied.next = 0.into();
-        self.fresh_slots.capture.next = self.moves.val();
-        self.fresh_slots.pass.next = self.moves.val();
+        self.fresh_slots.capture.next = self.moves.q.val();
+        self.fresh_slots.pass.next = self.moves.q.val();
         self.fresh_slots.key.next = self.compare.q.val().key;
-        self.fresh_handles.capture.next = self.moves.val();
+        self.fresh_handles.capture.next = self.moves.q.val();
         self.in_old.next = 0.into();
         self.in_last.next = 0.into();
         self.in_now.next = 0.into();
         self.fresh_handle.next = false;
         for i in 0..6 {
-            self.key_way[i].capture.next = self.moves.val();
-            self.key_way[i].pass.next = self.moves.val();
+            self.key_way[i].capture.next = self.moves.q.val();
+            self.key_way[i].pass.next = self.moves.q.val();
             self.key_way[i].key.next = self.compare.q.val().key;
             self.key_way[i].occupied_old.next = self.fresh_slots.occupied_old.val();
             self.key_way[i].occupied_last.next = self.fresh_slots.occupied_last.val();
@@ -764,8 +786,8 @@ impl Logic for Exact {
                 .in_now
                 .val()
                 .replace_bit(i, self.key_way[i].in_now.val());
-            self.handle_way[i].capture.next = self.moves.val();
-            self.handle_way[i].pass.next = self.moves.val();
+            self.handle_way[i].capture.next = self.moves.q.val();
+            self.handle_way[i].pass.next = self.moves.q.val();
             self.handle_way[i].occupied_old.next = self.fresh_handles.old.val();
             self.handle_way[i].occupied_last.next = self.fresh_handles.last.val();
             self.handle_way[i].occupied_now.next = self.fresh_handles.now.val();
@@ -798,7 +820,7 @@ impl Logic for Exact {
                 | (self.handle_hits.val() << 5));
 
         // ---------------------------------------------------------------- mux
-        if self.moves.val() {
+        if self.moves.q.val() {
             self.mux_valid.d.next = self.compare_valid.q.val();
             self.mux.d.next = self.compare.q.val();
             self.mux_rows.d.next = self.compare_rows.q.val();
@@ -863,7 +885,7 @@ impl Logic for Exact {
         // and again; so is that of a receive that is to be unlinked until its slot is known.
         self.address.next = self.muxed_head.val() | self.muxed_id.val();
         self.entry_at.next = self.address.val();
-        if !self.moves.val() | !self.mux_valid.q.val() | (self.mux.q.val().search == Search::Unlink)
+        if !self.moves.q.val() | !self.mux_valid.q.val() | (self.mux.q.val().search == Search::Unlink)
         {
             self.entry_at.next = self.entry_address.q.val();
         }
@@ -879,7 +901,7 @@ impl Logic for Exact {
                 | (self.mux.q.val().search == Search::OfEndpoint))
                 & (self.cursor.q.val() != self.last_row.val());
         }
-        if self.moves.val() {
+        if self.moves.q.val() {
             self.best_valid.d.next = self.mux_valid.q.val() & !self.goes_on.val();
             self.unlinks.d.next = self.mux_handle_hit.q.val().any();
             self.best.d.next = self.mux.q.val();
@@ -920,7 +942,7 @@ impl Logic for Exact {
             self.mending.d.next = true;
         }
         // It is told so late that whoever comes behind it finds the queue mended when it is to read.
-        self.tell.d.next = self.moves.val()
+        self.tell.d.next = self.moves.q.val()
             & self.compare_valid.q.val()
             & (self.compare.q.val().search == Search::Unlink);
         self.mend.d.next = false;
@@ -946,7 +968,7 @@ impl Logic for Exact {
             | (self.best.q.val().search != Search::Arrive)
             | (self.best_found.q.val().found & (!self.end_found.q.val().found | self.older.val()));
 
-        self.arriving.next = self.best_valid.q.val() & self.moves.val();
+        self.arriving.next = self.best_valid.q.val() & self.moves.q.val();
         self.key_same[0].read_row.next = self.wanted.val().key0;
         self.key_same[1].read_row.next = self.wanted.val().key1;
         self.handle_same[0].read_row.next = self.wanted.val().handle0;
@@ -971,15 +993,15 @@ impl Logic for Exact {
         }
 
         // ---------------------------------------------------------------- result
+        self.fills.next = self.end_full.q.val() & !self.done.val();
         if self.done.val() | self.mend.q.val() {
             self.end_valid.d.next = false;
-            self.end_full.d.next = false;
         }
         if self.arriving.val() {
             self.mend.d.next = self.best.q.val().search == Search::Unlink;
             self.end_valid.d.next = true;
             self.end.d.next = self.best.q.val();
-            self.end_full.d.next = self.best.q.val().last & !self.unlinks.q.val();
+            self.fills.next = self.best.q.val().last & !self.unlinks.q.val();
             if self.unlinks.q.val() {
                 self.end.d.next.last = false;
             }
@@ -987,31 +1009,35 @@ impl Logic for Exact {
                 self.end_found.d.next = self.candidate.val();
             }
         }
-        self.ended_now.next = self.end_full.q.val();
+        self.end_full.d.next = self.fills.val();
+        self.will_end.next = self.fills.val();
+        self.settles.d.next = self.fills.val() & self.will_settle.val();
+        self.moves.d.next = !self.fills.val() | self.will_settle.val();
+        self.posts.next = self.end.q.val().search == Search::Post;
         self.next_tag.next = self.end.q.val().tag;
-        if self.moves.val() {
+        if self.moves.q.val() {
             self.next_tag.next = self.best.q.val().tag;
         }
-        self.ended.next = self.end_found.q.val();
-        self.end_key.next = self.ended.val().key;
+        self.end_key.next = self.end_found.q.val().key;
         self.new_id.next = self.number.q.val();
         self.result_valid.next =
             (self.end_valid.q.val() & self.end.q.val().last) | self.tell.q.val();
         self.result.next = self.no_result.val();
-        self.result.next.found = self.ended.val().found;
-        self.result.next.room = self.ended.val().room & self.number_valid.q.val();
-        self.result.next.age = self.ended.val().age;
-        self.result.next.class = self.ended.val().class;
-        self.result.next.multi = self.ended.val().multi;
-        self.result.next.rival_older = self.ended.val().rival_older;
-        self.result.next.id = self.ended.val().id;
+        self.result.next.found = self.end_found.q.val().found;
+        self.result.next.room = self.end_found.q.val().room & self.number_valid.q.val();
+        self.result.next.age = self.end_found.q.val().age;
+        self.result.next.class = self.end_found.q.val().class;
+        self.result.next.multi = self.end_found.q.val().multi;
+        self.result.next.rival_older = self.end_found.q.val().rival_older;
+        self.result.next.id = self.end_found.q.val().id;
         if self.end.q.val().search == Search::Arrive {
-            self.result.next.id = self.ended.val().head;
+            self.result.next.id = self.end_found.q.val().head;
         }
         if self.end.q.val().search == Search::Post {
             self.result.next.id = self.new_id.val();
         }
-        self.busy.next = self.hash_valid.q.val()
+        self.busy.next = self.queued_valid.q.val()
+            | self.hash_valid.q.val()
             | self.place_valid.q.val()
             | self.read_valid.q.val()
             | self.compare_valid.q.val()
@@ -1020,48 +1046,48 @@ impl Logic for Exact {
             | (self.end_valid.q.val() & !self.mend.q.val());
 
         // ---------------------------------------------------------------- commit
-        self.home_of_end.next = self.ended.val().home;
-        self.entry.next = self.ended.val().link;
+        self.home_of_end.next = self.end_found.q.val().home;
+        self.entry.next = self.end_found.q.val().link;
         self.queue.next = self.no_queue.val();
         self.queue.next.valid = true;
-        self.queue.next.head = self.ended.val().head;
-        self.queue.next.tail = self.ended.val().tail;
-        self.queue.next.age = self.ended.val().age;
-        self.queue.next.multi = self.ended.val().multi;
+        self.queue.next.head = self.end_found.q.val().head;
+        self.queue.next.tail = self.end_found.q.val().tail;
+        self.queue.next.age = self.end_found.q.val().age;
+        self.queue.next.multi = self.end_found.q.val().multi;
         self.new_slot.next = false;
         self.slot_ways.next = 0.into();
         self.handle.next = self.no_handle.val();
         self.handle_ways.next = 0.into();
-        self.key_row0.next = self.ended.val().rows.key0;
-        self.key_row1.next = self.ended.val().rows.key1;
+        self.key_row0.next = self.end_found.q.val().rows.key0;
+        self.key_row1.next = self.end_found.q.val().rows.key1;
         // The handle of a receive that goes.
         self.home_handle_way.next = self.home_of_end.val().handle_way;
         self.home_handle_row.next = self.home_of_end.val().handle_row;
         self.handle_row0.next = bit_cast::<16, 12>(self.home_handle_row.val());
         self.handle_row1.next = bit_cast::<16, 12>(self.home_handle_row.val());
-        self.put_link_at.d.next = bit_cast::<16, 14>(self.ended.val().tail);
+        self.put_link_at.d.next = bit_cast::<16, 14>(self.end_found.q.val().tail);
         self.put_link.d.next = self.entry.val();
         self.put_prev_at.d.next = bit_cast::<16, 14>(self.new_id.val());
-        self.put_prev.d.next = self.ended.val().tail;
+        self.put_prev.d.next = self.end_found.q.val().tail;
         self.put_home_at.d.next = bit_cast::<16, 14>(self.new_id.val());
-        self.freed.next = self.ended.val().head;
+        self.freed.next = self.end_found.q.val().head;
         self.frees.next = false;
         self.numbers.next = false;
         self.links_now.next = false;
         self.prevs_now.next = false;
-        self.single.next = self.ended.val().single;
-        self.key_number.vector.next = bit_cast::<64, 8>(self.ended.val().way);
-        self.handle_number.vector.next = bit_cast::<64, 8>(self.ended.val().handle_way);
+        self.single.next = self.end_found.q.val().single;
+        self.key_number.vector.next = bit_cast::<64, 8>(self.end_found.q.val().way);
+        self.handle_number.vector.next = bit_cast::<64, 8>(self.end_found.q.val().handle_way);
         self.new_home.next = self.no_home.val();
         self.new_home.next.key_way = bit_cast::<3, 16>(self.key_number.index.val());
         self.new_home.next.handle_way = bit_cast::<3, 16>(self.handle_number.index.val());
-        self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key0);
-        if self.ended.val().way > 7 {
-            self.new_home.next.key_row = bit_cast::<12, 16>(self.ended.val().rows.key1);
+        self.new_home.next.key_row = bit_cast::<12, 16>(self.end_found.q.val().rows.key0);
+        if self.end_found.q.val().way > 7 {
+            self.new_home.next.key_row = bit_cast::<12, 16>(self.end_found.q.val().rows.key1);
         }
-        self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle0);
-        if self.ended.val().handle_way > 7 {
-            self.new_home.next.handle_row = bit_cast::<12, 16>(self.ended.val().rows.handle1);
+        self.new_home.next.handle_row = bit_cast::<12, 16>(self.end_found.q.val().rows.handle0);
+        if self.end_found.q.val().handle_way > 7 {
+            self.new_home.next.handle_row = bit_cast::<12, 16>(self.end_found.q.val().rows.handle1);
         }
         self.put_home.d.next = self.new_home.val();
         self.new_link.next = self.no_link.val();
@@ -1073,9 +1099,9 @@ impl Logic for Exact {
             Search::Post => {
                 self.queue.next.tail = self.new_id.val();
                 if self.mutation.val() == self.forget_tail.val() {
-                    self.queue.next.tail = self.ended.val().tail;
+                    self.queue.next.tail = self.end_found.q.val().tail;
                 }
-                if !self.ended.val().found {
+                if !self.end_found.q.val().found {
                     self.new_slot.next = true;
                     self.queue.next.tail = self.new_id.val();
                     self.queue.next.head = self.new_id.val();
@@ -1084,40 +1110,40 @@ impl Logic for Exact {
                 }
                 self.put_link.d.next = self.new_link.val();
                 self.handle.next.valid = true;
-                self.handle.next.class = self.ended.val().class;
+                self.handle.next.class = self.end_found.q.val().class;
                 self.handle.next.request = self.receive.val().request;
                 self.handle.next.pair = self.receive.val().pair;
                 self.handle.next.any_source = self.receive.val().any_source;
                 self.handle.next.id = self.new_id.val();
-                self.handle_row0.next = self.ended.val().rows.handle0;
-                self.handle_row1.next = self.ended.val().rows.handle1;
-                self.slot_ways.next = self.ended.val().way;
-                self.handle_ways.next = self.ended.val().handle_way;
-                self.links_now.next = self.ended.val().found;
-                self.prevs_now.next = self.ended.val().found;
+                self.handle_row0.next = self.end_found.q.val().rows.handle0;
+                self.handle_row1.next = self.end_found.q.val().rows.handle1;
+                self.slot_ways.next = self.end_found.q.val().way;
+                self.handle_ways.next = self.end_found.q.val().handle_way;
+                self.links_now.next = self.end_found.q.val().found;
+                self.prevs_now.next = self.end_found.q.val().found;
                 self.numbers.next = true;
             }
             Search::Unlink => {
-                self.freed.next = self.ended.val().id;
-                self.put_prev.d.next = self.ended.val().prev;
+                self.freed.next = self.end_found.q.val().id;
+                self.put_prev.d.next = self.end_found.q.val().prev;
                 self.put_prev_at.d.next = bit_cast::<16, 14>(self.entry.val().successor);
-                self.put_link_at.d.next = bit_cast::<16, 14>(self.ended.val().prev);
+                self.put_link_at.d.next = bit_cast::<16, 14>(self.end_found.q.val().prev);
                 self.frees.next = self.mutation.val() != self.lose_cancels.val();
                 if self.single.val() {
                     self.queue.next = self.no_queue.val();
-                } else if self.ended.val().first {
+                } else if self.end_found.q.val().first {
                     self.queue.next.head = self.entry.val().successor;
                     self.queue.next.age = self.entry.val().age;
                     self.queue.next.multi = self.entry.val().multi;
                 } else {
-                    self.queue.next.tail = self.ended.val().prev;
+                    self.queue.next.tail = self.end_found.q.val().prev;
                 }
-                if self.frees.val() & self.ended.val().outer {
-                    self.slot_ways.next = self.ended.val().way;
+                if self.frees.val() & self.end_found.q.val().outer {
+                    self.slot_ways.next = self.end_found.q.val().way;
                 }
-                self.links_now.next = self.frees.val() & !self.ended.val().outer;
+                self.links_now.next = self.frees.val() & !self.end_found.q.val().outer;
                 self.prevs_now.next = self.frees.val()
-                    & !self.ended.val().outer
+                    & !self.end_found.q.val().outer
                     & (self.mutation.val() != self.forget_prev.val());
             }
             _ => {
@@ -1129,10 +1155,10 @@ impl Logic for Exact {
                     self.queue.next = self.no_queue.val();
                 }
                 if (self.end.q.val().search == Search::Arrive)
-                    & !self.ended.val().multi
+                    & !self.end_found.q.val().multi
                     & (self.mutation.val() != self.match_twice.val())
                 {
-                    self.slot_ways.next = self.ended.val().way;
+                    self.slot_ways.next = self.end_found.q.val().way;
                     self.frees.next = true;
                 }
             }
@@ -1269,7 +1295,7 @@ impl Logic for Exact {
         self.neither_lost_nor_doubled.ok.next = !self.ready.q.val()
             | ((self.count.q.val() + self.free_numbers.val()) == self.entries.val());
         self.number_for_each_post.ok.next =
-            !self.numbering.val() | (self.number_valid.q.val() & self.ended.val().room);
+            !self.numbering.val() | (self.number_valid.q.val() & self.end_found.q.val().room);
         self.by_handle.next = (self.read.q.val().search != Search::Arrive)
             & (self.read.q.val().search != Search::Post);
         self.alone.ok.next = !(self.read_valid.q.val()
@@ -1293,7 +1319,7 @@ impl Logic for Exact {
                 | self.in_old.val().any()
                 | self.in_last.val().any()
                 | self.in_now.val().any());
-        self.settles_what_is_done.ok.next = !self.settles.val()
+        self.settles_what_is_done.ok.next = !self.settles.q.val()
             | (self.done.val()
                 & ((self.end_valid.q.val() & self.end.q.val().last) | self.tell.q.val()));
         self.one_slot.ok.next =

@@ -292,7 +292,24 @@ pub struct Lists {
     room: Reg<Bit>,
     /// What the associative side has chosen is older than the result of the exact side.
     was_older: Reg<Bit>,
+    /// No receive is appended to the associative side, nor a message decided slowly.
+    runs: Signal<Local, Bit>,
+    /// The operation that is alone is a receive.
+    solo_posts: Signal<Local, Bit>,
+    /// The exact side has a result that isn't decided yet.
+    told: Signal<Local, Bit>,
+    /// It is of a receive that has found a message.
+    yields: Signal<Local, Bit>,
+    /// It is of another operation that is alone.
+    takes_alone: Signal<Local, Bit>,
+    /// What is alone waits for nothing but, perhaps, room among the messages.
+    searched_alone: Signal<Local, Bit>,
+    /// The receive in `solo` is appended to the associative side, or refused.
+    appends: Signal<Local, Bit>,
     decides: Signal<Local, Bit>,
+    /// What the associative side has chosen goes before the result of the exact side.
+    rival_wins: Signal<Local, Bit>,
+    next_clear: Signal<Local, Bit>,
     commit: Signal<Local, Bit>,
     /// The result is of a receive.
     posts: Signal<Local, Bit>,
@@ -306,16 +323,17 @@ pub struct Lists {
     keeps: Signal<Local, Bit>,
     /// The front takes what comes, if there is something.
     front_moves: Signal<Local, Bit>,
-    /// No operation is alone or decided slowly, nor was one told late.
-    swift: Reg<Bit>,
+    /// In the next cycle no operation is alone or decided slowly, nor is one told late.
+    swift: Signal<Local, Bit>,
     /// Nothing is alone, in `issue` or on the associative way.
     way_free: Reg<Bit>,
     /// Nothing is in `issue`.
     issue_free: Reg<Bit>,
     /// Nobody's choice stands on the associative side, or is about to.
     side_free: Reg<Bit>,
-    /// It is decided at once.
-    quick: Signal<Local, Bit>,
+    /// The result is decided in the cycle in which it comes.
+    quick: Reg<Bit>,
+    will_be_quick: Signal<Local, Bit>,
     quick_commit: Signal<Local, Bit>,
     discard: Signal<Local, Bit>,
     gives: Signal<Local, Bit>,
@@ -324,8 +342,6 @@ pub struct Lists {
     found_associative: Signal<Local, Bits<16>>,
     /// A receive is to be appended on the exact side.
     posting: Signal<Local, Bit>,
-    /// The choice of the associative side is that of the operation that is decided.
-    chosen_for: Signal<Local, Bit>,
     /// The associative side may be searched for an arrival of the exact way.
     may_search: Signal<Local, Bit>,
     searches_both: Signal<Local, Bit>,
@@ -376,7 +392,6 @@ impl Lists {
             held: Ram::new(TAGS),
             held_age: Ram::new(TAGS),
             step: Reg::new(Step::Run),
-            swift: Reg::new(true),
             issue_free: Reg::new(true),
             exact_entries: Constant::new((config.exact as u64).into()),
             match_mask: Constant::new(config.match_mask().into()),
@@ -405,8 +420,8 @@ impl Lists {
             endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
-            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free quick quick_commit decides commit discard gives associative_search
-            same_walk found_associative result_kept tainted probes room posting chosen_for may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
+            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts told yields takes_alone searched_alone appends rival_wins next_clear decides commit discard gives associative_search
+            same_walk found_associative result_kept tainted probes room posting may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
     }
@@ -463,7 +478,7 @@ impl Logic for Lists {
             was_older,
             late_commit,
             late_discard,
-            swift,
+            quick,
             way_free,
             issue_free,
             side_free,
@@ -578,7 +593,7 @@ impl Logic for Lists {
             self.exact.result_valid.val() & !self.late_commit.q.val() & !self.late_discard.q.val();
         self.held.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
         self.held_age.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
-        self.posts.next = self.held.read_data.val().operation == Operation::Post;
+        self.posts.next = self.exact.posts.val();
 
         // ---------------------------------------------------------------- issue
         // The first look-up of an operation leaves from the front, or from `issue` if the exact side wasn't ready for it; the
@@ -931,20 +946,11 @@ impl Logic for Lists {
         }
 
         // ---------------------------------------------------------------- decide
-        self.commit.next = false;
-        self.discard.next = false;
-        self.gives.next = false;
-        self.decides.next = false;
-        self.posting.next = false;
-        self.overflow.next = false;
-        self.replying.next = false;
-        self.answer.d.next = self.no_reply.val();
+        // First what happens, from what is there; then what is told of it, and what is done next.
         self.slow_search.next = false;
         self.append.next = false;
-        self.remove.next = false;
         self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
         self.key_bit.next = bits::<32>(1) << self.held.read_data.val().endpoint;
-        self.chosen_for.next = self.result_kept.q.val();
         self.tainted.d.next = (self.associative.waiting.val() & self.key_bit.val()).any()
             & (self.mutation.val() != self.skip_taint.val());
         self.older.next =
@@ -953,9 +959,10 @@ impl Logic for Lists {
             self.older.next = false;
         }
         self.was_older.d.next = self.older.val();
+        self.runs.next = self.step.q.val() == Step::Run;
         // What was kept for the arrival was compared on the exact side, while the result came about.
         self.rival_older.next = self.was_older.q.val();
-        if self.step.q.val() == Step::Run {
+        if self.runs.val() {
             self.rival_older.next =
                 self.result.val().rival_older & (self.mutation.val() != self.prefer_exact.val());
         }
@@ -964,82 +971,141 @@ impl Logic for Lists {
             self.searched.d.next = self.unexpected.found.val();
             self.searched_index.d.next = self.unexpected.index.val();
         }
+        self.solo_posts.next = self.solo.q.val().operation == Operation::Post;
+        self.told.next = self.result_valid.val() & self.runs.val();
+        // A receive that no message waits for; one that has found a message; any other operation that was alone.
+        self.posting.next = self.told.val()
+            & self.posts.val()
+            & (!self.alone.q.val() | !(self.searching.q.val() | self.searched.q.val()));
+        self.yields.next = self.told.val()
+            & self.posts.val()
+            & self.alone.q.val()
+            & !self.searching.q.val()
+            & self.searched.q.val();
+        self.takes_alone.next = self.told.val() & !self.posts.val() & self.alone.q.val();
+        // An arrival, when it is known what the associative side has for it.
+        self.decides.next = (self.told.val()
+            & !self.posts.val()
+            & !self.alone.q.val()
+            & (self.result_clear.q.val() | self.result_kept.q.val()))
+            | ((self.step.q.val() == Step::Doubt) & !self.tainted.q.val())
+            | (self.step.q.val() == Step::Decide);
+        self.rival_wins.next = (self.result_kept.q.val() | (self.step.q.val() == Step::Decide))
+            & self.associative.found.val()
+            & (!self.result.val().found | self.rival_older.val());
+        self.searched_alone.next =
+            self.runs.val() & self.alone.q.val() & !self.looking.q.val() & !self.searching.q.val();
+        self.appends.next = self.step.q.val() == Step::Append;
+        self.append.next = self.appends.val() & self.room.q.val();
+
+        self.commit.next = (self.posting.val() & self.result.val().room)
+            | (self.takes_alone.val() & self.result.val().found)
+            | (self.decides.val() & !self.rival_wins.val() & self.result.val().found);
+        self.overflow.next = self.posting.val() & !self.result.val().room;
+        self.discard.next = self.overflow.val()
+            | self.yields.val()
+            | (self.takes_alone.val() & !self.result.val().found)
+            | (self.decides.val() & (self.rival_wins.val() | !self.result.val().found));
+        self.gives.next = self.overflow.val()
+            | self.yields.val()
+            | (self.takes_alone.val() & self.result.val().found)
+            | (self.decides.val()
+                & !self.rival_wins.val()
+                & self.result.val().found
+                & !self.result.val().multi);
+        self.remove.next = (self.takes_alone.val()
+            & !self.result.val().found
+            & self.associative.found.val())
+            | (self.decides.val() & self.rival_wins.val());
+        if self.takes_alone.val() {
+            self.resumes.d.next = self.result.val().found | self.associative.found.val();
+        }
+        self.replying.next = self.sole_found.q.val()
+            | self.appends.val()
+            | (self.posting.val() & self.result.val().room)
+            | self.yields.val()
+            | self.takes_alone.val()
+            | self.decides.val();
+        match self.solo.q.val().operation {
+            Operation::Insert => {
+                if self.searched_alone.val() & self.unexpected.ready.val() {
+                    self.replying.next = true;
+                }
+            }
+            Operation::Post => {
+                if self.searched_alone.val() & self.searched.q.val() {
+                    self.replying.next = true;
+                }
+            }
+            _ => {
+                if self.searched_alone.val() {
+                    self.replying.next = true;
+                }
+            }
+        }
+
+        // The answer is put together whether or not it is told in this cycle, from what is under way.
+        self.answer.d.next = self.no_reply.val();
+        self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
+        self.answer.d.next.found = !self.posts.val()
+            & (self.result.val().found
+                | ((self.result_kept.q.val() | (self.step.q.val() == Step::Decide))
+                    & self.associative.found.val()));
+        if self.rival_wins.val() {
+            self.answer.d.next.index = self.found_associative.val();
+        }
+        if self.alone.q.val() & self.looking.q.val() & !self.solo_posts.val() {
+            self.answer.d.next.found = self.result.val().found | self.associative.found.val();
+            if !self.result.val().found {
+                self.answer.d.next.index = self.found_associative.val();
+            }
+        }
+        if self.alone.q.val() & (!self.looking.q.val() | self.solo_posts.val()) {
+            self.answer.d.next.found = self.searched.q.val();
+            if !self.looking.q.val() | self.searched.q.val() {
+                self.answer.d.next.index = self.searched_index.q.val();
+            }
+        }
+        if self.alone.q.val() & (self.solo.q.val().operation == Operation::Insert) {
+            self.answer.d.next.found = false;
+            self.answer.d.next.index =
+                (self.solo.q.val().pair << 4) | bit_cast::<16, 4>(self.solo.q.val().slot);
+        }
+        if self.sole_found.q.val() {
+            self.answer.d.next.found = self.associative.found.val();
+            self.answer.d.next.index = self.found_associative.val();
+        }
+        if self.appends.val() {
+            self.answer.d.next.found = false;
+            self.answer.d.next.full = !self.room.q.val();
+            self.answer.d.next.index =
+                self.exact_entries.val() + self.associative.place_index.val();
+        }
+
         self.probes.d.next = false;
         // A removal shows in the room within three cycles; none is so late that a receive comes to be appended before that.
         self.room.d.next = self.associative.room.val();
         match self.step.q.val() {
             Step::Run => {
-                if self.alone.q.val() & !self.looking.q.val() {
-                    match self.solo.q.val().operation {
-                        Operation::Insert => {
-                            self.replying.next = self.unexpected.ready.val();
-                            self.answer.d.next.index = (self.solo.q.val().pair << 4)
-                                | bit_cast::<16, 4>(self.solo.q.val().slot);
-                        }
-                        Operation::Post => {
-                            // A search takes longer than quotas need to settle.
-                            self.probes.d.next = true;
-                            if !self.searching.q.val() {
-                                if self.searched.q.val() {
-                                    self.probes.d.next = false;
-                                    self.replying.next = true;
-                                    self.answer.d.next.found = true;
-                                    self.answer.d.next.index = self.searched_index.q.val();
-                                } else if self.has_searched.q.val() {
-                                    self.next_step.next = Step::Append;
-                                } else {
-                                    self.next_step.next = Step::Settle;
-                                }
-                            }
-                        }
-                        _ => {
-                            self.replying.next = !self.searching.q.val();
-                            self.answer.d.next.found = self.searched.q.val();
-                            if self.searched.q.val() {
-                                self.answer.d.next.index = self.searched_index.q.val();
-                            }
+                if self.alone.q.val() & !self.looking.q.val() & self.solo_posts.val() {
+                    // A search takes longer than quotas need to settle.
+                    self.probes.d.next = self.searching.q.val() | !self.searched.q.val();
+                    if self.searched_alone.val() & !self.searched.q.val() {
+                        self.next_step.next = Step::Settle;
+                        if self.has_searched.q.val() {
+                            self.next_step.next = Step::Append;
                         }
                     }
-                } else if self.result_valid.val() & self.alone.q.val() {
-                    match self.solo.q.val().operation {
-                        Operation::Post => {
-                            if !self.searching.q.val() {
-                                if self.searched.q.val() {
-                                    self.discard.next = true;
-                                    self.gives.next = true;
-                                    self.replying.next = true;
-                                    self.answer.d.next.found = true;
-                                    self.answer.d.next.index = self.searched_index.q.val();
-                                } else {
-                                    self.posting.next = true;
-                                }
-                            }
-                        }
-                        _ => {
-                            self.replying.next = true;
-                            self.discard.next = !self.result.val().found;
-                            self.commit.next = self.result.val().found;
-                            self.gives.next = self.result.val().found;
-                            self.resumes.d.next =
-                                self.result.val().found | self.associative.found.val();
-                            self.answer.d.next.found =
-                                self.result.val().found | self.associative.found.val();
-                            if self.result.val().found {
-                                self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
-                            } else if self.associative.found.val() {
-                                self.remove.next = true;
-                                self.answer.d.next.index = self.found_associative.val();
-                            }
-                        }
-                    }
-                } else if self.result_valid.val() {
+                }
+                if self.overflow.val() {
+                    // Its places are full: the associative side.
+                    self.next_step.next = Step::Settle;
+                    self.probes.d.next = true;
+                }
+                if self.told.val() & !self.alone.q.val() {
                     self.solo.d.next = self.held.read_data.val();
                     self.solo_age.d.next = self.held_age.read_data.val();
-                    if self.posts.val() {
-                        self.posting.next = true;
-                    } else if self.result_clear.q.val() | self.chosen_for.val() {
-                        self.decides.next = true;
-                    } else {
+                    if !self.posts.val() & !self.decides.val() {
                         self.next_step.next = Step::Doubt;
                     }
                 }
@@ -1050,7 +1116,6 @@ impl Logic for Lists {
                     self.probes.d.next = true;
                     self.next_kept.next = false;
                 } else {
-                    self.decides.next = true;
                     self.next_step.next = Step::Run;
                 }
             }
@@ -1071,7 +1136,6 @@ impl Logic for Lists {
                 self.next_step.next = Step::Decide;
             }
             Step::Decide => {
-                self.decides.next = true;
                 self.next_step.next = Step::Run;
             }
             Step::Settle => {
@@ -1079,78 +1143,33 @@ impl Logic for Lists {
                 self.probes.d.next = true;
             }
             Step::Append => {
-                self.replying.next = true;
                 self.next_step.next = Step::Run;
-                if self.room.q.val() {
-                    self.append.next = true;
-                    self.answer.d.next.index =
-                        self.exact_entries.val() + self.associative.place_index.val();
-                } else {
-                    self.answer.d.next.full = true;
-                }
             }
         }
-        if self.posting.val() {
-            if self.result.val().room {
-                self.commit.next = true;
-                self.replying.next = true;
-                self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
-            } else {
-                // Its places are full: the associative side.
-                self.discard.next = true;
-                self.gives.next = true;
-                self.overflow.next = true;
-                self.next_alone.next = true;
-                self.looking.d.next = false;
-                self.next_step.next = Step::Settle;
-                self.probes.d.next = true;
-            }
+        if self.decides.val() & self.result_kept.q.val() {
+            self.next_kept.next = false;
         }
-        if self.decides.val() {
-            self.replying.next = true;
-            if self.chosen_for.val() {
-                self.next_kept.next = false;
-            }
-            if (self.chosen_for.val() | (self.step.q.val() == Step::Decide))
-                & self.associative.found.val()
-                & (!self.result.val().found | self.rival_older.val())
-            {
-                self.discard.next = true;
-                self.remove.next = true;
-                self.answer.d.next.found = true;
-                self.answer.d.next.index = self.found_associative.val();
-            } else if self.result.val().found {
-                self.commit.next = true;
-                self.gives.next = !self.result.val().multi;
-                self.answer.d.next.found = true;
-                self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
-            } else {
-                self.discard.next = true;
-            }
+        if self.overflow.val() {
+            self.next_alone.next = true;
+            self.looking.d.next = false;
         }
         if self.replying.val() {
             self.next_alone.next = false;
             self.looking.d.next = false;
         }
-        if self.sole_found.q.val() {
-            self.replying.next = true;
-            self.answer.d.next.found = self.associative.found.val();
-            if self.associative.found.val() {
-                self.answer.d.next.index = self.found_associative.val();
-            }
-        }
         self.next_tag_bit.next = bits::<16>(1) << self.exact.next_tag.val();
-        self.result_clear.d.next = (self.clear.q.val() & self.next_tag_bit.val()).any();
+        self.next_clear.next = (self.clear.q.val() & self.next_tag_bit.val()).any();
         if self.append.val() {
             self.stale.d.next = true;
         }
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
-            self.result_clear.d.next = false;
+            self.next_clear.next = false;
             self.next_both.next = false;
             self.both_found.d.next = false;
             self.next_kept.next = false;
             self.clear.d.next = 0.into();
         }
+        self.result_clear.d.next = self.next_clear.val();
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
         self.selecting.d.next = self.associative_search.val() | self.slow_search.val();
         self.associative.select.next = self.selecting.q.val();
@@ -1181,25 +1200,27 @@ impl Logic for Lists {
         self.exact.receive.next = self.held.read_data.val();
         self.exact.age.next = self.held_age.read_data.val();
         self.exact.rival_age.next = self.associative.age_out.val();
+        self.swift.next = !self.alone.q.val()
+            & (self.step.q.val() == Step::Run)
+            & (!self.result_valid.val()
+                | (self.quick.q.val() & (self.result.val().room | !self.posts.val())));
         // What needn't wait for anything is decided from registers, early enough to move the exact side in the same cycle: a
         // receive that no message waits for, and a message for which the associative side has nothing. Anything else is told a
         // cycle after it was decided.
-        self.quick.next =
-            self.exact.ended_now.val() & self.swift.q.val() & self.result_clear.q.val();
+        self.will_be_quick.next =
+            self.exact.will_end.val() & self.swift.val() & self.next_clear.val();
+        self.quick.d.next = self.will_be_quick.val();
         self.quick_commit.next = self.result.val().found;
         if self.posts.val() {
             self.quick_commit.next = self.result.val().room;
         }
-        self.late_commit.d.next = self.commit.val() & !self.quick.val();
-        self.late_discard.d.next = self.discard.val() & !self.quick.val();
-        self.exact.settles.next = self.quick.val();
+        self.late_commit.d.next = self.commit.val() & !self.quick.q.val();
+        self.late_discard.d.next = self.discard.val() & !self.quick.q.val();
+        self.exact.will_settle.next = self.will_be_quick.val();
         self.exact.commit.next =
-            (self.quick.val() & self.quick_commit.val()) | self.late_commit.q.val();
+            (self.quick.q.val() & self.quick_commit.val()) | self.late_commit.q.val();
         self.exact.discard.next =
-            (self.quick.val() & !self.quick_commit.val()) | self.late_discard.q.val();
-        self.swift.d.next = !self.next_alone.val()
-            & (self.next_step.val() == Step::Run)
-            & (self.quick.val() | !(self.commit.val() | self.discard.val()));
+            (self.quick.q.val() & !self.quick_commit.val()) | self.late_discard.q.val();
         self.way_free.d.next =
             !self.next_alone.val() & !self.next_sole.val() & !self.sole.q.val() & !self.keeps.val();
         self.issue_free.d.next = !self.keeps.val();
@@ -1214,7 +1235,7 @@ impl Logic for Lists {
             self.next_kept.val() & (self.both_tag.q.val() == self.exact.next_tag.val());
         self.both.d.next = self.next_both.val();
         self.sole.d.next = self.next_sole.val();
-        self.quick_is_right.ok.next = !self.quick.val()
+        self.quick_is_right.ok.next = !self.quick.q.val()
             | ((self.commit.val() == self.quick_commit.val())
                 & (self.discard.val() != self.quick_commit.val()));
         // What goes is counted a cycle later; until then there seems to be less room than there is.
