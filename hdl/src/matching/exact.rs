@@ -297,6 +297,8 @@ pub struct Exact {
     /// It holds a result: the same as `end_valid` and its `last`, for what drives a thousand enables.
     end_full: Reg<Bit>,
     end: Reg<Lookup>,
+    /// It is a receive's: the same as its `search`, for what is decided.
+    end_posts: Reg<Bit>,
     end_found: Reg<Found>,
 
     /// Row that a search of a pair or an endpoint has come to.
@@ -316,6 +318,9 @@ pub struct Exact {
     hash_free: Signal<Local, Bit>,
     offered: Signal<Local, Bit>,
     fills: Signal<Local, Bit>,
+    mends: Signal<Local, Bit>,
+    /// Of what was under way in the last cycle something remains, but for what is being mended.
+    remains: Reg<Bit>,
     goes_on: Signal<Local, Bit>,
     by_key: Signal<Local, Bit>,
     conflict: Signal<Local, Bit>,
@@ -474,10 +479,10 @@ impl Exact {
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard will_settle receive age rival_age will_end posts next_tag busy depth key_hash handle_hash ready clearing
-            settles queued_valid queued hash_free offered fills hash_valid hash place_valid place place_rows read_valid read read_rows
+            settles queued_valid queued hash_free offered fills mends remains hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
-            best_valid best best_found entry_address end_valid end_full end end_found
+            best_valid best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
             passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
@@ -567,6 +572,8 @@ impl Logic for Exact {
             end_valid,
             end_full,
             end,
+            end_posts,
+            remains,
             end_found,
             cursor,
             unlink_way,
@@ -599,7 +606,7 @@ impl Logic for Exact {
             self.clash_compare.q.val() | self.clash_mux.q.val() | self.clash_best.q.val();
         // The end lets the one in `read` past: it is done, or it holds neither a result nor anything that clashes.
         self.passes.next = self.settles.q.val()
-            | !(self.end_valid.q.val() & (self.end.q.val().last | self.clash_end.q.val()));
+            | !(self.end_full.q.val() | (self.end_valid.q.val() & self.clash_end.q.val()));
         self.sees.next = self.own.q.val() & !self.conflict.val();
         self.move_read.next = self.passes.val() & self.sees.val();
         self.read_free.next =
@@ -885,7 +892,9 @@ impl Logic for Exact {
         // and again; so is that of a receive that is to be unlinked until its slot is known.
         self.address.next = self.muxed_head.val() | self.muxed_id.val();
         self.entry_at.next = self.address.val();
-        if !self.moves.q.val() | !self.mux_valid.q.val() | (self.mux.q.val().search == Search::Unlink)
+        if !self.moves.q.val()
+            | !self.mux_valid.q.val()
+            | (self.mux.q.val().search == Search::Unlink)
         {
             self.entry_at.next = self.entry_address.q.val();
         }
@@ -945,7 +954,6 @@ impl Logic for Exact {
         self.tell.d.next = self.moves.q.val()
             & self.compare_valid.q.val()
             & (self.compare.q.val().search == Search::Unlink);
-        self.mend.d.next = false;
         self.mended.d.next = self.mend.q.val();
         if self.mended.q.val() {
             self.mending.d.next = false;
@@ -994,13 +1002,15 @@ impl Logic for Exact {
 
         // ---------------------------------------------------------------- result
         self.fills.next = self.end_full.q.val() & !self.done.val();
+        self.mends.next = self.arriving.val() & (self.best.q.val().search == Search::Unlink);
+        self.mend.d.next = self.mends.val();
         if self.done.val() | self.mend.q.val() {
             self.end_valid.d.next = false;
         }
         if self.arriving.val() {
-            self.mend.d.next = self.best.q.val().search == Search::Unlink;
             self.end_valid.d.next = true;
             self.end.d.next = self.best.q.val();
+            self.end_posts.d.next = self.best.q.val().search == Search::Post;
             self.fills.next = self.best.q.val().last & !self.unlinks.q.val();
             if self.unlinks.q.val() {
                 self.end.d.next.last = false;
@@ -1013,7 +1023,7 @@ impl Logic for Exact {
         self.will_end.next = self.fills.val();
         self.settles.d.next = self.fills.val() & self.will_settle.val();
         self.moves.d.next = !self.fills.val() | self.will_settle.val();
-        self.posts.next = self.end.q.val().search == Search::Post;
+        self.posts.next = self.end_posts.q.val();
         self.next_tag.next = self.end.q.val().tag;
         if self.moves.q.val() {
             self.next_tag.next = self.best.q.val().tag;
@@ -1036,14 +1046,15 @@ impl Logic for Exact {
         if self.end.q.val().search == Search::Post {
             self.result.next.id = self.new_id.val();
         }
-        self.busy.next = self.queued_valid.q.val()
-            | self.hash_valid.q.val()
+        self.remains.d.next = self.hash_valid.q.val()
             | self.place_valid.q.val()
             | self.read_valid.q.val()
             | self.compare_valid.q.val()
             | self.mux_valid.q.val()
-            | self.best_valid.q.val()
-            | (self.end_valid.q.val() & !self.mend.q.val());
+            | (!self.mends.val()
+                & (self.best_valid.q.val()
+                    | (self.end_valid.q.val() & !self.done.val() & !self.mend.q.val())));
+        self.busy.next = self.hash_valid.q.val() | self.remains.q.val();
 
         // ---------------------------------------------------------------- commit
         self.home_of_end.next = self.end_found.q.val().home;

@@ -298,7 +298,7 @@ pub struct Lists {
     solo_posts: Signal<Local, Bit>,
     /// The exact side has a result that isn't decided yet.
     told: Signal<Local, Bit>,
-    /// It is of a receive that has found a message.
+    /// If it is of a receive: one that has found a message.
     yields: Signal<Local, Bit>,
     /// It is of another operation that is alone.
     takes_alone: Signal<Local, Bit>,
@@ -306,7 +306,9 @@ pub struct Lists {
     searched_alone: Signal<Local, Bit>,
     /// The receive in `solo` is appended to the associative side, or refused.
     appends: Signal<Local, Bit>,
-    decides: Signal<Local, Bit>,
+    decided: Signal<Local, Bit>,
+    /// The exact side removes what it found, or appends the receive.
+    accepts: Signal<Local, Bit>,
     /// What the associative side has chosen goes before the result of the exact side.
     rival_wins: Signal<Local, Bit>,
     next_clear: Signal<Local, Bit>,
@@ -340,8 +342,6 @@ pub struct Lists {
     associative_search: Signal<Local, Bit>,
     same_walk: Signal<Local, Bit>,
     found_associative: Signal<Local, Bits<16>>,
-    /// A receive is to be appended on the exact side.
-    posting: Signal<Local, Bit>,
     /// The associative side may be searched for an arrival of the exact way.
     may_search: Signal<Local, Bit>,
     searches_both: Signal<Local, Bit>,
@@ -420,8 +420,8 @@ impl Lists {
             endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
-            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts told yields takes_alone searched_alone appends rival_wins next_clear decides commit discard gives associative_search
-            same_walk found_associative result_kept tainted probes room posting may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
+            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
+            same_walk found_associative result_kept tainted probes room may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
         })
     }
@@ -973,59 +973,49 @@ impl Logic for Lists {
         }
         self.solo_posts.next = self.solo.q.val().operation == Operation::Post;
         self.told.next = self.result_valid.val() & self.runs.val();
-        // A receive that no message waits for; one that has found a message; any other operation that was alone.
-        self.posting.next = self.told.val()
-            & self.posts.val()
-            & (!self.alone.q.val() | !(self.searching.q.val() | self.searched.q.val()));
-        self.yields.next = self.told.val()
-            & self.posts.val()
-            & self.alone.q.val()
-            & !self.searching.q.val()
-            & self.searched.q.val();
-        self.takes_alone.next = self.told.val() & !self.posts.val() & self.alone.q.val();
-        // An arrival, when it is known what the associative side has for it.
-        self.decides.next = (self.told.val()
-            & !self.posts.val()
-            & !self.alone.q.val()
-            & (self.result_clear.q.val() | self.result_kept.q.val()))
-            | ((self.step.q.val() == Step::Doubt) & !self.tainted.q.val())
-            | (self.step.q.val() == Step::Decide);
+        // It is decided: a receive, unless messages are still searched for it; any other operation that is alone; an arrival, when
+        // it is known what the associative side has for it.
+        self.decided.next = (self.step.q.val() == Step::Decide)
+            | ((self.step.q.val() == Step::Doubt) & !self.tainted.q.val());
+        if self.told.val() {
+            self.decided.next =
+                self.alone.q.val() | self.result_clear.q.val() | self.result_kept.q.val();
+            if self.posts.val() {
+                self.decided.next = !(self.alone.q.val() & self.searching.q.val());
+            }
+        }
+        // A receive that has found a message has no use for its place.
+        self.yields.next = self.alone.q.val() & self.searched.q.val();
         self.rival_wins.next = (self.result_kept.q.val() | (self.step.q.val() == Step::Decide))
             & self.associative.found.val()
             & (!self.result.val().found | self.rival_older.val());
+        self.accepts.next = self.result.val().found & !self.rival_wins.val();
+        if self.posts.val() {
+            self.accepts.next = self.result.val().room & !self.yields.val();
+        }
+        self.commit.next = self.decided.val() & self.accepts.val();
+        self.discard.next = self.decided.val() & !self.accepts.val();
+        self.overflow.next =
+            self.decided.val() & self.posts.val() & !self.result.val().room & !self.yields.val();
+        self.gives.next = self.discard.val();
+        if !self.posts.val() {
+            self.gives.next = self.commit.val() & (self.alone.q.val() | !self.result.val().multi);
+        }
+        self.takes_alone.next = self.told.val() & !self.posts.val() & self.alone.q.val();
+        self.remove.next =
+            (self.takes_alone.val() & !self.result.val().found & self.associative.found.val())
+                | (self.decided.val() & self.rival_wins.val());
+        if self.takes_alone.val() {
+            self.resumes.d.next = self.result.val().found | self.associative.found.val();
+        }
         self.searched_alone.next =
             self.runs.val() & self.alone.q.val() & !self.looking.q.val() & !self.searching.q.val();
         self.appends.next = self.step.q.val() == Step::Append;
         self.append.next = self.appends.val() & self.room.q.val();
-
-        self.commit.next = (self.posting.val() & self.result.val().room)
-            | (self.takes_alone.val() & self.result.val().found)
-            | (self.decides.val() & !self.rival_wins.val() & self.result.val().found);
-        self.overflow.next = self.posting.val() & !self.result.val().room;
-        self.discard.next = self.overflow.val()
-            | self.yields.val()
-            | (self.takes_alone.val() & !self.result.val().found)
-            | (self.decides.val() & (self.rival_wins.val() | !self.result.val().found));
-        self.gives.next = self.overflow.val()
-            | self.yields.val()
-            | (self.takes_alone.val() & self.result.val().found)
-            | (self.decides.val()
-                & !self.rival_wins.val()
-                & self.result.val().found
-                & !self.result.val().multi);
-        self.remove.next = (self.takes_alone.val()
-            & !self.result.val().found
-            & self.associative.found.val())
-            | (self.decides.val() & self.rival_wins.val());
-        if self.takes_alone.val() {
-            self.resumes.d.next = self.result.val().found | self.associative.found.val();
-        }
         self.replying.next = self.sole_found.q.val()
             | self.appends.val()
-            | (self.posting.val() & self.result.val().room)
-            | self.yields.val()
-            | self.takes_alone.val()
-            | self.decides.val();
+            | (self.decided.val()
+                & (!self.posts.val() | self.result.val().room | self.yields.val()));
         match self.solo.q.val().operation {
             Operation::Insert => {
                 if self.searched_alone.val() & self.unexpected.ready.val() {
@@ -1105,7 +1095,7 @@ impl Logic for Lists {
                 if self.told.val() & !self.alone.q.val() {
                     self.solo.d.next = self.held.read_data.val();
                     self.solo_age.d.next = self.held_age.read_data.val();
-                    if !self.posts.val() & !self.decides.val() {
+                    if !self.decided.val() {
                         self.next_step.next = Step::Doubt;
                     }
                 }
@@ -1146,7 +1136,7 @@ impl Logic for Lists {
                 self.next_step.next = Step::Run;
             }
         }
-        if self.decides.val() & self.result_kept.q.val() {
+        if self.decided.val() & self.result_kept.q.val() {
             self.next_kept.next = false;
         }
         if self.overflow.val() {
