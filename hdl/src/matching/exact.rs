@@ -308,6 +308,8 @@ pub struct Exact {
 
     /// The end takes what comes in this cycle: it is free, or `settles`. All that is under way moves by this.
     moves: Reg<Bit>,
+    /// The opposite, for what must not wait for a register that drives three thousand enables.
+    stands: Reg<Bit>,
     /// The result is committed or discarded in this cycle.
     settles: Reg<Bit>,
     passes: Signal<Local, Bit>,
@@ -479,7 +481,7 @@ impl Exact {
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard will_settle receive age rival_age will_end posts next_tag busy depth key_hash handle_hash ready clearing
-            settles queued_valid queued hash_free offered fills mends remains hash_valid hash place_valid place place_rows read_valid read read_rows
+            settles stands queued_valid queued hash_free offered fills mends remains hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_posts end_found
@@ -508,6 +510,7 @@ impl Logic for Exact {
             ready,
             clearing,
             moves,
+            stands,
             settles,
             queued_valid,
             queued,
@@ -606,11 +609,11 @@ impl Logic for Exact {
             self.clash_compare.q.val() | self.clash_mux.q.val() | self.clash_best.q.val();
         // The end lets the one in `read` past: it is done, or it holds neither a result nor anything that clashes.
         self.passes.next = self.settles.q.val()
-            | !(self.end_full.q.val() | (self.end_valid.q.val() & self.clash_end.q.val()));
+            | !(self.end_full.q.val() | self.clash_end.q.val());
         self.sees.next = self.own.q.val() & !self.conflict.val();
         self.move_read.next = self.passes.val() & self.sees.val();
         self.read_free.next =
-            (self.passes.val() & self.sees.val()) | (self.moves.q.val() & !self.read_valid.q.val());
+            self.move_read.val() | !(self.stands.q.val() | self.read_valid.q.val());
         self.place_free.next =
             !self.place_valid.q.val() | (self.read_free.val() & !self.mending.q.val());
 
@@ -699,6 +702,10 @@ impl Logic for Exact {
                 self.clash_end.d.next = self.clash_best.q.val()
                     | (self.clash_end.q.val() & self.end_valid.q.val() & !self.end.q.val().last);
             }
+        }
+        // What it clashes with there has gone.
+        if self.stands.q.val() & self.done.val() {
+            self.clash_end.d.next = false;
         }
         if self.mutation.val() == self.ignore_conflicts.val() {
             self.clash_compare.d.next = false;
@@ -892,7 +899,7 @@ impl Logic for Exact {
         // and again; so is that of a receive that is to be unlinked until its slot is known.
         self.address.next = self.muxed_head.val() | self.muxed_id.val();
         self.entry_at.next = self.address.val();
-        if !self.moves.q.val()
+        if self.stands.q.val()
             | !self.mux_valid.q.val()
             | (self.mux.q.val().search == Search::Unlink)
         {
@@ -967,6 +974,12 @@ impl Logic for Exact {
             | (self.best_found.q.val().tail == self.best_found.q.val().id);
         self.candidate.next.link = self.links.read_data.val();
         self.candidate.next.home = self.homes.read_data.val();
+        // The row of the handle is that of the receive that goes, unless one comes.
+        self.home_handle_row.next = self.home.val().handle_row;
+        if self.best.q.val().search != Search::Post {
+            self.candidate.next.rows.handle0 = bit_cast::<16, 12>(self.home_handle_row.val());
+            self.candidate.next.rows.handle1 = bit_cast::<16, 12>(self.home_handle_row.val());
+        }
         self.candidate.next.prev = self.prevs.read_data.val();
         self.older.next = self.best_found.q.val().age < self.end_found.q.val().age;
         if self.mutation.val() == self.newest_class.val() {
@@ -976,7 +989,7 @@ impl Logic for Exact {
             | (self.best.q.val().search != Search::Arrive)
             | (self.best_found.q.val().found & (!self.end_found.q.val().found | self.older.val()));
 
-        self.arriving.next = self.best_valid.q.val() & self.moves.q.val();
+        self.arriving.next = self.best_valid.q.val() & !self.stands.q.val();
         self.key_same[0].read_row.next = self.wanted.val().key0;
         self.key_same[1].read_row.next = self.wanted.val().key1;
         self.handle_same[0].read_row.next = self.wanted.val().handle0;
@@ -1023,10 +1036,11 @@ impl Logic for Exact {
         self.will_end.next = self.fills.val();
         self.settles.d.next = self.fills.val() & self.will_settle.val();
         self.moves.d.next = !self.fills.val() | self.will_settle.val();
+        self.stands.d.next = self.fills.val() & !self.will_settle.val();
         self.posts.next = self.end_posts.q.val();
-        self.next_tag.next = self.end.q.val().tag;
-        if self.moves.q.val() {
-            self.next_tag.next = self.best.q.val().tag;
+        self.next_tag.next = self.best.q.val().tag;
+        if self.stands.q.val() {
+            self.next_tag.next = self.end.q.val().tag;
         }
         self.end_key.next = self.end_found.q.val().key;
         self.new_id.next = self.number.q.val();
@@ -1073,9 +1087,8 @@ impl Logic for Exact {
         self.key_row1.next = self.end_found.q.val().rows.key1;
         // The handle of a receive that goes.
         self.home_handle_way.next = self.home_of_end.val().handle_way;
-        self.home_handle_row.next = self.home_of_end.val().handle_row;
-        self.handle_row0.next = bit_cast::<16, 12>(self.home_handle_row.val());
-        self.handle_row1.next = bit_cast::<16, 12>(self.home_handle_row.val());
+        self.handle_row0.next = self.end_found.q.val().rows.handle0;
+        self.handle_row1.next = self.end_found.q.val().rows.handle1;
         self.put_link_at.d.next = bit_cast::<16, 14>(self.end_found.q.val().tail);
         self.put_link.d.next = self.entry.val();
         self.put_prev_at.d.next = bit_cast::<16, 14>(self.new_id.val());
@@ -1126,8 +1139,6 @@ impl Logic for Exact {
                 self.handle.next.pair = self.receive.val().pair;
                 self.handle.next.any_source = self.receive.val().any_source;
                 self.handle.next.id = self.new_id.val();
-                self.handle_row0.next = self.end_found.q.val().rows.handle0;
-                self.handle_row1.next = self.end_found.q.val().rows.handle1;
                 self.slot_ways.next = self.end_found.q.val().way;
                 self.handle_ways.next = self.end_found.q.val().handle_way;
                 self.links_now.next = self.end_found.q.val().found;
