@@ -316,6 +316,8 @@ pub struct Exact {
     sees: Signal<Local, Bit>,
     move_read: Signal<Local, Bit>,
     read_free: Signal<Local, Bit>,
+    /// The same, for the registers there.
+    read_takes: Signal<Local, Bit>,
     place_free: Signal<Local, Bit>,
     hash_free: Signal<Local, Bit>,
     offered: Signal<Local, Bit>,
@@ -486,7 +488,7 @@ impl Exact {
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            passes sees move_read read_free place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
+            passes sees move_read read_free read_takes place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
             muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
@@ -608,12 +610,13 @@ impl Logic for Exact {
         self.conflict.next =
             self.clash_compare.q.val() | self.clash_mux.q.val() | self.clash_best.q.val();
         // The end lets the one in `read` past: it is done, or it holds neither a result nor anything that clashes.
-        self.passes.next = self.settles.q.val()
-            | !(self.end_full.q.val() | self.clash_end.q.val());
+        self.passes.next = self.settles.q.val() | !(self.end_full.q.val() | self.clash_end.q.val());
         self.sees.next = self.own.q.val() & !self.conflict.val();
         self.move_read.next = self.passes.val() & self.sees.val();
         self.read_free.next =
             self.move_read.val() | !(self.stands.q.val() | self.read_valid.q.val());
+        self.read_takes.next =
+            self.move_read.val() | (self.moves.q.val() & !self.read_valid.q.val());
         self.place_free.next =
             !self.place_valid.q.val() | (self.read_free.val() & !self.mending.q.val());
 
@@ -726,11 +729,13 @@ impl Logic for Exact {
             self.read_valid.q.val() & (self.own.q.val() | self.conflict.val() | !self.passes.val());
         if self.read_free.val() {
             self.read_valid.d.next = self.place_valid.q.val() & !self.mending.q.val();
-            self.read.d.next = self.place.q.val();
-            self.read_rows.d.next = self.place_rows.q.val();
             self.own.d.next = !self.repeat.q.val();
             self.repeat.d.next =
                 self.repeat.q.val() & self.place_valid.q.val() & !self.mending.q.val();
+        }
+        if self.read_takes.val() {
+            self.read.d.next = self.place.q.val();
+            self.read_rows.d.next = self.place_rows.q.val();
         }
 
         // ---------------------------------------------------------------- compare
