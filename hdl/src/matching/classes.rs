@@ -65,7 +65,7 @@ pub struct EndpointClasses {
     pub give_class: Signal<In, Bits<4>>,
     /// The classes.
     pub known: Signal<Out, Learnt>,
-    /// Classes that have receives.
+    /// Classes that have receives, that of `take` included.
     pub live: Signal<Out, Bits<4>>,
     knows: Reg<Learnt>,
     receives: Vec<Reg<Bits<14>>>,
@@ -100,11 +100,12 @@ impl Logic for EndpointClasses {
         registers!(self, clock, reset, knows, receives[0..4], has);
         clocked!(self, clock, reset, gives_what_it_has, live_is_counted);
         self.known.next = self.knows.q.val();
-        self.live.next = self.has.q.val();
         self.takes_now.next = 0.into();
         if self.take.val() {
             self.takes_now.next = self.take_class.val();
         }
+        // What comes shows at once, what goes in the next cycle.
+        self.live.next = self.has.q.val() | self.takes_now.val();
         self.gives_now.next = 0.into();
         if self.give.val() {
             self.gives_now.next = self.give_class.val();
@@ -153,6 +154,8 @@ pub struct Classes {
     pub reset: Signal<In, Bit>,
     /// Endpoint whose classes may be shown in the next cycle.
     pub next_endpoint: Signal<In, Bits<8>>,
+    /// An endpoint.
+    pub live_endpoint: Signal<In, Bits<8>>,
     /// Its classes that have receives.
     pub next_live: Signal<Out, Bits<4>>,
     /// Classes of the last cycle's `next_endpoint`.
@@ -161,7 +164,7 @@ pub struct Classes {
     pub fresh: Signal<In, Bit>,
     /// Classes of the endpoint that is shown, as they were when it was the next one.
     pub view: Signal<Out, ClassView>,
-    /// Endpoint whose live classes are shown now, and which takes and learns.
+    /// Endpoint whose live classes are shown now.
     pub endpoint: Signal<In, Bits<8>>,
     /// Its classes that have receives.
     pub live: Signal<Out, Bits<4>>,
@@ -171,9 +174,11 @@ pub struct Classes {
     pub several_live: Signal<Out, Bits<32>>,
     /// A bit an endpoint: all its classes have receives.
     pub all_live: Signal<Out, Bits<32>>,
-    /// `endpoint` learns a class.
+    /// Endpoint that takes and learns.
+    pub take_endpoint: Signal<In, Bits<8>>,
+    /// It learns a class.
     pub learn: Signal<In, Bit>,
-    /// `endpoint` has a receive more.
+    /// It has a receive more.
     pub take: Signal<In, Bit>,
     /// Of which class, or which it learns; one bit set.
     pub take_class: Signal<In, Bits<4>>,
@@ -208,7 +213,7 @@ impl Classes {
             masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
             _n: endpoints,
         } default {
-            clock reset next_endpoint next_live read fresh view endpoint live any_live several_live all_live learn take take_class learn_ignore learn_any
+            clock reset next_endpoint live_endpoint next_live read fresh view endpoint live any_live several_live all_live take_endpoint learn take take_class learn_ignore learn_any
             give give_class known held now seen give_endpoint give_bit lives
         })
     }
@@ -226,7 +231,7 @@ impl Logic for Classes {
         for i in 0..4 {
             self.masks[i].clock.next = self.clock.val();
             self.masks[i].write_enable.next = self.learn.val() & self.take_class.val().get_bit(i);
-            self.masks[i].write_address.next = bit_cast::<16, 8>(self.endpoint.val());
+            self.masks[i].write_address.next = bit_cast::<16, 8>(self.take_endpoint.val());
             self.masks[i].write_data.next = self.learn_ignore.val();
             self.masks[i].read_address.next = bit_cast::<16, 8>(self.next_endpoint.val());
         }
@@ -249,14 +254,16 @@ impl Logic for Classes {
                 .all_live
                 .val()
                 .replace_bit(i, self.of[i].live.val().all());
-            self.of[i].learn.next = self.learn.val() & (self.endpoint.val() == i.to_bits());
+            self.of[i].learn.next = self.learn.val() & (self.take_endpoint.val() == i.to_bits());
             self.of[i].learn_any.next = self.learn_any.val();
-            self.of[i].take.next = self.take.val() & (self.endpoint.val() == i.to_bits());
+            self.of[i].take.next = self.take.val() & (self.take_endpoint.val() == i.to_bits());
             self.of[i].take_class.next = self.take_class.val();
             self.of[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
             self.of[i].give_class.next = self.give_bit.val();
             if self.next_endpoint.val() == i.to_bits() {
                 self.known.d.next = self.of[i].known.val();
+            }
+            if self.live_endpoint.val() == i.to_bits() {
                 self.next_live.next = self.of[i].live.val();
             }
             if self.endpoint.val() == i.to_bits() {

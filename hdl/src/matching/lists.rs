@@ -135,8 +135,17 @@ pub struct Lists {
 
     front_valid: Reg<Bit>,
     front: Reg<MatchCommand>,
+    // What its operation is: an arrival, a receive, one that asks the unexpected side, an insertion among these, or one that looks
+    // for a receive by something else than an envelope.
+    front_arrives: Reg<Bit>,
+    front_posts: Reg<Bit>,
+    front_asks: Reg<Bit>,
+    front_inserts: Reg<Bit>,
+    front_direct: Reg<Bit>,
     /// What is known of the endpoint in front is older than the last change.
     stale: Reg<Bit>,
+    /// There is a command in front, and what is known of its endpoint isn't stale.
+    stands: Reg<Bit>,
     /// Its classes are those that were read in the last cycle.
     fresh: Reg<Bit>,
     /// Its classes that have receives, or had them a little while ago.
@@ -145,7 +154,7 @@ pub struct Lists {
     front_associative: Reg<Bit>,
     /// Messages wait for it; the same holds.
     front_unexpected: Reg<Bit>,
-    /// What follows is of the receive in front, as it was in the last cycle.
+    /// It is a receive that stands in front, and what follows is of it, as it was in the last cycle.
     weighed: Reg<Bit>,
     /// Its class, one bit set; none if it has to learn one.
     has_class: Reg<Bits<4>>,
@@ -153,6 +162,14 @@ pub struct Lists {
     free_class: Reg<Bits<4>>,
     /// Its endpoint has room on the exact side.
     has_room: Reg<Bit>,
+    /// And a class that it would learn.
+    free_room: Reg<Bit>,
+    /// A receive went to the exact side in the last cycle; `issue_command` is that one.
+    taking: Reg<Bit>,
+    /// Into this class, one bit set.
+    taking_class: Reg<Bits<4>>,
+    /// Which it learns.
+    learning: Reg<Bit>,
     /// A receive of the exact side went in the last cycle.
     giving: Reg<Bit>,
     /// Of this class.
@@ -165,9 +182,19 @@ pub struct Lists {
     last_endpoint: Reg<Bits<8>>,
     way: Reg<Bits<2>>,
     age: Reg<Bits<54>>,
+    // Of the endpoints, as they were in the last cycle: without live classes, with just one, and such that a receive may go the exact
+    // way.
+    no_class: Reg<Bits<32>>,
+    one_class: Reg<Bits<32>>,
+    unhindered: Reg<Bits<32>>,
+    /// The memories are cleared.
+    open: Reg<Bit>,
 
     issue_valid: Reg<Bit>,
-    issue: Reg<Lookup>,
+    /// Tag of what is there, whether its first look-up is still to leave, and whether it is a receive's.
+    issue_tag: Reg<Bits<4>>,
+    issue_first: Reg<Bit>,
+    issue_posts: Reg<Bit>,
     issue_command: Reg<MatchCommand>,
     /// Classes of its endpoint.
     issue_view: Reg<ClassView>,
@@ -202,28 +229,35 @@ pub struct Lists {
     looking: Reg<Bit>,
     /// The unexpected messages are being searched for it.
     searching: Reg<Bit>,
-    /// They have been, for a receive.
+    /// They have been.
     has_searched: Reg<Bit>,
-    searched: Reg<Bit>,
-    searched_index: Reg<Bits<16>>,
+    // It begins its search, or its insertion, on the unexpected side.
+    begins: Reg<Bit>,
+    inserts: Reg<Bit>,
     solo: Reg<MatchCommand>,
     solo_age: Reg<Bits<54>>,
     step: Reg<Step>,
     /// A search of a pair or an endpoint may go on where the last one ended.
     resumes: Reg<Bit>,
+    // Which that was.
+    walked: Reg<Operation>,
+    walked_pair: Reg<Bits<16>>,
+    walked_endpoint: Reg<Bits<8>>,
 
     answered: Reg<Bit>,
     answer: Reg<MatchReply>,
 
     result: Signal<Local, ExactResult>,
     result_valid: Signal<Local, Bit>,
-    live: Signal<Local, Bits<4>>,
+    /// A message was found.
+    searched: Signal<Local, Bit>,
+    searched_index: Signal<Local, Bits<16>>,
     equal: Signal<Local, Bits<4>>,
     unlearnt: Signal<Local, Bits<4>>,
     idle: Signal<Local, Bits<4>>,
     chosen: Signal<Local, Bits<4>>,
     unused: Signal<Local, Bits<4>>,
-    minus_unused: Signal<Local, Bits<4>>,
+    room_for_it: Signal<Local, Bit>,
     /// The exact side takes the receive in front.
     fits: Signal<Local, Bit>,
     /// In this class, one bit set.
@@ -231,13 +265,21 @@ pub struct Lists {
     /// Which it has to learn.
     fit_learns: Signal<Local, Bit>,
     endpoint_bit: Signal<Local, Bits<32>>,
-    waits_associative: Signal<Local, Bit>,
-    waits_unexpected: Signal<Local, Bit>,
-    drained: Signal<Local, Bit>,
+    /// Nothing is under way but what is in front.
+    rests: Signal<Local, Bit>,
+    // The ways of the command in front.
+    goes_sole: Signal<Local, Bit>,
+    goes_exact: Signal<Local, Bit>,
+    fits_alone: Signal<Local, Bit>,
+    may_ask: Signal<Local, Bit>,
+    posts_alone: Signal<Local, Bit>,
+    asks: Signal<Local, Bit>,
+    goes_direct: Signal<Local, Bit>,
     next_bit: Signal<Local, Bits<32>>,
-    next_live: Signal<Local, Bit>,
-    next_several: Signal<Local, Bit>,
-    next_tight: Signal<Local, Bit>,
+    /// The command that comes is of an endpoint without live classes, with one, or without a hindrance.
+    comes_sole: Signal<Local, Bit>,
+    comes_single: Signal<Local, Bit>,
+    comes_free: Signal<Local, Bit>,
     next_way: Signal<Local, Bits<2>>,
     empty: Signal<Local, Bit>,
     admitted: Signal<Local, Bit>,
@@ -253,10 +295,9 @@ pub struct Lists {
     takes: Signal<Local, Bit>,
     ready: Signal<Local, Bit>,
     to_issue: Signal<Local, Bit>,
-    /// It is a receive that is in front.
-    front_posts: Signal<Local, Bit>,
-    /// The look-up that leaves, but for its key.
-    asked: Signal<Local, Lookup>,
+    /// It is a look-up for a receive that leaves, and the first of its operation.
+    asks_post: Signal<Local, Bit>,
+    asks_first: Signal<Local, Bit>,
     /// Its command.
     asker: Signal<Local, MatchCommand>,
     /// The classes of its endpoint.
@@ -265,9 +306,20 @@ pub struct Lists {
     todo: Signal<Local, Bits<4>>,
     first_todo: Signal<Local, Bits<4>>,
     todo_class: Signal<Local, Bits<2>>,
-    rest_todo: Signal<Local, Bits<4>>,
-    minus_todo: Signal<Local, Bits<4>>,
-    issue_any: Signal<Local, Bits<4>>,
+    /// There are more after the first.
+    more_todo: Signal<Local, Bit>,
+    // The same of what is in front, if it is an arrival, and of what is in `issue`.
+    first_live: Signal<Local, Bits<4>>,
+    first_kept: Signal<Local, Bits<4>>,
+    several_live: Signal<Local, Bit>,
+    several_kept: Signal<Local, Bit>,
+    /// The class by which an arrival is looked up, one bit set.
+    looked: Signal<Local, Bits<4>>,
+    // What it ignores; zero if it isn't that class.
+    ignore0: Signal<Local, Bits<64>>,
+    ignore1: Signal<Local, Bits<64>>,
+    ignore2: Signal<Local, Bits<64>>,
+    ignore3: Signal<Local, Bits<64>>,
     ignore: Signal<Local, Bits<64>>,
     class_any: Signal<Local, Bit>,
     class_id: Signal<Local, Bits<6>>,
@@ -275,8 +327,6 @@ pub struct Lists {
     match_bits: Signal<Local, Bits<64>>,
     lookup: Signal<Local, Lookup>,
     lookup_valid: Signal<Local, Bit>,
-    direct: Signal<Local, Bit>,
-    first: Signal<Local, Bit>,
     older: Signal<Local, Bit>,
     /// The exact side is told what was decided in the last cycle.
     late_commit: Reg<Bit>,
@@ -325,6 +375,10 @@ pub struct Lists {
     keeps: Signal<Local, Bit>,
     /// The front takes what comes, if there is something.
     front_moves: Signal<Local, Bit>,
+    // Registers of the front, if it takes something, and if it doesn't.
+    front_fills: Signal<Local, Bit>,
+    comes_live: Signal<Local, Bits<4>>,
+    learns: Signal<Local, Bit>,
     /// In the next cycle no operation is alone or decided slowly, nor is one told late.
     swift: Signal<Local, Bit>,
     /// Nothing is alone, in `issue` or on the associative way.
@@ -342,8 +396,6 @@ pub struct Lists {
     associative_search: Signal<Local, Bit>,
     same_walk: Signal<Local, Bit>,
     found_associative: Signal<Local, Bits<16>>,
-    /// The associative side may be searched for an arrival of the exact way.
-    may_search: Signal<Local, Bit>,
     searches_both: Signal<Local, Bit>,
     newly_clear: Signal<Local, Bits<16>>,
     tag_bit: Signal<Local, Bits<16>>,
@@ -413,16 +465,20 @@ impl Lists {
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue issue_command issue_view issue_any
+            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue_command issue_view
             issue_todo selecting sole sole_found both both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
-            result result_valid live equal unlearnt idle chosen unused minus_unused
-            endpoint_bit waits_associative waits_unexpected drained next_bit next_live next_several next_tight next_way empty admitted go goes_alone initialized_now
+            result result_valid equal unlearnt idle chosen unused
+            endpoint_bit next_bit next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
-            front_posts asked asker asks_in todo first_todo todo_class rest_todo minus_todo ignore class_any class_id source match_bits
-            lookup lookup_valid direct first older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
-            same_walk found_associative result_kept tainted probes room may_search searches_both newly_clear tag_bit next_tag_bit found_tag_bit
+            front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
+            lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
+            same_walk found_associative result_kept tainted probes room searches_both newly_clear tag_bit next_tag_bit found_tag_bit
             key_bit overflow replying
+            front_arrives front_asks front_inserts front_direct stands free_room taking taking_class learning no_class one_class unhindered open
+            issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
+            fits_alone may_ask posts_alone asks goes_direct comes_sole comes_single comes_free asks_post asks_first more_todo
+            first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_fills comes_live learns
         })
     }
 }
@@ -437,7 +493,13 @@ impl Logic for Lists {
             reset,
             front_valid,
             front,
+            front_arrives,
+            front_posts,
+            front_asks,
+            front_inserts,
+            front_direct,
             stale,
+            stands,
             fresh,
             front_live,
             front_associative,
@@ -446,6 +508,10 @@ impl Logic for Lists {
             has_class,
             free_class,
             has_room,
+            free_room,
+            taking,
+            taking_class,
+            learning,
             giving,
             giving_class,
             gave,
@@ -457,8 +523,14 @@ impl Logic for Lists {
             last_endpoint,
             way,
             age,
+            no_class,
+            one_class,
+            unhindered,
+            open,
             issue_valid,
-            issue,
+            issue_tag,
+            issue_first,
+            issue_posts,
             issue_command,
             issue_view,
             issue_todo,
@@ -486,12 +558,15 @@ impl Logic for Lists {
             looking,
             searching,
             has_searched,
-            searched,
-            searched_index,
+            begins,
+            inserts,
             solo,
             solo_age,
             step,
             resumes,
+            walked,
+            walked_pair,
+            walked_endpoint,
             answered,
             answer,
             under_way,
@@ -523,14 +598,12 @@ impl Logic for Lists {
         self.exact.seed.next = self.seed.val();
         self.initialized_now.next =
             self.exact.initialized.val() & self.unexpected.initialized.val();
-        self.initialized.next = self.initialized_now.val();
+        self.open.d.next = self.initialized_now.val();
+        self.initialized.next = self.open.q.val();
 
         // ---------------------------------------------------------------- what the front sees
         self.endpoint_bit.next = bits::<32>(1) << self.front.q.val().endpoint;
-        self.waits_associative.next = self.front_associative.q.val();
-        self.waits_unexpected.next = self.front_unexpected.q.val();
         self.classes.endpoint.next = self.front.q.val().endpoint;
-        self.live.next = self.front_live.q.val();
         // The class of a receive: the one that it has, or the first that isn't in use.
         self.equal.next = 0.into();
         self.equal.next = self.equal.val().replace_bit(
@@ -569,23 +642,28 @@ impl Logic for Lists {
         if !self.unlearnt.val().any() {
             self.unused.next = self.idle.val();
         }
-        // The lowest set bit of v is v & -v.
-        self.minus_unused.next = !self.unused.val() + 1;
-        self.free_class.d.next = self.unused.val() & self.minus_unused.val();
-        self.has_room.d.next = self.quota.room.val();
+        // Those bits that no lower one is set below: one, the lowest.
+        self.free_class.d.next = self.unused.val()
+            & !((self.unused.val() << 1) | (self.unused.val() << 2) | (self.unused.val() << 3));
+        // A receive that has just gone isn't counted yet.
+        self.quota.endpoint.next = self.front.q.val().endpoint;
+        self.room_for_it.next =
+            self.quota.room.val() & (self.quota.ample.val() | !self.taking.q.val());
+        self.has_room.d.next = self.room_for_it.val();
+        self.free_room.d.next = self.room_for_it.val() & self.unused.val().any();
         self.fit_learns.next = !self.has_class.q.val().any();
         self.fit_class.next = self.has_class.q.val();
         if self.fit_learns.val() {
             self.fit_class.next = self.free_class.q.val();
         }
-        self.fits.next = self.has_room.q.val() & self.fit_class.val().any();
-        self.quota.endpoint.next = self.front.q.val().endpoint;
-        self.drained.next = self.way_free.q.val() & !self.exact.busy.val();
+        self.fits.next =
+            self.free_room.q.val() | (self.has_room.q.val() & self.has_class.q.val().any());
+        self.rests.next = self.way_free.q.val() & !self.exact.busy.val();
         // What the last operation left may be gone on with by the same one only.
         self.same_walk.next = self.resumes.q.val()
-            & (self.solo.q.val().operation == self.front.q.val().operation)
-            & (self.solo.q.val().pair == self.front.q.val().pair)
-            & (self.solo.q.val().endpoint == self.front.q.val().endpoint);
+            & (self.walked.q.val() == self.front.q.val().operation)
+            & (self.walked_pair.q.val() == self.front.q.val().pair)
+            & (self.walked_endpoint.q.val() == self.front.q.val().endpoint);
 
         // ---------------------------------------------------------------- the result of the exact side
         self.result.next = self.exact.result.val();
@@ -597,52 +675,68 @@ impl Logic for Lists {
 
         // ---------------------------------------------------------------- issue
         // The first look-up of an operation leaves from the front, or from `issue` if the exact side wasn't ready for it; the
-        // others leave from there.
-        self.front_posts.next = self.front.q.val().operation == Operation::Post;
-        self.asked.next = self.no_lookup.val();
-        self.asked.next.search = Search::Arrive;
-        self.asked.next.tag = self.tag.q.val();
-        self.asked.next.first = true;
-        self.asked.next.endpoint = self.front.q.val().endpoint;
-        self.asked.next.request = self.front.q.val().request;
-        self.asked.next.pair = self.front.q.val().pair;
-        self.todo.next = self.live.val();
-        if self.front_posts.val() {
-            self.asked.next.search = Search::Post;
-            self.todo.next = self.fit_class.val();
-        }
+        // others leave from there. What a look-up says waits for nothing, only whether there is one does.
+        self.first_live.next = self.front_live.q.val()
+            & !((self.front_live.q.val() << 1)
+                | (self.front_live.q.val() << 2)
+                | (self.front_live.q.val() << 3));
+        self.several_live.next = (self.front_live.q.val() & !self.first_live.val()).any();
+        self.first_kept.next = self.issue_todo.q.val()
+            & !((self.issue_todo.q.val() << 1)
+                | (self.issue_todo.q.val() << 2)
+                | (self.issue_todo.q.val() << 3));
+        self.several_kept.next = (self.issue_todo.q.val() & !self.first_kept.val()).any();
+        self.asks_post.next = self.front_posts.q.val();
+        self.asks_first.next = true;
         self.asker.next = self.front.q.val();
         self.asks_in.next = self.classes.view.val();
+        self.looked.next = self.first_live.val();
+        self.todo.next = self.front_live.q.val();
+        self.first_todo.next = self.first_live.val();
+        self.more_todo.next = self.several_live.val();
+        if self.front_posts.q.val() {
+            self.todo.next = self.fit_class.val();
+            self.first_todo.next = self.fit_class.val();
+            self.more_todo.next = false;
+        }
         if self.issue_valid.q.val() {
-            self.asked.next = self.issue.q.val();
-            self.todo.next = self.issue_todo.q.val();
+            self.asks_post.next = self.issue_posts.q.val();
+            self.asks_first.next = self.issue_first.q.val();
             self.asker.next = self.issue_command.q.val();
             self.asks_in.next = self.issue_view.q.val();
+            self.looked.next = self.first_kept.val();
+            self.todo.next = self.issue_todo.q.val();
+            self.first_todo.next = self.first_kept.val();
+            self.more_todo.next = self.several_kept.val();
         }
-        self.minus_todo.next = !self.todo.val() + 1;
-        self.first_todo.next = self.todo.val() & self.minus_todo.val();
-        self.rest_todo.next = self.todo.val() & !self.first_todo.val();
-        self.issue_any.next = self.asks_in.val().any_source;
         self.todo_class.next = 0.into();
-        self.ignore.next = self.asks_in.val().ignore0;
-        self.class_any.next = self.issue_any.val().get_bit(0);
-        if self.first_todo.val().get_bit(1) {
+        if self.first_todo.val().get_bit(1) | self.first_todo.val().get_bit(3) {
             self.todo_class.next = 1.into();
-            self.ignore.next = self.asks_in.val().ignore1;
-            self.class_any.next = self.issue_any.val().get_bit(1);
         }
-        if self.first_todo.val().get_bit(2) {
-            self.todo_class.next = 2.into();
-            self.ignore.next = self.asks_in.val().ignore2;
-            self.class_any.next = self.issue_any.val().get_bit(2);
+        if self.first_todo.val().get_bit(2) | self.first_todo.val().get_bit(3) {
+            self.todo_class.next = self.todo_class.val() | 2;
         }
-        if self.first_todo.val().get_bit(3) {
-            self.todo_class.next = 3.into();
-            self.ignore.next = self.asks_in.val().ignore3;
-            self.class_any.next = self.issue_any.val().get_bit(3);
+        self.ignore0.next = 0.into();
+        self.ignore1.next = 0.into();
+        self.ignore2.next = 0.into();
+        self.ignore3.next = 0.into();
+        if self.looked.val().get_bit(0) {
+            self.ignore0.next = self.asks_in.val().ignore0;
         }
+        if self.looked.val().get_bit(1) {
+            self.ignore1.next = self.asks_in.val().ignore1;
+        }
+        if self.looked.val().get_bit(2) {
+            self.ignore2.next = self.asks_in.val().ignore2;
+        }
+        if self.looked.val().get_bit(3) {
+            self.ignore3.next = self.asks_in.val().ignore3;
+        }
+        self.ignore.next =
+            (self.ignore0.val() | self.ignore1.val()) | (self.ignore2.val() | self.ignore3.val());
+        self.class_any.next = (self.looked.val() & self.asks_in.val().any_source).any();
         // A post knows what it ignores; its class may be learnt just now.
-        if self.asked.val().search == Search::Post {
+        if self.asks_post.val() {
             self.ignore.next = self.asker.val().ignore_bits;
             self.class_any.next = self.asker.val().any_source;
         }
@@ -653,38 +747,49 @@ impl Logic for Lists {
             self.source.next = 0.into();
         }
         self.match_bits.next = self.asker.val().match_bits & !self.ignore.val();
-        self.lookup.next = self.asked.val();
+        self.lookup.next = self.no_lookup.val();
+        self.lookup.next.search = Search::Arrive;
+        self.lookup.next.tag = self.tag.q.val();
+        self.lookup.next.first = self.asks_first.val();
+        self.lookup.next.last = !self.more_todo.val();
+        self.lookup.next.endpoint = self.asker.val().endpoint;
+        self.lookup.next.request = self.asker.val().request;
+        self.lookup.next.pair = self.asker.val().pair;
         self.lookup.next.key = bit_cast::<97, 64>(self.match_bits.val())
             | (bit_cast::<97, 16>(self.asker.val().context) << 64)
             | (bit_cast::<97, 11>(self.source.val()) << 80)
             | (bit_cast::<97, 6>(self.class_id.val()) << 91);
-        self.lookup.next.last = !self.rest_todo.val().any();
-        self.issue.d.next = self.asked.val();
+        if self.asks_post.val() {
+            self.lookup.next.search = Search::Post;
+        }
+        if self.issue_valid.q.val() {
+            self.lookup.next.tag = self.issue_tag.q.val();
+        } else if self.front_direct.q.val() {
+            self.lookup.next.first = !self.same_walk.val();
+            self.lookup.next.last = true;
+            self.lookup.next.search = Search::Cancel;
+            if self.front.q.val().operation == Operation::TakePostedOfPair {
+                self.lookup.next.search = Search::OfPair;
+            }
+            if self.front.q.val().operation == Operation::TakePostedOfEndpoint {
+                self.lookup.next.search = Search::OfEndpoint;
+            }
+        }
+        self.exact.lookup.next = self.lookup.val();
         self.issue_command.d.next = self.asker.val();
         self.issue_view.d.next = self.asks_in.val();
+        self.issue_posts.d.next = self.asks_post.val();
+        self.issue_first.d.next = self.asks_first.val() & !self.exact.lookup_ready.val();
+        if !self.issue_valid.q.val() {
+            self.issue_tag.d.next = self.tag.q.val();
+        }
         self.issue_todo.d.next = self.todo.val();
         if self.exact.lookup_ready.val() {
-            self.issue_todo.d.next = self.rest_todo.val();
-            self.issue.d.next.first = false;
+            self.issue_todo.d.next = self.todo.val() & !self.first_todo.val();
         }
 
         // ---------------------------------------------------------------- front
-        self.next_step.next = self.step.q.val();
-        self.next_alone.next = self.alone.q.val();
-        self.next_kept.next = self.kept.q.val();
-        self.go.next = false;
-        self.goes_alone.next = false;
-        self.to_issue.next = false;
-        self.takes.next = false;
-        self.direct.next = false;
-        self.next_sole.next = false;
-        self.sole_found.d.next = self.sole.q.val();
-        self.next_both.next = false;
-        self.both_found.d.next = self.both.q.val();
-        self.searches_both.next = false;
-        self.may_search.next = self.side_free.q.val();
-        self.associative_search.next = false;
-        // What is looked for follows from the operation; whether it is looked for at all is known later.
+        // What is looked for on the associative side follows from the operation; whether it is looked for at all is known later.
         self.associative.by.next = AssociativeSearch::Envelope;
         match self.front.q.val().operation {
             Operation::Cancel => {
@@ -701,109 +806,89 @@ impl Logic for Lists {
         if self.probes.q.val() {
             self.associative.by.next = AssociativeSearch::Envelope;
         }
-        self.unexpected.insert.next = false;
-        self.unexpected.search.next = false;
-        self.unexpected.by_pair.next = false;
-        self.unexpected.remove.next = true;
-        self.unexpected.endpoint.next = self.front.q.val().endpoint;
-        self.unexpected.pair.next = self.front.q.val().pair;
-        self.unexpected.any_source.next = self.front.q.val().any_source;
-        self.unexpected.context_id.next = self.front.q.val().context;
-        self.unexpected.match_bits.next = self.front.q.val().match_bits;
-        self.unexpected.ignore_bits.next = self.front.q.val().ignore_bits;
-        self.unexpected.slot.next = self.front.q.val().slot;
-        self.unexpected.age.next = self.age.q.val();
-        if self.front_valid.q.val() & !self.stale.q.val() {
-            match self.front.q.val().operation {
-                Operation::Arrive => {
-                    if !self.live.val().any() {
-                        if self.issue_free.q.val() & !self.exact.busy.val() & !self.alone.q.val() {
-                            self.go.next = true;
-                            self.associative_search.next = true;
-                            self.next_sole.next = true;
-                        }
-                    } else if self.way_free.q.val()
-                        & (!self.waits_associative.val() | self.may_search.val())
-                    {
-                        self.go.next = true;
-                        self.to_issue.next = true;
-                        self.searches_both.next = self.waits_associative.val();
-                    }
-                }
-                Operation::Post => {
-                    if !self.weighed.q.val() {
-                        // Its class is known in the next cycle.
-                    } else if !self.waits_unexpected.val() & self.fits.val() {
-                        if self.way_free.q.val() {
-                            self.go.next = true;
-                            self.to_issue.next = true;
-                            self.takes.next = true;
-                        }
-                    } else if self.drained.val()
-                        & (self.fits.val() | !self.gave.q.val().any())
-                        & (self.unexpected.ready.val() | !self.waits_unexpected.val())
-                    {
-                        self.go.next = true;
-                        self.goes_alone.next = true;
-                        self.unexpected.search.next = self.waits_unexpected.val();
-                        self.searching.d.next = self.waits_unexpected.val();
-                        self.has_searched.d.next = self.waits_unexpected.val();
-                        self.to_issue.next = self.fits.val();
-                        self.looking.d.next = self.fits.val();
-                        self.takes.next = self.fits.val();
-                    }
-                }
-                Operation::Insert => {
-                    if self.drained.val() & self.unexpected.ready.val() {
-                        self.go.next = true;
-                        self.goes_alone.next = true;
-                        self.unexpected.insert.next = true;
-                    }
-                }
-                Operation::Probe => {
-                    if self.drained.val() & self.unexpected.ready.val() {
-                        self.go.next = true;
-                        self.goes_alone.next = true;
-                        self.unexpected.search.next = true;
-                        self.unexpected.remove.next = false;
-                        self.searching.d.next = true;
-                    }
-                }
-                Operation::Claim => {
-                    if self.drained.val() & self.unexpected.ready.val() {
-                        self.go.next = true;
-                        self.goes_alone.next = true;
-                        self.unexpected.search.next = true;
-                        self.searching.d.next = true;
-                    }
-                }
-                Operation::TakeUnexpectedOfPair => {
-                    if self.drained.val() & self.unexpected.ready.val() {
-                        self.go.next = true;
-                        self.goes_alone.next = true;
-                        self.unexpected.search.next = true;
-                        self.unexpected.by_pair.next = true;
-                        self.searching.d.next = true;
-                    }
-                }
-                _ => {
-                    if self.drained.val() {
-                        self.go.next = true;
-                        self.goes_alone.next = true;
-                        self.looking.d.next = true;
-                        self.direct.next = true;
-                        self.associative_search.next = true;
-                    }
-                }
-            }
-        }
-        self.tag_bit.next = bits::<16>(1) << self.tag.q.val();
-        self.found_tag_bit.next = bits::<16>(1) << self.both_tag.q.val();
+        // Whether it goes, and which way, is a few levels of logic from registers, since all that follows waits for it.
+        self.goes_sole.next = self.stands.q.val()
+            & self.front_arrives.q.val()
+            & !self.front_live.q.val().any()
+            & self.issue_free.q.val()
+            & !self.exact.busy.val()
+            & !self.alone.q.val();
+        self.goes_exact.next = self.stands.q.val()
+            & self.front_arrives.q.val()
+            & self.front_live.q.val().any()
+            & self.way_free.q.val()
+            & (!self.front_associative.q.val() | self.side_free.q.val());
+        // A receive that no message waits for may follow what is under way; one that the exact side has no room for
+        // goes when it is sure that nothing is on its way back to there.
+        self.may_ask.next = self.weighed.q.val()
+            & self.rests.val()
+            & (self.unexpected.ready.val() | !self.front_unexpected.q.val());
+        self.fits_alone.next = self.may_ask.val()
+            | (self.weighed.q.val() & !self.front_unexpected.q.val() & self.way_free.q.val());
+        self.takes.next = self.fits.val() & self.fits_alone.val();
+        self.posts_alone.next = self.may_ask.val()
+            & ((self.fits.val() & self.front_unexpected.q.val())
+                | (!self.fits.val() & !self.gave.q.val().any()));
+        self.asks.next = self.stands.q.val()
+            & self.front_asks.q.val()
+            & self.rests.val()
+            & self.unexpected.ready.val();
+        self.goes_direct.next = self.stands.q.val() & self.front_direct.q.val() & self.rests.val();
+        self.go.next = self.goes_sole.val()
+            | self.goes_exact.val()
+            | self.takes.val()
+            | (self.may_ask.val() & !self.gave.q.val().any())
+            | self.asks.val()
+            | self.goes_direct.val();
+        self.goes_alone.next = self.posts_alone.val() | self.asks.val() | self.goes_direct.val();
+        self.to_issue.next = self.goes_exact.val() | self.takes.val();
+        self.searches_both.next = self.goes_exact.val() & self.front_associative.q.val();
+        self.associative_search.next =
+            self.goes_sole.val() | self.searches_both.val() | self.goes_direct.val();
+        self.next_step.next = self.step.q.val();
+        self.next_alone.next = self.alone.q.val() | self.goes_alone.val();
+        self.next_kept.next = self.kept.q.val();
+        self.next_sole.next = self.goes_sole.val();
+        self.sole_found.d.next = self.sole.q.val();
+        self.next_both.next = self.searches_both.val();
+        self.both_found.d.next = self.both.q.val();
         if self.searches_both.val() {
-            self.associative_search.next = true;
-            self.next_both.next = true;
             self.both_tag.d.next = self.tag.q.val();
         }
+        // What goes alone is found in `solo`, where all that stands in front is copied as long as nothing is there. From there it asks
+        // the unexpected side, a cycle after it went.
+        if !self.alone.q.val() & (self.step.q.val() == Step::Run) {
+            self.solo.d.next = self.front.q.val();
+            self.solo_age.d.next = self.age.q.val();
+            self.looking.d.next =
+                self.front_direct.q.val() | (self.front_posts.q.val() & self.fits.val());
+            self.searching.d.next = (self.front_asks.q.val() & !self.front_inserts.q.val())
+                | (self.front_posts.q.val() & self.front_unexpected.q.val());
+            self.has_searched.d.next = self.front_asks.q.val() | self.front_unexpected.q.val();
+        }
+        if self.alone.q.val() & self.looking.q.val() {
+            self.walked.d.next = self.solo.q.val().operation;
+            self.walked_pair.d.next = self.solo.q.val().pair;
+            self.walked_endpoint.d.next = self.solo.q.val().endpoint;
+        }
+        self.begins.d.next = (self.asks.val() & !self.front_inserts.q.val())
+            | (self.posts_alone.val() & self.front_unexpected.q.val());
+        self.inserts.d.next = self.asks.val() & self.front_inserts.q.val();
+        self.unexpected.insert.next = self.inserts.q.val();
+        self.unexpected.search.next = self.begins.q.val();
+        self.unexpected.by_pair.next =
+            self.solo.q.val().operation == Operation::TakeUnexpectedOfPair;
+        self.unexpected.remove.next = self.solo.q.val().operation != Operation::Probe;
+        self.unexpected.endpoint.next = self.solo.q.val().endpoint;
+        self.unexpected.pair.next = self.solo.q.val().pair;
+        self.unexpected.any_source.next = self.solo.q.val().any_source;
+        self.unexpected.context_id.next = self.solo.q.val().context;
+        self.unexpected.match_bits.next = self.solo.q.val().match_bits;
+        self.unexpected.ignore_bits.next = self.solo.q.val().ignore_bits;
+        self.unexpected.slot.next = self.solo.q.val().slot;
+        self.unexpected.age.next = self.solo_age.q.val();
+        self.tag_bit.next = bits::<16>(1) << self.tag.q.val();
+        self.found_tag_bit.next = bits::<16>(1) << self.both_tag.q.val();
         self.newly_clear.next = 0.into();
         if self.both_found.q.val() {
             if !self.associative.found.val() {
@@ -812,94 +897,81 @@ impl Logic for Lists {
                 self.next_kept.next = true;
             }
         }
-        self.clear.d.next = self.clear.q.val() | self.newly_clear.val();
-        if self.go.val() {
-            self.clear.d.next = (self.clear.q.val() | self.newly_clear.val()) & !self.tag_bit.val();
-            if self.front_posts.val() | !self.waits_associative.val() {
-                self.clear.d.next =
-                    self.clear.q.val() | self.newly_clear.val() | self.tag_bit.val();
-            }
+        // The tag in front is nobody's until its command goes: what is said of it holds then.
+        self.clear.d.next = (self.clear.q.val() | self.newly_clear.val()) & !self.tag_bit.val();
+        if self.front_posts.q.val() | !self.front_associative.q.val() {
+            self.clear.d.next = self.clear.q.val() | self.newly_clear.val() | self.tag_bit.val();
         }
-        self.lookup_valid.next = self.issue_valid.q.val() | self.to_issue.val();
-        self.keeps.next =
-            self.lookup_valid.val() & (self.rest_todo.val().any() | !self.exact.lookup_ready.val());
-        self.issue_valid.d.next = self.keeps.val();
-        self.first.next = !self.same_walk.val();
-        if self.direct.val() {
-            self.lookup_valid.next = true;
-            self.lookup.next = self.no_lookup.val();
-            self.lookup.next.tag = self.tag.q.val();
-            self.lookup.next.first = self.first.val();
-            self.lookup.next.last = true;
-            self.lookup.next.endpoint = self.front.q.val().endpoint;
-            self.lookup.next.request = self.front.q.val().request;
-            self.lookup.next.pair = self.front.q.val().pair;
-            self.lookup.next.search = Search::Cancel;
-            if self.front.q.val().operation == Operation::TakePostedOfPair {
-                self.lookup.next.search = Search::OfPair;
-            }
-            if self.front.q.val().operation == Operation::TakePostedOfEndpoint {
-                self.lookup.next.search = Search::OfEndpoint;
-            }
-        }
-        self.exact.lookup_valid.next = self.lookup_valid.val();
-        self.exact.lookup.next = self.lookup.val();
-        self.held.write_enable.next = self.go.val();
+        self.held.write_enable.next = true;
         self.held.write_address.next = bit_cast::<16, 4>(self.tag.q.val());
         self.held.write_data.next = self.front.q.val();
-        self.held_age.write_enable.next = self.go.val();
+        self.held_age.write_enable.next = true;
         self.held_age.write_address.next = bit_cast::<16, 4>(self.tag.q.val());
         self.held_age.write_data.next = self.age.q.val();
+        self.lookup_valid.next = self.issue_valid.q.val() | self.to_issue.val();
+        self.keeps.next =
+            self.lookup_valid.val() & (self.more_todo.val() | !self.exact.lookup_ready.val());
+        self.issue_valid.d.next = self.keeps.val();
+        self.exact.lookup_valid.next = self.lookup_valid.val() | self.goes_direct.val();
 
         // A command is taken at once if it will not wait for another endpoint's: when nothing is under way, when all that is
-        // under way is its own endpoint's, or when it goes the same way as all that is under way.
+        // under way is its own endpoint's, or when it goes the same way as all that is under way. What that would be is judged
+        // by what was known in the last cycle: it is a matter of time only.
+        self.no_class.d.next = !self.classes.any_live.val();
+        self.one_class.d.next = self.classes.any_live.val() & !self.classes.several_live.val();
+        self.unhindered.d.next =
+            self.quota.roomy.val() & !self.unexpected.waiting.val() & !self.classes.all_live.val();
         self.next_bit.next = bits::<32>(1) << self.command.val().endpoint;
-        self.next_live.next = (self.classes.any_live.val() & self.next_bit.val()).any();
-        self.next_several.next = (self.classes.several_live.val() & self.next_bit.val()).any();
-        self.next_tight.next = (self.unexpected.waiting.val() & self.next_bit.val()).any()
-            | (self.classes.all_live.val() & self.next_bit.val()).any()
-            | !(self.quota.roomy.val() & self.next_bit.val()).any();
+        self.comes_sole.next = (self.command.val().operation == Operation::Arrive)
+            & (self.no_class.q.val() & self.next_bit.val()).any();
+        self.comes_single.next = (self.command.val().operation == Operation::Arrive)
+            & (self.one_class.q.val() & self.next_bit.val()).any();
+        self.comes_free.next = (self.command.val().operation == Operation::Post)
+            & (self.unhindered.q.val() & self.next_bit.val()).any();
         self.next_way.next = self.alone_way.val();
-        if self.command.val().operation == Operation::Arrive {
-            if !self.next_live.val() {
-                self.next_way.next = self.associative_way.val();
-            } else if !self.next_several.val() {
-                self.next_way.next = self.exact_way.val();
-            }
+        if self.comes_sole.val() {
+            self.next_way.next = self.associative_way.val();
         }
-        if (self.command.val().operation == Operation::Post) & !self.next_tight.val() {
+        if self.comes_single.val() | self.comes_free.val() {
             self.next_way.next = self.exact_way.val();
         }
-        self.empty.next = self.drained.val() & !self.front_valid.q.val();
+        self.empty.next = self.rests.val() & !self.front_valid.q.val();
         self.admitted.next = self.empty.val()
             | (self.one_endpoint.q.val()
                 & (self.command.val().endpoint == self.last_endpoint.q.val()))
-            | ((self.next_way.val() == self.way.q.val())
-                & (self.next_way.val() != self.alone_way.val()));
+            | ((self.way.q.val() == self.associative_way.val()) & self.comes_sole.val())
+            | ((self.way.q.val() == self.exact_way.val())
+                & (self.comes_single.val() | self.comes_free.val()));
         self.front_moves.next = !self.front_valid.q.val() | self.go.val();
-        self.ready.next = self.initialized_now.val() & self.admitted.val() & self.front_moves.val();
+        self.ready.next = self.open.q.val() & self.admitted.val() & self.front_moves.val();
         self.command_ready.next = self.ready.val();
         if self.go.val() {
-            self.front_valid.d.next = false;
             self.tag.d.next = self.tag.q.val() + 1;
             self.age.d.next = self.age.q.val() + 1;
             self.resumes.d.next = false;
         }
-        if self.goes_alone.val() {
-            self.next_alone.next = true;
-            self.solo.d.next = self.front.q.val();
-            self.solo_age.d.next = self.age.q.val();
-            self.searched.d.next = false;
+        // What a receive takes is taken a cycle after it went. A class that is learnt can be read a cycle after that.
+        self.learns.next = self.takes.val() & self.fit_learns.val();
+        self.taking.d.next = self.takes.val();
+        self.taking_class.d.next = self.fit_class.val();
+        self.learning.d.next = self.learns.val();
+        self.classes.take_endpoint.next = self.issue_command.q.val().endpoint;
+        self.classes.take.next = self.taking.q.val();
+        self.classes.take_class.next = self.taking_class.q.val();
+        self.classes.learn.next = self.learning.q.val();
+        self.classes.learn_ignore.next = self.issue_command.q.val().ignore_bits;
+        self.classes.learn_any.next = self.issue_command.q.val().any_source;
+        self.quota.take.next = self.taking.q.val();
+        self.quota.take_endpoint.next = self.issue_command.q.val().endpoint;
+        self.front_fills.next = self.front_valid.q.val();
+        if self.front_moves.val() {
+            self.front_fills.next =
+                self.open.q.val() & self.admitted.val() & self.command_valid.val();
         }
-        self.classes.take.next = self.takes.val();
-        self.classes.take_class.next = self.fit_class.val();
-        self.classes.learn.next = self.takes.val() & self.fit_learns.val();
-        self.classes.learn_ignore.next = self.front.q.val().ignore_bits;
-        self.classes.learn_any.next = self.front.q.val().any_source;
-        self.stale.d.next = self.takes.val() & self.fit_learns.val();
-        self.weighed.d.next = self.front_valid.q.val() & !self.stale.q.val() & !self.go.val();
-        self.quota.take.next = self.takes.val();
-        self.quota.take_endpoint.next = self.front.q.val().endpoint;
+        self.front_valid.d.next = self.front_fills.val();
+        self.stale.d.next = self.learns.val() | self.learning.q.val();
+        self.stands.d.next = self.front_fills.val() & !self.learns.val() & !self.learning.q.val();
+        self.weighed.d.next = self.stands.q.val() & self.front_posts.q.val() & !self.go.val();
         // Which endpoint's classes are read mustn't wait for whether its command is taken.
         self.classes.next_endpoint.next = self.command.val().endpoint;
         if self.front_valid.q.val() & self.stale.q.val() {
@@ -909,38 +981,66 @@ impl Logic for Lists {
         self.classes.fresh.next = self.fresh.q.val();
         // So is the rest of what the front has to know. What goes while it stands there may show late, what comes comes from
         // the front itself, but for what is appended.
+        self.classes.live_endpoint.next = self.command.val().endpoint;
+        self.comes_live.next = self.classes.next_live.val();
+        if self.weighed.q.val()
+            & self.fits.val()
+            & (self.command.val().endpoint == self.front.q.val().endpoint)
+        {
+            self.comes_live.next = self.classes.next_live.val() | self.fit_class.val();
+        }
         self.front_live.d.next = self.classes.live.val();
         self.front_associative.d.next =
             (self.associative.waiting.val() & self.endpoint_bit.val()).any();
         self.front_unexpected.d.next =
             (self.unexpected.waiting.val() & self.endpoint_bit.val()).any();
         if self.front_moves.val() {
-            self.front_live.d.next = self.classes.next_live.val();
-            if self.takes.val() & (self.command.val().endpoint == self.front.q.val().endpoint) {
-                self.front_live.d.next = self.classes.next_live.val() | self.fit_class.val();
-            }
+            self.front_live.d.next = self.comes_live.val();
             self.front_associative.d.next =
                 (self.associative.waiting.val() & self.next_bit.val()).any();
             self.front_unexpected.d.next =
                 (self.unexpected.waiting.val() & self.next_bit.val()).any();
-        }
-        if self.front_moves.val() {
             self.front.d.next = self.command.val();
             // What isn't compared is not kept: it is zero from here on, and costs no logic.
             self.front.d.next.match_bits = self.command.val().match_bits & self.match_mask.val();
             self.front.d.next.ignore_bits = self.command.val().ignore_bits & self.match_mask.val();
+            self.front_arrives.d.next = false;
+            self.front_posts.d.next = false;
+            self.front_asks.d.next = false;
+            self.front_inserts.d.next = false;
+            self.front_direct.d.next = false;
+            match self.command.val().operation {
+                Operation::Arrive => {
+                    self.front_arrives.d.next = true;
+                }
+                Operation::Post => {
+                    self.front_posts.d.next = true;
+                }
+                Operation::Insert => {
+                    self.front_asks.d.next = true;
+                    self.front_inserts.d.next = true;
+                }
+                Operation::Probe => {
+                    self.front_asks.d.next = true;
+                }
+                Operation::Claim => {
+                    self.front_asks.d.next = true;
+                }
+                Operation::TakeUnexpectedOfPair => {
+                    self.front_asks.d.next = true;
+                }
+                _ => {
+                    self.front_direct.d.next = true;
+                }
+            }
         }
         if self.ready.val() & self.command_valid.val() {
-            self.front_valid.d.next = true;
             self.last_endpoint.d.next = self.command.val().endpoint;
-            self.one_endpoint.d.next = self.one_endpoint.q.val()
-                & (self.command.val().endpoint == self.last_endpoint.q.val());
-            self.way.d.next = self.next_way.val();
-            if self.next_way.val() != self.way.q.val() {
-                self.way.d.next = self.alone_way.val();
-            }
-            if self.empty.val() {
-                self.one_endpoint.d.next = true;
+            self.one_endpoint.d.next = self.empty.val()
+                | (self.one_endpoint.q.val()
+                    & (self.command.val().endpoint == self.last_endpoint.q.val()));
+            self.way.d.next = self.alone_way.val();
+            if self.empty.val() | (self.next_way.val() == self.way.q.val()) {
                 self.way.d.next = self.next_way.val();
             }
         }
@@ -966,11 +1066,11 @@ impl Logic for Lists {
             self.rival_older.next =
                 self.result.val().rival_older & (self.mutation.val() != self.prefer_exact.val());
         }
-        if self.unexpected.done.val() {
+        if self.unexpected.ends.val() {
             self.searching.d.next = false;
-            self.searched.d.next = self.unexpected.found.val();
-            self.searched_index.d.next = self.unexpected.index.val();
         }
+        self.searched.next = self.has_searched.q.val() & self.unexpected.found.val();
+        self.searched_index.next = self.unexpected.index.val();
         self.solo_posts.next = self.solo.q.val().operation == Operation::Post;
         self.told.next = self.result_valid.val() & self.runs.val();
         // It is decided: a receive, unless messages are still searched for it; any other operation that is alone; an arrival, when
@@ -985,7 +1085,7 @@ impl Logic for Lists {
             }
         }
         // A receive that has found a message has no use for its place.
-        self.yields.next = self.alone.q.val() & self.searched.q.val();
+        self.yields.next = self.alone.q.val() & self.searched.val();
         self.rival_wins.next = (self.result_kept.q.val() | (self.step.q.val() == Step::Decide))
             & self.associative.found.val()
             & (!self.result.val().found | self.rival_older.val());
@@ -1018,12 +1118,13 @@ impl Logic for Lists {
                 & (!self.posts.val() | self.result.val().room | self.yields.val()));
         match self.solo.q.val().operation {
             Operation::Insert => {
-                if self.searched_alone.val() & self.unexpected.ready.val() {
+                // Before the next command goes it is known in front that a message waits.
+                if self.searched_alone.val() & !self.inserts.q.val() {
                     self.replying.next = true;
                 }
             }
             Operation::Post => {
-                if self.searched_alone.val() & self.searched.q.val() {
+                if self.searched_alone.val() & self.searched.val() {
                     self.replying.next = true;
                 }
             }
@@ -1051,9 +1152,9 @@ impl Logic for Lists {
             }
         }
         if self.alone.q.val() & (!self.looking.q.val() | self.solo_posts.val()) {
-            self.answer.d.next.found = self.searched.q.val();
-            if !self.looking.q.val() | self.searched.q.val() {
-                self.answer.d.next.index = self.searched_index.q.val();
+            self.answer.d.next.found = self.searched.val();
+            if !self.looking.q.val() | self.searched.val() {
+                self.answer.d.next.index = self.searched_index.val();
             }
         }
         if self.alone.q.val() & (self.solo.q.val().operation == Operation::Insert) {
@@ -1079,8 +1180,8 @@ impl Logic for Lists {
             Step::Run => {
                 if self.alone.q.val() & !self.looking.q.val() & self.solo_posts.val() {
                     // A search takes longer than quotas need to settle.
-                    self.probes.d.next = self.searching.q.val() | !self.searched.q.val();
-                    if self.searched_alone.val() & !self.searched.q.val() {
+                    self.probes.d.next = self.searching.q.val() | !self.searched.val();
+                    if self.searched_alone.val() & !self.searched.val() {
                         self.next_step.next = Step::Settle;
                         if self.has_searched.q.val() {
                             self.next_step.next = Step::Append;
@@ -1151,6 +1252,8 @@ impl Logic for Lists {
         self.next_clear.next = (self.clear.q.val() & self.next_tag_bit.val()).any();
         if self.append.val() {
             self.stale.d.next = true;
+            self.stands.d.next = false;
+            self.weighed.d.next = false;
         }
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
             self.next_clear.next = false;

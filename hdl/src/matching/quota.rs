@@ -36,6 +36,8 @@ pub struct Share {
     pub take_common: Signal<Out, Bit>,
     /// This pulse gives back one that was common.
     pub give_common: Signal<Out, Bit>,
+    /// Less by two or more.
+    pub well_below: Signal<Out, Bit>,
     /// Anything at all.
     pub holds: Signal<Out, Bit>,
     /// How many.
@@ -43,12 +45,14 @@ pub struct Share {
     /// How many beyond the reserved part.
     pub beyond: Signal<Out, Bits<16>>,
     count: Reg<Bits<16>>,
-    /// The count is below the reserved part, above it, and above zero.
+    /// The count is below the reserved part, below it by two, above it, and above zero.
     is_below: Reg<Bit>,
+    is_well_below: Reg<Bit>,
     is_above: Reg<Bit>,
     is_held: Reg<Bit>,
     reserved: Constant<Bits<16>>,
-    /// One less than that, and one more.
+    /// Two less than that, one less, and one more.
+    two_short: Constant<Bits<16>>,
     one_short: Constant<Bits<16>>,
     one_beyond: Constant<Bits<16>>,
     gives_what_it_has: Check,
@@ -64,6 +68,7 @@ impl Share {
             take: Signal::default(),
             give: Signal::default(),
             below: Signal::default(),
+            well_below: Signal::default(),
             take_common: Signal::default(),
             give_common: Signal::default(),
             holds: Signal::default(),
@@ -71,10 +76,12 @@ impl Share {
             beyond: Signal::default(),
             count: Reg::default(),
             is_below: Reg::new(reserved > 0),
+            is_well_below: Reg::new(reserved > 1),
             is_above: Reg::default(),
             is_held: Reg::default(),
             reserved: Constant::new((reserved as u64).into()),
             // Nobody who has nothing reserved comes so far.
+            two_short: Constant::new((reserved.wrapping_sub(2) as u64 & 0xffff).into()),
             one_short: Constant::new((reserved.wrapping_sub(1) as u64 & 0xffff).into()),
             one_beyond: Constant::new((reserved as u64 + 1).into()),
             gives_what_it_has: Check::new("gives_what_it_has"),
@@ -87,9 +94,19 @@ impl Share {
 impl Logic for Share {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, count, is_below, is_above, is_held);
+        registers!(
+            self,
+            clock,
+            reset,
+            count,
+            is_below,
+            is_well_below,
+            is_above,
+            is_held
+        );
         clocked!(self, clock, reset, gives_what_it_has, knows_its_count);
         self.below.next = self.is_below.q.val();
+        self.well_below.next = self.is_well_below.q.val();
         self.holds.next = self.is_held.q.val();
         self.held.next = self.count.q.val();
         self.beyond.next = 0.into();
@@ -102,6 +119,9 @@ impl Logic for Share {
             self.count.d.next = self.count.q.val() + 1;
             self.take_common.next = !self.is_below.q.val();
             self.is_held.d.next = true;
+            if self.count.q.val() == self.two_short.val() {
+                self.is_well_below.d.next = false;
+            }
             if self.count.q.val() == self.one_short.val() {
                 self.is_below.d.next = false;
             }
@@ -115,6 +135,9 @@ impl Logic for Share {
             if self.count.q.val() == 1 {
                 self.is_held.d.next = false;
             }
+            if self.count.q.val() == self.one_short.val() {
+                self.is_well_below.d.next = true;
+            }
             if self.count.q.val() == self.reserved.val() {
                 self.is_below.d.next = true;
             }
@@ -125,6 +148,7 @@ impl Logic for Share {
         self.gives_what_it_has.ok.next = !self.give.val() | (self.count.q.val() != 0);
         self.knows_its_count.ok.next = (self.is_below.q.val()
             == (self.count.q.val() < self.reserved.val()))
+            & (self.is_well_below.q.val() == (self.count.q.val() + 1 < self.reserved.val()))
             & (self.is_above.q.val() == (self.count.q.val() > self.reserved.val()))
             & (self.is_held.q.val() == (self.count.q.val() != 0));
     }
@@ -145,6 +169,8 @@ pub struct Quota {
     pub room: Signal<Out, Bit>,
     /// A bit an endpoint: it may take one, and still may if another endpoint takes one first.
     pub roomy: Signal<Out, Bits<32>>,
+    /// `endpoint` may take one, and still may if it or another one takes one first.
+    pub ample: Signal<Out, Bit>,
     /// An endpoint takes one. Only if it has room, whatever is given in this cycle.
     pub take: Signal<In, Bit>,
     /// With `take`: which.
@@ -208,6 +234,7 @@ impl Quota {
             mutation: Signal::default(),
             endpoint: Signal::default(),
             room: Signal::default(),
+            ample: Signal::default(),
             take: Signal::default(),
             take_endpoint: Signal::default(),
             give: Signal::default(),
@@ -264,6 +291,7 @@ impl Logic for Quota {
         }
         self.roomy.next = 0.into();
         self.room.next = false;
+        self.ample.next = false;
         self.room_to_take.next = false;
         self.holds.next = 0.into();
         self.take_common.next = false;
@@ -277,6 +305,7 @@ impl Logic for Quota {
                 .replace_bit(i, self.share[i].below.val() | self.several_left.q.val());
             if self.endpoint.val() == i.to_bits() {
                 self.room.next = self.share[i].below.val() | self.common_room.val();
+                self.ample.next = self.share[i].well_below.val() | self.several_left.q.val();
             }
             if self.take_endpoint.val() == i.to_bits() {
                 self.room_to_take.next = self.share[i].below.val() | self.common_room.val();

@@ -198,9 +198,11 @@ pub struct UnexpectedRows {
     pub age: Signal<In, Bits<54>>,
     /// The message found is removed.
     pub remove: Signal<In, Bit>,
+    /// A pulse: a search ends, with `done` in the next cycle.
+    pub ends: Signal<Out, Bit>,
     /// A pulse: a search has ended.
     pub done: Signal<Out, Bit>,
-    /// With `done`: a message was found.
+    /// From `done` until the next operation: a message was found.
     pub found: Signal<Out, Bit>,
     /// With `found`: its pair times 16 plus its slot.
     pub index: Signal<Out, Bits<16>>,
@@ -218,6 +220,8 @@ pub struct UnexpectedRows {
     /// The first row of each endpoint's list; of those that `waiting` names.
     heads: BlockRam<Bits<16>>,
     walk: Reg<Walk>,
+    /// It is idle: what `ready` says, and others wait for.
+    idle: Reg<Bit>,
     key: Reg<Key>,
     key_row: Reg<Bits<16>>,
     key_place: Reg<Bits<8>>,
@@ -257,6 +261,7 @@ pub struct UnexpectedRows {
     gone_is_head: Reg<Bit>,
     gone_alone: Reg<Bit>,
 
+    next_walk: Signal<Local, Walk>,
     place_index: Signal<Local, Bits<16>>,
     pair_row: Signal<Local, Bits<16>>,
     read_row: Signal<Local, Bits<16>>,
@@ -393,8 +398,8 @@ impl UnexpectedRows {
             _rows: rows,
         } default {
             clock reset mutation initialized ready insert search endpoint pair any_source by_pair context_id match_bits
-            ignore_bits slot age remove done found index waiting depth
-            key key_row key_place had cursor listed follows waits count answered
+            ignore_bits slot age remove ends done found index waiting depth
+            idle next_walk key key_row key_place had cursor listed follows waits count answered
             read_valid read_last read_at entry_valid entry_last entry_at entry_row entry_owner
             hits_valid hits_last hits_at hits_row hits_owner first_valid first_last first best gone_link gone_before gone_is_head gone_alone
             place_index pair_row read_row link_row other_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
@@ -413,6 +418,7 @@ impl Logic for UnexpectedRows {
             clock,
             reset,
             walk,
+            idle,
             key,
             key_row,
             key_place,
@@ -465,7 +471,7 @@ impl Logic for UnexpectedRows {
         clock!(self, clock, rows, links, befores, heads);
 
         self.initialized.next = self.walk.q.val() != Walk::Clear;
-        self.ready.next = self.walk.q.val() == Walk::Idle;
+        self.ready.next = self.idle.q.val();
         self.done.next = self.answered.q.val();
         self.found.next = self.best.q.val().found;
         self.index.next = (self.best.q.val().row << self.row_shift.val())
@@ -594,14 +600,15 @@ impl Logic for UnexpectedRows {
         self.empties.next = false;
         self.unlinks.next = false;
         self.best_row.next = self.best.q.val().contents;
-        self.answered.d.next = false;
+        self.ends.next = false;
+        self.next_walk.next = self.walk.q.val();
         match self.walk.q.val() {
             Walk::Clear => {
                 self.rows.write_enable.next = true;
                 self.rows.write_address.next = self.cursor.q.val();
                 self.cursor.d.next = self.cursor.q.val() + 1;
                 if self.cursor.q.val() == self.last_row.val() {
-                    self.walk.d.next = Walk::Idle;
+                    self.next_walk.next = Walk::Idle;
                 }
             }
             Walk::Idle => {
@@ -632,7 +639,7 @@ impl Logic for UnexpectedRows {
                     self.waits.d.next = self.waits.q.val() | self.endpoint_bit.val();
                     self.count.d.next = self.count.q.val() + 1;
                     self.newest.d.next = self.age.val();
-                    self.walk.d.next = Walk::Insert;
+                    self.next_walk.next = Walk::Insert;
                 } else if self.search.val() {
                     if self.by_pair.val()
                         | (!self.any_source.val() & (self.mutation.val() != self.forget_pair.val()))
@@ -640,20 +647,20 @@ impl Logic for UnexpectedRows {
                         self.read_valid.d.next = true;
                         self.read_at.d.next = self.pair_row.val();
                         self.cursor.d.next = self.pair_row.val() + 1;
-                        self.walk.d.next = Walk::Pair;
+                        self.next_walk.next = Walk::Pair;
                         if self.mutation.val() == self.first_row_only.val() {
                             self.read_last.d.next = true;
-                            self.walk.d.next = Walk::Drain;
+                            self.next_walk.next = Walk::Drain;
                         }
                     } else {
                         self.key.d.next.any_source = true;
-                        self.walk.d.next = Walk::Head;
+                        self.next_walk.next = Walk::Head;
                     }
                 }
             }
             Walk::Insert => {
                 self.entry_row.d.next = self.row.val();
-                self.walk.d.next = Walk::Store;
+                self.next_walk.next = Walk::Store;
             }
             Walk::Store => {
                 self.rows.write_enable.next = true;
@@ -669,7 +676,7 @@ impl Logic for UnexpectedRows {
                 self.new_link.next.owner = self.key.q.val().endpoint;
                 self.befores.write_enable.next = self.links_row.val() & self.had.q.val();
                 self.heads.write_enable.next = self.links_row.val();
-                self.walk.d.next = Walk::Idle;
+                self.next_walk.next = Walk::Idle;
             }
             Walk::Pair => {
                 self.read_valid.d.next = true;
@@ -677,17 +684,17 @@ impl Logic for UnexpectedRows {
                 self.cursor.d.next = self.cursor.q.val() + 1;
                 if (self.cursor.q.val() & self.pair_mask.val()) == self.pair_mask.val() {
                     self.read_last.d.next = true;
-                    self.walk.d.next = Walk::Drain;
+                    self.next_walk.next = Walk::Drain;
                 }
             }
             Walk::Head => {
                 self.other_row.next = self.heads.read_data.val();
                 self.listed.d.next = self.heads.read_data.val();
                 self.follows.d.next = self.had.q.val();
-                self.walk.d.next = Walk::Rows;
+                self.next_walk.next = Walk::Rows;
                 if !self.had.q.val() {
-                    self.answered.d.next = true;
-                    self.walk.d.next = Walk::Idle;
+                    self.ends.next = true;
+                    self.next_walk.next = Walk::Idle;
                 }
             }
             Walk::Rows => {
@@ -702,14 +709,14 @@ impl Logic for UnexpectedRows {
                 self.read_row.next = self.best.q.val().row;
                 self.other_row.next = self.best.q.val().row;
                 self.heads.read_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
-                self.walk.d.next = Walk::Removed;
+                self.next_walk.next = Walk::Removed;
             }
             Walk::Removed => {
                 self.gone_link.d.next = self.read_link.val();
                 self.gone_before.d.next = self.befores.read_data.val();
                 self.gone_is_head.d.next = self.heads.read_data.val() == self.best.q.val().row;
                 self.gone_alone.d.next = (self.best_row.val().live & !self.best_bit.val()) == 0;
-                self.walk.d.next = Walk::Unlink;
+                self.next_walk.next = Walk::Unlink;
             }
             Walk::Unlink => {
                 self.count.d.next = self.count.q.val() - 1;
@@ -744,16 +751,19 @@ impl Logic for UnexpectedRows {
                         self.links.write_enable.next = true;
                     }
                 }
-                self.walk.d.next = Walk::Idle;
+                self.next_walk.next = Walk::Idle;
             }
         }
         if self.first_valid.q.val() & self.first_last.q.val() {
-            self.answered.d.next = true;
-            self.walk.d.next = Walk::Idle;
+            self.ends.next = true;
+            self.next_walk.next = Walk::Idle;
             if self.key.q.val().remove & (self.first.q.val().found | self.best.q.val().found) {
-                self.walk.d.next = Walk::Remove;
+                self.next_walk.next = Walk::Remove;
             }
         }
+        self.answered.d.next = self.ends.val();
+        self.walk.d.next = self.next_walk.val();
+        self.idle.d.next = self.next_walk.val() == Walk::Idle;
         // From link to link it takes a cycle, so that little may stand in between.
         self.link_row.next = self.other_row.val();
         if self.follows.q.val() {
