@@ -189,8 +189,12 @@ pub struct Exact {
     pub will_end: Signal<Out, Bit>,
     /// The result is a receive's.
     pub posts: Signal<Out, Bit>,
-    /// The tag of the operation that may have a result in the next cycle.
-    pub next_tag: Signal<Out, Bits<4>>,
+    /// The operation that has a result, or none yet, has it in the next cycle, too.
+    pub stays: Signal<Out, Bit>,
+    /// Its tag.
+    pub end_tag: Signal<Out, Bits<4>>,
+    /// That of the operation that may have a result in the next cycle unless it `stays`.
+    pub best_tag: Signal<Out, Bits<4>>,
     /// Something is under way; what is being mended in this cycle isn't any more.
     pub busy: Signal<Out, Bit>,
     /// Live receives.
@@ -482,7 +486,7 @@ impl Exact {
             moves: Reg::new(true),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
-            commit discard will_settle receive age rival_age will_end posts next_tag busy depth key_hash handle_hash ready clearing
+            commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag busy depth key_hash handle_hash ready clearing
             settles stands queued_valid queued hash_free offered fills mends remains hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
@@ -1043,10 +1047,9 @@ impl Logic for Exact {
         self.moves.d.next = !self.fills.val() | self.will_settle.val();
         self.stands.d.next = self.fills.val() & !self.will_settle.val();
         self.posts.next = self.end_posts.q.val();
-        self.next_tag.next = self.best.q.val().tag;
-        if self.stands.q.val() {
-            self.next_tag.next = self.end.q.val().tag;
-        }
+        self.stays.next = self.stands.q.val();
+        self.end_tag.next = self.end.q.val().tag;
+        self.best_tag.next = self.best.q.val().tag;
         self.end_key.next = self.end_found.q.val().key;
         self.new_id.next = self.number.q.val();
         self.result_valid.next =

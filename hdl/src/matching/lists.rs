@@ -344,8 +344,14 @@ pub struct Lists {
     was_older: Reg<Bit>,
     /// No receive is appended to the associative side, nor a message decided slowly.
     runs: Signal<Local, Bit>,
-    /// The operation that is alone is a receive.
-    solo_posts: Signal<Local, Bit>,
+    /// The operation in `solo` is a receive.
+    solo_posts: Reg<Bit>,
+    /// It is a message that is inserted.
+    solo_inserts: Reg<Bit>,
+    /// The answer is what the associative side has found.
+    of_rival: Signal<Local, Bit>,
+    /// It is of the unexpected side.
+    of_search: Signal<Local, Bit>,
     /// The exact side has a result that isn't decided yet.
     told: Signal<Local, Bit>,
     /// If it is of a receive: one that has found a message.
@@ -399,7 +405,9 @@ pub struct Lists {
     searches_both: Signal<Local, Bit>,
     newly_clear: Signal<Local, Bits<16>>,
     tag_bit: Signal<Local, Bits<16>>,
-    next_tag_bit: Signal<Local, Bits<16>>,
+    best_tag_bit: Signal<Local, Bits<16>>,
+    end_tag_bit: Signal<Local, Bits<16>>,
+    next_tag: Signal<Local, Bits<4>>,
     found_tag_bit: Signal<Local, Bits<16>>,
     key_bit: Signal<Local, Bits<32>>,
     overflow: Signal<Local, Bit>,
@@ -472,8 +480,8 @@ impl Lists {
             endpoint_bit next_bit next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
-            lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
-            same_walk found_associative result_kept tainted probes room searches_both newly_clear tag_bit next_tag_bit found_tag_bit
+            lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
+            same_walk found_associative result_kept tainted probes room searches_both newly_clear tag_bit best_tag_bit end_tag_bit next_tag found_tag_bit
             key_bit overflow replying
             front_arrives front_asks front_inserts front_direct stands free_room taking taking_class learning no_class one_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
@@ -561,6 +569,8 @@ impl Logic for Lists {
             begins,
             inserts,
             solo,
+            solo_posts,
+            solo_inserts,
             solo_age,
             step,
             resumes,
@@ -669,8 +679,13 @@ impl Logic for Lists {
         self.result.next = self.exact.result.val();
         self.result_valid.next =
             self.exact.result_valid.val() & !self.late_commit.q.val() & !self.late_discard.q.val();
-        self.held.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
-        self.held_age.read_address.next = bit_cast::<16, 4>(self.exact.next_tag.val());
+        // The command of the result that there may be in the next cycle is read.
+        self.next_tag.next = self.exact.best_tag.val();
+        if self.exact.stays.val() {
+            self.next_tag.next = self.exact.end_tag.val();
+        }
+        self.held.read_address.next = bit_cast::<16, 4>(self.next_tag.val());
+        self.held_age.read_address.next = bit_cast::<16, 4>(self.next_tag.val());
         self.posts.next = self.exact.posts.val();
 
         // ---------------------------------------------------------------- issue
@@ -860,6 +875,8 @@ impl Logic for Lists {
         if !self.alone.q.val() & (self.step.q.val() == Step::Run) {
             self.solo.d.next = self.front.q.val();
             self.solo_age.d.next = self.age.q.val();
+            self.solo_posts.d.next = self.front_posts.q.val();
+            self.solo_inserts.d.next = self.front_inserts.q.val();
             self.looking.d.next =
                 self.front_direct.q.val() | (self.front_posts.q.val() & self.fits.val());
             self.searching.d.next = (self.front_asks.q.val() & !self.front_inserts.q.val())
@@ -1071,7 +1088,6 @@ impl Logic for Lists {
         }
         self.searched.next = self.has_searched.q.val() & self.unexpected.found.val();
         self.searched_index.next = self.unexpected.index.val();
-        self.solo_posts.next = self.solo.q.val().operation == Operation::Post;
         self.told.next = self.result_valid.val() & self.runs.val();
         // It is decided: a receive, unless messages are still searched for it; any other operation that is alone; an arrival, when
         // it is known what the associative side has for it.
@@ -1116,55 +1132,37 @@ impl Logic for Lists {
             | self.appends.val()
             | (self.decided.val()
                 & (!self.posts.val() | self.result.val().room | self.yields.val()));
-        match self.solo.q.val().operation {
-            Operation::Insert => {
-                // Before the next command goes it is known in front that a message waits.
-                if self.searched_alone.val() & !self.inserts.q.val() {
-                    self.replying.next = true;
-                }
-            }
-            Operation::Post => {
-                if self.searched_alone.val() & self.searched.val() {
-                    self.replying.next = true;
-                }
-            }
-            _ => {
-                if self.searched_alone.val() {
-                    self.replying.next = true;
-                }
-            }
+        // Before the command behind a message that was inserted goes, it is known in front that one waits.
+        if self.searched_alone.val()
+            & (self.searched.val() | !self.solo_posts.q.val())
+            & !self.inserts.q.val()
+        {
+            self.replying.next = true;
         }
 
         // The answer is put together whether or not it is told in this cycle, from what is under way.
+        self.of_rival.next = self.sole_found.q.val()
+            | self.rival_wins.val()
+            | (self.alone.q.val()
+                & self.looking.q.val()
+                & !self.posts.val()
+                & !self.result.val().found);
+        self.of_search.next =
+            self.alone.q.val() & (!self.looking.q.val() | (self.posts.val() & self.searched.val()));
         self.answer.d.next = self.no_reply.val();
+        self.answer.d.next.found = self.of_rival.val() & self.associative.found.val();
         self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
-        self.answer.d.next.found = !self.posts.val()
-            & (self.result.val().found
-                | ((self.result_kept.q.val() | (self.step.q.val() == Step::Decide))
-                    & self.associative.found.val()));
-        if self.rival_wins.val() {
+        if self.of_rival.val() {
             self.answer.d.next.index = self.found_associative.val();
-        }
-        if self.alone.q.val() & self.looking.q.val() & !self.solo_posts.val() {
-            self.answer.d.next.found = self.result.val().found | self.associative.found.val();
-            if !self.result.val().found {
-                self.answer.d.next.index = self.found_associative.val();
+        } else if self.of_search.val() {
+            self.answer.d.next.found = self.searched.val() & !self.solo_inserts.q.val();
+            self.answer.d.next.index = self.searched_index.val();
+            if self.solo_inserts.q.val() {
+                self.answer.d.next.index =
+                    (self.solo.q.val().pair << 4) | bit_cast::<16, 4>(self.solo.q.val().slot);
             }
-        }
-        if self.alone.q.val() & (!self.looking.q.val() | self.solo_posts.val()) {
-            self.answer.d.next.found = self.searched.val();
-            if !self.looking.q.val() | self.searched.val() {
-                self.answer.d.next.index = self.searched_index.val();
-            }
-        }
-        if self.alone.q.val() & (self.solo.q.val().operation == Operation::Insert) {
-            self.answer.d.next.found = false;
-            self.answer.d.next.index =
-                (self.solo.q.val().pair << 4) | bit_cast::<16, 4>(self.solo.q.val().slot);
-        }
-        if self.sole_found.q.val() {
-            self.answer.d.next.found = self.associative.found.val();
-            self.answer.d.next.index = self.found_associative.val();
+        } else {
+            self.answer.d.next.found = !self.posts.val() & self.result.val().found;
         }
         if self.appends.val() {
             self.answer.d.next.found = false;
@@ -1178,7 +1176,7 @@ impl Logic for Lists {
         self.room.d.next = self.associative.room.val();
         match self.step.q.val() {
             Step::Run => {
-                if self.alone.q.val() & !self.looking.q.val() & self.solo_posts.val() {
+                if self.alone.q.val() & !self.looking.q.val() & self.solo_posts.q.val() {
                     // A search takes longer than quotas need to settle.
                     self.probes.d.next = self.searching.q.val() | !self.searched.val();
                     if self.searched_alone.val() & !self.searched.val() {
@@ -1196,6 +1194,8 @@ impl Logic for Lists {
                 if self.told.val() & !self.alone.q.val() {
                     self.solo.d.next = self.held.read_data.val();
                     self.solo_age.d.next = self.held_age.read_data.val();
+                    self.solo_posts.d.next = self.posts.val();
+                    self.solo_inserts.d.next = false;
                     if !self.decided.val() {
                         self.next_step.next = Step::Doubt;
                     }
@@ -1248,8 +1248,12 @@ impl Logic for Lists {
             self.next_alone.next = false;
             self.looking.d.next = false;
         }
-        self.next_tag_bit.next = bits::<16>(1) << self.exact.next_tag.val();
-        self.next_clear.next = (self.clear.q.val() & self.next_tag_bit.val()).any();
+        self.best_tag_bit.next = bits::<16>(1) << self.exact.best_tag.val();
+        self.end_tag_bit.next = bits::<16>(1) << self.exact.end_tag.val();
+        self.next_clear.next = (self.clear.q.val() & self.best_tag_bit.val()).any();
+        if self.exact.stays.val() {
+            self.next_clear.next = (self.clear.q.val() & self.end_tag_bit.val()).any();
+        }
         if self.append.val() {
             self.stale.d.next = true;
             self.stands.d.next = false;
@@ -1325,7 +1329,7 @@ impl Logic for Lists {
         self.alone.d.next = self.next_alone.val();
         self.kept.d.next = self.next_kept.val();
         self.result_kept.d.next =
-            self.next_kept.val() & (self.both_tag.q.val() == self.exact.next_tag.val());
+            self.next_kept.val() & (self.both_tag.q.val() == self.next_tag.val());
         self.both.d.next = self.next_both.val();
         self.sole.d.next = self.next_sole.val();
         self.quick_is_right.ok.next = !self.quick.q.val()
