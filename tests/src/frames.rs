@@ -2,6 +2,8 @@
 
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES, crc32c};
 use sim::fabric::Passing;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The header of a frame, if it is long enough to have one.
 pub fn header(frame: &Passing) -> Option<FrameHeader> {
@@ -47,4 +49,25 @@ pub fn is_sealed(bytes: &[u8]) -> bool {
     };
     let (body, trailer) = bytes.split_at(at);
     *trailer == u64::from(crc32c(body)).to_le_bytes()
+}
+
+/// A tap that loses each acknowledgement that `is_made_up_for` by a later one, and repeats the others. It is told the header
+/// and how many eager messages have passed. `lost` counts.
+pub fn lossy(
+    lost: Arc<AtomicU64>,
+    is_made_up_for: impl Fn(&FrameHeader, u32) -> bool + Send,
+) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
+    let mut messages = 0;
+    move |passing, out: &mut Vec<Passing>| {
+        if is(&passing, FrameType::Eager) {
+            messages += 1;
+        } else if is(&passing, FrameType::Acknowledge) {
+            if is_made_up_for(&header(&passing).expect("whole"), messages) {
+                lost.fetch_add(1, Ordering::Relaxed);
+                return;
+            }
+            out.push(passing.clone());
+        }
+        out.push(passing);
+    }
 }

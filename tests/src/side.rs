@@ -24,12 +24,19 @@ pub struct Setup {
     pub to_self: bool,
 }
 
-impl Default for Setup {
-    fn default() -> Self {
+impl Setup {
+    /// So many envelopes for each peer, and no pair with itself.
+    pub const fn with_credits(credits: u16) -> Self {
         Self {
-            credits: 8,
+            credits,
             to_self: false,
         }
+    }
+}
+
+impl Default for Setup {
+    fn default() -> Self {
+        Self::with_credits(8)
     }
 }
 

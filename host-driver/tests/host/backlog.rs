@@ -1,39 +1,10 @@
 //! More receives than the card has room for: the program sees nothing of it.
 
-use crate::common::{PATIENCE, Side, connected};
-use host_driver::{PostError, Request, Source, TaggedReceive, WaitError, WcKind, WcStatus};
+use crate::common::{PATIENCE, Side, cramped};
+use host_driver::{PostError, Source, TaggedReceive, WaitError, WcKind, WcStatus};
 use rand::seq::SliceRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soft_card::{Sizes, SoftFabric, SoftOptions};
-
-/// Two sides on cards with room for `posted` receives.
-fn cramped(posted: u32, credits: u16) -> (Side, Side) {
-    let fabric = SoftFabric::new(SoftOptions {
-        sizes: Sizes {
-            posted,
-            ..SoftOptions::default().sizes
-        },
-        ..SoftOptions::default()
-    });
-    connected(&fabric, credits)
-}
-
-/// Posts a receive of eight bytes, letting the card run while its ring is full.
-fn post(side: &mut Side, wr_id: u64, receive: &TaggedReceive) -> Request {
-    let mut buffer = side.buffer(8);
-    loop {
-        match side.endpoint.post_tagged_recv(wr_id, receive, buffer) {
-            Ok(request) => return request,
-            Err(refused) => {
-                assert_eq!(refused.error, PostError::ListRingFull);
-                buffer = refused.buffer.unwrap();
-                let transport = side.device.transport();
-                let _ = transport.pause(&[], transport.now() + 100);
-            }
-        }
-    }
-}
 
 /// Sends `number` with these match bits and waits until it may send again.
 fn send(side: &Side, match_bits: u64, number: u64) {
@@ -56,7 +27,7 @@ fn receives_of_one_kind_are_matched_in_the_order_that_they_were_posted_in() {
         let (a, mut b) = cramped(posted, 4);
         let receive = b.receive(7);
         for k in 0..40 {
-            post(&mut b, k, &receive);
+            b.post(k, &receive);
         }
         for k in 0..40 {
             send(&a, 7, k);
@@ -73,7 +44,7 @@ fn messages_in_the_reverse_order_find_their_receives_with_one_credit() {
     let (a, mut b) = cramped(4, 1);
     for k in 0..60 {
         let receive = b.receive(k);
-        post(&mut b, k, &receive);
+        b.post(k, &receive);
     }
     for k in (0..60).rev() {
         send(&a, k, k);
@@ -100,7 +71,7 @@ fn a_receive_never_overtakes_one_that_is_kept() {
                     source: [Source::Any, Source::Pair(b.pair)][rng.random_range(0..2)],
                     ..b.receive(bits)
                 };
-                post(&mut b, next, &receive);
+                b.post(next, &receive);
                 open.push((next, bits, ignore));
                 next += 1;
             } else {
@@ -108,8 +79,7 @@ fn a_receive_never_overtakes_one_that_is_kept() {
                 let oldest = open.iter().position(|o| (o.1 ^ tag) & !o.2 == 0);
                 let Some(at) = oldest else { continue };
                 // All that was posted before is with the card or kept when the message comes.
-                let transport = b.device.transport();
-                let _ = transport.pause(&[], transport.now() + 20_000);
+                b.pause(20_000);
                 send(&a, tag, number);
                 let received = b.next();
                 assert_eq!(
@@ -129,7 +99,7 @@ fn a_receive_never_overtakes_one_that_is_kept() {
 fn what_is_kept_can_be_cancelled() {
     let (a, mut b) = cramped(2, 4);
     let receive = b.receive(7);
-    let requests: Vec<_> = (0..20).map(|k| (k, post(&mut b, k, &receive))).collect();
+    let requests: Vec<_> = (0..20).map(|k| (k, b.post(k, &receive))).collect();
     let mut cancelled = requests.clone();
     cancelled.shuffle(&mut ChaCha8Rng::seed_from_u64(1));
     cancelled.truncate(10);
@@ -158,12 +128,11 @@ fn a_probe_sees_nothing_that_a_receive_in_front_of_it_has_a_claim_to() {
     let (a, mut b) = cramped(1, 4);
     for k in 0..5 {
         let receive = b.receive(k);
-        post(&mut b, k, &receive);
+        b.post(k, &receive);
     }
     send(&a, 3, 0);
     send(&a, 9, 1);
-    let transport = b.device.transport();
-    let _ = transport.pause(&[], transport.now() + 5000);
+    b.pause(5000);
     b.endpoint.probe(10, &b.receive(3)).unwrap();
     b.endpoint.probe(11, &b.receive(9)).unwrap();
     let mut seen: Vec<_> = (0..3)
@@ -189,14 +158,13 @@ fn what_is_kept_ends_as_its_pair_does() {
             ..b.receive(1)
         };
         for k in 0..2 {
-            post(&mut b, k, &any);
+            b.post(k, &any);
         }
         let receive = b.receive(7);
         for k in 2..12 {
-            post(&mut b, k, &receive);
+            b.post(k, &receive);
         }
-        let transport = b.device.transport();
-        let _ = transport.pause(&[], transport.now() + 5000);
+        b.pause(5000);
         match peer {
             true => a.endpoint.close_pair(a.pair).unwrap(),
             false => b.endpoint.close_pair(b.pair).unwrap(),
@@ -222,7 +190,7 @@ fn closing_an_endpoint_flushes_what_is_kept() {
     let (_a, mut b) = cramped(2, 4);
     let receive = b.receive(7);
     for k in 0..30 {
-        post(&mut b, k, &receive);
+        b.post(k, &receive);
     }
     b.endpoint.close().unwrap();
     let mut flushed: Vec<_> = std::iter::from_fn(|| b.cq.poll())
@@ -243,11 +211,11 @@ fn a_list_ring_that_is_smaller_than_what_is_kept_is_fed_while_the_program_sleeps
     // The card's list is full of receives of one kind, and 150 of another kind are kept.
     let first = b.receive(1);
     for k in 0..100 {
-        post(&mut b, k, &first);
+        b.post(k, &first);
     }
     for k in 100..250 {
         let receive = b.receive(k);
-        post(&mut b, k, &receive);
+        b.post(k, &receive);
     }
     for k in 0..100 {
         send(&a, 1, k);

@@ -1,10 +1,10 @@
 //! Claims: a message taken out for one, to be received or discarded later.
 
-use crate::common::{PATIENCE, Side, connected, fabric, sized};
+use crate::common::{PATIENCE, Side, connected, cramped, fabric, sized};
 use host_driver::{
     Access, Claimed, PostError, TaggedReceive, WaitError, WcKind, WcStatus, WorkCompletion,
 };
-use soft_card::{Sizes, SoftFabric, SoftOptions};
+use soft_card::{SoftFabric, SoftOptions};
 
 /// Sends a message and lets it arrive.
 fn send(from: &Side, match_bits: u64, bytes: &[u8]) {
@@ -126,10 +126,7 @@ fn a_claimed_message_keeps_its_credit_until_it_is_received_discarded_or_dropped(
         send(&a, 7, b"kept");
         assert_eq!(credits(&a), 1);
         let (claimed, _) = claim(&b, &b.receive(7));
-        let rest = |b: &Side| {
-            let transport = b.device.transport();
-            let _ = transport.pause(&[], transport.now() + 100_000);
-        };
+        let rest = |b: &Side| b.pause(100_000);
         rest(&b);
         assert_eq!(credits(&a), 1);
         end(&mut b, claimed);
@@ -213,10 +210,7 @@ fn what_was_posted_when_the_pair_was_closed_is_flushed() {
         ..SoftOptions::default()
     });
     let (a, mut b) = connected(&fabric, 4);
-    let settle = || {
-        let transport = b.device.transport();
-        let _ = transport.pause(&[], transport.now() + 1_000_000);
-    };
+    let settle = || b.pause(1_000_000);
     for k in 0..3 {
         let send = a.send(k);
         a.endpoint.post_tagged_inject(0, &send, b"kept").unwrap();
@@ -245,8 +239,7 @@ fn closing_the_endpoint_ends_its_claims() {
     let (first, _) = claim(&b, &b.receive(7));
     // One whose completion is polled only afterwards.
     b.endpoint.claim(6, &b.receive(7)).unwrap();
-    let transport = b.device.transport();
-    let _ = transport.pause(&[], transport.now() + 20_000);
+    b.pause(20_000);
     b.endpoint.close().unwrap();
     let found = b.next();
     assert_eq!((found.wr_id, found.status), (6, WcStatus::Success));
@@ -277,14 +270,7 @@ fn a_buffer_of_another_domain_is_refused_and_the_message_kept() {
 
 #[test]
 fn a_claim_behind_receives_without_room_takes_nothing_of_theirs() {
-    let fabric = SoftFabric::new(SoftOptions {
-        sizes: Sizes {
-            posted: 1,
-            ..SoftOptions::default().sizes
-        },
-        ..SoftOptions::default()
-    });
-    let (a, mut b) = connected(&fabric, 8);
+    let (a, mut b) = cramped(1, 8);
     for k in 0..4 {
         let (receive, buffer) = (b.receive(k), b.buffer(8));
         b.endpoint.post_tagged_recv(k, &receive, buffer).unwrap();

@@ -1,10 +1,11 @@
 //! Two endpoints, each on a card of its own, and what tests do with them.
 
+use host_driver::transport::PauseResult;
 use host_driver::{
-    Access, Buffer, CompletionQueue, Device, Endpoint, Pair, ProtectionDomain, Source,
-    TaggedReceive, TaggedSend, WorkCompletion,
+    Access, Buffer, CompletionQueue, Device, Endpoint, Pair, PostError, ProtectionDomain, Request,
+    Source, TaggedReceive, TaggedSend, WorkCompletion,
 };
-use soft_card::{SoftFabric, SoftOptions};
+use soft_card::{Sizes, SoftFabric, SoftOptions};
 
 /// Cycles after which a test gives a completion up.
 pub const PATIENCE: u64 = 10_000_000;
@@ -52,6 +53,28 @@ impl Side {
         }
     }
 
+    /// Posts a receive of eight bytes, letting the card run while its ring is full.
+    pub fn post(&mut self, wr_id: u64, receive: &TaggedReceive) -> Request {
+        let mut buffer = self.buffer(8);
+        loop {
+            match self.endpoint.post_tagged_recv(wr_id, receive, buffer) {
+                Ok(request) => return request,
+                Err(refused) => {
+                    assert_eq!(refused.error, PostError::ListRingFull);
+                    buffer = refused.buffer.expect("it comes back");
+                    self.pause(100);
+                }
+            }
+        }
+    }
+
+    /// Lets the cards run.
+    pub fn pause(&self, cycles: u64) {
+        let transport = self.device.transport();
+        let end = transport.pause(&[], transport.now() + cycles);
+        assert_eq!(end, PauseResult::Deadline);
+    }
+
     /// The next completion.
     #[track_caller]
     pub fn next(&self) -> WorkCompletion {
@@ -93,4 +116,16 @@ pub fn sized(fabric: &SoftFabric, credits: u16, completions: usize) -> (Side, Si
 /// A fabric of two sound cards.
 pub fn fabric() -> SoftFabric {
     SoftFabric::new(SoftOptions::default())
+}
+
+/// Two sides on cards with room for `posted` receives.
+pub fn cramped(posted: u32, credits: u16) -> (Side, Side) {
+    let fabric = SoftFabric::new(SoftOptions {
+        sizes: Sizes {
+            posted,
+            ..SoftOptions::default().sizes
+        },
+        ..SoftOptions::default()
+    });
+    connected(&fabric, credits)
 }

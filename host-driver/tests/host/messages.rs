@@ -162,10 +162,7 @@ fn a_cancel_after_the_match_is_too_late() {
     a.endpoint
         .post_tagged_inject(0, &a.send(7), b"first")
         .unwrap();
-    a.device
-        .transport()
-        .pause(&[], fabric.now() + 10_000)
-        .deadline();
+    a.pause(10_000);
     b.endpoint.cancel(2, receive).unwrap();
     let matched = b.next();
     assert_eq!((matched.wr_id, matched.status), (1, WcStatus::Success));
@@ -296,10 +293,7 @@ fn a_probe_finds_a_message_and_leaves_it() {
     a.endpoint
         .post_tagged_inject(0, &a.send(7), b"hello")
         .unwrap();
-    a.device
-        .transport()
-        .pause(&[], fabric.now() + 10_000)
-        .deadline();
+    a.pause(10_000);
     for _ in 0..2 {
         b.endpoint.probe(1, &b.receive(7)).unwrap();
         let found = b.next();
@@ -381,10 +375,7 @@ fn a_full_ring_is_looked_at_again_before_a_post_is_refused() {
         );
     };
     assert_eq!(refused.error, PostError::ListRingFull);
-    a.device
-        .transport()
-        .pause(&[], fabric.now() + 10_000)
-        .deadline();
+    a.pause(10_000);
     list.post_tagged_recv(1, &receive, refused.buffer.unwrap())
         .unwrap();
     list.close_pair(pair).unwrap();
@@ -410,16 +401,5 @@ fn inject_buffers_return_without_a_poll() {
     for _ in 0..8 {
         b.endpoint.probe(1, &b.receive(7)).unwrap();
         assert_eq!(b.next().status, WcStatus::Success);
-    }
-}
-
-/// What a pause that can only time out returns.
-trait OnlyDeadline {
-    fn deadline(self);
-}
-
-impl OnlyDeadline for host_driver::transport::PauseResult {
-    fn deadline(self) {
-        assert_eq!(self, Self::Deadline);
     }
 }

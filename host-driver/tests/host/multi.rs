@@ -1,6 +1,6 @@
 //! Multi-receives: one buffer, many messages.
 
-use crate::common::{Side, connected, fabric, sized};
+use crate::common::{Side, connected, cramped, fabric, sized};
 use host_driver::{PostError, Source, TaggedReceive, WaitError, WcKind, WcStatus};
 
 fn send(side: &Side, match_bits: u64, bytes: &[u8]) {
@@ -24,8 +24,7 @@ fn messages_fill_the_buffer_one_behind_the_other_until_too_little_is_left() {
         for text in &texts[..early] {
             send(&a, 7, text);
         }
-        let transport = b.device.transport();
-        let _ = transport.pause(&[], transport.now() + 20_000);
+        b.pause(20_000);
         b.endpoint
             .post_multi_recv(1, &b.receive(7), buffer, 20)
             .unwrap();
@@ -108,8 +107,7 @@ fn without_a_free_completion_a_multi_receive_ends_and_nothing_is_lost() {
                 .unwrap();
         }
         // Time enough for all that the queue takes.
-        let transport = b.device.transport();
-        let _ = transport.pause(&[], transport.now() + 20_000);
+        b.pause(20_000);
         let completion = b.next();
         assert_eq!(completion.received(), [k; 10]);
         match completion.more {
@@ -127,14 +125,7 @@ fn without_a_free_completion_a_multi_receive_ends_and_nothing_is_lost() {
 
 #[test]
 fn a_multi_receive_is_kept_like_any_other_and_goes_on_behind_what_it_has() {
-    let fabric = soft_card::SoftFabric::new(soft_card::SoftOptions {
-        sizes: soft_card::Sizes {
-            posted: 1,
-            ..soft_card::SoftOptions::default().sizes
-        },
-        ..soft_card::SoftOptions::default()
-    });
-    let (a, mut b) = connected(&fabric, 8);
+    let (a, mut b) = cramped(1, 8);
     // The only place is taken for good.
     let blocker = b.buffer(8);
     b.endpoint

@@ -329,13 +329,7 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
                 7 => player.probe(&mut rng),
                 8 => player.claim(&mut rng),
                 9 => player.use_claim(&mut rng),
-                10 => {
-                    let _ = player
-                        .side
-                        .device
-                        .transport()
-                        .pause(&[], fabric.now() + 300);
-                }
+                10 => player.side.pause(300),
                 _ => {
                     while let Some(completion) = player.side.cq.poll() {
                         player.take(completion);
@@ -343,7 +337,7 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
                 }
             }
         }
-        drain(&mut players, &mut rng, &fabric);
+        drain(&mut players, &mut rng);
         for player in &players {
             let sums = [
                 player.received,
@@ -371,7 +365,7 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
 }
 
 /// Receives what is still on its way, then closes; nothing may be left.
-fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng, fabric: &SoftFabric) {
+fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng) {
     for _ in 0..100_000 {
         let mut left = false;
         for who in 0..2 {
@@ -403,11 +397,7 @@ fn drain(players: &mut [Player; 2], rng: &mut ChaCha8Rng, fabric: &SoftFabric) {
         if !left {
             break;
         }
-        let _ = players[0]
-            .side
-            .device
-            .transport()
-            .pause(&[], fabric.now() + 100);
+        players[0].side.pause(100);
     }
     for player in players.iter_mut() {
         assert!(

@@ -1,20 +1,7 @@
 //! Ready sends: each finds its receive posted, wherever the library or the card keeps it, or fails alone.
 
-use crate::common::{Side, connected};
-use host_driver::{PostError, Request, TaggedReceive, WcKind, WcStatus};
-use soft_card::{Sizes, SoftFabric, SoftOptions};
-
-/// Two sides on cards with room for `posted` receives.
-fn sides(posted: u32, credits: u16) -> (Side, Side) {
-    let fabric = SoftFabric::new(SoftOptions {
-        sizes: Sizes {
-            posted,
-            ..SoftOptions::default().sizes
-        },
-        ..SoftOptions::default()
-    });
-    connected(&fabric, credits)
-}
+use crate::common::{Side, cramped};
+use host_driver::{Request, WcKind, WcStatus};
 
 /// Sends `number` to a receive that is to be posted, and returns how that ended.
 fn send_ready(side: &mut Side, tag: u64, number: u64) -> WcStatus {
@@ -29,34 +16,20 @@ fn send_ready(side: &mut Side, tag: u64, number: u64) -> WcStatus {
     sent.status
 }
 
+/// Posts a receive of this tag.
 fn post(side: &mut Side, wr_id: u64, tag: u64) -> Request {
-    let receive: TaggedReceive = side.receive(tag);
-    let mut buffer = side.buffer(8);
-    loop {
-        match side.endpoint.post_tagged_recv(wr_id, &receive, buffer) {
-            Ok(request) => return request,
-            Err(refused) => {
-                assert_eq!(refused.error, PostError::ListRingFull);
-                buffer = refused.buffer.expect("it comes back");
-                pause(side, 100);
-            }
-        }
-    }
-}
-
-fn pause(side: &Side, cycles: u64) {
-    let transport = side.device.transport();
-    let _ = transport.pause(&[], transport.now() + cycles);
+    let receive = side.receive(tag);
+    side.post(wr_id, &receive)
 }
 
 #[test]
 fn a_ready_send_without_a_receive_fails_and_the_pair_goes_on() {
-    let (mut a, mut b) = sides(64, 2);
+    let (mut a, mut b) = cramped(64, 2);
     for round in 0..20 {
         // More refusals than there are credits.
         assert_eq!(send_ready(&mut a, 1, round), WcStatus::NotReady);
         post(&mut b, round, 2);
-        pause(&b, 5_000);
+        b.pause(5_000);
         assert_eq!(send_ready(&mut a, 1, round), WcStatus::NotReady);
         assert_eq!(send_ready(&mut a, 2, round), WcStatus::Success);
         let received = b.next();
@@ -78,7 +51,7 @@ fn a_ready_send_without_a_receive_fails_and_the_pair_goes_on() {
 
 #[test]
 fn a_receive_counts_as_posted_from_the_return_of_its_call() {
-    let (mut a, mut b) = sides(64, 8);
+    let (mut a, mut b) = cramped(64, 8);
     for k in 0..50 {
         post(&mut b, k, k);
     }
@@ -93,12 +66,12 @@ fn a_receive_counts_as_posted_from_the_return_of_its_call() {
 #[test]
 fn a_ready_send_to_a_receive_that_the_library_keeps_waits_for_it() {
     for posted in [1, 2, 7] {
-        let (mut a, mut b) = sides(posted, 4);
+        let (mut a, mut b) = cramped(posted, 4);
         for k in 0..40 {
             post(&mut b, k, k);
         }
         for k in (0..40).rev() {
-            pause(&b, 20_000);
+            b.pause(20_000);
             assert_eq!(send_ready(&mut a, k, k), WcStatus::Success, "{posted}, {k}");
             let received = b.next();
             assert_eq!((received.wr_id, received.status), (k, WcStatus::Success));
@@ -112,9 +85,9 @@ fn a_ready_send_to_a_receive_that_the_library_keeps_waits_for_it() {
 
 #[test]
 fn once_a_backlog_is_cancelled_the_next_receive_makes_the_card_sure_again() {
-    let (mut a, mut b) = sides(2, 4);
+    let (mut a, mut b) = cramped(2, 4);
     let requests: Vec<_> = (0..10).map(|k| post(&mut b, k, 5)).collect();
-    pause(&b, 20_000);
+    b.pause(20_000);
     for (k, request) in requests.into_iter().enumerate() {
         b.endpoint.cancel(100, request).expect("posted");
         let cancelled = b.next();
@@ -124,7 +97,7 @@ fn once_a_backlog_is_cancelled_the_next_receive_makes_the_card_sure_again() {
         );
     }
     post(&mut b, 11, 6);
-    pause(&b, 20_000);
+    b.pause(20_000);
     assert_eq!(send_ready(&mut a, 5, 1), WcStatus::NotReady);
     assert_eq!(send_ready(&mut a, 6, 2), WcStatus::Success);
     assert_eq!(b.next().wr_id, 11);

@@ -14,10 +14,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 #[test]
 fn sends_that_wait_for_credit_are_cancelled_at_once_and_the_others_keep_their_order() {
     run(cards("tiny", 2, 91), |host| {
-        let setup = Setup {
-            credits: 2,
-            to_self: false,
-        };
+        let setup = Setup::with_credits(2);
         let mut me = Side::with(&host, setup);
         if me.rank() == 0 {
             let sends: Vec<_> = (0..8).map(|k| me.send(1, 5, k, 40)).collect();
@@ -66,10 +63,7 @@ fn of_a_cancel_and_a_credit_that_returns_exactly_one_comes_first() {
         let outcomes = outcomes.clone();
         run(cards("tiny", 2, 9200 + seed), move |host| {
             let mut rng = ChaCha8Rng::seed_from_u64(2 * seed + host.card() as u64);
-            let setup = Setup {
-                credits: 1,
-                to_self: false,
-            };
+            let setup = Setup::with_credits(1);
             let mut me = Side::with(&host, setup);
             for round in 0..ROUNDS {
                 let first = SENDS * round;

@@ -42,13 +42,7 @@ fn claim(me: &mut Side, from: usize, tag: u64, number: u64) -> Claimed {
 #[test]
 fn a_claimed_message_rests_while_others_come_and_go() {
     run(cards("tiny", 2, 131), |host| {
-        let mut me = Side::with(
-            &host,
-            Setup {
-                credits: 3,
-                to_self: false,
-            },
-        );
+        let mut me = Side::with(&host, Setup::with_credits(3));
         let lengths = [1024, 13];
         if me.rank() == 0 {
             for (number, length) in lengths.into_iter().enumerate() {
@@ -93,13 +87,7 @@ fn a_claimed_message_rests_while_others_come_and_go() {
 #[test]
 fn a_claimed_message_keeps_its_credit_to_its_end() {
     run(cards("tiny", 2, 132), |host| {
-        let mut me = Side::with(
-            &host,
-            Setup {
-                credits: 2,
-                to_self: false,
-            },
-        );
+        let mut me = Side::with(&host, Setup::with_credits(2));
         if me.rank() == 0 {
             for number in 0..5 {
                 me.send(1, 7, number, 40);

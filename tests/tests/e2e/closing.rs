@@ -9,11 +9,6 @@ use sim::fabric::{LinkFilter, Passing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const FOUR: Setup = Setup {
-    credits: 4,
-    to_self: false,
-};
-
 #[test]
 fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_frame() {
     // The first message of the old incarnation comes again before each of the new one.
@@ -39,7 +34,7 @@ fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_fra
     run(
         cards("tiny", 2, 121).tap(LinkFilter::between(0, 1), tap),
         |host| {
-            let mut me = Side::with(&host, FOUR);
+            let mut me = Side::with(&host, Setup::with_credits(4));
             if me.rank() == 0 {
                 for number in 0..8 {
                     me.send(1, 5, number, 50);
@@ -112,7 +107,7 @@ fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_fra
 #[test]
 fn closing_a_pair_flushes_what_hangs_on_it_and_nothing_else() {
     run(cards("tiny", 3, 122), |host| {
-        let mut me = Side::with(&host, FOUR);
+        let mut me = Side::with(&host, Setup::with_credits(4));
         if me.rank() == 0 {
             for number in 0..6 {
                 me.send(1, 5, number, 8);

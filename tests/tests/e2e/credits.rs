@@ -3,21 +3,16 @@
 use abi::wire::FrameType;
 use host_driver::{Counter, PostError, WcStatus};
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::frames::{header, is};
+use posthorn_tests::frames::{header, is, lossy};
 use posthorn_tests::side::{Setup, Side};
 use sim::fabric::{LinkFilter, Passing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-const FOUR: Setup = Setup {
-    credits: 4,
-    to_self: false,
-};
-
 #[test]
 fn a_receiver_that_posts_nothing_gets_its_credits_worth_and_all_in_order_when_it_posts() {
     run(cards("tiny", 3, 41), |host| {
-        let mut me = Side::with(&host, FOUR);
+        let mut me = Side::with(&host, Setup::with_credits(4));
         match me.rank() {
             0 => {
                 for number in 0..8 {
@@ -70,10 +65,7 @@ fn a_receiver_that_posts_nothing_gets_its_credits_worth_and_all_in_order_when_it
 #[test]
 fn sends_beyond_the_pairs_queue_are_refused_before_anything_is_sent() {
     run(cards("tiny", 2, 42), |host| {
-        let setup = Setup {
-            credits: 1,
-            to_self: false,
-        };
+        let setup = Setup::with_credits(1);
         let mut me = Side::with(&host, setup);
         if me.rank() == 0 {
             for number in 0..8 {
@@ -102,10 +94,7 @@ fn sends_beyond_the_pairs_queue_are_refused_before_anything_is_sent() {
 #[test]
 fn one_credit_is_enough_for_any_number_of_messages_both_ways() {
     run(cards("tiny", 2, 43), |host| {
-        let setup = Setup {
-            credits: 1,
-            to_self: false,
-        };
+        let setup = Setup::with_credits(1);
         let mut me = Side::with(&host, setup);
         let peer = 1 - me.rank();
         let (mut sent, mut received) = (0, 0);
@@ -133,31 +122,16 @@ fn one_credit_is_enough_for_any_number_of_messages_both_ways() {
     });
 }
 
-/// Loses every acknowledgement that a later one will make up for, and repeats the others.
-fn lossy(lost: Arc<AtomicU64>) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
-    let mut messages = 0;
-    move |passing, out: &mut Vec<Passing>| {
-        if is(&passing, FrameType::Eager) {
-            messages += 1;
-        } else if is(&passing, FrameType::Acknowledge) {
-            let numbers = header(&passing).expect("whole");
-            if numbers.acknowledge < messages || numbers.credit < messages {
-                // A message is on its way, or rests at the receiver: both are told of later.
-                lost.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
-            out.push(passing.clone());
-        }
-        out.push(passing);
-    }
-}
-
 #[test]
 fn a_lost_or_repeated_acknowledgement_loses_no_credit() {
     let lost = Arc::new(AtomicU64::new(0));
-    let cluster = cards("tiny", 2, 44).tap(LinkFilter::ALL, lossy(lost.clone()));
+    // A message is on its way, or rests at the receiver: both are told of later.
+    let tap = lossy(lost.clone(), |header, messages| {
+        header.acknowledge < messages || header.credit < messages
+    });
+    let cluster = cards("tiny", 2, 44).tap(LinkFilter::ALL, tap);
     run(cluster, |host| {
-        let mut me = Side::with(&host, FOUR);
+        let mut me = Side::with(&host, Setup::with_credits(4));
         if me.rank() == 0 {
             for round in 0..10 {
                 for k in 0..4 {
@@ -207,10 +181,7 @@ fn a_sender_that_has_not_heard_of_its_last_credit_asks_and_sends_on() {
     let lost = Arc::new(AtomicU64::new(0));
     let cluster = cards("tiny", 2, 45).tap(LinkFilter::ALL, silent(lost.clone()));
     run(cluster, |host| {
-        let setup = Setup {
-            credits: 1,
-            to_self: false,
-        };
+        let setup = Setup::with_credits(1);
         let mut me = Side::with(&host, setup);
         // It asks once it has heard nothing for as long as another sender waits for an acknowledgement.
         let timeout = u64::from(firmware_core::ACKNOWLEDGE_TIMEOUT);

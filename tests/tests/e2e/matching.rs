@@ -230,13 +230,7 @@ fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
 fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
     run(cards("tiny", 2, 27), |host| {
         // One credit: the next message comes when the one before has its receive.
-        let mut me = Side::with(
-            &host,
-            Setup {
-                credits: 1,
-                ..Setup::default()
-            },
-        );
+        let mut me = Side::with(&host, Setup::with_credits(1));
         let kept = 24;
         if me.rank() == 1 {
             let room = me.device.identity().posted as u64;

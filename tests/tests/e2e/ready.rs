@@ -1,23 +1,17 @@
 //! Ready sends: who finds no receive posted is told so, and nobody who has one is, wherever it is.
 
-use abi::wire::FrameType;
 use host_driver::{Counter, PostError, WcKind, WcStatus};
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::frames::{header, is};
+use posthorn_tests::frames::lossy;
 use posthorn_tests::side::{Setup, Side};
-use sim::fabric::{LinkFilter, Passing};
+use sim::fabric::LinkFilter;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-
-const FOUR: Setup = Setup {
-    credits: 4,
-    to_self: false,
-};
 
 #[test]
 fn a_ready_send_without_a_receive_fails_alone_and_costs_no_credit() {
     run(cards("tiny", 2, 151), |host| {
-        let mut me = Side::with(&host, FOUR);
+        let mut me = Side::with(&host, Setup::with_credits(4));
         if me.rank() == 0 {
             for number in 0..12 {
                 me.send_ready(1, 5, number, 40 * number as usize);
@@ -50,29 +44,15 @@ fn a_ready_send_without_a_receive_fails_alone_and_costs_no_credit() {
     });
 }
 
-/// Loses every acknowledgement that a later one will make up for, and repeats the others.
-fn lossy(lost: Arc<AtomicU64>) -> impl FnMut(Passing, &mut Vec<Passing>) + Send {
-    let mut messages = 0;
-    move |passing, out: &mut Vec<Passing>| {
-        if is(&passing, FrameType::Eager) {
-            messages += 1;
-        } else if is(&passing, FrameType::Acknowledge) {
-            if header(&passing).expect("whole").acknowledge < messages {
-                lost.fetch_add(1, Ordering::Relaxed);
-                return;
-            }
-            out.push(passing.clone());
-        }
-        out.push(passing);
-    }
-}
-
 #[test]
 fn a_refusal_is_told_however_many_acknowledgements_are_lost() {
     let lost = Arc::new(AtomicU64::new(0));
-    let cluster = cards("tiny", 2, 152).tap(LinkFilter::ALL, lossy(lost.clone()));
+    let tap = lossy(lost.clone(), |header, messages| {
+        header.acknowledge < messages
+    });
+    let cluster = cards("tiny", 2, 152).tap(LinkFilter::ALL, tap);
     run(cluster, |host| {
-        let mut me = Side::with(&host, FOUR);
+        let mut me = Side::with(&host, Setup::with_credits(4));
         for round in 0..16 {
             // Of the four messages of a round, those of a set bit find a receive.
             let posted: Vec<u64> = (0..4).filter(|k| round >> k & 1 == 1).collect();

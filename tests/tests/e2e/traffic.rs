@@ -10,10 +10,7 @@ use sim::fabric::{LinkFilter, Passing};
 use sim::seed::BackPressure;
 
 fn traffic(cluster: Cluster, seed: u64, steps: usize, credits: u16) -> Vec<Record> {
-    let setup = Setup {
-        credits,
-        to_self: false,
-    };
+    let setup = Setup::with_credits(credits);
     let (records, _) = run(cluster, |host| {
         let mut me = Side::with(&host, setup);
         let record = play(&mut me, seed, steps);
