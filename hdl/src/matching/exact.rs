@@ -195,8 +195,8 @@ pub struct Exact {
     pub end_tag: Signal<Out, Bits<4>>,
     /// That of the operation that may have a result in the next cycle unless it `stays`.
     pub best_tag: Signal<Out, Bits<4>>,
-    /// Something is under way; what is being mended in this cycle isn't any more.
-    pub busy: Signal<Out, Bit>,
+    /// Of what is under way something will be in the next cycle, but for what is being mended then.
+    pub remains: Signal<Out, Bit>,
     /// Live receives.
     pub depth: Signal<Out, Bits<16>>,
 
@@ -327,8 +327,6 @@ pub struct Exact {
     offered: Signal<Local, Bit>,
     fills: Signal<Local, Bit>,
     mends: Signal<Local, Bit>,
-    /// Of what was under way in the last cycle something remains, but for what is being mended.
-    remains: Reg<Bit>,
     goes_on: Signal<Local, Bit>,
     by_key: Signal<Local, Bit>,
     conflict: Signal<Local, Bit>,
@@ -486,8 +484,8 @@ impl Exact {
             moves: Reg::new(true),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
-            commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag busy depth key_hash handle_hash ready clearing
-            settles stands queued_valid queued hash_free offered fills mends remains hash_valid hash place_valid place place_rows read_valid read read_rows
+            commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
+            settles stands queued_valid queued hash_free offered fills mends hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_posts end_found
@@ -582,7 +580,6 @@ impl Logic for Exact {
             end_full,
             end,
             end_posts,
-            remains,
             end_found,
             cursor,
             unlink_way,
@@ -1068,7 +1065,7 @@ impl Logic for Exact {
         if self.end.q.val().search == Search::Post {
             self.result.next.id = self.new_id.val();
         }
-        self.remains.d.next = self.hash_valid.q.val()
+        self.remains.next = self.hash_valid.q.val()
             | self.place_valid.q.val()
             | self.read_valid.q.val()
             | self.compare_valid.q.val()
@@ -1076,7 +1073,6 @@ impl Logic for Exact {
             | (!self.mends.val()
                 & (self.best_valid.q.val()
                     | (self.end_valid.q.val() & !self.done.val() & !self.mend.q.val())));
-        self.busy.next = self.hash_valid.q.val() | self.remains.q.val();
 
         // ---------------------------------------------------------------- commit
         self.home_of_end.next = self.end_found.q.val().home;

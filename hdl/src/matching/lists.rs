@@ -22,7 +22,8 @@
 //! Nothing that moves many registers waits for a comparison: the front goes, and the exact side moves on, by registers that say a
 //! cycle early whether it may. A receive stands in the front for two cycles, so that its class is known when it goes; what
 //! is known there of its endpoint may be a few cycles older than the endpoint is, but only in what has gone, never in what has
-//! come. A result that needs no comparison (`quick`) settles in the cycle in which it is there, any other a cycle after it was decided.
+//! come. What a command does besides (what it takes of quota and class, what it asks of the unexpected messages) follows a cycle
+//! later, from copies of the front. A result that needs no comparison (`quick`) settles in the cycle in which it is there, any other a cycle after it was decided.
 //!
 //! A receive that the exact side can't take after all, because both of its places are full, is appended to the associative
 //! side when its turn comes to be decided; whoever is behind it isn't clear any more, and looks there again before it is decided.
@@ -170,6 +171,8 @@ pub struct Lists {
     taking_class: Reg<Bits<4>>,
     /// Which it learns.
     learning: Reg<Bit>,
+    /// Its endpoint, one of 16.
+    taking_endpoint: Signal<Local, Bits<8>>,
     /// A receive of the exact side went in the last cycle.
     giving: Reg<Bit>,
     /// Of this class.
@@ -181,7 +184,11 @@ pub struct Lists {
     one_endpoint: Reg<Bit>,
     last_endpoint: Reg<Bits<8>>,
     way: Reg<Bits<2>>,
+    /// Age of what is in front. What goes is counted a cycle later: an arrival just behind a receive may have its age, but nothing that
+    /// is appended.
     age: Reg<Bits<54>>,
+    /// A command went in the last cycle.
+    went: Reg<Bit>,
     // Of the endpoints, as they were in the last cycle: without live classes, with just one, and such that a receive may go the exact
     // way.
     no_class: Reg<Bits<32>>,
@@ -234,6 +241,9 @@ pub struct Lists {
     // It begins its search, or its insertion, on the unexpected side.
     begins: Reg<Bit>,
     inserts: Reg<Bit>,
+    // It takes whatever is of its pair; it takes nothing.
+    solo_by_pair: Reg<Bit>,
+    solo_probes: Reg<Bit>,
     solo: Reg<MatchCommand>,
     solo_age: Reg<Bits<54>>,
     step: Reg<Step>,
@@ -381,16 +391,20 @@ pub struct Lists {
     keeps: Signal<Local, Bit>,
     /// The front takes what comes, if there is something.
     front_moves: Signal<Local, Bit>,
-    // Registers of the front, if it takes something, and if it doesn't.
+    /// The same for the wide registers, for which it is a net of its own.
+    front_loads: Signal<Local, Bit>,
+    /// There is a command in front in the next cycle.
     front_fills: Signal<Local, Bit>,
+    /// Classes of the endpoint of the command that comes that have receives.
     comes_live: Signal<Local, Bits<4>>,
+    /// A class is learnt.
     learns: Signal<Local, Bit>,
     /// In the next cycle no operation is alone or decided slowly, nor is one told late.
     swift: Signal<Local, Bit>,
+    /// Nothing is under way on the exact side.
+    exact_free: Reg<Bit>,
     /// Nothing is alone, in `issue` or on the associative way.
     way_free: Reg<Bit>,
-    /// Nothing is in `issue`.
-    issue_free: Reg<Bit>,
     /// Nobody's choice stands on the associative side, or is about to.
     side_free: Reg<Bit>,
     /// The result is decided in the cycle in which it comes.
@@ -452,7 +466,7 @@ impl Lists {
             held: Ram::new(TAGS),
             held_age: Ram::new(TAGS),
             step: Reg::new(Step::Run),
-            issue_free: Reg::new(true),
+            exact_free: Reg::new(true),
             exact_entries: Constant::new((config.exact as u64).into()),
             match_mask: Constant::new(config.match_mask().into()),
             no_lookup: Constant::new(Lookup::default()),
@@ -486,7 +500,7 @@ impl Lists {
             front_arrives front_asks front_inserts front_direct stands free_room taking taking_class learning no_class one_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
             fits_alone may_ask posts_alone asks goes_direct comes_sole comes_single comes_free asks_post asks_first more_todo
-            first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_fills comes_live learns
+            first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
         })
     }
 }
@@ -531,6 +545,7 @@ impl Logic for Lists {
             last_endpoint,
             way,
             age,
+            went,
             no_class,
             one_class,
             unhindered,
@@ -559,8 +574,8 @@ impl Logic for Lists {
             late_commit,
             late_discard,
             quick,
+            exact_free,
             way_free,
-            issue_free,
             side_free,
             alone,
             looking,
@@ -568,6 +583,8 @@ impl Logic for Lists {
             has_searched,
             begins,
             inserts,
+            solo_by_pair,
+            solo_probes,
             solo,
             solo_posts,
             solo_inserts,
@@ -668,7 +685,7 @@ impl Logic for Lists {
         }
         self.fits.next =
             self.free_room.q.val() | (self.has_room.q.val() & self.has_class.q.val().any());
-        self.rests.next = self.way_free.q.val() & !self.exact.busy.val();
+        self.rests.next = self.way_free.q.val() & self.exact_free.q.val();
         // What the last operation left may be gone on with by the same one only.
         self.same_walk.next = self.resumes.q.val()
             & (self.walked.q.val() == self.front.q.val().operation)
@@ -825,8 +842,7 @@ impl Logic for Lists {
         self.goes_sole.next = self.stands.q.val()
             & self.front_arrives.q.val()
             & !self.front_live.q.val().any()
-            & self.issue_free.q.val()
-            & !self.exact.busy.val()
+            & self.exact_free.q.val()
             & !self.alone.q.val();
         self.goes_exact.next = self.stands.q.val()
             & self.front_arrives.q.val()
@@ -877,6 +893,9 @@ impl Logic for Lists {
             self.solo_age.d.next = self.age.q.val();
             self.solo_posts.d.next = self.front_posts.q.val();
             self.solo_inserts.d.next = self.front_inserts.q.val();
+            self.solo_by_pair.d.next =
+                self.front.q.val().operation == Operation::TakeUnexpectedOfPair;
+            self.solo_probes.d.next = self.front.q.val().operation == Operation::Probe;
             self.looking.d.next =
                 self.front_direct.q.val() | (self.front_posts.q.val() & self.fits.val());
             self.searching.d.next = (self.front_asks.q.val() & !self.front_inserts.q.val())
@@ -893,9 +912,8 @@ impl Logic for Lists {
         self.inserts.d.next = self.asks.val() & self.front_inserts.q.val();
         self.unexpected.insert.next = self.inserts.q.val();
         self.unexpected.search.next = self.begins.q.val();
-        self.unexpected.by_pair.next =
-            self.solo.q.val().operation == Operation::TakeUnexpectedOfPair;
-        self.unexpected.remove.next = self.solo.q.val().operation != Operation::Probe;
+        self.unexpected.by_pair.next = self.solo_by_pair.q.val();
+        self.unexpected.remove.next = !self.solo_probes.q.val();
         self.unexpected.endpoint.next = self.solo.q.val().endpoint;
         self.unexpected.pair.next = self.solo.q.val().pair;
         self.unexpected.any_source.next = self.solo.q.val().any_source;
@@ -930,6 +948,8 @@ impl Logic for Lists {
             self.lookup_valid.val() & (self.more_todo.val() | !self.exact.lookup_ready.val());
         self.issue_valid.d.next = self.keeps.val();
         self.exact.lookup_valid.next = self.lookup_valid.val() | self.goes_direct.val();
+        self.exact_free.d.next =
+            !self.exact.remains.val() & !self.lookup_valid.val() & !self.goes_direct.val();
 
         // A command is taken at once if it will not wait for another endpoint's: when nothing is under way, when all that is
         // under way is its own endpoint's, or when it goes the same way as all that is under way. What that would be is judged
@@ -964,6 +984,9 @@ impl Logic for Lists {
         self.command_ready.next = self.ready.val();
         if self.go.val() {
             self.tag.d.next = self.tag.q.val() + 1;
+        }
+        self.went.d.next = self.go.val();
+        if self.went.q.val() {
             self.age.d.next = self.age.q.val() + 1;
             self.resumes.d.next = false;
         }
@@ -972,14 +995,15 @@ impl Logic for Lists {
         self.taking.d.next = self.takes.val();
         self.taking_class.d.next = self.fit_class.val();
         self.learning.d.next = self.learns.val();
-        self.classes.take_endpoint.next = self.issue_command.q.val().endpoint;
+        self.taking_endpoint.next = self.issue_command.q.val().endpoint & 15;
+        self.classes.take_endpoint.next = self.taking_endpoint.val();
         self.classes.take.next = self.taking.q.val();
         self.classes.take_class.next = self.taking_class.q.val();
         self.classes.learn.next = self.learning.q.val();
         self.classes.learn_ignore.next = self.issue_command.q.val().ignore_bits;
         self.classes.learn_any.next = self.issue_command.q.val().any_source;
         self.quota.take.next = self.taking.q.val();
-        self.quota.take_endpoint.next = self.issue_command.q.val().endpoint;
+        self.quota.take_endpoint.next = self.taking_endpoint.val();
         self.front_fills.next = self.front_valid.q.val();
         if self.front_moves.val() {
             self.front_fills.next =
@@ -1017,6 +1041,9 @@ impl Logic for Lists {
                 (self.associative.waiting.val() & self.next_bit.val()).any();
             self.front_unexpected.d.next =
                 (self.unexpected.waiting.val() & self.next_bit.val()).any();
+        }
+        self.front_loads.next = self.front_moves.val() | !self.open.q.val();
+        if self.front_loads.val() {
             self.front.d.next = self.command.val();
             // What isn't compared is not kept: it is zero from here on, and costs no logic.
             self.front.d.next.match_bits = self.command.val().match_bits & self.match_mask.val();
@@ -1320,7 +1347,6 @@ impl Logic for Lists {
             (self.quick.q.val() & !self.quick_commit.val()) | self.late_discard.q.val();
         self.way_free.d.next =
             !self.next_alone.val() & !self.next_sole.val() & !self.sole.q.val() & !self.keeps.val();
-        self.issue_free.d.next = !self.keeps.val();
         self.side_free.d.next = !self.next_both.val()
             & !self.both.q.val()
             & !self.next_kept.val()
