@@ -95,8 +95,8 @@ struct Mood {
     search: f64,
     /// Of an insert.
     insert: f64,
-    /// That a search's choice is made in the next cycle, and not later.
-    select: f64,
+    /// That a search takes what it finds.
+    take: f64,
     /// That what was found is removed at once.
     remove: f64,
 }
@@ -109,24 +109,33 @@ impl Mood {
             0 => Mood {
                 search: 1.0,
                 insert: 0.3,
-                select: 1.0,
+                take: 0.9,
                 remove: 1.0,
             },
             // The list fills.
             1 => Mood {
                 search: 0.2,
                 insert: 1.0,
-                select: 0.8,
+                take: 0.1,
                 remove: 0.3,
             },
             _ => Mood {
                 search: rate(rng),
                 insert: rate(rng),
-                select: rate(rng),
+                take: rate(rng),
                 remove: rate(rng),
             },
         }
     }
+}
+
+/// A search that is under way.
+#[derive(Clone, Copy)]
+struct Asked {
+    by: usize,
+    key: Key,
+    unknown: bool,
+    take: bool,
 }
 
 /// What has happened: a test that hasn't seen everything has proved nothing about the rest.
@@ -187,12 +196,17 @@ struct Pair {
     /// Oldest first.
     live: Vec<Receive>,
     shares: Shares,
-    /// Ages of what the last search hit.
-    searched: Option<(usize, Vec<u64>)>,
-    /// What the last select chose, while it hasn't been removed.
+    /// The insert of the last cycle.
+    entering: Option<Receive>,
+    /// The search of the last cycle, and of the one before with the ages of what it hit.
+    asked: Option<Asked>,
+    choosing: Option<(Asked, Vec<u64>)>,
+    /// What the last search found, while it hasn't been removed.
     choice: Option<Receive>,
     /// It found nothing; removing that is removing nothing.
     nothing: bool,
+    /// It takes what it has found in this cycle.
+    takes: bool,
     chosen_by: usize,
     /// Cycles until its age is known.
     age_due: u32,
@@ -202,7 +216,7 @@ struct Pair {
     rested: bool,
     next_age: u64,
     last_request: u32,
-    selected_last: bool,
+    chose_last: bool,
 }
 
 impl Pair {
@@ -215,23 +229,27 @@ impl Pair {
             pairs: config.pairs,
             live: vec![],
             shares: Shares::new(config),
-            searched: None,
+            entering: None,
+            asked: None,
+            choosing: None,
             choice: None,
             nothing: false,
+            takes: false,
             chosen_by: 0,
             age_due: 0,
             gone: None,
             rested: true,
             next_age: 0,
             last_request: 0,
-            selected_last: false,
+            chose_last: false,
         }
     }
 
     fn compare(&mut self) {
         let bench = &self.bench;
         let leaving = usize::from(self.gone.is_some());
-        assert_eq!(bench.get("depth"), (self.live.len() + leaving) as u64);
+        let entries = self.live.len() + leaving;
+        assert_eq!(bench.get("depth"), entries as u64);
         assert_eq!(bench.get("waiting"), self.shares.holds());
         if let Some(choice) = self.choice {
             assert!(bench.is("found"), "{choice:x?} is found");
@@ -241,7 +259,7 @@ impl Pair {
             if self.age_due == 0 {
                 assert_eq!(bench.get("age_out"), choice.age);
             }
-        } else if self.selected_last {
+        } else if self.chose_last {
             assert!(!bench.is("found"), "there is nothing to find");
         }
     }
@@ -252,9 +270,21 @@ impl Pair {
         let key = key(rng, self.endpoints, self.pairs, self.last_request);
         let by = rng.random_range(0..SEARCHES.len() + 6);
         let by = by.saturating_sub(6);
-        let select = self.searched.is_some() && rng.random_bool(mood.select);
-        let search = (select || self.searched.is_none()) && rng.random_bool(mood.search);
-        let remove = (self.choice.is_some() || self.nothing) && rng.random_bool(mood.remove);
+        // A cancel has time to remove what it finds.
+        let under_way = self
+            .asked
+            .or(self.choosing.as_ref().map(|(asked, _)| *asked));
+        let cancels =
+            under_way.is_some_and(|asked| SEARCHES[asked.by] == AssociativeSearch::Request);
+        let search = rng.random_bool(if cancels {
+            mood.search / 4.0
+        } else {
+            mood.search
+        });
+        let take = rng.random_bool(mood.take);
+        let may_remove = !self.takes && self.choosing.is_none();
+        let remove =
+            may_remove && (self.choice.is_some() || self.nothing) && rng.random_bool(mood.remove);
         let cancel = remove && SEARCHES[self.chosen_by] == AssociativeSearch::Request;
         let spare_multi = rng.random_bool(if cancel { 0.0 } else { 0.9 });
         let insert =
@@ -282,13 +312,13 @@ impl Pair {
             }
         }
         bench.set("search", search);
-        bench.set("select", select);
+        bench.set("take", take);
         bench.set("remove", remove);
         bench.set("cancel", cancel);
         bench.set("spare_multi", spare_multi);
         bench.eval();
         let room = !unknown && self.shares.room(key.endpoint.into());
-        if !unknown {
+        if !unknown && self.entering.is_none() {
             assert_eq!(bench.is("room"), room, "{:?}", self.shares.counts);
         }
         seen.refused += u64::from(insert && !room);
@@ -310,9 +340,9 @@ impl Pair {
         if let Some(endpoint) = self.gone.take() {
             self.shares.counts[endpoint] -= 1;
         }
-        let departing = self.choice.filter(|_| remove);
+        let departing = self.choice.filter(|_| remove || self.takes);
         if let Some(entry) = departing {
-            if entry.multi && spare_multi {
+            if entry.multi && (spare_multi || self.takes) {
                 seen.spared += 1;
             } else {
                 self.live.retain(|e| e.age != entry.age);
@@ -322,25 +352,37 @@ impl Pair {
             }
         }
         self.age_due = self.age_due.saturating_sub(1);
-        if select {
-            let (by, hits) = self.searched.take().expect("a select follows a search");
+        self.chose_last = self.choosing.is_some();
+        let took = std::mem::take(&mut self.takes);
+        if let Some((asked, hits)) = self.choosing.take() {
             self.choice = self.live.iter().find(|e| hits.contains(&e.age)).copied();
             self.nothing = self.choice.is_none();
-            self.chosen_by = by;
+            self.takes = asked.take;
+            self.chosen_by = asked.by;
             self.age_due = 2;
             match self.choice {
-                Some(_) => seen.found[by] += 1,
-                None => seen.missing[by] += 1,
+                Some(_) => seen.found[asked.by] += 1,
+                None => seen.missing[asked.by] += 1,
             }
             let gone = departing.filter(|e| self.gone.is_some() && hits.contains(&e.age));
             seen.would_have_been_chosen += u64::from(gone.is_some());
-            seen.back_to_back += u64::from(search && remove);
+            seen.back_to_back += u64::from(search && took);
         }
-        self.selected_last = select;
-        if search {
-            let agrees = |e: &&Receive| !unknown && e.agrees(SEARCHES[by], &key);
+        if let Some(asked) = self.asked.take() {
+            let agrees = |e: &&Receive| !asked.unknown && e.agrees(SEARCHES[asked.by], &asked.key);
             let hits = self.live.iter().filter(agrees);
-            self.searched = Some((by, hits.map(|e| e.age).collect()));
+            self.choosing = Some((asked, hits.map(|e| e.age).collect()));
+        }
+        // A search doesn't see what comes with it.
+        let entered = self.entering.take();
+        self.live.extend(entered);
+        if search {
+            self.asked = Some(Asked {
+                by,
+                key,
+                unknown,
+                take,
+            });
             seen.searches += 1;
         }
         if insert {
@@ -348,7 +390,7 @@ impl Pair {
                 self.live.iter().all(|e| e.place != place),
                 "place {place} is given twice"
             );
-            self.live.push(Receive {
+            self.entering = Some(Receive {
                 key,
                 age: self.next_age,
                 multi,
@@ -357,7 +399,7 @@ impl Pair {
             self.shares.counts[usize::from(key.endpoint)] += 1;
             seen.inserts += 1;
         }
-        self.rested = !insert && self.gone.is_none();
+        self.rested = !insert && entered.is_none();
     }
 }
 
@@ -416,19 +458,19 @@ fn a_message_a_cycle_takes_the_receives_in_their_order() {
             bench.step();
             bench.set("insert", false);
             bench.step();
+            bench.step();
         }
         let mut taken = vec![];
         let mut ages = vec![];
         for cycle in 0..count + 6 {
             bench.set("search", cycle < count + 1);
-            bench.set("select", (1..count + 2).contains(&cycle));
-            bench.set("remove", (2..count + 2).contains(&cycle));
+            bench.set("take", true);
             bench.eval();
-            if (2..count + 3).contains(&cycle) {
-                assert_eq!(bench.is("found"), cycle < count + 2, "cycle {cycle}");
+            if (3..count + 4).contains(&cycle) {
+                assert_eq!(bench.is("found"), cycle < count + 3, "cycle {cycle}");
                 taken.push(bench.get("index"));
             }
-            if (4..count + 4).contains(&cycle) {
+            if (5..count + 5).contains(&cycle) {
                 ages.push(bench.get("age_out"));
             }
             bench.step();
@@ -493,9 +535,8 @@ fn the_comparison_notices_each_broken_contract() {
 enum Do {
     Insert,
     Search,
-    Select,
+    Take,
     Remove,
-    RemoveAndSelect,
     Cancel,
     Wait,
 }
@@ -507,10 +548,9 @@ fn check_fails(mutation: Mutation, cycles: &[Do]) -> bool {
     for (age, what) in cycles.iter().enumerate() {
         bench.set("age", age as u64);
         bench.set("insert", matches!(what, Do::Insert));
-        bench.set("search", matches!(what, Do::Search));
-        bench.set("select", matches!(what, Do::Select | Do::RemoveAndSelect));
-        let remove = matches!(what, Do::Remove | Do::RemoveAndSelect | Do::Cancel);
-        bench.set("remove", remove);
+        bench.set("search", matches!(what, Do::Search | Do::Take));
+        bench.set("take", matches!(what, Do::Take));
+        bench.set("remove", matches!(what, Do::Remove | Do::Cancel));
         bench.set("cancel", matches!(what, Do::Cancel));
         bench.model.step();
     }
@@ -519,18 +559,19 @@ fn check_fails(mutation: Mutation, cycles: &[Do]) -> bool {
 
 #[test]
 fn checks_in_the_gates_notice_what_comparison_may_not() {
-    use Do::{Cancel, Insert, Remove, RemoveAndSelect, Search, Select, Wait};
-    let two = [Insert, Wait, Insert, Wait];
-    let after = |more: &[Do]| [&two[..], more, &[Wait, Wait, Wait]].concat();
-    let cancelled = after(&[Search, Select, Cancel, Search, Select]);
-    let taken = after(&[Search, Select, Remove, Search, Select, Remove]);
-    let overlapping = after(&[Search, Select, Search, RemoveAndSelect, Remove]);
+    use Do::{Cancel, Insert, Remove, Search, Take, Wait};
+    let two = [Insert, Wait, Wait, Insert, Wait, Wait];
+    let after = |more: &[Do]| [&two[..], more, &[Wait; 5]].concat();
+    let cancelled = after(&[Search, Wait, Wait, Cancel, Search]);
+    let removed = [Search, Wait, Wait, Remove].repeat(2);
+    let removed = after(&removed);
+    let overlapping = after(&[Take, Take]);
     for (mutation, cycles) in [
         (Mutation::LoseCancels, &cancelled),
-        (Mutation::MatchTwice, &taken),
-        (Mutation::ForgetAges, &taken),
-        (Mutation::ReusePlaces, &taken),
-        (Mutation::FindRemoved, &taken),
+        (Mutation::MatchTwice, &removed),
+        (Mutation::ForgetAges, &removed),
+        (Mutation::ReusePlaces, &removed),
+        (Mutation::FindRemoved, &removed),
         (Mutation::ChooseDeparting, &overlapping),
     ] {
         assert!(!check_fails(Mutation::None, cycles), "sound");
@@ -539,8 +580,10 @@ fn checks_in_the_gates_notice_what_comparison_may_not() {
     // What the caller may not do.
     for wrong in [
         &[Insert, Insert][..],
-        &[Insert, Search, Select, Select],
-        &[Insert, Search, Select, Remove, Remove],
+        &[Insert, Wait, Insert],
+        &[Insert, Search, Wait, Remove],
+        &[Insert, Take, Wait, Wait, Remove],
+        &[Insert, Search, Wait, Wait, Remove, Remove],
     ] {
         assert!(check_fails(Mutation::None, wrong));
     }

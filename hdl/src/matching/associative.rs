@@ -5,25 +5,25 @@
 //! the key at once; [`Order`] picks the oldest that agrees.
 //!
 //! ```text
-//!   cycle        t                        t+1             t+2               t+3         t+4
-//!             search                     select       found, index, multi             age_out
-//!   key ──┬──► AssociativeEntry 0 ─ hit ─┐                  │
-//!         ├──► AssociativeEntry 1 ─ hit ─┼──► Order ──► choice ──► ages ──────────────► age_out
-//!         ┆                              ┆      │           │     (memory)
-//!         └──► AssociativeEntry n ─ hit ─┘   ▲  └─► place   └─ remove ─┐
-//!                                            └─────────────────────────┘ what is being removed
-//!                                                                        isn't chosen again
+//!   cycle    t        t+1                           t+2             t+3             t+4     t+5
+//!          search   compare                        choose      found, index, multi         age_out
+//!   key ─► register ──┬──► AssociativeEntry 0 ─ hit ─┐              │
+//!                     ├──► AssociativeEntry 1 ─ hit ─┼──► Order ──► choice ──► ages ──────► age_out
+//!                     ┆                              ┆     │          │      (memory)
+//!                     └──► AssociativeEntry n ─ hit ─┘  ▲  └► place   └─ take ─┐
+//!                                                       └──────────────────────┘ what leaves isn't
+//!                                                                                chosen again
 //! ```
 //!
-//! Each step may be taken in every cycle, so that a message a cycle runs through. A search sees what was
-//! inserted in an earlier cycle. What it finds is chosen from when `select` comes, as a rule in the next
-//! cycle, and not after another search. The choice stays until the next `select`; until then, and in its
-//! cycle, `remove` takes it out. Whatever is compared, what a search finds is of the endpoint that it names, so that it is
-//! known whose a removed entry was.
+//! A search may come in every cycle, so that a message a cycle runs through. It sees what was inserted in an
+//! earlier cycle. What it finds stands from three cycles after it until that of the next search. With
+//! `take` it leaves as soon as it is found, unless it is `multi`, and the next search doesn't find it; otherwise `remove`
+//! takes it out when it is known that it is to go, while no search is choosing. Whatever is compared, what a search finds
+//! is of the endpoint that it names, so that it is known whose a removed entry was.
 //!
-//! An `insert` shows in `room`, `waiting` and `depth` in the next cycle, a removal two cycles later. An `insert` may
-//! not come in the cycle after another insert, nor in the cycle after a removal: the vacant place isn't known
-//! yet, and `fills_a_vacant_place` would say so.
+//! An `insert` shows in `waiting` in the next cycle, and in `room` and `depth` in the one after that, as a removal does. An
+//! `insert` may not come in the two cycles after another insert: the vacant place isn't known yet, and
+//! `fills_a_vacant_place` would say so.
 
 use super::invariants::Invariants;
 use super::order::Order;
@@ -46,7 +46,7 @@ pub enum AssociativeSearch {
     Endpoint,
 }
 
-/// One posted receive. What is compared is kept in five parts, so that no part takes long.
+/// One posted receive. What is compared is kept in three parts, so that none takes long.
 #[derive(LogicBlock)]
 pub struct AssociativeEntry {
     /// Rising edge counts.
@@ -55,11 +55,10 @@ pub struct AssociativeEntry {
     pub reset: Signal<In, Bit>,
     /// Contract to break, for tests; see [`Mutation`].
     pub mutation: Signal<In, Bits<8>>,
-    /// Take the key.
+    /// Take the new receive.
     pub load: Signal<In, Bit>,
-    /// Compare with the key; `hit` says the result from the next cycle on, until the next `search` or
-    /// `load`.
-    pub search: Signal<In, Bit>,
+    /// It is live, and isn't being removed.
+    pub remains: Signal<In, Bit>,
     /// What to compare.
     pub by: Signal<In, AssociativeSearch>,
     /// There is no such endpoint or source: nothing agrees.
@@ -68,19 +67,29 @@ pub struct AssociativeEntry {
     pub endpoint: Signal<In, Bits<8>>,
     /// Key: source.
     pub pair: Signal<In, Bits<16>>,
-    /// Key, loaded only: any source matches.
-    pub any_source: Signal<In, Bit>,
     /// Key: context.
     pub context_id: Signal<In, Bits<16>>,
     /// Key: match bits.
     pub match_bits: Signal<In, Bits<64>>,
-    /// Key, loaded only: match bits that needn't agree.
-    pub ignore_bits: Signal<In, Bits<64>>,
     /// Key: handle of the receive.
     pub request: Signal<In, Bits<32>>,
-    /// Key, loaded only: age.
-    pub age: Signal<In, Bits<54>>,
-    /// The last search agreed with what is held here.
+    /// New receive: endpoint.
+    pub new_endpoint: Signal<In, Bits<8>>,
+    /// New receive: source.
+    pub new_pair: Signal<In, Bits<16>>,
+    /// New receive: any source matches.
+    pub new_any_source: Signal<In, Bit>,
+    /// New receive: context.
+    pub new_context: Signal<In, Bits<16>>,
+    /// New receive: match bits.
+    pub new_match_bits: Signal<In, Bits<64>>,
+    /// New receive: match bits that needn't agree.
+    pub new_ignore_bits: Signal<In, Bits<64>>,
+    /// New receive: handle.
+    pub new_request: Signal<In, Bits<32>>,
+    /// New receive: age.
+    pub new_age: Signal<In, Bits<54>>,
+    /// The key of the cycle before agreed with what was held here, and it stayed.
     pub hit: Signal<Out, Bit>,
     /// The age held.
     pub held_age_out: Signal<Out, Bits<54>>,
@@ -96,7 +105,7 @@ pub struct AssociativeEntry {
     pub chosen: Signal<In, Bit>,
     /// See `chosen`.
     pub chosen_endpoint: Signal<In, Bits<8>>,
-    /// For the checks: whom the last search named.
+    /// For the checks: whom the key of the cycle before named.
     pub searched_endpoint: Signal<In, Bits<8>>,
     held_endpoint: Reg<Bits<8>>,
     held_pair: Reg<Bits<16>>,
@@ -106,24 +115,16 @@ pub struct AssociativeEntry {
     held_ignore_bits: Reg<Bits<64>>,
     held_request: Reg<Bits<32>>,
     held_age: Reg<Bits<54>>,
-    // What agreed with the last search: endpoint and source, context and handle, each half of the match bits.
-    of_source: Reg<Bit>,
-    of_context: Reg<Bit>,
-    of_handle: Reg<Bit>,
-    of_low_bits: Reg<Bit>,
-    of_high_bits: Reg<Bit>,
+    // What agreed: the match bits; context or handle; endpoint and source, of what stays.
+    bits_agree: Reg<Bit>,
+    name_agrees: Reg<Bit>,
+    source_agrees: Reg<Bit>,
     agrees: Signal<Local, Bit>,
     from_its_source: Signal<Local, Bit>,
-    source_agrees: Signal<Local, Bit>,
-    context_agrees: Signal<Local, Bit>,
-    handle_agrees: Signal<Local, Bit>,
-    low_bits_agree: Signal<Local, Bit>,
-    high_bits_agree: Signal<Local, Bit>,
+    of_source: Signal<Local, Bit>,
     differing: Signal<Local, Bits<64>>,
-    low_half: Constant<Bits<64>>,
     widen_sources: Constant<Bits<8>>,
     narrow_wildcards: Constant<Bits<8>>,
-    keep_hits: Constant<Bits<8>>,
     oldest_was_chosen: Check,
     memory_agrees: Check,
     found_of_its_endpoint: Check,
@@ -136,17 +137,22 @@ impl Default for AssociativeEntry {
             reset: Signal::default(),
             mutation: Signal::default(),
             load: Signal::default(),
-            search: Signal::default(),
+            remains: Signal::default(),
             by: Signal::default(),
             unknown: Signal::default(),
             endpoint: Signal::default(),
             pair: Signal::default(),
-            any_source: Signal::default(),
             context_id: Signal::default(),
             match_bits: Signal::default(),
-            ignore_bits: Signal::default(),
             request: Signal::default(),
-            age: Signal::default(),
+            new_endpoint: Signal::default(),
+            new_pair: Signal::default(),
+            new_any_source: Signal::default(),
+            new_context: Signal::default(),
+            new_match_bits: Signal::default(),
+            new_ignore_bits: Signal::default(),
+            new_request: Signal::default(),
+            new_age: Signal::default(),
             hit: Signal::default(),
             held_age_out: Signal::default(),
             held_endpoint_out: Signal::default(),
@@ -164,23 +170,15 @@ impl Default for AssociativeEntry {
             held_ignore_bits: Reg::default(),
             held_request: Reg::default(),
             held_age: Reg::default(),
-            of_source: Reg::default(),
-            of_context: Reg::default(),
-            of_handle: Reg::default(),
-            of_low_bits: Reg::default(),
-            of_high_bits: Reg::default(),
+            bits_agree: Reg::default(),
+            name_agrees: Reg::default(),
+            source_agrees: Reg::default(),
             agrees: Signal::default(),
             from_its_source: Signal::default(),
-            source_agrees: Signal::default(),
-            context_agrees: Signal::default(),
-            handle_agrees: Signal::default(),
-            low_bits_agree: Signal::default(),
-            high_bits_agree: Signal::default(),
+            of_source: Signal::default(),
             differing: Signal::default(),
-            low_half: constant(u64::from(u32::MAX)),
             widen_sources: constant(Mutation::WidenSources as u64),
             narrow_wildcards: constant(Mutation::NarrowWildcards as u64),
-            keep_hits: constant(Mutation::KeepHits as u64),
             oldest_was_chosen: Check::new("oldest_was_chosen"),
             memory_agrees: Check::new("memory_agrees"),
             found_of_its_endpoint: Check::new("found_of_its_endpoint"),
@@ -204,11 +202,9 @@ impl Logic for AssociativeEntry {
             held_ignore_bits,
             held_request,
             held_age,
-            of_source,
-            of_context,
-            of_handle,
-            of_low_bits,
-            of_high_bits
+            bits_agree,
+            name_agrees,
+            source_agrees
         );
         clocked!(
             self,
@@ -223,57 +219,42 @@ impl Logic for AssociativeEntry {
             | (self.mutation.val() == self.widen_sources.val());
         self.differing.next =
             (self.held_match_bits.q.val() ^ self.match_bits.val()) & !self.held_ignore_bits.q.val();
-        self.source_agrees.next = true;
-        self.context_agrees.next = true;
-        self.handle_agrees.next = true;
-        self.low_bits_agree.next = true;
-        self.high_bits_agree.next = true;
+        self.of_source.next = true;
+        self.bits_agree.d.next = true;
+        self.name_agrees.d.next = true;
         match self.by.val() {
             AssociativeSearch::Envelope => {
-                self.source_agrees.next = self.from_its_source.val();
-                self.context_agrees.next = self.held_context.q.val() == self.context_id.val();
-                self.low_bits_agree.next = !(self.differing.val() & self.low_half.val()).any();
-                self.high_bits_agree.next = !(self.differing.val() & !self.low_half.val()).any();
+                self.of_source.next = self.from_its_source.val();
+                self.name_agrees.d.next = self.held_context.q.val() == self.context_id.val();
+                self.bits_agree.d.next = !self.differing.val().any();
             }
             AssociativeSearch::Request => {
-                self.handle_agrees.next = self.held_request.q.val() == self.request.val();
+                self.name_agrees.d.next = self.held_request.q.val() == self.request.val();
             }
             AssociativeSearch::Pair => {
-                self.source_agrees.next =
+                self.of_source.next =
                     !self.held_any_source.q.val() & (self.held_pair.q.val() == self.pair.val());
             }
             AssociativeSearch::Endpoint => {}
         }
-        if self.search.val() {
-            self.of_source.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
-                & self.source_agrees.val()
-                & !self.unknown.val();
-            self.of_context.d.next = self.context_agrees.val();
-            self.of_handle.d.next = self.handle_agrees.val();
-            self.of_low_bits.d.next = self.low_bits_agree.val();
-            self.of_high_bits.d.next = self.high_bits_agree.val();
-        }
-        self.agrees.next = self.of_source.q.val()
-            & self.of_context.q.val()
-            & self.of_handle.q.val()
-            & self.of_low_bits.q.val()
-            & self.of_high_bits.q.val();
+        self.source_agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
+            & self.of_source.val()
+            & self.remains.val()
+            & !self.unknown.val();
+        self.agrees.next =
+            self.bits_agree.q.val() & self.name_agrees.q.val() & self.source_agrees.q.val();
         if self.load.val() {
-            self.held_endpoint.d.next = self.endpoint.val();
-            self.held_pair.d.next = self.pair.val();
-            self.held_any_source.d.next = self.any_source.val();
-            self.held_context.d.next = self.context_id.val();
-            self.held_match_bits.d.next = self.match_bits.val();
-            self.held_ignore_bits.d.next = self.ignore_bits.val();
+            self.held_endpoint.d.next = self.new_endpoint.val();
+            self.held_pair.d.next = self.new_pair.val();
+            self.held_any_source.d.next = self.new_any_source.val();
+            self.held_context.d.next = self.new_context.val();
+            self.held_match_bits.d.next = self.new_match_bits.val();
+            self.held_ignore_bits.d.next = self.new_ignore_bits.val();
             if self.mutation.val() == self.narrow_wildcards.val() {
-                self.held_ignore_bits.d.next = (self.ignore_bits.val() >> 1) << 1;
+                self.held_ignore_bits.d.next = (self.new_ignore_bits.val() >> 1) << 1;
             }
-            self.held_request.d.next = self.request.val();
-            self.held_age.d.next = self.age.val();
-            // It was the last holder of the place that agreed.
-            if self.mutation.val() != self.keep_hits.val() {
-                self.of_source.d.next = false;
-            }
+            self.held_request.d.next = self.new_request.val();
+            self.held_age.d.next = self.new_age.val();
         }
         self.hit.next = self.agrees.val();
         self.held_age_out.next = self.held_age.q.val();
@@ -299,9 +280,9 @@ pub struct Associative {
     pub mutation: Signal<In, Bits<8>>,
     /// Compare all entries with the key.
     pub search: Signal<In, Bit>,
-    /// Choose the oldest that agreed with the last search. Once for each search.
-    pub select: Signal<In, Bit>,
-    /// Remove the chosen one, if there is one, and once.
+    /// With `search`: what it finds is removed when it is found, unless it is `multi`.
+    pub take: Signal<In, Bit>,
+    /// Remove the chosen one, if there is one, and once, and not two cycles after a search.
     pub remove: Signal<In, Bit>,
     /// With `remove`: unless it is `multi`.
     pub spare_multi: Signal<In, Bit>,
@@ -329,7 +310,7 @@ pub struct Associative {
     pub age: Signal<In, Bits<54>>,
     /// Key of an insert: the receive stays when a message has matched.
     pub multi: Signal<In, Bit>,
-    /// An entry was chosen.
+    /// The last search but those of the last two cycles has found an entry.
     pub found: Signal<Out, Bit>,
     /// Its place.
     pub index: Signal<Out, Bits<16>>,
@@ -341,29 +322,56 @@ pub struct Associative {
     pub age_out: Signal<Out, Bits<54>>,
     /// Where `insert` puts the key.
     pub place_index: Signal<Out, Bits<16>>,
-    /// There is a place for a receive of `endpoint`, as far as quotas go.
+    /// There is a place for a receive of `endpoint`, as far as quotas go. Not known in the cycle after an insert.
     pub room: Signal<Out, Bit>,
     /// Bit `e`: endpoint `e` has entries.
     pub waiting: Signal<Out, Bits<32>>,
-    /// Entries, and one more in the cycle after a removal.
+    /// Entries, and one more in the cycle after a removal, and one less in the cycle after an insert.
     pub depth: Signal<Out, Bits<16>>,
     entry: Vec<AssociativeEntry>,
     order: Order,
     quota: Quota,
     /// By place.
     ages: BlockRam<Bits<54>>,
+    // What is looked for, and the receive that is to be appended: apart, since each goes to all entries.
+    comparing: Reg<Bit>,
+    key_by: Reg<AssociativeSearch>,
+    key_unknown: Reg<Bit>,
+    key_endpoint: Reg<Bits<8>>,
+    key_pair: Reg<Bits<16>>,
+    key_context: Reg<Bits<16>>,
+    key_match_bits: Reg<Bits<64>>,
+    key_request: Reg<Bits<32>>,
+    inserting: Reg<Bit>,
+    new_endpoint: Reg<Bits<8>>,
+    new_pair: Reg<Bits<16>>,
+    new_any_source: Reg<Bit>,
+    new_context: Reg<Bits<16>>,
+    new_match_bits: Reg<Bits<64>>,
+    new_ignore_bits: Reg<Bits<64>>,
+    new_request: Reg<Bits<32>>,
+    new_age: Reg<Bits<54>>,
+    new_multi: Reg<Bit>,
+    new_place: Reg<Bits<16>>,
+    /// The oldest is chosen of what agreed in the cycle before.
+    choosing: Reg<Bit>,
+    // The search whose key is compared takes what it finds; that which chooses; that which has found.
+    comparing_to_take: Reg<Bit>,
+    choosing_to_take: Reg<Bit>,
+    takes: Reg<Bit>,
     chosen_age: Reg<Bits<54>>,
     own_endpoint: Signal<Local, Bits<8>>,
     own_pair: Signal<Local, Bits<16>>,
     unknown: Signal<Local, Bit>,
     unknown_pair: Signal<Local, Bit>,
-    /// Whom the last search named, the choice is of, and the entry that is gone was of.
+    /// Whom the search that chooses named, the choice is of, and the entry that is gone was of.
     searched_endpoint: Reg<Bits<8>>,
     chosen_endpoint: Reg<Bits<8>>,
     gone_endpoint: Reg<Bits<8>>,
     hits: Signal<Local, Bits<64>>,
     multis: Reg<Bits<64>>,
     is_multi: Signal<Local, Bit>,
+    staying: Signal<Local, Bits<64>>,
     spared: Signal<Local, Bits<64>>,
     /// The entry chosen in the cycle before was removed.
     gone: Reg<Bit>,
@@ -381,12 +389,12 @@ pub struct Associative {
     live_count: Signal<Local, Bits<16>>,
     /// The chosen entry has been removed.
     departed: Reg<Bit>,
-    /// The places have changed in the cycle before.
-    changed: Reg<Bit>,
+    /// An entry was filled in the cycle before.
+    inserted: Reg<Bit>,
+    removes: Signal<Local, Bit>,
     departs: Signal<Local, Bit>,
     last_age: Reg<Bits<54>>,
     any_age: Reg<Bit>,
-    searched: Reg<Bit>,
     endpoint_bits: Constant<Bits<8>>,
     pair_bits: Constant<Bits<16>>,
     places: Constant<Bits<64>>,
@@ -396,8 +404,7 @@ pub struct Associative {
     count_is_of_live_entries: Check,
     cancelled_is_never_matched: Check,
     ages_grow: Duty,
-    selects_once_a_search: Duty,
-    removes_what_it_found_once: Duty,
+    removes_once: Duty,
     inserts_with_room_and_after_a_rest: Duty,
     inserts_of_a_known_pair: Duty,
     invariants: Vec<Invariants>,
@@ -425,7 +432,7 @@ impl Associative {
             reset: Signal::default(),
             mutation: Signal::default(),
             search: Signal::default(),
-            select: Signal::default(),
+            take: Signal::default(),
             remove: Signal::default(),
             spare_multi: Signal::default(),
             cancel: Signal::default(),
@@ -453,6 +460,29 @@ impl Associative {
             order: Order::new(entries),
             quota: Quota::new(endpoints, entries, reserved_each),
             ages: BlockRam::new(entries.max(2)),
+            comparing: Reg::default(),
+            key_by: Reg::default(),
+            key_unknown: Reg::default(),
+            key_endpoint: Reg::default(),
+            key_pair: Reg::default(),
+            key_context: Reg::default(),
+            key_match_bits: Reg::default(),
+            key_request: Reg::default(),
+            inserting: Reg::default(),
+            new_endpoint: Reg::default(),
+            new_pair: Reg::default(),
+            new_any_source: Reg::default(),
+            new_context: Reg::default(),
+            new_match_bits: Reg::default(),
+            new_ignore_bits: Reg::default(),
+            new_request: Reg::default(),
+            new_age: Reg::default(),
+            new_multi: Reg::default(),
+            new_place: Reg::default(),
+            choosing: Reg::default(),
+            comparing_to_take: Reg::default(),
+            choosing_to_take: Reg::default(),
+            takes: Reg::default(),
             chosen_age: Reg::default(),
             own_endpoint: Signal::default(),
             own_pair: Signal::default(),
@@ -464,6 +494,8 @@ impl Associative {
             hits: Signal::default(),
             multis: Reg::default(),
             is_multi: Signal::default(),
+            staying: Signal::default(),
+            removes: Signal::default(),
             spared: Signal::default(),
             gone: Reg::default(),
             cancelled: Reg::default(),
@@ -476,11 +508,10 @@ impl Associative {
             alive: Signal::default(),
             live_count: Signal::default(),
             departed: Reg::default(),
-            changed: Reg::default(),
+            inserted: Reg::default(),
             departs: Signal::default(),
             last_age: Reg::default(),
             any_age: Reg::default(),
-            searched: Reg::default(),
             endpoint_bits: constant(bits_of(endpoints)),
             pair_bits: constant(bits_of(pairs)),
             places: constant(u64::MAX >> (MAX_ENTRIES - entries)),
@@ -490,8 +521,7 @@ impl Associative {
             count_is_of_live_entries: Check::new("count_is_of_live_entries"),
             cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
             ages_grow: Duty::new("ages_grow"),
-            selects_once_a_search: Duty::new("selects_once_a_search"),
-            removes_what_it_found_once: Duty::new("removes_what_it_found_once"),
+            removes_once: Duty::new("removes_once"),
             inserts_with_room_and_after_a_rest: Duty::new("inserts_with_room_and_after_a_rest"),
             inserts_of_a_known_pair: Duty::new("inserts_of_a_known_pair"),
             invariants: vec![],
@@ -522,6 +552,29 @@ impl Logic for Associative {
             self,
             clock,
             reset,
+            comparing,
+            key_by,
+            key_unknown,
+            key_endpoint,
+            key_pair,
+            key_context,
+            key_match_bits,
+            key_request,
+            inserting,
+            new_endpoint,
+            new_pair,
+            new_any_source,
+            new_context,
+            new_match_bits,
+            new_ignore_bits,
+            new_request,
+            new_age,
+            new_multi,
+            new_place,
+            choosing,
+            comparing_to_take,
+            choosing_to_take,
+            takes,
             chosen_age,
             searched_endpoint,
             chosen_endpoint,
@@ -535,10 +588,9 @@ impl Logic for Associative {
             asked,
             recalled,
             departed,
-            changed,
+            inserted,
             last_age,
-            any_age,
-            searched
+            any_age
         );
         clocked!(
             self,
@@ -550,8 +602,7 @@ impl Logic for Associative {
             count_is_of_live_entries,
             cancelled_is_never_matched,
             ages_grow,
-            selects_once_a_search,
-            removes_what_it_found_once,
+            removes_once,
             inserts_with_room_and_after_a_rest,
             inserts_of_a_known_pair,
             invariants[0..self._proofs]
@@ -572,22 +623,53 @@ impl Logic for Associative {
             }
             _ => {}
         }
+        // Nobody but registers drives what all entries listen to.
+        self.comparing.d.next = self.search.val();
+        self.comparing_to_take.d.next = self.search.val() & self.take.val();
+        self.key_by.d.next = self.by.val();
+        self.key_unknown.d.next = self.unknown.val();
+        self.key_endpoint.d.next = self.own_endpoint.val();
+        self.key_pair.d.next = self.own_pair.val();
+        self.key_context.d.next = self.context_id.val();
+        self.key_match_bits.d.next = self.match_bits.val();
+        self.key_request.d.next = self.request.val();
+        self.inserting.d.next = self.insert.val();
+        if self.insert.val() {
+            self.new_endpoint.d.next = self.own_endpoint.val();
+            self.new_pair.d.next = self.own_pair.val();
+            self.new_any_source.d.next = self.any_source.val();
+            self.new_context.d.next = self.context_id.val();
+            self.new_match_bits.d.next = self.match_bits.val();
+            self.new_ignore_bits.d.next = self.ignore_bits.val();
+            self.new_request.d.next = self.request.val();
+            self.new_age.d.next = self.age.val();
+            self.new_multi.d.next = self.multi.val();
+            self.new_place.d.next = self.order.place_index.val();
+        }
+        self.choosing.d.next = self.comparing.q.val();
+        self.choosing_to_take.d.next = self.comparing_to_take.q.val();
+        self.takes.d.next = self.choosing_to_take.q.val();
         self.alive.next = self.order.chosen.val() & self.order.living.val();
         self.hits.next = 0.into();
         for i in 0..self._n {
             self.entry[i].mutation.next = self.mutation.val();
-            self.entry[i].load.next = self.insert.val() & self.order.place.val().get_bit(i);
-            self.entry[i].search.next = self.search.val();
-            self.entry[i].by.next = self.by.val();
-            self.entry[i].unknown.next = self.unknown.val();
-            self.entry[i].endpoint.next = self.own_endpoint.val();
-            self.entry[i].pair.next = self.own_pair.val();
-            self.entry[i].any_source.next = self.any_source.val();
-            self.entry[i].context_id.next = self.context_id.val();
-            self.entry[i].match_bits.next = self.match_bits.val();
-            self.entry[i].ignore_bits.next = self.ignore_bits.val();
-            self.entry[i].request.next = self.request.val();
-            self.entry[i].age.next = self.age.val();
+            self.entry[i].load.next = self.order.filling.val().get_bit(i);
+            self.entry[i].remains.next = self.order.remaining.val().get_bit(i);
+            self.entry[i].by.next = self.key_by.q.val();
+            self.entry[i].unknown.next = self.key_unknown.q.val();
+            self.entry[i].endpoint.next = self.key_endpoint.q.val();
+            self.entry[i].pair.next = self.key_pair.q.val();
+            self.entry[i].context_id.next = self.key_context.q.val();
+            self.entry[i].match_bits.next = self.key_match_bits.q.val();
+            self.entry[i].request.next = self.key_request.q.val();
+            self.entry[i].new_endpoint.next = self.new_endpoint.q.val();
+            self.entry[i].new_pair.next = self.new_pair.q.val();
+            self.entry[i].new_any_source.next = self.new_any_source.q.val();
+            self.entry[i].new_context.next = self.new_context.q.val();
+            self.entry[i].new_match_bits.next = self.new_match_bits.q.val();
+            self.entry[i].new_ignore_bits.next = self.new_ignore_bits.q.val();
+            self.entry[i].new_request.next = self.new_request.q.val();
+            self.entry[i].new_age.next = self.new_age.q.val();
             self.entry[i].judged.next = self.judged.q.val().get_bit(i);
             self.entry[i].recalled.next = self.recalled.q.val().get_bit(i);
             self.entry[i].chosen_age.next = self.chosen_age.q.val();
@@ -597,24 +679,28 @@ impl Logic for Associative {
             self.hits.next = self.hits.val().replace_bit(i, self.entry[i].hit.val());
         }
 
+        self.staying.next = self.multis.q.val();
+        if self.mutation.val() == self.lose_multi.val() {
+            self.staying.next = 0.into();
+        }
         self.spared.next = 0.into();
-        if self.spare_multi.val() & (self.mutation.val() != self.lose_multi.val()) {
-            self.spared.next = self.multis.q.val();
+        if self.spare_multi.val() {
+            self.spared.next = self.staying.val();
         }
         self.order.mutation.next = self.mutation.val();
         self.order.hits.next = self.hits.val();
-        self.order.select.next = self.select.val();
+        self.order.select.next = self.choosing.q.val();
+        self.order.take.next = self.choosing_to_take.q.val();
+        self.order.spare.next = self.staying.val();
         self.order.insert.next = self.insert.val();
         self.order.remove.next = self.remove.val();
         if (self.mutation.val() == self.lose_cancels.val()) & self.cancel.val() {
             self.order.remove.next = false;
         }
         self.order.keep.next = self.spared.val();
-        if self.insert.val() {
-            self.multis.d.next = self.multis.q.val() & !self.order.place.val();
-            if self.multi.val() {
-                self.multis.d.next = self.multis.q.val() | self.order.place.val();
-            }
+        self.multis.d.next = self.multis.q.val() & !self.order.filling.val();
+        if self.new_multi.q.val() {
+            self.multis.d.next = self.multis.q.val() | self.order.filling.val();
         }
         self.is_multi.next = (self.order.chosen.val() & self.multis.q.val()).any();
 
@@ -625,32 +711,35 @@ impl Logic for Associative {
         self.place_index.next = self.order.place_index.val();
 
         self.ages.clock.next = self.clock.val();
-        self.ages.write_enable.next = self.insert.val();
-        self.ages.write_address.next = self.order.place_index.val();
-        self.ages.write_data.next = self.age.val();
+        self.ages.write_enable.next = self.inserting.q.val();
+        self.ages.write_address.next = self.new_place.q.val();
+        self.ages.write_data.next = self.new_age.q.val();
         self.ages.read_address.next = self.order.index.val();
         self.chosen_age.d.next = self.ages.read_data.val();
         self.age_out.next = self.chosen_age.q.val();
 
-        if self.search.val() {
-            self.searched_endpoint.d.next = self.own_endpoint.val();
-        }
-        if self.select.val() {
+        self.searched_endpoint.d.next = self.key_endpoint.q.val();
+        if self.choosing.q.val() {
             self.chosen_endpoint.d.next = self.searched_endpoint.q.val();
         }
         self.gone_endpoint.d.next = self.chosen_endpoint.q.val();
-        self.departs.next = self.remove.val()
+        self.removes.next = self.remove.val() | self.takes.q.val();
+        self.departs.next = self.removes.val()
             & self.order.found.val()
-            & !(self.spare_multi.val() & self.is_multi.val());
+            & !((self.takes.q.val() | self.spare_multi.val()) & self.is_multi.val());
         self.gone.d.next = self.departs.val();
         self.quota.mutation.next = self.mutation.val();
         self.quota.endpoint.next = self.endpoint.val();
-        self.quota.take.next = self.insert.val();
-        self.quota.take_endpoint.next = self.endpoint.val();
+        self.quota.take.next = self.inserting.q.val();
+        self.quota.take_endpoint.next = self.new_endpoint.q.val();
         self.quota.give.next = self.gone.q.val();
         self.quota.give_endpoint.next = self.gone_endpoint.q.val();
         self.room.next = self.quota.room.val();
         self.waiting.next = self.quota.holds.val();
+        if self.inserting.q.val() {
+            self.waiting.next =
+                self.quota.holds.val() | (bits::<32>(1) << self.new_endpoint.q.val());
+        }
         self.depth.next = self.quota.used.val();
         self.live_count.next = self.quota.used.val();
         if self.gone.q.val() {
@@ -666,16 +755,13 @@ impl Logic for Associative {
         if self.remove.val() & self.cancel.val() {
             self.cancelled_or_new.next = self.cancelled.q.val() | self.order.chosen.val();
         }
-        self.cancelled.d.next = self.cancelled_or_new.val();
-        if self.insert.val() {
-            self.cancelled.d.next = self.cancelled_or_new.val() & !self.order.place.val();
-        }
-        self.cancelled_is_never_matched.ok.next = (!self.select.val()
+        self.cancelled.d.next = self.cancelled_or_new.val() & !self.order.filling.val();
+        self.cancelled_is_never_matched.ok.next = (!self.choosing.q.val()
             | !(self.cancelled.q.val() & self.order.candidates.val()).any())
-            & (!self.remove.val() | !(self.cancelled.q.val() & self.order.chosen.val()).any());
+            & (!self.removes.val() | !(self.cancelled.q.val() & self.order.chosen.val()).any());
 
         self.considered.d.next = 0.into();
-        if self.select.val() {
+        if self.choosing.q.val() {
             self.considered.d.next = self.order.candidates.val();
         }
         self.considered_before.d.next = self.considered.q.val();
@@ -683,30 +769,26 @@ impl Logic for Associative {
         self.asked.d.next = self.alive.val();
         self.recalled.d.next = self.asked.q.val();
 
-        if self.insert.val() {
-            self.last_age.d.next = self.age.val();
+        if self.inserting.q.val() {
+            self.last_age.d.next = self.new_age.q.val();
             self.any_age.d.next = true;
         }
         self.ages_grow.ok.next =
             !self.insert.val() | !self.any_age.q.val() | (self.last_age.q.val() < self.age.val());
-        if self.select.val() {
-            self.searched.d.next = false;
-        }
-        if self.search.val() {
-            self.searched.d.next = true;
-        }
-        self.selects_once_a_search.ok.next = !self.select.val() | self.searched.q.val();
         if self.departs.val() {
             self.departed.d.next = true;
         }
-        if self.select.val() {
+        if self.choosing.q.val() {
             self.departed.d.next = false;
         }
-        self.removes_what_it_found_once.ok.next = !self.remove.val()
-            | (!self.departed.q.val() & !(self.cancel.val() & self.spare_multi.val()));
-        self.changed.d.next = self.insert.val() | self.departs.val();
-        self.inserts_with_room_and_after_a_rest.ok.next =
-            !self.insert.val() | (self.quota.room.val() & !self.changed.q.val());
+        self.removes_once.ok.next = !self.remove.val()
+            | (!self.departed.q.val()
+                & !self.takes.q.val()
+                & !self.choosing.q.val()
+                & !(self.cancel.val() & self.spare_multi.val()));
+        self.inserted.d.next = self.inserting.q.val();
+        self.inserts_with_room_and_after_a_rest.ok.next = !self.insert.val()
+            | (self.quota.room.val() & !self.inserting.q.val() & !self.inserted.q.val());
         self.inserts_of_a_known_pair.ok.next =
             !self.insert.val() | self.any_source.val() | !self.unknown_pair.val();
 

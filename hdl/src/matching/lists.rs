@@ -72,7 +72,7 @@ impl ListsMutation {
 enum Step {
     /// Nothing of the kind.
     Run,
-    /// Whether it does is looked up.
+    /// Whether it does is looked up; if so, the associative side takes the key.
     Doubt,
     /// All entries compare.
     Search,
@@ -208,13 +208,14 @@ pub struct Lists {
     /// Classes still to be looked up.
     issue_todo: Reg<Bits<4>>,
 
-    // The associative way: chosen in this cycle, and found.
-    selecting: Reg<Bit>,
+    // The associative way: compared in this cycle, chosen, and found.
     sole: Reg<Bit>,
+    sole_chosen: Reg<Bit>,
     sole_found: Reg<Bit>,
 
     // The same for an arrival of the exact way, and its tag.
     both: Reg<Bit>,
+    both_chosen: Reg<Bit>,
     both_found: Reg<Bit>,
     both_tag: Reg<Bits<4>>,
     /// In the last cycle it was decided that what the associative side has chosen goes.
@@ -405,7 +406,7 @@ pub struct Lists {
     exact_free: Reg<Bit>,
     /// Nothing is alone, in `issue` or on the associative way.
     way_free: Reg<Bit>,
-    /// Nobody's choice stands on the associative side, or is about to.
+    /// Nobody's choice stands on the associative side, or is about to, but for one that is found in this cycle.
     side_free: Reg<Bit>,
     /// The result is decided in the cycle in which it comes.
     quick: Reg<Bit>,
@@ -488,7 +489,7 @@ impl Lists {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
             front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue_command issue_view
-            issue_todo selecting sole sole_found both both_found both_tag kept clear result_clear alone looking
+            issue_todo sole sole_chosen sole_found both both_chosen both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen unused
             endpoint_bit next_bit next_way empty admitted go goes_alone initialized_now
@@ -557,10 +558,11 @@ impl Logic for Lists {
             issue_command,
             issue_view,
             issue_todo,
-            selecting,
             sole,
+            sole_chosen,
             sole_found,
             both,
+            both_chosen,
             both_found,
             both_tag,
             kept,
@@ -848,7 +850,9 @@ impl Logic for Lists {
             & self.front_arrives.q.val()
             & self.front_live.q.val().any()
             & self.way_free.q.val()
-            & (!self.front_associative.q.val() | self.side_free.q.val());
+            & (!self.front_associative.q.val()
+                | (self.side_free.q.val()
+                    & !(self.both_found.q.val() & self.associative.found.val())));
         // A receive that no message waits for may follow what is under way; one that the exact side has no room for
         // goes when it is sure that nothing is on its way back to there.
         self.may_ask.next = self.weighed.q.val()
@@ -880,9 +884,11 @@ impl Logic for Lists {
         self.next_alone.next = self.alone.q.val() | self.goes_alone.val();
         self.next_kept.next = self.kept.q.val();
         self.next_sole.next = self.goes_sole.val();
-        self.sole_found.d.next = self.sole.q.val();
+        self.sole_chosen.d.next = self.sole.q.val();
+        self.sole_found.d.next = self.sole_chosen.q.val();
         self.next_both.next = self.searches_both.val();
-        self.both_found.d.next = self.both.q.val();
+        self.both_chosen.d.next = self.both.q.val();
+        self.both_found.d.next = self.both_chosen.q.val();
         if self.searches_both.val() {
             self.both_tag.d.next = self.tag.q.val();
         }
@@ -1225,20 +1231,20 @@ impl Logic for Lists {
                     self.solo_inserts.d.next = false;
                     if !self.decided.val() {
                         self.next_step.next = Step::Doubt;
+                        self.probes.d.next = true;
                     }
                 }
             }
             Step::Doubt => {
                 if self.tainted.q.val() {
+                    self.slow_search.next = true;
                     self.next_step.next = Step::Search;
-                    self.probes.d.next = true;
                     self.next_kept.next = false;
                 } else {
                     self.next_step.next = Step::Run;
                 }
             }
             Step::Search => {
-                self.slow_search.next = true;
                 self.next_step.next = Step::Select;
             }
             Step::Select => {
@@ -1289,24 +1295,23 @@ impl Logic for Lists {
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
             self.next_clear.next = false;
             self.next_both.next = false;
+            self.both_chosen.d.next = false;
             self.both_found.d.next = false;
             self.next_kept.next = false;
             self.clear.d.next = 0.into();
         }
         self.result_clear.d.next = self.next_clear.val();
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
-        self.selecting.d.next = self.associative_search.val() | self.slow_search.val();
-        self.associative.select.next = self.selecting.q.val();
+        self.associative.take.next = self.next_sole.val();
         // An arrival of the associative way takes its receive at once, so that the next one doesn't find it; what is
         // decided by ages goes one cycle later: nobody has searched meanwhile.
         self.removing.d.next = self.remove.val();
         self.removing_for_message.d.next = !self.alone.q.val();
         self.removing_cancelled.d.next =
             self.alone.q.val() & (self.solo.q.val().operation == Operation::Cancel);
-        self.associative.remove.next = self.removing.q.val() | self.sole_found.q.val();
-        self.associative.spare_multi.next =
-            !self.removing.q.val() | self.removing_for_message.q.val();
-        self.associative.cancel.next = self.removing.q.val() & self.removing_cancelled.q.val();
+        self.associative.remove.next = self.removing.q.val();
+        self.associative.spare_multi.next = self.removing_for_message.q.val();
+        self.associative.cancel.next = self.removing_cancelled.q.val();
         self.associative.insert.next = self.append.val();
         self.probed.next = self.front.q.val();
         if self.probes.q.val() {
@@ -1314,12 +1319,12 @@ impl Logic for Lists {
         }
         self.associative.endpoint.next = self.probed.val().endpoint;
         self.associative.pair.next = self.probed.val().pair;
-        self.associative.any_source.next = self.probed.val().any_source;
+        self.associative.any_source.next = self.solo.q.val().any_source;
         self.associative.context_id.next = self.probed.val().context;
         self.associative.match_bits.next = self.probed.val().match_bits;
-        self.associative.ignore_bits.next = self.probed.val().ignore_bits;
+        self.associative.ignore_bits.next = self.solo.q.val().ignore_bits;
         self.associative.request.next = self.probed.val().request;
-        self.associative.multi.next = self.probed.val().multi;
+        self.associative.multi.next = self.solo.q.val().multi;
         self.associative.age.next = self.solo_age.q.val();
         self.exact.receive.next = self.held.read_data.val();
         self.exact.age.next = self.held_age.read_data.val();
@@ -1345,8 +1350,11 @@ impl Logic for Lists {
             (self.quick.q.val() & self.quick_commit.val()) | self.late_commit.q.val();
         self.exact.discard.next =
             (self.quick.q.val() & !self.quick_commit.val()) | self.late_discard.q.val();
-        self.way_free.d.next =
-            !self.next_alone.val() & !self.next_sole.val() & !self.sole.q.val() & !self.keeps.val();
+        self.way_free.d.next = !self.next_alone.val()
+            & !self.next_sole.val()
+            & !self.sole.q.val()
+            & !self.sole_chosen.q.val()
+            & !self.keeps.val();
         self.side_free.d.next = !self.next_both.val()
             & !self.both.q.val()
             & !self.next_kept.val()

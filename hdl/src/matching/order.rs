@@ -2,17 +2,19 @@
 //! search hit came first.
 //!
 //! ```text
-//!   hits ──► & live ──► age rows ──► chosen ──► encoder ──► index
-//!            (select)   oldest hit   (remove clears its live bit)
+//!   live ──► remaining ──► (compared) ──► hits ──► age rows ─┬► chosen ──► encoder ──► index
+//!                                         (select) oldest    └► leaving (take), which isn't chosen
+//!                                                               again; that, or remove, clears its live bit
 //!
-//!   live ──► lowest vacant place ──► place ──► (insert sets its live bit, and its age row)
+//!   live ──► lowest vacant place ──► place ──► filling (insert), which sets its live bit, and its age row
 //! ```
 //!
 //! A search takes two steps: in the cycle of `select` the oldest of `hits` is chosen, and from the
-//! next cycle on `found` and `index` are the answer, until the next `select`. `remove` takes the
-//! chosen entry out, unless `keep` has its bit; a `select` in the same cycle doesn't choose it again,
-//! so that an operation a cycle can run through. `insert` fills `place`. A change of the places shows
-//! in `place` and `full` two cycles later: the next `insert` waits for that.
+//! next cycle on `found` and `index` are the answer, until the next `select`. With `take`, the chosen entry
+//! leaves in that next cycle, unless `spare` has its bit; a `select` in the cycle in which it leaves doesn't choose it again, so
+//! that a message a cycle can run through. `remove` takes the chosen entry out later, unless `keep` has its
+//! bit; nothing is chosen in that cycle. `insert` says that `place` is filled, in the next cycle (`filling`). A change of the places shows
+//! in `place` two cycles later: the next `insert` waits for that.
 
 use super::age::Age;
 use super::one_hot::OneHot;
@@ -31,15 +33,21 @@ pub struct Order {
     pub mutation: Signal<In, Bits<8>>,
     /// Choose among `hits` in this cycle.
     pub select: Signal<In, Bit>,
-    /// Entries whose key agrees, whether or not they live.
+    /// With `select`: what is chosen leaves in the next cycle.
+    pub take: Signal<In, Bit>,
+    /// Places that `take` spares.
+    pub spare: Signal<In, Bits<64>>,
+    /// Entries whose key agrees, of those that remained in the cycle before.
     pub hits: Signal<In, Bits<64>>,
-    /// Remove the chosen entry, if there is one.
+    /// Remove the chosen entry, if there is one. Not with `select`.
     pub remove: Signal<In, Bit>,
     /// Places that `remove` spares.
     pub keep: Signal<In, Bits<64>>,
-    /// Make `place` live, as the youngest.
+    /// Make `place` live in the next cycle, as the youngest.
     pub insert: Signal<In, Bit>,
-    /// What `select` chooses from: the hits that live and aren't being removed.
+    /// Entries that live and aren't removed in this cycle.
+    pub remaining: Signal<Out, Bits<64>>,
+    /// What `select` chooses from: the hits that aren't leaving.
     pub candidates: Signal<Out, Bits<64>>,
     /// An entry was chosen.
     pub found: Signal<Out, Bit>,
@@ -49,10 +57,10 @@ pub struct Order {
     pub index: Signal<Out, Bits<16>>,
     /// Where the next entry goes, one bit set; none if the list is full.
     pub place: Signal<Out, Bits<64>>,
-    /// Number of that place.
+    /// The place that is being filled, one bit set, or none.
+    pub filling: Signal<Out, Bits<64>>,
+    /// Number of `place`.
     pub place_index: Signal<Out, Bits<16>>,
-    /// No place is vacant.
-    pub full: Signal<Out, Bit>,
     /// Places that live.
     pub living: Signal<Out, Bits<64>>,
     /// For a proof: the age rows.
@@ -61,14 +69,16 @@ pub struct Order {
     choice: Reg<Bits<64>>,
     /// Whether `choice` has a bit: a wide OR that nobody has to wait for.
     chose: Reg<Bit>,
+    /// What leaves in this cycle: the choice, or nothing.
+    leaving: Reg<Bits<64>>,
     vacant: Reg<Bits<64>>,
+    filled: Reg<Bits<64>>,
     age: Vec<Age>,
     chosen_number: OneHot,
     place_number: OneHot,
     departing: Signal<Local, Bits<64>>,
-    filled: Signal<Local, Bits<64>>,
     eligible: Signal<Local, Bits<64>>,
-    remaining: Signal<Local, Bits<64>>,
+    staying: Signal<Local, Bits<64>>,
     elders: Signal<Local, Bits<64>>,
     below: Signal<Local, Bits<64>>,
     beaten: Signal<Local, Bits<64>>,
@@ -80,6 +90,7 @@ pub struct Order {
     forget_ages: Constant<Bits<8>>,
     match_twice: Constant<Bits<8>>,
     find_removed: Constant<Bits<8>>,
+    keep_hits: Constant<Bits<8>>,
     choose_departing: Constant<Bits<8>>,
     one_choice: Check,
     fills_a_vacant_place: Check,
@@ -100,30 +111,34 @@ impl Order {
             reset: Signal::default(),
             mutation: Signal::default(),
             select: Signal::default(),
+            take: Signal::default(),
+            spare: Signal::default(),
             hits: Signal::default(),
             remove: Signal::default(),
             keep: Signal::default(),
             insert: Signal::default(),
+            remaining: Signal::default(),
             candidates: Signal::default(),
             found: Signal::default(),
             chosen: Signal::default(),
             index: Signal::default(),
             place: Signal::default(),
+            filling: Signal::default(),
             place_index: Signal::default(),
-            full: Signal::default(),
             living: Signal::default(),
             rows: vec![],
             live: Reg::default(),
             choice: Reg::default(),
             chose: Reg::default(),
+            leaving: Reg::default(),
             vacant: Reg::new(1u64.into()),
             age: (0..entries).map(|_| Age::default()).collect(),
             chosen_number: OneHot::default(),
             place_number: OneHot::default(),
             departing: Signal::default(),
-            filled: Signal::default(),
+            filled: Reg::default(),
             eligible: Signal::default(),
-            remaining: Signal::default(),
+            staying: Signal::default(),
             elders: Signal::default(),
             below: Signal::default(),
             beaten: Signal::default(),
@@ -134,6 +149,7 @@ impl Order {
             reuse_places: constant(Mutation::ReusePlaces as u64),
             match_twice: constant(Mutation::MatchTwice as u64),
             find_removed: constant(Mutation::FindRemoved as u64),
+            keep_hits: constant(Mutation::KeepHits as u64),
             choose_departing: constant(Mutation::ChooseDeparting as u64),
             forget_ages: constant(Mutation::ForgetAges as u64),
             one_choice: Check::new("one_choice"),
@@ -158,7 +174,9 @@ impl Order {
 impl Logic for Order {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, live, choice, chose, vacant);
+        registers!(
+            self, clock, reset, live, choice, chose, leaving, vacant, filled
+        );
         clocked!(self, clock, reset, age[0..self._n]);
         clocked!(
             self,
@@ -169,15 +187,12 @@ impl Logic for Order {
             removes_a_live_entry
         );
 
-        self.departing.next = 0.into();
+        self.departing.next = self.leaving.q.val();
         if self.remove.val() {
-            self.departing.next = self.choice.q.val() & !self.keep.val();
+            self.departing.next = self.leaving.q.val() | (self.choice.q.val() & !self.keep.val());
         }
-        self.eligible.next = self.hits.val() & self.live.q.val() & !self.departing.val();
+        self.eligible.next = self.hits.val() & !self.leaving.q.val();
         if self.mutation.val() == self.choose_departing.val() {
-            self.eligible.next = self.hits.val() & self.live.q.val();
-        }
-        if self.mutation.val() == self.find_removed.val() {
             self.eligible.next = self.hits.val();
         }
         self.candidates.next = self.eligible.val();
@@ -185,16 +200,17 @@ impl Logic for Order {
         if self.mutation.val() == self.forget_ages.val() {
             self.elders.next = 0.into();
         }
-        self.filled.next = 0.into();
+        self.filled.d.next = 0.into();
         if self.insert.val() {
-            self.filled.next = self.vacant.q.val();
+            self.filled.d.next = self.vacant.q.val();
         }
+        self.filling.next = self.filled.q.val();
         self.below.next = 0.into();
         self.beaten.next = 0.into();
         for i in 0..self._n {
             self.age[i].below.next = self.below.val();
-            self.age[i].filled.next = self.filled.val();
-            self.age[i].mine.next = self.filled.val().get_bit(i);
+            self.age[i].filled.next = self.filled.q.val();
+            self.age[i].mine.next = self.filled.q.val().get_bit(i);
             self.age[i].elders.next = self.elders.val();
             self.age[i].hits.next = self.eligible.val();
             self.age[i].hit.next = self.eligible.val().get_bit(i);
@@ -202,12 +218,16 @@ impl Logic for Order {
             self.below.next = (self.below.val() << 1) | 1;
         }
         self.oldest.next = 0.into();
+        for i in 0..self._n {
+            self.oldest.next = self.oldest.val().replace_bit(i, self.age[i].first.val());
+        }
+        self.leaving.d.next = 0.into();
         if self.select.val() {
-            for i in 0..self._n {
-                self.oldest.next = self.oldest.val().replace_bit(i, self.age[i].first.val());
-            }
             self.choice.d.next = self.oldest.val() & !self.beaten.val();
             self.chose.d.next = self.eligible.val().any();
+            if self.take.val() {
+                self.leaving.d.next = self.oldest.val() & !self.beaten.val() & !self.spare.val();
+            }
         }
 
         // The lowest set bit of v is v & -v.
@@ -218,11 +238,19 @@ impl Logic for Order {
         self.lowest.next = !self.empty_places.val() + 1;
         self.vacant.d.next = self.empty_places.val() & self.lowest.val();
 
-        self.remaining.next = self.live.q.val();
+        self.staying.next = self.live.q.val();
         if self.mutation.val() != self.match_twice.val() {
-            self.remaining.next = self.live.q.val() & !self.departing.val();
+            self.staying.next = self.live.q.val() & !self.departing.val();
         }
-        self.live.d.next = self.remaining.val() | self.filled.val();
+        self.live.d.next = self.staying.val() | self.filled.q.val();
+        self.remaining.next = self.staying.val();
+        // What a place holds while it is filled is that of its last holder.
+        if self.mutation.val() == self.keep_hits.val() {
+            self.remaining.next = self.staying.val() | self.filled.q.val();
+        }
+        if self.mutation.val() == self.find_removed.val() {
+            self.remaining.next = self.places.val();
+        }
 
         self.chosen_number.vector.next = self.choice.q.val();
         self.place_number.vector.next = self.vacant.q.val();
@@ -231,7 +259,6 @@ impl Logic for Order {
         self.index.next = self.chosen_number.index.val();
         self.place.next = self.vacant.q.val();
         self.place_index.next = self.place_number.index.val();
-        self.full.next = !self.vacant.q.val().any();
         self.living.next = self.live.q.val();
         for i in 0..self._proved {
             self.rows[i].next = self.age[i].row.val();
@@ -239,9 +266,10 @@ impl Logic for Order {
 
         self.one_choice.ok.next = !(self.choice.q.val() & (self.choice.q.val() - 1)).any()
             & (self.chose.q.val() == self.choice.q.val().any());
-        self.fills_a_vacant_place.ok.next = !self.insert.val()
-            | (self.vacant.q.val().any() & !(self.vacant.q.val() & self.live.q.val()).any());
-        self.removes_a_live_entry.ok.next =
-            !self.remove.val() | !(self.choice.q.val() & !self.live.q.val()).any();
+        self.fills_a_vacant_place.ok.next = (!self.insert.val() | self.vacant.q.val().any())
+            & !(self.filled.q.val() & self.live.q.val()).any();
+        self.removes_a_live_entry.ok.next = !(self.leaving.q.val() & !self.live.q.val()).any()
+            & (!self.remove.val()
+                | (!self.select.val() & !(self.choice.q.val() & !self.live.q.val()).any()));
     }
 }

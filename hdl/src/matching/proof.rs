@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The list beside the block is written for a reader, not for a card: ages are compared as numbers, and
-//! nothing is pipelined but the answer. Its keys are narrow, since a solver has to try what a search may
+//! each search and each insert is done in one cycle, the one after it came to the block. Its keys are narrow, since a solver has to try what a search may
 //! compare; the block's are as wide as in a card with the other bits zero.
 
 use super::associative::{Associative, AssociativeSearch};
@@ -181,7 +181,7 @@ pub struct AssociativeProof {
     /// As of the block.
     pub search: Signal<In, Bit>,
     /// As of the block.
-    pub select: Signal<In, Bit>,
+    pub take: Signal<In, Bit>,
     /// As of the block.
     pub remove: Signal<In, Bit>,
     /// As of the block.
@@ -212,6 +212,26 @@ pub struct AssociativeProof {
     place: Vec<Place>,
     /// Age of the next receive: their number.
     age: Reg<Bits<8>>,
+    // What came in the cycle before, and the place that was promised for an insert.
+    late_search: Reg<Bit>,
+    late_take: Reg<Bit>,
+    late_insert: Reg<Bit>,
+    late_by: Reg<AssociativeSearch>,
+    late_endpoint: Reg<Bits<1>>,
+    late_pair: Reg<Bits<1>>,
+    late_any_source: Reg<Bit>,
+    late_context_id: Reg<Bits<1>>,
+    late_match_bits: Reg<Bits<2>>,
+    late_ignore_bits: Reg<Bits<2>>,
+    late_request: Reg<Bits<1>>,
+    late_multi: Reg<Bit>,
+    late_age: Reg<Bits<8>>,
+    promised: Reg<Bits<16>>,
+    /// The search before that chooses, to take or not.
+    chooses: Reg<Bit>,
+    chooses_to_take: Reg<Bit>,
+    /// What it has found is taken.
+    takes: Reg<Bit>,
     answered: Reg<Bit>,
     expected: Reg<Bit>,
     expected_place: Reg<Bits<16>>,
@@ -248,7 +268,7 @@ impl Default for AssociativeProof {
             reset: Signal::default(),
             mutation: Signal::default(),
             search: Signal::default(),
-            select: Signal::default(),
+            take: Signal::default(),
             remove: Signal::default(),
             spare_multi: Signal::default(),
             cancel: Signal::default(),
@@ -265,6 +285,23 @@ impl Default for AssociativeProof {
             block: Associative::new(ENTRIES, ENDPOINTS, PAIRS, RESERVED),
             place: (0..ENTRIES).map(|_| Place::default()).collect(),
             age: Reg::default(),
+            late_search: Reg::default(),
+            late_take: Reg::default(),
+            late_insert: Reg::default(),
+            late_by: Reg::default(),
+            late_endpoint: Reg::default(),
+            late_pair: Reg::default(),
+            late_any_source: Reg::default(),
+            late_context_id: Reg::default(),
+            late_match_bits: Reg::default(),
+            late_ignore_bits: Reg::default(),
+            late_request: Reg::default(),
+            late_multi: Reg::default(),
+            late_age: Reg::default(),
+            promised: Reg::default(),
+            chooses: Reg::default(),
+            chooses_to_take: Reg::default(),
+            takes: Reg::default(),
             answered: Reg::default(),
             expected: Reg::default(),
             expected_place: Reg::default(),
@@ -302,6 +339,23 @@ impl Logic for AssociativeProof {
             clock,
             reset,
             age,
+            late_search,
+            late_take,
+            late_insert,
+            late_by,
+            late_endpoint,
+            late_pair,
+            late_any_source,
+            late_context_id,
+            late_match_bits,
+            late_ignore_bits,
+            late_request,
+            late_multi,
+            late_age,
+            promised,
+            chooses,
+            chooses_to_take,
+            takes,
             answered,
             expected,
             expected_place,
@@ -328,7 +382,7 @@ impl Logic for AssociativeProof {
         );
         self.block.mutation.next = self.mutation.val();
         self.block.search.next = self.search.val();
-        self.block.select.next = self.select.val();
+        self.block.take.next = self.take.val();
         self.block.remove.next = self.remove.val();
         self.block.spare_multi.next = self.spare_multi.val();
         self.block.cancel.next = self.cancel.val();
@@ -347,9 +401,27 @@ impl Logic for AssociativeProof {
             self.age.d.next = self.age.q.val() + 1;
         }
 
-        self.removed.next = self.remove.val()
+        self.late_search.d.next = self.search.val();
+        self.late_take.d.next = self.search.val() & self.take.val();
+        self.late_insert.d.next = self.insert.val();
+        self.late_by.d.next = self.by.val();
+        self.late_endpoint.d.next = self.endpoint.val();
+        self.late_pair.d.next = self.pair.val();
+        self.late_any_source.d.next = self.any_source.val();
+        self.late_context_id.d.next = self.context_id.val();
+        self.late_match_bits.d.next = self.match_bits.val();
+        self.late_ignore_bits.d.next = self.ignore_bits.val();
+        self.late_request.d.next = self.request.val();
+        self.late_multi.d.next = self.multi.val();
+        self.late_age.d.next = self.age.q.val();
+        self.promised.d.next = self.block.place_index.val();
+        self.chooses.d.next = self.late_search.q.val();
+        self.chooses_to_take.d.next = self.late_take.q.val();
+        self.takes.d.next = self.chooses_to_take.q.val();
+
+        self.removed.next = (self.remove.val() | self.takes.q.val())
             & self.expected.q.val()
-            & !(self.spare_multi.val() & self.expected_multi.q.val());
+            & !((self.spare_multi.val() | self.takes.q.val()) & self.expected_multi.q.val());
         self.leaves.d.next = self.removed.val();
         self.best.next = false;
         self.best_place.next = 0.into();
@@ -359,20 +431,20 @@ impl Logic for AssociativeProof {
         self.occupied.next = false;
         for i in 0..self._n {
             self.place[i].insert.next =
-                self.insert.val() & (self.block.place_index.val() == i.to_bits());
+                self.late_insert.q.val() & (self.promised.q.val() == i.to_bits());
             self.place[i].remove.next =
                 self.removed.val() & (self.expected_place.q.val() == i.to_bits());
-            self.place[i].search.next = self.search.val();
-            self.place[i].by.next = self.by.val();
-            self.place[i].endpoint.next = self.endpoint.val();
-            self.place[i].pair.next = self.pair.val();
-            self.place[i].any_source.next = self.any_source.val();
-            self.place[i].context_id.next = self.context_id.val();
-            self.place[i].match_bits.next = self.match_bits.val();
-            self.place[i].ignore_bits.next = self.ignore_bits.val();
-            self.place[i].request.next = self.request.val();
-            self.place[i].age.next = self.age.q.val();
-            self.place[i].multi.next = self.multi.val();
+            self.place[i].search.next = self.late_search.q.val();
+            self.place[i].by.next = self.late_by.q.val();
+            self.place[i].endpoint.next = self.late_endpoint.q.val();
+            self.place[i].pair.next = self.late_pair.q.val();
+            self.place[i].any_source.next = self.late_any_source.q.val();
+            self.place[i].context_id.next = self.late_context_id.q.val();
+            self.place[i].match_bits.next = self.late_match_bits.q.val();
+            self.place[i].ignore_bits.next = self.late_ignore_bits.q.val();
+            self.place[i].request.next = self.late_request.q.val();
+            self.place[i].age.next = self.late_age.q.val();
+            self.place[i].multi.next = self.late_multi.q.val();
             if self.place[i].candidate.val()
                 & (!self.best.val() | (self.place[i].live_age.val() < self.best_age.val()))
             {
@@ -383,12 +455,12 @@ impl Logic for AssociativeProof {
             }
             if self.place[i].live.val() {
                 self.population.next = self.population.val() + 1;
-                if self.block.place_index.val() == i.to_bits() {
+                if self.promised.q.val() == i.to_bits() {
                     self.occupied.next = true;
                 }
             }
         }
-        self.fresh.d.next = self.select.val();
+        self.fresh.d.next = self.chooses.q.val();
         self.asked.d.next = self.fresh.q.val() & self.expected.q.val();
         self.asked_age.d.next = self.expected_age.q.val();
         self.aged.d.next = self.asked.q.val();
@@ -397,7 +469,7 @@ impl Logic for AssociativeProof {
         if self.removed.val() {
             self.answered.d.next = false;
         }
-        if self.select.val() {
+        if self.chooses.q.val() {
             self.answered.d.next = true;
             self.expected.d.next = self.best.val();
             self.expected_place.d.next = self.best_place.val();
@@ -413,7 +485,7 @@ impl Logic for AssociativeProof {
                 & (self.block.chosen_multi.val() == self.expected_multi.q.val()));
         self.told_its_age.ok.next = !self.aged.q.val()
             | (self.block.age_out.val() == bit_cast::<54, 8>(self.aged_age.q.val()));
-        self.inserted_at_a_vacant_place.ok.next = !self.insert.val() | !self.occupied.val();
+        self.inserted_at_a_vacant_place.ok.next = !self.late_insert.q.val() | !self.occupied.val();
         if self.leaves.q.val() {
             self.population.next = self.population.val() + 1;
         }
@@ -535,7 +607,7 @@ pub fn proofs() -> Vec<Proof> {
         ])),
         Proof::of(
             "associative_list",
-            Method::Bounded(12),
+            Method::Bounded(13),
             AssociativeProof::default,
         )
         .broken_by(broken(&[
