@@ -154,8 +154,8 @@ pub struct Classes {
     pub reset: Signal<In, Bit>,
     /// Endpoint whose classes may be shown in the next cycle.
     pub next_endpoint: Signal<In, Bits<8>>,
-    /// An endpoint.
-    pub live_endpoint: Signal<In, Bits<8>>,
+    /// An endpoint, one bit set.
+    pub next_bit: Signal<In, Bits<32>>,
     /// Its classes that have receives.
     pub next_live: Signal<Out, Bits<4>>,
     /// Classes of the last cycle's `next_endpoint`.
@@ -164,8 +164,8 @@ pub struct Classes {
     pub fresh: Signal<In, Bit>,
     /// Classes of the endpoint that is shown, as they were when it was the next one.
     pub view: Signal<Out, ClassView>,
-    /// Endpoint whose live classes are shown now.
-    pub endpoint: Signal<In, Bits<8>>,
+    /// Another endpoint, one bit set.
+    pub endpoint_bit: Signal<In, Bits<32>>,
     /// Its classes that have receives.
     pub live: Signal<Out, Bits<4>>,
     /// A bit an endpoint: it has receives.
@@ -174,8 +174,10 @@ pub struct Classes {
     pub several_live: Signal<Out, Bits<32>>,
     /// A bit an endpoint: all its classes have receives.
     pub all_live: Signal<Out, Bits<32>>,
-    /// Endpoint that takes and learns.
+    /// Endpoint that takes and learns; and one bit set for it.
     pub take_endpoint: Signal<In, Bits<8>>,
+    /// See `take_endpoint`.
+    pub take_bit: Signal<In, Bits<32>>,
     /// It learns a class.
     pub learn: Signal<In, Bit>,
     /// It has a receive more.
@@ -213,7 +215,7 @@ impl Classes {
             masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
             _n: endpoints,
         } default {
-            clock reset next_endpoint live_endpoint next_live read fresh view endpoint live any_live several_live all_live take_endpoint learn take take_class learn_ignore learn_any
+            clock reset next_endpoint next_bit next_live read fresh view endpoint_bit live any_live several_live all_live take_endpoint take_bit learn take take_class learn_ignore learn_any
             give give_class known held now seen give_endpoint give_bit lives
         })
     }
@@ -254,20 +256,20 @@ impl Logic for Classes {
                 .all_live
                 .val()
                 .replace_bit(i, self.of[i].live.val().all());
-            self.of[i].learn.next = self.learn.val() & (self.take_endpoint.val() == i.to_bits());
+            self.of[i].learn.next = self.learn.val() & self.take_bit.val().get_bit(i);
             self.of[i].learn_any.next = self.learn_any.val();
-            self.of[i].take.next = self.take.val() & (self.take_endpoint.val() == i.to_bits());
+            self.of[i].take.next = self.take.val() & self.take_bit.val().get_bit(i);
             self.of[i].take_class.next = self.take_class.val();
             self.of[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
             self.of[i].give_class.next = self.give_bit.val();
             if self.next_endpoint.val() == i.to_bits() {
                 self.known.d.next = self.of[i].known.val();
             }
-            if self.live_endpoint.val() == i.to_bits() {
-                self.next_live.next = self.of[i].live.val();
+            if self.next_bit.val().get_bit(i) {
+                self.next_live.next = self.next_live.val() | self.of[i].live.val();
             }
-            if self.endpoint.val() == i.to_bits() {
-                self.live.next = self.of[i].live.val();
+            if self.endpoint_bit.val().get_bit(i) {
+                self.live.next = self.live.val() | self.of[i].live.val();
             }
         }
         self.now.next = self.held.q.val();

@@ -136,13 +136,16 @@ pub struct Lists {
 
     front_valid: Reg<Bit>,
     front: Reg<MatchCommand>,
+    /// Its endpoint, one bit set.
+    front_bit: Reg<Bits<32>>,
     // What its operation is: an arrival, a receive, one that asks the unexpected side, an insertion among these, or one that looks
     // for a receive by something else than an envelope.
     front_arrives: Reg<Bit>,
     front_posts: Reg<Bit>,
     front_asks: Reg<Bit>,
     front_inserts: Reg<Bit>,
-    front_direct: Reg<Bit>,
+    front_cancels: Reg<Bit>,
+    front_walks: Reg<Bit>,
     /// What is known of the endpoint in front is older than the last change.
     stale: Reg<Bit>,
     /// There is a command in front, and what is known of its endpoint isn't stale.
@@ -167,6 +170,8 @@ pub struct Lists {
     free_room: Reg<Bit>,
     /// A receive went to the exact side in the last cycle; `issue_command` is that one.
     taking: Reg<Bit>,
+    /// Of this endpoint, one bit set.
+    taking_bit: Reg<Bits<32>>,
     /// Into this class, one bit set.
     taking_class: Reg<Bits<4>>,
     /// Which it learns.
@@ -250,7 +255,11 @@ pub struct Lists {
     step: Reg<Step>,
     /// A search of a pair or an endpoint may go on where the last one ended.
     resumes: Reg<Bit>,
-    // Which that was.
+    /// By that which stood in front in the last cycle.
+    same_walk: Reg<Bit>,
+    /// A search of a pair or an endpoint stands in front, as it did then.
+    lingers: Reg<Bit>,
+    // Which the last one was.
     walked: Reg<Operation>,
     walked_pair: Reg<Bits<16>>,
     walked_endpoint: Reg<Bits<8>>,
@@ -275,7 +284,6 @@ pub struct Lists {
     fit_class: Signal<Local, Bits<4>>,
     /// Which it has to learn.
     fit_learns: Signal<Local, Bit>,
-    endpoint_bit: Signal<Local, Bits<32>>,
     /// Nothing is under way but what is in front.
     rests: Signal<Local, Bit>,
     // The ways of the command in front.
@@ -415,7 +423,8 @@ pub struct Lists {
     discard: Signal<Local, Bit>,
     gives: Signal<Local, Bit>,
     associative_search: Signal<Local, Bit>,
-    same_walk: Signal<Local, Bit>,
+    /// It is a cancel or a walk.
+    front_direct: Signal<Local, Bit>,
     found_associative: Signal<Local, Bits<16>>,
     searches_both: Signal<Local, Bit>,
     newly_clear: Signal<Local, Bits<16>>,
@@ -492,13 +501,13 @@ impl Lists {
             issue_todo sole sole_chosen sole_found both both_chosen both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen unused
-            endpoint_bit next_bit next_way empty admitted go goes_alone initialized_now
+            next_bit next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
             lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
             same_walk found_associative result_kept tainted probes room searches_both newly_clear tag_bit best_tag_bit end_tag_bit next_tag found_tag_bit
             key_bit overflow replying
-            front_arrives front_asks front_inserts front_direct stands free_room taking taking_class learning no_class one_class unhindered open
+            front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class one_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
             fits_alone may_ask posts_alone asks goes_direct comes_sole comes_single comes_free asks_post asks_first more_todo
             first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
@@ -516,11 +525,15 @@ impl Logic for Lists {
             reset,
             front_valid,
             front,
+            front_bit,
             front_arrives,
             front_posts,
             front_asks,
             front_inserts,
-            front_direct,
+            front_cancels,
+            front_walks,
+            same_walk,
+            lingers,
             stale,
             stands,
             fresh,
@@ -533,6 +546,7 @@ impl Logic for Lists {
             has_room,
             free_room,
             taking,
+            taking_bit,
             taking_class,
             learning,
             giving,
@@ -631,8 +645,7 @@ impl Logic for Lists {
         self.initialized.next = self.open.q.val();
 
         // ---------------------------------------------------------------- what the front sees
-        self.endpoint_bit.next = bits::<32>(1) << self.front.q.val().endpoint;
-        self.classes.endpoint.next = self.front.q.val().endpoint;
+        self.classes.endpoint_bit.next = self.front_bit.q.val();
         // The class of a receive: the one that it has, or the first that isn't in use.
         self.equal.next = 0.into();
         self.equal.next = self.equal.val().replace_bit(
@@ -688,9 +701,9 @@ impl Logic for Lists {
         self.fits.next =
             self.free_room.q.val() | (self.has_room.q.val() & self.has_class.q.val().any());
         self.rests.next = self.way_free.q.val() & self.exact_free.q.val();
+        self.front_direct.next = self.front_cancels.q.val() | self.front_walks.q.val();
         // What the last operation left may be gone on with by the same one only.
-        self.same_walk.next = self.resumes.q.val()
-            & (self.walked.q.val() == self.front.q.val().operation)
+        self.same_walk.d.next = (self.walked.q.val() == self.front.q.val().operation)
             & (self.walked_pair.q.val() == self.front.q.val().pair)
             & (self.walked_endpoint.q.val() == self.front.q.val().endpoint);
 
@@ -798,8 +811,9 @@ impl Logic for Lists {
         }
         if self.issue_valid.q.val() {
             self.lookup.next.tag = self.issue_tag.q.val();
-        } else if self.front_direct.q.val() {
-            self.lookup.next.first = !self.same_walk.val();
+        } else if self.front_direct.val() {
+            self.lookup.next.first =
+                self.front_cancels.q.val() | !(self.resumes.q.val() & self.same_walk.q.val());
             self.lookup.next.last = true;
             self.lookup.next.search = Search::Cancel;
             if self.front.q.val().operation == Operation::TakePostedOfPair {
@@ -868,7 +882,8 @@ impl Logic for Lists {
             & self.front_asks.q.val()
             & self.rests.val()
             & self.unexpected.ready.val();
-        self.goes_direct.next = self.stands.q.val() & self.front_direct.q.val() & self.rests.val();
+        self.goes_direct.next = self.rests.val()
+            & ((self.stands.q.val() & self.front_cancels.q.val()) | self.lingers.q.val());
         self.go.next = self.goes_sole.val()
             | self.goes_exact.val()
             | self.takes.val()
@@ -903,7 +918,7 @@ impl Logic for Lists {
                 self.front.q.val().operation == Operation::TakeUnexpectedOfPair;
             self.solo_probes.d.next = self.front.q.val().operation == Operation::Probe;
             self.looking.d.next =
-                self.front_direct.q.val() | (self.front_posts.q.val() & self.fits.val());
+                self.front_direct.val() | (self.front_posts.q.val() & self.fits.val());
             self.searching.d.next = (self.front_asks.q.val() & !self.front_inserts.q.val())
                 | (self.front_posts.q.val() & self.front_unexpected.q.val());
             self.has_searched.d.next = self.front_asks.q.val() | self.front_unexpected.q.val();
@@ -999,10 +1014,12 @@ impl Logic for Lists {
         // What a receive takes is taken a cycle after it went. A class that is learnt can be read a cycle after that.
         self.learns.next = self.takes.val() & self.fit_learns.val();
         self.taking.d.next = self.takes.val();
+        self.taking_bit.d.next = self.front_bit.q.val();
         self.taking_class.d.next = self.fit_class.val();
         self.learning.d.next = self.learns.val();
         self.taking_endpoint.next = self.issue_command.q.val().endpoint & 15;
         self.classes.take_endpoint.next = self.taking_endpoint.val();
+        self.classes.take_bit.next = self.taking_bit.q.val();
         self.classes.take.next = self.taking.q.val();
         self.classes.take_class.next = self.taking_class.q.val();
         self.classes.learn.next = self.learning.q.val();
@@ -1019,6 +1036,7 @@ impl Logic for Lists {
         self.stale.d.next = self.learns.val() | self.learning.q.val();
         self.stands.d.next = self.front_fills.val() & !self.learns.val() & !self.learning.q.val();
         self.weighed.d.next = self.stands.q.val() & self.front_posts.q.val() & !self.go.val();
+        self.lingers.d.next = self.stands.q.val() & self.front_walks.q.val() & !self.go.val();
         // Which endpoint's classes are read mustn't wait for whether its command is taken.
         self.classes.next_endpoint.next = self.command.val().endpoint;
         if self.front_valid.q.val() & self.stale.q.val() {
@@ -1028,7 +1046,7 @@ impl Logic for Lists {
         self.classes.fresh.next = self.fresh.q.val();
         // So is the rest of what the front has to know. What goes while it stands there may show late, what comes comes from
         // the front itself, but for what is appended.
-        self.classes.live_endpoint.next = self.command.val().endpoint;
+        self.classes.next_bit.next = self.next_bit.val();
         self.comes_live.next = self.classes.next_live.val();
         if self.weighed.q.val()
             & self.fits.val()
@@ -1038,9 +1056,9 @@ impl Logic for Lists {
         }
         self.front_live.d.next = self.classes.live.val();
         self.front_associative.d.next =
-            (self.associative.waiting.val() & self.endpoint_bit.val()).any();
+            (self.associative.waiting.val() & self.front_bit.q.val()).any();
         self.front_unexpected.d.next =
-            (self.unexpected.waiting.val() & self.endpoint_bit.val()).any();
+            (self.unexpected.waiting.val() & self.front_bit.q.val()).any();
         if self.front_moves.val() {
             self.front_live.d.next = self.comes_live.val();
             self.front_associative.d.next =
@@ -1050,6 +1068,7 @@ impl Logic for Lists {
         }
         self.front_loads.next = self.front_moves.val() | !self.open.q.val();
         if self.front_loads.val() {
+            self.front_bit.d.next = self.next_bit.val();
             self.front.d.next = self.command.val();
             // What isn't compared is not kept: it is zero from here on, and costs no logic.
             self.front.d.next.match_bits = self.command.val().match_bits & self.match_mask.val();
@@ -1058,7 +1077,8 @@ impl Logic for Lists {
             self.front_posts.d.next = false;
             self.front_asks.d.next = false;
             self.front_inserts.d.next = false;
-            self.front_direct.d.next = false;
+            self.front_cancels.d.next = false;
+            self.front_walks.d.next = false;
             match self.command.val().operation {
                 Operation::Arrive => {
                     self.front_arrives.d.next = true;
@@ -1079,8 +1099,11 @@ impl Logic for Lists {
                 Operation::TakeUnexpectedOfPair => {
                     self.front_asks.d.next = true;
                 }
+                Operation::Cancel => {
+                    self.front_cancels.d.next = true;
+                }
                 _ => {
-                    self.front_direct.d.next = true;
+                    self.front_walks.d.next = true;
                 }
             }
         }
@@ -1291,6 +1314,7 @@ impl Logic for Lists {
             self.stale.d.next = true;
             self.stands.d.next = false;
             self.weighed.d.next = false;
+            self.lingers.d.next = false;
         }
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
             self.next_clear.next = false;
