@@ -62,6 +62,8 @@ pub struct Fifo<T: Synth> {
     ram: Ram<T>,
     write_index: Reg<Bits<16>>,
     read_index: Reg<Bits<16>>,
+    /// The place behind `read_index`: the memory's address waits for no sum.
+    following: Reg<Bits<16>>,
     head_valid: Reg<Bit>,
     full: Reg<Bit>,
     held: Reg<Bits<16>>,
@@ -109,6 +111,7 @@ impl<T: Synth> Fifo<T> {
             ram: Ram::new(depth),
             write_index: Reg::default(),
             read_index: Reg::default(),
+            following: Reg::new(1u64.into()),
             head_valid: Reg::default(),
             full: Reg::default(),
             held: Reg::default(),
@@ -131,6 +134,7 @@ impl<T: Synth> Logic for Fifo<T> {
             reset,
             write_index,
             read_index,
+            following,
             head_valid,
             full,
             held
@@ -168,10 +172,11 @@ impl<T: Synth> Logic for Fifo<T> {
         // Not the word that is written now: the memory would give its predecessor.
         self.head_valid.d.next = self.held.q.val() != 0;
         if self.pop.val() {
-            self.next_read.next = (self.read_index.q.val() + 1) & self.index_mask.val();
+            self.next_read.next = self.following.q.val();
             self.head_valid.d.next = self.held.q.val() != 1;
         }
         self.read_index.d.next = self.next_read.val();
+        self.following.d.next = (self.next_read.val() + 1) & self.index_mask.val();
         self.ram.read_address.next = self.next_read.val();
         for m in 0..self._mutable {
             if (self.mutation[m].val() == FifoMutation::OffersTooSoon) & self.push.val() {
