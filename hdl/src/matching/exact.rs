@@ -6,7 +6,7 @@
 //! lookup ──► hash ────► place ───► read ────► compare ► mux ────► best ─────► end ──► result, commit
 //!                       ▲          ▲ waits while an older look-up behind it may write what it reads
 //!                       └──────────┼── found by its handle: its slot ◄─┘
-//!                                  └── all from here on moves when the end is free or `settles`
+//!                                  └── all from here on moves by one register: the end is free, or settles
 //! ```
 //!
 //! A receive is found in either of two places of a table of keys, and by its handle in either of two places
