@@ -796,6 +796,11 @@ impl Logic for Associative {
             self.invariants[k].live.next = self.order.living.val();
             self.invariants[k].depth.next = self.live_count.val();
             self.invariants[k].chosen.next = self.order.chosen.val();
+            self.invariants[k].leaving.next = self.order.going.val();
+            self.invariants[k].taking.next = self.takes.q.val() & !self.is_multi.val();
+            self.invariants[k].hits.next = self.hits.val();
+            self.invariants[k].filling.next = self.order.filling.val();
+            self.invariants[k].inserting.next = self.inserting.q.val();
             self.invariants[k].departed.next = self.departed.q.val();
             self.invariants[k].cancelled.next = self.cancelled.q.val();
             self.invariants[k].last_age.next = self.last_age.q.val();

@@ -7,7 +7,7 @@
 //! ```text
 //!   rows ◄── agree ──► ages ◄── are past ──► last_age
 //!   live ◄── counted by ──► depth, used, counts[endpoint]
-//!   chosen, cancelled ◄── live or not ──► live
+//!   chosen, cancelled, hits ◄── live or not ──► live
 //! ```
 //!
 //! There are as many comparisons as pairs of entries, so they are in the gates only where a proof is made.
@@ -27,7 +27,17 @@ pub struct Invariants {
     pub depth: Signal<In, Bits<16>>,
     /// The choice, one bit set or none.
     pub chosen: Signal<In, Bits<64>>,
-    /// It has been removed.
+    /// It leaves in this cycle, one bit set or none.
+    pub leaving: Signal<In, Bits<64>>,
+    /// What was found is taken in this cycle, and isn't `multi`.
+    pub taking: Signal<In, Bit>,
+    /// Places that agreed with what is looked for.
+    pub hits: Signal<In, Bits<64>>,
+    /// The place that is filled, one bit set, or none.
+    pub filling: Signal<In, Bits<64>>,
+    /// There is one.
+    pub inserting: Signal<In, Bit>,
+    /// The choice has been removed.
     pub departed: Signal<In, Bit>,
     /// Places whose last entry was cancelled.
     pub cancelled: Signal<In, Bits<64>>,
@@ -63,6 +73,9 @@ pub struct Invariants {
     quotas_count_the_living: Check,
     choice_lives_until_it_departs: Check,
     cancelled_are_dead: Check,
+    choice_leaves: Check,
+    hits_are_live: Check,
+    one_place_is_filled: Check,
     _n: usize,
     _endpoints: usize,
 }
@@ -76,6 +89,11 @@ impl Invariants {
             live: Signal::default(),
             depth: Signal::default(),
             chosen: Signal::default(),
+            leaving: Signal::default(),
+            taking: Signal::default(),
+            hits: Signal::default(),
+            filling: Signal::default(),
+            inserting: Signal::default(),
             departed: Signal::default(),
             cancelled: Signal::default(),
             last_age: Signal::default(),
@@ -101,6 +119,9 @@ impl Invariants {
             quotas_count_the_living: Check::new("quotas_count_the_living"),
             choice_lives_until_it_departs: Check::new("choice_lives_until_it_departs"),
             cancelled_are_dead: Check::new("cancelled_are_dead"),
+            choice_leaves: Check::new("choice_leaves"),
+            hits_are_live: Check::new("hits_are_live"),
+            one_place_is_filled: Check::new("one_place_is_filled"),
             _n: entries,
             _endpoints: endpoints,
         }
@@ -120,7 +141,10 @@ impl Logic for Invariants {
             depth_counts_the_living,
             quotas_count_the_living,
             choice_lives_until_it_departs,
-            cancelled_are_dead
+            cancelled_are_dead,
+            choice_leaves,
+            hits_are_live,
+            one_place_is_filled
         );
         // Of two that live exactly one is older, and the row of the higher place knows which.
         self.agree.next = true;
@@ -176,5 +200,13 @@ impl Logic for Invariants {
         self.choice_lives_until_it_departs.ok.next =
             self.departed.val() | !(self.chosen.val() & !self.live.val()).any();
         self.cancelled_are_dead.ok.next = !(self.cancelled.val() & self.live.val()).any();
+        self.choice_leaves.ok.next = !self.leaving.val().any();
+        if self.taking.val() {
+            self.choice_leaves.ok.next =
+                (self.leaving.val() == self.chosen.val()) & !self.departed.val();
+        }
+        self.hits_are_live.ok.next = !(self.hits.val() & !self.live.val()).any();
+        self.one_place_is_filled.ok.next = (self.inserting.val() == self.filling.val().any())
+            & !(self.filling.val() & (self.filling.val() - 1)).any();
     }
 }

@@ -45,6 +45,8 @@ pub struct Order {
     pub keep: Signal<In, Bits<64>>,
     /// Make `place` live in the next cycle, as the youngest.
     pub insert: Signal<In, Bit>,
+    /// What leaves in this cycle because it was taken: the choice, or nothing.
+    pub going: Signal<Out, Bits<64>>,
     /// Entries that live and aren't removed in this cycle.
     pub remaining: Signal<Out, Bits<64>>,
     /// What `select` chooses from: the hits that aren't leaving.
@@ -117,6 +119,7 @@ impl Order {
             remove: Signal::default(),
             keep: Signal::default(),
             insert: Signal::default(),
+            going: Signal::default(),
             remaining: Signal::default(),
             candidates: Signal::default(),
             found: Signal::default(),
@@ -187,6 +190,7 @@ impl Logic for Order {
             removes_a_live_entry
         );
 
+        self.going.next = self.leaving.q.val();
         self.departing.next = self.leaving.q.val();
         if self.remove.val() {
             self.departing.next = self.leaving.q.val() | (self.choice.q.val() & !self.keep.val());
