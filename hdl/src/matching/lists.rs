@@ -183,7 +183,7 @@ pub struct Lists {
     /// Of this class.
     giving_class: Reg<Bits<6>>,
     /// One went in one of the last cycles, so that what didn't fit may do so now.
-    gave: Reg<Bits<2>>,
+    gave: Reg<Bit>,
     tag: Reg<Bits<4>>,
     // All that is under way: of one endpoint, which, and the way it goes if that is the same.
     one_endpoint: Reg<Bit>,
@@ -276,7 +276,8 @@ pub struct Lists {
     unlearnt: Signal<Local, Bits<4>>,
     idle: Signal<Local, Bits<4>>,
     chosen: Signal<Local, Bits<4>>,
-    unused: Signal<Local, Bits<4>>,
+    first_unlearnt: Signal<Local, Bits<4>>,
+    first_idle: Signal<Local, Bits<4>>,
     room_for_it: Signal<Local, Bit>,
     /// The exact side takes the receive in front.
     fits: Signal<Local, Bit>,
@@ -293,6 +294,8 @@ pub struct Lists {
     may_ask: Signal<Local, Bit>,
     posts_alone: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
+    /// It goes in its first cycle in front, if nothing is under way, and alone.
+    goes_first: Signal<Local, Bit>,
     goes_direct: Signal<Local, Bit>,
     next_bit: Signal<Local, Bits<32>>,
     /// The command that comes is of an endpoint without live classes, with one, or without a hindrance.
@@ -500,7 +503,7 @@ impl Lists {
             front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue_command issue_view
             issue_todo sole sole_chosen sole_found both both_chosen both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
-            result result_valid equal unlearnt idle chosen unused
+            result result_valid equal unlearnt idle chosen first_unlearnt first_idle
             next_bit next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
@@ -509,7 +512,7 @@ impl Lists {
             key_bit overflow replying
             front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class one_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
-            fits_alone may_ask posts_alone asks goes_direct comes_sole comes_single comes_free asks_post asks_first more_todo
+            fits_alone may_ask posts_alone asks goes_first goes_direct comes_sole comes_single comes_free asks_post asks_first more_todo
             first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
         })
     }
@@ -680,19 +683,24 @@ impl Logic for Lists {
         if self.mutation.val() == self.learn_live.val() {
             self.idle.next = 15.into();
         }
-        self.unused.next = self.unlearnt.val();
-        if !self.unlearnt.val().any() {
-            self.unused.next = self.idle.val();
+        // Of each the lowest: a bit that no lower one is set below.
+        self.first_unlearnt.next = self.unlearnt.val()
+            & !((self.unlearnt.val() << 1)
+                | (self.unlearnt.val() << 2)
+                | (self.unlearnt.val() << 3));
+        self.first_idle.next = self.idle.val()
+            & !((self.idle.val() << 1) | (self.idle.val() << 2) | (self.idle.val() << 3));
+        self.free_class.d.next = self.first_idle.val();
+        if self.unlearnt.val().any() {
+            self.free_class.d.next = self.first_unlearnt.val();
         }
-        // Those bits that no lower one is set below: one, the lowest.
-        self.free_class.d.next = self.unused.val()
-            & !((self.unused.val() << 1) | (self.unused.val() << 2) | (self.unused.val() << 3));
         // A receive that has just gone isn't counted yet.
         self.quota.endpoint.next = self.front.q.val().endpoint;
         self.room_for_it.next =
             self.quota.room.val() & (self.quota.ample.val() | !self.taking.q.val());
         self.has_room.d.next = self.room_for_it.val();
-        self.free_room.d.next = self.room_for_it.val() & self.unused.val().any();
+        self.free_room.d.next =
+            self.room_for_it.val() & (self.unlearnt.val().any() | self.idle.val().any());
         self.fit_learns.next = !self.has_class.q.val().any();
         self.fit_class.next = self.has_class.q.val();
         if self.fit_learns.val() {
@@ -872,24 +880,27 @@ impl Logic for Lists {
         self.may_ask.next = self.weighed.q.val()
             & self.rests.val()
             & (self.unexpected.ready.val() | !self.front_unexpected.q.val());
-        self.fits_alone.next = self.may_ask.val()
-            | (self.weighed.q.val() & !self.front_unexpected.q.val() & self.way_free.q.val());
+        self.fits_alone.next = self.weighed.q.val()
+            & self.way_free.q.val()
+            & (!self.front_unexpected.q.val()
+                | (self.exact_free.q.val() & self.unexpected.ready.val()));
         self.takes.next = self.fits.val() & self.fits_alone.val();
         self.posts_alone.next = self.may_ask.val()
             & ((self.fits.val() & self.front_unexpected.q.val())
-                | (!self.fits.val() & !self.gave.q.val().any()));
+                | (!self.fits.val() & !self.gave.q.val()));
         self.asks.next = self.stands.q.val()
             & self.front_asks.q.val()
             & self.rests.val()
             & self.unexpected.ready.val();
         self.goes_direct.next = self.rests.val()
             & ((self.stands.q.val() & self.front_cancels.q.val()) | self.lingers.q.val());
-        self.go.next = self.goes_sole.val()
-            | self.goes_exact.val()
-            | self.takes.val()
-            | (self.may_ask.val() & !self.gave.q.val().any())
-            | self.asks.val()
-            | self.goes_direct.val();
+        // The same of all ways together.
+        self.goes_first.next = self.stands.q.val()
+            & (self.front_cancels.q.val()
+                | (self.front_asks.q.val() & self.unexpected.ready.val()));
+        self.go.next = (self.goes_sole.val() | self.goes_exact.val())
+            | (self.takes.val() | (self.may_ask.val() & !self.gave.q.val()))
+            | ((self.goes_first.val() | self.lingers.q.val()) & self.rests.val());
         self.goes_alone.next = self.posts_alone.val() | self.asks.val() | self.goes_direct.val();
         self.to_issue.next = self.goes_exact.val() | self.takes.val();
         self.searches_both.next = self.goes_exact.val() & self.front_associative.q.val();
@@ -1066,7 +1077,7 @@ impl Logic for Lists {
             self.front_unexpected.d.next =
                 (self.unexpected.waiting.val() & self.next_bit.val()).any();
         }
-        self.front_loads.next = self.front_moves.val() | !self.open.q.val();
+        self.front_loads.next = (!self.open.q.val() | !self.front_valid.q.val()) | self.go.val();
         if self.front_loads.val() {
             self.front_bit.d.next = self.next_bit.val();
             self.front.d.next = self.command.val();
@@ -1396,10 +1407,7 @@ impl Logic for Lists {
         // What goes is counted a cycle later; until then there seems to be less room than there is.
         self.giving.d.next = self.gives.val();
         self.giving_class.d.next = self.result.val().class;
-        self.gave.d.next = self.gave.q.val() << 1;
-        if self.gives.val() {
-            self.gave.d.next = (self.gave.q.val() << 1) | 1;
-        }
+        self.gave.d.next = self.gives.val() | self.giving.q.val();
         self.classes.give.next = self.giving.q.val();
         self.classes.give_class.next = self.giving_class.q.val();
         self.quota.give.next = self.giving.q.val();

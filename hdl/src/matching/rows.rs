@@ -302,6 +302,8 @@ pub struct UnexpectedRows {
     last_row: Constant<Bits<16>>,
     capacity: Constant<Bits<17>>,
     endpoints: Constant<Bits<8>>,
+    /// A bit for each of them.
+    endpoint_bits: Constant<Bits<32>>,
     pairs: Constant<Bits<16>>,
     none_found: Constant<Candidate>,
     no_row: Constant<Row>,
@@ -369,6 +371,7 @@ impl UnexpectedRows {
             last_row: Constant::new((rows as u64 - 1).into()),
             capacity: Constant::new((places as u64).into()),
             endpoints: Constant::new((endpoints as u64).into()),
+            endpoint_bits: Constant::new(((1u64 << endpoints) - 1).into()),
             pairs: Constant::new((pairs as u64).into()),
             none_found: Constant::new(Candidate::default()),
             no_row: Constant::new(Row::default()),
@@ -482,7 +485,7 @@ impl Logic for UnexpectedRows {
         // Where the key's message is, or its source's first row.
         self.pair_row.next = (self.pair.val() << 4) >> self.row_shift.val();
         self.place_index.next = (self.pair.val() << 4) | bit_cast::<16, 4>(self.slot.val());
-        self.endpoint_bit.next = self.one.val() << self.endpoint.val();
+        self.endpoint_bit.next = (self.one.val() << self.endpoint.val()) & self.endpoint_bits.val();
 
         // A row that is read is compared in the cycle after the next, and so on.
         self.row.next = self.rows.read_data.val();
@@ -595,7 +598,8 @@ impl Logic for UnexpectedRows {
 
         self.place_bit.next = self.one_place.val() << self.key_place.q.val();
         self.best_bit.next = self.one_place.val() << self.best.q.val().number;
-        self.owner_bit.next = self.one.val() << self.best.q.val().owner;
+        self.owner_bit.next =
+            (self.one.val() << self.best.q.val().owner) & self.endpoint_bits.val();
         self.links_row.next = false;
         self.empties.next = false;
         self.unlinks.next = false;
