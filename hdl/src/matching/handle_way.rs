@@ -97,6 +97,8 @@ pub struct HandleWay {
     held: Reg<Bits<14>>,
     held_class_id: Reg<Bits<6>>,
     of_endpoint: Signal<Local, Bit>,
+    of_request: Signal<Local, Bit>,
+    of_pair: Signal<Local, Bit>,
 }
 
 impl HandleWay {
@@ -105,6 +107,7 @@ impl HandleWay {
         construct!({ handles: Way::new(rows) } default {
             clock reset read_row capture same_old same_last same_now occupied_old occupied_last occupied_now by endpoint request pair hit occupied
             fresh pass select id class_id write write_row write_handle next_write held held_class_id of_endpoint
+            of_request of_pair
         })
     }
 }
@@ -136,25 +139,16 @@ impl Logic for HandleWay {
         }
         self.fresh.next =
             self.handles.in_old.val() | self.handles.in_last.val() | self.handles.in_now.val();
-        self.hit.next = false;
         self.of_endpoint.next =
             bit_cast::<8, 6>(self.handles.word.val().class >> 2) == self.endpoint.val();
-        match self.by.val() {
-            By::Nothing => {}
-            By::Request => {
-                self.hit.next = self.handles.word.val().valid
-                    & self.of_endpoint.val()
-                    & (self.handles.word.val().request == self.request.val());
-            }
-            By::Pair => {
-                self.hit.next = self.handles.word.val().valid
-                    & !self.handles.word.val().any_source
-                    & (self.handles.word.val().pair == self.pair.val());
-            }
-            By::Endpoint => {
-                self.hit.next = self.handles.word.val().valid & self.of_endpoint.val();
-            }
-        }
+        self.of_request.next = self.handles.word.val().request == self.request.val();
+        self.of_pair.next =
+            !self.handles.word.val().any_source & (self.handles.word.val().pair == self.pair.val());
+        self.hit.next = self.handles.word.val().valid
+            & (self.by.val() != By::Nothing)
+            & (self.of_endpoint.val() | (self.by.val() == By::Pair))
+            & (self.of_request.val() | (self.by.val() != By::Request))
+            & (self.of_pair.val() | (self.by.val() != By::Pair));
         if self.pass.val() {
             self.held.d.next = self.handles.word.val().id;
             self.held_class_id.d.next = self.handles.word.val().class;

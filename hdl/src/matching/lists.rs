@@ -433,7 +433,6 @@ pub struct Lists {
     newly_clear: Signal<Local, Bits<16>>,
     tag_bit: Signal<Local, Bits<16>>,
     best_tag_bit: Signal<Local, Bits<16>>,
-    end_tag_bit: Signal<Local, Bits<16>>,
     next_tag: Signal<Local, Bits<4>>,
     found_tag_bit: Signal<Local, Bits<16>>,
     key_bit: Signal<Local, Bits<32>>,
@@ -508,7 +507,7 @@ impl Lists {
             slow_search append remove entering probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
             lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
-            same_walk found_associative result_kept tainted probes room searches_both newly_clear tag_bit best_tag_bit end_tag_bit next_tag found_tag_bit
+            same_walk found_associative result_kept tainted probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
             key_bit overflow replying
             front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class one_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
@@ -1316,10 +1315,9 @@ impl Logic for Lists {
             self.looking.d.next = false;
         }
         self.best_tag_bit.next = bits::<16>(1) << self.exact.best_tag.val();
-        self.end_tag_bit.next = bits::<16>(1) << self.exact.end_tag.val();
         self.next_clear.next = (self.clear.q.val() & self.best_tag_bit.val()).any();
         if self.exact.stays.val() {
-            self.next_clear.next = (self.clear.q.val() & self.end_tag_bit.val()).any();
+            self.next_clear.next = self.result_clear.q.val();
         }
         if self.append.val() {
             self.stale.d.next = true;
