@@ -208,6 +208,7 @@ fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
             format_args!("--waves-card {card}: there are {cards} cards, counted from 0"),
         );
     }
+    given.check_files(None).map_err(anyhow::Error::msg)?;
     let firmware = firmware(given.firmware.as_deref())?;
     let options = Options {
         config: given.config.clone(),

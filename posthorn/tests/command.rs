@@ -22,9 +22,15 @@ fn trace(name: &str, text: &str) -> PathBuf {
 
 /// What the command says of a trace that it refuses.
 fn refusal(path: &Path) -> String {
+    refusal_with(path, &[])
+}
+
+/// What it says of a file that it refuses, of the trace or of those that options name.
+fn refusal_with(path: &Path, options: &[&str]) -> String {
     let output = posthorn()
         .arg("replay")
         .arg(path)
+        .args(options)
         .output()
         .expect("it runs");
     assert_eq!(output.status.code(), Some(1));
@@ -75,7 +81,7 @@ fn a_malformed_trace_is_refused_with_file_line_and_reason() {
 }
 
 #[test]
-fn a_file_that_is_missing_or_not_compressed_is_named() {
+fn a_file_that_cannot_be_used_is_named() {
     let missing = Path::new("no/such/trace.csv.zst");
     let said = refusal(missing);
     assert!(said.contains("no/such/trace.csv.zst"));
@@ -83,6 +89,13 @@ fn a_file_that_is_missing_or_not_compressed_is_named() {
     let plain = Path::new(env!("CARGO_TARGET_TMPDIR")).join("plain.csv.zst");
     fs::write(&plain, "# ranks: 2\n").expect("written");
     assert!(refusal(&plain).contains("plain.csv.zst"));
+    let path = toy("unwritten.csv.zst", 1);
+    for option in ["--pcap", "--waves"] {
+        let said = refusal_with(&path, &[option, "no/such/file"]);
+        assert!(said.contains("writing no/such/file: "), "{said}");
+    }
+    let said = refusal_with(&path, &["--firmware", plain.to_str().expect("text")]);
+    assert!(said.contains("plain.csv.zst: no ELF file"), "{said}");
 }
 
 /// A trace of two ranks that send each other `messages` messages, each waiting for one before the next.

@@ -23,11 +23,12 @@ mod verilate;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
-use std::{env, fs, thread};
+use std::{env, thread};
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
 use clap::{CommandFactory, Parser, Subcommand};
+use progress::Progress;
 use replay_options::ReplayOptions;
 use setup::Tools;
 
@@ -151,8 +152,16 @@ fn cores() -> usize {
     thread::available_parallelism().map_or(1, usize::from)
 }
 
-/// Replays `trace`, or [`DEMO_TRACE`], with the options as they were given: what is wrong with them is said before
-/// anything is built.
+/// Builds `posthorn`: minutes of compiling, the first time.
+fn compile_replay() -> Result<()> {
+    let progress = Progress::spinner("Compiling the replay");
+    let mut cargo = setup::cargo();
+    cargo.args(["build", "--package", "posthorn"]);
+    run::watched(&mut cargo, |line| progress.doing(line.trim()))
+}
+
+/// Replays `trace`, or [`DEMO_TRACE`], with the options as they were given: what is wrong with them or with the files that
+/// they name is said before anything is built.
 fn demo(trace: Option<&Path>, options: &ReplayOptions) -> Result<()> {
     if let Err(reason) = options.cycles() {
         let mut all = Arguments::command();
@@ -160,14 +169,13 @@ fn demo(trace: Option<&Path>, options: &ReplayOptions) -> Result<()> {
         let demo = all.find_subcommand_mut("demo").expect("one of them");
         demo.error(ErrorKind::ValueValidation, reason).exit();
     }
-    if let Some(trace) = trace {
-        fs::metadata(trace).with_context(|| format!("reading {}", trace.display()))?;
-    }
+    options.check_files(trace).map_err(anyhow::Error::msg)?;
     let card = [format!("nic_{}", options.config)];
     let tools = prepare(&card)?;
     if options.waves.is_some() {
         models::run(&tools, &card, true, cores())?;
     }
+    compile_replay()?;
     let mut replay = setup::cargo();
     // Files are named as seen from here.
     replay.current_dir(env::current_dir()?);

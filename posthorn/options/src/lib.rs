@@ -8,8 +8,10 @@
 //! The demonstration builds models for minutes before it starts the command. So both know the options from here,
 //! and what is wrong with them is said before anything is built.
 
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, ErrorKind, Read};
 use std::ops::Range;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use clap::builder::PossibleValuesParser;
@@ -110,6 +112,71 @@ impl ReplayOptions {
         }
         Ok(cycles)
     }
+
+    /// Sees whether the files can be read, begin as such files do, and can be written. Changes none.
+    ///
+    /// # Errors
+    /// If one can't; the message is for who named it.
+    pub fn check_files(&self, trace: Option<&Path>) -> Result<(), String> {
+        let told = |doing, file: &Path| {
+            let file = file.display().to_string();
+            move |error: io::Error| format!("{doing} {file}: {error}")
+        };
+        if let Some(trace) = trace {
+            is_zstd(trace).map_err(told("reading", trace))?;
+        }
+        if let Some(image) = &self.firmware {
+            is_elf(image).map_err(told("reading", image))?;
+        }
+        for file in [&self.pcap, &self.waves].into_iter().flatten() {
+            can_be_written(file).map_err(told("writing", file))?;
+        }
+        Ok(())
+    }
+}
+
+/// The first bytes of a file; none of a pipe, whose reader would miss them.
+fn first_bytes(path: &Path) -> io::Result<Option<[u8; 4]>> {
+    let there = fs::metadata(path)?;
+    if !there.is_file() && !there.is_dir() {
+        return Ok(None);
+    }
+    let mut bytes = Vec::new();
+    File::open(path)?.take(4).read_to_end(&mut bytes)?;
+    bytes.resize(4, 0);
+    Ok(bytes.try_into().ok())
+}
+
+/// RFC 8878, 3.1: a frame begins with a number of its own, or one of sixteen if it is to be skipped.
+fn is_zstd(path: &Path) -> io::Result<()> {
+    match first_bytes(path)?.map(u32::from_le_bytes) {
+        None | Some(0xfd2f_b528 | 0x184d_2a50..=0x184d_2a5f) => Ok(()),
+        Some(_) => Err(io::Error::other("no trace: not compressed by zstd")),
+    }
+}
+
+fn is_elf(path: &Path) -> io::Result<()> {
+    match first_bytes(path)?.as_ref() {
+        None | Some(b"\x7fELF") => Ok(()),
+        Some(_) => Err(io::Error::other("no ELF file")),
+    }
+}
+
+fn can_be_written(path: &Path) -> io::Result<()> {
+    match fs::metadata(path) {
+        Ok(there) if there.is_file() || there.is_dir() => {
+            OpenOptions::new().write(true).open(path).map(drop)
+        }
+        // To open a pipe may be to wait.
+        Ok(_) => Ok(()),
+        // Where a link leads to nothing, it isn't the link that is to be written.
+        Err(error) if error.kind() == ErrorKind::NotFound && !path.is_symlink() => {
+            File::create_new(path)?;
+            fs::remove_file(path)
+        }
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(()),
+        Err(error) => Err(error),
+    }
 }
 
 #[cfg(test)]
@@ -150,5 +217,45 @@ mod tests {
         let refused = cycles("--waves w --from 7 --to 7");
         assert_eq!(refused, Err("--to 7 is not after --from 7".into()));
         assert!(parsed("--from 5").is_err(), "of no waveform");
+    }
+
+    #[test]
+    fn files_are_refused_that_cannot_be_read_or_written() {
+        let folder = std::env::temp_dir().join(format!("posthorn-options-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let named = |name: &str| folder.join(name);
+        fs::write(named("plain.csv"), "0,1").unwrap();
+        fs::write(named("short.zst"), [0x28]).unwrap();
+        let refused = |options: &str, trace: &str| {
+            let options = options.replace("@", folder.to_str().unwrap());
+            let refused = parsed(&options)
+                .unwrap()
+                .check_files(Some(&named(trace)))
+                .expect_err("it can't be");
+            refused.replace(folder.to_str().unwrap(), "@")
+        };
+        let recorded = concat!(env!("CARGO_MANIFEST_DIR"), "/../../traces/lulesh-8.csv.zst");
+        assert!(refused("", "none.zst").starts_with("reading @/none.zst: "));
+        assert!(refused("", "").starts_with("reading @/: "), "a folder");
+        for other in ["plain.csv", "short.zst"] {
+            let expected = format!("reading @/{other}: no trace: not compressed by zstd");
+            assert_eq!(refused("", other), expected);
+        }
+        let expected = "reading @/plain.csv: no ELF file";
+        assert_eq!(refused("--firmware @/plain.csv", recorded), expected);
+        for option in ["--pcap", "--waves"] {
+            let missing = refused(&format!("{option} @/none/out"), recorded);
+            assert!(missing.starts_with("writing @/none/out: "), "{missing}");
+            let folder = refused(&format!("{option} @"), recorded);
+            assert!(folder.starts_with("writing @: "), "{folder}");
+        }
+        let options = format!("--pcap {0}/new --waves {0}/plain.csv", folder.display());
+        let well = parsed(&options)
+            .unwrap()
+            .check_files(Some(Path::new(recorded)));
+        assert_eq!(well, Ok(()));
+        assert!(!named("new").exists(), "seen, not made");
+        assert_eq!(fs::read_to_string(named("plain.csv")).unwrap(), "0,1");
+        fs::remove_dir_all(&folder).unwrap();
     }
 }
