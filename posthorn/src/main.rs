@@ -13,7 +13,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use posthorn::bench::{self, speed::Length};
 use posthorn::replay::{self, Options, Replayed, Shared};
 use posthorn::trace::{Call, Trace};
-use replay_options::{CONFIGURATION, CONFIGURATIONS, ReplayOptions};
+use replay_options::{CONFIGURATION, CONFIGURATIONS, ReplayOptions, can_be_written};
 use sim::Firmware;
 use sim::fault::FaultPlan;
 use sim::seed::BackPressure;
@@ -141,6 +141,9 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
     let firmware = || firmware(arguments.firmware.as_deref());
     let report = match arguments.suite {
         Suite::Match => {
+            if let Some(file) = &arguments.plot {
+                can_be_written(file).with_context(|| format!("writing {}", file.display()))?;
+            }
             let program = arguments.firmware.clone();
             let program = program.unwrap_or_else(|| built("bench_list.elf"));
             let config = config.unwrap_or(CONFIGURATION);

@@ -265,6 +265,24 @@ fn a_replay_that_an_event_ends_says_which_and_fails() {
     assert_eq!(summary["matching"], "not judged");
 }
 
+#[test]
+fn what_matching_is_measured_with_is_looked_for_before_anything_is_measured() {
+    for (option, file) in [("--firmware", "no/such.elf"), ("--plot", "no/such.svg")] {
+        let mut command = posthorn();
+        let output = command.args(["bench", "match", "--config", "tiny", option, file]);
+        let output = output.output().expect("it runs");
+        let said = String::from_utf8(output.stderr).expect("text");
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        let mut lines = said.lines();
+        let first = lines.next().expect("a line");
+        assert!(
+            first.starts_with("error: ") && first.contains(file),
+            "{said}"
+        );
+        assert_eq!(lines.next(), None);
+    }
+}
+
 /// What every report of `posthorn bench --json` has. Returns its points.
 fn points(report: &Value, suite: &str, config: &str) -> Vec<Value> {
     let object = report.as_object().expect("an object");

@@ -162,7 +162,11 @@ fn is_elf(path: &Path) -> io::Result<()> {
     }
 }
 
-fn can_be_written(path: &Path) -> io::Result<()> {
+/// Sees whether the file can be written, without changing it.
+///
+/// # Errors
+/// If it can't: what the system says.
+pub fn can_be_written(path: &Path) -> io::Result<()> {
     match fs::metadata(path) {
         Ok(there) if there.is_file() || there.is_dir() => {
             OpenOptions::new().write(true).open(path).map(drop)

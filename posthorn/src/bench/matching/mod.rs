@@ -101,7 +101,9 @@ pub fn run(config: &str, length: Length, seed: u64, program: &Path) -> Result<Re
     };
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut points = Vec::new();
+    // Both at once: what is missing is said before minutes of measuring.
     let mut engine = Engine::open(config, Sizes::of(&card), rng.random())?;
+    let mut processor = Processor::start(program)?;
     for structure in Structure::ALL {
         for kind in Kind::ALL {
             eprintln!("{} {}", structure.name(), kind.name());
@@ -113,7 +115,7 @@ pub fn run(config: &str, length: Length, seed: u64, program: &Path) -> Result<Re
     eprintln!("adversary");
     adversary::run(&mut points, &mut engine, effort.sweep, &mut rng)?;
     eprintln!("firmware's list");
-    walks(&mut points, effort, program, &mut rng)?;
+    walks(&mut points, &mut processor, effort, &mut rng)?;
     eprintln!("host");
     on_host(&mut points, effort, &mut rng);
     Ok(Report::new("match", config, seed, points))
@@ -239,11 +241,10 @@ fn sustained(
 
 fn walks(
     points: &mut Vec<Point>,
+    processor: &mut Processor,
     effort: &Effort,
-    program: &Path,
     rng: &mut impl Rng,
 ) -> Result<()> {
-    let mut processor = Processor::start(program)?;
     for structure in Structure::ALL {
         for kind in Kind::ALL {
             for depth in DEPTHS {
