@@ -355,6 +355,14 @@ fn matching_is_as_fast_as_promised_and_drawn() {
     for name in ["firmware_list", "host_best", "overflow"] {
         assert!(points.iter().any(|point| point["name"] == name), "{name}");
     }
+    for classes in 1..=4 {
+        for name in ["arrive", "sustained"] {
+            let wanted =
+                |point: &&Value| point["name"] == name && point["params"]["classes"] == classes;
+            let depths = points.iter().filter(wanted).count();
+            assert!(depths >= 2, "{name} with {classes} classes: {depths}");
+        }
+    }
     for point in &points {
         let params = &point["params"];
         let wildcard = params["structure"] == "unexpected"
@@ -377,6 +385,11 @@ fn matching_is_as_fast_as_promised_and_drawn() {
                     // What is under way may well be the only key.
                     _ if params["depth"] == 1 => 0.25,
                     (Some("mask"), _) => 0.99,
+                    // Two operations take one cycle more than there are classes, and three at least.
+                    _ if params["classes"].is_number() && params["endpoints"] == 1 => {
+                        let classes = params["classes"].as_f64().expect("a number");
+                        1.2 / (1.0 + classes).max(3.0)
+                    }
                     // Nearly full, receives may overflow to the associative side.
                     _ if params["depth"] != 8 => continue,
                     (_, Some("one")) => 0.25,

@@ -5,8 +5,10 @@ use match_reference::{
     Command, Done, Harness, Operation, Outcome, Receive, SLOTS, Sizes, Verilated,
 };
 use rand::Rng;
+use serde_json::Value;
 
 use super::workload::{Kind, Structure, Workload, mask};
+use crate::bench::Point;
 
 /// Context of receives that only keep classes busy.
 const ASIDE: u16 = 0xffff;
@@ -63,6 +65,17 @@ pub struct Rate {
     pub overflows: u64,
     /// Posts that went to the associative side, those included.
     pub associative: u64,
+}
+
+impl Rate {
+    /// As it is in a report.
+    pub fn point<const N: usize>(&self, params: [(&'static str, Value); N]) -> Point {
+        let mut point = Point::new("sustained", params, self.rate, "ops/cycle");
+        point.beside.insert("share_on_both_sides", self.both_sides);
+        point.beside.insert("overflows", self.overflows as f64);
+        point.beside.insert("associative", self.associative as f64);
+        point
+    }
 }
 
 /// What is posted while a rate is measured.
@@ -146,16 +159,21 @@ impl Engine {
         Ok(self.harness.act(command)?)
     }
 
-    /// Endpoint of receive `n` of a list of `depth`: the first, if it may have so many; else all in turn.
-    fn endpoint(&self, kind: Kind, depth: usize, n: usize) -> u8 {
-        let of_one = match kind {
-            Kind::Mask => self.sizes.posted_of_one(),
-            _ => self.sizes.exact_of_one(),
+    /// Endpoints that a list of `depth` is spread over: one, if it may have so many; else all.
+    pub fn endpoints(&self, kinds: &[Kind], depth: usize) -> usize {
+        let of_one = match kinds.contains(&Kind::Mask) {
+            true => self.sizes.posted_of_one(),
+            false => self.sizes.exact_of_one(),
         };
         match depth <= of_one {
-            true => 0,
-            false => (n % self.sizes.endpoints) as u8,
+            true => 1,
+            false => self.sizes.endpoints,
         }
+    }
+
+    /// Endpoint of receive `n` of a list of `depth`: so many as there are kinds are of one, and then the next.
+    fn endpoint(&self, kinds: &[Kind], depth: usize, n: usize) -> u8 {
+        (n / kinds.len() % self.endpoints(kinds, depth)) as u8
     }
 
     /// Receives of other kinds, so that those that follow on this endpoint find no class.
@@ -195,27 +213,27 @@ impl Engine {
     }
 
     /// Sources of the workload, so that they are pairs of the card.
-    fn workload(&self, kind: Kind, count: usize, rng: &mut impl Rng) -> Workload {
-        Workload::new(kind, count, self.sizes.pairs, rng)
+    fn workload(&self, kinds: &[Kind], count: usize, rng: &mut impl Rng) -> Workload {
+        Workload::new(kinds, count, self.sizes.pairs, rng)
     }
 
-    /// Cycles of each operation while `depth` receives are posted.
+    /// Cycles of each operation while `depth` receives are posted, of these kinds in turn.
     ///
     /// # Errors
     /// If the engine breaks a promise.
     pub fn posted(
         &mut self,
-        kind: Kind,
+        kinds: &[Kind],
         depth: usize,
         samples: usize,
         rng: &mut impl Rng,
     ) -> Result<Operations> {
-        let workload = self.workload(kind, depth, rng);
+        let workload = self.workload(kinds, depth, rng);
         let own = |engine: &Self, command: Command| Command {
-            endpoint: engine.endpoint(kind, depth, command.request as usize),
+            endpoint: engine.endpoint(kinds, depth, command.request as usize),
             ..command
         };
-        if kind == Kind::Mask {
+        if kinds.contains(&Kind::Mask) {
             for endpoint in 0..self.sizes.endpoints as u8 {
                 let busy = self.busy_classes(endpoint);
                 self.post_all(&busy)?;
@@ -271,7 +289,7 @@ impl Engine {
 
     /// Puts `depth` messages into the list.
     fn wait(&mut self, depth: usize, spread: Spread, rng: &mut impl Rng) -> Result<Vec<Command>> {
-        let workload = self.workload(Kind::Exact, depth, rng);
+        let workload = self.workload(&[Kind::Exact], depth, rng);
         let message = |n: usize| {
             let (pair, slot) = self.slot(spread, n);
             Command {
@@ -407,14 +425,14 @@ impl Engine {
         Ok(())
     }
 
-    /// Operations per cycle, arrivals and posts in turn, while about `depth` receives are posted by one endpoint, if it may have
-    /// so many, or by all in turn.
+    /// Operations per cycle, arrivals and posts in turn, while about `depth` receives of these kinds, in turn, are posted by one
+    /// endpoint, if it may have so many, or by all in turn.
     ///
     /// # Errors
     /// If the engine breaks a promise.
     pub fn sustained(
         &mut self,
-        kind: Kind,
+        kinds: &[Kind],
         depth: usize,
         keys: Keys,
         operations: usize,
@@ -425,27 +443,28 @@ impl Engine {
         }
         let one_key = keys == Keys::One;
         let keys = 2 * depth;
-        let workload = self.workload(kind, keys, rng);
-        let sizes = self.sizes;
-        let endpoint = |n| match depth <= sizes.exact_of_one() {
-            true => 0,
-            false => (n % sizes.endpoints) as u8,
-        };
+        let workload = self.workload(kinds, keys, rng);
         let key = |n: usize| if one_key { 0 } else { n % keys };
+        // Each is of another endpoint than the one before, and of the kind that is its endpoint's turn.
+        let (own, endpoints) = (kinds.len(), self.endpoints(kinds, depth));
+        let turn = |n: usize| {
+            let round = n / (own * endpoints);
+            own * (round * endpoints + n % endpoints) + n / endpoints % own
+        };
         let receive = |n: usize| Command {
-            endpoint: endpoint(n),
+            endpoint: self.endpoint(kinds, depth, turn(n)),
             request: n as u32,
-            ..workload.receive(key(n))
+            ..workload.receive(key(turn(n)))
         };
         let message = |n: usize| Command {
-            endpoint: endpoint(n),
-            ..workload.message(key(n))
+            endpoint: self.endpoint(kinds, depth, turn(n)),
+            ..workload.message(key(turn(n)))
         };
-        let filled: Vec<Command> = (0..depth).map(receive).collect();
-        self.post_all(&filled)?;
         let commands: Vec<Command> = (0..operations / 2)
             .flat_map(|n| [message(n), receive(n + depth)])
             .collect();
+        let filled: Vec<Command> = (0..depth).map(receive).collect();
+        self.post_all(&filled)?;
         let rate = self.rate(&commands)?;
         self.harness.empty()?;
         Ok(rate)
@@ -459,7 +478,7 @@ impl Engine {
     pub fn burst(&mut self, depth: usize, rounds: usize, rng: &mut impl Rng) -> Result<f64> {
         let mut total = 0.0;
         for _ in 0..rounds {
-            let workload = self.workload(Kind::Mask, depth, rng);
+            let workload = self.workload(&[Kind::Mask], depth, rng);
             let busy = self.busy_classes(0);
             self.post_all(&busy)?;
             let receives: Vec<Command> = (0..depth).map(|n| workload.receive(n)).collect();

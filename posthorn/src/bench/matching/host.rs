@@ -479,7 +479,7 @@ pub fn measure(
     rounds: usize,
     rng: &mut impl Rng,
 ) -> f64 {
-    let workload = Workload::new(kind, depth, depth, rng);
+    let workload = Workload::new(&[kind], depth, depth, rng);
     let mut matcher = Matcher::new(depth + 1, rng);
     let mut order: Vec<usize> = (0..BATCH).map(|n| n % depth).collect();
     order.shuffle(rng);

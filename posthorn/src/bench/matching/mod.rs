@@ -110,6 +110,8 @@ pub fn run(config: &str, length: Length, seed: u64, program: &Path) -> Result<Re
             latencies(&mut points, &mut engine, structure, kind, effort, &mut rng)?;
         }
     }
+    eprintln!("several classes");
+    several_classes(&mut points, &mut engine, effort, &mut rng)?;
     eprintln!("sustained");
     sustained(&mut points, &mut engine, effort, &mut rng)?;
     eprintln!("adversary");
@@ -148,7 +150,7 @@ fn latencies(
     for (name, depth) in depths(engine.capacity(structure, kind)) {
         let samples = effort.samples;
         let operations = match structure {
-            Structure::Posted => engine.posted(kind, depth, samples, rng)?,
+            Structure::Posted => engine.posted(&[kind], depth, samples, rng)?,
             Structure::Unexpected => engine.unexpected(kind, depth, Spread::Dense, samples, rng)?,
         };
         let params = params(structure, kind, name);
@@ -157,6 +159,50 @@ fn latencies(
             let sparse = engine.unexpected(kind, depth, Spread::Sparse, samples, rng)?;
             let [a, b, c] = params;
             report(points, &sparse, depth, [a, b, c, ("rows", "sparse".into())]);
+        }
+    }
+    Ok(())
+}
+
+/// Depths at which several classes are measured: each has receives then, whatever is under way.
+fn depths_of_classes(sizes: &Sizes) -> impl Iterator<Item = usize> {
+    let (exact, most) = (sizes.exact, sizes.exact - SLACK);
+    let deep = DEPTHS.into_iter().filter(move |n| (8..=exact).contains(n));
+    deep.map(move |depth| depth.min(most))
+}
+
+/// An arrival is looked up in each class that its endpoint has receives of: what each operation takes, and how many there are
+/// per cycle, by the number of those classes. At the greatest depth all endpoints have receives, and take turns.
+fn several_classes(
+    points: &mut Vec<Point>,
+    engine: &mut Engine,
+    effort: &Effort,
+    rng: &mut impl Rng,
+) -> Result<()> {
+    let sizes = *engine.sizes();
+    for classes in 1..=sizes.classes {
+        let kinds = &Kind::OF_A_CLASS[..classes];
+        for depth in depths_of_classes(&sizes) {
+            let endpoints = engine.endpoints(kinds, depth);
+            // Whole turns, so that what is posted is of the endpoint and the class of what has just arrived.
+            let depth = depth - depth % (classes * endpoints);
+            let params = || {
+                [
+                    ("structure", Structure::Posted.name().into()),
+                    ("kind", "mixed".into()),
+                    ("depth", depth.into()),
+                    ("classes", classes.into()),
+                    ("endpoints", endpoints.into()),
+                ]
+            };
+            let operations = engine.posted(kinds, depth, effort.samples, rng)?;
+            report(points, &operations, depth, params());
+            let keys = Keys::Distinct;
+            let rate = engine.sustained(kinds, depth, keys, effort.operations, rng)?;
+            let [a, b, c, d, e] = params();
+            let keys = ("keys", keys.name().into());
+            let params = [a, b, c, d, e, keys, ("operations", "mixed".into())];
+            points.push(rate.point(params));
         }
     }
     Ok(())
@@ -191,21 +237,16 @@ fn sustained(
     let mut point = |structure, kind, depth: usize, keys: &str, operations: &str, rate: Rate| {
         let [a, b, c] = params(structure, kind, depth.into());
         let (keys, operations) = (("keys", keys.into()), ("operations", operations.into()));
-        let params = [a, b, c, keys, operations];
-        let mut point = Point::new("sustained", params, rate.rate, "ops/cycle");
-        point.beside.insert("share_on_both_sides", rate.both_sides);
-        point.beside.insert("overflows", rate.overflows as f64);
-        point.beside.insert("associative", rate.associative as f64);
-        points.push(point);
+        points.push(rate.point([a, b, c, keys, operations]));
     };
-    for kind in [Kind::Exact, Kind::AnyTag, Kind::AnySource, Kind::Any] {
+    for kind in Kind::OF_A_CLASS {
         let deeper = (sizes.exact > DEPTHS[DEPTHS.len() - 1]).then_some(sizes.exact);
         let depths = DEPTHS.into_iter().filter(|depth| *depth <= sizes.exact);
         for depth in depths.chain(deeper) {
             for keys in Keys::ALL {
                 // A few more are under way.
                 let depth = depth.min(sizes.exact - SLACK);
-                let rate = engine.sustained(kind, depth, keys, effort.operations, rng)?;
+                let rate = engine.sustained(&[kind], depth, keys, effort.operations, rng)?;
                 point(Structure::Posted, kind, depth, keys.name(), "mixed", rate);
             }
         }

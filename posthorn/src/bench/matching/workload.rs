@@ -6,6 +6,9 @@ use rand::Rng;
 /// Bits of MPI's tag, at the lower end of the match bits.
 pub const TAG_BITS: u64 = 0x7fff_ffff;
 
+/// Bits of the contexts of one kind, where there are several.
+const CONTEXT_BITS: u32 = 14;
+
 /// Which list a measurement is about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Structure {
@@ -53,6 +56,9 @@ impl Kind {
         Self::Mask,
     ];
 
+    /// Those whose receives are of one class each.
+    pub const OF_A_CLASS: [Self; 4] = [Self::Exact, Self::AnyTag, Self::AnySource, Self::Any];
+
     /// As it is in a report.
     pub fn name(self) -> &'static str {
         match self {
@@ -65,38 +71,49 @@ impl Kind {
     }
 }
 
-/// Receives of a kind and the messages for them. As many differ as the kind and the number of pairs allow: the
-/// context is what tells receives apart that leave the tag open.
+/// Receives of a kind, or of several in turn, and the messages for them. As many differ as the kind and the number of pairs
+/// allow: the context is what tells receives apart that leave the tag open, or are of another kind.
 pub struct Workload {
-    kind: Kind,
+    kinds: Vec<Kind>,
     pairs: usize,
     tags: Vec<u64>,
 }
 
 impl Workload {
     /// `count` receives from `pairs` sources.
-    pub fn new(kind: Kind, count: usize, pairs: usize, rng: &mut impl Rng) -> Self {
+    pub fn new(kinds: &[Kind], count: usize, pairs: usize, rng: &mut impl Rng) -> Self {
         // An odd factor: the tags differ.
         let (factor, start) = (rng.random::<u64>() | 1, rng.random::<u64>());
         let tag = |n: usize| start.wrapping_add((n as u64).wrapping_mul(factor)) & TAG_BITS;
         Workload {
-            kind,
+            kinds: kinds.to_vec(),
             pairs,
             tags: (0..count).map(tag).collect(),
         }
     }
 
-    fn pair(&self, n: usize) -> u16 {
-        (n % self.pairs) as u16
+    fn kind(&self, n: usize) -> Kind {
+        self.kinds[n % self.kinds.len()]
     }
 
-    /// Receives that are told apart by their context have few values of it; the others have one.
+    /// The number of receive `n` among those of its kind.
+    fn number(&self, n: usize) -> usize {
+        n / self.kinds.len()
+    }
+
+    fn pair(&self, n: usize) -> u16 {
+        (self.number(n) % self.pairs) as u16
+    }
+
+    /// Receives that are told apart by their context have few values of it; the others have one. A kind has its own.
     fn context(&self, n: usize) -> u16 {
-        match self.kind {
+        let number = self.number(n);
+        let own = match self.kind(n) {
             Kind::Exact | Kind::AnySource => 0,
-            Kind::AnyTag => (n / self.pairs) as u16,
-            Kind::Any | Kind::Mask => n as u16,
-        }
+            Kind::AnyTag => (number / self.pairs) as u16,
+            Kind::Any | Kind::Mask => number as u16,
+        };
+        ((n % self.kinds.len()) << CONTEXT_BITS) as u16 | own
     }
 
     /// Message `n`, for receive `n` and no other.
@@ -111,10 +128,11 @@ impl Workload {
 
     /// Receive `n`; its handle is its number.
     pub fn receive(&self, n: usize) -> Command {
+        let kind = self.kind(n);
         Command {
             operation: Operation::Post,
-            any_source: matches!(self.kind, Kind::AnySource | Kind::Any),
-            ignore_bits: match self.kind {
+            any_source: matches!(kind, Kind::AnySource | Kind::Any),
+            ignore_bits: match kind {
                 Kind::Exact | Kind::AnySource => 0,
                 Kind::AnyTag | Kind::Any => TAG_BITS,
                 Kind::Mask => mask(n),
@@ -139,14 +157,15 @@ mod tests {
     #[test]
     fn a_message_matches_its_receive_and_no_other() {
         let mut rng = ChaCha8Rng::seed_from_u64(1);
-        for kind in Kind::ALL {
-            let workload = Workload::new(kind, 300, 8, &mut rng);
+        let alone = Kind::ALL.map(|kind| vec![kind]);
+        for kinds in alone.into_iter().chain([Kind::OF_A_CLASS.to_vec()]) {
+            let workload = Workload::new(&kinds, 300, 8, &mut rng);
             for message in 0..300 {
                 for receive in 0..300 {
                     let matches = workload
                         .receive(receive)
                         .matches(&workload.message(message));
-                    assert_eq!(matches, receive == message, "{kind:?}");
+                    assert_eq!(matches, receive == message, "{kinds:?}");
                 }
             }
         }
