@@ -118,7 +118,7 @@ pub struct Summary {
     pub cycles: u64,
     /// Those, for each message that a rank received: the mean over ranks.
     pub cycles_per_message: f64,
-    /// Depth of the posted list, as arriving messages met it.
+    /// Depth of the posted list, as arriving messages met it, without the multi-receives.
     pub posted_depth: Depth,
     /// Depth of the unexpected list, as new receives met it.
     pub unexpected_depth: Depth,
@@ -171,7 +171,10 @@ impl fmt::Display for Summary {
         )?;
         line(
             "multi-receives",
-            format!("{} untagged buffers posted", self.multi_receives),
+            format!(
+                "{} untagged buffers posted, left out of the depth",
+                self.multi_receives
+            ),
         )?;
         line("cycles", self.cycles.to_string())?;
         line(
@@ -258,7 +261,7 @@ mod tests {
               messages               4, every byte checked
               bytes                  32
               clipped                1 messages by 3072 bytes
-              multi-receives         16 untagged buffers posted
+              multi-receives         16 untagged buffers posted, left out of the depth
               cycles                 1000
               cycles per message     500.0
               posted depth           mean 1.25, max 5; 0: 3; 1: 1; 4–7: 2

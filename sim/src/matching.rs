@@ -29,7 +29,8 @@ pub struct Depth {
 }
 
 impl Depth {
-    fn add(&mut self, depth: u16) {
+    /// One more operation, which met this depth.
+    pub fn add(&mut self, depth: u16) {
         self.count += 1;
         self.sum += u64::from(depth);
         self.max = self.max.max(depth);
@@ -102,6 +103,8 @@ pub struct Matched {
     pub found: bool,
     /// It had no room.
     pub full: bool,
+    /// Posted receives that it met.
+    pub posted: u16,
 }
 
 /// What has been seen. The arrays are by the number of the operation.
@@ -145,6 +148,7 @@ impl MatchWatch {
                     command: seen.command,
                     found: reply.found,
                     full: reply.full,
+                    posted: seen.posted,
                 });
             }
         }
@@ -207,5 +211,6 @@ mod tests {
         assert_eq!(report.cycles[2], cycles);
         assert_eq!((report.posted[2].count, report.posted[2].sum), (3, 15));
         assert_eq!(report.each.len(), 3);
+        assert!(report.each.iter().all(|matched| matched.posted == 5));
     }
 }

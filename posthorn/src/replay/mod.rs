@@ -10,7 +10,7 @@ mod player;
 
 pub use player::{PlayError, Played, Shared, play};
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -18,13 +18,14 @@ use std::sync::atomic::AtomicBool;
 
 use abi::monitor::MatchOperation;
 use anyhow::{Context, Result};
-use match_reference::Command;
+use match_reference::{Command, Operation};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sim::capture::Capture;
 use sim::fabric::LinkFilter;
 use sim::fault::{FaultPlan, Faults};
 use sim::log::{LogDecoder, LogLine};
+use sim::matching::Matched;
 use sim::seed::BackPressure;
 use sim::{Cluster, Firmware, Host, Waves};
 
@@ -245,6 +246,33 @@ fn depth(depth: sim::matching::Depth) -> Depth {
     Depth::new(depth.mean(), depth.max.into(), &depth.powers)
 }
 
+/// Depth of the posted list as the messages of a card met it, less the multi-receives that were in it: they are posted for good,
+/// and no message of a trace is for them.
+fn posted_depth(each: &[Matched]) -> sim::matching::Depth {
+    let mut depth = sim::matching::Depth::default();
+    let mut multi = HashSet::new();
+    for matched in each {
+        let Some(command) = Command::from_words(&matched.command) else {
+            continue;
+        };
+        let receive = (command.endpoint, command.request);
+        match command.operation {
+            Operation::Arrive => depth.add(matched.posted.saturating_sub(multi.len() as u16)),
+            Operation::Post if command.multi && !matched.found && !matched.full => {
+                multi.insert(receive);
+            }
+            Operation::Cancel if matched.found => {
+                multi.remove(&receive);
+            }
+            Operation::TakePostedOfEndpoint => {
+                multi.retain(|(endpoint, _)| *endpoint != command.endpoint);
+            }
+            _ => {}
+        }
+    }
+    depth
+}
+
 fn match_cycles(cycles: sim::matching::MatchCycles) -> MatchCycles {
     MatchCycles {
         count: cycles.count,
@@ -312,7 +340,7 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
     let mut inserted = 0;
     for card in &report.cards {
         let seen = &card.matching;
-        posted = posted.and(seen.posted[of(MatchOperation::Arrive)]);
+        posted = posted.and(posted_depth(&seen.each));
         unexpected = unexpected.and(seen.unexpected[of(MatchOperation::Post)]);
         inserted += seen.unexpected[of(MatchOperation::Insert)].count;
         arrive = arrive.and(seen.cycles[of(MatchOperation::Arrive)]);
@@ -347,5 +375,44 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
         matching: String::new(),
         nic_cycles_per_second: report.cycles_per_second(),
         seconds: report.wall.as_secs_f64(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multi_receives_do_not_count_as_depth() {
+        let mut each = Vec::new();
+        let mut act = |operation, request, multi, found, posted| {
+            let command = Command {
+                request,
+                multi,
+                ..Command::new(operation)
+            };
+            each.push(Matched {
+                command: command.words(),
+                found,
+                full: false,
+                posted,
+            });
+        };
+        act(Operation::Arrive, 0, false, false, 0);
+        act(Operation::Post, 1, true, false, 0);
+        act(Operation::Post, 2, true, false, 1);
+        act(Operation::Post, 3, false, false, 2);
+        // One that takes a message at once isn't posted, and what isn't found isn't cancelled.
+        act(Operation::Post, 4, true, true, 3);
+        act(Operation::Cancel, 5, false, false, 3);
+        act(Operation::Arrive, 0, false, true, 3);
+        act(Operation::Cancel, 1, false, true, 2);
+        act(Operation::Arrive, 0, false, false, 1);
+        act(Operation::TakePostedOfEndpoint, 0, false, true, 1);
+        act(Operation::Post, 6, false, false, 0);
+        act(Operation::Arrive, 0, false, true, 1);
+        let depth = posted_depth(&each);
+        assert_eq!((depth.count, depth.sum, depth.max), (4, 2, 1));
+        assert_eq!(depth.powers[..2], [2, 2]);
     }
 }
