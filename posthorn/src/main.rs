@@ -70,7 +70,7 @@ enum Suite {
     Sim,
     /// Cycles of a message, stage by stage
     Latency,
-    /// Cycles of tag matching against depth, beside a list in the firmware and the host's best
+    /// Cycles and rates of tag matching against depth and classes, beside a list in the firmware and the host's best
     Match,
     /// Every recorded application at its full rank count
     Replay,

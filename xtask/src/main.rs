@@ -108,7 +108,7 @@ enum Task {
         #[arg(trailing_var_arg = true, allow_hyphen_values = true)]
         rest: Vec<String>,
     },
-    /// Replay a real application's messages through simulated cards
+    /// Replay a real application's messages through simulated cards, after building what they need
     Demo {
         /// Recorded trace (.csv.zst) [default: LULESH on 8 ranks]
         trace: Option<PathBuf>,

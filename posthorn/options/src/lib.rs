@@ -1,12 +1,12 @@
 //! The options of a replay.
 //!
 //! ```text
-//!  cargo xtask demo ──► refuse wrong options ──► build what they need ──┐ the same
-//!  posthorn replay ◄────────────────────────────────────────────────────┘ options
+//!  cargo xtask demo ──► refuse wrong options and files ──► build what they need ──┐ the same
+//!  posthorn replay ◄──────────────────────────────────────────────────────────────┘ options
 //! ```
 //!
 //! The demonstration builds models for minutes before it starts the command. So both know the options from here,
-//! and what is wrong with them is said before anything is built.
+//! and what is wrong with them, or with the files that they name, is said before anything is built.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
