@@ -607,9 +607,9 @@ fn quota(config: &Config, rng: &mut ChaCha8Rng, cycles: u32, mutation: Mutation)
         let give = rng.random_bool(giving) && shares.counts[giver] > 0;
         bench.set("endpoint", asked as u64);
         bench.set("take", take);
-        bench.set("take_endpoint", taker as u64);
+        bench.set("take_bit", 1u64 << taker);
         bench.set("give", give);
-        bench.set("give_endpoint", giver as u64);
+        bench.set("give_bit", 1u64 << giver);
         bench.eval();
         let total: usize = shares.counts.iter().sum();
         assert_eq!(bench.is("room"), shares.room(asked), "{:?}", shares.counts);

@@ -13,10 +13,11 @@
 //!                                        !row 3 beats 1 and 2, of which 2 is a hit: so place 3 is the oldest hit
 //! ```
 
+use crate::construct::{constant, construct};
 use crate::prelude::*;
 
 /// Row of one place.
-#[derive(LogicBlock, Default)]
+#[derive(LogicBlock)]
 pub struct Age {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -34,13 +35,24 @@ pub struct Age {
     pub hits: Signal<In, Bits<64>>,
     /// This row's entry is one of them.
     pub hit: Signal<In, Bit>,
-    /// And none below is older.
-    pub first: Signal<Out, Bit>,
+    /// Some below is older, by the remainder of its place by 8.
+    pub behind: Signal<Out, Bits<8>>,
     /// Places below that aren't the oldest hit, because this row's entry is a hit and older.
     pub beats: Signal<Out, Bits<64>>,
     /// The row.
     pub row: Signal<Out, Bits<64>>,
     older: Reg<Bits<64>>,
+    ahead: Signal<Local, Bits<64>>,
+    eighth: Signal<Local, Bits<64>>,
+    every_eighth: Constant<Bits<64>>,
+}
+
+impl Default for Age {
+    fn default() -> Self {
+        construct!({
+            every_eighth: constant(0x0101_0101_0101_0101u64),
+        } default { clock reset below filled mine elders hits hit behind beats row older ahead eighth })
+    }
 }
 
 #[module]
@@ -53,7 +65,13 @@ impl Logic for Age {
             self.older.d.next = self.elders.val() & self.below.val();
         }
         self.row.next = self.older.q.val();
-        self.first.next = self.hit.val() & !(self.older.q.val() & self.hits.val()).any();
+        self.ahead.next = self.older.q.val() & self.hits.val();
+        self.behind.next = 0.into();
+        for g in 0..8 {
+            self.eighth.next = self.ahead.val() & self.every_eighth.val();
+            self.behind.next = self.behind.val().replace_bit(g, self.eighth.val().any());
+            self.ahead.next = self.ahead.val() >> 1;
+        }
         self.beats.next = 0.into();
         if self.hit.val() {
             self.beats.next = !self.older.q.val() & self.below.val();

@@ -59,8 +59,12 @@ pub struct AssociativeEntry {
     pub load: Signal<In, Bit>,
     /// It is live, and isn't being removed.
     pub remains: Signal<In, Bit>,
-    /// What to compare.
-    pub by: Signal<In, AssociativeSearch>,
+    /// Compare source, context and match bits; the handle; the source that is named.
+    pub by_envelope: Signal<In, Bit>,
+    /// See `by_envelope`.
+    pub by_request: Signal<In, Bit>,
+    /// See `by_envelope`.
+    pub by_pair: Signal<In, Bit>,
     /// There is no such endpoint or source: nothing agrees.
     pub unknown: Signal<In, Bit>,
     /// Key: endpoint.
@@ -115,13 +119,16 @@ pub struct AssociativeEntry {
     held_ignore_bits: Reg<Bits<64>>,
     held_request: Reg<Bits<32>>,
     held_age: Reg<Bits<54>>,
-    // What agreed: the match bits; context or handle; endpoint and source, of what stays.
-    bits_agree: Reg<Bit>,
-    name_agrees: Reg<Bit>,
+    // What agreed: context and match bits; the handle; endpoint and source, of what stays.
+    envelope_agrees: Reg<Bit>,
+    handle_agrees: Reg<Bit>,
     source_agrees: Reg<Bit>,
     agrees: Signal<Local, Bit>,
     from_its_source: Signal<Local, Bit>,
     of_source: Signal<Local, Bit>,
+    pair_agrees: Signal<Local, Bit>,
+    context_agrees: Signal<Local, Bit>,
+    same_handle: Signal<Local, Bit>,
     differing: Signal<Local, Bits<64>>,
     widen_sources: Constant<Bits<8>>,
     narrow_wildcards: Constant<Bits<8>>,
@@ -138,7 +145,9 @@ impl Default for AssociativeEntry {
             mutation: Signal::default(),
             load: Signal::default(),
             remains: Signal::default(),
-            by: Signal::default(),
+            by_envelope: Signal::default(),
+            by_request: Signal::default(),
+            by_pair: Signal::default(),
             unknown: Signal::default(),
             endpoint: Signal::default(),
             pair: Signal::default(),
@@ -170,12 +179,15 @@ impl Default for AssociativeEntry {
             held_ignore_bits: Reg::default(),
             held_request: Reg::default(),
             held_age: Reg::default(),
-            bits_agree: Reg::default(),
-            name_agrees: Reg::default(),
+            envelope_agrees: Reg::default(),
+            handle_agrees: Reg::default(),
             source_agrees: Reg::default(),
             agrees: Signal::default(),
             from_its_source: Signal::default(),
             of_source: Signal::default(),
+            pair_agrees: Signal::default(),
+            context_agrees: Signal::default(),
+            same_handle: Signal::default(),
             differing: Signal::default(),
             widen_sources: constant(Mutation::WidenSources as u64),
             narrow_wildcards: constant(Mutation::NarrowWildcards as u64),
@@ -202,8 +214,8 @@ impl Logic for AssociativeEntry {
             held_ignore_bits,
             held_request,
             held_age,
-            bits_agree,
-            name_agrees,
+            envelope_agrees,
+            handle_agrees,
             source_agrees
         );
         clocked!(
@@ -214,35 +226,27 @@ impl Logic for AssociativeEntry {
             memory_agrees,
             found_of_its_endpoint
         );
+        self.pair_agrees.next = self.held_pair.q.val() == self.pair.val();
         self.from_its_source.next = self.held_any_source.q.val()
-            | (self.held_pair.q.val() == self.pair.val())
+            | self.pair_agrees.val()
             | (self.mutation.val() == self.widen_sources.val());
         self.differing.next =
             (self.held_match_bits.q.val() ^ self.match_bits.val()) & !self.held_ignore_bits.q.val();
-        self.of_source.next = true;
-        self.bits_agree.d.next = true;
-        self.name_agrees.d.next = true;
-        match self.by.val() {
-            AssociativeSearch::Envelope => {
-                self.of_source.next = self.from_its_source.val();
-                self.name_agrees.d.next = self.held_context.q.val() == self.context_id.val();
-                self.bits_agree.d.next = !self.differing.val().any();
-            }
-            AssociativeSearch::Request => {
-                self.name_agrees.d.next = self.held_request.q.val() == self.request.val();
-            }
-            AssociativeSearch::Pair => {
-                self.of_source.next =
-                    !self.held_any_source.q.val() & (self.held_pair.q.val() == self.pair.val());
-            }
-            AssociativeSearch::Endpoint => {}
-        }
+        self.context_agrees.next = self.held_context.q.val() == self.context_id.val();
+        self.same_handle.next = self.held_request.q.val() == self.request.val();
+        // Written flat, so that it is mapped to few levels.
+        self.of_source.next = (!self.by_envelope.val() & !self.by_pair.val())
+            | (self.by_envelope.val() & self.from_its_source.val())
+            | (self.by_pair.val() & self.pair_agrees.val() & !self.held_any_source.q.val());
+        self.envelope_agrees.d.next =
+            (self.context_agrees.val() & !self.differing.val().any()) | !self.by_envelope.val();
+        self.handle_agrees.d.next = self.same_handle.val() | !self.by_request.val();
         self.source_agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
             & self.of_source.val()
             & self.remains.val()
             & !self.unknown.val();
         self.agrees.next =
-            self.bits_agree.q.val() & self.name_agrees.q.val() & self.source_agrees.q.val();
+            self.envelope_agrees.q.val() & self.handle_agrees.q.val() & self.source_agrees.q.val();
         if self.load.val() {
             self.held_endpoint.d.next = self.new_endpoint.val();
             self.held_pair.d.next = self.new_pair.val();
@@ -335,8 +339,9 @@ pub struct Associative {
     ages: BlockRam<Bits<54>>,
     // What is looked for, and the receive that is to be appended: apart, since each goes to all entries.
     comparing: Reg<Bit>,
-    key_by: Reg<AssociativeSearch>,
-    key_unknown: Reg<Bit>,
+    by_envelope: Reg<Bit>,
+    by_request: Reg<Bit>,
+    by_pair: Reg<Bit>,
     key_endpoint: Reg<Bits<8>>,
     key_pair: Reg<Bits<16>>,
     key_context: Reg<Bits<16>>,
@@ -344,6 +349,8 @@ pub struct Associative {
     key_request: Reg<Bits<32>>,
     inserting: Reg<Bit>,
     new_endpoint: Reg<Bits<8>>,
+    /// The bit of that.
+    new_bit: Reg<Bits<32>>,
     new_pair: Reg<Bits<16>>,
     new_any_source: Reg<Bit>,
     new_context: Reg<Bits<16>>,
@@ -362,12 +369,14 @@ pub struct Associative {
     chosen_age: Reg<Bits<54>>,
     own_endpoint: Signal<Local, Bits<8>>,
     own_pair: Signal<Local, Bits<16>>,
+    /// There is no such endpoint, or no such source as is looked for.
     unknown: Signal<Local, Bit>,
     unknown_pair: Signal<Local, Bit>,
     /// Whom the search that chooses named, the choice is of, and the entry that is gone was of.
     searched_endpoint: Reg<Bits<8>>,
     chosen_endpoint: Reg<Bits<8>>,
     gone_endpoint: Reg<Bits<8>>,
+    gone_bit: Reg<Bits<32>>,
     hits: Signal<Local, Bits<64>>,
     multis: Reg<Bits<64>>,
     is_multi: Signal<Local, Bit>,
@@ -461,8 +470,9 @@ impl Associative {
             quota: Quota::new(endpoints, entries, reserved_each),
             ages: BlockRam::new(entries.max(2)),
             comparing: Reg::default(),
-            key_by: Reg::default(),
-            key_unknown: Reg::default(),
+            by_envelope: Reg::default(),
+            by_request: Reg::default(),
+            by_pair: Reg::default(),
             key_endpoint: Reg::default(),
             key_pair: Reg::default(),
             key_context: Reg::default(),
@@ -470,6 +480,7 @@ impl Associative {
             key_request: Reg::default(),
             inserting: Reg::default(),
             new_endpoint: Reg::default(),
+            new_bit: Reg::default(),
             new_pair: Reg::default(),
             new_any_source: Reg::default(),
             new_context: Reg::default(),
@@ -491,6 +502,7 @@ impl Associative {
             searched_endpoint: Reg::default(),
             chosen_endpoint: Reg::default(),
             gone_endpoint: Reg::default(),
+            gone_bit: Reg::default(),
             hits: Signal::default(),
             multis: Reg::default(),
             is_multi: Signal::default(),
@@ -553,8 +565,9 @@ impl Logic for Associative {
             clock,
             reset,
             comparing,
-            key_by,
-            key_unknown,
+            by_envelope,
+            by_request,
+            by_pair,
             key_endpoint,
             key_pair,
             key_context,
@@ -562,6 +575,7 @@ impl Logic for Associative {
             key_request,
             inserting,
             new_endpoint,
+            new_bit,
             new_pair,
             new_any_source,
             new_context,
@@ -579,6 +593,7 @@ impl Logic for Associative {
             searched_endpoint,
             chosen_endpoint,
             gone_endpoint,
+            gone_bit,
             multis,
             gone,
             cancelled,
@@ -611,31 +626,24 @@ impl Logic for Associative {
         self.own_endpoint.next = self.endpoint.val() & self.endpoint_bits.val();
         self.own_pair.next = self.pair.val() & self.pair_bits.val();
         self.unknown_pair.next = (self.pair.val() & !self.pair_bits.val()).any();
-        self.unknown.next = (self.endpoint.val() & !self.endpoint_bits.val()).any();
-        match self.by.val() {
-            AssociativeSearch::Envelope => {
-                self.unknown.next = (self.endpoint.val() & !self.endpoint_bits.val()).any()
-                    | self.unknown_pair.val();
-            }
-            AssociativeSearch::Pair => {
-                self.unknown.next = (self.endpoint.val() & !self.endpoint_bits.val()).any()
-                    | self.unknown_pair.val();
-            }
-            _ => {}
-        }
+        self.unknown.next = (self.key_endpoint.q.val() & !self.endpoint_bits.val()).any()
+            | ((self.by_envelope.q.val() | self.by_pair.q.val())
+                & (self.key_pair.q.val() & !self.pair_bits.val()).any());
         // Nobody but registers drives what all entries listen to.
         self.comparing.d.next = self.search.val();
         self.comparing_to_take.d.next = self.search.val() & self.take.val();
-        self.key_by.d.next = self.by.val();
-        self.key_unknown.d.next = self.unknown.val();
-        self.key_endpoint.d.next = self.own_endpoint.val();
-        self.key_pair.d.next = self.own_pair.val();
+        self.by_envelope.d.next = self.by.val() == AssociativeSearch::Envelope;
+        self.by_request.d.next = self.by.val() == AssociativeSearch::Request;
+        self.by_pair.d.next = self.by.val() == AssociativeSearch::Pair;
+        self.key_endpoint.d.next = self.endpoint.val();
+        self.key_pair.d.next = self.pair.val();
         self.key_context.d.next = self.context_id.val();
         self.key_match_bits.d.next = self.match_bits.val();
         self.key_request.d.next = self.request.val();
         self.inserting.d.next = self.insert.val();
         if self.insert.val() {
             self.new_endpoint.d.next = self.own_endpoint.val();
+            self.new_bit.d.next = bits::<32>(1) << self.own_endpoint.val();
             self.new_pair.d.next = self.own_pair.val();
             self.new_any_source.d.next = self.any_source.val();
             self.new_context.d.next = self.context_id.val();
@@ -655,10 +663,12 @@ impl Logic for Associative {
             self.entry[i].mutation.next = self.mutation.val();
             self.entry[i].load.next = self.order.filling.val().get_bit(i);
             self.entry[i].remains.next = self.order.remaining.val().get_bit(i);
-            self.entry[i].by.next = self.key_by.q.val();
-            self.entry[i].unknown.next = self.key_unknown.q.val();
-            self.entry[i].endpoint.next = self.key_endpoint.q.val();
-            self.entry[i].pair.next = self.key_pair.q.val();
+            self.entry[i].by_envelope.next = self.by_envelope.q.val();
+            self.entry[i].by_request.next = self.by_request.q.val();
+            self.entry[i].by_pair.next = self.by_pair.q.val();
+            self.entry[i].unknown.next = self.unknown.val();
+            self.entry[i].endpoint.next = self.key_endpoint.q.val() & self.endpoint_bits.val();
+            self.entry[i].pair.next = self.key_pair.q.val() & self.pair_bits.val();
             self.entry[i].context_id.next = self.key_context.q.val();
             self.entry[i].match_bits.next = self.key_match_bits.q.val();
             self.entry[i].request.next = self.key_request.q.val();
@@ -718,11 +728,12 @@ impl Logic for Associative {
         self.chosen_age.d.next = self.ages.read_data.val();
         self.age_out.next = self.chosen_age.q.val();
 
-        self.searched_endpoint.d.next = self.key_endpoint.q.val();
+        self.searched_endpoint.d.next = self.key_endpoint.q.val() & self.endpoint_bits.val();
         if self.choosing.q.val() {
             self.chosen_endpoint.d.next = self.searched_endpoint.q.val();
         }
         self.gone_endpoint.d.next = self.chosen_endpoint.q.val();
+        self.gone_bit.d.next = bits::<32>(1) << self.chosen_endpoint.q.val();
         self.removes.next = self.remove.val() | self.takes.q.val();
         self.departs.next = self.removes.val()
             & self.order.found.val()
@@ -731,14 +742,13 @@ impl Logic for Associative {
         self.quota.mutation.next = self.mutation.val();
         self.quota.endpoint.next = self.endpoint.val();
         self.quota.take.next = self.inserting.q.val();
-        self.quota.take_endpoint.next = self.new_endpoint.q.val();
+        self.quota.take_bit.next = self.new_bit.q.val();
         self.quota.give.next = self.gone.q.val();
-        self.quota.give_endpoint.next = self.gone_endpoint.q.val();
+        self.quota.give_bit.next = self.gone_bit.q.val();
         self.room.next = self.quota.room.val();
         self.waiting.next = self.quota.holds.val();
         if self.inserting.q.val() {
-            self.waiting.next =
-                self.quota.holds.val() | (bits::<32>(1) << self.new_endpoint.q.val());
+            self.waiting.next = self.quota.holds.val() | self.new_bit.q.val();
         }
         self.depth.next = self.quota.used.val();
         self.live_count.next = self.quota.used.val();

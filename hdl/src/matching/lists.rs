@@ -182,6 +182,8 @@ pub struct Lists {
     giving: Reg<Bit>,
     /// Of this class.
     giving_class: Reg<Bits<6>>,
+    /// Of this endpoint, one bit set.
+    giving_bit: Reg<Bits<32>>,
     /// One went in one of the last cycles, so that what didn't fit may do so now.
     gave: Reg<Bit>,
     tag: Reg<Bits<4>>,
@@ -312,6 +314,10 @@ pub struct Lists {
     append: Signal<Local, Bit>,
     remove: Signal<Local, Bit>,
     entering: Signal<Local, Bit>,
+    /// A message will still be being decided slowly in the next cycle.
+    slow: Signal<Local, Bit>,
+    /// A message is being decided slowly.
+    slowly: Reg<Bit>,
     /// What the associative side compares.
     probed: Signal<Local, MatchCommand>,
     takes: Signal<Local, Bit>,
@@ -359,7 +365,7 @@ pub struct Lists {
     /// The endpoint of the last cycle's result has receives on the associative side.
     tainted: Reg<Bit>,
     /// The associative side works for the operation in `solo`.
-    probes: Reg<Bit>,
+    probes: Signal<Local, Bit>,
     /// It had room for it in the last cycle.
     room: Reg<Bit>,
     /// What the associative side has chosen is older than the result of the exact side.
@@ -499,7 +505,7 @@ impl Lists {
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue_command issue_view
+            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class giving_bit gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue_command issue_view
             issue_todo sole sole_chosen sole_found both both_chosen both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen first_unlearnt first_idle
@@ -507,7 +513,7 @@ impl Lists {
             slow_search append remove entering probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
             lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
-            same_walk found_associative result_kept tainted probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
+            same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
             key_bit overflow replying
             front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class one_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
@@ -553,6 +559,7 @@ impl Logic for Lists {
             learning,
             giving,
             giving_class,
+            giving_bit,
             gave,
             removing,
             removing_for_message,
@@ -586,7 +593,6 @@ impl Logic for Lists {
             result_clear,
             result_kept,
             tainted,
-            probes,
             room,
             was_older,
             late_commit,
@@ -595,6 +601,7 @@ impl Logic for Lists {
             exact_free,
             way_free,
             side_free,
+            slowly,
             alone,
             looking,
             searching,
@@ -858,7 +865,9 @@ impl Logic for Lists {
             }
             _ => {}
         }
-        if self.probes.q.val() {
+        // Whoever is alone, and whoever is decided slowly, has that side to itself.
+        self.probes.next = self.alone.q.val() | self.slowly.q.val();
+        if self.probes.val() {
             self.associative.by.next = AssociativeSearch::Envelope;
         }
         // Whether it goes, and which way, is a few levels of logic from registers, since all that follows waits for it.
@@ -1036,7 +1045,7 @@ impl Logic for Lists {
         self.classes.learn_ignore.next = self.issue_command.q.val().ignore_bits;
         self.classes.learn_any.next = self.issue_command.q.val().any_source;
         self.quota.take.next = self.taking.q.val();
-        self.quota.take_endpoint.next = self.taking_endpoint.val();
+        self.quota.take_bit.next = self.taking_bit.q.val();
         self.front_fills.next = self.front_valid.q.val();
         if self.front_moves.val() {
             self.front_fills.next =
@@ -1237,14 +1246,13 @@ impl Logic for Lists {
                 self.exact_entries.val() + self.associative.place_index.val();
         }
 
-        self.probes.d.next = false;
         // A removal shows in the room within three cycles; none is so late that a receive comes to be appended before that.
         self.room.d.next = self.associative.room.val();
+        self.slow.next = false;
         match self.step.q.val() {
             Step::Run => {
                 if self.alone.q.val() & !self.looking.q.val() & self.solo_posts.q.val() {
                     // A search takes longer than quotas need to settle.
-                    self.probes.d.next = self.searching.q.val() | !self.searched.val();
                     if self.searched_alone.val() & !self.searched.val() {
                         self.next_step.next = Step::Settle;
                         if self.has_searched.q.val() {
@@ -1255,7 +1263,6 @@ impl Logic for Lists {
                 if self.overflow.val() {
                     // Its places are full: the associative side.
                     self.next_step.next = Step::Settle;
-                    self.probes.d.next = true;
                 }
                 if self.told.val() & !self.alone.q.val() {
                     self.solo.d.next = self.held.read_data.val();
@@ -1264,7 +1271,7 @@ impl Logic for Lists {
                     self.solo_inserts.d.next = false;
                     if !self.decided.val() {
                         self.next_step.next = Step::Doubt;
-                        self.probes.d.next = true;
+                        self.slow.next = true;
                     }
                 }
             }
@@ -1272,6 +1279,7 @@ impl Logic for Lists {
                 if self.tainted.q.val() {
                     self.slow_search.next = true;
                     self.next_step.next = Step::Search;
+                    self.slow.next = true;
                     self.next_kept.next = false;
                 } else {
                     self.next_step.next = Step::Run;
@@ -1279,25 +1287,29 @@ impl Logic for Lists {
             }
             Step::Search => {
                 self.next_step.next = Step::Select;
+                self.slow.next = true;
             }
             Step::Select => {
                 self.next_step.next = Step::Recall;
+                self.slow.next = true;
             }
             Step::Recall => {
                 self.next_step.next = Step::Age;
+                self.slow.next = true;
             }
             Step::Age => {
                 self.next_step.next = Step::Compare;
+                self.slow.next = true;
             }
             Step::Compare => {
                 self.next_step.next = Step::Decide;
+                self.slow.next = true;
             }
             Step::Decide => {
                 self.next_step.next = Step::Run;
             }
             Step::Settle => {
                 self.next_step.next = Step::Append;
-                self.probes.d.next = true;
             }
             Step::Append => {
                 self.next_step.next = Step::Run;
@@ -1347,7 +1359,7 @@ impl Logic for Lists {
         self.associative.cancel.next = self.removing_cancelled.q.val();
         self.associative.insert.next = self.append.val();
         self.probed.next = self.front.q.val();
-        if self.probes.q.val() {
+        if self.probes.val() {
             self.probed.next = self.solo.q.val();
         }
         self.associative.endpoint.next = self.probed.val().endpoint;
@@ -1388,10 +1400,9 @@ impl Logic for Lists {
             & !self.sole.q.val()
             & !self.sole_chosen.q.val()
             & !self.keeps.val();
-        self.side_free.d.next = !self.next_both.val()
-            & !self.both.q.val()
-            & !self.next_kept.val()
-            & (self.next_step.val() == Step::Run);
+        self.slowly.d.next = self.slow.val();
+        self.side_free.d.next =
+            !self.next_both.val() & !self.both.q.val() & !self.next_kept.val() & !self.slow.val();
         self.step.d.next = self.next_step.val();
         self.alone.d.next = self.next_alone.val();
         self.kept.d.next = self.next_kept.val();
@@ -1405,11 +1416,12 @@ impl Logic for Lists {
         // What goes is counted a cycle later; until then there seems to be less room than there is.
         self.giving.d.next = self.gives.val();
         self.giving_class.d.next = self.result.val().class;
+        self.giving_bit.d.next = bits::<32>(1) << (self.result.val().class >> 2);
         self.gave.d.next = self.gives.val() | self.giving.q.val();
         self.classes.give.next = self.giving.q.val();
         self.classes.give_class.next = self.giving_class.q.val();
         self.quota.give.next = self.giving.q.val();
-        self.quota.give_endpoint.next = bit_cast::<8, 6>(self.giving_class.q.val() >> 2);
+        self.quota.give_bit.next = self.giving_bit.q.val();
         self.count_overflows.next = self.overflow.val();
         self.answered.d.next = self.replying.val();
         self.reply_valid.next = self.answered.q.val();

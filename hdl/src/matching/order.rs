@@ -71,8 +71,9 @@ pub struct Order {
     choice: Reg<Bits<64>>,
     /// Whether `choice` has a bit: a wide OR that nobody has to wait for.
     chose: Reg<Bit>,
-    /// What leaves in this cycle: the choice, or nothing.
-    leaving: Reg<Bits<64>>,
+    /// Places that leave in this cycle if they were chosen.
+    yielding: Reg<Bits<64>>,
+    leaving: Signal<Local, Bits<64>>,
     vacant: Reg<Bits<64>>,
     filled: Reg<Bits<64>>,
     age: Vec<Age>,
@@ -84,6 +85,18 @@ pub struct Order {
     elders: Signal<Local, Bits<64>>,
     below: Signal<Local, Bits<64>>,
     beaten: Signal<Local, Bits<64>>,
+    beaten0: Signal<Local, Bits<64>>,
+    beaten1: Signal<Local, Bits<64>>,
+    beaten2: Signal<Local, Bits<64>>,
+    beaten3: Signal<Local, Bits<64>>,
+    beaten4: Signal<Local, Bits<64>>,
+    beaten5: Signal<Local, Bits<64>>,
+    beaten6: Signal<Local, Bits<64>>,
+    beaten7: Signal<Local, Bits<64>>,
+    behind: Signal<Local, Bits<64>>,
+    /// Some hit is older: of the first four parts, and of the others.
+    younger: Signal<Local, Bits<64>>,
+    youngest: Signal<Local, Bits<64>>,
     oldest: Signal<Local, Bits<64>>,
     lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
@@ -133,7 +146,8 @@ impl Order {
             live: Reg::default(),
             choice: Reg::default(),
             chose: Reg::default(),
-            leaving: Reg::default(),
+            yielding: Reg::default(),
+            leaving: Signal::default(),
             vacant: Reg::new(1u64.into()),
             age: (0..entries).map(|_| Age::default()).collect(),
             chosen_number: OneHot::default(),
@@ -145,6 +159,17 @@ impl Order {
             elders: Signal::default(),
             below: Signal::default(),
             beaten: Signal::default(),
+            beaten0: Signal::default(),
+            beaten1: Signal::default(),
+            beaten2: Signal::default(),
+            beaten3: Signal::default(),
+            beaten4: Signal::default(),
+            beaten5: Signal::default(),
+            beaten6: Signal::default(),
+            beaten7: Signal::default(),
+            behind: Signal::default(),
+            younger: Signal::default(),
+            youngest: Signal::default(),
             oldest: Signal::default(),
             lowest: Signal::default(),
             empty_places: Signal::default(),
@@ -178,7 +203,7 @@ impl Logic for Order {
     #[hdl_gen]
     fn update(&mut self) {
         registers!(
-            self, clock, reset, live, choice, chose, leaving, vacant, filled
+            self, clock, reset, live, choice, chose, yielding, vacant, filled
         );
         clocked!(self, clock, reset, age[0..self._n]);
         clocked!(
@@ -190,12 +215,13 @@ impl Logic for Order {
             removes_a_live_entry
         );
 
-        self.going.next = self.leaving.q.val();
-        self.departing.next = self.leaving.q.val();
+        self.leaving.next = self.choice.q.val() & self.yielding.q.val();
+        self.going.next = self.leaving.val();
+        self.departing.next = self.leaving.val();
         if self.remove.val() {
-            self.departing.next = self.leaving.q.val() | (self.choice.q.val() & !self.keep.val());
+            self.departing.next = self.leaving.val() | (self.choice.q.val() & !self.keep.val());
         }
-        self.eligible.next = self.hits.val() & !self.leaving.q.val();
+        self.eligible.next = self.hits.val() & !self.leaving.val();
         if self.mutation.val() == self.choose_departing.val() {
             self.eligible.next = self.hits.val();
         }
@@ -209,8 +235,16 @@ impl Logic for Order {
             self.filled.d.next = self.vacant.q.val();
         }
         self.filling.next = self.filled.q.val();
+        // Who is older is asked in eight parts, by the remainder of the place by 8, so that all trees are equally deep.
         self.below.next = 0.into();
-        self.beaten.next = 0.into();
+        self.beaten0.next = 0.into();
+        self.beaten1.next = 0.into();
+        self.beaten2.next = 0.into();
+        self.beaten3.next = 0.into();
+        self.beaten4.next = 0.into();
+        self.beaten5.next = 0.into();
+        self.beaten6.next = 0.into();
+        self.beaten7.next = 0.into();
         for i in 0..self._n {
             self.age[i].below.next = self.below.val();
             self.age[i].filled.next = self.filled.q.val();
@@ -218,19 +252,52 @@ impl Logic for Order {
             self.age[i].elders.next = self.elders.val();
             self.age[i].hits.next = self.eligible.val();
             self.age[i].hit.next = self.eligible.val().get_bit(i);
-            self.beaten.next = self.beaten.val() | self.age[i].beats.val();
+            self.beaten.next = self.beaten0.val() | self.age[i].beats.val();
+            self.beaten0.next = self.beaten1.val();
+            self.beaten1.next = self.beaten2.val();
+            self.beaten2.next = self.beaten3.val();
+            self.beaten3.next = self.beaten4.val();
+            self.beaten4.next = self.beaten5.val();
+            self.beaten5.next = self.beaten6.val();
+            self.beaten6.next = self.beaten7.val();
+            self.beaten7.next = self.beaten.val();
             self.below.next = (self.below.val() << 1) | 1;
         }
-        self.oldest.next = 0.into();
-        for i in 0..self._n {
-            self.oldest.next = self.oldest.val().replace_bit(i, self.age[i].first.val());
+        self.younger.next = 0.into();
+        for g in 0..4 {
+            self.behind.next = 0.into();
+            for i in 0..self._n {
+                self.behind.next = self
+                    .behind
+                    .val()
+                    .replace_bit(i, self.age[i].behind.val().get_bit(g));
+            }
+            self.younger.next = self.younger.val() | (self.behind.val() | self.beaten0.val());
+            self.beaten0.next = self.beaten1.val();
+            self.beaten1.next = self.beaten2.val();
+            self.beaten2.next = self.beaten3.val();
         }
-        self.leaving.d.next = 0.into();
+        self.youngest.next = 0.into();
+        for g in 4..8 {
+            self.behind.next = 0.into();
+            for i in 0..self._n {
+                self.behind.next = self
+                    .behind
+                    .val()
+                    .replace_bit(i, self.age[i].behind.val().get_bit(g));
+            }
+            self.youngest.next = self.youngest.val() | (self.behind.val() | self.beaten4.val());
+            self.beaten4.next = self.beaten5.val();
+            self.beaten5.next = self.beaten6.val();
+            self.beaten6.next = self.beaten7.val();
+        }
+        self.oldest.next = self.eligible.val() & !(self.younger.val() | self.youngest.val());
+        self.yielding.d.next = 0.into();
         if self.select.val() {
-            self.choice.d.next = self.oldest.val() & !self.beaten.val();
+            self.choice.d.next = self.oldest.val();
             self.chose.d.next = self.eligible.val().any();
             if self.take.val() {
-                self.leaving.d.next = self.oldest.val() & !self.beaten.val() & !self.spare.val();
+                self.yielding.d.next = !self.spare.val();
             }
         }
 
@@ -272,7 +339,7 @@ impl Logic for Order {
             & (self.chose.q.val() == self.choice.q.val().any());
         self.fills_a_vacant_place.ok.next = (!self.insert.val() | self.vacant.q.val().any())
             & !(self.filled.q.val() & self.live.q.val()).any();
-        self.removes_a_live_entry.ok.next = !(self.leaving.q.val() & !self.live.q.val()).any()
+        self.removes_a_live_entry.ok.next = !(self.leaving.val() & !self.live.q.val()).any()
             & (!self.remove.val()
                 | (!self.select.val() & !(self.choice.q.val() & !self.live.q.val()).any()));
     }

@@ -563,9 +563,9 @@ impl Logic for QuotaProof {
         self.block.mutation.next = self.mutation.val();
         self.block.endpoint.next = self.endpoint.val();
         self.block.take.next = self.take.val();
-        self.block.take_endpoint.next = self.endpoint.val();
+        self.block.take_bit.next = bits::<32>(1) << self.endpoint.val();
         self.block.give.next = self.give.val();
-        self.block.give_endpoint.next = self.give_endpoint.val();
+        self.block.give_bit.next = bits::<32>(1) << self.give_endpoint.val();
         self.below.next = false;
         self.giver_has.next = false;
         for e in 0..self._endpoints {

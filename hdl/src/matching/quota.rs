@@ -4,8 +4,8 @@
 //! an endpoint that takes all it can get leaves every other one its own part.
 //!
 //! ```text
-//!   take, take_endpoint ──► Share 0   count ─► below its part? ─┐
-//!   give, give_endpoint ──► Share 1   count                     ├─► room for `endpoint`?
+//!   take, take_bit ──► Share 0   count ─► below its part? ─┐
+//!   give, give_bit ──► Share 1   count                     ├─► room for `endpoint`?
 //!                              ┆                                │
 //!                           common    beyond their parts, all ──┘
 //! ```
@@ -113,11 +113,12 @@ impl Logic for Share {
         if self.count.q.val() > self.reserved.val() {
             self.beyond.next = self.count.q.val() - self.reserved.val();
         }
-        self.take_common.next = false;
-        self.give_common.next = false;
+        // Both, where the last of the own part is taken and given, cancel each other where they are summed up.
+        self.take_common.next = self.take.val() & !self.is_below.q.val();
+        self.give_common.next =
+            self.give.val() & (self.is_above.q.val() | (self.take.val() & !self.is_below.q.val()));
         if self.take.val() & !self.give.val() {
             self.count.d.next = self.count.q.val() + 1;
-            self.take_common.next = !self.is_below.q.val();
             self.is_held.d.next = true;
             if self.count.q.val() == self.two_short.val() {
                 self.is_well_below.d.next = false;
@@ -131,7 +132,6 @@ impl Logic for Share {
         }
         if self.give.val() & !self.take.val() {
             self.count.d.next = self.count.q.val() - 1;
-            self.give_common.next = self.is_above.q.val();
             if self.count.q.val() == 1 {
                 self.is_held.d.next = false;
             }
@@ -173,12 +173,12 @@ pub struct Quota {
     pub ample: Signal<Out, Bit>,
     /// An endpoint takes one. Only if it has room, whatever is given in this cycle.
     pub take: Signal<In, Bit>,
-    /// With `take`: which.
-    pub take_endpoint: Signal<In, Bits<8>>,
+    /// With `take`: which, one bit set.
+    pub take_bit: Signal<In, Bits<32>>,
     /// An endpoint gives one back.
     pub give: Signal<In, Bit>,
-    /// With `give`: which.
-    pub give_endpoint: Signal<In, Bits<8>>,
+    /// With `give`: which, one bit set.
+    pub give_bit: Signal<In, Bits<32>>,
     /// Bit `e`: endpoint `e` has at least one.
     pub holds: Signal<Out, Bits<32>>,
     /// What all have together.
@@ -236,9 +236,9 @@ impl Quota {
             room: Signal::default(),
             ample: Signal::default(),
             take: Signal::default(),
-            take_endpoint: Signal::default(),
+            take_bit: Signal::default(),
             give: Signal::default(),
-            give_endpoint: Signal::default(),
+            give_bit: Signal::default(),
             holds: Signal::default(),
             used: Signal::default(),
             held: (0..endpoints).map(|_| Signal::default()).collect(),
@@ -297,8 +297,8 @@ impl Logic for Quota {
         self.take_common.next = false;
         self.give_common.next = false;
         for i in 0..self._n {
-            self.share[i].take.next = self.take.val() & (self.take_endpoint.val() == i.to_bits());
-            self.share[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
+            self.share[i].take.next = self.take.val() & self.take_bit.val().get_bit(i);
+            self.share[i].give.next = self.give.val() & self.give_bit.val().get_bit(i);
             self.roomy.next = self
                 .roomy
                 .val()
@@ -307,7 +307,7 @@ impl Logic for Quota {
                 self.room.next = self.share[i].below.val() | self.common_room.val();
                 self.ample.next = self.share[i].well_below.val() | self.several_left.q.val();
             }
-            if self.take_endpoint.val() == i.to_bits() {
+            if self.take_bit.val().get_bit(i) {
                 self.room_to_take.next = self.share[i].below.val() | self.common_room.val();
             }
             self.held[i].next = self.share[i].held.val();
