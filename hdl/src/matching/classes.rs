@@ -160,7 +160,9 @@ pub struct Classes {
     pub next_live: Signal<Out, Bits<4>>,
     /// Classes of the last cycle's `next_endpoint`.
     pub read: Signal<Out, ClassView>,
-    /// Show them; else what has been shown stays.
+    /// They are to be shown in the next cycle; else what has been shown stays.
+    pub reads: Signal<In, Bit>,
+    /// The same of the last cycle.
     pub fresh: Signal<In, Bit>,
     /// Classes of the endpoint that is shown, as they were when it was the next one.
     pub view: Signal<Out, ClassView>,
@@ -195,6 +197,7 @@ pub struct Classes {
     of: Vec<EndpointClasses>,
     /// Bits that a class ignores, by endpoint: one memory a class.
     masks: Vec<Ram<Bits<64>>>,
+    /// What is shown but for the bits.
     known: Reg<Learnt>,
     /// What was shown in the last cycle.
     held: Reg<ClassView>,
@@ -215,7 +218,7 @@ impl Classes {
             masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
             _n: endpoints,
         } default {
-            clock reset next_endpoint next_bit next_live read fresh view endpoint_bit live any_live several_live all_live take_endpoint take_bit learn take take_class learn_ignore learn_any
+            clock reset next_endpoint next_bit next_live read reads fresh view endpoint_bit live any_live several_live all_live take_endpoint take_bit learn take take_class learn_ignore learn_any
             give give_class known held now seen give_endpoint give_bit lives
         })
     }
@@ -262,7 +265,7 @@ impl Logic for Classes {
             self.of[i].take_class.next = self.take_class.val();
             self.of[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
             self.of[i].give_class.next = self.give_bit.val();
-            if self.next_endpoint.val() == i.to_bits() {
+            if self.reads.val() & (self.next_endpoint.val() == i.to_bits()) {
                 self.known.d.next = self.of[i].known.val();
             }
             if self.next_bit.val().get_bit(i) {
@@ -281,6 +284,8 @@ impl Logic for Classes {
         self.now.next.ignore3 = self.masks[3].read_data.val();
         self.read.next = self.now.val();
         self.seen.next = self.held.q.val();
+        self.seen.next.learnt = self.known.q.val().learnt;
+        self.seen.next.any_source = self.known.q.val().any_source;
         if self.fresh.val() {
             self.seen.next = self.now.val();
         }

@@ -135,6 +135,8 @@ pub struct Lists {
     held_age: Ram<Bits<54>>,
 
     front_valid: Reg<Bit>,
+    /// There is none. What drives hundreds of registers has a flip-flop of its own.
+    vacant: Reg<Bit>,
     front: Reg<MatchCommand>,
     /// Its endpoint, one bit set.
     front_bit: Reg<Bits<32>>,
@@ -149,7 +151,7 @@ pub struct Lists {
     /// What is known of the endpoint in front is older than the last change.
     stale: Reg<Bit>,
     /// There is a command in front, and what is known of its endpoint isn't stale.
-    stands: Reg<Bit>,
+    stands: Signal<Local, Bit>,
     /// Its classes are those that were read in the last cycle.
     fresh: Reg<Bit>,
     /// Its classes that have receives, or had them a little while ago.
@@ -205,6 +207,8 @@ pub struct Lists {
     open: Reg<Bit>,
 
     issue_valid: Reg<Bit>,
+    /// Nothing is there.
+    issue_empty: Reg<Bit>,
     /// Tag of what is there, whether its first look-up is still to leave, and whether it is a receive's.
     issue_tag: Reg<Bits<4>>,
     issue_first: Reg<Bit>,
@@ -300,6 +304,11 @@ pub struct Lists {
     goes_first: Signal<Local, Bit>,
     goes_direct: Signal<Local, Bit>,
     next_bit: Signal<Local, Bits<32>>,
+    coming_bit: Signal<Local, Bits<32>>,
+    /// Endpoints of which such a command goes the way of all that is under way.
+    fitting: Signal<Local, Bits<32>>,
+    /// The command that comes is of the endpoint of the last one.
+    same_endpoint: Signal<Local, Bit>,
     /// The command that comes is of an endpoint without live classes, with one, or without a hindrance.
     comes_sole: Signal<Local, Bit>,
     comes_single: Signal<Local, Bit>,
@@ -484,6 +493,8 @@ impl Lists {
             held: Ram::new(TAGS),
             held_age: Ram::new(TAGS),
             step: Reg::new(Step::Run),
+            vacant: Reg::new(true),
+            issue_empty: Reg::new(true),
             exact_free: Reg::new(true),
             exact_entries: Constant::new((config.exact as u64).into()),
             match_mask: Constant::new(config.match_mask().into()),
@@ -509,7 +520,7 @@ impl Lists {
             issue_todo sole sole_chosen sole_found both both_chosen both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen first_unlearnt first_idle
-            next_bit next_way empty admitted go goes_alone initialized_now
+            next_bit coming_bit fitting same_endpoint next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
             lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
@@ -532,6 +543,8 @@ impl Logic for Lists {
             clock,
             reset,
             front_valid,
+            vacant,
+            issue_empty,
             front,
             front_bit,
             front_arrives,
@@ -543,7 +556,6 @@ impl Logic for Lists {
             same_walk,
             lingers,
             stale,
-            stands,
             fresh,
             front_live,
             front_associative,
@@ -761,10 +773,12 @@ impl Logic for Lists {
             self.more_todo.next = false;
         }
         if self.issue_valid.q.val() {
-            self.asks_post.next = self.issue_posts.q.val();
-            self.asks_first.next = self.issue_first.q.val();
             self.asker.next = self.issue_command.q.val();
             self.asks_in.next = self.issue_view.q.val();
+        }
+        if !self.issue_empty.q.val() {
+            self.asks_post.next = self.issue_posts.q.val();
+            self.asks_first.next = self.issue_first.q.val();
             self.looked.next = self.first_kept.val();
             self.todo.next = self.issue_todo.q.val();
             self.first_todo.next = self.first_kept.val();
@@ -823,7 +837,7 @@ impl Logic for Lists {
         if self.asks_post.val() {
             self.lookup.next.search = Search::Post;
         }
-        if self.issue_valid.q.val() {
+        if !self.issue_empty.q.val() {
             self.lookup.next.tag = self.issue_tag.q.val();
         } else if self.front_direct.val() {
             self.lookup.next.first =
@@ -842,7 +856,7 @@ impl Logic for Lists {
         self.issue_view.d.next = self.asks_in.val();
         self.issue_posts.d.next = self.asks_post.val();
         self.issue_first.d.next = self.asks_first.val() & !self.exact.lookup_ready.val();
-        if !self.issue_valid.q.val() {
+        if self.issue_empty.q.val() {
             self.issue_tag.d.next = self.tag.q.val();
         }
         self.issue_todo.d.next = self.todo.val();
@@ -871,12 +885,13 @@ impl Logic for Lists {
             self.associative.by.next = AssociativeSearch::Envelope;
         }
         // Whether it goes, and which way, is a few levels of logic from registers, since all that follows waits for it.
-        self.goes_sole.next = self.stands.q.val()
+        self.stands.next = self.front_valid.q.val() & !self.stale.q.val();
+        self.goes_sole.next = self.stands.val()
             & self.front_arrives.q.val()
             & !self.front_live.q.val().any()
             & self.exact_free.q.val()
             & !self.alone.q.val();
-        self.goes_exact.next = self.stands.q.val()
+        self.goes_exact.next = self.stands.val()
             & self.front_arrives.q.val()
             & self.front_live.q.val().any()
             & self.way_free.q.val()
@@ -896,14 +911,14 @@ impl Logic for Lists {
         self.posts_alone.next = self.may_ask.val()
             & ((self.fits.val() & self.front_unexpected.q.val())
                 | (!self.fits.val() & !self.gave.q.val()));
-        self.asks.next = self.stands.q.val()
+        self.asks.next = self.stands.val()
             & self.front_asks.q.val()
             & self.rests.val()
             & self.unexpected.ready.val();
         self.goes_direct.next = self.rests.val()
-            & ((self.stands.q.val() & self.front_cancels.q.val()) | self.lingers.q.val());
+            & ((self.stands.val() & self.front_cancels.q.val()) | self.lingers.q.val());
         // The same of all ways together.
-        self.goes_first.next = self.stands.q.val()
+        self.goes_first.next = self.stands.val()
             & (self.front_cancels.q.val()
                 | (self.front_asks.q.val() & self.unexpected.ready.val()));
         self.go.next = (self.goes_sole.val() | self.goes_exact.val())
@@ -983,10 +998,11 @@ impl Logic for Lists {
         self.held_age.write_enable.next = true;
         self.held_age.write_address.next = bit_cast::<16, 4>(self.tag.q.val());
         self.held_age.write_data.next = self.age.q.val();
-        self.lookup_valid.next = self.issue_valid.q.val() | self.to_issue.val();
+        self.lookup_valid.next = !self.issue_empty.q.val() | self.to_issue.val();
         self.keeps.next =
             self.lookup_valid.val() & (self.more_todo.val() | !self.exact.lookup_ready.val());
         self.issue_valid.d.next = self.keeps.val();
+        self.issue_empty.d.next = !self.keeps.val();
         self.exact.lookup_valid.next = self.lookup_valid.val() | self.goes_direct.val();
         self.exact_free.d.next =
             !self.exact.remains.val() & !self.lookup_valid.val() & !self.goes_direct.val();
@@ -999,12 +1015,29 @@ impl Logic for Lists {
         self.unhindered.d.next =
             self.quota.roomy.val() & !self.unexpected.waiting.val() & !self.classes.all_live.val();
         self.next_bit.next = bits::<32>(1) << self.command.val().endpoint;
+        // One of 16 endpoints.
+        self.coming_bit.next = bits::<32>(1) << self.command.val().endpoint.get_bits::<4>(0);
         self.comes_sole.next = (self.command.val().operation == Operation::Arrive)
-            & (self.no_class.q.val() & self.next_bit.val()).any();
+            & (self.no_class.q.val() & self.coming_bit.val()).any();
         self.comes_single.next = (self.command.val().operation == Operation::Arrive)
-            & (self.one_class.q.val() & self.next_bit.val()).any();
+            & (self.one_class.q.val() & self.coming_bit.val()).any();
         self.comes_free.next = (self.command.val().operation == Operation::Post)
-            & (self.unhindered.q.val() & self.next_bit.val()).any();
+            & (self.unhindered.q.val() & self.coming_bit.val()).any();
+        self.fitting.next = 0.into();
+        if self.command.val().operation == Operation::Arrive {
+            if self.way.q.val() == self.associative_way.val() {
+                self.fitting.next = self.no_class.q.val();
+            }
+            if self.way.q.val() == self.exact_way.val() {
+                self.fitting.next = self.one_class.q.val();
+            }
+        }
+        if (self.command.val().operation == Operation::Post)
+            & (self.way.q.val() == self.exact_way.val())
+        {
+            self.fitting.next = self.unhindered.q.val();
+        }
+        self.same_endpoint.next = self.command.val().endpoint == self.last_endpoint.q.val();
         self.next_way.next = self.alone_way.val();
         if self.comes_sole.val() {
             self.next_way.next = self.associative_way.val();
@@ -1014,11 +1047,8 @@ impl Logic for Lists {
         }
         self.empty.next = self.rests.val() & !self.front_valid.q.val();
         self.admitted.next = self.empty.val()
-            | (self.one_endpoint.q.val()
-                & (self.command.val().endpoint == self.last_endpoint.q.val()))
-            | ((self.way.q.val() == self.associative_way.val()) & self.comes_sole.val())
-            | ((self.way.q.val() == self.exact_way.val())
-                & (self.comes_single.val() | self.comes_free.val()));
+            | (self.one_endpoint.q.val() & self.same_endpoint.val())
+            | (self.fitting.val() & self.coming_bit.val()).any();
         self.front_moves.next = !self.front_valid.q.val() | self.go.val();
         self.ready.next = self.open.q.val() & self.admitted.val() & self.front_moves.val();
         self.command_ready.next = self.ready.val();
@@ -1052,16 +1082,17 @@ impl Logic for Lists {
                 self.open.q.val() & self.admitted.val() & self.command_valid.val();
         }
         self.front_valid.d.next = self.front_fills.val();
+        self.vacant.d.next = !self.front_fills.val();
         self.stale.d.next = self.learns.val() | self.learning.q.val();
-        self.stands.d.next = self.front_fills.val() & !self.learns.val() & !self.learning.q.val();
-        self.weighed.d.next = self.stands.q.val() & self.front_posts.q.val() & !self.go.val();
-        self.lingers.d.next = self.stands.q.val() & self.front_walks.q.val() & !self.go.val();
+        self.weighed.d.next = self.stands.val() & self.front_posts.q.val() & !self.go.val();
+        self.lingers.d.next = self.stands.val() & self.front_walks.q.val() & !self.go.val();
         // Which endpoint's classes are read mustn't wait for whether its command is taken.
         self.classes.next_endpoint.next = self.command.val().endpoint;
         if self.front_valid.q.val() & self.stale.q.val() {
             self.classes.next_endpoint.next = self.front.q.val().endpoint;
         }
         self.fresh.d.next = self.stale.q.val() | self.front_moves.val();
+        self.classes.reads.next = self.stale.q.val() | self.front_moves.val();
         self.classes.fresh.next = self.fresh.q.val();
         // So is the rest of what the front has to know. What goes while it stands there may show late, what comes comes from
         // the front itself, but for what is appended.
@@ -1085,7 +1116,7 @@ impl Logic for Lists {
             self.front_unexpected.d.next =
                 (self.unexpected.waiting.val() & self.next_bit.val()).any();
         }
-        self.front_loads.next = (!self.open.q.val() | !self.front_valid.q.val()) | self.go.val();
+        self.front_loads.next = self.vacant.q.val() | self.go.val();
         if self.front_loads.val() {
             self.front_bit.d.next = self.next_bit.val();
             self.front.d.next = self.command.val();
@@ -1128,9 +1159,8 @@ impl Logic for Lists {
         }
         if self.ready.val() & self.command_valid.val() {
             self.last_endpoint.d.next = self.command.val().endpoint;
-            self.one_endpoint.d.next = self.empty.val()
-                | (self.one_endpoint.q.val()
-                    & (self.command.val().endpoint == self.last_endpoint.q.val()));
+            self.one_endpoint.d.next =
+                self.empty.val() | (self.one_endpoint.q.val() & self.same_endpoint.val());
             self.way.d.next = self.alone_way.val();
             if self.empty.val() | (self.next_way.val() == self.way.q.val()) {
                 self.way.d.next = self.next_way.val();
@@ -1333,7 +1363,6 @@ impl Logic for Lists {
         }
         if self.append.val() {
             self.stale.d.next = true;
-            self.stands.d.next = false;
             self.weighed.d.next = false;
             self.lingers.d.next = false;
         }
