@@ -622,7 +622,7 @@ pub fn proofs() -> Vec<Proof> {
             Mutation::WidenSources,
             Mutation::KeepHits,
         ])),
-        Proof::of("lists_any", Method::Unrolled(24), || {
+        Proof::of("lists_any", Method::Unrolled(26), || {
             ListsProof::new(&SMALLEST, 5)
         })
         .in_cases(vec![vec!["script=4294967295".to_string()]])
