@@ -17,8 +17,9 @@ use crate::traffic::Traffic;
 pub const LATENCY: u64 = 12;
 
 /// Cycles more that a command may wait for those of other endpoints that were taken before it: two look-ups in
-/// the same rows, and a receive that changes sides, after which what is under way is decided one after the other.
-pub const INTERFERENCE: u64 = 24;
+/// the same rows, a receive that changes sides, after which what is under way is decided one after the other, and three
+/// more classes of the arrival before it.
+pub const INTERFERENCE: u64 = 27;
 
 /// Cycles more for each arrival before it that may look at the associative side a second time, and behind which the exact
 /// side stands for a cycle.

@@ -172,8 +172,6 @@ pub struct Classes {
     pub live: Signal<Out, Bits<4>>,
     /// A bit an endpoint: it has receives.
     pub any_live: Signal<Out, Bits<32>>,
-    /// A bit an endpoint: several of its classes have receives.
-    pub several_live: Signal<Out, Bits<32>>,
     /// A bit an endpoint: all its classes have receives.
     pub all_live: Signal<Out, Bits<32>>,
     /// Endpoint that takes and learns; and one bit set for it.
@@ -205,7 +203,6 @@ pub struct Classes {
     seen: Signal<Local, ClassView>,
     give_endpoint: Signal<Local, Bits<8>>,
     give_bit: Signal<Local, Bits<4>>,
-    lives: Signal<Local, Bits<4>>,
     _n: usize,
 }
 
@@ -218,8 +215,8 @@ impl Classes {
             masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
             _n: endpoints,
         } default {
-            clock reset next_endpoint next_bit next_live read reads fresh view endpoint_bit live any_live several_live all_live take_endpoint take_bit learn take take_class learn_ignore learn_any
-            give give_class known held now seen give_endpoint give_bit lives
+            clock reset next_endpoint next_bit next_live read reads fresh view endpoint_bit live any_live all_live take_endpoint take_bit learn take take_class learn_ignore learn_any
+            give give_class known held now seen give_endpoint give_bit
         })
     }
 }
@@ -244,17 +241,11 @@ impl Logic for Classes {
         self.next_live.next = 0.into();
         self.any_live.next = 0.into();
         self.all_live.next = 0.into();
-        self.several_live.next = 0.into();
         for i in 0..self._n {
             self.any_live.next = self
                 .any_live
                 .val()
                 .replace_bit(i, self.of[i].live.val().any());
-            self.lives.next = self.of[i].live.val();
-            self.several_live.next = self
-                .several_live
-                .val()
-                .replace_bit(i, (self.lives.val() & (self.lives.val() - 1)).any());
             self.all_live.next = self
                 .all_live
                 .val()

@@ -198,10 +198,10 @@ pub struct Lists {
     age: Reg<Bits<54>>,
     /// A command went in the last cycle.
     went: Reg<Bit>,
-    // Of the endpoints, as they were in the last cycle: without live classes, with just one, and such that a receive may go the exact
+    // Of the endpoints, as they were in the last cycle: without live classes, with some, and such that a receive may go the exact
     // way.
     no_class: Reg<Bits<32>>,
-    one_class: Reg<Bits<32>>,
+    some_class: Reg<Bits<32>>,
     unhindered: Reg<Bits<32>>,
     /// The memories are cleared.
     open: Reg<Bit>,
@@ -309,9 +309,9 @@ pub struct Lists {
     fitting: Signal<Local, Bits<32>>,
     /// The command that comes is of the endpoint of the last one.
     same_endpoint: Signal<Local, Bit>,
-    /// The command that comes is of an endpoint without live classes, with one, or without a hindrance.
+    /// The command that comes is an arrival for an endpoint without live classes, for one with some, or a receive that nothing hinders.
     comes_sole: Signal<Local, Bit>,
-    comes_single: Signal<Local, Bit>,
+    comes_exact: Signal<Local, Bit>,
     comes_free: Signal<Local, Bit>,
     next_way: Signal<Local, Bits<2>>,
     empty: Signal<Local, Bit>,
@@ -526,9 +526,9 @@ impl Lists {
             lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
             same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
             key_bit overflow replying
-            front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class one_class unhindered open
+            front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class some_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
-            fits_alone may_ask posts_alone asks goes_first goes_direct comes_sole comes_single comes_free asks_post asks_first more_todo
+            fits_alone may_ask posts_alone asks goes_first goes_direct comes_sole comes_exact comes_free asks_post asks_first more_todo
             first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
         })
     }
@@ -583,7 +583,7 @@ impl Logic for Lists {
             age,
             went,
             no_class,
-            one_class,
+            some_class,
             unhindered,
             open,
             issue_valid,
@@ -1011,7 +1011,7 @@ impl Logic for Lists {
         // under way is its own endpoint's, or when it goes the same way as all that is under way. What that would be is judged
         // by what was known in the last cycle: it is a matter of time only.
         self.no_class.d.next = !self.classes.any_live.val();
-        self.one_class.d.next = self.classes.any_live.val() & !self.classes.several_live.val();
+        self.some_class.d.next = self.classes.any_live.val();
         self.unhindered.d.next =
             self.quota.roomy.val() & !self.unexpected.waiting.val() & !self.classes.all_live.val();
         self.next_bit.next = bits::<32>(1) << self.command.val().endpoint;
@@ -1019,8 +1019,8 @@ impl Logic for Lists {
         self.coming_bit.next = bits::<32>(1) << self.command.val().endpoint.get_bits::<4>(0);
         self.comes_sole.next = (self.command.val().operation == Operation::Arrive)
             & (self.no_class.q.val() & self.coming_bit.val()).any();
-        self.comes_single.next = (self.command.val().operation == Operation::Arrive)
-            & (self.one_class.q.val() & self.coming_bit.val()).any();
+        self.comes_exact.next = (self.command.val().operation == Operation::Arrive)
+            & (self.some_class.q.val() & self.coming_bit.val()).any();
         self.comes_free.next = (self.command.val().operation == Operation::Post)
             & (self.unhindered.q.val() & self.coming_bit.val()).any();
         self.fitting.next = 0.into();
@@ -1029,7 +1029,7 @@ impl Logic for Lists {
                 self.fitting.next = self.no_class.q.val();
             }
             if self.way.q.val() == self.exact_way.val() {
-                self.fitting.next = self.one_class.q.val();
+                self.fitting.next = self.some_class.q.val();
             }
         }
         if (self.command.val().operation == Operation::Post)
@@ -1042,7 +1042,7 @@ impl Logic for Lists {
         if self.comes_sole.val() {
             self.next_way.next = self.associative_way.val();
         }
-        if self.comes_single.val() | self.comes_free.val() {
+        if self.comes_exact.val() | self.comes_free.val() {
             self.next_way.next = self.exact_way.val();
         }
         self.empty.next = self.rests.val() & !self.front_valid.q.val();
