@@ -197,6 +197,7 @@ pub struct Classes {
     masks: Vec<Ram<Bits<64>>>,
     /// What is shown but for the bits.
     known: Reg<Learnt>,
+    picked: Signal<Local, Learnt>,
     /// What was shown in the last cycle.
     held: Reg<ClassView>,
     now: Signal<Local, ClassView>,
@@ -216,7 +217,7 @@ impl Classes {
             _n: endpoints,
         } default {
             clock reset next_endpoint next_bit next_live read reads fresh view endpoint_bit live any_live all_live take_endpoint take_bit learn take take_class learn_ignore learn_any
-            give give_class known held now seen give_endpoint give_bit
+            give give_class known picked held now seen give_endpoint give_bit
         })
     }
 }
@@ -237,6 +238,7 @@ impl Logic for Classes {
             self.masks[i].write_data.next = self.learn_ignore.val();
             self.masks[i].read_address.next = bit_cast::<16, 8>(self.next_endpoint.val());
         }
+        self.picked.next = self.known.q.val();
         self.live.next = 0.into();
         self.next_live.next = 0.into();
         self.any_live.next = 0.into();
@@ -256,8 +258,8 @@ impl Logic for Classes {
             self.of[i].take_class.next = self.take_class.val();
             self.of[i].give.next = self.give.val() & (self.give_endpoint.val() == i.to_bits());
             self.of[i].give_class.next = self.give_bit.val();
-            if self.reads.val() & (self.next_endpoint.val() == i.to_bits()) {
-                self.known.d.next = self.of[i].known.val();
+            if self.next_endpoint.val() == i.to_bits() {
+                self.picked.next = self.of[i].known.val();
             }
             if self.next_bit.val().get_bit(i) {
                 self.next_live.next = self.next_live.val() | self.of[i].live.val();
@@ -265,6 +267,9 @@ impl Logic for Classes {
             if self.endpoint_bit.val().get_bit(i) {
                 self.live.next = self.live.val() | self.of[i].live.val();
             }
+        }
+        if self.reads.val() {
+            self.known.d.next = self.picked.val();
         }
         self.now.next = self.held.q.val();
         self.now.next.learnt = self.known.q.val().learnt;
