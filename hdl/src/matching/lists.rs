@@ -150,8 +150,6 @@ pub struct Lists {
     front_walks: Reg<Bit>,
     /// What is known of the endpoint in front is older than the last change.
     stale: Reg<Bit>,
-    /// There is a command in front, and what is known of its endpoint isn't stale.
-    stands: Signal<Local, Bit>,
     /// Its classes are those that were read in the last cycle.
     fresh: Reg<Bit>,
     /// Its classes that have receives, or had them a little while ago.
@@ -178,8 +176,6 @@ pub struct Lists {
     taking_class: Reg<Bits<4>>,
     /// Which it learns.
     learning: Reg<Bit>,
-    /// Its endpoint, one of 16.
-    taking_endpoint: Signal<Local, Bits<8>>,
     /// A receive of the exact side went in the last cycle.
     giving: Reg<Bit>,
     /// Of this class.
@@ -258,6 +254,10 @@ pub struct Lists {
     solo_probes: Reg<Bit>,
     solo: Reg<MatchCommand>,
     solo_age: Reg<Bits<54>>,
+    /// The operation in `solo` is a receive.
+    solo_posts: Reg<Bit>,
+    /// It is a message that is inserted.
+    solo_inserts: Reg<Bit>,
     step: Reg<Step>,
     /// A search of a pair or an endpoint may go on where the last one ended.
     resumes: Reg<Bit>,
@@ -270,9 +270,38 @@ pub struct Lists {
     walked_pair: Reg<Bits<16>>,
     walked_endpoint: Reg<Bits<8>>,
 
+    // What may go in this cycle.
+    /// Nothing is under way on the exact side.
+    exact_free: Reg<Bit>,
+    /// Nothing is alone, in `issue` or on the associative way.
+    way_free: Reg<Bit>,
+    /// Nobody's choice stands on the associative side, or is about to, but for one that is found in this cycle.
+    side_free: Reg<Bit>,
+
+    // What is being decided in this cycle.
+    /// The result is decided in the cycle in which it comes.
+    quick: Reg<Bit>,
+    /// The exact side is told in this cycle what was decided in the last one.
+    late_commit: Reg<Bit>,
+    late_discard: Reg<Bit>,
+    /// What the associative side has chosen is that of the operation whose result the exact side has.
+    result_kept: Reg<Bit>,
+    /// The endpoint of the last cycle's result has receives on the associative side.
+    tainted: Reg<Bit>,
+    /// What the associative side has chosen is older than the result of the exact side.
+    was_older: Reg<Bit>,
+    /// The associative side had room for the receive in `solo` in the last cycle.
+    room: Reg<Bit>,
+    /// A message is being decided slowly.
+    slowly: Reg<Bit>,
+
     answered: Reg<Bit>,
     answer: Reg<MatchReply>,
 
+    /// Its endpoint, one of 16.
+    taking_endpoint: Signal<Local, Bits<8>>,
+    /// There is a command in front, and what is known of its endpoint isn't stale.
+    stands: Signal<Local, Bit>,
     result: Signal<Local, ExactResult>,
     result_valid: Signal<Local, Bit>,
     /// A message was found.
@@ -325,8 +354,6 @@ pub struct Lists {
     entering: Signal<Local, Bit>,
     /// A message will still be being decided slowly in the next cycle.
     slow: Signal<Local, Bit>,
-    /// A message is being decided slowly.
-    slowly: Reg<Bit>,
     /// What the associative side compares.
     probed: Signal<Local, MatchCommand>,
     takes: Signal<Local, Bit>,
@@ -365,26 +392,11 @@ pub struct Lists {
     lookup: Signal<Local, Lookup>,
     lookup_valid: Signal<Local, Bit>,
     older: Signal<Local, Bit>,
-    /// The exact side is told what was decided in the last cycle.
-    late_commit: Reg<Bit>,
-    late_discard: Reg<Bit>,
     rival_older: Signal<Local, Bit>,
-    /// What the associative side has chosen is that of the operation whose result the exact side has.
-    result_kept: Reg<Bit>,
-    /// The endpoint of the last cycle's result has receives on the associative side.
-    tainted: Reg<Bit>,
     /// The associative side works for the operation in `solo`.
     probes: Signal<Local, Bit>,
-    /// It had room for it in the last cycle.
-    room: Reg<Bit>,
-    /// What the associative side has chosen is older than the result of the exact side.
-    was_older: Reg<Bit>,
     /// No receive is appended to the associative side, nor a message decided slowly.
     runs: Signal<Local, Bit>,
-    /// The operation in `solo` is a receive.
-    solo_posts: Reg<Bit>,
-    /// It is a message that is inserted.
-    solo_inserts: Reg<Bit>,
     /// The answer is what the associative side has found.
     of_rival: Signal<Local, Bit>,
     /// It is of the unexpected side.
@@ -428,14 +440,6 @@ pub struct Lists {
     learns: Signal<Local, Bit>,
     /// In the next cycle no operation is alone or decided slowly, nor is one told late.
     swift: Signal<Local, Bit>,
-    /// Nothing is under way on the exact side.
-    exact_free: Reg<Bit>,
-    /// Nothing is alone, in `issue` or on the associative way.
-    way_free: Reg<Bit>,
-    /// Nobody's choice stands on the associative side, or is about to, but for one that is found in this cycle.
-    side_free: Reg<Bit>,
-    /// The result is decided in the cycle in which it comes.
-    quick: Reg<Bit>,
     will_be_quick: Signal<Local, Bit>,
     quick_commit: Signal<Local, Bit>,
     discard: Signal<Local, Bit>,
