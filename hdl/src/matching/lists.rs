@@ -346,6 +346,12 @@ pub struct Lists {
     empty: Signal<Local, Bit>,
     admitted: Signal<Local, Bit>,
     go: Signal<Local, Bit>,
+    /// It goes even if it isn't a receive that the exact side takes.
+    goes_anyway: Signal<Local, Bit>,
+    /// What comes may come in front for the same reason, or because there is nothing.
+    moves_anyway: Signal<Local, Bit>,
+    /// What comes doesn't wait for another endpoint's.
+    may_come: Signal<Local, Bit>,
     goes_alone: Signal<Local, Bit>,
     initialized_now: Signal<Local, Bit>,
     slow_search: Signal<Local, Bit>,
@@ -532,7 +538,7 @@ impl Lists {
             key_bit overflow replying
             front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class some_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
-            fits_alone may_ask posts_alone asks goes_first goes_direct comes_sole comes_exact comes_free asks_post asks_first more_todo
+            fits_alone may_ask posts_alone asks goes_first goes_direct goes_anyway moves_anyway may_come comes_sole comes_exact comes_free asks_post asks_first more_todo
             first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
         })
     }
@@ -925,9 +931,12 @@ impl Logic for Lists {
         self.goes_first.next = self.stands.val()
             & (self.front_cancels.q.val()
                 | (self.front_asks.q.val() & self.unexpected.ready.val()));
-        self.go.next = (self.goes_sole.val() | self.goes_exact.val())
-            | (self.takes.val() | (self.may_ask.val() & !self.gave.q.val()))
+        // Whether the exact side takes a receive is known last.
+        self.goes_anyway.next = self.goes_sole.val()
+            | self.goes_exact.val()
+            | (self.may_ask.val() & !self.gave.q.val())
             | ((self.goes_first.val() | self.lingers.q.val()) & self.rests.val());
+        self.go.next = self.goes_anyway.val() | (self.fits.val() & self.fits_alone.val());
         self.goes_alone.next = self.posts_alone.val() | self.asks.val() | self.goes_direct.val();
         self.to_issue.next = self.goes_exact.val() | self.takes.val();
         self.searches_both.next = self.goes_exact.val() & self.front_associative.q.val();
@@ -1053,8 +1062,11 @@ impl Logic for Lists {
         self.admitted.next = self.empty.val()
             | (self.one_endpoint.q.val() & self.same_endpoint.val())
             | (self.fitting.val() & self.coming_bit.val()).any();
-        self.front_moves.next = !self.front_valid.q.val() | self.go.val();
-        self.ready.next = self.open.q.val() & self.admitted.val() & self.front_moves.val();
+        self.moves_anyway.next = !self.front_valid.q.val() | self.goes_anyway.val();
+        self.front_moves.next = self.moves_anyway.val() | (self.fits.val() & self.fits_alone.val());
+        self.may_come.next = self.open.q.val() & self.admitted.val();
+        self.ready.next = (self.may_come.val() & self.moves_anyway.val())
+            | (self.may_come.val() & self.fits_alone.val() & self.fits.val());
         self.command_ready.next = self.ready.val();
         if self.go.val() {
             self.tag.d.next = self.tag.q.val() + 1;
@@ -1082,8 +1094,7 @@ impl Logic for Lists {
         self.quota.take_bit.next = self.taking_bit.q.val();
         self.front_fills.next = self.front_valid.q.val();
         if self.front_moves.val() {
-            self.front_fills.next =
-                self.open.q.val() & self.admitted.val() & self.command_valid.val();
+            self.front_fills.next = self.may_come.val() & self.command_valid.val();
         }
         self.front_valid.d.next = self.front_fills.val();
         self.vacant.d.next = !self.front_fills.val();
