@@ -17,9 +17,11 @@ use crate::traffic::Traffic;
 pub const LATENCY: u64 = 12;
 
 /// Cycles more that a command may wait for those of other endpoints that were taken before it: two look-ups in
-/// the same rows, a receive that changes sides, after which what is under way is decided one after the other, and three
-/// more classes of the arrival before it.
-pub const INTERFERENCE: u64 = 27;
+/// the same rows, and a receive that changes sides, after which what is under way is decided one after the other.
+pub const INTERFERENCE: u64 = 24;
+
+/// Cycles more for each arrival that is under way before it, which looks up one class a cycle: all but the first of four.
+const CLASSES: u64 = 3;
 
 /// Cycles more for each arrival before it that may look at the associative side a second time, and behind which the exact
 /// side stands for a cycle.
@@ -120,6 +122,8 @@ struct UnderWay {
     first: bool,
     /// Nothing at all was.
     alone: bool,
+    /// Arrivals that were.
+    behind: u64,
     /// Bins without room before it was taken.
     overflows: u64,
     /// Arrivals answered before it was taken that may have looked twice.
@@ -215,12 +219,16 @@ impl<B: Block> Harness<B> {
             let mut earlier = self.under_way.iter();
             let first = earlier.all(|other| other.command.endpoint != command.endpoint);
             let alone = self.under_way.is_empty();
+            let arrivals = self.under_way.iter();
+            let arrivals = arrivals.filter(|other| other.command.operation == Operation::Arrive);
+            let behind = arrivals.count() as u64;
             self.seen.overlapped += u64::from(!self.under_way.is_empty());
             self.under_way.push_back(UnderWay {
                 command: *command,
                 taken: self.cycle,
                 first,
                 alone,
+                behind,
                 overflows: self.lists.overflows(),
                 detours: self.detours,
             });
@@ -251,6 +259,7 @@ impl<B: Block> Harness<B> {
             taken,
             first,
             alone,
+            behind,
             overflows,
             detours,
         } = front;
@@ -263,7 +272,7 @@ impl<B: Block> Harness<B> {
                 true => limit,
                 false => {
                     let detours = self.detours - detours;
-                    limit + (1 + changes) * INTERFERENCE + detours * DETOUR
+                    limit + (1 + changes) * INTERFERENCE + detours * DETOUR + behind * CLASSES
                 }
             };
             if cycles > limit {
