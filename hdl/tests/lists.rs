@@ -384,6 +384,8 @@ fn a_seed_that_comes_while_a_receive_is_posted_is_noticed() {
 }
 
 /// What notices a breach: a comparison, or a check in the gates.
+/// Twelve seeds, since of a wrong predecessor ([`ExactMutation::ForgetPrev`]) only a receive tells that is cancelled between two others
+/// of its key, and then the last of them.
 fn notices(mutation: u64) -> Option<Breach> {
     let seeds = [MANY_BINS, ONE_BIN].into_iter().chain(2..12);
     seeds.enumerate().find_map(|(n, seed)| {

@@ -20,7 +20,8 @@ pub const LATENCY: u64 = 12;
 /// the same rows, and a receive that changes sides, after which what is under way is decided one after the other.
 pub const INTERFERENCE: u64 = 24;
 
-/// Cycles more for each arrival that is under way before it, which looks up one class a cycle: all but the first of four.
+/// Cycles more for each arrival that is under way before it, which looks up one class a cycle: all but the first of four. How many
+/// classes its endpoint has receives of isn't asked.
 const CLASSES: u64 = 3;
 
 /// Cycles more for each arrival before it that may look at the associative side a second time, and behind which the exact

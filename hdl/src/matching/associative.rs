@@ -375,6 +375,7 @@ pub struct Associative {
     /// Whom the search that chooses named, the choice is of, and the entry that is gone was of.
     searched_endpoint: Reg<Bits<8>>,
     chosen_endpoint: Reg<Bits<8>>,
+    /// For a proof only.
     gone_endpoint: Reg<Bits<8>>,
     gone_bit: Reg<Bits<32>>,
     hits: Signal<Local, Bits<64>>,

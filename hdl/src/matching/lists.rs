@@ -325,8 +325,11 @@ pub struct Lists {
     // The ways of the command in front.
     goes_sole: Signal<Local, Bit>,
     goes_exact: Signal<Local, Bit>,
+    /// The receive in front goes if the exact side takes it.
     fits_alone: Signal<Local, Bit>,
+    /// Nothing is under way, and its search of the messages could begin.
     may_ask: Signal<Local, Bit>,
+    /// It goes, and nothing with it.
     posts_alone: Signal<Local, Bit>,
     asks: Signal<Local, Bit>,
     /// It goes in its first cycle in front, if nothing is under way, and alone.
@@ -1076,7 +1079,7 @@ impl Logic for Lists {
             self.age.d.next = self.age.q.val() + 1;
             self.resumes.d.next = false;
         }
-        // What a receive takes is taken a cycle after it went. A class that is learnt can be read a cycle after that.
+        // What a receive takes is taken a cycle after it went. A class that is learnt shows two cycles after that.
         self.learns.next = self.takes.val() & self.fit_learns.val();
         self.taking.d.next = self.takes.val();
         self.taking_bit.d.next = self.front_bit.q.val();
