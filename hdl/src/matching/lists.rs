@@ -326,7 +326,7 @@ pub struct Lists {
     goes_sole: Signal<Local, Bit>,
     goes_exact: Signal<Local, Bit>,
     /// The receive in front goes if the exact side takes it.
-    fits_alone: Signal<Local, Bit>,
+    goes_if_fits: Signal<Local, Bit>,
     /// Nothing is under way, and its search of the messages could begin.
     may_ask: Signal<Local, Bit>,
     /// It goes, and nothing with it.
@@ -541,7 +541,7 @@ impl Lists {
             key_bit overflow replying
             front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class some_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
-            fits_alone may_ask posts_alone asks goes_first goes_direct goes_anyway moves_anyway may_come comes_sole comes_exact comes_free asks_post asks_first more_todo
+            goes_if_fits may_ask posts_alone asks goes_first goes_direct goes_anyway moves_anyway may_come comes_sole comes_exact comes_free asks_post asks_first more_todo
             first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
         })
     }
@@ -916,11 +916,11 @@ impl Logic for Lists {
         self.may_ask.next = self.weighed.q.val()
             & self.rests.val()
             & (self.unexpected.ready.val() | !self.front_unexpected.q.val());
-        self.fits_alone.next = self.weighed.q.val()
+        self.goes_if_fits.next = self.weighed.q.val()
             & self.way_free.q.val()
             & (!self.front_unexpected.q.val()
                 | (self.exact_free.q.val() & self.unexpected.ready.val()));
-        self.takes.next = self.fits.val() & self.fits_alone.val();
+        self.takes.next = self.fits.val() & self.goes_if_fits.val();
         self.posts_alone.next = self.may_ask.val()
             & ((self.fits.val() & self.front_unexpected.q.val())
                 | (!self.fits.val() & !self.gave.q.val()));
@@ -939,7 +939,7 @@ impl Logic for Lists {
             | self.goes_exact.val()
             | (self.may_ask.val() & !self.gave.q.val())
             | ((self.goes_first.val() | self.lingers.q.val()) & self.rests.val());
-        self.go.next = self.goes_anyway.val() | (self.fits.val() & self.fits_alone.val());
+        self.go.next = self.goes_anyway.val() | self.takes.val();
         self.goes_alone.next = self.posts_alone.val() | self.asks.val() | self.goes_direct.val();
         self.to_issue.next = self.goes_exact.val() | self.takes.val();
         self.searches_both.next = self.goes_exact.val() & self.front_associative.q.val();
@@ -1066,10 +1066,11 @@ impl Logic for Lists {
             | (self.one_endpoint.q.val() & self.same_endpoint.val())
             | (self.fitting.val() & self.coming_bit.val()).any();
         self.moves_anyway.next = !self.front_valid.q.val() | self.goes_anyway.val();
-        self.front_moves.next = self.moves_anyway.val() | (self.fits.val() & self.fits_alone.val());
+        self.front_moves.next = self.moves_anyway.val() | self.takes.val();
         self.may_come.next = self.open.q.val() & self.admitted.val();
+        // A product for each reason, so that what is known last passes few levels.
         self.ready.next = (self.may_come.val() & self.moves_anyway.val())
-            | (self.may_come.val() & self.fits_alone.val() & self.fits.val());
+            | (self.may_come.val() & self.goes_if_fits.val() & self.fits.val());
         self.command_ready.next = self.ready.val();
         if self.go.val() {
             self.tag.d.next = self.tag.q.val() + 1;

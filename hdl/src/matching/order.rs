@@ -6,15 +6,16 @@
 //!                                         (select) oldest    └► leaving (take), which isn't chosen
 //!                                                               again; that, or remove, clears its live bit
 //!
-//!   live ──► lowest vacant place ──► place ──► filling (insert), which sets its live bit, and its age row
+//!   live ──► lowest vacant place ─┬► place_index
+//!                                 └► filling (insert), which sets its live bit, and its age row
 //! ```
 //!
 //! A search takes two steps: in the cycle of `select` the oldest of `hits` is chosen, and from the
 //! next cycle on `found` and `index` are the answer, until the next `select`. With `take`, the chosen entry
 //! leaves in that next cycle, unless `spare` has its bit; a `select` in the cycle in which it leaves doesn't choose it again, so
 //! that a message a cycle can run through. `remove` takes the chosen entry out later, unless `keep` has its
-//! bit; nothing is chosen in that cycle. `insert` says that `place` is filled, in the next cycle (`filling`). A change of the places shows
-//! in `place` two cycles later: the next `insert` waits for that.
+//! bit; nothing is chosen in that cycle. `insert` says that the vacant place is filled, in the next cycle (`filling`). A change of the places shows
+//! in `place_index` two cycles later: the next `insert` waits for that.
 
 use super::age::Age;
 use super::one_hot::OneHot;
@@ -43,7 +44,7 @@ pub struct Order {
     pub remove: Signal<In, Bit>,
     /// Places that `remove` spares.
     pub keep: Signal<In, Bits<64>>,
-    /// Make `place` live in the next cycle, as the youngest.
+    /// Make the vacant place live in the next cycle, as the youngest.
     pub insert: Signal<In, Bit>,
     /// What leaves in this cycle because it was taken: the choice, or nothing.
     pub going: Signal<Out, Bits<64>>,
@@ -57,11 +58,9 @@ pub struct Order {
     pub chosen: Signal<Out, Bits<64>>,
     /// Number of the chosen entry.
     pub index: Signal<Out, Bits<16>>,
-    /// Where the next entry goes, one bit set; none if the list is full.
-    pub place: Signal<Out, Bits<64>>,
     /// The place that is being filled, one bit set, or none.
     pub filling: Signal<Out, Bits<64>>,
-    /// Number of `place`.
+    /// Number of the place where the next entry goes.
     pub place_index: Signal<Out, Bits<16>>,
     /// Places that live.
     pub living: Signal<Out, Bits<64>>,
@@ -74,6 +73,7 @@ pub struct Order {
     /// Places that leave in this cycle if they were chosen.
     yielding: Reg<Bits<64>>,
     leaving: Signal<Local, Bits<64>>,
+    /// Where the next entry goes, one bit set; none if the list is full.
     vacant: Reg<Bits<64>>,
     filled: Reg<Bits<64>>,
     age: Vec<Age>,
@@ -84,19 +84,12 @@ pub struct Order {
     staying: Signal<Local, Bits<64>>,
     elders: Signal<Local, Bits<64>>,
     below: Signal<Local, Bits<64>>,
-    beaten: Signal<Local, Bits<64>>,
-    beaten0: Signal<Local, Bits<64>>,
-    beaten1: Signal<Local, Bits<64>>,
-    beaten2: Signal<Local, Bits<64>>,
-    beaten3: Signal<Local, Bits<64>>,
-    beaten4: Signal<Local, Bits<64>>,
-    beaten5: Signal<Local, Bits<64>>,
-    beaten6: Signal<Local, Bits<64>>,
-    beaten7: Signal<Local, Bits<64>>,
+    /// Places that aren't the oldest hit since one above is older: by the remainder of that one by 8.
+    beaten: Vec<Signal<Local, Bits<64>>>,
+    /// Places below which a hit is older, for one remainder of its place.
     behind: Signal<Local, Bits<64>>,
-    /// Some hit is older: of the first four parts, and of the others.
+    /// Places that aren't the oldest hit.
     younger: Signal<Local, Bits<64>>,
-    youngest: Signal<Local, Bits<64>>,
     oldest: Signal<Local, Bits<64>>,
     lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
@@ -138,7 +131,6 @@ impl Order {
             found: Signal::default(),
             chosen: Signal::default(),
             index: Signal::default(),
-            place: Signal::default(),
             filling: Signal::default(),
             place_index: Signal::default(),
             living: Signal::default(),
@@ -158,18 +150,9 @@ impl Order {
             staying: Signal::default(),
             elders: Signal::default(),
             below: Signal::default(),
-            beaten: Signal::default(),
-            beaten0: Signal::default(),
-            beaten1: Signal::default(),
-            beaten2: Signal::default(),
-            beaten3: Signal::default(),
-            beaten4: Signal::default(),
-            beaten5: Signal::default(),
-            beaten6: Signal::default(),
-            beaten7: Signal::default(),
+            beaten: (0..8).map(|_| Signal::default()).collect(),
             behind: Signal::default(),
             younger: Signal::default(),
-            youngest: Signal::default(),
             oldest: Signal::default(),
             lowest: Signal::default(),
             empty_places: Signal::default(),
@@ -236,15 +219,10 @@ impl Logic for Order {
         }
         self.filling.next = self.filled.q.val();
         // Who is older is asked in eight parts, by the remainder of the place by 8, so that all trees are equally deep.
+        for g in 0..8 {
+            self.beaten[g].next = 0.into();
+        }
         self.below.next = 0.into();
-        self.beaten0.next = 0.into();
-        self.beaten1.next = 0.into();
-        self.beaten2.next = 0.into();
-        self.beaten3.next = 0.into();
-        self.beaten4.next = 0.into();
-        self.beaten5.next = 0.into();
-        self.beaten6.next = 0.into();
-        self.beaten7.next = 0.into();
         for i in 0..self._n {
             self.age[i].below.next = self.below.val();
             self.age[i].filled.next = self.filled.q.val();
@@ -252,19 +230,11 @@ impl Logic for Order {
             self.age[i].elders.next = self.elders.val();
             self.age[i].hits.next = self.eligible.val();
             self.age[i].hit.next = self.eligible.val().get_bit(i);
-            self.beaten.next = self.beaten0.val() | self.age[i].beats.val();
-            self.beaten0.next = self.beaten1.val();
-            self.beaten1.next = self.beaten2.val();
-            self.beaten2.next = self.beaten3.val();
-            self.beaten3.next = self.beaten4.val();
-            self.beaten4.next = self.beaten5.val();
-            self.beaten5.next = self.beaten6.val();
-            self.beaten6.next = self.beaten7.val();
-            self.beaten7.next = self.beaten.val();
+            self.beaten[i % 8].next = self.beaten[i % 8].val() | self.age[i].beats.val();
             self.below.next = (self.below.val() << 1) | 1;
         }
         self.younger.next = 0.into();
-        for g in 0..4 {
+        for g in 0..8 {
             self.behind.next = 0.into();
             for i in 0..self._n {
                 self.behind.next = self
@@ -272,26 +242,9 @@ impl Logic for Order {
                     .val()
                     .replace_bit(i, self.age[i].behind.val().get_bit(g));
             }
-            self.younger.next = self.younger.val() | (self.behind.val() | self.beaten0.val());
-            self.beaten0.next = self.beaten1.val();
-            self.beaten1.next = self.beaten2.val();
-            self.beaten2.next = self.beaten3.val();
+            self.younger.next = self.younger.val() | (self.behind.val() | self.beaten[g].val());
         }
-        self.youngest.next = 0.into();
-        for g in 4..8 {
-            self.behind.next = 0.into();
-            for i in 0..self._n {
-                self.behind.next = self
-                    .behind
-                    .val()
-                    .replace_bit(i, self.age[i].behind.val().get_bit(g));
-            }
-            self.youngest.next = self.youngest.val() | (self.behind.val() | self.beaten4.val());
-            self.beaten4.next = self.beaten5.val();
-            self.beaten5.next = self.beaten6.val();
-            self.beaten6.next = self.beaten7.val();
-        }
-        self.oldest.next = self.eligible.val() & !(self.younger.val() | self.youngest.val());
+        self.oldest.next = self.eligible.val() & !self.younger.val();
         self.yielding.d.next = 0.into();
         if self.select.val() {
             self.choice.d.next = self.oldest.val();
@@ -328,7 +281,6 @@ impl Logic for Order {
         self.found.next = self.chose.q.val();
         self.chosen.next = self.choice.q.val();
         self.index.next = self.chosen_number.index.val();
-        self.place.next = self.vacant.q.val();
         self.place_index.next = self.place_number.index.val();
         self.living.next = self.live.q.val();
         for i in 0..self._proved {
