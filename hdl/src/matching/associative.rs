@@ -119,10 +119,10 @@ pub struct AssociativeEntry {
     held_ignore_bits: Reg<Bits<64>>,
     held_request: Reg<Bits<32>>,
     held_age: Reg<Bits<54>>,
-    // What agreed: context and match bits; the handle; endpoint and source, of what stays.
-    envelope_agrees: Reg<Bit>,
-    handle_agrees: Reg<Bit>,
-    source_agrees: Reg<Bit>,
+    // What agreed: the lower match bits; the upper ones; all else, of what stays.
+    lower_agrees: Reg<Bit>,
+    upper_agrees: Reg<Bit>,
+    rest_agrees: Reg<Bit>,
     agrees: Signal<Local, Bit>,
     from_its_source: Signal<Local, Bit>,
     of_source: Signal<Local, Bit>,
@@ -179,9 +179,9 @@ impl Default for AssociativeEntry {
             held_ignore_bits: Reg::default(),
             held_request: Reg::default(),
             held_age: Reg::default(),
-            envelope_agrees: Reg::default(),
-            handle_agrees: Reg::default(),
-            source_agrees: Reg::default(),
+            lower_agrees: Reg::default(),
+            upper_agrees: Reg::default(),
+            rest_agrees: Reg::default(),
             agrees: Signal::default(),
             from_its_source: Signal::default(),
             of_source: Signal::default(),
@@ -214,9 +214,9 @@ impl Logic for AssociativeEntry {
             held_ignore_bits,
             held_request,
             held_age,
-            envelope_agrees,
-            handle_agrees,
-            source_agrees
+            lower_agrees,
+            upper_agrees,
+            rest_agrees
         );
         clocked!(
             self,
@@ -238,15 +238,18 @@ impl Logic for AssociativeEntry {
         self.of_source.next = (!self.by_envelope.val() & !self.by_pair.val())
             | (self.by_envelope.val() & self.from_its_source.val())
             | (self.by_pair.val() & self.pair_agrees.val() & !self.held_any_source.q.val());
-        self.envelope_agrees.d.next =
-            (self.context_agrees.val() & !self.differing.val().any()) | !self.by_envelope.val();
-        self.handle_agrees.d.next = self.same_handle.val() | !self.by_request.val();
-        self.source_agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
+        self.lower_agrees.d.next =
+            !self.differing.val().get_bits::<32>(0).any() | !self.by_envelope.val();
+        self.upper_agrees.d.next =
+            !self.differing.val().get_bits::<32>(32).any() | !self.by_envelope.val();
+        self.rest_agrees.d.next = (self.context_agrees.val() | !self.by_envelope.val())
+            & (self.same_handle.val() | !self.by_request.val())
+            & (self.held_endpoint.q.val() == self.endpoint.val())
             & self.of_source.val()
             & self.remains.val()
             & !self.unknown.val();
         self.agrees.next =
-            self.envelope_agrees.q.val() & self.handle_agrees.q.val() & self.source_agrees.q.val();
+            self.lower_agrees.q.val() & self.upper_agrees.q.val() & self.rest_agrees.q.val();
         if self.load.val() {
             self.held_endpoint.d.next = self.new_endpoint.val();
             self.held_pair.d.next = self.new_pair.val();

@@ -145,6 +145,70 @@ impl Logic for EndpointClasses {
     }
 }
 
+/// What of a command is looked up in a class: source and match bits, as far as they matter there.
+#[derive(LogicBlock, Default)]
+pub struct ClassKey {
+    /// Classes of the command's endpoint.
+    pub view: Signal<In, ClassView>,
+    /// In which it is looked up, one bit set.
+    pub chosen: Signal<In, Bits<4>>,
+    /// It is a receive: it says itself what it ignores, and its class may be learnt just now.
+    pub posts: Signal<In, Bit>,
+    /// The command's source.
+    pub pair: Signal<In, Bits<16>>,
+    /// Its match bits.
+    pub match_bits: Signal<In, Bits<64>>,
+    /// Bits that the receive ignores.
+    pub ignore_bits: Signal<In, Bits<64>>,
+    /// Any source will do for it.
+    pub any_source: Signal<In, Bit>,
+    /// Source to look up, or 0 if any will do.
+    pub source: Signal<Out, Bits<11>>,
+    /// Match bits to look up, 0 where they are ignored.
+    pub bits: Signal<Out, Bits<64>>,
+    ignore0: Signal<Local, Bits<64>>,
+    ignore1: Signal<Local, Bits<64>>,
+    ignore2: Signal<Local, Bits<64>>,
+    ignore3: Signal<Local, Bits<64>>,
+    ignore: Signal<Local, Bits<64>>,
+    any: Signal<Local, Bit>,
+}
+
+#[module]
+impl Logic for ClassKey {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.ignore0.next = 0.into();
+        self.ignore1.next = 0.into();
+        self.ignore2.next = 0.into();
+        self.ignore3.next = 0.into();
+        if self.chosen.val().get_bit(0) {
+            self.ignore0.next = self.view.val().ignore0;
+        }
+        if self.chosen.val().get_bit(1) {
+            self.ignore1.next = self.view.val().ignore1;
+        }
+        if self.chosen.val().get_bit(2) {
+            self.ignore2.next = self.view.val().ignore2;
+        }
+        if self.chosen.val().get_bit(3) {
+            self.ignore3.next = self.view.val().ignore3;
+        }
+        self.ignore.next =
+            (self.ignore0.val() | self.ignore1.val()) | (self.ignore2.val() | self.ignore3.val());
+        self.any.next = (self.chosen.val() & self.view.val().any_source).any();
+        if self.posts.val() {
+            self.ignore.next = self.ignore_bits.val();
+            self.any.next = self.any_source.val();
+        }
+        self.source.next = bit_cast::<11, 16>(self.pair.val());
+        if self.any.val() {
+            self.source.next = 0.into();
+        }
+        self.bits.next = self.match_bits.val() & !self.ignore.val();
+    }
+}
+
 /// The classes of all endpoints.
 #[derive(LogicBlock)]
 pub struct Classes {

@@ -291,7 +291,7 @@ pub struct Exact {
     mux: Reg<Lookup>,
     mux_rows: Reg<Rows>,
     mux_free: Reg<Bits<8>>,
-    mux_handle_hit: Reg<Bits<8>>,
+    mux_handle_hits: Reg<Bits<8>>,
     mux_handle_free: Reg<Bits<8>>,
     best_valid: Reg<Bit>,
     best: Reg<Lookup>,
@@ -487,7 +487,7 @@ impl Exact {
             commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
             settles stands queued_valid queued hash_free offered fills mends hash_valid hash place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
-            mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
+            mux_valid mux mux_rows mux_hit mux_free mux_handle_hits mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
             passes sees move_read read_free read_takes place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
@@ -536,7 +536,7 @@ impl Logic for Exact {
             mux,
             mux_rows,
             mux_free,
-            mux_handle_hit,
+            mux_handle_hits,
             mux_handle_free,
             number_valid,
             number,
@@ -765,6 +765,13 @@ impl Logic for Exact {
                 _ => {}
             }
         }
+        // The lowest: in the rows that are searched for a pair or an endpoint several may hit.
+        self.first_hit.next = self.mux_handle_hits.q.val()
+            & !((self.mux_handle_hits.q.val() << 1)
+                | (self.mux_handle_hits.q.val() << 2)
+                | (self.mux_handle_hits.q.val() << 3)
+                | (self.mux_handle_hits.q.val() << 4)
+                | (self.mux_handle_hits.q.val() << 5));
         self.mux_hit.next = 0.into();
         self.occupied.next = 0.into();
         self.handle_hits.next = 0.into();
@@ -815,7 +822,7 @@ impl Logic for Exact {
             self.handle_way[i].endpoint.next = self.compare.q.val().endpoint;
             self.handle_way[i].request.next = self.compare.q.val().request;
             self.handle_way[i].pair.next = self.compare.q.val().pair;
-            self.handle_way[i].select.next = self.mux_handle_hit.q.val().get_bit(i);
+            self.handle_way[i].select.next = self.first_hit.val().get_bit(i);
             self.handle_hits.next = self
                 .handle_hits
                 .val()
@@ -831,21 +838,13 @@ impl Logic for Exact {
         self.fresh_slots.in_old.next = self.in_old.val().any();
         self.fresh_slots.in_last.next = self.in_last.val().any();
         self.fresh_slots.in_now.next = self.in_now.val().any();
-        // The lowest: in the rows that are searched for a pair or an endpoint several may hit.
-        self.first_hit.next = self.handle_hits.val()
-            & !((self.handle_hits.val() << 1)
-                | (self.handle_hits.val() << 2)
-                | (self.handle_hits.val() << 3)
-                | (self.handle_hits.val() << 4)
-                | (self.handle_hits.val() << 5));
-
         // ---------------------------------------------------------------- mux
         if self.moves.q.val() {
             self.mux_valid.d.next = self.compare_valid.q.val();
             self.mux.d.next = self.compare.q.val();
             self.mux_rows.d.next = self.compare_rows.q.val();
             self.mux_free.d.next = self.key_place.place.val();
-            self.mux_handle_hit.d.next = self.first_hit.val();
+            self.mux_handle_hits.d.next = self.handle_hits.val();
             self.mux_handle_free.d.next = self.handle_place.place.val();
         }
         self.muxed_head.next = self.fresh_slots.shown.val().head;
@@ -897,7 +896,7 @@ impl Logic for Exact {
                 self.muxed.next.id = self.entry_address.q.val();
             }
             _ => {
-                self.muxed.next.found = self.mux_handle_hit.q.val().any();
+                self.muxed.next.found = self.mux_handle_hits.q.val().any();
                 self.muxed.next.class = self.muxed_class.val();
             }
         }
@@ -918,14 +917,14 @@ impl Logic for Exact {
 
         // ---------------------------------------------------------------- best of the classes
         self.goes_on.next = false;
-        if self.mux_valid.q.val() & !self.mux_handle_hit.q.val().any() {
+        if self.mux_valid.q.val() & !self.mux_handle_hits.q.val().any() {
             self.goes_on.next = ((self.mux.q.val().search == Search::OfPair)
                 | (self.mux.q.val().search == Search::OfEndpoint))
                 & (self.cursor.q.val() != self.last_row.val());
         }
         if self.moves.q.val() {
             self.best_valid.d.next = self.mux_valid.q.val() & !self.goes_on.val();
-            self.unlinks.d.next = self.mux_handle_hit.q.val().any();
+            self.unlinks.d.next = self.mux_handle_hits.q.val().any();
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
         }
@@ -1049,8 +1048,7 @@ impl Logic for Exact {
         self.best_tag.next = self.best.q.val().tag;
         self.end_key.next = self.end_found.q.val().key;
         self.new_id.next = self.number.q.val();
-        self.result_valid.next =
-            (self.end_valid.q.val() & self.end.q.val().last) | self.tell.q.val();
+        self.result_valid.next = self.end_full.q.val() | self.tell.q.val();
         self.result.next = self.no_result.val();
         self.result.next.found = self.end_found.q.val().found;
         self.result.next.room = self.end_found.q.val().room & self.number_valid.q.val();

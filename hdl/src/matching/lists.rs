@@ -30,7 +30,7 @@
 
 use super::Operation;
 use super::associative::{Associative, AssociativeSearch};
-use super::classes::{ClassView, Classes};
+use super::classes::{ClassKey, ClassView, Classes};
 use super::exact::{Exact, Search};
 use super::quota::Quota;
 use super::rows::UnexpectedRows;
@@ -194,10 +194,8 @@ pub struct Lists {
     age: Reg<Bits<54>>,
     /// A command went in the last cycle.
     went: Reg<Bit>,
-    // Of the endpoints, as they were in the last cycle: without live classes, with some, and such that a receive may go the exact
-    // way.
+    // Of the endpoints, as they were in the last cycle: without live classes, and such that a receive may go the exact way.
     no_class: Reg<Bits<32>>,
-    some_class: Reg<Bits<32>>,
     unhindered: Reg<Bits<32>>,
     /// The memories are cleared.
     open: Reg<Bit>,
@@ -282,6 +280,7 @@ pub struct Lists {
     /// The result is decided in the cycle in which it comes.
     quick: Reg<Bit>,
     /// The exact side is told in this cycle what was decided in the last one.
+    late: Reg<Bit>,
     late_commit: Reg<Bit>,
     late_discard: Reg<Bit>,
     /// What the associative side has chosen is that of the operation whose result the exact side has.
@@ -300,8 +299,8 @@ pub struct Lists {
 
     /// Its endpoint, one of 16.
     taking_endpoint: Signal<Local, Bits<8>>,
-    /// There is a command in front, and what is known of its endpoint isn't stale.
-    stands: Signal<Local, Bit>,
+    /// The receive in front goes.
+    post_goes: Signal<Local, Bit>,
     result: Signal<Local, ExactResult>,
     result_valid: Signal<Local, Bit>,
     /// A message was found.
@@ -336,15 +335,21 @@ pub struct Lists {
     goes_first: Signal<Local, Bit>,
     goes_direct: Signal<Local, Bit>,
     next_bit: Signal<Local, Bits<32>>,
-    coming_bit: Signal<Local, Bits<32>>,
-    /// Endpoints of which such a command goes the way of all that is under way.
-    fitting: Signal<Local, Bits<32>>,
     /// The command that comes is of the endpoint of the last one.
     same_endpoint: Signal<Local, Bit>,
-    /// The command that comes is an arrival for an endpoint without live classes, for one with some, or a receive that nothing hinders.
-    comes_sole: Signal<Local, Bit>,
-    comes_exact: Signal<Local, Bit>,
-    comes_free: Signal<Local, Bit>,
+    /// What offers itself is a message; or a receive.
+    comes_arrival: Signal<Local, Bit>,
+    comes_receive: Signal<Local, Bit>,
+    /// Its endpoint has no class with receives; it may post without asking the unexpected side.
+    comes_classless: Signal<Local, Bit>,
+    comes_unhindered: Signal<Local, Bit>,
+    /// All that is under way goes this way.
+    on_associative_way: Signal<Local, Bit>,
+    on_exact_way: Signal<Local, Bit>,
+    /// So does it.
+    follows: Signal<Local, Bit>,
+    /// It comes as soon as the front moves.
+    comes: Signal<Local, Bit>,
     next_way: Signal<Local, Bits<2>>,
     empty: Signal<Local, Bit>,
     admitted: Signal<Local, Bit>,
@@ -386,18 +391,12 @@ pub struct Lists {
     first_kept: Signal<Local, Bits<4>>,
     several_live: Signal<Local, Bit>,
     several_kept: Signal<Local, Bit>,
-    /// The class by which an arrival is looked up, one bit set.
-    looked: Signal<Local, Bits<4>>,
-    // What it ignores; zero if it isn't that class.
-    ignore0: Signal<Local, Bits<64>>,
-    ignore1: Signal<Local, Bits<64>>,
-    ignore2: Signal<Local, Bits<64>>,
-    ignore3: Signal<Local, Bits<64>>,
-    ignore: Signal<Local, Bits<64>>,
-    class_any: Signal<Local, Bit>,
     class_id: Signal<Local, Bits<6>>,
     source: Signal<Local, Bits<11>>,
     match_bits: Signal<Local, Bits<64>>,
+    // What is looked up of the command in front, and of that in `issue`.
+    front_key: ClassKey,
+    issue_key: ClassKey,
     lookup: Signal<Local, Lookup>,
     lookup_valid: Signal<Local, Bit>,
     older: Signal<Local, Bit>,
@@ -412,6 +411,8 @@ pub struct Lists {
     of_search: Signal<Local, Bit>,
     /// The exact side has a result that isn't decided yet.
     told: Signal<Local, Bit>,
+    /// It isn't known yet what the associative side has for that arrival.
+    doubts: Signal<Local, Bit>,
     /// If it is of a receive: one that has found a message.
     yields: Signal<Local, Bit>,
     /// It is of another operation that is alone.
@@ -432,6 +433,7 @@ pub struct Lists {
     // Registers' next values, from which others follow.
     next_step: Signal<Local, Step>,
     next_alone: Signal<Local, Bit>,
+    alone_ends: Signal<Local, Bit>,
     next_kept: Signal<Local, Bit>,
     next_both: Signal<Local, Bit>,
     next_sole: Signal<Local, Bit>,
@@ -533,16 +535,16 @@ impl Lists {
             issue_todo sole sole_chosen sole_found both both_chosen both_found both_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen first_unlearnt first_idle
-            next_bit coming_bit fitting same_endpoint next_way empty admitted go goes_alone initialized_now
+            next_bit same_endpoint next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
-            front_posts asker asks_in todo first_todo todo_class ignore class_any class_id source match_bits
-            lookup lookup_valid older rival_older was_older late_commit late_discard posts next_step next_alone next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
+            front_posts asker asks_in todo first_todo todo_class class_id source match_bits front_key issue_key
+            lookup lookup_valid older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
             same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
             key_bit overflow replying
-            front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct stands free_room taking taking_class learning no_class some_class unhindered open
+            front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct post_goes free_room taking taking_class learning no_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
-            goes_if_fits may_ask posts_alone asks goes_first goes_direct goes_anyway moves_anyway may_come comes_sole comes_exact comes_free asks_post asks_first more_todo
-            first_live first_kept several_live several_kept looked ignore0 ignore1 ignore2 ignore3 front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
+            goes_if_fits may_ask posts_alone asks goes_first goes_direct goes_anyway moves_anyway may_come comes comes_arrival comes_receive comes_classless comes_unhindered on_associative_way on_exact_way follows asks_post asks_first more_todo
+            first_live first_kept several_live several_kept front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
         })
     }
 }
@@ -596,7 +598,6 @@ impl Logic for Lists {
             age,
             went,
             no_class,
-            some_class,
             unhindered,
             open,
             issue_valid,
@@ -620,6 +621,7 @@ impl Logic for Lists {
             tainted,
             room,
             was_older,
+            late,
             late_commit,
             late_discard,
             quick,
@@ -748,8 +750,7 @@ impl Logic for Lists {
 
         // ---------------------------------------------------------------- the result of the exact side
         self.result.next = self.exact.result.val();
-        self.result_valid.next =
-            self.exact.result_valid.val() & !self.late_commit.q.val() & !self.late_discard.q.val();
+        self.result_valid.next = self.exact.result_valid.val() & !self.late.q.val();
         // The command of the result that there may be in the next cycle is read.
         self.next_tag.next = self.exact.best_tag.val();
         if self.exact.stays.val() {
@@ -776,7 +777,6 @@ impl Logic for Lists {
         self.asks_first.next = true;
         self.asker.next = self.front.q.val();
         self.asks_in.next = self.classes.view.val();
-        self.looked.next = self.first_live.val();
         self.todo.next = self.front_live.q.val();
         self.first_todo.next = self.first_live.val();
         self.more_todo.next = self.several_live.val();
@@ -792,7 +792,6 @@ impl Logic for Lists {
         if !self.issue_empty.q.val() {
             self.asks_post.next = self.issue_posts.q.val();
             self.asks_first.next = self.issue_first.q.val();
-            self.looked.next = self.first_kept.val();
             self.todo.next = self.issue_todo.q.val();
             self.first_todo.next = self.first_kept.val();
             self.more_todo.next = self.several_kept.val();
@@ -804,37 +803,29 @@ impl Logic for Lists {
         if self.first_todo.val().get_bit(2) | self.first_todo.val().get_bit(3) {
             self.todo_class.next = self.todo_class.val() | 2;
         }
-        self.ignore0.next = 0.into();
-        self.ignore1.next = 0.into();
-        self.ignore2.next = 0.into();
-        self.ignore3.next = 0.into();
-        if self.looked.val().get_bit(0) {
-            self.ignore0.next = self.asks_in.val().ignore0;
-        }
-        if self.looked.val().get_bit(1) {
-            self.ignore1.next = self.asks_in.val().ignore1;
-        }
-        if self.looked.val().get_bit(2) {
-            self.ignore2.next = self.asks_in.val().ignore2;
-        }
-        if self.looked.val().get_bit(3) {
-            self.ignore3.next = self.asks_in.val().ignore3;
-        }
-        self.ignore.next =
-            (self.ignore0.val() | self.ignore1.val()) | (self.ignore2.val() | self.ignore3.val());
-        self.class_any.next = (self.looked.val() & self.asks_in.val().any_source).any();
-        // A post knows what it ignores; its class may be learnt just now.
-        if self.asks_post.val() {
-            self.ignore.next = self.asker.val().ignore_bits;
-            self.class_any.next = self.asker.val().any_source;
+        // What is looked up is put together for both, so that only the result has to be chosen.
+        self.front_key.view.next = self.classes.view.val();
+        self.front_key.chosen.next = self.first_live.val();
+        self.front_key.posts.next = self.front_posts.q.val();
+        self.front_key.pair.next = self.front.q.val().pair;
+        self.front_key.match_bits.next = self.front.q.val().match_bits;
+        self.front_key.ignore_bits.next = self.front.q.val().ignore_bits;
+        self.front_key.any_source.next = self.front.q.val().any_source;
+        self.issue_key.view.next = self.issue_view.q.val();
+        self.issue_key.chosen.next = self.first_kept.val();
+        self.issue_key.posts.next = self.issue_posts.q.val();
+        self.issue_key.pair.next = self.issue_command.q.val().pair;
+        self.issue_key.match_bits.next = self.issue_command.q.val().match_bits;
+        self.issue_key.ignore_bits.next = self.issue_command.q.val().ignore_bits;
+        self.issue_key.any_source.next = self.issue_command.q.val().any_source;
+        self.source.next = self.front_key.source.val();
+        self.match_bits.next = self.front_key.bits.val();
+        if self.issue_valid.q.val() {
+            self.source.next = self.issue_key.source.val();
+            self.match_bits.next = self.issue_key.bits.val();
         }
         self.class_id.next = (bit_cast::<6, 8>(self.asker.val().endpoint) << 2)
             | bit_cast::<6, 2>(self.todo_class.val());
-        self.source.next = bit_cast::<11, 16>(self.asker.val().pair);
-        if self.class_any.val() {
-            self.source.next = 0.into();
-        }
-        self.match_bits.next = self.asker.val().match_bits & !self.ignore.val();
         self.lookup.next = self.no_lookup.val();
         self.lookup.next.search = Search::Arrive;
         self.lookup.next.tag = self.tag.q.val();
@@ -898,14 +889,14 @@ impl Logic for Lists {
             self.associative.by.next = AssociativeSearch::Envelope;
         }
         // Whether it goes, and which way, is a few levels of logic from registers, since all that follows waits for it.
-        self.stands.next = self.front_valid.q.val() & !self.stale.q.val();
-        self.goes_sole.next = self.stands.val()
-            & self.front_arrives.q.val()
+        // What it is, is said of a command only: it is nothing while none stands there.
+        self.goes_sole.next = self.front_arrives.q.val()
+            & !self.stale.q.val()
             & !self.front_live.q.val().any()
             & self.exact_free.q.val()
             & !self.alone.q.val();
-        self.goes_exact.next = self.stands.val()
-            & self.front_arrives.q.val()
+        self.goes_exact.next = self.front_arrives.q.val()
+            & !self.stale.q.val()
             & self.front_live.q.val().any()
             & self.way_free.q.val()
             & (!self.front_associative.q.val()
@@ -924,17 +915,18 @@ impl Logic for Lists {
         self.posts_alone.next = self.may_ask.val()
             & ((self.fits.val() & self.front_unexpected.q.val())
                 | (!self.fits.val() & !self.gave.q.val()));
-        self.asks.next = self.stands.val()
-            & self.front_asks.q.val()
+        self.asks.next = self.front_asks.q.val()
+            & !self.stale.q.val()
             & self.rests.val()
             & self.unexpected.ready.val();
         self.goes_direct.next = self.rests.val()
-            & ((self.stands.val() & self.front_cancels.q.val()) | self.lingers.q.val());
+            & ((self.front_cancels.q.val() & !self.stale.q.val()) | self.lingers.q.val());
         // The same of all ways together.
-        self.goes_first.next = self.stands.val()
+        self.goes_first.next = !self.stale.q.val()
             & (self.front_cancels.q.val()
                 | (self.front_asks.q.val() & self.unexpected.ready.val()));
         // Whether the exact side takes a receive is known last.
+        self.post_goes.next = (self.may_ask.val() & !self.gave.q.val()) | self.takes.val();
         self.goes_anyway.next = self.goes_sole.val()
             | self.goes_exact.val()
             | (self.may_ask.val() & !self.gave.q.val())
@@ -946,7 +938,6 @@ impl Logic for Lists {
         self.associative_search.next =
             self.goes_sole.val() | self.searches_both.val() | self.goes_direct.val();
         self.next_step.next = self.step.q.val();
-        self.next_alone.next = self.alone.q.val() | self.goes_alone.val();
         self.next_kept.next = self.kept.q.val();
         self.next_sole.next = self.goes_sole.val();
         self.sole_chosen.d.next = self.sole.q.val();
@@ -957,13 +948,19 @@ impl Logic for Lists {
         if self.searches_both.val() {
             self.both_tag.d.next = self.tag.q.val();
         }
-        // What goes alone is found in `solo`, where all that stands in front is copied as long as nothing is there. From there it asks
-        // the unexpected side, a cycle after it went.
+        // What goes alone is found in `solo`, where all that stands in front is copied as long as nothing is there, or if the exact side
+        // has a result the command of that: nothing goes alone then. From there it asks the unexpected side, a cycle after it went.
         if !self.alone.q.val() & (self.step.q.val() == Step::Run) {
             self.solo.d.next = self.front.q.val();
             self.solo_age.d.next = self.age.q.val();
             self.solo_posts.d.next = self.front_posts.q.val();
             self.solo_inserts.d.next = self.front_inserts.q.val();
+            if self.exact.result_valid.val() {
+                self.solo.d.next = self.held.read_data.val();
+                self.solo_age.d.next = self.held_age.read_data.val();
+                self.solo_posts.d.next = self.posts.val();
+                self.solo_inserts.d.next = false;
+            }
             self.solo_by_pair.d.next =
                 self.front.q.val().operation == Operation::TakeUnexpectedOfPair;
             self.solo_probes.d.next = self.front.q.val().operation == Operation::Probe;
@@ -1027,47 +1024,42 @@ impl Logic for Lists {
         // under way is its own endpoint's, or when it goes the same way as all that is under way. What that would be is judged
         // by what was known in the last cycle: it is a matter of time only.
         self.no_class.d.next = !self.classes.any_live.val();
-        self.some_class.d.next = self.classes.any_live.val();
         self.unhindered.d.next =
             self.quota.roomy.val() & !self.unexpected.waiting.val() & !self.classes.all_live.val();
         self.next_bit.next = bits::<32>(1) << self.command.val().endpoint;
-        // One of 16 endpoints.
-        self.coming_bit.next = bits::<32>(1) << self.command.val().endpoint.get_bits::<4>(0);
-        self.comes_sole.next = (self.command.val().operation == Operation::Arrive)
-            & (self.no_class.q.val() & self.coming_bit.val()).any();
-        self.comes_exact.next = (self.command.val().operation == Operation::Arrive)
-            & (self.some_class.q.val() & self.coming_bit.val()).any();
-        self.comes_free.next = (self.command.val().operation == Operation::Post)
-            & (self.unhindered.q.val() & self.coming_bit.val()).any();
-        self.fitting.next = 0.into();
-        if self.command.val().operation == Operation::Arrive {
-            if self.way.q.val() == self.associative_way.val() {
-                self.fitting.next = self.no_class.q.val();
-            }
-            if self.way.q.val() == self.exact_way.val() {
-                self.fitting.next = self.some_class.q.val();
-            }
-        }
-        if (self.command.val().operation == Operation::Post)
-            & (self.way.q.val() == self.exact_way.val())
-        {
-            self.fitting.next = self.unhindered.q.val();
-        }
+        self.comes_arrival.next = self.command.val().operation == Operation::Arrive;
+        self.comes_receive.next = self.command.val().operation == Operation::Post;
+        // Of one of 16 endpoints.
+        self.comes_classless.next =
+            (self.no_class.q.val() >> self.command.val().endpoint.get_bits::<4>(0)).get_bit(0);
+        self.comes_unhindered.next =
+            (self.unhindered.q.val() >> self.command.val().endpoint.get_bits::<4>(0)).get_bit(0);
         self.same_endpoint.next = self.command.val().endpoint == self.last_endpoint.q.val();
         self.next_way.next = self.alone_way.val();
-        if self.comes_sole.val() {
-            self.next_way.next = self.associative_way.val();
+        if self.comes_arrival.val() {
+            self.next_way.next = self.exact_way.val();
+            if self.comes_classless.val() {
+                self.next_way.next = self.associative_way.val();
+            }
         }
-        if self.comes_exact.val() | self.comes_free.val() {
+        if self.comes_receive.val() & self.comes_unhindered.val() {
             self.next_way.next = self.exact_way.val();
         }
+        self.on_associative_way.next = self.way.q.val() == self.associative_way.val();
+        self.on_exact_way.next = self.way.q.val() == self.exact_way.val();
+        self.follows.next = (self.on_associative_way.val()
+            & self.comes_arrival.val()
+            & self.comes_classless.val())
+            | (self.on_exact_way.val() & self.comes_arrival.val() & !self.comes_classless.val())
+            | (self.on_exact_way.val() & self.comes_receive.val() & self.comes_unhindered.val());
         self.empty.next = self.rests.val() & !self.front_valid.q.val();
         self.admitted.next = self.empty.val()
             | (self.one_endpoint.q.val() & self.same_endpoint.val())
-            | (self.fitting.val() & self.coming_bit.val()).any();
+            | self.follows.val();
         self.moves_anyway.next = !self.front_valid.q.val() | self.goes_anyway.val();
         self.front_moves.next = self.moves_anyway.val() | self.takes.val();
         self.may_come.next = self.open.q.val() & self.admitted.val();
+        self.comes.next = self.may_come.val() & self.command_valid.val();
         // A product for each reason, so that what is known last passes few levels.
         self.ready.next = (self.may_come.val() & self.moves_anyway.val())
             | (self.may_come.val() & self.goes_if_fits.val() & self.fits.val());
@@ -1098,13 +1090,16 @@ impl Logic for Lists {
         self.quota.take_bit.next = self.taking_bit.q.val();
         self.front_fills.next = self.front_valid.q.val();
         if self.front_moves.val() {
-            self.front_fills.next = self.may_come.val() & self.command_valid.val();
+            self.front_fills.next = self.comes.val();
         }
         self.front_valid.d.next = self.front_fills.val();
         self.vacant.d.next = !self.front_fills.val();
         self.stale.d.next = self.learns.val() | self.learning.q.val();
-        self.weighed.d.next = self.stands.val() & self.front_posts.q.val() & !self.go.val();
-        self.lingers.d.next = self.stands.val() & self.front_walks.q.val() & !self.go.val();
+        self.weighed.d.next =
+            self.front_posts.q.val() & !self.stale.q.val() & !self.post_goes.val();
+        self.lingers.d.next = self.front_walks.q.val()
+            & !self.stale.q.val()
+            & !(self.lingers.q.val() & self.rests.val());
         // Which endpoint's classes are read mustn't wait for whether its command is taken.
         self.classes.next_endpoint.next = self.command.val().endpoint;
         if self.front_valid.q.val() & self.stale.q.val() {
@@ -1148,35 +1143,37 @@ impl Logic for Lists {
             self.front_inserts.d.next = false;
             self.front_cancels.d.next = false;
             self.front_walks.d.next = false;
-            match self.command.val().operation {
-                Operation::Arrive => {
-                    self.front_arrives.d.next = true;
-                }
-                Operation::Post => {
-                    self.front_posts.d.next = true;
-                }
-                Operation::Insert => {
-                    self.front_asks.d.next = true;
-                    self.front_inserts.d.next = true;
-                }
-                Operation::Probe => {
-                    self.front_asks.d.next = true;
-                }
-                Operation::Claim => {
-                    self.front_asks.d.next = true;
-                }
-                Operation::TakeUnexpectedOfPair => {
-                    self.front_asks.d.next = true;
-                }
-                Operation::Cancel => {
-                    self.front_cancels.d.next = true;
-                }
-                _ => {
-                    self.front_walks.d.next = true;
+            if self.comes.val() {
+                match self.command.val().operation {
+                    Operation::Arrive => {
+                        self.front_arrives.d.next = true;
+                    }
+                    Operation::Post => {
+                        self.front_posts.d.next = true;
+                    }
+                    Operation::Insert => {
+                        self.front_asks.d.next = true;
+                        self.front_inserts.d.next = true;
+                    }
+                    Operation::Probe => {
+                        self.front_asks.d.next = true;
+                    }
+                    Operation::Claim => {
+                        self.front_asks.d.next = true;
+                    }
+                    Operation::TakeUnexpectedOfPair => {
+                        self.front_asks.d.next = true;
+                    }
+                    Operation::Cancel => {
+                        self.front_cancels.d.next = true;
+                    }
+                    _ => {
+                        self.front_walks.d.next = true;
+                    }
                 }
             }
         }
-        if self.ready.val() & self.command_valid.val() {
+        if self.comes.val() & self.front_moves.val() {
             self.last_endpoint.d.next = self.command.val().endpoint;
             self.one_endpoint.d.next =
                 self.empty.val() | (self.one_endpoint.q.val() & self.same_endpoint.val());
@@ -1235,8 +1232,16 @@ impl Logic for Lists {
         }
         self.commit.next = self.decided.val() & self.accepts.val();
         self.discard.next = self.decided.val() & !self.accepts.val();
-        self.overflow.next =
-            self.decided.val() & self.posts.val() & !self.result.val().room & !self.yields.val();
+        self.overflow.next = self.told.val()
+            & self.posts.val()
+            & !(self.alone.q.val() & self.searching.q.val())
+            & !self.result.val().room
+            & !self.yields.val();
+        self.doubts.next = self.told.val()
+            & !self.alone.q.val()
+            & !self.posts.val()
+            & !self.result_clear.q.val()
+            & !self.result_kept.q.val();
         self.gives.next = self.discard.val();
         if !self.posts.val() {
             self.gives.next = self.commit.val() & (self.alone.q.val() | !self.result.val().multi);
@@ -1313,15 +1318,9 @@ impl Logic for Lists {
                     // Its places are full: the associative side.
                     self.next_step.next = Step::Settle;
                 }
-                if self.told.val() & !self.alone.q.val() {
-                    self.solo.d.next = self.held.read_data.val();
-                    self.solo_age.d.next = self.held_age.read_data.val();
-                    self.solo_posts.d.next = self.posts.val();
-                    self.solo_inserts.d.next = false;
-                    if !self.decided.val() {
-                        self.next_step.next = Step::Doubt;
-                        self.slow.next = true;
-                    }
+                if self.doubts.val() {
+                    self.next_step.next = Step::Doubt;
+                    self.slow.next = true;
                 }
             }
             Step::Doubt => {
@@ -1367,12 +1366,18 @@ impl Logic for Lists {
         if self.decided.val() & self.result_kept.q.val() {
             self.next_kept.next = false;
         }
+        // What is alone is so until it is answered: as it was appended, found on the exact side, or searched for.
+        self.alone_ends.next = self.appends.val()
+            | (self.told.val()
+                & !(self.posts.val()
+                    & (self.searching.q.val() | !(self.result.val().room | self.searched.val()))))
+            | (self.searched_alone.val()
+                & (self.searched.val() | !self.solo_posts.q.val())
+                & !self.inserts.q.val());
+        self.next_alone.next = self.goes_alone.val()
+            | self.overflow.val()
+            | (self.alone.q.val() & !self.alone_ends.val());
         if self.overflow.val() {
-            self.next_alone.next = true;
-            self.looking.d.next = false;
-        }
-        if self.replying.val() {
-            self.next_alone.next = false;
             self.looking.d.next = false;
         }
         self.best_tag_bit.next = bits::<16>(1) << self.exact.best_tag.val();
@@ -1436,6 +1441,7 @@ impl Logic for Lists {
         if self.posts.val() {
             self.quick_commit.next = self.result.val().room;
         }
+        self.late.d.next = self.decided.val() & !self.quick.q.val();
         self.late_commit.d.next = self.commit.val() & !self.quick.q.val();
         self.late_discard.d.next = self.discard.val() & !self.quick.q.val();
         self.exact.will_settle.next = self.will_be_quick.val();
