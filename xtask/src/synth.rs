@@ -41,13 +41,29 @@ const WIDE: [&str; 4] = ["associative_", "exact_", "lists_", "nic_"];
 /// take three times as long as the look-up tables that they join. And the logic is mapped as it is written: `&dc2`, which precedes that
 /// by default, rewrites it for fewer gates, from which come more look-up tables (6 % in `lists_ecp5`) and longer paths.
 const AIM: &str = "scratchpad -set abc9.D 3000; scratchpad -set abc9.script \
-    \"+&scorr; &sweep; &dch -f -r; &ps; &if {C} {W} {D} {R} -v; &mfs\"; synth_ecp5";
+    \"+&scorr; &sweep; &b; &dch -f -r; &ps; &if {C} {W} {D} {R} -v; &mfs\"; synth_ecp5";
+
+fn is_wide(name: &str) -> bool {
+    WIDE.iter().any(|wide| name.starts_with(wide))
+}
 
 /// How yosys is called for a top.
 fn script(name: &str) -> String {
-    match WIDE.iter().any(|wide| name.starts_with(wide)) {
+    match is_wide(name) {
         true => SCRIPT.replace("synth_ecp5", AIM),
         false => SCRIPT.into(),
+    }
+}
+
+/// How such a top is placed and routed. The placer that models what repels cells spreads them better than nextpnr's default, which left
+/// `lists_ecp5` so crowded that no router ended; of the routers, the older one ends.
+const SPREAD: [&str; 4] = ["--placer", "static", "--router", "router1"];
+
+/// How nextpnr is called for a top, beyond what is the same for all.
+fn placement(name: &str) -> &'static [&'static str] {
+    match is_wide(name) {
+        true => &SPREAD,
+        false => &[],
     }
 }
 
@@ -71,6 +87,9 @@ pub fn prepare(names: &[String]) -> Result<Vec<Prepared>> {
     let prepare = |top: Top| {
         let mut hash = Sha256::new();
         hash.update(script(&top.name));
+        for option in placement(&top.name) {
+            hash.update(option);
+        }
         hash.update(setup::YOSYS);
         hash.update(fs::read(folder.join(format!("{}.sv", top.name)))?);
         for list in &top.sources {
@@ -205,6 +224,7 @@ impl Prepared {
                 "--out-of-context",
             ])
             .args(["--freq", "100", "--timing-allow-fail", "--seed", "1", "-q"])
+            .args(placement(name))
             .arg("--json")
             .arg(netlist.strip_prefix(&self.folder)?)
             .arg("--report")

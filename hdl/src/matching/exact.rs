@@ -322,6 +322,15 @@ pub struct Exact {
     read_free: Signal<Local, Bit>,
     /// The same, for the registers there.
     read_takes: Signal<Local, Bit>,
+    // All moves, and `read` takes another look-up, or keeps its own; or nothing moves.
+    read_loads: Signal<Local, Bit>,
+    read_stays: Signal<Local, Bit>,
+    all_stand: Signal<Local, Bit>,
+    /// What is in the end isn't the last of its operation.
+    end_remains: Signal<Local, Bit>,
+    // What is in `place` isn't held by mending, and may go past the end, or into nothing.
+    place_passes: Signal<Local, Bit>,
+    nothing_read: Signal<Local, Bit>,
     place_free: Signal<Local, Bit>,
     hash_free: Signal<Local, Bit>,
     offered: Signal<Local, Bit>,
@@ -490,7 +499,7 @@ impl Exact {
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hits mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            passes sees move_read read_free read_takes place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
+            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_passes nothing_read place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
             muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
@@ -618,8 +627,13 @@ impl Logic for Exact {
             self.move_read.val() | !(self.stands.q.val() | self.read_valid.q.val());
         self.read_takes.next =
             self.move_read.val() | (self.moves.q.val() & !self.read_valid.q.val());
-        self.place_free.next =
-            !self.place_valid.q.val() | (self.read_free.val() & !self.mending.q.val());
+        // The same as `read_free` says, written flat.
+        self.place_passes.next = self.passes.val() & !self.mending.q.val();
+        self.nothing_read.next =
+            !(self.stands.q.val() | self.read_valid.q.val() | self.mending.q.val());
+        self.place_free.next = !self.place_valid.q.val()
+            | (self.place_passes.val() & self.sees.val())
+            | self.nothing_read.val();
 
         // ---------------------------------------------------------------- hash
         self.lookup_ready.next = self.ready.q.val() & !self.queued_valid.q.val();
@@ -689,28 +703,29 @@ impl Logic for Exact {
         self.clash[3].older_tag.next = self.best.q.val().tag;
         self.clash[3].older_post.next = self.best.q.val().search == Search::Post;
         // It stays if it isn't the last of its operation.
-        self.clash[4].valid.next = self.end_valid.q.val() & !self.end.q.val().last;
+        self.end_remains.next = self.end_valid.q.val() & !self.end.q.val().last;
+        self.clash[4].valid.next = self.end_remains.val();
         self.clash[4].older.next = self.end_found.q.val().rows;
         self.clash[4].older_tag.next = self.end.q.val().tag;
         self.clash[4].older_post.next = self.end.q.val().search == Search::Post;
-        if self.moves.q.val() {
-            if self.read_free.val() {
-                self.clash_compare.d.next = self.clash[0].clash.val();
-                self.clash_mux.d.next = self.clash[1].clash.val();
-                self.clash_best.d.next = self.clash[2].clash.val();
-                self.clash_end.d.next = self.clash[3].clash.val() | self.clash[4].clash.val();
-            } else {
-                self.clash_compare.d.next = false;
-                self.clash_mux.d.next = self.clash_compare.q.val();
-                self.clash_best.d.next = self.clash_mux.q.val();
-                self.clash_end.d.next = self.clash_best.q.val()
-                    | (self.clash_end.q.val() & self.end_valid.q.val() & !self.end.q.val().last);
-            }
-        }
-        // What it clashes with there has gone.
-        if self.stands.q.val() & self.done.val() {
-            self.clash_end.d.next = false;
-        }
+        // A product for each case, so that a comparison of rows passes few levels: another look-up comes into `read`; the one there stays
+        // while all before it move, and what it clashes with moves with them; nothing moves, but the end may be done.
+        self.read_loads.next = self.moves.q.val() & self.read_free.val();
+        self.read_stays.next = self.moves.q.val() & !self.read_free.val();
+        self.all_stand.next = !self.moves.q.val();
+        self.clash_compare.d.next = (self.read_loads.val() & self.clash[0].clash.val())
+            | (self.all_stand.val() & self.clash_compare.q.val());
+        self.clash_mux.d.next = (self.read_loads.val() & self.clash[1].clash.val())
+            | (self.read_stays.val() & self.clash_compare.q.val())
+            | (self.all_stand.val() & self.clash_mux.q.val());
+        self.clash_best.d.next = (self.read_loads.val() & self.clash[2].clash.val())
+            | (self.read_stays.val() & self.clash_mux.q.val())
+            | (self.all_stand.val() & self.clash_best.q.val());
+        self.clash_end.d.next = (self.read_loads.val() & self.clash[3].clash.val())
+            | (self.read_loads.val() & self.clash[4].clash.val())
+            | (self.read_stays.val() & self.clash_best.q.val())
+            | (self.read_stays.val() & self.clash_end.q.val() & self.end_remains.val())
+            | (self.all_stand.val() & self.clash_end.q.val() & !self.done.val());
         if self.mutation.val() == self.ignore_conflicts.val() {
             self.clash_compare.d.next = false;
             self.clash_mux.d.next = false;

@@ -75,19 +75,20 @@ pub struct Clash {
     pub younger_post: Signal<In, Bit>,
     /// It has to wait.
     pub clash: Signal<Out, Bit>,
+    /// They are of two operations; and both for posts.
+    differ: Signal<Local, Bit>,
+    both_post: Signal<Local, Bit>,
 }
 
 #[module]
 impl Logic for Clash {
     #[hdl_gen]
     fn update(&mut self) {
-        self.clash.next = self.valid.val()
-            & (self.older_tag.val() != self.younger_tag.val())
-            & ((self.older.val().key0 == self.younger.val().key0)
-                | (self.older.val().key1 == self.younger.val().key1)
-                | (self.older_post.val()
-                    & self.younger_post.val()
-                    & ((self.older.val().handle0 == self.younger.val().handle0)
-                        | (self.older.val().handle1 == self.younger.val().handle1))));
+        self.differ.next = self.valid.val() & (self.older_tag.val() != self.younger_tag.val());
+        self.both_post.next = self.differ.val() & self.older_post.val() & self.younger_post.val();
+        self.clash.next = (self.differ.val() & (self.older.val().key0 == self.younger.val().key0))
+            | (self.differ.val() & (self.older.val().key1 == self.younger.val().key1))
+            | (self.both_post.val() & (self.older.val().handle0 == self.younger.val().handle0))
+            | (self.both_post.val() & (self.older.val().handle1 == self.younger.val().handle1));
     }
 }
