@@ -432,6 +432,7 @@ pub struct Exact {
     one_slot: Check,
     reads_settled: Check,
     settles_what_is_done: Duty,
+    full_is_a_result: Check,
     removes_what_it_finds: Duty,
 }
 
@@ -488,6 +489,7 @@ impl Exact {
             one_slot: Check::new("a_key_has_one_slot"),
             reads_settled: Check::new("searches_read_what_is_settled"),
             settles_what_is_done: Duty::new("what_settles_is_done"),
+            full_is_a_result: Check::new("what_is_full_is_a_result"),
             removes_what_it_finds: Duty::new("what_is_found_by_handle_is_removed"),
             compare_by: Reg::new(By::Nothing),
             moves: Reg::new(true),
@@ -611,6 +613,7 @@ impl Logic for Exact {
             one_slot,
             reads_settled,
             settles_what_is_done,
+            full_is_a_result,
             removes_what_it_finds
         );
         clock!(self, clock, links, homes, prevs);
@@ -1361,6 +1364,8 @@ impl Logic for Exact {
         self.settles_what_is_done.ok.next = !self.settles.q.val()
             | (self.done.val()
                 & ((self.end_valid.q.val() & self.end.q.val().last) | self.tell.q.val()));
+        self.full_is_a_result.ok.next =
+            self.end_full.q.val() == (self.end_valid.q.val() & self.end.q.val().last);
         self.one_slot.ok.next =
             !self.mux_valid.q.val() | !(self.mux_hit.val() & (self.mux_hit.val() - 1)).any();
     }
