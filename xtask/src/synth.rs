@@ -43,6 +43,7 @@ const WIDE: [&str; 4] = ["associative_", "exact_", "lists_", "nic_"];
 const AIM: &str = "scratchpad -set abc9.D 3000; scratchpad -set abc9.script \
     \"+&scorr; &sweep; &b; &dch -f -r; &ps; &if {C} {W} {D} {R} -v; &mfs\"; synth_ecp5";
 
+/// Whether a top is one of [`WIDE`].
 fn is_wide(name: &str) -> bool {
     WIDE.iter().any(|wide| name.starts_with(wide))
 }
@@ -55,7 +56,7 @@ fn script(name: &str) -> String {
     }
 }
 
-/// How such a top is placed and routed. The placer that models what repels cells spreads them better than nextpnr's default, which left
+/// How a top of [`WIDE`] is placed and routed. The placer that models what repels cells spreads them better than nextpnr's default, which left
 /// `lists_ecp5` so crowded that no router ended; of the routers, the older one ends.
 const SPREAD: [&str; 4] = ["--placer", "static", "--router", "router1"];
 
