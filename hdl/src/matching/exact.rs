@@ -305,8 +305,9 @@ pub struct Exact {
     end_posts: Reg<Bit>,
     end_found: Reg<Found>,
 
-    /// Row that a search of a pair or an endpoint has come to.
+    /// Row that a search of a pair or an endpoint has come to, and the one behind it.
     cursor: Reg<Bits<16>>,
+    behind_cursor: Reg<Bits<16>>,
     unlink_way: Reg<Bits<3>>,
     count: Reg<Bits<16>>,
 
@@ -328,9 +329,6 @@ pub struct Exact {
     all_stand: Signal<Local, Bit>,
     /// What is in the end isn't the last of its operation.
     end_remains: Signal<Local, Bit>,
-    // What is in `place` isn't held by mending, and may go past the end, or into nothing.
-    place_passes: Signal<Local, Bit>,
-    nothing_read: Signal<Local, Bit>,
     place_free: Signal<Local, Bit>,
     hash_free: Signal<Local, Bit>,
     offered: Signal<Local, Bit>,
@@ -340,9 +338,16 @@ pub struct Exact {
     by_key: Signal<Local, Bit>,
     conflict: Signal<Local, Bit>,
     handle_key: Signal<Local, Bits<40>>,
-    hashed: Signal<Local, Rows>,
+    /// The look-up in `hash` is for any receive of a pair or an endpoint.
+    of_all: Signal<Local, Bit>,
+    // The rows of the handle that are addressed next are both this one.
+    walks: Signal<Local, Bit>,
+    walk_row: Signal<Local, Bits<16>>,
+    /// Row of the slot of what was found by its handle.
+    slot_row: Signal<Local, Bits<16>>,
     wanted: Signal<Local, Rows>,
     next_rows: Signal<Local, Rows>,
+    next_place: Signal<Local, Lookup>,
     unlinking: Signal<Local, Bit>,
     mux_hit: Signal<Local, Bits<8>>,
     occupied: Signal<Local, Bits<8>>,
@@ -493,6 +498,7 @@ impl Exact {
             removes_what_it_finds: Duty::new("what_is_found_by_handle_is_removed"),
             compare_by: Reg::new(By::Nothing),
             moves: Reg::new(true),
+            behind_cursor: Reg::new(1u64.into()),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
@@ -501,7 +507,7 @@ impl Exact {
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hits mux_handle_free
             best_valid best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_passes nothing_read place_free goes_on by_key conflict handle_key hashed wanted next_rows unlinking
+            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row slot_row wanted next_rows next_place unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
             muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
@@ -593,6 +599,7 @@ impl Logic for Exact {
             end_posts,
             end_found,
             cursor,
+            behind_cursor,
             unlink_way,
             count
         );
@@ -630,13 +637,8 @@ impl Logic for Exact {
             self.move_read.val() | !(self.stands.q.val() | self.read_valid.q.val());
         self.read_takes.next =
             self.move_read.val() | (self.moves.q.val() & !self.read_valid.q.val());
-        // The same as `read_free` says, written flat.
-        self.place_passes.next = self.passes.val() & !self.mending.q.val();
-        self.nothing_read.next =
-            !(self.stands.q.val() | self.read_valid.q.val() | self.mending.q.val());
-        self.place_free.next = !self.place_valid.q.val()
-            | (self.place_passes.val() & self.sees.val())
-            | self.nothing_read.val();
+        self.place_free.next =
+            !self.place_valid.q.val() | (self.read_free.val() & !self.mending.q.val());
 
         // ---------------------------------------------------------------- hash
         self.lookup_ready.next = self.ready.q.val() & !self.queued_valid.q.val();
@@ -660,29 +662,40 @@ impl Logic for Exact {
             | (bit_cast::<40, 8>(self.hash.q.val().endpoint) << 32);
         self.handle_hash.seed.next = self.seed.val();
         self.handle_hash.handle.next = self.handle_key.val();
-        self.hashed.next = self.no_rows.val();
-        self.hashed.next.key0 = self.key_hash.first.val() & self.row_mask.val();
-        self.hashed.next.key1 = self.key_hash.second.val() & self.row_mask.val();
-        self.hashed.next.handle0 = self.handle_hash.first.val() & self.row_mask.val();
-        self.hashed.next.handle1 = self.handle_hash.second.val() & self.row_mask.val();
-        if (self.hash.q.val().search == Search::OfPair)
-            | (self.hash.q.val().search == Search::OfEndpoint)
-        {
-            self.hashed.next.handle0 = self.cursor.q.val();
-            self.hashed.next.handle1 = self.cursor.q.val();
+        // What doesn't come from `hash` comes while that is empty: the row behind the one that a walk has come to, or the slot of
+        // what was found by its handle. So behind the hashes one choice is left, by what registers say.
+        self.of_all.next = (self.hash.q.val().search == Search::OfPair)
+            | (self.hash.q.val().search == Search::OfEndpoint);
+        self.walks.next = !self.hash_valid.q.val() | self.of_all.val();
+        self.walk_row.next = self.behind_cursor.q.val();
+        if self.hash_valid.q.val() {
+            self.walk_row.next = self.cursor.q.val();
             if self.hash.q.val().first {
-                self.hashed.next.handle0 = 0.into();
-                self.hashed.next.handle1 = 0.into();
-                if self.hash_valid.q.val() {
-                    self.cursor.d.next = 0.into();
-                }
+                self.walk_row.next = 0.into();
             }
+        }
+        if self.hash_valid.q.val() & self.of_all.val() & self.hash.q.val().first {
+            self.cursor.d.next = 0.into();
+            self.behind_cursor.d.next = 1.into();
+        }
+        self.home.next = self.homes.read_data.val();
+        self.home_key_row.next = self.home.val().key_row;
+        self.slot_row.next = bit_cast::<16, 12>(self.home_key_row.val()) & self.row_mask.val();
+        self.next_rows.next = self.no_rows.val();
+        self.next_rows.next.key0 = self.key_hash.first.val() & self.row_mask.val();
+        self.next_rows.next.key1 = self.key_hash.second.val() & self.row_mask.val();
+        self.next_rows.next.handle0 = self.handle_hash.first.val() & self.row_mask.val();
+        self.next_rows.next.handle1 = self.handle_hash.second.val() & self.row_mask.val();
+        if !self.hash_valid.q.val() {
+            self.next_rows.next.key0 = self.slot_row.val();
+            self.next_rows.next.key1 = self.slot_row.val();
+        }
+        if self.walks.val() {
+            self.next_rows.next.handle0 = self.walk_row.val();
+            self.next_rows.next.handle1 = self.walk_row.val();
         }
 
         // ---------------------------------------------------------------- place
-        if self.place_free.val() & self.hash_valid.q.val() {
-            self.place.d.next = self.hash.q.val();
-        }
         // Older look-ups that may yet write what this one is going to read.
         for i in 0..5 {
             self.clash[i].younger.next = self.place_rows.q.val();
@@ -949,30 +962,27 @@ impl Logic for Exact {
         // Such a search is alone, so that all before it is empty, and `place` free but for what it held. Nothing found by its
         // handle: the next row.
         if self.goes_on.val() {
-            self.cursor.d.next = self.cursor.q.val() + 1;
-        }
-        self.home.next = self.homes.read_data.val();
-        self.home_key_row.next = self.home.val().key_row;
-        self.next_rows.next = self.hashed.val();
-        if self.goes_on.val() {
-            self.next_rows.next.handle0 = self.cursor.q.val() + 1;
-            self.next_rows.next.handle1 = self.cursor.q.val() + 1;
+            self.cursor.d.next = self.behind_cursor.q.val();
+            self.behind_cursor.d.next = (self.behind_cursor.q.val() + 1) & self.row_mask.val();
         }
         // Found by its handle: now its slot, while the result is told.
         self.unlinking.next = self.best_valid.q.val() & self.unlinks.q.val();
         if self.unlinking.val() {
             self.unlink_way.d.next = self.home.val().key_way;
-            self.next_rows.next.key0 = bit_cast::<16, 12>(self.home_key_row.val());
-            self.next_rows.next.key1 = bit_cast::<16, 12>(self.home_key_row.val());
+        }
+        self.next_place.next = self.place.q.val();
+        self.next_place.next.search = Search::Unlink;
+        self.next_place.next.last = false;
+        if self.hash_valid.q.val() {
+            self.next_place.next = self.hash.q.val();
         }
         if self.place_free.val() {
             self.place_rows.d.next = self.next_rows.val();
             self.place_valid.d.next =
                 self.hash_valid.q.val() | self.goes_on.val() | self.unlinking.val();
-            if self.unlinking.val() {
-                self.place.d.next.search = Search::Unlink;
-                self.place.d.next.last = false;
-            }
+        }
+        if self.place_free.val() & (self.hash_valid.q.val() | self.unlinking.val()) {
+            self.place.d.next = self.next_place.val();
         }
         if self.place_valid.q.val()
             & self.read_free.val()
@@ -1000,8 +1010,10 @@ impl Logic for Exact {
         // The row of the handle is that of the receive that goes, unless one comes.
         self.home_handle_row.next = self.home.val().handle_row;
         if self.best.q.val().search != Search::Post {
-            self.candidate.next.rows.handle0 = bit_cast::<16, 12>(self.home_handle_row.val());
-            self.candidate.next.rows.handle1 = bit_cast::<16, 12>(self.home_handle_row.val());
+            self.candidate.next.rows.handle0 =
+                bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();
+            self.candidate.next.rows.handle1 =
+                bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();
         }
         self.candidate.next.prev = self.prevs.read_data.val();
         self.older.next = self.best_found.q.val().age < self.end_found.q.val().age;
