@@ -364,6 +364,13 @@ pub struct Exact {
     mux_key: Signal<Local, Bits<97>>,
     address: Signal<Local, Bits<14>>,
     entry_at: Signal<Local, Bits<14>>,
+    best_age: Signal<Local, Bits<53>>,
+    end_age: Signal<Local, Bits<53>>,
+    // Their upper halves; the same with a bit behind them, clear and set.
+    best_above: Signal<Local, Bits<26>>,
+    end_above: Signal<Local, Bits<26>>,
+    best_low: Signal<Local, Bits<27>>,
+    end_high: Signal<Local, Bits<27>>,
     older: Signal<Local, Bit>,
     arriving: Signal<Local, Bit>,
     single: Signal<Local, Bit>,
@@ -509,7 +516,7 @@ impl Exact {
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
             passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row slot_row wanted next_rows next_place unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
-            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
+            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at best_age end_age best_above end_above best_low end_high older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
             home_of_end home_key_row home_handle_row home_handle_way new_id end_key
             key_place handle_place key_number handle_number fresh_slots fresh_handles
@@ -1016,9 +1023,20 @@ impl Logic for Exact {
                 bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();
         }
         self.candidate.next.prev = self.prevs.read_data.val();
-        self.older.next = self.best_found.q.val().age < self.end_found.q.val().age;
+        // In halves, side by side, since an enable of hundreds of registers waits for it: the upper halves are compared with a bit behind
+        // each, so that the same ones are less, too, and without.
+        self.best_age.next = self.best_found.q.val().age;
+        self.end_age.next = self.end_found.q.val().age;
+        self.best_above.next = self.best_age.val().get_bits::<26>(27);
+        self.end_above.next = self.end_age.val().get_bits::<26>(27);
+        self.best_low.next = bit_cast::<27, 26>(self.best_above.val()) << 1;
+        self.end_high.next = (bit_cast::<27, 26>(self.end_above.val()) << 1) | 1;
+        self.older.next = self.best_above.val() < self.end_above.val();
+        if self.best_age.val().get_bits::<27>(0) < self.end_age.val().get_bits::<27>(0) {
+            self.older.next = self.best_low.val() < self.end_high.val();
+        }
         if self.mutation.val() == self.newest_class.val() {
-            self.older.next = self.best_found.q.val().age >= self.end_found.q.val().age;
+            self.older.next = self.best_age.val() >= self.end_age.val();
         }
         self.better.next = self.best.q.val().first
             | (self.best.q.val().search != Search::Arrive)
