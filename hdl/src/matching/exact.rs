@@ -69,11 +69,13 @@ pub enum ExactMutation {
     LeaveHandle = 38,
     /// A cancelled receive stays posted.
     LoseCancels = 39,
+    /// There is a result before all classes have been looked up.
+    HastyResult = 40,
 }
 
 impl ExactMutation {
     /// Every contract that can be broken.
-    pub const BREACHES: [ExactMutation; 8] = [
+    pub const BREACHES: [ExactMutation; 9] = [
         ExactMutation::NewestClass,
         ExactMutation::MatchTwice,
         ExactMutation::IgnoreConflicts,
@@ -82,6 +84,7 @@ impl ExactMutation {
         ExactMutation::OverwriteSlot,
         ExactMutation::LeaveHandle,
         ExactMutation::LoseCancels,
+        ExactMutation::HastyResult,
     ];
 }
 
@@ -437,6 +440,7 @@ pub struct Exact {
     overwrite_slot: Constant<Bits<8>>,
     leave_handle: Constant<Bits<8>>,
     lose_cancels: Constant<Bits<8>>,
+    hasty_result: Constant<Bits<8>>,
 
     neither_lost_nor_doubled: Check,
     number_for_each_post: Check,
@@ -495,6 +499,7 @@ impl Exact {
             overwrite_slot: constant(ExactMutation::OverwriteSlot as u64),
             leave_handle: constant(ExactMutation::LeaveHandle as u64),
             lose_cancels: constant(ExactMutation::LoseCancels as u64),
+            hasty_result: constant(ExactMutation::HastyResult as u64),
             neither_lost_nor_doubled: Check::new("receive_neither_lost_nor_doubled"),
             number_for_each_post: Check::new("a_number_for_each_post"),
             alone: Check::new("searches_by_handle_are_alone"),
@@ -1077,7 +1082,9 @@ impl Logic for Exact {
             self.end_valid.d.next = true;
             self.end.d.next = self.best.q.val();
             self.end_posts.d.next = self.best.q.val().search == Search::Post;
-            self.fills.next = self.best.q.val().last & !self.unlinks.q.val();
+            self.fills.next = (self.best.q.val().last
+                | (self.mutation.val() == self.hasty_result.val()))
+                & !self.unlinks.q.val();
             if self.unlinks.q.val() {
                 self.end.d.next.last = false;
             }
