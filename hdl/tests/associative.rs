@@ -138,6 +138,9 @@ struct Asked {
     take: bool,
 }
 
+/// What it hit: their ages.
+type Hits = (Asked, Vec<u64>);
+
 /// What has happened: a test that hasn't seen everything has proved nothing about the rest.
 #[derive(Default, Debug)]
 struct Seen {
@@ -150,6 +153,7 @@ struct Seen {
     spared: u64,
     back_to_back: u64,
     would_have_been_chosen: u64,
+    dropped: u64,
 }
 
 const SEARCHES: [AssociativeSearch; 4] = [
@@ -198,9 +202,10 @@ struct Pair {
     shares: Shares,
     /// The insert of the last cycle.
     entering: Option<Receive>,
-    /// The search of the last cycle, and of the one before with the ages of what it hit.
+    /// The searches of the last cycle, of the one before, and of the one before that.
     asked: Option<Asked>,
-    choosing: Option<(Asked, Vec<u64>)>,
+    joining: Option<Hits>,
+    choosing: Option<Hits>,
     /// What the last search found, while it hasn't been removed.
     choice: Option<Receive>,
     /// It found nothing; removing that is removing nothing.
@@ -208,6 +213,8 @@ struct Pair {
     /// It takes what it has found in this cycle.
     takes: bool,
     chosen_by: usize,
+    /// The place of what had been found in the cycle before.
+    number: Option<u64>,
     /// Cycles until its age is known.
     age_due: u32,
     /// The endpoint of the entry that was removed a cycle ago.
@@ -231,11 +238,13 @@ impl Pair {
             shares: Shares::new(config),
             entering: None,
             asked: None,
+            joining: None,
             choosing: None,
             choice: None,
             nothing: false,
             takes: false,
             chosen_by: 0,
+            number: None,
             age_due: 0,
             gone: None,
             rested: true,
@@ -251,9 +260,12 @@ impl Pair {
         let entries = self.live.len() + leaving;
         assert_eq!(bench.get("depth"), entries as u64);
         assert_eq!(bench.get("waiting"), self.shares.holds());
+        if let Some(place) = self.number {
+            assert_eq!(bench.get("index"), place);
+        }
+        self.number = self.choice.map(|choice| choice.place);
         if let Some(choice) = self.choice {
             assert!(bench.is("found"), "{choice:x?} is found");
-            assert_eq!(bench.get("index"), choice.place, "{choice:x?} is chosen");
             assert_eq!(bench.get("chosen"), 1 << choice.place);
             assert_eq!(bench.is("chosen_multi"), choice.multi);
             if self.age_due == 0 {
@@ -271,17 +283,16 @@ impl Pair {
         let by = rng.random_range(0..SEARCHES.len() + 6);
         let by = by.saturating_sub(6);
         // A cancel has time to remove what it finds.
-        let under_way = self
-            .asked
-            .or(self.choosing.as_ref().map(|(asked, _)| *asked));
-        let cancels =
-            under_way.is_some_and(|asked| SEARCHES[asked.by] == AssociativeSearch::Request);
+        let compared = [&self.joining, &self.choosing].into_iter().flatten();
+        let cancels = (self.asked.iter().chain(compared.map(|(asked, _)| asked)))
+            .any(|asked| SEARCHES[asked.by] == AssociativeSearch::Request);
         let search = rng.random_bool(if cancels {
             mood.search / 4.0
         } else {
             mood.search
         });
         let take = rng.random_bool(mood.take);
+        let drop = rng.random_bool(0.05);
         let may_remove = !self.takes && self.choosing.is_none();
         let remove =
             may_remove && (self.choice.is_some() || self.nothing) && rng.random_bool(mood.remove);
@@ -294,6 +305,12 @@ impl Pair {
 
         let bench = &mut self.bench;
         bench.set("endpoint", key.endpoint);
+        // The receive to insert needn't be of the endpoint that is searched.
+        let owner = match rng.random_bool(0.1) {
+            true => rng.random_range(0..self.endpoints) as u8,
+            false => key.endpoint,
+        };
+        bench.set("insert_endpoint", owner);
         bench.set("pair", key.pair);
         bench.set("any_source", key.any_source);
         bench.set("context_id", key.context);
@@ -313,12 +330,13 @@ impl Pair {
         }
         bench.set("search", search);
         bench.set("take", take);
+        bench.set("drop", drop);
         bench.set("remove", remove);
         bench.set("cancel", cancel);
         bench.set("spare_multi", spare_multi);
         bench.eval();
-        let room = !unknown && self.shares.room(key.endpoint.into());
-        if !unknown && self.entering.is_none() {
+        let room = self.shares.room(owner.into());
+        if self.entering.is_none() {
             assert_eq!(bench.is("room"), room, "{:?}", self.shares.counts);
         }
         seen.refused += u64::from(insert && !room);
@@ -368,10 +386,13 @@ impl Pair {
             seen.would_have_been_chosen += u64::from(gone.is_some());
             seen.back_to_back += u64::from(search && took);
         }
-        if let Some(asked) = self.asked.take() {
+        self.choosing = self.joining.take();
+        let asked = self.asked.take();
+        seen.dropped += u64::from(drop && asked.is_some());
+        if let Some(asked) = asked.filter(|_| !drop) {
             let agrees = |e: &&Receive| !asked.unknown && e.agrees(SEARCHES[asked.by], &asked.key);
             let hits = self.live.iter().filter(agrees);
-            self.choosing = Some((asked, hits.map(|e| e.age).collect()));
+            self.joining = Some((asked, hits.map(|e| e.age).collect()));
         }
         // A search doesn't see what comes with it.
         let entered = self.entering.take();
@@ -391,12 +412,15 @@ impl Pair {
                 "place {place} is given twice"
             );
             self.entering = Some(Receive {
-                key,
+                key: Key {
+                    endpoint: owner,
+                    ..key
+                },
                 age: self.next_age,
                 multi,
                 place,
             });
-            self.shares.counts[usize::from(key.endpoint)] += 1;
+            self.shares.counts[usize::from(owner)] += 1;
             seen.inserts += 1;
         }
         self.rested = !insert && entered.is_none();
@@ -427,6 +451,7 @@ fn every_overlap(config: &Config, cycles: u32) {
             seen.spared,
             seen.back_to_back,
             seen.would_have_been_chosen,
+            seen.dropped,
         ];
         assert!(rare.iter().all(|n| *n > 20), "{seen:?}");
     });
@@ -462,20 +487,22 @@ fn a_message_a_cycle_takes_the_receives_in_their_order() {
         }
         let mut taken = vec![];
         let mut ages = vec![];
-        for cycle in 0..count + 6 {
+        for cycle in 0..count + 7 {
             bench.set("search", cycle < count + 1);
             bench.set("take", true);
             bench.eval();
-            if (3..count + 4).contains(&cycle) {
-                assert_eq!(bench.is("found"), cycle < count + 3, "cycle {cycle}");
-                taken.push(bench.get("index"));
+            if (4..count + 5).contains(&cycle) {
+                assert_eq!(bench.is("found"), cycle < count + 4, "cycle {cycle}");
             }
             if (5..count + 5).contains(&cycle) {
+                taken.push(bench.get("index"));
+            }
+            if (6..count + 6).contains(&cycle) {
                 ages.push(bench.get("age_out"));
             }
             bench.step();
         }
-        assert_eq!(taken[..count as usize], places);
+        assert_eq!(taken, places);
         assert_eq!(ages, (0..count).collect::<Vec<_>>());
         assert_eq!(bench.get("depth"), 0);
     }
@@ -561,9 +588,9 @@ fn check_fails(mutation: Mutation, cycles: &[Do]) -> bool {
 fn checks_in_the_gates_notice_what_comparison_may_not() {
     use Do::{Cancel, Insert, Remove, Search, Take, Wait};
     let two = [Insert, Wait, Wait, Insert, Wait, Wait];
-    let after = |more: &[Do]| [&two[..], more, &[Wait; 5]].concat();
-    let cancelled = after(&[Search, Wait, Wait, Cancel, Search]);
-    let removed = [Search, Wait, Wait, Remove].repeat(2);
+    let after = |more: &[Do]| [&two[..], more, &[Wait; 6]].concat();
+    let cancelled = after(&[Search, Wait, Wait, Wait, Cancel, Search]);
+    let removed = [Search, Wait, Wait, Wait, Remove].repeat(2);
     let removed = after(&removed);
     let overlapping = after(&[Take, Take]);
     for (mutation, cycles) in [
@@ -581,9 +608,9 @@ fn checks_in_the_gates_notice_what_comparison_may_not() {
     for wrong in [
         &[Insert, Insert][..],
         &[Insert, Wait, Insert],
-        &[Insert, Search, Wait, Remove],
-        &[Insert, Take, Wait, Wait, Remove],
-        &[Insert, Search, Wait, Wait, Remove, Remove],
+        &[Insert, Search, Wait, Wait, Remove],
+        &[Insert, Take, Wait, Wait, Wait, Remove],
+        &[Insert, Search, Wait, Wait, Wait, Remove, Remove],
     ] {
         assert!(check_fails(Mutation::None, wrong));
     }

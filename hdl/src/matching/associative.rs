@@ -5,21 +5,22 @@
 //! the key at once; [`Order`] picks the oldest that agrees.
 //!
 //! ```text
-//!   cycle    t        t+1                           t+2             t+3             t+4     t+5
-//!          search   compare                        choose      found, index, multi         age_out
+//!   cycle    t        t+1        t+2                     t+3        t+4             t+5       t+6
+//!          search   compare      join                  choose     found, multi    index     age_out
 //!   key ─► register ──┬──► AssociativeEntry 0 ─ hit ─┐              │
-//!                     ├──► AssociativeEntry 1 ─ hit ─┼──► Order ──► choice ──► ages ──────► age_out
-//!                     ┆                              ┆     │          │      (memory)
+//!                     ├──► AssociativeEntry 1 ─ hit ─┼──► Order ──► choice ──────► number ──► ages ──► age_out
+//!                     ┆                              ┆     │          │                     (memory)
 //!                     └──► AssociativeEntry n ─ hit ─┘  ▲  └► place   └─ take ─┐
 //!                                                       └──────────────────────┘ what leaves isn't
-//!                                                                                chosen again
+//!                                                                               chosen again
 //! ```
 //!
 //! A search may come in every cycle, so that a message a cycle runs through. It sees what was inserted in an
-//! earlier cycle. What it finds stands from three cycles after it until that of the next search. With
+//! earlier cycle. What it finds stands from four cycles after it until that of the next search. With
 //! `take` it leaves as soon as it is found, unless it is `multi`, and the next search doesn't find it; otherwise `remove`
 //! takes it out when it is known that it is to go, while no search is choosing. Whatever is compared, what a search finds
-//! is of the endpoint that it names, so that it is known whose a removed entry was.
+//! is of the endpoint that it names, so that it is known whose a removed entry was. A search that is found to be of no use a cycle
+//! after it came can be dropped: then what the last one has found goes on to stand.
 //!
 //! An `insert` shows in `waiting` in the next cycle, and in `room` and `depth` in the one after that, as a removal does. An
 //! `insert` may not come in the two cycles after another insert: the vacant place isn't known yet, and
@@ -31,7 +32,7 @@ use super::quota::Quota;
 use super::{MAX_ENTRIES, Mutation};
 use crate::construct::constant;
 use crate::prelude::*;
-use crate::prim::{BlockRam, Duty};
+use crate::prim::{Duty, Ram};
 
 /// What a search of the posted receives compares.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -46,7 +47,7 @@ pub enum AssociativeSearch {
     Endpoint,
 }
 
-/// One posted receive. What is compared is kept in three parts, so that none takes long.
+/// One posted receive. What is compared is kept in three parts, which are joined a cycle later, so that nothing takes long.
 #[derive(LogicBlock)]
 pub struct AssociativeEntry {
     /// Rising edge counts.
@@ -57,6 +58,8 @@ pub struct AssociativeEntry {
     pub mutation: Signal<In, Bits<8>>,
     /// Take the new receive.
     pub load: Signal<In, Bit>,
+    /// It is live: what agrees is that of its receive.
+    pub present: Signal<In, Bit>,
     /// It is live, and isn't being removed.
     pub remains: Signal<In, Bit>,
     /// Compare source, context and match bits; the handle; the source that is named.
@@ -93,7 +96,7 @@ pub struct AssociativeEntry {
     pub new_request: Signal<In, Bits<32>>,
     /// New receive: age.
     pub new_age: Signal<In, Bits<54>>,
-    /// The key of the cycle before agreed with what was held here, and it stayed.
+    /// The key of two cycles before agreed with what was held here, and it stayed.
     pub hit: Signal<Out, Bit>,
     /// The age held.
     pub held_age_out: Signal<Out, Bits<54>>,
@@ -109,7 +112,7 @@ pub struct AssociativeEntry {
     pub chosen: Signal<In, Bit>,
     /// See `chosen`.
     pub chosen_endpoint: Signal<In, Bits<8>>,
-    /// For the checks: whom the key of the cycle before named.
+    /// For the checks: whom the key of two cycles before named.
     pub searched_endpoint: Signal<In, Bits<8>>,
     held_endpoint: Reg<Bits<8>>,
     held_pair: Reg<Bits<16>>,
@@ -119,11 +122,12 @@ pub struct AssociativeEntry {
     held_ignore_bits: Reg<Bits<64>>,
     held_request: Reg<Bits<32>>,
     held_age: Reg<Bits<54>>,
-    // What agreed: the lower match bits; the upper ones; all else, of what stays.
+    // What agreed: the lower match bits; the upper ones; all else, of what is there.
     lower_agrees: Reg<Bit>,
     upper_agrees: Reg<Bit>,
     rest_agrees: Reg<Bit>,
-    agrees: Signal<Local, Bit>,
+    /// All of it, of what stays.
+    agrees: Reg<Bit>,
     from_its_source: Signal<Local, Bit>,
     of_source: Signal<Local, Bit>,
     pair_agrees: Signal<Local, Bit>,
@@ -144,6 +148,7 @@ impl Default for AssociativeEntry {
             reset: Signal::default(),
             mutation: Signal::default(),
             load: Signal::default(),
+            present: Signal::default(),
             remains: Signal::default(),
             by_envelope: Signal::default(),
             by_request: Signal::default(),
@@ -182,7 +187,7 @@ impl Default for AssociativeEntry {
             lower_agrees: Reg::default(),
             upper_agrees: Reg::default(),
             rest_agrees: Reg::default(),
-            agrees: Signal::default(),
+            agrees: Reg::default(),
             from_its_source: Signal::default(),
             of_source: Signal::default(),
             pair_agrees: Signal::default(),
@@ -216,7 +221,8 @@ impl Logic for AssociativeEntry {
             held_age,
             lower_agrees,
             upper_agrees,
-            rest_agrees
+            rest_agrees,
+            agrees
         );
         clocked!(
             self,
@@ -246,10 +252,12 @@ impl Logic for AssociativeEntry {
             & (self.same_handle.val() | !self.by_request.val())
             & (self.held_endpoint.q.val() == self.endpoint.val())
             & self.of_source.val()
-            & self.remains.val()
+            & self.present.val()
             & !self.unknown.val();
-        self.agrees.next =
-            self.lower_agrees.q.val() & self.upper_agrees.q.val() & self.rest_agrees.q.val();
+        self.agrees.d.next = self.lower_agrees.q.val()
+            & self.upper_agrees.q.val()
+            & self.rest_agrees.q.val()
+            & self.remains.val();
         if self.load.val() {
             self.held_endpoint.d.next = self.new_endpoint.val();
             self.held_pair.d.next = self.new_pair.val();
@@ -263,14 +271,14 @@ impl Logic for AssociativeEntry {
             self.held_request.d.next = self.new_request.val();
             self.held_age.d.next = self.new_age.val();
         }
-        self.hit.next = self.agrees.val();
+        self.hit.next = self.agrees.q.val();
         self.held_age_out.next = self.held_age.q.val();
         self.held_endpoint_out.next = self.held_endpoint.q.val();
         self.memory_agrees.ok.next =
             !self.recalled.val() | (self.chosen_age.val() == self.held_age.q.val());
         self.found_of_its_endpoint.ok.next = (!self.chosen.val()
             | (self.chosen_endpoint.val() == self.held_endpoint.q.val()))
-            & (!self.agrees.val() | (self.searched_endpoint.val() == self.held_endpoint.q.val()));
+            & (!self.agrees.q.val() | (self.searched_endpoint.val() == self.held_endpoint.q.val()));
         self.oldest_was_chosen.ok.next =
             !self.judged.val() | (self.chosen_age.val() <= self.held_age.q.val());
     }
@@ -289,7 +297,9 @@ pub struct Associative {
     pub search: Signal<In, Bit>,
     /// With `search`: what it finds is removed when it is found, unless it is `multi`.
     pub take: Signal<In, Bit>,
-    /// Remove the chosen one, if there is one, and once, and not two cycles after a search.
+    /// The search of the cycle before, if there was one, finds and takes nothing, and what the one before it finds stands.
+    pub drop: Signal<In, Bit>,
+    /// Remove the chosen one, if there is one, and once, and not three cycles after a search.
     pub remove: Signal<In, Bit>,
     /// With `remove`: unless it is `multi`.
     pub spare_multi: Signal<In, Bit>,
@@ -299,8 +309,10 @@ pub struct Associative {
     pub insert: Signal<In, Bit>,
     /// What `search` compares.
     pub by: Signal<In, AssociativeSearch>,
-    /// Key: endpoint. `room` is about this one too.
+    /// Key of a search: endpoint.
     pub endpoint: Signal<In, Bits<8>>,
+    /// Key of an insert: endpoint. `room` is about this one, and needs nothing else of the key.
+    pub insert_endpoint: Signal<In, Bits<8>>,
     /// Key: source.
     pub pair: Signal<In, Bits<16>>,
     /// Key of an insert: any source matches.
@@ -317,9 +329,9 @@ pub struct Associative {
     pub age: Signal<In, Bits<54>>,
     /// Key of an insert: the receive stays when a message has matched.
     pub multi: Signal<In, Bit>,
-    /// The last search but those of the last two cycles has found an entry.
+    /// The last search but those of the last three cycles has found an entry.
     pub found: Signal<Out, Bit>,
-    /// Its place.
+    /// Its place, a cycle after `found`.
     pub index: Signal<Out, Bits<16>>,
     /// Its place, one bit set.
     pub chosen: Signal<Out, Bits<64>>,
@@ -329,7 +341,7 @@ pub struct Associative {
     pub age_out: Signal<Out, Bits<54>>,
     /// Where `insert` puts the key.
     pub place_index: Signal<Out, Bits<16>>,
-    /// There is a place for a receive of `endpoint`, as far as quotas go. Not known in the cycle after an insert.
+    /// There is a place for a receive of `insert_endpoint`, as far as quotas go. Not known in the cycle after an insert.
     pub room: Signal<Out, Bit>,
     /// Bit `e`: endpoint `e` has entries.
     pub waiting: Signal<Out, Bits<32>>,
@@ -339,7 +351,7 @@ pub struct Associative {
     order: Order,
     quota: Quota,
     /// By place.
-    ages: BlockRam<Bits<54>>,
+    ages: Ram<Bits<54>>,
     // What is looked for, and the receive that is to be appended: apart, since each goes to all entries.
     comparing: Reg<Bit>,
     by_envelope: Reg<Bit>,
@@ -363,19 +375,23 @@ pub struct Associative {
     new_age: Reg<Bits<54>>,
     new_multi: Reg<Bit>,
     new_place: Reg<Bits<16>>,
-    /// The oldest is chosen of what agreed in the cycle before.
+    /// What agreed in the cycle before is joined.
+    joining: Reg<Bit>,
+    /// The oldest is chosen of what was joined in the cycle before.
     choosing: Reg<Bit>,
-    // The search whose key is compared takes what it finds; that which chooses; that which has found.
+    // The search whose key is compared is to take what it finds, if there is one; that which joins; that which chooses. What was found
+    // is taken.
     comparing_to_take: Reg<Bit>,
+    joining_to_take: Reg<Bit>,
     choosing_to_take: Reg<Bit>,
     takes: Reg<Bit>,
-    chosen_age: Reg<Bits<54>>,
     own_endpoint: Signal<Local, Bits<8>>,
     own_pair: Signal<Local, Bits<16>>,
     /// There is no such endpoint, or no such source as is looked for.
     unknown: Signal<Local, Bit>,
     unknown_pair: Signal<Local, Bit>,
-    /// Whom the search that chooses named, the choice is of, and the entry that is gone was of.
+    /// Whom the search that joins named, that which chooses, the choice is of, and the entry that is gone was of.
+    joined_endpoint: Reg<Bits<8>>,
     searched_endpoint: Reg<Bits<8>>,
     chosen_endpoint: Reg<Bits<8>>,
     /// For a proof only.
@@ -395,7 +411,7 @@ pub struct Associative {
     considered: Reg<Bits<64>>,
     considered_before: Reg<Bits<64>>,
     judged: Reg<Bits<64>>,
-    /// What the memory was asked about in the cycle before, and in the one before that.
+    /// What was chosen in the cycle before, and in the one before that, about which the memory was asked a cycle ago.
     asked: Reg<Bits<64>>,
     recalled: Reg<Bits<64>>,
     alive: Signal<Local, Bits<64>>,
@@ -446,12 +462,14 @@ impl Associative {
             mutation: Signal::default(),
             search: Signal::default(),
             take: Signal::default(),
+            drop: Signal::default(),
             remove: Signal::default(),
             spare_multi: Signal::default(),
             cancel: Signal::default(),
             insert: Signal::default(),
             by: Signal::default(),
             endpoint: Signal::default(),
+            insert_endpoint: Signal::default(),
             pair: Signal::default(),
             any_source: Signal::default(),
             context_id: Signal::default(),
@@ -472,7 +490,7 @@ impl Associative {
             entry: (0..entries).map(|_| AssociativeEntry::default()).collect(),
             order: Order::new(entries),
             quota: Quota::new(endpoints, entries, reserved_each),
-            ages: BlockRam::new(entries.max(2)),
+            ages: Ram::new(entries.max(2)),
             comparing: Reg::default(),
             by_envelope: Reg::default(),
             by_request: Reg::default(),
@@ -494,15 +512,17 @@ impl Associative {
             new_age: Reg::default(),
             new_multi: Reg::default(),
             new_place: Reg::default(),
+            joining: Reg::default(),
             choosing: Reg::default(),
             comparing_to_take: Reg::default(),
+            joining_to_take: Reg::default(),
             choosing_to_take: Reg::default(),
             takes: Reg::default(),
-            chosen_age: Reg::default(),
             own_endpoint: Signal::default(),
             own_pair: Signal::default(),
             unknown: Signal::default(),
             unknown_pair: Signal::default(),
+            joined_endpoint: Reg::default(),
             searched_endpoint: Reg::default(),
             chosen_endpoint: Reg::default(),
             gone_endpoint: Reg::default(),
@@ -589,11 +609,13 @@ impl Logic for Associative {
             new_age,
             new_multi,
             new_place,
+            joining,
             choosing,
             comparing_to_take,
+            joining_to_take,
             choosing_to_take,
             takes,
-            chosen_age,
+            joined_endpoint,
             searched_endpoint,
             chosen_endpoint,
             gone_endpoint,
@@ -627,7 +649,7 @@ impl Logic for Associative {
             invariants[0..self._proofs]
         );
         // Bits that no endpoint and no source has aren't held.
-        self.own_endpoint.next = self.endpoint.val() & self.endpoint_bits.val();
+        self.own_endpoint.next = self.insert_endpoint.val() & self.endpoint_bits.val();
         self.own_pair.next = self.pair.val() & self.pair_bits.val();
         self.unknown_pair.next = (self.pair.val() & !self.pair_bits.val()).any();
         self.unknown.next = (self.key_endpoint.q.val() & !self.endpoint_bits.val()).any()
@@ -635,7 +657,7 @@ impl Logic for Associative {
                 & (self.key_pair.q.val() & !self.pair_bits.val()).any());
         // Nobody but registers drives what all entries listen to.
         self.comparing.d.next = self.search.val();
-        self.comparing_to_take.d.next = self.search.val() & self.take.val();
+        self.comparing_to_take.d.next = self.take.val();
         self.by_envelope.d.next = self.by.val() == AssociativeSearch::Envelope;
         self.by_request.d.next = self.by.val() == AssociativeSearch::Request;
         self.by_pair.d.next = self.by.val() == AssociativeSearch::Pair;
@@ -658,14 +680,17 @@ impl Logic for Associative {
             self.new_multi.d.next = self.multi.val();
             self.new_place.d.next = self.order.place_index.val();
         }
-        self.choosing.d.next = self.comparing.q.val();
-        self.choosing_to_take.d.next = self.comparing_to_take.q.val();
-        self.takes.d.next = self.choosing_to_take.q.val();
+        self.joining.d.next = self.comparing.q.val() & !self.drop.val();
+        self.joining_to_take.d.next = self.comparing_to_take.q.val();
+        self.choosing.d.next = self.joining.q.val();
+        self.choosing_to_take.d.next = self.joining_to_take.q.val();
+        self.takes.d.next = self.choosing.q.val() & self.choosing_to_take.q.val();
         self.alive.next = self.order.chosen.val() & self.order.living.val();
         self.hits.next = 0.into();
         for i in 0..self._n {
             self.entry[i].mutation.next = self.mutation.val();
             self.entry[i].load.next = self.order.filling.val().get_bit(i);
+            self.entry[i].present.next = self.order.present.val().get_bit(i);
             self.entry[i].remains.next = self.order.remaining.val().get_bit(i);
             self.entry[i].by_envelope.next = self.by_envelope.q.val();
             self.entry[i].by_request.next = self.by_request.q.val();
@@ -686,7 +711,7 @@ impl Logic for Associative {
             self.entry[i].new_age.next = self.new_age.q.val();
             self.entry[i].judged.next = self.judged.q.val().get_bit(i);
             self.entry[i].recalled.next = self.recalled.q.val().get_bit(i);
-            self.entry[i].chosen_age.next = self.chosen_age.q.val();
+            self.entry[i].chosen_age.next = self.ages.read_data.val();
             self.entry[i].chosen.next = self.alive.val().get_bit(i) & !self.departed.q.val();
             self.entry[i].searched_endpoint.next = self.searched_endpoint.q.val();
             self.entry[i].chosen_endpoint.next = self.chosen_endpoint.q.val();
@@ -729,10 +754,10 @@ impl Logic for Associative {
         self.ages.write_address.next = self.new_place.q.val();
         self.ages.write_data.next = self.new_age.q.val();
         self.ages.read_address.next = self.order.index.val();
-        self.chosen_age.d.next = self.ages.read_data.val();
-        self.age_out.next = self.chosen_age.q.val();
+        self.age_out.next = self.ages.read_data.val();
 
-        self.searched_endpoint.d.next = self.key_endpoint.q.val() & self.endpoint_bits.val();
+        self.joined_endpoint.d.next = self.key_endpoint.q.val() & self.endpoint_bits.val();
+        self.searched_endpoint.d.next = self.joined_endpoint.q.val();
         if self.choosing.q.val() {
             self.chosen_endpoint.d.next = self.searched_endpoint.q.val();
         }
@@ -744,7 +769,7 @@ impl Logic for Associative {
             & !((self.takes.q.val() | self.spare_multi.val()) & self.is_multi.val());
         self.gone.d.next = self.departs.val();
         self.quota.mutation.next = self.mutation.val();
-        self.quota.endpoint.next = self.endpoint.val();
+        self.quota.endpoint.next = self.insert_endpoint.val();
         self.quota.take.next = self.inserting.q.val();
         self.quota.take_bit.next = self.new_bit.q.val();
         self.quota.give.next = self.gone.q.val();

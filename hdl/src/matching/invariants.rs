@@ -31,7 +31,7 @@ pub struct Invariants {
     pub leaving: Signal<In, Bits<64>>,
     /// What was found is taken in this cycle, and isn't `multi`.
     pub taking: Signal<In, Bit>,
-    /// Places that agreed with what is looked for.
+    /// Places that agreed with what is looked for, joined.
     pub hits: Signal<In, Bits<64>>,
     /// The place that is filled, one bit set, or none.
     pub filling: Signal<In, Bits<64>>,

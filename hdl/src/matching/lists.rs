@@ -17,7 +17,8 @@
 //!
 //! An arrival on the exact way whose endpoint has receives on the associative side too is looked up there when it sets
 //! out, long before it is decided. Mostly that finds nothing, and the arrival is *clear*; if it finds something, the choice
-//! is *kept* for it, and nobody else searches that side until it is decided.
+//! is *kept* for it, and nobody else searches that side until it is decided. The next one may set out three cycles later, a cycle before
+//! that is known: if something is kept then, its search is dropped, and it looks there again before it is decided.
 //!
 //! Nothing that moves many registers waits for a comparison: the front goes, and the exact side moves on, by registers that say a
 //! cycle early whether it may. A receive stands in the front for two cycles, so that its class is known when it goes; what
@@ -76,12 +77,14 @@ enum Step {
     Doubt,
     /// All entries compare.
     Search,
+    /// What agreed is joined.
+    Join,
     /// The oldest is chosen.
     Select,
+    /// Its number is found.
+    Number,
     /// The memory is asked for its age.
     Recall,
-    /// Its age is read.
-    Age,
     /// It is compared with that of the result of the exact side.
     Compare,
     /// The older one wins.
@@ -213,16 +216,22 @@ pub struct Lists {
     /// Classes still to be looked up.
     issue_todo: Reg<Bits<4>>,
 
-    // The associative way: compared in this cycle, chosen, and found.
+    // The associative way: compared in this cycle, joined, chosen, found, and answered, since its number is known.
     sole: Reg<Bit>,
+    sole_joined: Reg<Bit>,
     sole_chosen: Reg<Bit>,
     sole_found: Reg<Bit>,
+    sole_ends: Reg<Bit>,
+    /// Something was found for the one that is answered.
+    sole_hit: Reg<Bit>,
 
-    // The same for an arrival of the exact way, and its tag.
+    // The same for an arrival of the exact way, up to where it is found, the tag of the last one, and that of the last one found.
     both: Reg<Bit>,
+    both_joined: Reg<Bit>,
     both_chosen: Reg<Bit>,
     both_found: Reg<Bit>,
     both_tag: Reg<Bits<4>>,
+    found_tag: Reg<Bits<4>>,
     /// In the last cycle it was decided that what the associative side has chosen goes.
     removing: Reg<Bit>,
     /// For a message, which spares a receive that takes several.
@@ -435,6 +444,8 @@ pub struct Lists {
     next_alone: Signal<Local, Bit>,
     alone_ends: Signal<Local, Bit>,
     next_kept: Signal<Local, Bit>,
+    /// What has been found is kept from now on.
+    keeps_found: Signal<Local, Bit>,
     next_both: Signal<Local, Bit>,
     next_sole: Signal<Local, Bit>,
     /// Look-ups wait to leave.
@@ -532,13 +543,13 @@ impl Lists {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
             front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class giving_bit gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue_command issue_view
-            issue_todo sole sole_chosen sole_found both both_chosen both_found both_tag kept clear result_clear alone looking
+            issue_todo sole sole_joined sole_chosen sole_found sole_ends sole_hit both both_joined both_chosen both_found both_tag found_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen first_unlearnt first_idle
             next_bit same_endpoint next_way empty admitted go goes_alone initialized_now
             slow_search append remove entering probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class class_id source match_bits front_key issue_key
-            lookup lookup_valid older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
+            lookup lookup_valid older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept keeps_found next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
             same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
             key_bit overflow replying
             front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct post_goes free_room taking taking_class learning no_class unhindered open
@@ -608,12 +619,17 @@ impl Logic for Lists {
             issue_view,
             issue_todo,
             sole,
+            sole_joined,
             sole_chosen,
             sole_found,
+            sole_ends,
+            sole_hit,
             both,
+            both_joined,
             both_chosen,
             both_found,
             both_tag,
+            found_tag,
             kept,
             clear,
             result_clear,
@@ -940,13 +956,24 @@ impl Logic for Lists {
         self.next_step.next = self.step.q.val();
         self.next_kept.next = self.kept.q.val();
         self.next_sole.next = self.goes_sole.val();
-        self.sole_chosen.d.next = self.sole.q.val();
+        self.sole_joined.d.next = self.sole.q.val();
+        self.sole_chosen.d.next = self.sole_joined.q.val();
         self.sole_found.d.next = self.sole_chosen.q.val();
+        self.sole_ends.d.next = self.sole_found.q.val();
+        self.sole_hit.d.next = self.sole_found.q.val() & self.associative.found.val();
+        self.keeps_found.next = self.both_found.q.val()
+            & self.associative.found.val()
+            & (self.step.q.val() == Step::Run);
         self.next_both.next = self.searches_both.val();
-        self.both_chosen.d.next = self.both.q.val();
+        self.both_joined.d.next = self.both.q.val() & !self.keeps_found.val();
+        self.both_chosen.d.next = self.both_joined.q.val();
         self.both_found.d.next = self.both_chosen.q.val();
         if self.searches_both.val() {
             self.both_tag.d.next = self.tag.q.val();
+        }
+        // By then the next one may have set out.
+        if self.both_chosen.q.val() {
+            self.found_tag.d.next = self.both_tag.q.val();
         }
         // What goes alone is found in `solo`, where all that stands in front is copied as long as nothing is there, or if the exact side
         // has a result the command of that: nothing goes alone then. From there it asks the unexpected side, a cycle after it went.
@@ -991,14 +1018,13 @@ impl Logic for Lists {
         self.unexpected.slot.next = self.solo.q.val().slot;
         self.unexpected.age.next = self.solo_age.q.val();
         self.tag_bit.next = bits::<16>(1) << self.tag.q.val();
-        self.found_tag_bit.next = bits::<16>(1) << self.both_tag.q.val();
+        self.found_tag_bit.next = bits::<16>(1) << self.found_tag.q.val();
         self.newly_clear.next = 0.into();
-        if self.both_found.q.val() {
-            if !self.associative.found.val() {
-                self.newly_clear.next = self.found_tag_bit.val();
-            } else if self.step.q.val() == Step::Run {
-                self.next_kept.next = true;
-            }
+        if self.both_found.q.val() & !self.associative.found.val() {
+            self.newly_clear.next = self.found_tag_bit.val();
+        }
+        if self.keeps_found.val() {
+            self.next_kept.next = true;
         }
         // The tag in front is nobody's until its command goes: what is said of it holds then.
         self.clear.d.next = (self.clear.q.val() | self.newly_clear.val()) & !self.tag_bit.val();
@@ -1257,7 +1283,7 @@ impl Logic for Lists {
             self.runs.val() & self.alone.q.val() & !self.looking.q.val() & !self.searching.q.val();
         self.appends.next = self.step.q.val() == Step::Append;
         self.append.next = self.appends.val() & self.room.q.val();
-        self.replying.next = self.sole_found.q.val()
+        self.replying.next = self.sole_ends.q.val()
             | self.appends.val()
             | (self.decided.val()
                 & (!self.posts.val() | self.result.val().room | self.yields.val()));
@@ -1270,7 +1296,7 @@ impl Logic for Lists {
         }
 
         // The answer is put together whether or not it is told in this cycle, from what is under way.
-        self.of_rival.next = self.sole_found.q.val()
+        self.of_rival.next = self.sole_ends.q.val()
             | self.rival_wins.val()
             | (self.alone.q.val()
                 & self.looking.q.val()
@@ -1279,7 +1305,9 @@ impl Logic for Lists {
         self.of_search.next =
             self.alone.q.val() & (!self.looking.q.val() | (self.posts.val() & self.searched.val()));
         self.answer.d.next = self.no_reply.val();
-        self.answer.d.next.found = self.of_rival.val() & self.associative.found.val();
+        // When an arrival of the associative way is answered, the one behind it may have found something, or nothing.
+        self.answer.d.next.found = self.sole_hit.q.val()
+            | (self.of_rival.val() & !self.sole_ends.q.val() & self.associative.found.val());
         self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
         if self.of_rival.val() {
             self.answer.d.next.index = self.found_associative.val();
@@ -1334,18 +1362,22 @@ impl Logic for Lists {
                 }
             }
             Step::Search => {
+                self.next_step.next = Step::Join;
+                self.slow.next = true;
+            }
+            Step::Join => {
                 self.next_step.next = Step::Select;
                 self.slow.next = true;
             }
             Step::Select => {
+                self.next_step.next = Step::Number;
+                self.slow.next = true;
+            }
+            Step::Number => {
                 self.next_step.next = Step::Recall;
                 self.slow.next = true;
             }
             Step::Recall => {
-                self.next_step.next = Step::Age;
-                self.slow.next = true;
-            }
-            Step::Age => {
                 self.next_step.next = Step::Compare;
                 self.slow.next = true;
             }
@@ -1393,6 +1425,7 @@ impl Logic for Lists {
         if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
             self.next_clear.next = false;
             self.next_both.next = false;
+            self.both_joined.d.next = false;
             self.both_chosen.d.next = false;
             self.both_found.d.next = false;
             self.next_kept.next = false;
@@ -1401,6 +1434,7 @@ impl Logic for Lists {
         self.result_clear.d.next = self.next_clear.val();
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
         self.associative.take.next = self.next_sole.val();
+        self.associative.drop.next = self.keeps_found.val();
         // An arrival of the associative way takes its receive at once, so that the next one doesn't find it; what is
         // decided by ages goes one cycle later: nobody has searched meanwhile.
         self.removing.d.next = self.remove.val();
@@ -1416,6 +1450,8 @@ impl Logic for Lists {
             self.probed.next = self.solo.q.val();
         }
         self.associative.endpoint.next = self.probed.val().endpoint;
+        // Only what is in `solo` is appended: its room doesn't wait for what is compared.
+        self.associative.insert_endpoint.next = self.solo.q.val().endpoint;
         self.associative.pair.next = self.probed.val().pair;
         self.associative.any_source.next = self.solo.q.val().any_source;
         self.associative.context_id.next = self.probed.val().context;
@@ -1452,6 +1488,7 @@ impl Logic for Lists {
         self.way_free.d.next = !self.next_alone.val()
             & !self.next_sole.val()
             & !self.sole.q.val()
+            & !self.sole_joined.q.val()
             & !self.sole_chosen.q.val()
             & !self.keeps.val();
         self.slowly.d.next = self.slow.val();
@@ -1461,7 +1498,7 @@ impl Logic for Lists {
         self.alone.d.next = self.next_alone.val();
         self.kept.d.next = self.next_kept.val();
         self.result_kept.d.next =
-            self.next_kept.val() & (self.both_tag.q.val() == self.next_tag.val());
+            self.next_kept.val() & (self.found_tag.q.val() == self.next_tag.val());
         self.both.d.next = self.next_both.val();
         self.sole.d.next = self.next_sole.val();
         self.quick_is_right.ok.next = !self.quick.q.val()
@@ -1522,7 +1559,7 @@ impl Logic for Lists {
         }
         self.replies_to_commands.ok.next = !self.replying.val() | (self.under_way.q.val() != 0);
         self.one_at_a_time.ok.next =
-            !self.sole_found.q.val() | !(self.result_valid.val() | self.alone.q.val());
+            !self.sole_ends.q.val() | !(self.result_valid.val() | self.alone.q.val());
         // A receive that was put where one seed says would be looked for where another one does.
         self.last_seed.d.next = self.seed.val();
         self.seed_changes_while_empty.ok.next = (self.seed.val() == self.last_seed.q.val())

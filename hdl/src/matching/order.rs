@@ -2,16 +2,16 @@
 //! search hit came first.
 //!
 //! ```text
-//!   live ──► remaining ──► (compared) ──► hits ──► age rows ─┬► chosen ──► encoder ──► index
-//!                                         (select) oldest    └► leaving (take), which isn't chosen
-//!                                                               again; that, or remove, clears its live bit
+//!   live ─┬► present ──► (compared) ─┬► (joined) ──► hits ──► age rows ─┬► chosen ──► encoder ──► index
+//!         └► remaining ──────────────┘             (select) oldest    └► leaving (take), which isn't chosen
+//!                                                                        again; that, or remove, clears its live bit
 //!
 //!   live ──► lowest vacant place ─┬► place_index
 //!                                 └► filling (insert), which sets its live bit, and its age row
 //! ```
 //!
 //! A search takes two steps: in the cycle of `select` the oldest of `hits` is chosen, and from the
-//! next cycle on `found` and `index` are the answer, until the next `select`. With `take`, the chosen entry
+//! next cycle on `found` and `chosen` are the answer, and `index` is one cycle later, until the next `select`. With `take`, the chosen entry
 //! leaves in that next cycle, unless `spare` has its bit; a `select` in the cycle in which it leaves doesn't choose it again, so
 //! that a message a cycle can run through. `remove` takes the chosen entry out later, unless `keep` has its
 //! bit; nothing is chosen in that cycle. `insert` says that the vacant place is filled, in the next cycle (`filling`). A change of the places shows
@@ -38,7 +38,7 @@ pub struct Order {
     pub take: Signal<In, Bit>,
     /// Places that `take` spares.
     pub spare: Signal<In, Bits<64>>,
-    /// Entries whose key agrees, of those that remained in the cycle before.
+    /// Entries whose key agreed, of those that remained in the cycle before.
     pub hits: Signal<In, Bits<64>>,
     /// Remove the chosen entry, if there is one. Not with `select`.
     pub remove: Signal<In, Bit>,
@@ -48,7 +48,9 @@ pub struct Order {
     pub insert: Signal<In, Bit>,
     /// What leaves in this cycle because it was taken: the choice, or nothing.
     pub going: Signal<Out, Bits<64>>,
-    /// Entries that live and aren't removed in this cycle.
+    /// Entries that live, whose keys may be compared.
+    pub present: Signal<Out, Bits<64>>,
+    /// Those of them that aren't removed in this cycle.
     pub remaining: Signal<Out, Bits<64>>,
     /// What `select` chooses from: the hits that aren't leaving.
     pub candidates: Signal<Out, Bits<64>>,
@@ -56,7 +58,7 @@ pub struct Order {
     pub found: Signal<Out, Bit>,
     /// The chosen entry, one bit set.
     pub chosen: Signal<Out, Bits<64>>,
-    /// Number of the chosen entry.
+    /// Number of the entry that was chosen, a cycle after `chosen`.
     pub index: Signal<Out, Bits<16>>,
     /// The place that is being filled, one bit set, or none.
     pub filling: Signal<Out, Bits<64>>,
@@ -68,6 +70,8 @@ pub struct Order {
     pub rows: Vec<Signal<Out, Bits<64>>>,
     live: Reg<Bits<64>>,
     choice: Reg<Bits<64>>,
+    /// Its number, a cycle later.
+    number: Reg<Bits<16>>,
     /// Whether `choice` has a bit: a wide OR that nobody has to wait for.
     chose: Reg<Bit>,
     /// Places that leave in this cycle if they were chosen.
@@ -126,6 +130,7 @@ impl Order {
             keep: Signal::default(),
             insert: Signal::default(),
             going: Signal::default(),
+            present: Signal::default(),
             remaining: Signal::default(),
             candidates: Signal::default(),
             found: Signal::default(),
@@ -137,6 +142,7 @@ impl Order {
             rows: vec![],
             live: Reg::default(),
             choice: Reg::default(),
+            number: Reg::default(),
             chose: Reg::default(),
             yielding: Reg::default(),
             leaving: Signal::default(),
@@ -186,7 +192,7 @@ impl Logic for Order {
     #[hdl_gen]
     fn update(&mut self) {
         registers!(
-            self, clock, reset, live, choice, chose, yielding, vacant, filled
+            self, clock, reset, live, choice, number, chose, yielding, vacant, filled
         );
         clocked!(self, clock, reset, age[0..self._n]);
         clocked!(
@@ -267,12 +273,14 @@ impl Logic for Order {
             self.staying.next = self.live.q.val() & !self.departing.val();
         }
         self.live.d.next = self.staying.val() | self.filled.q.val();
+        self.present.next = self.live.q.val();
         self.remaining.next = self.staying.val();
         // What a place holds while it is filled is that of its last holder.
         if self.mutation.val() == self.keep_hits.val() {
-            self.remaining.next = self.staying.val() | self.filled.q.val();
+            self.present.next = self.live.q.val() | self.filled.q.val();
         }
         if self.mutation.val() == self.find_removed.val() {
+            self.present.next = self.places.val();
             self.remaining.next = self.places.val();
         }
 
@@ -280,7 +288,8 @@ impl Logic for Order {
         self.place_number.vector.next = self.vacant.q.val();
         self.found.next = self.chose.q.val();
         self.chosen.next = self.choice.q.val();
-        self.index.next = self.chosen_number.index.val();
+        self.number.d.next = self.chosen_number.index.val();
+        self.index.next = self.number.q.val();
         self.place_index.next = self.place_number.index.val();
         self.living.next = self.live.q.val();
         for i in 0..self._proved {

@@ -8,7 +8,7 @@
 //! ```
 //!
 //! The list beside the block is written for a reader, not for a card: ages are compared as numbers, and
-//! each search and each insert is done in one cycle, the one after it came to the block. Its keys are narrow, since a solver has to try what a search may
+//! each search and each insert is done in one cycle, the one after it came to the block, and what a search has found is told two cycles later. Its keys are narrow, since a solver has to try what a search may
 //! compare; the block's are as wide as in a card with the other bits zero.
 
 use super::associative::{Associative, AssociativeSearch};
@@ -66,7 +66,7 @@ pub struct Place {
     pub multi: Signal<In, Bit>,
     /// There is a receive.
     pub live: Signal<Out, Bit>,
-    /// The last search found it and it isn't being removed.
+    /// The search two cycles ago found it and it isn't being removed.
     pub candidate: Signal<Out, Bit>,
     /// Its age.
     pub live_age: Signal<Out, Bits<8>>,
@@ -85,6 +85,7 @@ pub struct Place {
     my_age: Reg<Bits<8>>,
     my_multi: Reg<Bit>,
     hit: Reg<Bit>,
+    hit_before: Reg<Bit>,
     bits_agree: Signal<Local, Bit>,
 }
 
@@ -106,7 +107,8 @@ impl Logic for Place {
             my_request,
             my_age,
             my_multi,
-            hit
+            hit,
+            hit_before
         );
         self.bits_agree.next = true;
         for bit in 0..2 {
@@ -116,6 +118,7 @@ impl Logic for Place {
                 self.bits_agree.next = false;
             }
         }
+        self.hit_before.d.next = self.hit.q.val();
         if self.search.val() {
             self.hit.d.next = false;
             match self.by.val() {
@@ -151,6 +154,7 @@ impl Logic for Place {
         if self.insert.val() {
             self.there.d.next = true;
             self.hit.d.next = false;
+            self.hit_before.d.next = false;
             self.my_endpoint.d.next = self.endpoint.val();
             self.my_pair.d.next = self.pair.val();
             self.my_any_source.d.next = self.any_source.val();
@@ -162,7 +166,7 @@ impl Logic for Place {
             self.my_multi.d.next = self.multi.val();
         }
         self.live.next = self.there.q.val();
-        self.candidate.next = self.there.q.val() & self.hit.q.val() & !self.remove.val();
+        self.candidate.next = self.there.q.val() & self.hit_before.q.val() & !self.remove.val();
         self.live_age.next = self.my_age.q.val();
         self.live_multi.next = self.my_multi.q.val();
         self.live_endpoint.next = self.my_endpoint.q.val();
@@ -182,6 +186,8 @@ pub struct AssociativeProof {
     pub search: Signal<In, Bit>,
     /// As of the block.
     pub take: Signal<In, Bit>,
+    /// As of the block.
+    pub drop: Signal<In, Bit>,
     /// As of the block.
     pub remove: Signal<In, Bit>,
     /// As of the block.
@@ -227,7 +233,10 @@ pub struct AssociativeProof {
     late_multi: Reg<Bit>,
     late_age: Reg<Bits<8>>,
     promised: Reg<Bits<16>>,
-    /// The search before that chooses, to take or not.
+    /// The search before that is joined, to take or not.
+    joins: Reg<Bit>,
+    joins_to_take: Reg<Bit>,
+    /// The one before that chooses.
     chooses: Reg<Bit>,
     chooses_to_take: Reg<Bit>,
     /// What it has found is taken.
@@ -237,6 +246,9 @@ pub struct AssociativeProof {
     expected_place: Reg<Bits<16>>,
     expected_age: Reg<Bits<8>>,
     expected_multi: Reg<Bit>,
+    /// There was an answer in the cycle before, and something was found, at this place.
+    numbered: Reg<Bit>,
+    numbered_place: Reg<Bits<16>>,
     /// The answer is new.
     fresh: Reg<Bit>,
     /// It was a cycle ago, and then two cycles ago, and something was found, of this age.
@@ -269,6 +281,7 @@ impl Default for AssociativeProof {
             mutation: Signal::default(),
             search: Signal::default(),
             take: Signal::default(),
+            drop: Signal::default(),
             remove: Signal::default(),
             spare_multi: Signal::default(),
             cancel: Signal::default(),
@@ -299,6 +312,8 @@ impl Default for AssociativeProof {
             late_multi: Reg::default(),
             late_age: Reg::default(),
             promised: Reg::default(),
+            joins: Reg::default(),
+            joins_to_take: Reg::default(),
             chooses: Reg::default(),
             chooses_to_take: Reg::default(),
             takes: Reg::default(),
@@ -307,6 +322,8 @@ impl Default for AssociativeProof {
             expected_place: Reg::default(),
             expected_age: Reg::default(),
             expected_multi: Reg::default(),
+            numbered: Reg::default(),
+            numbered_place: Reg::default(),
             fresh: Reg::default(),
             asked: Reg::default(),
             asked_age: Reg::default(),
@@ -353,6 +370,8 @@ impl Logic for AssociativeProof {
             late_multi,
             late_age,
             promised,
+            joins,
+            joins_to_take,
             chooses,
             chooses_to_take,
             takes,
@@ -361,6 +380,8 @@ impl Logic for AssociativeProof {
             expected_place,
             expected_age,
             expected_multi,
+            numbered,
+            numbered_place,
             fresh,
             asked,
             asked_age,
@@ -383,12 +404,14 @@ impl Logic for AssociativeProof {
         self.block.mutation.next = self.mutation.val();
         self.block.search.next = self.search.val();
         self.block.take.next = self.take.val();
+        self.block.drop.next = self.drop.val();
         self.block.remove.next = self.remove.val();
         self.block.spare_multi.next = self.spare_multi.val();
         self.block.cancel.next = self.cancel.val();
         self.block.insert.next = self.insert.val();
         self.block.by.next = self.by.val();
         self.block.endpoint.next = bit_cast::<8, 1>(self.endpoint.val());
+        self.block.insert_endpoint.next = bit_cast::<8, 1>(self.endpoint.val());
         self.block.pair.next = bit_cast::<16, 1>(self.pair.val());
         self.block.any_source.next = self.any_source.val();
         self.block.context_id.next = bit_cast::<16, 1>(self.context_id.val());
@@ -415,8 +438,10 @@ impl Logic for AssociativeProof {
         self.late_multi.d.next = self.multi.val();
         self.late_age.d.next = self.age.q.val();
         self.promised.d.next = self.block.place_index.val();
-        self.chooses.d.next = self.late_search.q.val();
-        self.chooses_to_take.d.next = self.late_take.q.val();
+        self.joins.d.next = self.late_search.q.val() & !self.drop.val();
+        self.joins_to_take.d.next = self.late_take.q.val() & !self.drop.val();
+        self.chooses.d.next = self.joins.q.val();
+        self.chooses_to_take.d.next = self.joins_to_take.q.val();
         self.takes.d.next = self.chooses_to_take.q.val();
 
         self.removed.next = (self.remove.val() | self.takes.q.val())
@@ -460,6 +485,8 @@ impl Logic for AssociativeProof {
                 }
             }
         }
+        self.numbered.d.next = self.answered.q.val() & self.expected.q.val();
+        self.numbered_place.d.next = self.expected_place.q.val();
         self.fresh.d.next = self.chooses.q.val();
         self.asked.d.next = self.fresh.q.val() & self.expected.q.val();
         self.asked_age.d.next = self.expected_age.q.val();
@@ -479,10 +506,11 @@ impl Logic for AssociativeProof {
 
         self.found_if_any_matches.ok.next =
             !self.answered.q.val() | (self.block.found.val() == self.expected.q.val());
-        self.found_the_oldest.ok.next = !self.answered.q.val()
-            | !self.expected.q.val()
-            | ((self.block.index.val() == self.expected_place.q.val())
-                & (self.block.chosen_multi.val() == self.expected_multi.q.val()));
+        self.found_the_oldest.ok.next = (!self.numbered.q.val()
+            | (self.block.index.val() == self.numbered_place.q.val()))
+            & (!self.answered.q.val()
+                | !self.expected.q.val()
+                | (self.block.chosen_multi.val() == self.expected_multi.q.val()));
         self.told_its_age.ok.next = !self.aged.q.val()
             | (self.block.age_out.val() == bit_cast::<54, 8>(self.aged_age.q.val()));
         self.inserted_at_a_vacant_place.ok.next = !self.late_insert.q.val() | !self.occupied.val();
@@ -607,7 +635,7 @@ pub fn proofs() -> Vec<Proof> {
         ])),
         Proof::of(
             "associative_list",
-            Method::Bounded(13),
+            Method::Bounded(14),
             AssociativeProof::default,
         )
         .broken_by(broken(&[
