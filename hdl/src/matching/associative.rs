@@ -490,7 +490,7 @@ impl Associative {
             entry: (0..entries).map(|_| AssociativeEntry::default()).collect(),
             order: Order::new(entries),
             quota: Quota::new(endpoints, entries, reserved_each),
-            ages: Ram::new(entries.max(2)),
+            ages: Ram::distributed(entries.max(2)),
             comparing: Reg::default(),
             by_envelope: Reg::default(),
             by_request: Reg::default(),

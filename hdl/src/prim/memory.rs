@@ -34,6 +34,8 @@ pub(super) struct Text {
     mutation: Mutation,
     /// No word is read that is being written.
     promised: bool,
+    /// It is to be made of look-up tables, however large it is.
+    distributed: bool,
 }
 
 impl Text {
@@ -44,6 +46,7 @@ impl Text {
             depth,
             mutation,
             promised: false,
+            distributed: false,
         }
     }
 
@@ -51,6 +54,14 @@ impl Text {
     pub(super) fn promised(self) -> Self {
         Text {
             promised: true,
+            ..self
+        }
+    }
+
+    /// The same, of a memory that is to be made of look-up tables if `distributed` is set.
+    pub(super) fn distributed(self, distributed: bool) -> Self {
+        Text {
+            distributed,
             ..self
         }
     }
@@ -86,6 +97,10 @@ impl Text {
             ),
             false => ("", String::new()),
         };
+        let style = match self.distributed {
+            true => "(* ram_style = \"distributed\" *) ",
+            false => "",
+        };
         let unused = |address: &str| match self.depth.ilog2() {
             16 => String::new(),
             bits => format!("&{{1'b1, {address}[15:{bits}]}}"),
@@ -100,7 +115,7 @@ impl Text {
             false => format!("wire unused = {};\n", unused.join(" & ")),
         };
         format!(
-            "{attribute}logic [{msb}:0] words [0:{last}];\n\
+            "{attribute}{style}logic [{msb}:0] words [0:{last}];\n\
              integer word;\n\
              initial for (word = 0; word <= {last}; word = word + 1) words[word] = '0;\n\
              always @(posedge clock) begin\n  \

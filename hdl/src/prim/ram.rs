@@ -34,6 +34,7 @@ pub struct Ram<T: Synth> {
     pub read_data: Signal<Out, T>,
     _words: Vec<T>,
     _mutation: Mutation,
+    _distributed: bool,
 }
 
 impl<T: Synth> Ram<T> {
@@ -43,6 +44,17 @@ impl<T: Synth> Ram<T> {
     /// If `depth` is below 2 or above 65536.
     pub fn new(depth: usize) -> Self {
         Self::mutated(depth, Mutation::None)
+    }
+
+    /// The same of look-up tables, however large it is: what it reads is there at the beginning of the cycle, where a block RAM takes half of it.
+    ///
+    /// # Panics
+    /// As [`Ram::new`].
+    pub fn distributed(depth: usize) -> Self {
+        Ram {
+            _distributed: true,
+            ..Self::new(depth)
+        }
     }
 
     /// A memory whose printed text breaks a contract, for tests.
@@ -56,6 +68,7 @@ impl<T: Synth> Ram<T> {
             read_data: Signal::default(),
             _words: vec![T::default(); memory::capacity(depth)],
             _mutation: mutation,
+            _distributed: false,
         }
     }
 }
@@ -77,7 +90,8 @@ impl<T: Synth> Logic for Ram<T> {
     }
 
     fn hdl(&self) -> Verilog {
-        let memory = memory::Text::new(T::BITS, self._words.len(), self._mutation);
+        let memory = memory::Text::new(T::BITS, self._words.len(), self._mutation)
+            .distributed(self._distributed);
         Verilog::Custom(memory.print(&format!(
             "  if (write_enable) words[{}] <= write_data;\n",
             memory.select("write_address")
