@@ -39,9 +39,10 @@ const WIDE: [&str; 4] = ["associative_", "exact_", "lists_", "nic_"];
 
 /// What precedes the synthesis of such a top: paths may have 3 ns of logic, a third of a cycle at 100 MHz; the rest is for wires, which
 /// take three times as long as the look-up tables that they join. And the logic is mapped as it is written: `&dc2`, which precedes that
-/// by default, rewrites it for fewer gates, from which come more look-up tables (6 % in `lists_ecp5`) and longer paths.
+/// by default, rewrites it for fewer gates, from which come more look-up tables (6 % in `lists_ecp5`) and longer paths. Nor is there the
+/// `{C}` of yosys' own script: in another it is left as it stands, and as it is no option, those behind it, delays among them, go unread.
 const AIM: &str = "scratchpad -set abc9.D 3000; scratchpad -set abc9.script \
-    \"+&scorr; &sweep; &b; &dch -f -r; &ps; &if {C} {W} {D} {R} -v; &mfs\"; synth_ecp5";
+    \"+&scorr; &sweep; &b; &dch -f -r; &ps; &if {W} {D} {R} -v; &mfs\"; synth_ecp5";
 
 /// Whether a top is one of [`WIDE`].
 fn is_wide(name: &str) -> bool {
