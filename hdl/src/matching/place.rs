@@ -28,6 +28,17 @@ pub(super) struct Message {
     age: Bits<54>,
 }
 
+/// What a search compares with the messages.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub(super) struct Sought {
+    /// It takes whatever is of its pair: `care_bits` has none, and the context needn't agree.
+    pub by_pair: Bit,
+    pub context_id: Bits<16>,
+    pub match_bits: Bits<64>,
+    /// Those of them that have to agree.
+    pub care_bits: Bits<64>,
+}
+
 /// One place of every row.
 #[derive(LogicBlock)]
 pub(super) struct Place {
@@ -37,11 +48,11 @@ pub(super) struct Place {
     pub write: Signal<In, Bit>,
     pub write_row: Signal<In, Bits<16>>,
     pub age: Signal<In, Bits<54>>,
-    /// Key: context, match bits, those of them that have to agree; whether none has to.
+    /// See `write`.
     pub context_id: Signal<In, Bits<16>>,
     pub match_bits: Signal<In, Bits<64>>,
-    pub care_bits: Signal<In, Bits<64>>,
-    pub by_pair: Signal<In, Bit>,
+    /// Cycle 2: what is looked for.
+    pub sought: Signal<In, Sought>,
     /// Cycle 0: the row to look at.
     pub read_row: Signal<In, Bits<16>>,
     /// Cycle 1: there was one.
@@ -96,7 +107,7 @@ impl Place {
             position: Constant::new((8 * number as u64).into()),
             no_message: Constant::new(Message::default()),
         } default {
-            clock reset write write_row age context_id match_bits care_bits by_pair read_row load live hit order hits
+            clock reset write write_row age context_id match_bits sought read_row load live hit order hits
             beats beaten first_age first_number filled order_before order_after entry entry_age agrees
             written mine is_first row_order
         })
@@ -123,11 +134,11 @@ impl Logic for Place {
         }
 
         self.agrees.d.next = self.live.val()
-            & (self.by_pair.val()
-                | ((self.entry.q.val().context_id == self.context_id.val())
-                    & (((self.entry.q.val().match_bits ^ self.match_bits.val())
-                        & self.care_bits.val())
-                        == 0)));
+            & (self.sought.val().by_pair
+                | (self.entry.q.val().context_id == self.sought.val().context_id))
+            & !((self.entry.q.val().match_bits ^ self.sought.val().match_bits)
+                & self.sought.val().care_bits)
+                .any();
         if self.live.val() {
             self.entry_age.d.next = self.entry.q.val().age;
         }

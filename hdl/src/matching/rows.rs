@@ -30,7 +30,7 @@
 //!
 //! A message that is found and removed takes three cycles more until `ready`.
 
-use super::place::{MAX_PLACES, Place};
+use super::place::{MAX_PLACES, Place, Sought};
 use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::BlockRam;
@@ -223,6 +223,8 @@ pub struct UnexpectedRows {
     /// It is idle: what `ready` says, and others wait for.
     idle: Reg<Bit>,
     key: Reg<Key>,
+    /// What of it the places compare: copied, as it stands far from the memories into which the key goes.
+    sought: Reg<Sought>,
     key_row: Reg<Bits<16>>,
     key_place: Reg<Bits<8>>,
     /// The endpoint of the key had a message before.
@@ -402,7 +404,7 @@ impl UnexpectedRows {
         } default {
             clock reset mutation initialized ready insert search endpoint pair any_source by_pair context_id match_bits
             ignore_bits slot age remove ends done found index waiting depth
-            idle next_walk key key_row key_place had cursor listed follows waits count answered
+            idle next_walk key sought key_row key_place had cursor listed follows waits count answered
             read_valid read_last read_at entry_valid entry_last entry_at entry_row entry_owner
             hits_valid hits_last hits_at hits_row hits_owner first_valid first_last first best gone_link gone_before gone_is_head gone_alone
             place_index pair_row read_row link_row other_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
@@ -423,6 +425,7 @@ impl Logic for UnexpectedRows {
             walk,
             idle,
             key,
+            sought,
             key_row,
             key_place,
             had,
@@ -521,7 +524,14 @@ impl Logic for UnexpectedRows {
             self.hits_owner.d.next = self.entry_owner.q.val();
         }
 
-        // Comparison, and the earliest of a row.
+        // Comparison, and the earliest of a row. What takes all of a pair compares nothing.
+        self.sought.d.next.by_pair = self.key.q.val().by_pair;
+        self.sought.d.next.context_id = self.key.q.val().context_id;
+        self.sought.d.next.match_bits = self.key.q.val().match_bits;
+        self.sought.d.next.care_bits = self.key.q.val().care_bits;
+        if self.key.q.val().by_pair {
+            self.sought.d.next.care_bits = 0.into();
+        }
         self.order_before.next = self.entry_row.q.val().order;
         self.order_found.next = self.hits_row.q.val().order;
         self.entry_order.next = (bit_cast::<64, 1>(self.order_before.val().place1) << 8)
@@ -786,8 +796,7 @@ impl Logic for UnexpectedRows {
             self.place[i].age.next = self.key.q.val().age;
             self.place[i].context_id.next = self.key.q.val().context_id;
             self.place[i].match_bits.next = self.key.q.val().match_bits;
-            self.place[i].care_bits.next = self.key.q.val().care_bits;
-            self.place[i].by_pair.next = self.key.q.val().by_pair;
+            self.place[i].sought.next = self.sought.q.val();
             self.place[i].read_row.next = self.read_row.val();
             self.place[i].load.next = self.read_valid.q.val();
             self.place[i].live.next = self.may_be_found.val() & self.live.val().get_bit(i);
