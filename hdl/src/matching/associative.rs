@@ -47,7 +47,7 @@ pub enum AssociativeSearch {
     Endpoint,
 }
 
-/// One posted receive. What is compared is kept in three parts, which are joined a cycle later, so that nothing takes long.
+/// One posted receive. What is compared is kept in four parts, which are joined a cycle later, so that nothing takes long.
 #[derive(LogicBlock)]
 pub struct AssociativeEntry {
     /// Rising edge counts.
@@ -122,9 +122,10 @@ pub struct AssociativeEntry {
     held_ignore_bits: Reg<Bits<64>>,
     held_request: Reg<Bits<32>>,
     held_age: Reg<Bits<54>>,
-    // What agreed: the lower match bits; the upper ones; all else, of what is there.
+    // What agreed: the lower match bits; the upper ones; context and handle; all else, of what is there.
     lower_agrees: Reg<Bit>,
     upper_agrees: Reg<Bit>,
+    named_agrees: Reg<Bit>,
     rest_agrees: Reg<Bit>,
     /// All of it, of what stays.
     agrees: Reg<Bit>,
@@ -186,6 +187,7 @@ impl Default for AssociativeEntry {
             held_age: Reg::default(),
             lower_agrees: Reg::default(),
             upper_agrees: Reg::default(),
+            named_agrees: Reg::default(),
             rest_agrees: Reg::default(),
             agrees: Reg::default(),
             from_its_source: Signal::default(),
@@ -221,6 +223,7 @@ impl Logic for AssociativeEntry {
             held_age,
             lower_agrees,
             upper_agrees,
+            named_agrees,
             rest_agrees,
             agrees
         );
@@ -248,14 +251,15 @@ impl Logic for AssociativeEntry {
             !self.differing.val().get_bits::<32>(0).any() | !self.by_envelope.val();
         self.upper_agrees.d.next =
             !self.differing.val().get_bits::<32>(32).any() | !self.by_envelope.val();
-        self.rest_agrees.d.next = (self.context_agrees.val() | !self.by_envelope.val())
-            & (self.same_handle.val() | !self.by_request.val())
-            & (self.held_endpoint.q.val() == self.endpoint.val())
+        self.named_agrees.d.next = (self.context_agrees.val() | !self.by_envelope.val())
+            & (self.same_handle.val() | !self.by_request.val());
+        self.rest_agrees.d.next = (self.held_endpoint.q.val() == self.endpoint.val())
             & self.of_source.val()
             & self.present.val()
             & !self.unknown.val();
         self.agrees.d.next = self.lower_agrees.q.val()
             & self.upper_agrees.q.val()
+            & self.named_agrees.q.val()
             & self.rest_agrees.q.val()
             & self.remains.val();
         if self.load.val() {
@@ -390,6 +394,9 @@ pub struct Associative {
     /// There is no such endpoint, or no such source as is looked for.
     unknown: Signal<Local, Bit>,
     unknown_pair: Signal<Local, Bit>,
+    // Of what is looked for.
+    key_endpoint_unknown: Reg<Bit>,
+    key_pair_unknown: Reg<Bit>,
     /// Whom the search that joins named, that which chooses, the choice is of, and the entry that is gone was of.
     joined_endpoint: Reg<Bits<8>>,
     searched_endpoint: Reg<Bits<8>>,
@@ -522,6 +529,8 @@ impl Associative {
             own_pair: Signal::default(),
             unknown: Signal::default(),
             unknown_pair: Signal::default(),
+            key_endpoint_unknown: Reg::default(),
+            key_pair_unknown: Reg::default(),
             joined_endpoint: Reg::default(),
             searched_endpoint: Reg::default(),
             chosen_endpoint: Reg::default(),
@@ -593,6 +602,8 @@ impl Logic for Associative {
             by_request,
             by_pair,
             key_endpoint,
+            key_endpoint_unknown,
+            key_pair_unknown,
             key_pair,
             key_context,
             key_match_bits,
@@ -652,9 +663,10 @@ impl Logic for Associative {
         self.own_endpoint.next = self.insert_endpoint.val() & self.endpoint_bits.val();
         self.own_pair.next = self.pair.val() & self.pair_bits.val();
         self.unknown_pair.next = (self.pair.val() & !self.pair_bits.val()).any();
-        self.unknown.next = (self.key_endpoint.q.val() & !self.endpoint_bits.val()).any()
-            | ((self.by_envelope.q.val() | self.by_pair.q.val())
-                & (self.key_pair.q.val() & !self.pair_bits.val()).any());
+        self.key_endpoint_unknown.d.next = (self.endpoint.val() & !self.endpoint_bits.val()).any();
+        self.key_pair_unknown.d.next = self.unknown_pair.val();
+        self.unknown.next = self.key_endpoint_unknown.q.val()
+            | ((self.by_envelope.q.val() | self.by_pair.q.val()) & self.key_pair_unknown.q.val());
         // Nobody but registers drives what all entries listen to.
         self.comparing.d.next = self.search.val();
         self.comparing_to_take.d.next = self.take.val();
