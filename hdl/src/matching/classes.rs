@@ -150,8 +150,8 @@ impl Logic for EndpointClasses {
 pub struct ClassKey {
     /// Classes of the command's endpoint.
     pub view: Signal<In, ClassView>,
-    /// In which it is looked up, one bit set.
-    pub chosen: Signal<In, Bits<4>>,
+    /// Those in which it may be found; it is looked up in the lowest.
+    pub live: Signal<In, Bits<4>>,
     /// It is a receive: it says itself what it ignores, and its class may be learnt just now.
     pub posts: Signal<In, Bit>,
     /// The command's source.
@@ -166,10 +166,6 @@ pub struct ClassKey {
     pub source: Signal<Out, Bits<11>>,
     /// Match bits to look up, 0 where they are ignored.
     pub bits: Signal<Out, Bits<64>>,
-    ignore0: Signal<Local, Bits<64>>,
-    ignore1: Signal<Local, Bits<64>>,
-    ignore2: Signal<Local, Bits<64>>,
-    ignore3: Signal<Local, Bits<64>>,
     ignore: Signal<Local, Bits<64>>,
     any: Signal<Local, Bit>,
 }
@@ -178,25 +174,20 @@ pub struct ClassKey {
 impl Logic for ClassKey {
     #[hdl_gen]
     fn update(&mut self) {
-        self.ignore0.next = 0.into();
-        self.ignore1.next = 0.into();
-        self.ignore2.next = 0.into();
-        self.ignore3.next = 0.into();
-        if self.chosen.val().get_bit(0) {
-            self.ignore0.next = self.view.val().ignore0;
+        self.ignore.next = self.view.val().ignore3;
+        self.any.next = self.view.val().any_source.get_bit(3);
+        if self.live.val().get_bit(2) {
+            self.ignore.next = self.view.val().ignore2;
+            self.any.next = self.view.val().any_source.get_bit(2);
         }
-        if self.chosen.val().get_bit(1) {
-            self.ignore1.next = self.view.val().ignore1;
+        if self.live.val().get_bit(1) {
+            self.ignore.next = self.view.val().ignore1;
+            self.any.next = self.view.val().any_source.get_bit(1);
         }
-        if self.chosen.val().get_bit(2) {
-            self.ignore2.next = self.view.val().ignore2;
+        if self.live.val().get_bit(0) {
+            self.ignore.next = self.view.val().ignore0;
+            self.any.next = self.view.val().any_source.get_bit(0);
         }
-        if self.chosen.val().get_bit(3) {
-            self.ignore3.next = self.view.val().ignore3;
-        }
-        self.ignore.next =
-            (self.ignore0.val() | self.ignore1.val()) | (self.ignore2.val() | self.ignore3.val());
-        self.any.next = (self.chosen.val() & self.view.val().any_source).any();
         if self.posts.val() {
             self.ignore.next = self.ignore_bits.val();
             self.any.next = self.any_source.val();
@@ -302,7 +293,7 @@ impl Logic for Classes {
             self.masks[i].write_data.next = self.learn_ignore.val();
             self.masks[i].read_address.next = bit_cast::<16, 8>(self.next_endpoint.val());
         }
-        self.picked.next = self.known.q.val();
+        self.picked.next = self.of[0].known.val();
         self.live.next = 0.into();
         self.next_live.next = 0.into();
         self.any_live.next = 0.into();

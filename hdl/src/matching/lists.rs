@@ -821,14 +821,14 @@ impl Logic for Lists {
         }
         // What is looked up is put together for both, so that only the result has to be chosen.
         self.front_key.view.next = self.classes.view.val();
-        self.front_key.chosen.next = self.first_live.val();
+        self.front_key.live.next = self.front_live.q.val();
         self.front_key.posts.next = self.front_posts.q.val();
         self.front_key.pair.next = self.front.q.val().pair;
         self.front_key.match_bits.next = self.front.q.val().match_bits;
         self.front_key.ignore_bits.next = self.front.q.val().ignore_bits;
         self.front_key.any_source.next = self.front.q.val().any_source;
         self.issue_key.view.next = self.issue_view.q.val();
-        self.issue_key.chosen.next = self.first_kept.val();
+        self.issue_key.live.next = self.issue_todo.q.val();
         self.issue_key.posts.next = self.issue_posts.q.val();
         self.issue_key.pair.next = self.issue_command.q.val().pair;
         self.issue_key.match_bits.next = self.issue_command.q.val().match_bits;
