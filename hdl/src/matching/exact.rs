@@ -277,6 +277,10 @@ pub struct Exact {
     queued: Reg<Lookup>,
     hash_valid: Reg<Bit>,
     hash: Reg<Lookup>,
+    /// Nothing is there: the opposite, so that what follows is loaded by a net of its own.
+    hash_empty: Reg<Bit>,
+    /// Its key once more.
+    hash_key: Reg<Bits<97>>,
     place_valid: Reg<Bit>,
     place: Reg<Lookup>,
     place_rows: Reg<Rows>,
@@ -297,6 +301,10 @@ pub struct Exact {
     mux_handle_hits: Reg<Bits<8>>,
     mux_handle_free: Reg<Bits<8>>,
     best_valid: Reg<Bit>,
+    /// It goes to the end whatever is there: it is the first of its operation, or of one that makes no other.
+    best_wins: Reg<Bit>,
+    /// It goes there if it is the older one, as a later look-up of an arrival that has found something does.
+    best_rivals: Reg<Bit>,
     best: Reg<Lookup>,
     best_found: Reg<Found>,
     entry_address: Reg<Bits<14>>,
@@ -334,6 +342,9 @@ pub struct Exact {
     end_remains: Signal<Local, Bit>,
     place_free: Signal<Local, Bit>,
     hash_free: Signal<Local, Bit>,
+    /// The same for its second copy of the key.
+    hash_loads: Signal<Local, Bit>,
+    next_key: Signal<Local, Bits<97>>,
     offered: Signal<Local, Bit>,
     fills: Signal<Local, Bit>,
     mends: Signal<Local, Bit>,
@@ -510,14 +521,15 @@ impl Exact {
             removes_what_it_finds: Duty::new("what_is_found_by_handle_is_removed"),
             compare_by: Reg::new(By::Nothing),
             moves: Reg::new(true),
+            hash_empty: Reg::new(true),
             behind_cursor: Reg::new(1u64.into()),
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
-            settles stands queued_valid queued hash_free offered fills mends hash_valid hash place_valid place place_rows read_valid read read_rows
+            settles stands queued_valid queued hash_free offered fills mends hash_valid hash hash_key next_key hash_loads place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hits mux_handle_free
-            best_valid best best_found entry_address end_valid end_full end end_posts end_found
+            best_valid best_wins best_rivals best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
             passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row slot_row wanted next_rows next_place unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
@@ -548,7 +560,9 @@ impl Logic for Exact {
             queued_valid,
             queued,
             hash_valid,
+            hash_empty,
             hash,
+            hash_key,
             place_valid,
             place,
             place_rows,
@@ -602,6 +616,8 @@ impl Logic for Exact {
             mend,
             mended,
             best_valid,
+            best_wins,
+            best_rivals,
             best,
             best_found,
             entry_address,
@@ -661,15 +677,25 @@ impl Logic for Exact {
         if !self.queued_valid.q.val() {
             self.queued.d.next = self.lookup.val();
         }
+        self.next_key.next = self.lookup.val().key;
+        if self.queued_valid.q.val() {
+            self.next_key.next = self.queued.q.val().key;
+        }
         if self.hash_free.val() {
             self.hash_valid.d.next = self.queued_valid.q.val() | self.offered.val();
+            self.hash_empty.d.next = !(self.queued_valid.q.val() | self.offered.val());
             self.hash.d.next = self.lookup.val();
             if self.queued_valid.q.val() {
                 self.hash.d.next = self.queued.q.val();
             }
         }
+        self.hash_loads.next = self.hash_empty.q.val() | self.place_free.val();
+        if self.hash_loads.val() {
+            self.hash_key.d.next = self.next_key.val();
+        }
         self.key_hash.seed.next = self.seed.val();
         self.key_hash.key.next = self.hash.q.val().key;
+        self.key_hash.twin.next = self.hash_key.q.val();
         self.handle_key.next = bit_cast::<40, 32>(self.hash.q.val().request)
             | (bit_cast::<40, 8>(self.hash.q.val().endpoint) << 32);
         self.handle_hash.seed.next = self.seed.val();
@@ -967,6 +993,13 @@ impl Logic for Exact {
         }
         if self.moves.q.val() {
             self.best_valid.d.next = self.mux_valid.q.val() & !self.goes_on.val();
+            self.best_wins.d.next = self.mux_valid.q.val()
+                & !self.goes_on.val()
+                & (self.mux.q.val().first | (self.mux.q.val().search != Search::Arrive));
+            self.best_rivals.d.next = self.mux_valid.q.val()
+                & !self.mux.q.val().first
+                & (self.mux.q.val().search == Search::Arrive)
+                & self.muxed.val().found;
             self.unlinks.d.next = self.mux_handle_hits.q.val().any();
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
@@ -1043,9 +1076,8 @@ impl Logic for Exact {
         if self.mutation.val() == self.newest_class.val() {
             self.older.next = self.best_age.val() >= self.end_age.val();
         }
-        self.better.next = self.best.q.val().first
-            | (self.best.q.val().search != Search::Arrive)
-            | (self.best_found.q.val().found & (!self.end_found.q.val().found | self.older.val()));
+        self.better.next = self.best_wins.q.val()
+            | (self.best_rivals.q.val() & (!self.end_found.q.val().found | self.older.val()));
 
         self.arriving.next = self.best_valid.q.val() & !self.stands.q.val();
         self.key_same[0].read_row.next = self.wanted.val().key0;
@@ -1088,9 +1120,9 @@ impl Logic for Exact {
             if self.unlinks.q.val() {
                 self.end.d.next.last = false;
             }
-            if self.better.val() {
-                self.end_found.d.next = self.candidate.val();
-            }
+        }
+        if self.better.val() & !self.stands.q.val() {
+            self.end_found.d.next = self.candidate.val();
         }
         self.end_full.d.next = self.fills.val();
         self.will_end.next = self.fills.val();

@@ -72,6 +72,8 @@ pub struct KeyHash {
     pub seed: Signal<In, Bits<128>>,
     /// The key.
     pub key: Signal<In, Bits<97>>,
+    /// The same from other registers: each drives half of the parities, and may stand amid them.
+    pub twin: Signal<In, Bits<97>>,
     /// Place in the first table, before it is cut to the table's size.
     pub first: Signal<Out, Bits<16>>,
     /// Place in the second.
@@ -85,10 +87,16 @@ impl Logic for KeyHash {
     #[hdl_gen]
     fn update(&mut self) {
         self.parity.next = 0.into();
-        for i in 0..32 {
+        for i in 0..16 {
             self.parity.next = self.parity.val().replace_bit(
                 i,
                 (self.key.val() & self.seed.val().get_bits::<97>(i)).xor(),
+            );
+        }
+        for i in 16..32 {
+            self.parity.next = self.parity.val().replace_bit(
+                i,
+                (self.twin.val() & self.seed.val().get_bits::<97>(i)).xor(),
             );
         }
         self.mix.parity.next = self.parity.val();
