@@ -635,7 +635,7 @@ pub fn proofs() -> Vec<Proof> {
         ])),
         Proof::of(
             "associative_list",
-            Method::Bounded(14),
+            Method::Bounded(15),
             AssociativeProof::default,
         )
         .broken_by(broken(&[
