@@ -138,7 +138,7 @@ struct Asked {
     take: bool,
 }
 
-/// What it hit: their ages.
+/// A search, and the ages of what it hit.
 type Hits = (Asked, Vec<u64>);
 
 /// What has happened: a test that hasn't seen everything has proved nothing about the rest.

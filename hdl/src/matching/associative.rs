@@ -12,7 +12,7 @@
 //!                     ┆                              ┆     │          │                     (memory)
 //!                     └──► AssociativeEntry n ─ hit ─┘  ▲  └► place   └─ take ─┐
 //!                                                       └──────────────────────┘ what leaves isn't
-//!                                                                               chosen again
+//!                                                                                chosen again
 //! ```
 //!
 //! A search may come in every cycle, so that a message a cycle runs through. It sees what was inserted in an

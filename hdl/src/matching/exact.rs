@@ -186,7 +186,7 @@ pub struct Exact {
     pub receive: Signal<In, MatchCommand>,
     /// Its age.
     pub age: Signal<In, Bits<54>>,
-    /// Age of the receive that the associative side has for the operation, if it has one; long before the result.
+    /// Age of the receive that the associative side has for the operation, if it has one; by the cycle in which the look-up is the best at the latest, which is when it comes.
     pub rival_age: Signal<In, Bits<54>>,
     /// In the next cycle there is the result of a look-up that has gone all the way; `will_settle` may be said of it.
     pub will_end: Signal<Out, Bit>,

@@ -280,9 +280,9 @@ pub struct Lists {
     // What may go in this cycle.
     /// Nothing is under way on the exact side.
     exact_free: Reg<Bit>,
-    /// Nothing is alone, in `issue` or on the associative way.
+    /// Nothing is alone, in `issue` or on the associative way, but for one that is answered in this cycle.
     way_free: Reg<Bit>,
-    /// Nobody's choice stands on the associative side, or is about to, but for one that is found in this cycle.
+    /// Nobody's choice stands on the associative side, or is about to, but for one that is found in this cycle or the next: then what has set out meanwhile is dropped.
     side_free: Reg<Bit>,
 
     // What is being decided in this cycle.

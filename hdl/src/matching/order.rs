@@ -2,9 +2,9 @@
 //! search hit came first.
 //!
 //! ```text
-//!   live ─┬► present ──► (compared) ─┬► (joined) ──► hits ──► age rows ─┬► chosen ──► encoder ──► index
-//!         └► remaining ──────────────┘             (select) oldest    └► leaving (take), which isn't chosen
-//!                                                                        again; that, or remove, clears its live bit
+//!   live ─┬► present ──► (compared) ─┬► (joined) ──► hits ──► age rows ─┬► chosen ──► encoder ──► number ──► index
+//!         └► remaining ──────────────┘             (select) oldest      └► leaving (take), which isn't chosen
+//!                                                                          again; that, or remove, clears its live bit
 //!
 //!   live ──► lowest vacant place ─┬► place_index
 //!                                 └► filling (insert), which sets its live bit, and its age row
