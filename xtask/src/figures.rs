@@ -30,7 +30,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::models::Class;
 use crate::progress::Progress;
-use crate::synth::{self, Prepared};
+use crate::synth::{self, Prepared, SEED};
 use crate::{book, paths};
 
 /// Where the figures are, from the workspace's root.
@@ -57,6 +57,17 @@ pub struct Figures {
     /// How placing and routing went; absent unless it was tried.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub place: Option<Place>,
+    /// Seed of the placer that it was tried with; absent if that is [`SEED`].
+    #[serde(skip_serializing_if = "is_usual", default = "usual")]
+    pub seed: u32,
+}
+
+fn usual() -> u32 {
+    SEED
+}
+
+fn is_usual(seed: &u32) -> bool {
+    *seed == SEED
 }
 
 /// How placing and routing went.
@@ -354,6 +365,9 @@ fn table(rows: &[(&str, &Figures)]) -> String {
             lut, ff, bram, dsp, ..
         } = figures;
         let fmax = match figures.place {
+            Some(Place::Fmax(fmax)) if figures.seed != SEED => {
+                format!("{fmax:.1} (seed {})", figures.seed)
+            }
             Some(Place::Fmax(fmax)) => format!("{fmax:.1}"),
             Some(Place::UnfinishedAfterMinutes(minutes)) => {
                 format!("not placed and routed in {minutes} minutes")
@@ -380,6 +394,7 @@ mod tests {
             bram,
             dsp: 0,
             place: Some(Place::Fmax(fmax)),
+            seed: SEED,
         }
     }
 
@@ -421,7 +436,10 @@ mod tests {
         let mut unplaced = figures(7, 0, 0.0);
         unplaced.place = Some(Place::UnfinishedAfterMinutes(6));
         kept.insert("a_ecp5".into(), unplaced);
-        let page = "# A\n\n<!-- figures: a_tiny a_ecp5 -->\nold\n<!-- /figures -->\n\nend\n";
+        let mut seeded = figures(8, 1, 99.96);
+        seeded.seed = 2;
+        kept.insert("a_wide".into(), seeded);
+        let page = "# A\n\n<!-- figures: a_tiny a_ecp5 a_wide -->\nold\n<!-- /figures -->\n\nend\n";
         let mut shown = BTreeSet::new();
         let text = filled(page, &kept, &mut shown).unwrap();
         assert!(
@@ -429,8 +447,9 @@ mod tests {
             "{text}"
         );
         assert!(text.contains("| `a_ecp5` | 7 | 0 | 0 | not placed and routed in 6 minutes |\n"));
+        assert!(text.contains("| `a_wide` | 8 | 0 | 1 | 100.0 (seed 2) |\n"));
         assert!(!text.contains("old") && text.ends_with("\n\nend\n"));
-        assert_eq!(shown.len(), 2);
+        assert_eq!(shown.len(), 3);
         assert_eq!(filled(&text, &kept, &mut shown).unwrap(), text);
     }
 

@@ -39,7 +39,7 @@ const WIDE: [&str; 4] = ["associative_", "exact_", "lists_", "nic_"];
 
 /// What precedes the synthesis of such a top: paths may have 3 ns of logic, a third of a cycle at 100 MHz; the rest is for wires, which
 /// take three times as long as the look-up tables that they join. And the logic is mapped as it is written: `&dc2`, which precedes that
-/// by default, rewrites it for fewer gates, from which come more look-up tables (6 % in `lists_ecp5`) and longer paths. Nor is there the
+/// by default, rewrites it for fewer gates, from which come more look-up tables (4 % in `lists_ecp5`) and longer paths. Nor is there the
 /// `{C}` of yosys' own script: in another it is left as it stands, and as it is no option, those behind it, delays among them, go unread.
 const AIM: &str = "scratchpad -set abc9.D 3000; scratchpad -set abc9.script \
     \"+&scorr; &sweep; &b; &dch -f -r; &ps; &if {W} {D} {R} -v; &mfs\"; synth_ecp5";
@@ -160,13 +160,9 @@ impl Prepared {
     /// # Errors
     /// If a tool can't be fetched, or fails.
     pub fn measure(&self, place: Option<Attempt>) -> Result<Figures> {
-        let seed = match place.unwrap_or_default().seed {
-            SEED => String::new(),
-            seed => format!("-{seed}"),
-        };
         let known = self
             .folder
-            .join(format!("{}-{}{seed}.json", self.top.name, self.digest));
+            .join(format!("{}-{}.json", self.top.name, self.digest));
         let netlist = self
             .folder
             .join(format!("{}-{}.netlist", self.top.name, self.digest));
@@ -187,8 +183,9 @@ impl Prepared {
                 Some(Place::UnfinishedAfterMinutes(tried)) => tried >= attempt.minutes,
                 None => false,
             };
-            if !enough {
+            if !enough || figures.seed != attempt.seed {
                 figures.place = Some(self.fmax(&netlist, attempt)?);
+                figures.seed = attempt.seed;
             }
         }
         fs::write(&known, serde_json::to_vec(&figures)?)?;
@@ -233,6 +230,7 @@ impl Prepared {
             bram: count("DP16KD"),
             dsp: count("MULT18X18D"),
             place: None,
+            seed: SEED,
         })
     }
 
@@ -423,9 +421,13 @@ pub fn run(names: &[String], place: Option<Attempt>, json: bool, write: bool) ->
     for top in prepare(names)? {
         let name = top.name();
         progress.doing(name);
-        // What has been placed once is placed again, lest its clock be that of other gates.
-        let again = kept.get(name).and_then(Figures::fmax).filter(|_| write);
-        let figures = top.measure(place.or(again.map(|_| Attempt::default())))?;
+        // What has been placed once is placed again, lest its clock be that of other gates, and with the same seed.
+        let again = kept.get(name).filter(|kept| write && kept.fmax().is_some());
+        let again = again.map(|kept| Attempt {
+            seed: kept.seed,
+            ..Attempt::default()
+        });
+        let figures = top.measure(place.or(again))?;
         measured.insert(name.into(), figures.clone());
         if write {
             // After each, since the next one may take long.
