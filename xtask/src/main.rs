@@ -78,7 +78,7 @@ enum Task {
         /// Only see whether a kept figure has jumped; measures what has changed
         #[arg(long, conflicts_with_all = ["write", "place", "json", "names"])]
         check: bool,
-        /// Tops to measure
+        /// Tops to measure, or `matching` for the matching engine in both sizes; all if none is named
         names: Vec<String>,
     },
     /// Prove with a solver what holds of blocks, and that broken ones are found out
