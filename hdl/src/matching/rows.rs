@@ -264,6 +264,12 @@ pub struct UnexpectedRows {
     gone_alone: Reg<Bit>,
 
     next_walk: Signal<Local, Walk>,
+    /// The last row of a search has been compared.
+    row_ends: Signal<Local, Bit>,
+    /// What it found is to be removed.
+    removes: Signal<Local, Bit>,
+    /// In `Clear`: the last row is being cleared.
+    cleared: Signal<Local, Bit>,
     place_index: Signal<Local, Bits<16>>,
     pair_row: Signal<Local, Bits<16>>,
     read_row: Signal<Local, Bits<16>>,
@@ -328,6 +334,7 @@ pub struct UnexpectedRows {
     newest: Reg<Bits<54>>,
     one_operation_at_a_time: Check,
     key_names_what_there_is: Check,
+    ready_when_idle: Check,
     messages_come_in_order: Check,
     fills_a_vacant_place: Check,
     removes_a_live_message: Check,
@@ -392,6 +399,7 @@ impl UnexpectedRows {
             find_removed: constant(UnexpectedMutation::FindRemoved as u64),
             one_operation_at_a_time: Check::new("one_operation_at_a_time"),
             key_names_what_there_is: Check::new("key_names_what_there_is"),
+            ready_when_idle: Check::new("ready_when_idle"),
             messages_come_in_order: Check::new("messages_come_in_order"),
             fills_a_vacant_place: Check::new("fills_a_vacant_place"),
             removes_a_live_message: Check::new("removes_a_live_message"),
@@ -404,7 +412,7 @@ impl UnexpectedRows {
         } default {
             clock reset mutation initialized ready insert search endpoint pair any_source by_pair context_id match_bits
             ignore_bits slot age remove ends done found index waiting depth
-            idle next_walk key sought key_row key_place had cursor listed follows waits count answered
+            idle next_walk row_ends removes cleared key sought key_row key_place had cursor listed follows waits count answered
             read_valid read_last read_at entry_valid entry_last entry_at entry_row entry_owner
             hits_valid hits_last hits_at hits_row hits_owner first_valid first_last first best gone_link gone_before gone_is_head gone_alone
             place_index pair_row read_row link_row other_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
@@ -466,6 +474,7 @@ impl Logic for UnexpectedRows {
             place[0..self._n],
             one_operation_at_a_time,
             key_names_what_there_is,
+            ready_when_idle,
             messages_come_in_order,
             fills_a_vacant_place,
             removes_a_live_message,
@@ -615,13 +624,18 @@ impl Logic for UnexpectedRows {
         self.unlinks.next = false;
         self.best_row.next = self.best.q.val().contents;
         self.ends.next = false;
+        // The last row of a search ends it, or goes over to the removal of what it found.
+        self.row_ends.next = self.first_valid.q.val() & self.first_last.q.val();
+        self.removes.next =
+            self.key.q.val().remove & (self.first.q.val().found | self.best.q.val().found);
+        self.cleared.next = self.cursor.q.val() == self.last_row.val();
         self.next_walk.next = self.walk.q.val();
         match self.walk.q.val() {
             Walk::Clear => {
                 self.rows.write_enable.next = true;
                 self.rows.write_address.next = self.cursor.q.val();
                 self.cursor.d.next = self.cursor.q.val() + 1;
-                if self.cursor.q.val() == self.last_row.val() {
+                if self.cleared.val() {
                     self.next_walk.next = Walk::Idle;
                 }
             }
@@ -768,16 +782,23 @@ impl Logic for UnexpectedRows {
                 self.next_walk.next = Walk::Idle;
             }
         }
-        if self.first_valid.q.val() & self.first_last.q.val() {
+        if self.row_ends.val() {
             self.ends.next = true;
             self.next_walk.next = Walk::Idle;
-            if self.key.q.val().remove & (self.first.q.val().found | self.best.q.val().found) {
+            if self.removes.val() {
                 self.next_walk.next = Walk::Remove;
             }
         }
         self.answered.d.next = self.ends.val();
         self.walk.d.next = self.next_walk.val();
-        self.idle.d.next = self.next_walk.val() == Walk::Idle;
+        // The same as that the next walk is `Idle`, in a product for each walk that may end, since it is known late whether it does.
+        self.idle.d.next = !self.row_ends.val()
+            & (((self.walk.q.val() == Walk::Clear) & self.cleared.val())
+                | (self.idle.q.val() & !self.insert.val() & !self.search.val())
+                | (self.walk.q.val() == Walk::Store)
+                | ((self.walk.q.val() == Walk::Head) & !self.had.q.val())
+                | (self.walk.q.val() == Walk::Unlink))
+            | (self.row_ends.val() & !self.removes.val());
         // From link to link it takes a cycle, so that little may stand in between.
         self.link_row.next = self.other_row.val();
         if self.follows.q.val() {
@@ -816,6 +837,7 @@ impl Logic for UnexpectedRows {
         }
         self.one_operation_at_a_time.ok.next = !(self.insert.val() & self.search.val())
             & (!(self.insert.val() | self.search.val()) | (self.walk.q.val() == Walk::Idle));
+        self.ready_when_idle.ok.next = self.idle.q.val() == (self.walk.q.val() == Walk::Idle);
         self.key_names_what_there_is.ok.next = !(self.insert.val() | self.search.val())
             | ((self.by_pair.val() | (self.endpoint.val() < self.endpoints.val()))
                 & (self.any_source.val() | (self.pair.val() < self.pairs.val())));
