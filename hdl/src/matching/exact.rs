@@ -298,7 +298,8 @@ pub struct Exact {
     mux: Reg<Lookup>,
     mux_rows: Reg<Rows>,
     mux_free: Reg<Bits<8>>,
-    mux_handle_hits: Reg<Bits<8>>,
+    /// The first handle that is the one looked for.
+    mux_handle_hit: Reg<Bits<8>>,
     mux_handle_free: Reg<Bits<8>>,
     best_valid: Reg<Bit>,
     /// It goes to the end whatever is there: it is the first of its operation, or of one that makes no other.
@@ -344,8 +345,10 @@ pub struct Exact {
     hash_free: Signal<Local, Bit>,
     /// The same for its second copy of the key.
     hash_loads: Signal<Local, Bit>,
-    next_key: Signal<Local, Bits<97>>,
+    next_hash: Signal<Local, Lookup>,
     offered: Signal<Local, Bit>,
+    /// A look-up is offered, or has waited.
+    arrives: Signal<Local, Bit>,
     fills: Signal<Local, Bit>,
     mends: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
@@ -357,6 +360,8 @@ pub struct Exact {
     // The rows of the handle that are addressed next are both this one.
     walks: Signal<Local, Bit>,
     walk_row: Signal<Local, Bits<16>>,
+    /// The row behind the one that a walk has come to.
+    row_after: Signal<Local, Bits<16>>,
     /// Row of the slot of what was found by its handle.
     slot_row: Signal<Local, Bits<16>>,
     wanted: Signal<Local, Rows>,
@@ -422,6 +427,7 @@ pub struct Exact {
     home_of_end: Signal<Local, Home>,
     home_key_row: Signal<Local, Bits<12>>,
     home_handle_row: Signal<Local, Bits<12>>,
+    gone_row: Signal<Local, Bits<16>>,
     home_handle_way: Signal<Local, Bits<3>>,
     new_id: Signal<Local, Bits<14>>,
     end_key: Signal<Local, Bits<97>>,
@@ -460,6 +466,7 @@ pub struct Exact {
     reads_settled: Check,
     settles_what_is_done: Duty,
     full_is_a_result: Check,
+    copies_agree: Check,
     removes_what_it_finds: Duty,
 }
 
@@ -518,6 +525,7 @@ impl Exact {
             reads_settled: Check::new("searches_read_what_is_settled"),
             settles_what_is_done: Duty::new("what_settles_is_done"),
             full_is_a_result: Check::new("what_is_full_is_a_result"),
+            copies_agree: Check::new("copies_agree"),
             removes_what_it_finds: Duty::new("what_is_found_by_handle_is_removed"),
             compare_by: Reg::new(By::Nothing),
             moves: Reg::new(true),
@@ -526,16 +534,16 @@ impl Exact {
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
-            settles stands queued_valid queued hash_free offered fills mends hash_valid hash hash_key next_key hash_loads place_valid place place_rows read_valid read read_rows
+            settles stands queued_valid queued hash_free offered fills mends hash_valid hash hash_key next_hash arrives hash_loads place_valid place place_rows read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
-            mux_valid mux mux_rows mux_hit mux_free mux_handle_hits mux_handle_free
+            mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best_wins best_rivals best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row slot_row wanted next_rows next_place unlinking
+            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row row_after slot_row wanted next_rows next_place unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
             muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at best_age end_age best_above end_above best_low end_high older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
-            home_of_end home_key_row home_handle_row home_handle_way new_id end_key
+            home_of_end home_key_row home_handle_row gone_row home_handle_way new_id end_key
             key_place handle_place key_number handle_number fresh_slots fresh_handles
             in_old in_last in_now fresh_handle
             put_queue put_key put_new put_slot_ways put_handle put_handle_ways put_rows put_link put_link_at put_link_now
@@ -579,7 +587,7 @@ impl Logic for Exact {
             mux,
             mux_rows,
             mux_free,
-            mux_handle_hits,
+            mux_handle_hit,
             mux_handle_free,
             number_valid,
             number,
@@ -649,6 +657,7 @@ impl Logic for Exact {
             reads_settled,
             settles_what_is_done,
             full_is_a_result,
+            copies_agree,
             removes_what_it_finds
         );
         clock!(self, clock, links, homes, prevs);
@@ -672,26 +681,23 @@ impl Logic for Exact {
         self.lookup_ready.next = self.ready.q.val() & !self.queued_valid.q.val();
         self.offered.next = self.lookup_valid.val() & self.ready.q.val();
         self.hash_free.next = !self.hash_valid.q.val() | self.place_free.val();
-        self.queued_valid.d.next =
-            !self.hash_free.val() & (self.queued_valid.q.val() | self.offered.val());
+        self.arrives.next = self.queued_valid.q.val() | self.offered.val();
+        self.queued_valid.d.next = !self.hash_free.val() & self.arrives.val();
         if !self.queued_valid.q.val() {
             self.queued.d.next = self.lookup.val();
         }
-        self.next_key.next = self.lookup.val().key;
+        self.next_hash.next = self.lookup.val();
         if self.queued_valid.q.val() {
-            self.next_key.next = self.queued.q.val().key;
+            self.next_hash.next = self.queued.q.val();
         }
         if self.hash_free.val() {
-            self.hash_valid.d.next = self.queued_valid.q.val() | self.offered.val();
-            self.hash_empty.d.next = !(self.queued_valid.q.val() | self.offered.val());
-            self.hash.d.next = self.lookup.val();
-            if self.queued_valid.q.val() {
-                self.hash.d.next = self.queued.q.val();
-            }
+            self.hash_valid.d.next = self.arrives.val();
+            self.hash_empty.d.next = !self.arrives.val();
+            self.hash.d.next = self.next_hash.val();
         }
         self.hash_loads.next = self.hash_empty.q.val() | self.place_free.val();
         if self.hash_loads.val() {
-            self.hash_key.d.next = self.next_key.val();
+            self.hash_key.d.next = self.next_hash.val().key;
         }
         self.key_hash.seed.next = self.seed.val();
         self.key_hash.key.next = self.hash.q.val().key;
@@ -834,13 +840,6 @@ impl Logic for Exact {
                 _ => {}
             }
         }
-        // The lowest: in the rows that are searched for a pair or an endpoint several may hit.
-        self.first_hit.next = self.mux_handle_hits.q.val()
-            & !((self.mux_handle_hits.q.val() << 1)
-                | (self.mux_handle_hits.q.val() << 2)
-                | (self.mux_handle_hits.q.val() << 3)
-                | (self.mux_handle_hits.q.val() << 4)
-                | (self.mux_handle_hits.q.val() << 5));
         self.mux_hit.next = 0.into();
         self.occupied.next = 0.into();
         self.handle_hits.next = 0.into();
@@ -891,7 +890,7 @@ impl Logic for Exact {
             self.handle_way[i].endpoint.next = self.compare.q.val().endpoint;
             self.handle_way[i].request.next = self.compare.q.val().request;
             self.handle_way[i].pair.next = self.compare.q.val().pair;
-            self.handle_way[i].select.next = self.first_hit.val().get_bit(i);
+            self.handle_way[i].select.next = self.mux_handle_hit.q.val().get_bit(i);
             self.handle_hits.next = self
                 .handle_hits
                 .val()
@@ -902,6 +901,13 @@ impl Logic for Exact {
                 .replace_bit(i, self.handle_way[i].occupied.val());
             self.fresh_handle.next = self.fresh_handle.val() | self.handle_way[i].fresh.val();
         }
+        // The lowest: in the rows that are searched for a pair or an endpoint several may hit.
+        self.first_hit.next = self.handle_hits.val()
+            & !((self.handle_hits.val() << 1)
+                | (self.handle_hits.val() << 2)
+                | (self.handle_hits.val() << 3)
+                | (self.handle_hits.val() << 4)
+                | (self.handle_hits.val() << 5));
         self.key_place.occupied.next = self.occupied.val();
         self.handle_place.occupied.next = self.handle_occupied.val();
         self.fresh_slots.in_old.next = self.in_old.val().any();
@@ -913,7 +919,7 @@ impl Logic for Exact {
             self.mux.d.next = self.compare.q.val();
             self.mux_rows.d.next = self.compare_rows.q.val();
             self.mux_free.d.next = self.key_place.place.val();
-            self.mux_handle_hits.d.next = self.handle_hits.val();
+            self.mux_handle_hit.d.next = self.first_hit.val();
             self.mux_handle_free.d.next = self.handle_place.place.val();
         }
         self.muxed_head.next = self.fresh_slots.shown.val().head;
@@ -965,7 +971,7 @@ impl Logic for Exact {
                 self.muxed.next.id = self.entry_address.q.val();
             }
             _ => {
-                self.muxed.next.found = self.mux_handle_hits.q.val().any();
+                self.muxed.next.found = self.mux_handle_hit.q.val().any();
                 self.muxed.next.class = self.muxed_class.val();
             }
         }
@@ -986,7 +992,7 @@ impl Logic for Exact {
 
         // ---------------------------------------------------------------- best of the classes
         self.goes_on.next = false;
-        if self.mux_valid.q.val() & !self.mux_handle_hits.q.val().any() {
+        if self.mux_valid.q.val() & !self.mux_handle_hit.q.val().any() {
             self.goes_on.next = ((self.mux.q.val().search == Search::OfPair)
                 | (self.mux.q.val().search == Search::OfEndpoint))
                 & (self.cursor.q.val() != self.last_row.val());
@@ -1000,7 +1006,7 @@ impl Logic for Exact {
                 & !self.mux.q.val().first
                 & (self.mux.q.val().search == Search::Arrive)
                 & self.muxed.val().found;
-            self.unlinks.d.next = self.mux_handle_hits.q.val().any();
+            self.unlinks.d.next = self.mux_handle_hit.q.val().any();
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
         }
@@ -1054,11 +1060,10 @@ impl Logic for Exact {
         self.candidate.next.home = self.homes.read_data.val();
         // The row of the handle is that of the receive that goes, unless one comes.
         self.home_handle_row.next = self.home.val().handle_row;
+        self.gone_row.next = bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();
         if self.best.q.val().search != Search::Post {
-            self.candidate.next.rows.handle0 =
-                bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();
-            self.candidate.next.rows.handle1 =
-                bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();
+            self.candidate.next.rows.handle0 = self.gone_row.val();
+            self.candidate.next.rows.handle1 = self.gone_row.val();
         }
         self.candidate.next.prev = self.prevs.read_data.val();
         // In halves, side by side, since an enable of hundreds of registers waits for it: the upper halves are compared with a bit behind
@@ -1435,6 +1440,10 @@ impl Logic for Exact {
                 & ((self.end_valid.q.val() & self.end.q.val().last) | self.tell.q.val()));
         self.full_is_a_result.ok.next =
             self.end_full.q.val() == (self.end_valid.q.val() & self.end.q.val().last);
+        self.row_after.next = (self.cursor.q.val() + 1) & self.row_mask.val();
+        self.copies_agree.ok.next = (self.hash_empty.q.val() != self.hash_valid.q.val())
+            & (self.hash_key.q.val() == self.hash.q.val().key)
+            & (self.behind_cursor.q.val() == self.row_after.val());
         self.one_slot.ok.next =
             !self.mux_valid.q.val() | !(self.mux_hit.val() & (self.mux_hit.val() - 1)).any();
     }
