@@ -24,9 +24,9 @@ pub const INTERFERENCE: u64 = 24;
 /// classes its endpoint has receives of isn't asked.
 const CLASSES: u64 = 3;
 
-/// Cycles more for each arrival before it that may look at the associative side a second time, and behind which the exact
-/// side stands for a cycle.
-const DETOUR: u64 = 8;
+/// Cycles more for each arrival before it that may look at the associative side a second time: it is decided eight cycles later, and
+/// the next result comes three cycles after that instead of one.
+const DETOUR: u64 = 10;
 
 /// Cycles in which anything that is under way ends, whatever waits before it, but for those that it takes to look at all rows.
 const PATIENCE: u64 = 10_000;

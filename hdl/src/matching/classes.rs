@@ -227,8 +227,6 @@ pub struct Classes {
     pub live: Signal<Out, Bits<4>>,
     /// A bit an endpoint: it has receives.
     pub any_live: Signal<Out, Bits<32>>,
-    /// A bit an endpoint: all its classes have receives.
-    pub all_live: Signal<Out, Bits<32>>,
     /// Endpoint that takes and learns; and one bit set for it.
     pub take_endpoint: Signal<In, Bits<8>>,
     /// See `take_endpoint`.
@@ -271,7 +269,7 @@ impl Classes {
             masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
             _n: endpoints,
         } default {
-            clock reset next_endpoint next_bit next_live read reads fresh view endpoint_bit live any_live all_live take_endpoint take_bit learn take take_class learn_ignore learn_any
+            clock reset next_endpoint next_bit next_live read reads fresh view endpoint_bit live any_live take_endpoint take_bit learn take take_class learn_ignore learn_any
             give give_class known picked held now seen give_endpoint give_bit
         })
     }
@@ -293,20 +291,16 @@ impl Logic for Classes {
             self.masks[i].write_data.next = self.learn_ignore.val();
             self.masks[i].read_address.next = bit_cast::<16, 8>(self.next_endpoint.val());
         }
+        // Of the first if none is next: what is shown then is of no use, and to keep what was shown would ask for it.
         self.picked.next = self.of[0].known.val();
         self.live.next = 0.into();
         self.next_live.next = 0.into();
         self.any_live.next = 0.into();
-        self.all_live.next = 0.into();
         for i in 0..self._n {
             self.any_live.next = self
                 .any_live
                 .val()
                 .replace_bit(i, self.of[i].live.val().any());
-            self.all_live.next = self
-                .all_live
-                .val()
-                .replace_bit(i, self.of[i].live.val().all());
             self.of[i].learn.next = self.learn.val() & self.take_bit.val().get_bit(i);
             self.of[i].learn_any.next = self.learn_any.val();
             self.of[i].take.next = self.take.val() & self.take_bit.val().get_bit(i);

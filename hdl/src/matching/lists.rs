@@ -17,8 +17,8 @@
 //!
 //! An arrival on the exact way whose endpoint has receives on the associative side too is looked up there when it sets
 //! out, long before it is decided. Mostly that finds nothing, and the arrival is *clear*; if it finds something, the choice
-//! is *kept* for it, and nobody else searches that side until it is decided. The next one may set out three cycles later, a cycle before
-//! that is known: if something is kept then, its search is dropped, and it looks there again before it is decided.
+//! is *kept* for it. The next one may set out three cycles later, a cycle before that is known: if something is kept then, the search of whoever
+//! set out in either of these cycles is dropped, and it looks there again before it is decided. From then on nobody searches that side until what was kept is decided.
 //!
 //! Nothing that moves many registers waits for a comparison: the front goes, and the exact side moves on, by registers that say a
 //! cycle early whether it may. A receive stands in the front for two cycles, so that its class is known when it goes; what
@@ -56,15 +56,18 @@ pub enum ListsMutation {
     LearnLive = 50,
     /// An arrival stays clear although a receive went to the associative side since.
     StayClear = 51,
+    /// A search that set out in the cycle in which the one before it has found something goes on.
+    KeepDropped = 52,
 }
 
 impl ListsMutation {
     /// Every contract that can be broken.
-    pub const BREACHES: [ListsMutation; 4] = [
+    pub const BREACHES: [ListsMutation; 5] = [
         ListsMutation::SkipTaint,
         ListsMutation::PreferExact,
         ListsMutation::LearnLive,
         ListsMutation::StayClear,
+        ListsMutation::KeepDropped,
     ];
 }
 
@@ -188,16 +191,19 @@ pub struct Lists {
     /// One went in one of the last cycles, so that what didn't fit may do so now.
     gave: Reg<Bit>,
     tag: Reg<Bits<4>>,
-    // All that is under way: of one endpoint, which, and the way it goes if that is the same.
+    /// All that is under way is of one endpoint.
     one_endpoint: Reg<Bit>,
-    last_endpoint: Reg<Bits<8>>,
-    way: Reg<Bits<2>>,
+    /// That of the last command, unless it still stands in front.
+    last_endpoint: Reg<Bits<4>>,
+    // All that is under way goes this way, or would by what was known when it was taken.
+    on_associative_way: Reg<Bit>,
+    on_exact_way: Reg<Bit>,
     /// Age of what is in front. What goes is counted a cycle later: an arrival just behind a receive may have its age, but nothing that
     /// is appended.
     age: Reg<Bits<54>>,
     /// A command went in the last cycle.
     went: Reg<Bit>,
-    // Of the endpoints, as they were in the last cycle: without live classes, and such that a receive may go the exact way.
+    // Of the endpoints, as they were in the last cycle: without live classes, and such that a receive may go the exact way if it has a class.
     no_class: Reg<Bits<32>>,
     unhindered: Reg<Bits<32>>,
     /// The memories are cleared.
@@ -343,6 +349,10 @@ pub struct Lists {
     /// It goes in its first cycle in front, if nothing is under way, and alone.
     goes_first: Signal<Local, Bit>,
     goes_direct: Signal<Local, Bit>,
+    /// That of the last command.
+    latest_endpoint: Signal<Local, Bits<4>>,
+    /// That of the command that comes; and one bit set for it.
+    next_endpoint: Signal<Local, Bits<4>>,
     next_bit: Signal<Local, Bits<32>>,
     /// The command that comes is of the endpoint of the last one.
     same_endpoint: Signal<Local, Bit>,
@@ -352,21 +362,18 @@ pub struct Lists {
     /// Its endpoint has no class with receives; it may post without asking the unexpected side.
     comes_classless: Signal<Local, Bit>,
     comes_unhindered: Signal<Local, Bit>,
-    /// All that is under way goes this way.
-    on_associative_way: Signal<Local, Bit>,
-    on_exact_way: Signal<Local, Bit>,
-    /// So does it.
+    // Which way it would go, by what was known in the last cycle.
+    comes_associative: Signal<Local, Bit>,
+    comes_exact: Signal<Local, Bit>,
+    /// It is taken.
+    enters: Signal<Local, Bit>,
+    /// It goes the way of all that is under way.
     follows: Signal<Local, Bit>,
     /// It comes as soon as the front moves.
     comes: Signal<Local, Bit>,
-    next_way: Signal<Local, Bits<2>>,
     empty: Signal<Local, Bit>,
     admitted: Signal<Local, Bit>,
     go: Signal<Local, Bit>,
-    /// It goes even if it isn't a receive that the exact side takes.
-    goes_anyway: Signal<Local, Bit>,
-    /// What comes may come in front for the same reason, or because there is nothing.
-    moves_anyway: Signal<Local, Bit>,
     /// What comes doesn't wait for another endpoint's.
     may_come: Signal<Local, Bit>,
     goes_alone: Signal<Local, Bit>,
@@ -374,7 +381,6 @@ pub struct Lists {
     slow_search: Signal<Local, Bit>,
     append: Signal<Local, Bit>,
     remove: Signal<Local, Bit>,
-    entering: Signal<Local, Bit>,
     /// A message will still be being decided slowly in the next cycle.
     slow: Signal<Local, Bit>,
     /// What the associative side compares.
@@ -408,6 +414,8 @@ pub struct Lists {
     issue_key: ClassKey,
     lookup: Signal<Local, Lookup>,
     lookup_valid: Signal<Local, Bit>,
+    // What the associative side has chosen came before the result of the exact side; the same, unless a test breaks it.
+    precedes: Signal<Local, Bit>,
     older: Signal<Local, Bit>,
     rival_older: Signal<Local, Bit>,
     /// The associative side works for the operation in `solo`.
@@ -428,6 +436,8 @@ pub struct Lists {
     takes_alone: Signal<Local, Bit>,
     /// What is alone waits for nothing but, perhaps, room among the messages.
     searched_alone: Signal<Local, Bit>,
+    /// And that is its answer.
+    search_answers: Signal<Local, Bit>,
     /// The receive in `solo` is appended to the associative side, or refused.
     appends: Signal<Local, Bit>,
     decided: Signal<Local, Bit>,
@@ -446,6 +456,8 @@ pub struct Lists {
     next_kept: Signal<Local, Bit>,
     /// What has been found is kept from now on.
     keeps_found: Signal<Local, Bit>,
+    /// The search of the last cycle is of no use.
+    drops: Signal<Local, Bit>,
     next_both: Signal<Local, Bit>,
     next_sole: Signal<Local, Bit>,
     /// Look-ups wait to leave.
@@ -489,19 +501,20 @@ pub struct Lists {
     no_lookup: Constant<Lookup>,
     no_reply: Constant<MatchReply>,
     unexpected_mutations: Constant<Bits<8>>,
-    exact_way: Constant<Bits<2>>,
-    associative_way: Constant<Bits<2>>,
-    alone_way: Constant<Bits<2>>,
     skip_taint: Constant<Bits<8>>,
     prefer_exact: Constant<Bits<8>>,
     learn_live: Constant<Bits<8>>,
     stay_clear: Constant<Bits<8>>,
+    keep_dropped: Constant<Bits<8>>,
 
     one_at_a_time: Check,
+    commands_name_what_there_is: Duty,
+    copies_agree: Check,
     quick_is_right: Check,
+    kept_age_was_compared: Check,
     replies_to_commands: Check,
     seed_changes_while_empty: Duty,
-    _endpoints: usize,
+    endpoints: Constant<Bits<8>>,
 }
 
 impl Lists {
@@ -527,40 +540,41 @@ impl Lists {
             no_lookup: Constant::new(Lookup::default()),
             no_reply: Constant::new(MatchReply::default()),
             unexpected_mutations: Constant::new(64u64.into()),
-            exact_way: Constant::new(0u64.into()),
-            associative_way: Constant::new(1u64.into()),
-            alone_way: Constant::new(2u64.into()),
             skip_taint: constant(ListsMutation::SkipTaint as u64),
             prefer_exact: constant(ListsMutation::PreferExact as u64),
             learn_live: constant(ListsMutation::LearnLive as u64),
             stay_clear: constant(ListsMutation::StayClear as u64),
+            keep_dropped: constant(ListsMutation::KeepDropped as u64),
             one_at_a_time: Check::new("one_result_at_a_time"),
             quick_is_right: Check::new("quick_decisions_are_right"),
+            commands_name_what_there_is: Duty::new("commands_name_what_there_is"),
+            copies_agree: Check::new("copies_agree"),
+            kept_age_was_compared: Check::new("age_of_a_kept_choice_was_compared"),
             replies_to_commands: Check::new("replies_to_commands"),
             seed_changes_while_empty: Duty::new("seed_changes_while_empty"),
-            _endpoints: config.endpoints,
+            endpoints: Constant::new((config.endpoints as u64).into()),
         } default {
             clock reset mutation initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
-            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class giving_bit gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint way age issue_valid issue_command issue_view
+            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class giving_bit gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint latest_endpoint on_associative_way on_exact_way age issue_valid issue_command issue_view
             issue_todo sole sole_joined sole_chosen sole_found sole_ends sole_hit both both_joined both_chosen both_found both_tag found_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen first_unlearnt first_idle
-            next_bit same_endpoint next_way empty admitted go goes_alone initialized_now
-            slow_search append remove entering probed takes ready to_issue
+            next_endpoint next_bit same_endpoint empty admitted go goes_alone initialized_now
+            slow_search append remove probed takes ready to_issue
             front_posts asker asks_in todo first_todo todo_class class_id source match_bits front_key issue_key
-            lookup lookup_valid older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept keeps_found next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone appends rival_wins next_clear decided accepts commit discard gives associative_search
+            lookup lookup_valid precedes older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept keeps_found drops next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone search_answers appends rival_wins next_clear decided accepts commit discard gives associative_search
             same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
             key_bit overflow replying
             front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct post_goes free_room taking taking_class learning no_class unhindered open
             issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
-            goes_if_fits may_ask posts_alone asks goes_first goes_direct goes_anyway moves_anyway may_come comes comes_arrival comes_receive comes_classless comes_unhindered on_associative_way on_exact_way follows asks_post asks_first more_todo
+            goes_if_fits may_ask posts_alone asks goes_first goes_direct may_come comes comes_arrival comes_receive comes_classless comes_unhindered comes_associative comes_exact enters follows asks_post asks_first more_todo
             first_live first_kept several_live several_kept front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
         })
     }
 }
 
-#[module(endpoints = self._endpoints, exact = self.exact_entries.val().index())]
+#[module(endpoints = self.endpoints.val().index(), exact = self.exact_entries.val().index())]
 impl Logic for Lists {
     #[hdl_gen]
     fn update(&mut self) {
@@ -605,7 +619,8 @@ impl Logic for Lists {
             tag,
             one_endpoint,
             last_endpoint,
-            way,
+            on_associative_way,
+            on_exact_way,
             age,
             went,
             no_class,
@@ -677,7 +692,10 @@ impl Logic for Lists {
             associative,
             unexpected,
             one_at_a_time,
+            commands_name_what_there_is,
+            copies_agree,
             quick_is_right,
+            kept_age_was_compared,
             replies_to_commands,
             seed_changes_while_empty
         );
@@ -915,9 +933,7 @@ impl Logic for Lists {
             & !self.stale.q.val()
             & self.front_live.q.val().any()
             & self.way_free.q.val()
-            & (!self.front_associative.q.val()
-                | (self.side_free.q.val()
-                    & !(self.both_found.q.val() & self.associative.found.val())));
+            & (!self.front_associative.q.val() | self.side_free.q.val());
         // A receive that no message waits for may follow what is under way; one that the exact side has no room for
         // goes when it is sure that nothing is on its way back to there.
         self.may_ask.next = self.weighed.q.val()
@@ -943,11 +959,10 @@ impl Logic for Lists {
                 | (self.front_asks.q.val() & self.unexpected.ready.val()));
         // Whether the exact side takes a receive is known last.
         self.post_goes.next = (self.may_ask.val() & !self.gave.q.val()) | self.takes.val();
-        self.goes_anyway.next = self.goes_sole.val()
+        self.go.next = self.goes_sole.val()
             | self.goes_exact.val()
-            | (self.may_ask.val() & !self.gave.q.val())
+            | self.post_goes.val()
             | ((self.goes_first.val() | self.lingers.q.val()) & self.rests.val());
-        self.go.next = self.goes_anyway.val() | self.takes.val();
         self.goes_alone.next = self.posts_alone.val() | self.asks.val() | self.goes_direct.val();
         self.to_issue.next = self.goes_exact.val() | self.takes.val();
         self.searches_both.next = self.goes_exact.val() & self.front_associative.q.val();
@@ -965,7 +980,11 @@ impl Logic for Lists {
             & self.associative.found.val()
             & (self.step.q.val() == Step::Run);
         self.next_both.next = self.searches_both.val();
-        self.both_joined.d.next = self.both.q.val() & !self.keeps_found.val();
+        // What set out a cycle before the last one had found something, or in that cycle.
+        self.drops.next = self.both.q.val()
+            & (self.keeps_found.val()
+                | (self.kept.q.val() & (self.mutation.val() != self.keep_dropped.val())));
+        self.both_joined.d.next = self.both.q.val() & !self.drops.val();
         self.both_chosen.d.next = self.both_joined.q.val();
         self.both_found.d.next = self.both_chosen.q.val();
         if self.searches_both.val() {
@@ -1048,47 +1067,38 @@ impl Logic for Lists {
 
         // A command is taken at once if it will not wait for another endpoint's: when nothing is under way, when all that is
         // under way is its own endpoint's, or when it goes the same way as all that is under way. What that would be is judged
-        // by what was known in the last cycle: it is a matter of time only.
+        // by what was known in the last cycle, and of a receive as if it had a class: it is a matter of time only. One that has none
+        // waits in front until all under way has ended.
         self.no_class.d.next = !self.classes.any_live.val();
-        self.unhindered.d.next =
-            self.quota.roomy.val() & !self.unexpected.waiting.val() & !self.classes.all_live.val();
-        self.next_bit.next = bits::<32>(1) << self.command.val().endpoint;
+        self.unhindered.d.next = self.quota.roomy.val() & !self.unexpected.waiting.val();
+        // Of one of 16 endpoints at most, which `commands_name_what_there_is`.
+        self.next_endpoint.next = self.command.val().endpoint.get_bits::<4>(0);
+        self.next_bit.next = bits::<32>(1) << self.next_endpoint.val();
         self.comes_arrival.next = self.command.val().operation == Operation::Arrive;
         self.comes_receive.next = self.command.val().operation == Operation::Post;
-        // Of one of 16 endpoints.
-        self.comes_classless.next =
-            (self.no_class.q.val() >> self.command.val().endpoint.get_bits::<4>(0)).get_bit(0);
+        self.comes_classless.next = (self.no_class.q.val() >> self.next_endpoint.val()).get_bit(0);
         self.comes_unhindered.next =
-            (self.unhindered.q.val() >> self.command.val().endpoint.get_bits::<4>(0)).get_bit(0);
-        self.same_endpoint.next = self.command.val().endpoint == self.last_endpoint.q.val();
-        self.next_way.next = self.alone_way.val();
-        if self.comes_arrival.val() {
-            self.next_way.next = self.exact_way.val();
-            if self.comes_classless.val() {
-                self.next_way.next = self.associative_way.val();
-            }
+            (self.unhindered.q.val() >> self.next_endpoint.val()).get_bit(0);
+        self.latest_endpoint.next = self.last_endpoint.q.val();
+        if self.front_valid.q.val() {
+            self.latest_endpoint.next = self.front.q.val().endpoint.get_bits::<4>(0);
         }
-        if self.comes_receive.val() & self.comes_unhindered.val() {
-            self.next_way.next = self.exact_way.val();
-        }
-        self.on_associative_way.next = self.way.q.val() == self.associative_way.val();
-        self.on_exact_way.next = self.way.q.val() == self.exact_way.val();
-        self.follows.next = (self.on_associative_way.val()
-            & self.comes_arrival.val()
-            & self.comes_classless.val())
-            | (self.on_exact_way.val() & self.comes_arrival.val() & !self.comes_classless.val())
-            | (self.on_exact_way.val() & self.comes_receive.val() & self.comes_unhindered.val());
+        self.last_endpoint.d.next = self.latest_endpoint.val();
+        self.same_endpoint.next = self.next_endpoint.val() == self.latest_endpoint.val();
+        self.comes_associative.next = self.comes_arrival.val() & self.comes_classless.val();
+        self.comes_exact.next = (self.comes_arrival.val() & !self.comes_classless.val())
+            | (self.comes_receive.val() & self.comes_unhindered.val());
+        self.follows.next = (self.on_associative_way.q.val() & self.comes_associative.val())
+            | (self.on_exact_way.q.val() & self.comes_exact.val());
         self.empty.next = self.rests.val() & !self.front_valid.q.val();
         self.admitted.next = self.empty.val()
             | (self.one_endpoint.q.val() & self.same_endpoint.val())
             | self.follows.val();
-        self.moves_anyway.next = !self.front_valid.q.val() | self.goes_anyway.val();
-        self.front_moves.next = self.moves_anyway.val() | self.takes.val();
+        self.front_moves.next = !self.front_valid.q.val() | self.go.val();
+        self.front_loads.next = self.vacant.q.val() | self.go.val();
         self.may_come.next = self.open.q.val() & self.admitted.val();
         self.comes.next = self.may_come.val() & self.command_valid.val();
-        // A product for each reason, so that what is known last passes few levels.
-        self.ready.next = (self.may_come.val() & self.moves_anyway.val())
-            | (self.may_come.val() & self.goes_if_fits.val() & self.fits.val());
+        self.ready.next = self.may_come.val() & self.front_moves.val();
         self.command_ready.next = self.ready.val();
         if self.go.val() {
             self.tag.d.next = self.tag.q.val() + 1;
@@ -1132,7 +1142,7 @@ impl Logic for Lists {
             self.classes.next_endpoint.next = self.front.q.val().endpoint;
         }
         self.fresh.d.next = self.stale.q.val() | self.front_moves.val();
-        self.classes.reads.next = self.stale.q.val() | self.front_moves.val();
+        self.classes.reads.next = self.stale.q.val() | self.front_loads.val();
         self.classes.fresh.next = self.fresh.q.val();
         // So is the rest of what the front has to know. What goes while it stands there may show late, what comes comes from
         // the front itself, but for what is appended.
@@ -1140,7 +1150,7 @@ impl Logic for Lists {
         self.comes_live.next = self.classes.next_live.val();
         if self.weighed.q.val()
             & self.fits.val()
-            & (self.command.val().endpoint == self.front.q.val().endpoint)
+            & (self.next_endpoint.val() == self.front.q.val().endpoint.get_bits::<4>(0))
         {
             self.comes_live.next = self.classes.next_live.val() | self.fit_class.val();
         }
@@ -1156,7 +1166,6 @@ impl Logic for Lists {
             self.front_unexpected.d.next =
                 (self.unexpected.waiting.val() & self.next_bit.val()).any();
         }
-        self.front_loads.next = self.vacant.q.val() | self.go.val();
         if self.front_loads.val() {
             self.front_bit.d.next = self.next_bit.val();
             self.front.d.next = self.command.val();
@@ -1199,15 +1208,19 @@ impl Logic for Lists {
                 }
             }
         }
-        if self.comes.val() & self.front_moves.val() {
-            self.last_endpoint.d.next = self.command.val().endpoint;
-            self.one_endpoint.d.next =
-                self.empty.val() | (self.one_endpoint.q.val() & self.same_endpoint.val());
-            self.way.d.next = self.alone_way.val();
-            if self.empty.val() | (self.next_way.val() == self.way.q.val()) {
-                self.way.d.next = self.next_way.val();
-            }
-        }
+        // What is under way, with the one that comes: as products, lest an enable wait for whether it does.
+        self.enters.next = self.comes.val() & self.front_moves.val();
+        self.one_endpoint.d.next = (self.enters.val() & self.empty.val())
+            | (self.enters.val() & self.one_endpoint.q.val() & self.same_endpoint.val())
+            | (!self.enters.val() & self.one_endpoint.q.val());
+        self.on_associative_way.d.next = (self.enters.val()
+            & self.comes_associative.val()
+            & (self.empty.val() | self.on_associative_way.q.val()))
+            | (!self.enters.val() & self.on_associative_way.q.val());
+        self.on_exact_way.d.next = (self.enters.val()
+            & self.comes_exact.val()
+            & (self.empty.val() | self.on_exact_way.q.val()))
+            | (!self.enters.val() & self.on_exact_way.q.val());
 
         // ---------------------------------------------------------------- decide
         // First what happens, from what is there; then what is told of it, and what is done next.
@@ -1217,8 +1230,9 @@ impl Logic for Lists {
         self.key_bit.next = bits::<32>(1) << self.held.read_data.val().endpoint;
         self.tainted.d.next = (self.associative.waiting.val() & self.key_bit.val()).any()
             & (self.mutation.val() != self.skip_taint.val());
-        self.older.next =
+        self.precedes.next =
             self.associative.age_out.val() < bit_cast::<54, 53>(self.result.val().age);
+        self.older.next = self.precedes.val();
         if self.mutation.val() == self.prefer_exact.val() {
             self.older.next = false;
         }
@@ -1288,10 +1302,10 @@ impl Logic for Lists {
             | (self.decided.val()
                 & (!self.posts.val() | self.result.val().room | self.yields.val()));
         // Before the command behind a message that was inserted goes, it is known in front that one waits.
-        if self.searched_alone.val()
+        self.search_answers.next = self.searched_alone.val()
             & (self.searched.val() | !self.solo_posts.q.val())
-            & !self.inserts.q.val()
-        {
+            & !self.inserts.q.val();
+        if self.search_answers.val() {
             self.replying.next = true;
         }
 
@@ -1403,9 +1417,7 @@ impl Logic for Lists {
             | (self.told.val()
                 & !(self.posts.val()
                     & (self.searching.q.val() | !(self.result.val().room | self.searched.val()))))
-            | (self.searched_alone.val()
-                & (self.searched.val() | !self.solo_posts.q.val())
-                & !self.inserts.q.val());
+            | self.search_answers.val();
         self.next_alone.next = self.goes_alone.val()
             | self.overflow.val()
             | (self.alone.q.val() & !self.alone_ends.val());
@@ -1434,7 +1446,7 @@ impl Logic for Lists {
         self.result_clear.d.next = self.next_clear.val();
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
         self.associative.take.next = self.next_sole.val();
-        self.associative.drop.next = self.keeps_found.val();
+        self.associative.drop.next = self.drops.val();
         // An arrival of the associative way takes its receive at once, so that the next one doesn't find it; what is
         // decided by ages goes one cycle later: nobody has searched meanwhile.
         self.removing.d.next = self.remove.val();
@@ -1501,6 +1513,16 @@ impl Logic for Lists {
             self.next_kept.val() & (self.found_tag.q.val() == self.next_tag.val());
         self.both.d.next = self.next_both.val();
         self.sole.d.next = self.next_sole.val();
+        self.commands_name_what_there_is.ok.next =
+            !self.enters.val() | (self.command.val().endpoint < self.endpoints.val());
+        self.copies_agree.ok.next = (self.vacant.q.val() != self.front_valid.q.val())
+            & (self.issue_empty.q.val() != self.issue_valid.q.val());
+        // The exact side had the age of the kept choice in time.
+        self.kept_age_was_compared.ok.next = !(self.told.val()
+            & self.result_kept.q.val()
+            & self.associative.found.val()
+            & self.result.val().found)
+            | (self.result.val().rival_older == self.precedes.val());
         self.quick_is_right.ok.next = !self.quick.q.val()
             | ((self.commit.val() == self.quick_commit.val())
                 & (self.discard.val() != self.quick_commit.val()));
@@ -1550,11 +1572,10 @@ impl Logic for Lists {
         }
 
         // ---------------------------------------------------------------- checks
-        self.entering.next = self.ready.val() & self.command_valid.val();
-        if self.entering.val() & !self.replying.val() {
+        if self.enters.val() & !self.replying.val() {
             self.under_way.d.next = self.under_way.q.val() + 1;
         }
-        if self.replying.val() & !self.entering.val() {
+        if self.replying.val() & !self.enters.val() {
             self.under_way.d.next = self.under_way.q.val() - 1;
         }
         self.replies_to_commands.ok.next = !self.replying.val() | (self.under_way.q.val() != 0);
