@@ -383,6 +383,16 @@ fn a_seed_that_comes_while_a_receive_is_posted_is_noticed() {
     assert!(idle(&mut engine).is_err());
 }
 
+#[test]
+fn a_command_for_an_endpoint_that_there_is_not_is_noticed() {
+    let mut engine = open(&config::TINY, SOUND, 1);
+    let mut command = Command::new(Operation::Arrive);
+    act(&mut engine, &command);
+    command.endpoint = config::TINY.endpoints as u8;
+    let mut offer = || (0..20).try_for_each(|_| engine.block().cycle(Some(&command)).map(drop));
+    assert!(offer().is_err());
+}
+
 /// What notices a breach: a comparison, or a check in the gates.
 /// Twelve seeds, since of a wrong predecessor ([`ExactMutation::ForgetPrev`]) only a receive tells that is cancelled between two others
 /// of its key, and then the last of them.
