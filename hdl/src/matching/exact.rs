@@ -284,6 +284,8 @@ pub struct Exact {
     place_valid: Reg<Bit>,
     place: Reg<Lookup>,
     place_rows: Reg<Rows>,
+    /// Row of the slot of what was found by its handle; zero unless that is there, when the others of the keys are zero.
+    slot_row: Reg<Bits<16>>,
     read_valid: Reg<Bit>,
     read: Reg<Lookup>,
     read_rows: Reg<Rows>,
@@ -362,8 +364,8 @@ pub struct Exact {
     walk_row: Signal<Local, Bits<16>>,
     /// The row behind the one that a walk has come to.
     row_after: Signal<Local, Bits<16>>,
-    /// Row of the slot of what was found by its handle.
-    slot_row: Signal<Local, Bits<16>>,
+    /// The rows of the look-up there.
+    addressed: Signal<Local, Rows>,
     wanted: Signal<Local, Rows>,
     next_rows: Signal<Local, Rows>,
     next_place: Signal<Local, Lookup>,
@@ -534,12 +536,12 @@ impl Exact {
         } default {
             clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
-            settles stands queued_valid queued hash_free offered fills mends hash_valid hash hash_key next_hash arrives hash_loads place_valid place place_rows read_valid read read_rows
+            settles stands queued_valid queued hash_free offered fills mends hash_valid hash hash_key next_hash arrives hash_loads place_valid place place_rows slot_row read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
             mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
             best_valid best_wins best_rivals best best_found entry_address end_valid end_full end end_posts end_found
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row row_after slot_row wanted next_rows next_place unlinking
+            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row row_after addressed wanted next_rows next_place unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
             muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at best_age end_age best_above end_above best_low end_high older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
@@ -574,6 +576,7 @@ impl Logic for Exact {
             place_valid,
             place,
             place_rows,
+            slot_row,
             read_valid,
             read,
             read_rows,
@@ -707,7 +710,8 @@ impl Logic for Exact {
         self.handle_hash.seed.next = self.seed.val();
         self.handle_hash.handle.next = self.handle_key.val();
         // What doesn't come from `hash` comes while that is empty: the row behind the one that a walk has come to, or the slot of
-        // what was found by its handle. So behind the hashes one choice is left, by what registers say.
+        // what was found by its handle, which a memory has just said and so has a register of its own. So behind the hashes one choice
+        // is left, by what registers say.
         self.of_all.next = (self.hash.q.val().search == Search::OfPair)
             | (self.hash.q.val().search == Search::OfEndpoint);
         self.walks.next = !self.hash_valid.q.val() | self.of_all.val();
@@ -722,17 +726,14 @@ impl Logic for Exact {
             self.cursor.d.next = 0.into();
             self.behind_cursor.d.next = 1.into();
         }
-        self.home.next = self.homes.read_data.val();
-        self.home_key_row.next = self.home.val().key_row;
-        self.slot_row.next = bit_cast::<16, 12>(self.home_key_row.val()) & self.row_mask.val();
         self.next_rows.next = self.no_rows.val();
         self.next_rows.next.key0 = self.key_hash.first.val() & self.row_mask.val();
         self.next_rows.next.key1 = self.key_hash.second.val() & self.row_mask.val();
         self.next_rows.next.handle0 = self.handle_hash.first.val() & self.row_mask.val();
         self.next_rows.next.handle1 = self.handle_hash.second.val() & self.row_mask.val();
         if !self.hash_valid.q.val() {
-            self.next_rows.next.key0 = self.slot_row.val();
-            self.next_rows.next.key1 = self.slot_row.val();
+            self.next_rows.next.key0 = 0.into();
+            self.next_rows.next.key1 = 0.into();
         }
         if self.walks.val() {
             self.next_rows.next.handle0 = self.walk_row.val();
@@ -794,7 +795,10 @@ impl Logic for Exact {
         }
 
         // ---------------------------------------------------------------- read
-        self.wanted.next = self.place_rows.q.val();
+        self.addressed.next = self.place_rows.q.val();
+        self.addressed.next.key0 = self.place_rows.q.val().key0 | self.slot_row.q.val();
+        self.addressed.next.key1 = self.place_rows.q.val().key1 | self.slot_row.q.val();
+        self.wanted.next = self.addressed.val();
         // Whether the look-up in hand moves is known too late to say which row is read: who stays has its row read again in the
         // next cycle, and who comes up meanwhile in the cycle after it has come.
         if self.repeat.q.val() {
@@ -811,7 +815,7 @@ impl Logic for Exact {
         }
         if self.read_takes.val() {
             self.read.d.next = self.place.q.val();
-            self.read_rows.d.next = self.place_rows.q.val();
+            self.read_rows.d.next = self.addressed.val();
         }
 
         // ---------------------------------------------------------------- compare
@@ -1018,6 +1022,8 @@ impl Logic for Exact {
         }
         // Found by its handle: now its slot, while the result is told.
         self.unlinking.next = self.best_valid.q.val() & self.unlinks.q.val();
+        self.home.next = self.homes.read_data.val();
+        self.home_key_row.next = self.home.val().key_row;
         if self.unlinking.val() {
             self.unlink_way.d.next = self.home.val().key_way;
         }
@@ -1029,6 +1035,11 @@ impl Logic for Exact {
         }
         if self.place_free.val() {
             self.place_rows.d.next = self.next_rows.val();
+            self.slot_row.d.next = 0.into();
+            if self.unlinking.val() {
+                self.slot_row.d.next =
+                    bit_cast::<16, 12>(self.home_key_row.val()) & self.row_mask.val();
+            }
             self.place_valid.d.next =
                 self.hash_valid.q.val() | self.goes_on.val() | self.unlinking.val();
         }
@@ -1057,7 +1068,7 @@ impl Logic for Exact {
         self.candidate.next.outer = (self.best_found.q.val().head == self.best_found.q.val().id)
             | (self.best_found.q.val().tail == self.best_found.q.val().id);
         self.candidate.next.link = self.links.read_data.val();
-        self.candidate.next.home = self.homes.read_data.val();
+        self.candidate.next.home = self.home.val();
         // The row of the handle is that of the receive that goes, unless one comes.
         self.home_handle_row.next = self.home.val().handle_row;
         self.gone_row.next = bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();

@@ -386,7 +386,6 @@ pub struct Lists {
     /// What the associative side compares.
     probed: Signal<Local, MatchCommand>,
     takes: Signal<Local, Bit>,
-    ready: Signal<Local, Bit>,
     to_issue: Signal<Local, Bit>,
     /// It is a look-up for a receive that leaves, and the first of its operation.
     asks_post: Signal<Local, Bit>,
@@ -561,7 +560,7 @@ impl Lists {
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen first_unlearnt first_idle
             next_endpoint next_bit same_endpoint empty admitted go goes_alone initialized_now
-            slow_search append remove probed takes ready to_issue
+            slow_search append remove probed takes to_issue
             front_posts asker asks_in todo first_todo todo_class class_id source match_bits front_key issue_key
             lookup lookup_valid precedes older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept keeps_found drops next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone search_answers appends rival_wins next_clear decided accepts commit discard gives associative_search
             same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
@@ -1098,8 +1097,7 @@ impl Logic for Lists {
         self.front_loads.next = self.vacant.q.val() | self.go.val();
         self.may_come.next = self.open.q.val() & self.admitted.val();
         self.comes.next = self.may_come.val() & self.command_valid.val();
-        self.ready.next = self.may_come.val() & self.front_moves.val();
-        self.command_ready.next = self.ready.val();
+        self.command_ready.next = self.may_come.val() & self.front_moves.val();
         if self.go.val() {
             self.tag.d.next = self.tag.q.val() + 1;
         }
