@@ -101,7 +101,7 @@ words! {
         endpoints: u32,
         /// Pairs of the card.
         pairs: u32,
-        /// Entries of the list of posted receives.
+        /// Entries of the list of posted receives, for any mask and for exact ones together; how many an endpoint gets depends on the others.
         posted: u32,
         /// Entries of the list of unexpected messages: envelopes that all pairs together may own.
         unexpected: u32,

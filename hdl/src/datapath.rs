@@ -119,6 +119,8 @@ pub struct Datapath {
     pub monitor_reply_found: Signal<Out, Bit>,
     /// It had no room.
     pub monitor_reply_full: Signal<Out, Bit>,
+    /// Place of what it has found or appended.
+    pub monitor_reply_index: Signal<Out, Bits<16>>,
 
     registers: Registers,
     fanout: Fanout,
@@ -171,7 +173,7 @@ impl Datapath {
             monitor_source_returned monitor_sink_valid monitor_sink_pair
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
             monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
-            monitor_reply_valid monitor_reply_found monitor_reply_full
+            monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
             counters loopback endpoint_interrupts shifted_interrupts
         })
     }
@@ -554,6 +556,7 @@ impl Logic for Datapath {
         self.monitor_reply_valid.next = self.lists.reply_valid.val();
         self.monitor_reply_found.next = self.lists.reply.val().found;
         self.monitor_reply_full.next = self.lists.reply.val().full;
+        self.monitor_reply_index.next = self.lists.reply.val().index;
 
         // Nothing is broken on purpose.
         self.work_queues.mutation.next = 0.into();

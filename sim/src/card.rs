@@ -38,6 +38,8 @@ pub enum CardFault {
     Protocol(Violation),
     /// An assertion in its gates failed; what it says.
     Assertion(String),
+    /// Its matching lists gave a reply that the reference doesn't; both.
+    Matching(String),
     /// Its waveform can't be written.
     Waves(String),
 }
@@ -47,6 +49,7 @@ impl fmt::Display for CardFault {
         match self {
             Self::Protocol(violation) => violation.fmt(f),
             Self::Assertion(text) => write!(f, "an assertion failed: {text}"),
+            Self::Matching(text) => write!(f, "the matching lists are wrong: {text}"),
             Self::Waves(text) => write!(f, "the waveform can't be written: {text}"),
         }
     }
@@ -140,6 +143,7 @@ impl Card {
             matches,
             waves,
         } = around;
+        let sizes = model.sizes();
         Self {
             model,
             cycle: 0,
@@ -155,7 +159,7 @@ impl Card {
             source: Source::new(pressure, seed, card),
             mailbox: MailboxWatch::default(),
             recorder: moments.then(Box::default),
-            matching: MatchWatch::new(matches),
+            matching: MatchWatch::new(matches, sizes),
             waves,
             writing_waves: false,
             interrupt: 0,
@@ -281,7 +285,7 @@ impl Card {
                 | outputs.matching.valid
                 | outputs.reply.valid
             {
-                self.monitor(cycle);
+                self.monitor(cycle)?;
             }
             if let Some(byte) = self.outputs.log {
                 self.report.log.push(LogByte { cycle, byte });
@@ -315,7 +319,7 @@ impl Card {
     }
 
     #[cold]
-    fn monitor(&mut self, cycle: u64) {
+    fn monitor(&mut self, cycle: u64) -> Result<(), CardFault> {
         let Outputs {
             source,
             sink,
@@ -339,7 +343,8 @@ impl Card {
             };
             self.changes.push((cycle, change));
         }
-        self.matching.observe(cycle, matching, reply);
+        let told = self.matching.observe(cycle, matching, reply);
+        told.map_err(|text| CardFault::Matching(format!("in cycle {cycle} {text}")))
     }
 
     /// What has been done. Ends the waveform.

@@ -1,12 +1,17 @@
-//! What the pins of a card show of tag matching: the depths that operations meet, and the cycles that they take.
+//! What the pins of a card show of tag matching: that each reply is right, the depths that operations meet, and the cycles that they take.
 //!
 //! ```text
 //!  monitor_match_*  ── an operation enters ──► depths, by operation ─┐
 //!                            │ cycles                                ├─► MatchReport
 //!  monitor_reply_*  ── its reply ────────────► cycles, by operation ─┘   (and each, if asked for)
+//!                            └► Lists, in plain Rust: is it theirs? ─► a fault
 //! ```
 //!
+//! In every simulation of a card so, nothing is lost or found twice, the oldest that matches wins, and what is cancelled is matched no more.
+//!
 //! The card has one operation under way at a time.
+
+use match_reference::{Command, Lists, Reply, Sizes};
 
 use crate::pins::{MATCH_WORDS, MatchMonitor, ReplyMonitor};
 
@@ -114,6 +119,8 @@ pub struct MatchReport {
     pub posted: [Depth; OPERATIONS],
     /// Unexpected messages that each operation met.
     pub unexpected: [Depth; OPERATIONS],
+    /// Receives for which there was no room.
+    pub refused: u64,
     /// Cycles of each.
     pub cycles: [MatchCycles; OPERATIONS],
     /// Each operation, if they were asked for.
@@ -126,23 +133,37 @@ pub(crate) struct MatchWatch {
     /// Each operation is kept.
     keeps: bool,
     under_way: Option<(u64, MatchMonitor)>,
+    /// What the lists must hold, and how much they can.
+    reference: Option<(Lists, Sizes)>,
     report: MatchReport,
 }
 
 impl MatchWatch {
-    pub fn new(keeps: bool) -> Self {
+    /// Replies are held to the reference if the `sizes` of the lists are known. The card must not have left reset.
+    pub fn new(keeps: bool, sizes: Option<Sizes>) -> Self {
         Self {
             keeps,
+            reference: sizes.map(|sizes| (Lists::new(sizes), sizes)),
             ..Self::default()
         }
     }
 
     /// Looks at the pins in `cycle`.
-    pub fn observe(&mut self, cycle: u64, entering: &MatchMonitor, reply: &ReplyMonitor) {
+    ///
+    /// # Errors
+    /// If the reply isn't the one that the reference allows: says which was expected.
+    pub fn observe(
+        &mut self,
+        cycle: u64,
+        entering: &MatchMonitor,
+        reply: &ReplyMonitor,
+    ) -> Result<(), String> {
         if reply.valid
             && let Some((since, seen)) = self.under_way.take()
         {
             self.report.cycles[usize::from(seen.operation & 15)].add(cycle - since);
+            self.report.refused += u64::from(reply.full);
+            self.hold(&seen.command, reply)?;
             if self.keeps {
                 self.report.each.push(Matched {
                     command: seen.command,
@@ -158,6 +179,26 @@ impl MatchWatch {
             self.report.unexpected[operation].add(entering.unexpected);
             self.under_way = Some((cycle, *entering));
         }
+        Ok(())
+    }
+
+    /// Holds a reply to the reference.
+    fn hold(&mut self, words: &[u32; MATCH_WORDS], reply: &ReplyMonitor) -> Result<(), String> {
+        let Some((lists, sizes)) = &mut self.reference else {
+            return Ok(());
+        };
+        let command = Command::from_words(words)
+            .filter(|command| usize::from(command.endpoint) < sizes.endpoints)
+            .filter(|command| usize::from(command.pair) < sizes.pairs)
+            .ok_or_else(|| format!("{words:x?} is no command for these lists"))?;
+        let &ReplyMonitor {
+            found, full, index, ..
+        } = reply;
+        let reply = Reply { found, full, index };
+        match lists.act(&command, reply) {
+            Ok(_) => Ok(()),
+            Err(expected) => Err(format!("{command:x?} {expected}; the reply is {reply:x?}")),
+        }
     }
 
     pub fn take(&mut self) -> MatchReport {
@@ -167,6 +208,8 @@ impl MatchWatch {
 
 #[cfg(test)]
 mod tests {
+    use match_reference::Operation;
+
     use super::*;
 
     #[test]
@@ -182,7 +225,7 @@ mod tests {
 
     #[test]
     fn an_operation_lasts_until_its_reply() {
-        let mut watch = MatchWatch::new(true);
+        let mut watch = MatchWatch::new(true, None);
         let entering = MatchMonitor {
             valid: true,
             operation: 2,
@@ -195,13 +238,18 @@ mod tests {
             ..ReplyMonitor::default()
         };
         let (nothing, silent) = (MatchMonitor::default(), ReplyMonitor::default());
-        watch.observe(10, &entering, &silent);
-        watch.observe(19, &nothing, &reply);
         // The next enters in the very cycle of a reply, and a reply to nothing is none.
-        watch.observe(20, &entering, &silent);
-        watch.observe(32, &entering, &reply);
-        watch.observe(33, &nothing, &reply);
-        watch.observe(34, &nothing, &reply);
+        let pins = [
+            (10, &entering, &silent),
+            (19, &nothing, &reply),
+            (20, &entering, &silent),
+            (32, &entering, &reply),
+            (33, &nothing, &reply),
+            (34, &nothing, &reply),
+        ];
+        for (cycle, entering, reply) in pins {
+            assert_eq!(watch.observe(cycle, entering, reply), Ok(()));
+        }
         let report = watch.take();
         let cycles = MatchCycles {
             count: 3,
@@ -212,5 +260,52 @@ mod tests {
         assert_eq!((report.posted[2].count, report.posted[2].sum), (3, 15));
         assert_eq!(report.each.len(), 3);
         assert!(report.each.iter().all(|matched| matched.posted == 5));
+    }
+
+    /// What lists say of a receive that is posted at place 0, cancelled, and found all the same by a message.
+    #[test]
+    fn a_receive_that_is_cancelled_and_matched_is_a_fault() {
+        let mut watch = MatchWatch::new(false, Some(Sizes::of(&hdl::config::TINY)));
+        let mut act = |operation, found| {
+            let entering = MatchMonitor {
+                valid: true,
+                command: Command::new(operation).words(),
+                ..MatchMonitor::default()
+            };
+            let reply = ReplyMonitor {
+                valid: true,
+                found,
+                ..ReplyMonitor::default()
+            };
+            let told = watch.observe(0, &entering, &ReplyMonitor::default());
+            told.and_then(|()| watch.observe(9, &MatchMonitor::default(), &reply))
+        };
+        assert_eq!(act(Operation::Post, false), Ok(()));
+        assert_eq!(act(Operation::Arrive, true), Ok(()), "it is there");
+        assert_eq!(act(Operation::Post, false), Ok(()));
+        assert_eq!(act(Operation::Cancel, true), Ok(()));
+        let fault = act(Operation::Arrive, true).expect_err("it is gone");
+        assert!(fault.contains("finds nothing"), "{fault}");
+    }
+
+    #[test]
+    fn a_command_for_what_there_is_not_is_a_fault() {
+        let mut watch = MatchWatch::new(false, Some(Sizes::of(&hdl::config::TINY)));
+        let beyond = Command {
+            endpoint: hdl::config::TINY.endpoints as u8,
+            ..Command::new(Operation::Probe)
+        };
+        let entering = MatchMonitor {
+            valid: true,
+            command: beyond.words(),
+            ..MatchMonitor::default()
+        };
+        let reply = ReplyMonitor {
+            valid: true,
+            ..ReplyMonitor::default()
+        };
+        let told = watch.observe(0, &entering, &ReplyMonitor::default());
+        assert_eq!(told, Ok(()));
+        assert!(watch.observe(9, &entering, &reply).is_err());
     }
 }

@@ -20,6 +20,8 @@
 
 use std::path::Path;
 
+use match_reference::Sizes;
+
 /// Bytes of one beat of the memory bus and of the network streams.
 pub const BEAT_BYTES: usize = 8;
 /// `size` of a full beat, as AXI encodes it.
@@ -227,6 +229,8 @@ pub struct ReplyMonitor {
     pub found: bool,
     /// There was no room.
     pub full: bool,
+    /// Place of what was found or appended.
+    pub index: u16,
 }
 
 /// Outputs of the card in one cycle.
@@ -271,6 +275,11 @@ pub trait CardModel: Send {
     /// What an assertion in the gates has said since the last call. Called after each step, so it must
     /// be cheap when there is nothing.
     fn assertion(&mut self) -> Option<String> {
+        None
+    }
+
+    /// Sizes of its matching engine, if what it does there is to be held to the reference.
+    fn sizes(&self) -> Option<Sizes> {
         None
     }
 

@@ -9,6 +9,8 @@
 use std::io;
 use std::path::Path;
 
+use hdl::config::Config;
+use match_reference::Sizes;
 use model::{Model, ModelError, Port};
 
 use crate::pins::{CardModel, Inputs, Outputs};
@@ -46,13 +48,14 @@ ports! {
     monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
-    monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full
+    monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
 }
 
 /// A card whose gates Verilator has compiled.
 pub struct VerilatedCard {
     model: Model,
     ports: Ports,
+    sizes: Option<Sizes>,
     /// What the pins were last set to.
     inputs: Inputs,
 }
@@ -70,9 +73,11 @@ impl VerilatedCard {
             Model::open_seeded(name, seed)?
         };
         let ports = Ports::of(&model)?;
+        let config = name.strip_prefix("nic_").and_then(Config::named);
         let mut card = Self {
             model,
             ports,
+            sizes: config.as_ref().map(Sizes::of),
             inputs: Inputs::default(),
         };
         card.set(&Inputs::default(), true);
@@ -86,6 +91,7 @@ impl VerilatedCard {
             model: m,
             ports: p,
             inputs: old,
+            ..
         } = self;
         if all || inputs.reset != old.reset {
             m.set(p.reset, inputs.reset.into());
@@ -206,6 +212,7 @@ impl VerilatedCard {
         if out.reply.valid {
             out.reply.found = bit(p.monitor_reply_found);
             out.reply.full = bit(p.monitor_reply_full);
+            out.reply.index = m.get(p.monitor_reply_index) as u16;
         }
     }
 }
@@ -224,6 +231,10 @@ impl CardModel for VerilatedCard {
         let failed = self.model.got_error().err()?;
         self.model.clear_error();
         Some(failed.to_string())
+    }
+
+    fn sizes(&self) -> Option<Sizes> {
+        self.sizes
     }
 
     fn start_waves(&mut self, path: &Path) -> io::Result<()> {

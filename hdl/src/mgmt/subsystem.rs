@@ -222,7 +222,7 @@ impl Subsystem {
         let sizes: [usize; mgmt::SIZE_WORDS] = [
             config.endpoints,
             config.pairs,
-            config.posted,
+            config.posted + config.exact,
             config.unexpected,
             config.regions,
         ];

@@ -228,13 +228,13 @@ fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
 
 #[test]
 fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
-    run(cards("tiny", 2, 27), |host| {
+    let (_, report) = run(cards("tiny", 2, 27), |host| {
         // One credit: the next message comes when the one before has its receive.
         let mut me = Side::with(&host, Setup::with_credits(1));
         let kept = 24;
         if me.rank() == 1 {
             let room = me.device.identity().posted as u64;
-            // The card is full of receives that are matched last of all.
+            // More than the card has room for, since a part of it is the other endpoint's; they are matched last of all.
             for k in 0..room {
                 me.receive(k, Some(0), 1000, 8);
             }
@@ -244,6 +244,15 @@ fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
             }
             me.receive(200, None, 2000, 8);
             me.receive(201, Some(0), 2000, 8);
+            // One that is cancelled while it is kept, and one behind it.
+            let cancelled = me.receive(300, None, 3000, 8);
+            me.receive(301, Some(0), 3000, 8);
+            me.endpoint.cancel(302, cancelled).unwrap();
+            let cancelled = me.completion();
+            assert_eq!(
+                (cancelled.wr_id, cancelled.kind, cancelled.status),
+                (300, WcKind::Receive, WcStatus::Cancelled)
+            );
             me.meet();
             for (number, tag) in order(kept, room).into_iter().enumerate() {
                 let received = me.completion();
@@ -251,7 +260,8 @@ fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
                 assert_eq!(received.match_bits, tag);
                 let first_of_two = number as u64 == kept;
                 match tag {
-                    1000 => {}
+                    1000 => assert_eq!(received.wr_id, number as u64 - kept - 3),
+                    3000 => assert_eq!(received.wr_id, 301),
                     2000 => assert_eq!(received.wr_id, 201 - u64::from(first_of_two)),
                     _ => assert_eq!(received.wr_id, 100 + tag),
                 }
@@ -266,12 +276,16 @@ fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
         }
         me.finish();
     });
+    assert!(
+        report.cards[1].matching.refused > 0,
+        "the card has had no room"
+    );
 
     /// Tags in the order that they are sent in: what was posted last first.
     fn order(kept: u64, room: u64) -> Vec<u64> {
         let kinds = (0..kept).rev();
         let last = std::iter::repeat_n(1000, room as usize);
-        kinds.chain([2000, 2000]).chain(last).collect()
+        kinds.chain([2000, 2000, 3000]).chain(last).collect()
     }
 }
 
