@@ -5,7 +5,8 @@
 //! numbers, multiples of a power of two, linear subspaces.
 //!
 //! The gates are filled under a few seeds, and must overflow where the tables in plain Rust do. By those the load is then
-//! swept: filled under many seeds, and kept full while receives go, any of them, and others come.
+//! swept: filled under many seeds, and kept full while receives go, any of them, and others come. What an operation takes then,
+//! and how many there are per cycle, is measured in the gates with each choice of keys.
 
 use std::ops::Range;
 
@@ -16,6 +17,8 @@ use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
 
 use super::engine::Engine;
+use super::workload::{Kind, Structure};
+use super::{Effort, SLACK};
 use crate::bench::Point;
 
 /// A way to choose keys.
@@ -159,17 +162,18 @@ pub struct Sweep {
     pub replaced: usize,
 }
 
-/// Fills the exact side with each choice of keys, and keeps it full.
+/// Fills the exact side with each choice of keys, and keeps it full; what operations take then.
 ///
 /// # Errors
 /// If the engine breaks a promise, or doesn't overflow where it should.
 pub fn run(
     points: &mut Vec<Point>,
     engine: &mut Engine,
-    sweep: Sweep,
+    effort: &Effort,
     rng: &mut impl Rng,
 ) -> Result<()> {
     let sizes = *engine.sizes();
+    let sweep = effort.sweep;
     for (keys, choice) in CHOICES {
         let (mut all, mut least) = (Overflows::default(), sizes.exact);
         for _ in 0..sweep.seeds {
@@ -193,6 +197,11 @@ pub fn run(
         points.push(point);
     }
     for (keys, choice) in CHOICES {
+        engine.reseed(rng.random())?;
+        let adversary = Adversary::new(keys, choice, &sizes, rng);
+        timed(points, engine, &adversary, effort, rng)?;
+    }
+    for (keys, choice) in CHOICES {
         let (filled, kept) = swept(keys, choice, &sizes, sweep, rng.random());
         let params = [("keys", keys.into()), ("receives", sizes.exact.into())];
         points.push(filled.point("overflow_filled", params.clone()));
@@ -201,6 +210,33 @@ pub fn run(
         points.push(kept.point("overflow_replaced", params));
     }
     engine.reseed(rng.random())
+}
+
+/// Cycles of the operations with the exact side filled to the last receive, and operations per cycle with room for a few that
+/// are under way.
+fn timed(
+    points: &mut Vec<Point>,
+    engine: &mut Engine,
+    adversary: &Adversary,
+    effort: &Effort,
+    rng: &mut impl Rng,
+) -> Result<()> {
+    let exact = engine.sizes().exact;
+    let params = || {
+        let [a, b, c] = super::params(Structure::Posted, Kind::Exact, "full".into());
+        [a, b, c, ("keys", adversary.keys.into())]
+    };
+    let most = exact - SLACK;
+    let receives: Vec<Command> = (0..exact.max(most + effort.operations / 2))
+        .map(|n| adversary.receive(n))
+        .collect();
+    let operations = engine.timed(&receives[..exact], effort.samples, rng)?;
+    super::report(points, &operations, exact, params());
+    let rate = engine.stream(&receives[..most + effort.operations / 2], most)?;
+    let [a, b, c, d] = params();
+    let params = [a, b, c, d, ("operations", "mixed".into())];
+    points.push(rate.point(params, most));
+    Ok(())
 }
 
 /// Overflows while the tables are filled, and while they are kept full.

@@ -68,9 +68,10 @@ pub struct Rate {
 }
 
 impl Rate {
-    /// As it is in a report.
-    pub fn point<const N: usize>(&self, params: [(&'static str, Value); N]) -> Point {
+    /// As it is in a report, of a list of `depth` entries.
+    pub fn point<const N: usize>(&self, params: [(&'static str, Value); N], depth: usize) -> Point {
         let mut point = Point::new("sustained", params, self.rate, "ops/cycle");
+        point.beside.insert("entries", depth as f64);
         point.beside.insert("share_on_both_sides", self.both_sides);
         point.beside.insert("overflows", self.overflows as f64);
         point.beside.insert("associative", self.associative as f64);
@@ -110,6 +111,17 @@ pub enum Spread {
     Dense,
     /// One in each row, as far as there are rows.
     Sparse,
+}
+
+/// The envelope of the message that `receive` waits for.
+fn envelope(receive: &Command) -> Command {
+    Command {
+        operation: Operation::Arrive,
+        any_source: false,
+        ignore_bits: 0,
+        request: 0,
+        ..*receive
+    }
 }
 
 /// An engine to measure.
@@ -240,21 +252,29 @@ impl Engine {
             }
         }
         let receives: Vec<Command> = (0..depth).map(|n| own(self, workload.receive(n))).collect();
-        self.post_all(&receives)?;
+        self.timed(&receives, samples, rng)
+    }
+
+    /// Cycles of each operation while these receives are posted, of which no two match the same message.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn timed(
+        &mut self,
+        receives: &[Command],
+        samples: usize,
+        rng: &mut impl Rng,
+    ) -> Result<Operations> {
+        self.post_all(receives)?;
         let mut operations = Operations::default();
         for _ in 0..samples {
-            let n = rng.random_range(0..depth);
-            let receive = receives[n];
-            let endpoint = receive.endpoint;
+            let receive = receives[rng.random_range(0..receives.len())];
             let probe = Command {
                 operation: Operation::Probe,
                 ..receive
             };
             operations.probe.add(self.act(&probe)?.cycles);
-            let message = Command {
-                endpoint,
-                ..workload.message(n)
-            };
+            let message = envelope(&receive);
             let arrived = self.act(&message)?;
             anyhow::ensure!(arrived.reply.found, "{message:?} finds its receive");
             operations.arrive.add(arrived.cycles);
@@ -456,15 +476,21 @@ impl Engine {
             request: n as u32,
             ..workload.receive(key(turn(n)))
         };
-        let message = |n: usize| Command {
-            endpoint: self.endpoint(kinds, depth, turn(n)),
-            ..workload.message(key(turn(n)))
-        };
-        let commands: Vec<Command> = (0..operations / 2)
-            .flat_map(|n| [message(n), receive(n + depth)])
+        let receives: Vec<Command> = (0..depth + operations / 2).map(receive).collect();
+        self.stream(&receives, depth)
+    }
+
+    /// Operations per cycle, arrivals and posts in turn: the first `depth` of these receives are posted, then a message comes for
+    /// the first of all and the next is posted, and so on to the last.
+    ///
+    /// # Errors
+    /// If the engine breaks a promise.
+    pub fn stream(&mut self, receives: &[Command], depth: usize) -> Result<Rate> {
+        self.post_all(&receives[..depth])?;
+        let turns = receives.iter().zip(&receives[depth..]);
+        let commands: Vec<Command> = turns
+            .flat_map(|(due, next)| [envelope(due), *next])
             .collect();
-        let filled: Vec<Command> = (0..depth).map(receive).collect();
-        self.post_all(&filled)?;
         let rate = self.rate(&commands)?;
         self.harness.empty()?;
         Ok(rate)
@@ -491,25 +517,38 @@ impl Engine {
         Ok(total / rounds as f64)
     }
 
-    /// Operations per cycle of messages that find no receive and wait, and receives with a given source that find
-    /// them, in turn, while `depth` messages wait.
+    /// Operations per cycle while `depth` messages wait: one comes and finds no receive, is put where it waits, and a receive of
+    /// this kind takes the one that has waited longest. Three operations a message.
     ///
     /// # Errors
     /// If the engine breaks a promise.
     pub fn sustained_unexpected(
         &mut self,
+        kind: Kind,
         depth: usize,
         operations: usize,
         rng: &mut impl Rng,
     ) -> Result<Rate> {
         let messages = self.wait(depth, Spread::Dense, rng)?;
-        let commands: Vec<Command> = (0..operations / 2)
+        let asks = |n: usize| Self::asks(kind, &messages[n % depth], n);
+        // Its place is where the first that comes will wait.
+        self.act(&asks(0))?;
+        let commands: Vec<Command> = (0..operations / 3)
             .flat_map(|n| {
                 let message = messages[n % depth];
-                [Self::asks(Kind::Exact, &message, n % depth), message]
+                let arrive = Command {
+                    slot: 0,
+                    ..envelope(&message)
+                };
+                [arrive, message, asks(n + 1)]
             })
             .collect();
+        let posted = self.harness.lists().posted_depth();
         let rate = self.rate(&commands)?;
+        anyhow::ensure!(
+            self.harness.lists().posted_depth() == posted,
+            "each receive takes a message"
+        );
         self.harness.empty()?;
         Ok(rate)
     }

@@ -115,7 +115,7 @@ pub fn run(config: &str, length: Length, seed: u64, program: &Path) -> Result<Re
     eprintln!("sustained");
     sustained(&mut points, &mut engine, effort, &mut rng)?;
     eprintln!("adversary");
-    adversary::run(&mut points, &mut engine, effort.sweep, &mut rng)?;
+    adversary::run(&mut points, &mut engine, effort, &mut rng)?;
     eprintln!("firmware's list");
     walks(&mut points, &mut processor, effort, &mut rng)?;
     eprintln!("host");
@@ -164,11 +164,9 @@ fn latencies(
     Ok(())
 }
 
-/// Depths at which several classes are measured: each has receives then, whatever is under way.
-fn depths_of_classes(sizes: &Sizes) -> impl Iterator<Item = usize> {
-    let (exact, most) = (sizes.exact, sizes.exact - SLACK);
-    let deep = DEPTHS.into_iter().filter(move |n| (8..=exact).contains(n));
-    deep.map(move |depth| depth.min(most))
+/// Depths at which a rate is measured: full is all that the exact side holds but for a few, since some are under way.
+fn depths_of_rates(sizes: &Sizes) -> impl Iterator<Item = (Value, usize)> {
+    depths(sizes.exact - SLACK)
 }
 
 /// An arrival is looked up in each class that its endpoint has receives of: what each operation takes, and how many there are
@@ -182,7 +180,8 @@ fn several_classes(
     let sizes = *engine.sizes();
     for classes in 1..=sizes.classes {
         let kinds = &Kind::OF_A_CLASS[..classes];
-        for depth in depths_of_classes(&sizes) {
+        // Each class has receives then, whatever is under way.
+        for (name, depth) in depths_of_rates(&sizes).filter(|(_, depth)| *depth >= 8) {
             let endpoints = engine.endpoints(kinds, depth);
             // Whole turns, so that what is posted is of the endpoint and the class of what has just arrived.
             let depth = depth - depth % (classes * endpoints);
@@ -190,7 +189,7 @@ fn several_classes(
                 [
                     ("structure", Structure::Posted.name().into()),
                     ("kind", "mixed".into()),
-                    ("depth", depth.into()),
+                    ("depth", name.clone()),
                     ("classes", classes.into()),
                     ("endpoints", endpoints.into()),
                 ]
@@ -202,7 +201,7 @@ fn several_classes(
             let [a, b, c, d, e] = params();
             let keys = ("keys", keys.name().into());
             let params = [a, b, c, d, e, keys, ("operations", "mixed".into())];
-            points.push(rate.point(params));
+            points.push(rate.point(params, depth));
         }
     }
     Ok(())
@@ -234,48 +233,36 @@ fn sustained(
     rng: &mut impl Rng,
 ) -> Result<()> {
     let sizes = *engine.sizes();
-    let mut point = |structure, kind, depth: usize, keys: &str, operations: &str, rate: Rate| {
-        let [a, b, c] = params(structure, kind, depth.into());
+    let mut point = |structure, kind, (name, depth), keys: &str, operations: &str, rate: Rate| {
+        let [a, b, c] = params(structure, kind, name);
         let (keys, operations) = (("keys", keys.into()), ("operations", operations.into()));
-        points.push(rate.point([a, b, c, keys, operations]));
+        points.push(rate.point([a, b, c, keys, operations], depth));
     };
     for kind in Kind::OF_A_CLASS {
-        let deeper = (sizes.exact > DEPTHS[DEPTHS.len() - 1]).then_some(sizes.exact);
-        let depths = DEPTHS.into_iter().filter(|depth| *depth <= sizes.exact);
-        for depth in depths.chain(deeper) {
+        for (name, depth) in depths_of_rates(&sizes) {
             for keys in Keys::ALL {
-                // A few more are under way.
-                let depth = depth.min(sizes.exact - SLACK);
                 let rate = engine.sustained(&[kind], depth, keys, effort.operations, rng)?;
+                let depth = (name.clone(), depth);
                 point(Structure::Posted, kind, depth, keys.name(), "mixed", rate);
             }
         }
     }
     let most = sizes.posted_of_one();
+    let (posted, kind) = (Structure::Posted, Kind::Mask);
     for depth in [8, most].into_iter().filter(|depth| *depth <= most) {
         let rate = Rate {
             rate: engine.burst(depth, effort.bursts, rng)?,
             ..Rate::default()
         };
-        point(
-            Structure::Posted,
-            Kind::Mask,
-            depth,
-            "distinct",
-            "arrive",
-            rate,
-        );
+        let depth = (depth.into(), depth);
+        point(posted, kind, depth, "distinct", "arrive", rate);
     }
-    for depth in DEPTHS.into_iter().filter(|n| *n <= sizes.unexpected) {
-        let rate = engine.sustained_unexpected(depth, effort.operations, rng)?;
-        point(
-            Structure::Unexpected,
-            Kind::Exact,
-            depth,
-            "distinct",
-            "mixed",
-            rate,
-        );
+    let unexpected = Structure::Unexpected;
+    for kind in Kind::ALL {
+        for (name, depth) in depths(engine.capacity(unexpected, kind)) {
+            let rate = engine.sustained_unexpected(kind, depth, effort.operations, rng)?;
+            point(unexpected, kind, (name, depth), "distinct", "mixed", rate);
+        }
     }
     Ok(())
 }

@@ -1,5 +1,5 @@
-//! Cycles against depth, drawn: the engine, the firmware's list and the host in one picture for each of
-//! the two lists.
+//! Cycles against depth, drawn, a column for each of the two lists: on top the operation that searches it, of the engine, the
+//! firmware's list and the host; below what else the engine does with it.
 
 use std::path::Path;
 
@@ -13,8 +13,22 @@ use super::super::{Point, Report};
 use super::workload::{Kind, Structure};
 
 /// Width and height of the picture, in pixels.
-const SIZE: (u32, u32) = (1180, 560);
+const SIZE: (u32, u32) = (1180, 1440);
 const FONT: &str = "sans-serif";
+
+/// What is drawn of each list, from the top: the operation, and what happens.
+const PANELS: [[(&str, &str); 3]; 2] = [
+    [
+        ("arrive", "A message comes, D receives are posted"),
+        ("post", "A receive is posted, D receives are posted"),
+        ("cancel", "A receive is cancelled, D receives are posted"),
+    ],
+    [
+        ("post", "A receive is posted, D messages wait"),
+        ("arrive", "A message comes and waits, D messages wait"),
+        ("probe", "A probe, D messages wait"),
+    ],
+];
 
 /// One line: points of depth and cycles.
 struct Line {
@@ -53,30 +67,37 @@ type Drawn = std::result::Result<(), Box<dyn std::error::Error>>;
 fn draw(root: &Drawing, report: &Report) -> std::result::Result<(), anyhow::Error> {
     let text = |error: Box<dyn std::error::Error>| anyhow::anyhow!("{error}");
     root.fill(&WHITE)?;
-    let panels = root.split_evenly((1, 2));
-    for ((panel, structure), (operation, caption)) in panels.iter().zip(Structure::ALL).zip([
-        ("arrive", "A message comes, D receives are posted"),
-        ("post", "A receive is posted, D messages wait"),
-    ]) {
-        chart(panel, caption, &lines(report, structure, operation)).map_err(text)?;
+    let panels = root.split_evenly((PANELS[0].len(), PANELS.len()));
+    for (n, panel) in panels.iter().enumerate() {
+        let (row, column) = (n / PANELS.len(), n % PANELS.len());
+        let (operation, caption) = PANELS[column][row];
+        let structure = Structure::ALL[column];
+        let mut lines = of_the_engine(report, structure, operation);
+        let mut labels = SeriesLabelPosition::LowerLeft;
+        if row == 0 {
+            lines.extend(of_others(report, structure));
+            labels = SeriesLabelPosition::UpperLeft;
+        }
+        chart(panel, caption, &lines, labels).map_err(text)?;
     }
     Ok(())
 }
 
-/// What is drawn for one list: the longest of the engine, the mean of the others.
-fn lines(report: &Report, structure: Structure, operation: &str) -> Vec<Line> {
+/// What an operation takes the engine at most, by kind.
+fn of_the_engine(report: &Report, structure: Structure, operation: &str) -> Vec<Line> {
+    let longest = |point: &Point| point.beside.get("max").copied().unwrap_or(point.value);
+    let line = |(kind, color): (Kind, RGBColor)| Line {
+        label: format!("engine, {}", kind.name().replace('_', " ")),
+        color,
+        width: 2,
+        points: series(report, structure, kind, operation, longest),
+    };
+    Kind::ALL.into_iter().zip(COLORS).map(line).collect()
+}
+
+/// What a search takes the others on the average.
+fn of_others(report: &Report, structure: Structure) -> Vec<Line> {
     let mut lines = Vec::new();
-    for (kind, color) in Kind::ALL.into_iter().zip(COLORS) {
-        let points = series(report, structure, kind, operation, |point| {
-            point.beside.get("max").copied().unwrap_or(point.value)
-        });
-        lines.push(Line {
-            label: format!("engine, {}", kind.name().replace('_', " ")),
-            color,
-            width: 2,
-            points,
-        });
-    }
     let others = [
         ("list in firmware", FIRMWARE, "firmware_list", 1.0),
         ("host", HOST, "host_best", 1.0 / f64::from(CLOCK_NS)),
@@ -119,7 +140,7 @@ fn series(
         .collect()
 }
 
-fn chart(panel: &Drawing, caption: &str, lines: &[Line]) -> Drawn {
+fn chart(panel: &Drawing, caption: &str, lines: &[Line], labels: SeriesLabelPosition) -> Drawn {
     let values = || lines.iter().flat_map(|line| &line.points);
     let deepest = values().map(|(depth, _)| *depth).fold(2.0, f64::max);
     let highest = values().map(|(_, cycles)| *cycles).fold(10.0, f64::max);
@@ -151,7 +172,7 @@ fn chart(panel: &Drawing, caption: &str, lines: &[Line]) -> Drawn {
     }
     chart
         .configure_series_labels()
-        .position(SeriesLabelPosition::UpperLeft)
+        .position(labels)
         .background_style(WHITE.mix(0.85))
         .border_style(BLACK.mix(0.3))
         .label_font((FONT, 12))
@@ -169,7 +190,14 @@ mod tests {
         let mut points = Vec::new();
         for structure in Structure::ALL {
             for kind in Kind::ALL {
-                for name in ["arrive", "post", "firmware_list", "host_best"] {
+                for name in [
+                    "arrive",
+                    "post",
+                    "cancel",
+                    "probe",
+                    "firmware_list",
+                    "host_best",
+                ] {
                     for depth in [1, 8, 64] {
                         let params = super::super::params(structure, kind, json!(depth));
                         points.push(Point::new(name, params, f64::from(depth), "cycles"));
@@ -185,7 +213,7 @@ mod tests {
         for kind in Kind::ALL {
             let label = format!("engine, {}", kind.name().replace('_', " "));
             let labels = text.lines().filter(|line| line.trim() == label);
-            assert_eq!(labels.count(), 2, "{label}");
+            assert_eq!(labels.count(), 6, "{label}");
         }
         assert_eq!(text.matches("list in firmware").count(), 4);
         assert!(text.contains("cycles of"));
