@@ -8,7 +8,6 @@
 //! The folder `target/synth` keeps what was measured under the name of the top and a hash of what went in, so that
 //! nothing is measured twice.
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -18,6 +17,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::figures::{self, Figures, Kept, Place};
@@ -478,9 +478,9 @@ pub fn run(names: &[String], place: Option<Attempt>, json: bool, write: bool) ->
 }
 
 #[derive(Serialize)]
-struct Point<'a> {
+struct Point {
     name: &'static str,
-    params: BTreeMap<&'static str, Cow<'a, str>>,
+    params: BTreeMap<&'static str, Value>,
     value: f64,
     unit: &'static str,
 }
@@ -508,9 +508,9 @@ fn print(measured: &Kept, json: bool) -> Result<()> {
         };
         let mut point = |name, value, unit| {
             let params = [("block", block), ("config", config), ("device", DEVICE)];
-            let mut params = BTreeMap::from(params.map(|(key, value)| (key, value.into())));
+            let mut params = BTreeMap::from(params.map(|(key, value)| (key, Value::from(value))));
             if name == "fmax" {
-                params.insert("seed", figures.seed.to_string().into());
+                params.insert("seed", figures.seed.into());
             }
             points.push(Point {
                 name,

@@ -11,7 +11,7 @@ use crate::lists::{Lists, Outcome, Receive};
 use crate::sizes::{SLOTS, Sizes};
 use crate::traffic::Traffic;
 
-/// Cycles from taking a command to its reply, at most, if nothing earlier of its endpoint is under way. A
+/// Cycles from taking a command to its reply, at most, if nothing earlier is under way. A
 /// search over all sources may take one more for each row with a message of the endpoint, and one of a pair's
 /// messages one more for each of its rows beyond two.
 pub const LATENCY: u64 = 12;

@@ -284,7 +284,7 @@ pub struct Exact {
     place_valid: Reg<Bit>,
     place: Reg<Lookup>,
     place_rows: Reg<Rows>,
-    /// Row of the slot of what was found by its handle; zero unless that is there, when the others of the keys are zero.
+    /// Key row of an [`Unlink`](Search::Unlink) in `place`, whose rows in `place_rows` are zero then; zero for all else.
     slot_row: Reg<Bits<16>>,
     read_valid: Reg<Bit>,
     read: Reg<Lookup>,
@@ -364,7 +364,7 @@ pub struct Exact {
     walk_row: Signal<Local, Bits<16>>,
     /// The row behind the one that a walk has come to.
     row_after: Signal<Local, Bits<16>>,
-    /// The rows of the look-up there.
+    /// Rows of the look-up in `place`.
     addressed: Signal<Local, Rows>,
     wanted: Signal<Local, Rows>,
     next_rows: Signal<Local, Rows>,
@@ -709,9 +709,9 @@ impl Logic for Exact {
             | (bit_cast::<40, 8>(self.hash.q.val().endpoint) << 32);
         self.handle_hash.seed.next = self.seed.val();
         self.handle_hash.handle.next = self.handle_key.val();
-        // What doesn't come from `hash` comes while that is empty: the row behind the one that a walk has come to, or the slot of
-        // what was found by its handle, which a memory has just said and so has a register of its own. So behind the hashes one choice
-        // is left, by what registers say.
+        // What doesn't come from `hash` comes while that is empty: the row behind the one that a walk has come to. The slot of what
+        // was found by its handle, which a memory has just said, has a register of its own (`slot_row`), and zeros here. So behind the
+        // hashes one choice is left, by what registers say.
         self.of_all.next = (self.hash.q.val().search == Search::OfPair)
             | (self.hash.q.val().search == Search::OfEndpoint);
         self.walks.next = !self.hash_valid.q.val() | self.of_all.val();
@@ -741,7 +741,7 @@ impl Logic for Exact {
         }
 
         // ---------------------------------------------------------------- place
-        // Older look-ups that may yet write what this one is going to read.
+        // Older look-ups that may yet write what this one is going to read. Of an `Unlink` there are none but its own search.
         for i in 0..5 {
             self.clash[i].younger.next = self.place_rows.q.val();
             self.clash[i].younger_tag.next = self.place.q.val().tag;
