@@ -283,7 +283,7 @@ fn registers_tell_sizes_address_and_time() {
     let sizes = [
         TINY.endpoints,
         TINY.pairs,
-        TINY.posted,
+        TINY.posted + TINY.exact,
         TINY.unexpected,
         TINY.regions,
     ];
