@@ -344,7 +344,7 @@ impl Card {
             self.changes.push((cycle, change));
         }
         let told = self.matching.observe(cycle, matching, reply);
-        told.map_err(|text| CardFault::Matching(format!("in cycle {cycle} {text}")))
+        told.map_err(CardFault::Matching)
     }
 
     /// What has been done. Ends the waveform.

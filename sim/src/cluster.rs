@@ -232,9 +232,9 @@ pub struct Cluster {
 impl Cluster {
     /// Cards of a named configuration, as Verilator compiled them.
     pub fn verilated(config: &str) -> Self {
-        let model = format!("nic_{config}");
+        let config = config.to_owned();
         Self::of(move |_, seed, traced| {
-            let card = VerilatedCard::open(&model, seed, traced).map_err(|e| e.to_string())?;
+            let card = VerilatedCard::open(&config, seed, traced).map_err(|e| e.to_string())?;
             Ok(Box::new(card))
         })
     }

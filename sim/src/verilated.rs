@@ -61,23 +61,23 @@ pub struct VerilatedCard {
 }
 
 impl VerilatedCard {
-    /// Opens model `name`. What the gates give no initial value is noise by `seed`. With `traced`, the
+    /// Opens the card of a named configuration. What the gates give no initial value is noise by `seed`. With `traced`, the
     /// slower build that can write a waveform.
     ///
     /// # Errors
     /// If the model isn't linked in or lacks a pin; the message says what to run.
-    pub fn open(name: &str, seed: u64, traced: bool) -> Result<Self, ModelError> {
+    pub fn open(config: &str, seed: u64, traced: bool) -> Result<Self, ModelError> {
+        let name = &format!("nic_{config}");
         let model = if traced {
             Model::open_traced(name, seed)?
         } else {
             Model::open_seeded(name, seed)?
         };
         let ports = Ports::of(&model)?;
-        let config = name.strip_prefix("nic_").and_then(Config::named);
         let mut card = Self {
             model,
             ports,
-            sizes: config.as_ref().map(Sizes::of),
+            sizes: Config::named(config).as_ref().map(Sizes::of),
             inputs: Inputs::default(),
         };
         card.set(&Inputs::default(), true);

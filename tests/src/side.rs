@@ -4,7 +4,7 @@ use host_driver::transport::PauseResult;
 use host_driver::{
     Access, AsyncEvent, Buffer, CompletionQueue, Counter, Device, Endpoint, Pair, PairAddress,
     PairStatus, PostError, ProtectionDomain, Request, Source, TaggedReceive, TaggedSend, WaitError,
-    WcStatus, WorkCompletion,
+    WcKind, WcStatus, WorkCompletion,
 };
 use posthorn::payload::MessageId;
 use sim::Host;
@@ -271,6 +271,17 @@ impl Side {
                 Err(error) => panic!("rank {}: no completion: {error}", self.rank()),
             }
         }
+    }
+
+    /// The next completion, which must be that a receive has been cancelled.
+    #[track_caller]
+    pub fn cancelled(&mut self, wr_id: u64) -> WorkCompletion {
+        let cancelled = self.completion();
+        assert_eq!(
+            (cancelled.wr_id, cancelled.kind, cancelled.status),
+            (wr_id, WcKind::Receive, WcStatus::Cancelled)
+        );
+        cancelled
     }
 
     /// The next completions, with the application's names and statuses.

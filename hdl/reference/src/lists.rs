@@ -157,6 +157,9 @@ impl Lists {
     pub fn act(&mut self, command: &Command, reply: Reply) -> Result<Outcome, String> {
         let command = &self.sizes.kept(command);
         let endpoint = usize::from(command.endpoint);
+        if endpoint >= self.sizes.endpoints {
+            return Err("names an endpoint that there is".into());
+        }
         match command.operation {
             Operation::Arrive => {
                 let at = self.posted[endpoint]
@@ -176,6 +179,9 @@ impl Lists {
             }),
             Operation::TakePostedOfEndpoint => self.take_any(endpoint, reply, |_| true),
             Operation::Insert => {
+                if usize::from(command.pair) >= self.sizes.pairs {
+                    return Err("names a pair that there is".into());
+                }
                 let place = Self::place_of(command);
                 if reply.found || reply.full || reply.index != place {
                     return Err(format!("is inserted at place {place}"));

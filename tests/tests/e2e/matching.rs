@@ -192,11 +192,7 @@ fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
             let first = me.receive(1, Some(0), 7, 8);
             me.receive(2, Some(0), 7, 8);
             me.endpoint.cancel(3, first).unwrap();
-            let cancelled = me.completion();
-            assert_eq!(
-                (cancelled.wr_id, cancelled.kind, cancelled.status),
-                (1, WcKind::Receive, WcStatus::Cancelled)
-            );
+            let cancelled = me.cancelled(1);
             assert_eq!(cancelled.buffer.unwrap().len(), 8);
             me.meet();
             me.meet();
@@ -248,11 +244,7 @@ fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
             let cancelled = me.receive(300, None, 3000, 8);
             me.receive(301, Some(0), 3000, 8);
             me.endpoint.cancel(302, cancelled).unwrap();
-            let cancelled = me.completion();
-            assert_eq!(
-                (cancelled.wr_id, cancelled.kind, cancelled.status),
-                (300, WcKind::Receive, WcStatus::Cancelled)
-            );
+            me.cancelled(300);
             me.meet();
             for (number, tag) in order(kept, room).into_iter().enumerate() {
                 let received = me.completion();
