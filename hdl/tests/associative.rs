@@ -550,6 +550,7 @@ fn the_comparison_notices_each_broken_contract() {
         Mutation::KeepHits,
         Mutation::OverdrawQuota,
         Mutation::LoseQuota,
+        Mutation::DelayCancels,
     ] {
         let said = run(mutation);
         println!("{mutation:?}: {said:?}");

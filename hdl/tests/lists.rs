@@ -424,6 +424,7 @@ fn breaches() -> Vec<(String, u64)> {
         Mutation::WidenSources,
         Mutation::OverdrawQuota,
         Mutation::LoseQuota,
+        Mutation::DelayCancels,
     ] {
         all.push((format!("posted {mutation:?}"), mutation as u64));
     }

@@ -436,6 +436,9 @@ pub struct Associative {
     places: Constant<Bits<64>>,
     capacity: Constant<Bits<16>>,
     lose_cancels: Constant<Bits<8>>,
+    delay_cancels: Constant<Bits<8>>,
+    /// A cancel in the cycle before, if it is to be late.
+    delayed: Reg<Bit>,
     lose_multi: Constant<Bits<8>>,
     count_is_of_live_entries: Check,
     cancelled_is_never_matched: Check,
@@ -562,6 +565,8 @@ impl Associative {
             places: constant(u64::MAX >> (MAX_ENTRIES - entries)),
             capacity: constant(entries as u64),
             lose_cancels: constant(Mutation::LoseCancels as u64),
+            delay_cancels: constant(Mutation::DelayCancels as u64),
+            delayed: Reg::default(),
             lose_multi: constant(Mutation::LoseMulti as u64),
             count_is_of_live_entries: Check::new("count_is_of_live_entries"),
             cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
@@ -634,6 +639,7 @@ impl Logic for Associative {
             multis,
             gone,
             cancelled,
+            delayed,
             considered,
             considered_before,
             judged,
@@ -747,6 +753,11 @@ impl Logic for Associative {
         self.order.remove.next = self.remove.val();
         if (self.mutation.val() == self.lose_cancels.val()) & self.cancel.val() {
             self.order.remove.next = false;
+        }
+        if self.mutation.val() == self.delay_cancels.val() {
+            self.delayed.d.next = self.remove.val() & self.cancel.val();
+            self.order.remove.next =
+                (self.remove.val() & !self.cancel.val()) | self.delayed.q.val();
         }
         self.order.keep.next = self.spared.val();
         self.multis.d.next = self.multis.q.val() & !self.order.filling.val();

@@ -71,11 +71,17 @@ pub enum ExactMutation {
     LoseCancels = 39,
     /// There is a result before all classes have been looked up.
     HastyResult = 40,
+    /// What comes behind a cancel reads before its receive is out of reach.
+    LateCancel = 41,
+    /// The slot of a cancelled receive is looked for in row 0.
+    ForgetRow = 42,
+    /// A search by pair or endpoint takes a wrong row for the one behind its row.
+    StandStill = 43,
 }
 
 impl ExactMutation {
     /// Every contract that can be broken.
-    pub const BREACHES: [ExactMutation; 9] = [
+    pub const BREACHES: [ExactMutation; 12] = [
         ExactMutation::NewestClass,
         ExactMutation::MatchTwice,
         ExactMutation::IgnoreConflicts,
@@ -85,6 +91,9 @@ impl ExactMutation {
         ExactMutation::LeaveHandle,
         ExactMutation::LoseCancels,
         ExactMutation::HastyResult,
+        ExactMutation::LateCancel,
+        ExactMutation::ForgetRow,
+        ExactMutation::StandStill,
     ];
 }
 
@@ -460,6 +469,9 @@ pub struct Exact {
     leave_handle: Constant<Bits<8>>,
     lose_cancels: Constant<Bits<8>>,
     hasty_result: Constant<Bits<8>>,
+    late_cancel: Constant<Bits<8>>,
+    forget_row: Constant<Bits<8>>,
+    stand_still: Constant<Bits<8>>,
 
     neither_lost_nor_doubled: Check,
     number_for_each_post: Check,
@@ -520,6 +532,9 @@ impl Exact {
             leave_handle: constant(ExactMutation::LeaveHandle as u64),
             lose_cancels: constant(ExactMutation::LoseCancels as u64),
             hasty_result: constant(ExactMutation::HastyResult as u64),
+            late_cancel: constant(ExactMutation::LateCancel as u64),
+            forget_row: constant(ExactMutation::ForgetRow as u64),
+            stand_still: constant(ExactMutation::StandStill as u64),
             neither_lost_nor_doubled: Check::new("receive_neither_lost_nor_doubled"),
             number_for_each_post: Check::new("a_number_for_each_post"),
             alone: Check::new("searches_by_handle_are_alone"),
@@ -1018,7 +1033,9 @@ impl Logic for Exact {
         // handle: the next row.
         if self.goes_on.val() {
             self.cursor.d.next = self.behind_cursor.q.val();
-            self.behind_cursor.d.next = (self.behind_cursor.q.val() + 1) & self.row_mask.val();
+            if self.mutation.val() != self.stand_still.val() {
+                self.behind_cursor.d.next = (self.behind_cursor.q.val() + 1) & self.row_mask.val();
+            }
         }
         // Found by its handle: now its slot, while the result is told.
         self.unlinking.next = self.best_valid.q.val() & self.unlinks.q.val();
@@ -1036,7 +1053,7 @@ impl Logic for Exact {
         if self.place_free.val() {
             self.place_rows.d.next = self.next_rows.val();
             self.slot_row.d.next = 0.into();
-            if self.unlinking.val() {
+            if self.unlinking.val() & (self.mutation.val() != self.forget_row.val()) {
                 self.slot_row.d.next =
                     bit_cast::<16, 12>(self.home_key_row.val()) & self.row_mask.val();
             }
@@ -1050,7 +1067,7 @@ impl Logic for Exact {
             & self.read_free.val()
             & (self.place.q.val().search == Search::Unlink)
         {
-            self.mending.d.next = true;
+            self.mending.d.next = self.mutation.val() != self.late_cancel.val();
         }
         // It is told so late that whoever comes behind it finds the queue mended when it is to read.
         self.tell.d.next = self.moves.q.val()

@@ -58,16 +58,22 @@ pub enum ListsMutation {
     StayClear = 51,
     /// A search that set out in the cycle in which the one before it has found something goes on.
     KeepDropped = 52,
+    /// The front seems free while it holds a command.
+    HideFront = 53,
+    /// The exact side compares with another age than that of what the associative side has found.
+    HideAge = 54,
 }
 
 impl ListsMutation {
     /// Every contract that can be broken.
-    pub const BREACHES: [ListsMutation; 5] = [
+    pub const BREACHES: [ListsMutation; 7] = [
         ListsMutation::SkipTaint,
         ListsMutation::PreferExact,
         ListsMutation::LearnLive,
         ListsMutation::StayClear,
         ListsMutation::KeepDropped,
+        ListsMutation::HideFront,
+        ListsMutation::HideAge,
     ];
 }
 
@@ -505,6 +511,8 @@ pub struct Lists {
     learn_live: Constant<Bits<8>>,
     stay_clear: Constant<Bits<8>>,
     keep_dropped: Constant<Bits<8>>,
+    hide_front: Constant<Bits<8>>,
+    hide_age: Constant<Bits<8>>,
 
     one_at_a_time: Check,
     commands_name_what_there_is: Duty,
@@ -544,6 +552,8 @@ impl Lists {
             learn_live: constant(ListsMutation::LearnLive as u64),
             stay_clear: constant(ListsMutation::StayClear as u64),
             keep_dropped: constant(ListsMutation::KeepDropped as u64),
+            hide_front: constant(ListsMutation::HideFront as u64),
+            hide_age: constant(ListsMutation::HideAge as u64),
             one_at_a_time: Check::new("one_result_at_a_time"),
             quick_is_right: Check::new("quick_decisions_are_right"),
             commands_name_what_there_is: Duty::new("commands_name_what_there_is"),
@@ -1127,7 +1137,8 @@ impl Logic for Lists {
             self.front_fills.next = self.comes.val();
         }
         self.front_valid.d.next = self.front_fills.val();
-        self.vacant.d.next = !self.front_fills.val();
+        self.vacant.d.next =
+            !self.front_fills.val() | (self.mutation.val() == self.hide_front.val());
         self.stale.d.next = self.learns.val() | self.learning.q.val();
         self.weighed.d.next =
             self.front_posts.q.val() & !self.stale.q.val() & !self.post_goes.val();
@@ -1473,6 +1484,9 @@ impl Logic for Lists {
         self.exact.receive.next = self.held.read_data.val();
         self.exact.age.next = self.held_age.read_data.val();
         self.exact.rival_age.next = self.associative.age_out.val();
+        if self.mutation.val() == self.hide_age.val() {
+            self.exact.rival_age.next = 0.into();
+        }
         self.swift.next = !self.alone.q.val()
             & (self.step.q.val() == Step::Run)
             & (!self.result_valid.val()

@@ -122,6 +122,8 @@ pub enum Mutation {
     OverdrawQuota = 11,
     /// What an endpoint gives back is not counted as common again.
     LoseQuota = 12,
+    /// A cancelled receive goes a cycle late.
+    DelayCancels = 13,
 }
 
 /// The lists of each configuration, alone, and their parts.
