@@ -476,8 +476,13 @@ pub const DESK_CREDITS: u16 = 4;
 impl<'a> Desk<'a> {
     /// Opens one.
     pub fn open(host: &'a RawHost) -> Self {
+        Self::with_rings(host, 4)
+    }
+
+    /// Opens one with rings of `1 << log2` entries each.
+    pub fn with_rings(host: &'a RawHost, log2: u8) -> Self {
         let domain = host.domain();
-        let endpoint = RawEndpoint::open(host, domain, 4);
+        let endpoint = RawEndpoint::open(host, domain, log2);
         let memory = Mapped::new(&host.transport, DESK_BYTES);
         let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE;
         let key = host.region(domain, rights, memory.address(), DESK_BYTES as u64);

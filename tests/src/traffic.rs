@@ -16,15 +16,45 @@ use crate::side::Side;
 
 /// Longest message, that of the card.
 const LONGEST: usize = abi::limits::EAGER_MAX;
-/// Receives of one rank that may be posted at once: with those that take what is left at the end, fewer than a
-/// `tiny` card's list has.
-const POSTED: usize = 10;
+/// Steps of a hundred in which a rank sends, or posts a receive.
+const MESSAGES: u32 = 65;
 /// Receives for what is left at the end that may be posted at once.
 const SWEEPERS: usize = 4;
-/// Buffers of a rank.
-const BUFFERS: usize = 64;
+/// Buffers of a rank, beside those of its receives.
+const BUFFERS: usize = 54;
 /// Match bits are drawn from these.
 const TAGS: [u64; 3] = [0, 1, 1 << 63 | 1];
+
+/// What a rank does.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix {
+    /// Steps.
+    pub steps: usize,
+    /// Steps of a hundred in which it posts a receive; with the sends they are 65.
+    pub receiving: u32,
+    /// Receives of one rank that may be posted at once, without those that take what is left at the end.
+    pub posted: usize,
+}
+
+impl Mix {
+    /// So many steps, about as many sends as receives, and fewer receives than a `tiny` card's list has.
+    pub const fn even(steps: usize) -> Self {
+        Self {
+            steps,
+            receiving: 30,
+            posted: 10,
+        }
+    }
+
+    /// So many steps, most of them receives, and more of these than a `tiny` card's lists have room for.
+    pub const fn flood(steps: usize) -> Self {
+        Self {
+            steps,
+            receiving: 57,
+            posted: 110,
+        }
+    }
+}
 
 /// What one rank did.
 #[derive(Debug, Default)]
@@ -60,6 +90,7 @@ enum Posted {
 
 struct Player<'a> {
     side: &'a mut Side,
+    mix: Mix,
     rng: ChaCha8Rng,
     buffers: Vec<Buffer>,
     /// What a request didn't need of its buffer.
@@ -69,12 +100,12 @@ struct Player<'a> {
     record: Record,
 }
 
-/// Plays `steps` steps of the rank. All ranks must call it.
-pub fn play(side: &mut Side, seed: u64, steps: usize) -> Record {
+/// Plays the rank. All ranks must call it.
+pub fn play(side: &mut Side, seed: u64, mix: Mix) -> Record {
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(side.rank() as u64);
     let ranks = side.host.cards();
-    let buffers = (0..BUFFERS)
+    let buffers = (0..BUFFERS + mix.posted)
         .map(|_| {
             let phase = rng.random_range(0..64);
             side.buffer_at(phase, LONGEST)
@@ -82,6 +113,7 @@ pub fn play(side: &mut Side, seed: u64, steps: usize) -> Record {
         .collect();
     let mut player = Player {
         side,
+        mix,
         rng,
         buffers,
         rests: HashMap::new(),
@@ -92,7 +124,7 @@ pub fn play(side: &mut Side, seed: u64, steps: usize) -> Record {
             ..Record::default()
         },
     };
-    for _ in 0..steps {
+    for _ in 0..mix.steps {
         player.step();
     }
     player.sweep();
@@ -102,9 +134,9 @@ pub fn play(side: &mut Side, seed: u64, steps: usize) -> Record {
 impl Player<'_> {
     fn step(&mut self) {
         match self.rng.random_range(0..100) {
-            0..35 => self.send(),
-            35..65 => self.receive_some(),
-            65..72 => self.probe(),
+            step if step < MESSAGES - self.mix.receiving => self.send(),
+            0..MESSAGES => self.receive_some(),
+            MESSAGES..72 => self.probe(),
             72..82 => self.cancel_one(),
             82..94 => {
                 let cycles = self.rng.random_range(1..600);
@@ -174,7 +206,7 @@ impl Player<'_> {
     }
 
     fn receive_some(&mut self) {
-        if self.count(|posted| matches!(posted, Posted::Receive { .. })) < POSTED {
+        if self.count(|posted| matches!(posted, Posted::Receive { .. })) < self.mix.posted {
             let criteria = self.criteria();
             self.receive(criteria, false);
         }

@@ -5,7 +5,7 @@ use pcap_file::pcapng::{Block, PcapNgReader};
 use posthorn_tests::cards::{cards, firmware, run};
 use posthorn_tests::frames::is_sealed;
 use posthorn_tests::side::Side;
-use posthorn_tests::traffic::play;
+use posthorn_tests::traffic::{Mix, play};
 use sim::capture::Capture;
 use sim::fabric::LinkFilter;
 use sim::log::{LogDecoder, LogError};
@@ -36,7 +36,7 @@ fn a_capture_holds_every_frame_of_its_link_whole() {
         );
     let (_, report) = run(cluster, |host| {
         let mut me = Side::open(&host);
-        play(&mut me, 95, 30);
+        play(&mut me, 95, Mix::even(30));
         me.finish();
     });
     let read = |file: Shared| {

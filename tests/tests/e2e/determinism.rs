@@ -2,7 +2,7 @@
 
 use posthorn_tests::cards::{cards, run};
 use posthorn_tests::side::Side;
-use posthorn_tests::traffic::{judge, play};
+use posthorn_tests::traffic::{Mix, judge, play};
 use sim::fabric::{LinkFilter, Passing};
 use sim::seed::BackPressure;
 use std::sync::{Arc, Mutex};
@@ -33,7 +33,7 @@ fn seen(seed: u64, threads: usize) -> Seen {
         .tap(LinkFilter::ALL, tap);
     let (records, report) = run(cluster, |host| {
         let mut me = Side::open(&host);
-        play(&mut me, seed, 40)
+        play(&mut me, seed, Mix::even(40))
     });
     judge(&records).expect("legal");
     Seen {

@@ -77,6 +77,71 @@ fn a_message_for_one_endpoint_never_meets_a_receive_of_another() {
 }
 
 #[test]
+fn an_endpoint_that_fills_the_list_leaves_another_its_share() {
+    const SEND: u32 = 1000;
+    const PROBE: u32 = 1001;
+    /// Posts a receive, and a probe to see whether the receive is refused before that. The first that is refused isn't told so before
+    /// there may be room, only those behind it are.
+    fn takes(desk: &mut Desk, tag: u32) -> bool {
+        let receive = desk.receive(u64::from(tag), tag, 64);
+        desk.endpoint.post_list(receive.to_words());
+        let probe = desk.probe(u64::MAX, PROBE);
+        desk.endpoint.post_list(probe.to_words());
+        let (first, status) = desk.status();
+        if status == Status::Behind {
+            assert_eq!((first, desk.status()), (tag, (PROBE, Status::NoMessage)));
+            return false;
+        }
+        assert_eq!((first, status), (PROBE, Status::NoMessage));
+        true
+    }
+    let (_, report) = run(cards("tiny", 1, 57), |host| {
+        let host = RawHost::new(Arc::new(host.transport()));
+        // A receive that is posted has a place in the completion ring.
+        let mut flood = Desk::with_rings(&host, 7);
+        let mut modest = Desk::with_rings(&host, 7);
+        // A half is common, the other one the endpoints' own.
+        let posted = host.identity().posted;
+        let share = posted / 4;
+        let refused = (0..posted).find(|&tag| !takes(&mut flood, tag));
+        // The one before it waits.
+        let waiting = posted - share;
+        assert_eq!(refused, Some(waiting + 1));
+        for tag in 0..share {
+            assert!(takes(&mut modest, tag), "receive {tag} of {share}");
+        }
+        let send = |desk: &Desk, tag| desk.send(u64::from(tag), SEND, 64).to_words();
+        for tag in [0, share - 1] {
+            modest.endpoint.post_send(send(&modest, tag));
+            let mut statuses = [modest.status(), modest.status()];
+            statuses.sort_unstable();
+            assert_eq!(statuses, [(tag, Status::Success), (SEND, Status::Success)]);
+        }
+        // Where there is room again, for a batch, the one that was refused is told.
+        let mut told = false;
+        for tag in 0..waiting {
+            flood.endpoint.post_send(send(&flood, tag));
+            let mut expected = vec![tag, SEND];
+            while !expected.is_empty() {
+                let (request, status) = flood.status();
+                if request == waiting {
+                    assert_eq!(status, Status::ListFull);
+                    told = true;
+                } else {
+                    assert_eq!(status, Status::Success, "{request}");
+                    expected.retain(|&other| other != request);
+                }
+            }
+            if told {
+                break;
+            }
+        }
+        assert!(told, "all of its receives have gone");
+    });
+    assert_eq!(report.cards[0].matching.refused, 1);
+}
+
+#[test]
 fn an_endpoint_cannot_cancel_anothers_send() {
     run(cards("tiny", 1, 56), |host| {
         let host = RawHost::new(Arc::new(host.transport()));

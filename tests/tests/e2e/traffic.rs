@@ -4,20 +4,23 @@ use abi::wire::FrameType;
 use posthorn_tests::cards::{cards, run};
 use posthorn_tests::frames::{edit, edit_payload, header, is};
 use posthorn_tests::side::{Setup, Side};
-use posthorn_tests::traffic::{Record, Wrong, judge, play};
+use posthorn_tests::traffic::{Mix, Record, Wrong, judge, play};
 use sim::Cluster;
 use sim::fabric::{LinkFilter, Passing};
 use sim::seed::BackPressure;
 
 fn traffic(cluster: Cluster, seed: u64, steps: usize, credits: u16) -> Vec<Record> {
+    mixed(cluster, seed, Mix::even(steps), credits).0
+}
+
+fn mixed(cluster: Cluster, seed: u64, mix: Mix, credits: u16) -> (Vec<Record>, sim::Report) {
     let setup = Setup::with_credits(credits);
-    let (records, _) = run(cluster, |host| {
+    run(cluster, |host| {
         let mut me = Side::with(&host, setup);
-        let record = play(&mut me, seed, steps);
+        let record = play(&mut me, seed, mix);
         me.finish();
         record
-    });
-    records
+    })
 }
 
 #[track_caller]
@@ -43,6 +46,17 @@ fn random_traffic_matches_in_mpi_order_on_three_cards() {
     assert!(seen.taken.len() > 300, "{} messages", seen.taken.len());
     assert!(seen.found > 0, "no probe found anything");
     assert!(seen.too_late > 0, "no cancel was too late");
+}
+
+#[test]
+fn random_traffic_matches_in_mpi_order_when_the_lists_are_full() {
+    for seed in 41..43 {
+        let (records, report) = mixed(cards("tiny", 3, seed), seed, Mix::flood(250), 8);
+        assert_legal(seed, &records);
+        for card in report.cards {
+            assert!(card.matching.refused > 0, "seed {seed}: there was room");
+        }
+    }
 }
 
 #[test]
