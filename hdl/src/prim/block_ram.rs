@@ -17,7 +17,11 @@
 use super::memory;
 use crate::prelude::*;
 
-/// A memory of words of type `T`: one write and one read, of another word, in each cycle.
+/// Most words of a memory that look-up tables hold without a choice between several behind them.
+const DISTRIBUTED: usize = 16;
+
+/// A memory of words of type `T`: one write and one read, of another word, in each cycle. With more than 16 words it is made of
+/// block RAM.
 #[derive(LogicBlock)]
 pub struct BlockRam<T: Synth> {
     /// Rising edge counts.
@@ -83,7 +87,13 @@ impl<T: Synth> Logic for BlockRam<T> {
     }
 
     fn hdl(&self) -> Verilog {
-        let memory = memory::Text::new(T::BITS, self._words.len(), self._mutation).promised();
+        let style = match self._words.len() {
+            0..=DISTRIBUTED => memory::Style::Any,
+            _ => memory::Style::Block,
+        };
+        let memory = memory::Text::new(T::BITS, self._words.len(), self._mutation)
+            .promised()
+            .made_of(style);
         Verilog::Custom(memory.print(&format!(
             "  if (write_enable) words[{}] <= write_data;\n",
             memory.select("write_address")

@@ -34,8 +34,18 @@ pub(super) struct Text {
     mutation: Mutation,
     /// No word is read that is being written.
     promised: bool,
-    /// It is to be made of look-up tables, however large it is.
-    distributed: bool,
+    style: Style,
+}
+
+/// What a memory is to be made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Style {
+    /// What synthesis thinks best for its size.
+    Any,
+    /// Block RAM, however small it is.
+    Block,
+    /// Look-up tables, however large it is.
+    Distributed,
 }
 
 impl Text {
@@ -46,7 +56,7 @@ impl Text {
             depth,
             mutation,
             promised: false,
-            distributed: false,
+            style: Style::Any,
         }
     }
 
@@ -58,12 +68,9 @@ impl Text {
         }
     }
 
-    /// The same, of a memory that is to be made of look-up tables if `distributed` is set.
-    pub(super) fn distributed(self, distributed: bool) -> Self {
-        Text {
-            distributed,
-            ..self
-        }
+    /// The same, made of something else.
+    pub(super) fn made_of(self, style: Style) -> Self {
+        Text { style, ..self }
     }
 
     /// The bits of the port `address` that select a word.
@@ -97,9 +104,10 @@ impl Text {
             ),
             false => ("", String::new()),
         };
-        let style = match self.distributed {
-            true => "(* ram_style = \"distributed\" *) ",
-            false => "",
+        let style = match self.style {
+            Style::Any => "",
+            Style::Block => "(* ram_style = \"block\" *) ",
+            Style::Distributed => "(* ram_style = \"distributed\" *) ",
         };
         let unused = |address: &str| match self.depth.ilog2() {
             16 => String::new(),

@@ -34,7 +34,7 @@ pub struct Ram<T: Synth> {
     pub read_data: Signal<Out, T>,
     _words: Vec<T>,
     _mutation: Mutation,
-    _distributed: bool,
+    _style: memory::Style,
 }
 
 impl<T: Synth> Ram<T> {
@@ -52,7 +52,7 @@ impl<T: Synth> Ram<T> {
     /// As [`Ram::new`].
     pub fn distributed(depth: usize) -> Self {
         Ram {
-            _distributed: true,
+            _style: memory::Style::Distributed,
             ..Self::new(depth)
         }
     }
@@ -68,7 +68,7 @@ impl<T: Synth> Ram<T> {
             read_data: Signal::default(),
             _words: vec![T::default(); memory::capacity(depth)],
             _mutation: mutation,
-            _distributed: false,
+            _style: memory::Style::Any,
         }
     }
 }
@@ -90,8 +90,8 @@ impl<T: Synth> Logic for Ram<T> {
     }
 
     fn hdl(&self) -> Verilog {
-        let memory = memory::Text::new(T::BITS, self._words.len(), self._mutation)
-            .distributed(self._distributed);
+        let memory =
+            memory::Text::new(T::BITS, self._words.len(), self._mutation).made_of(self._style);
         Verilog::Custom(memory.print(&format!(
             "  if (write_enable) words[{}] <= write_data;\n",
             memory.select("write_address")
