@@ -627,6 +627,7 @@ pub fn proofs() -> Vec<Proof> {
         .assuming(&["memory_agrees"])
         .broken_by(broken(&[
             Mutation::LoseCancels,
+            Mutation::DelayCancels,
             Mutation::MatchTwice,
             Mutation::ForgetAges,
             Mutation::ReusePlaces,
@@ -640,6 +641,7 @@ pub fn proofs() -> Vec<Proof> {
         )
         .broken_by(broken(&[
             Mutation::LoseCancels,
+            Mutation::DelayCancels,
             Mutation::MatchTwice,
             Mutation::NarrowWildcards,
             Mutation::ForgetAges,
