@@ -537,21 +537,7 @@ fn the_comparison_notices_each_broken_contract() {
         })
     };
     assert_eq!(run(Mutation::None), None);
-    for mutation in [
-        Mutation::LoseCancels,
-        Mutation::MatchTwice,
-        Mutation::NarrowWildcards,
-        Mutation::ForgetAges,
-        Mutation::ReusePlaces,
-        Mutation::FindRemoved,
-        Mutation::ChooseDeparting,
-        Mutation::LoseMulti,
-        Mutation::WidenSources,
-        Mutation::KeepHits,
-        Mutation::OverdrawQuota,
-        Mutation::LoseQuota,
-        Mutation::DelayCancels,
-    ] {
+    for mutation in Mutation::BREACHES {
         let said = run(mutation);
         println!("{mutation:?}: {said:?}");
         assert!(said.is_some(), "{mutation:?} goes unnoticed");

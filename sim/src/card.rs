@@ -38,7 +38,7 @@ pub enum CardFault {
     Protocol(Violation),
     /// An assertion in its gates failed; what it says.
     Assertion(String),
-    /// Its matching lists gave a reply that the reference doesn't; both.
+    /// Its matching lists gave a reply that the reference doesn't, or a command to them names what there isn't; both.
     Matching(String),
     /// Its waveform can't be written.
     Waves(String),
@@ -49,7 +49,7 @@ impl fmt::Display for CardFault {
         match self {
             Self::Protocol(violation) => violation.fmt(f),
             Self::Assertion(text) => write!(f, "an assertion failed: {text}"),
-            Self::Matching(text) => write!(f, "the matching lists are wrong: {text}"),
+            Self::Matching(text) => write!(f, "matching: {text}"),
             Self::Waves(text) => write!(f, "the waveform can't be written: {text}"),
         }
     }

@@ -288,24 +288,41 @@ mod tests {
 
     #[test]
     fn a_command_for_what_there_is_not_is_a_fault() {
-        let mut watch = MatchWatch::new(false, Some(Sizes::of(&hdl::config::TINY)));
-        let beyond = Command {
-            endpoint: hdl::config::TINY.endpoints as u8,
-            ..Command::new(Operation::Probe)
+        let tiny = &hdl::config::TINY;
+        let of = |operation, endpoint: usize, pair: usize| Command {
+            endpoint: endpoint as u8,
+            pair: pair as u16,
+            ..Command::new(operation)
         };
-        let entering = MatchMonitor {
-            valid: true,
-            command: beyond.words(),
-            ..MatchMonitor::default()
+        let told = |command: Command| {
+            let mut watch = MatchWatch::new(false, Some(Sizes::of(tiny)));
+            let entering = MatchMonitor {
+                valid: true,
+                command: command.words(),
+                ..MatchMonitor::default()
+            };
+            let reply = ReplyMonitor {
+                valid: true,
+                ..ReplyMonitor::default()
+            };
+            let told = watch.observe(0, &entering, &ReplyMonitor::default());
+            assert_eq!(told, Ok(()));
+            watch.observe(9, &entering, &reply)
         };
-        let reply = ReplyMonitor {
-            valid: true,
-            ..ReplyMonitor::default()
+        for beyond in [
+            of(Operation::Probe, tiny.endpoints, 0),
+            of(Operation::Probe, 0, tiny.pairs),
+            of(Operation::Insert, 0, tiny.pairs),
+            of(Operation::Arrive, 0, tiny.pairs),
+        ] {
+            let fault = told(beyond).expect_err("it names nothing");
+            assert!(fault.contains("is a mistake of its sender"), "{fault}");
+        }
+        // Of any source a pair says nothing.
+        let any = Command {
+            any_source: true,
+            ..of(Operation::Probe, 0, tiny.pairs)
         };
-        let told = watch.observe(0, &entering, &ReplyMonitor::default());
-        assert_eq!(told, Ok(()));
-        let fault = watch.observe(9, &entering, &reply);
-        let fault = fault.expect_err("there is no such endpoint");
-        assert!(fault.contains("names an endpoint that there is"), "{fault}");
+        assert_eq!(told(any), Ok(()));
     }
 }

@@ -30,14 +30,14 @@ const TAGS: [u64; 3] = [0, 1, 1 << 63 | 1];
 pub struct Mix {
     /// Steps.
     pub steps: usize,
-    /// Steps of a hundred in which it posts a receive; with the sends they are 65.
+    /// Steps of a hundred in which it posts a receive, 65 at most; in the rest of these it sends.
     pub receiving: u32,
     /// Receives of one rank that may be posted at once, without those that take what is left at the end.
     pub posted: usize,
 }
 
 impl Mix {
-    /// So many steps, about as many sends as receives, and fewer receives than a `tiny` card's list has.
+    /// So many steps, about as many sends as receives, and fewer receives than a `tiny` card has room for.
     pub const fn even(steps: usize) -> Self {
         Self {
             steps,
@@ -46,7 +46,7 @@ impl Mix {
         }
     }
 
-    /// So many steps, most of them receives, and more of these than a `tiny` card's lists have room for.
+    /// So many steps, most of them receives, and more of these than the 60 that a `tiny` card has room for of one endpoint.
     pub const fn flood(steps: usize) -> Self {
         Self {
             steps,
@@ -71,6 +71,8 @@ pub struct Record {
     pub too_late: usize,
     /// Probes that found a message.
     pub found: usize,
+    /// Messages that it took while it had more receives than its card has room for.
+    pub taken_beyond: usize,
 }
 
 /// What a request was.
@@ -91,6 +93,8 @@ enum Posted {
 struct Player<'a> {
     side: &'a mut Side,
     mix: Mix,
+    /// Receives of one endpoint that the card has room for.
+    room: usize,
     rng: ChaCha8Rng,
     buffers: Vec<Buffer>,
     /// What a request didn't need of its buffer.
@@ -102,6 +106,9 @@ struct Player<'a> {
 
 /// Plays the rank. All ranks must call it.
 pub fn play(side: &mut Side, seed: u64, mix: Mix) -> Record {
+    assert!(mix.receiving <= MESSAGES, "{mix:?}");
+    let identity = side.device.identity();
+    let room = (identity.posted - identity.posted / (2 * identity.endpoints)) as usize;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(side.rank() as u64);
     let ranks = side.host.cards();
@@ -114,6 +121,7 @@ pub fn play(side: &mut Side, seed: u64, mix: Mix) -> Record {
     let mut player = Player {
         side,
         mix,
+        room,
         rng,
         buffers,
         rests: HashMap::new(),
@@ -335,6 +343,8 @@ impl Player<'_> {
             self.record.wrong_bytes.push(id);
         }
         self.record.receives[at].outcome = Outcome::Took(id);
+        let posted = self.count(|posted| matches!(posted, Posted::Receive { .. }));
+        self.record.taken_beyond += usize::from(posted > self.room);
         self.record
             .taken
             .push((id, completion.match_bits, completion.length));

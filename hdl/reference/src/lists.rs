@@ -150,16 +150,37 @@ impl Lists {
         message.pair * SLOTS as u16 + u16::from(message.slot)
     }
 
+    fn names_what_there_is(&self, command: &Command) -> Result<(), String> {
+        let Sizes {
+            endpoints, pairs, ..
+        } = self.sizes;
+        if usize::from(command.endpoint) >= endpoints {
+            return Err(format!(
+                "is a mistake of its sender: there are {endpoints} endpoints"
+            ));
+        }
+        let names_pair = match command.operation {
+            Operation::Cancel | Operation::TakePostedOfEndpoint => false,
+            Operation::Post | Operation::Probe | Operation::Claim => !command.any_source,
+            _ => true,
+        };
+        if names_pair && usize::from(command.pair) >= pairs {
+            return Err(format!(
+                "is a mistake of its sender: there are {pairs} pairs"
+            ));
+        }
+        Ok(())
+    }
+
     /// Carries out the command that `reply` answers, which the replies before have led up to.
     ///
     /// # Errors
-    /// If the reply isn't one that the engine may give: the text says which it should have been.
+    /// If the reply isn't one that the engine may give: the text says which it should have been; or if the command names an endpoint or a pair
+    /// that there isn't, or a place that is taken.
     pub fn act(&mut self, command: &Command, reply: Reply) -> Result<Outcome, String> {
         let command = &self.sizes.kept(command);
         let endpoint = usize::from(command.endpoint);
-        if endpoint >= self.sizes.endpoints {
-            return Err("names an endpoint that there is".into());
-        }
+        self.names_what_there_is(command)?;
         match command.operation {
             Operation::Arrive => {
                 let at = self.posted[endpoint]
@@ -179,9 +200,6 @@ impl Lists {
             }),
             Operation::TakePostedOfEndpoint => self.take_any(endpoint, reply, |_| true),
             Operation::Insert => {
-                if usize::from(command.pair) >= self.sizes.pairs {
-                    return Err("names a pair that there is".into());
-                }
                 let place = Self::place_of(command);
                 if reply.found || reply.full || reply.index != place {
                     return Err(format!("is inserted at place {place}"));
@@ -190,7 +208,9 @@ impl Lists {
                     .iter()
                     .any(|m| Self::place_of(m) == place)
                 {
-                    return Err(format!("is a mistake of the test: place {place} is taken"));
+                    return Err(format!(
+                        "is a mistake of its sender: place {place} is taken"
+                    ));
                 }
                 self.waiting[endpoint].push(*command);
                 let row = self.row(command);

@@ -60,7 +60,7 @@ pub enum ListsMutation {
     KeepDropped = 52,
     /// The front seems free while it holds a command.
     HideFront = 53,
-    /// The exact side compares with another age than that of what the associative side has found.
+    /// The exact side is told an age of zero for what the associative side has found.
     HideAge = 54,
 }
 

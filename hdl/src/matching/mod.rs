@@ -126,6 +126,25 @@ pub enum Mutation {
     DelayCancels = 13,
 }
 
+impl Mutation {
+    /// Every contract that can be broken.
+    pub const BREACHES: [Mutation; 13] = [
+        Mutation::LoseCancels,
+        Mutation::MatchTwice,
+        Mutation::NarrowWildcards,
+        Mutation::ForgetAges,
+        Mutation::ReusePlaces,
+        Mutation::FindRemoved,
+        Mutation::ChooseDeparting,
+        Mutation::LoseMulti,
+        Mutation::WidenSources,
+        Mutation::KeepHits,
+        Mutation::OverdrawQuota,
+        Mutation::LoseQuota,
+        Mutation::DelayCancels,
+    ];
+}
+
 /// The lists of each configuration, alone, and their parts.
 pub fn tops() -> Vec<Top> {
     let associative = |config: &Config| {

@@ -657,7 +657,7 @@ pub fn proofs() -> Vec<Proof> {
         })
         .in_cases(vec![vec!["script=4294967295".to_string()]])
         .broken_by([ExactMutation::IgnoreConflicts as u64]),
-        Proof::of("lists_order", Method::Unrolled(52), || {
+        Proof::of("lists_order", Method::Unrolled(64), || {
             ListsProof::new(&SMALLEST, 5)
         })
         .in_cases(vec![order()])

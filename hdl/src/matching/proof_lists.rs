@@ -39,8 +39,8 @@ const PATIENCE: u64 = 24;
 /// Cycles after which nothing moves that concerns a command that has been answered.
 const SETTLED: u64 = 4;
 
-/// Ports that are constant where one order of commands is followed to its end: *post, post, arrive, cancel, arrive*, each
-/// offered as soon as it may be, in fewer keys, all of which fall on the same rows.
+/// Ports that are constant where one order of commands is followed to its end: *post, post, arrive, cancel, arrive*, at any
+/// times, in fewer keys, all of which fall on the same rows.
 pub fn order() -> Vec<String> {
     use Operation::{Arrive, Cancel, Post};
     let order = [Post, Post, Arrive, Cancel, Arrive];
@@ -48,7 +48,6 @@ pub fn order() -> Vec<String> {
     let script: u32 = order.iter().enumerate().map(number).sum();
     let mut ports = vec![format!("script={script}")];
     let constant = [
-        "offer=1",
         "seed=0",
         "multi=0",
         "slot=0",

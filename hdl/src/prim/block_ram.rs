@@ -17,9 +17,6 @@
 use super::memory;
 use crate::prelude::*;
 
-/// Most words of a memory that look-up tables hold without a choice between several behind them.
-const DISTRIBUTED: usize = 16;
-
 /// A memory of words of type `T`: one write and one read, of another word, in each cycle. With more than 16 words it is made of
 /// block RAM.
 #[derive(LogicBlock)]
@@ -88,7 +85,7 @@ impl<T: Synth> Logic for BlockRam<T> {
 
     fn hdl(&self) -> Verilog {
         let style = match self._words.len() {
-            0..=DISTRIBUTED => memory::Style::Any,
+            0..=memory::SLICE_WORDS => memory::Style::Any,
             _ => memory::Style::Block,
         };
         let memory = memory::Text::new(T::BITS, self._words.len(), self._mutation)

@@ -37,6 +37,9 @@ pub(super) struct Text {
     style: Style,
 }
 
+/// Words of the distributed memory of an ECP5's slice, which are 4 bits wide. Of a larger one several words are read, and one chosen.
+pub(super) const SLICE_WORDS: usize = 16;
+
 /// What a memory is to be made of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Style {
@@ -68,7 +71,7 @@ impl Text {
         }
     }
 
-    /// The same, made of something else.
+    /// The same, made of `style`.
     pub(super) fn made_of(self, style: Style) -> Self {
         Text { style, ..self }
     }

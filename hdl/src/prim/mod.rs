@@ -79,3 +79,26 @@ pub fn tops() -> Vec<Top> {
         }),
     ]
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a memory is to be made of, as its Verilog says.
+    fn style(memory: &impl Logic) -> Option<String> {
+        let Verilog::Custom(text) = memory.hdl() else {
+            panic!("a memory is written by hand");
+        };
+        let style = text.split_once("ram_style = \"")?.1;
+        Some(style.split_once('"')?.0.to_string())
+    }
+
+    #[test]
+    fn a_memory_is_made_of_what_it_promises() {
+        assert_eq!(style(&BlockRam::<Bits<8>>::new(16)), None);
+        assert_eq!(style(&BlockRam::<Bits<8>>::new(17)), Some("block".into()));
+        assert_eq!(style(&Ram::<Bits<8>>::new(17)), None);
+        let distributed = Ram::<Bits<8>>::distributed(17);
+        assert_eq!(style(&distributed), Some("distributed".into()));
+    }
+}
