@@ -42,6 +42,8 @@ codes! {
         CounterRead = 13,
         /// What matching needs to know: [`MatchSetup`]; no index. Only while no receive is posted.
         MatchSet = 14,
+        /// Raises an event of the firmware's: [`EventSetup`]; index is the endpoint. It folds and is counted as an event of the gates is.
+        EventRaise = 15,
     }
 }
 
@@ -100,6 +102,28 @@ macro_rules! match_setup_layout {
                 seed_low: u64 = 64,
                 /// High half.
                 seed_high: u64 = 64,
+            }
+        }
+    };
+}
+
+/// Field list of [`EventSetup`].
+#[macro_export]
+macro_rules! event_setup_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Data of `EventRaise`.
+            EventSetup, EventSetupView, 2 words {
+                /// [`Cause`](crate::event::Cause).
+                cause: u8 = 8,
+                /// Zero.
+                reserved0: u8 = 8,
+                /// Pair concerned, or [`NO_PAIR`](crate::event::NO_PAIR).
+                pair: u16 = 16,
+                /// Zero.
+                reserved1: u32 = 32,
+                /// Depends on the cause.
+                info: u64 = 64,
             }
         }
     };
@@ -232,6 +256,7 @@ macro_rules! region_setup_layout {
 use crate::define_layout;
 card_setup_layout!(define_layout);
 match_setup_layout!(define_layout);
+event_setup_layout!(define_layout);
 ring_setup_layout!(define_layout);
 endpoint_setup_layout!(define_layout);
 pair_setup_layout!(define_layout);
@@ -273,5 +298,7 @@ codes! {
         MatchOverflows = 14,
         /// Times that a pair with sends waiting for credit, and none on their way, had heard nothing for long and asked its peer.
         CreditAsks = 15,
+        /// Frames for the firmware that were dropped because it had not taken those before.
+        FirmwareFramesDropped = 16,
     }
 }

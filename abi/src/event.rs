@@ -30,6 +30,13 @@ codes! {
         IndexError = 5,
         /// A slot of `pair` couldn't be written to host memory: the arriving message was refused and the pair failed. Its operations complete with `MemoryError`.
         SlotError = 6,
+        /// `pair` is connected: a `Connect` or an `Accept` of this endpoint has come to its end.
+        PairConnected = 7,
+        /// A `Connect` or an `Accept` of this endpoint has failed. `info` is the [`ConnectReason`](crate::mailbox::ConnectReason) in bits 7:0 and its
+        /// detail in bits 31:16.
+        ConnectFailed = 8,
+        /// The peer of `pair` has closed it in an orderly way. Its operations complete with `PeerClosed`. This is no failure.
+        PeerClosed = 9,
     }
 }
 

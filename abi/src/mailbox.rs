@@ -5,9 +5,32 @@
 //! the answer's words to the result area, word 0 being a [`MailboxStatus`](crate::status::MailboxStatus)
 //! and the rest the results, and then the sequence number to `MAILBOX_ANSWER`. One command is
 //! outstanding at a time. Words are 32 bits; a 64-bit argument takes two, low word first.
+//!
+//! **Ids.** Endpoints, pairs and domains are named by an id: the object's place in its table (bits 15:0) and the
+//! generation of that place (bits 31:16), which is another one whenever the place is used again. So a command that
+//! names an object which has been closed is answered with `NotFound`, whoever has the place now. A region's key has a tag for the same end.
+//! Tables of the gates, doorbell pages, completions, events and frames know the place alone ([`id_index`]).
 
 use crate::register::MAILBOX_WORDS;
 use crate::status::codes;
+
+/// Bits of an id that are the object's place; those above are the generation.
+pub const ID_INDEX_BITS: u32 = 16;
+
+/// The id of an object, from its place and the place's generation.
+pub const fn object_id(index: u16, generation: u16) -> u32 {
+    (generation as u32) << ID_INDEX_BITS | index as u32
+}
+
+/// The place of the object that an id names.
+pub const fn id_index(id: u32) -> u16 {
+    id as u16
+}
+
+/// The generation that an id names.
+pub const fn id_generation(id: u32) -> u16 {
+    (id >> ID_INDEX_BITS) as u16
+}
 
 codes! {
     /// Code of a command.
@@ -36,6 +59,17 @@ codes! {
         ReadCounter = 11,
         /// Reads the state of a pair.
         QueryPair = 12,
+        /// Opens a pair and begins to connect it to an endpoint elsewhere. Answered at once; the pair is `Connecting` until the peer has answered.
+        Connect = 13,
+        /// Opens a pair for whoever connects next to this endpoint. Answered at once; the pair is `Accepting` until then.
+        Accept = 14,
+        /// Ends a connection in an orderly way: what has been posted on the pair is sent and acknowledged, then the peer is told. Answered at
+        /// once; the pair is `Disconnecting` until the peer has answered.
+        Disconnect = 15,
+        /// Sets pairs and envelopes aside for an endpoint, all or none.
+        Reserve = 16,
+        /// Reads an entry of the firmware's audit ring.
+        ReadAudit = 17,
     }
 }
 
@@ -114,7 +148,7 @@ words! {
     }
     /// Answer of `OpenDomain`, argument of `CloseDomain`.
     DomainId {
-        /// Protection domain.
+        /// Id of the protection domain.
         domain: u32,
     }
     /// Argument of `OpenEndpoint`. Addresses are card addresses aligned to `RING_ALIGN`.
@@ -140,7 +174,7 @@ words! {
     }
     /// Answer of `OpenEndpoint`.
     EndpointId {
-        /// Endpoint; its doorbell page follows from it.
+        /// Id of the endpoint; its doorbell page follows from the place in it.
         endpoint: u32,
         /// Its epoch: incarnations so far.
         epoch: u32,
@@ -159,11 +193,11 @@ words! {
         /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
         slots: u64,
     }
-    /// Answer of `OpenPair`; what the peer needs to connect, together with the card's MAC.
+    /// Answer of `OpenPair`, `Connect` and `Accept`; what the peer needs to connect by `ConnectPair`, together with the card's MAC.
     PairId {
-        /// Pair.
+        /// Id of the pair.
         pair: u32,
-        /// Local endpoint.
+        /// Id of the local endpoint.
         endpoint: u32,
         /// Its epoch.
         epoch: u32,
@@ -176,9 +210,9 @@ words! {
     ConnectPair {
         /// Local pair.
         pair: u32,
-        /// Peer's pair.
+        /// Place of the peer's pair.
         remote_pair: u32,
-        /// Peer's endpoint.
+        /// Place of the peer's endpoint.
         remote_endpoint: u32,
         /// Peer's epoch.
         remote_epoch: u32,
@@ -194,6 +228,70 @@ words! {
         /// Local pair.
         pair: u32,
     }
+    /// Argument of `Connect`.
+    Connect {
+        /// Local endpoint.
+        endpoint: u32,
+        /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
+        credits: u32,
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        slots: u64,
+        /// Peer's Ethernet address.
+        remote_mac: u64,
+        /// Place of the peer's endpoint.
+        remote_endpoint: u32,
+        /// Cycles after which the pair is `Refused` with `TimedOut`, less than 2^31; 0 for the firmware's default.
+        timeout: u32,
+    }
+    /// Argument of `Accept`.
+    Accept {
+        /// Local endpoint.
+        endpoint: u32,
+        /// Envelopes that the peer may own here: 1 to `MAX_CREDITS`.
+        credits: u32,
+        /// Card address of `credits` slots of `EAGER_MAX` bytes, aligned to `RING_ALIGN`.
+        slots: u64,
+    }
+    /// Argument of `Disconnect`.
+    Disconnect {
+        /// Local pair.
+        pair: u32,
+        /// Cycles after which the connection is ended whether or not everything was acknowledged, less than 2^31; 0 for the firmware's default.
+        timeout: u32,
+    }
+    /// Argument of `Reserve`. It replaces what was reserved for the endpoint before; `OpenPair`, `Connect` and `Accept` of
+    /// the endpoint draw from it first. Refused with `NoResource`, the detail being the pairs that could be had, or with `NoEnvelopes`, the detail
+    /// being the most credits that fit for so many pairs.
+    Reserve {
+        /// Local endpoint.
+        endpoint: u32,
+        /// Pairs.
+        pairs: u32,
+        /// Envelopes for each: 1 to `MAX_CREDITS`.
+        credits: u32,
+    }
+    /// Argument of `ReadAudit`.
+    AuditIndex {
+        /// Number of the entry, from 0 on since the firmware's start; the oldest that is kept, if it is an older one.
+        entry: u32,
+    }
+    /// Answer of `ReadAudit`.
+    AuditEntry {
+        /// Number of the entry that is given.
+        entry: u32,
+        /// Number of the entry that will be written next. If `entry` is that, there is none and the rest is zero.
+        next: u32,
+        /// [`AuditKind`].
+        kind: u32,
+        /// Times that it occurred in a row, at least 1.
+        count: u32,
+        /// Cycle of the last occurrence, modulo 2^32.
+        time: u32,
+        /// Id of the object concerned, or zero.
+        object: u32,
+        /// Depends on the kind.
+        info: u32,
+    }
     /// Answer of `QueryPair`.
     PairStatus {
         /// [`PairState`].
@@ -206,6 +304,16 @@ words! {
         waiting: u32,
         /// Accesses of the peer that a region of ours refused (`AccessDenied`) since the pair was connected. Wraps.
         refused: u32,
+        /// [`ConnectReason`] of a pair that is `Refused`, in bits 7:0; its detail in bits 31:16.
+        reason: u32,
+        /// Peer's Ethernet address, once it is known.
+        remote_mac: u64,
+        /// Place of the peer's endpoint, once it is known.
+        remote_endpoint: u32,
+        /// Envelopes that the peer granted, once it is connected.
+        remote_credits: u32,
+        /// Epoch of the peer's endpoint, once it is connected.
+        remote_epoch: u32,
     }
     /// Argument of `RegisterRegion`.
     RegisterRegion {
@@ -246,6 +354,85 @@ codes! {
         Connected = 2,
         /// Failed: its operations have completed with `LinkError`.
         Failed = 3,
+        /// `Connect`: the peer has not answered yet.
+        Connecting = 4,
+        /// `Accept`: nobody has connected yet.
+        Accepting = 5,
+        /// `Connect` came to nothing, and the reason says why. To be closed.
+        Refused = 6,
+        /// `Disconnect`: what was posted is being acknowledged, or the peer has not answered yet.
+        Disconnecting = 7,
+        /// `Disconnect` has ended, or the peer has closed the pair. To be closed.
+        Disconnected = 8,
+        /// The gates didn't answer in time when the pair was to be connected: it is settled, and closed, when they do.
+        Unsettled = 9,
+    }
+}
+
+codes! {
+    /// Why a connection was not made.
+    ConnectReason {
+        /// None: it was.
+        None = 0,
+        /// The peer did not answer in time: no card has this address, its wire is down, or its firmware doesn't run.
+        TimedOut = 1,
+        /// The peer has no such endpoint.
+        NoEndpoint = 2,
+        /// No `Accept` of the peer's endpoint waits for a connection.
+        NotAccepting = 3,
+        /// The peer has too many connections under way. Try again.
+        Busy = 4,
+        /// The peer speaks another version of the wire format; the detail is its version.
+        WrongVersion = 5,
+        /// The peer remembers a later epoch of this endpoint than the one that it was told; the detail is that epoch. The firmware takes the
+        /// next one and tries again, so that a host sees this only if that was refused as well.
+        StaleEpoch = 6,
+        /// The two endpoints are connected already.
+        AlreadyConnected = 7,
+        /// The pair was closed while it was being connected.
+        Closed = 8,
+        /// The gates of one of the cards did not answer in time.
+        HardwareTimeout = 9,
+        /// The peer's answer made no sense.
+        Malformed = 10,
+    }
+}
+
+codes! {
+    /// What an entry of the firmware's audit ring tells of.
+    AuditKind {
+        /// The firmware has started; `info` is the low word of its build id.
+        Started = 1,
+        /// A command was refused; `object` is the command's code, `info` the `MailboxStatus`.
+        CommandRefused = 2,
+        /// The gates did not answer a control request in time; `info` is the operation.
+        ControlTimeout = 3,
+        /// The gates answered a control request that had been given up; `info` is the operation.
+        ControlLate = 4,
+        /// An endpoint was opened; `info` is its epoch.
+        EndpointOpened = 5,
+        /// An endpoint was closed.
+        EndpointClosed = 6,
+        /// A pair was connected; `info` is the peer's epoch.
+        PairConnected = 7,
+        /// A connection came to nothing; `info` is the `ConnectReason`.
+        ConnectFailed = 8,
+        /// A connection was refused to a peer; `info` is the `ConnectReason`.
+        PeerRefused = 9,
+        /// A pair ended in an orderly way; `info` is 1 if the peer began.
+        PairDisconnected = 10,
+        /// The gates found a pair failed; `info` is the cause.
+        PairFailed = 11,
+        /// A frame for the firmware made no sense; `info` is its type and kind.
+        FrameMalformed = 12,
+        /// Frames for the firmware were lost for want of room; `info` is how many since the last entry.
+        FramesLost = 13,
+        /// Events of the gates were lost for want of room; `info` is how many since the last entry.
+        EventsLost = 14,
+        /// The epoch of an endpoint was raised because a peer remembered a later one; `info` is the new one.
+        EpochRaised = 15,
+        /// An event of the gates; `object` is the pair or `NO_PAIR`, `info` the cause.
+        GateEvent = 16,
     }
 }
 

@@ -122,6 +122,10 @@ pub const STATUS_READY: u32 = 1 << 0;
 pub const STATUS_FIRMWARE: u32 = 1 << 1;
 /// [`CONTROL`]: lets the management processor run; cleared, it is held in reset.
 pub const CONTROL_RUN: u32 = 1 << 0;
+/// [`CONTROL`]: written as 1, quiets the card's DMA and wire and then clears every table of the gates; the mailbox page and the
+/// memory of the management processor stay. Reads as 1 while that is under way, and [`STATUS_READY`] reads as 0 until the tables are clear.
+/// Doorbells rung meanwhile are ignored.
+pub const CONTROL_RESET: u32 = 1 << 1;
 /// Words of each mailbox area.
 pub const MAILBOX_WORDS: usize = 32;
 

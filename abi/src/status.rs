@@ -80,6 +80,8 @@ codes! {
         InvalidClaim = 16,
         /// The ready send found no receive posted for it. It was not delivered.
         NotReady = 17,
+        /// The peer closed the pair in an orderly way before the operation was done.
+        PeerClosed = 18,
     }
 }
 
@@ -102,6 +104,8 @@ codes! {
         Busy = 6,
         /// The gates did not answer the firmware in time.
         HardwareTimeout = 7,
+        /// The firmware was restarted before it had carried the command out. Nothing is open any more.
+        Restarted = 8,
     }
 }
 

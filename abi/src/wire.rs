@@ -24,6 +24,8 @@ pub const VERSION: u8 = 2;
 pub const FRAME_READY: u8 = 1 << 0;
 /// Bytes before the payload, Ethernet header included.
 pub const HEADER_BYTES: usize = FrameHeader::BYTES;
+/// Bytes of payload of a frame of the firmware, [`ManagementBody`].
+pub const MANAGEMENT_BYTES: usize = ManagementBody::BYTES;
 /// Bytes after the payload.
 pub const TRAILER_BYTES: usize = 8;
 /// Longest frame in bytes.
@@ -32,7 +34,7 @@ pub const FRAME_MAX: usize = HEADER_BYTES + crate::limits::EAGER_MAX + TRAILER_B
 pub const CRC_POLYNOMIAL: u32 = 0x82f6_3b78;
 
 codes! {
-    /// Type of a frame; the class is its high nibble (1 requests, 2 responses, 3 control).
+    /// Type of a frame; the class is its high nibble (1 requests, 2 responses, 3 control, 4 firmware).
     FrameType {
         /// Class requests: a tagged message with its whole payload.
         Eager = 0x10,
@@ -42,7 +44,66 @@ codes! {
         PairFailed = 0x31,
         /// Class control: sends wait at the sender of this frame for credit, and it has heard of none for long. It is to be told what there is.
         Ask = 0x32,
+        /// Class firmware: a frame of a firmware to another card's that belongs to no pair, with a [`ManagementBody`]. The gates hand it to the firmware whatever
+        /// its version is, so that cards of different versions can name the difference.
+        Handshake = 0x40,
+        /// Class firmware: a frame of a firmware that belongs to a pair, with a [`ManagementBody`]. The firmware checks epochs and cookie.
+        Management = 0x41,
     }
+}
+
+codes! {
+    /// What a frame of the firmware says: `kind` of a [`ManagementBody`].
+    ManagementKind {
+        /// Handshake: asks for a connection.
+        ConnectRequest = 1,
+        /// Handshake: the connection is accepted, and the sender's gates take frames of it.
+        ConnectAccept = 2,
+        /// Handshake: the initiator's gates take frames of it too.
+        ConnectConfirm = 3,
+        /// Handshake: the connection is refused; `reason` says why.
+        ConnectRefuse = 4,
+        /// Management: the sender has closed the pair in an orderly way.
+        Disconnect = 5,
+        /// Management: answer to `Disconnect`, also for a pair that isn't there any more.
+        DisconnectDone = 6,
+    }
+}
+
+/// Field list of [`ManagementBody`].
+#[macro_export]
+macro_rules! management_body_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Payload of the frames between firmwares.
+            ManagementBody, ManagementBodyView, 5 words {
+                /// [`ManagementKind`](crate::wire::ManagementKind).
+                kind: u8 = 8,
+                /// `ConnectRefuse`: [`ConnectReason`](crate::mailbox::ConnectReason).
+                reason: u8 = 8,
+                /// Detail of the reason.
+                detail: u16 = 16,
+                /// Number of the handshake, drawn at random by the initiator and repeated in every frame of it.
+                transaction: u32 = 32,
+                /// Random word of this incarnation of the sender's endpoint: tells a second connection from one of a card that has forgotten its epoch.
+                incarnation: u32 = 32,
+                /// Envelopes that the sender grants.
+                credits: u8 = 8,
+                /// [`VERSION`](crate::wire::VERSION) that the sender speaks.
+                version: u8 = 8,
+                /// Greatest epoch of the receiver's endpoint that the sender remembers; 0 if none.
+                remembered_epoch: u16 = 16,
+                /// Sender's half of the cookie.
+                nonce: u32 = 32,
+                /// Receiver's half of the cookie, once it is known; else zero.
+                peer_nonce: u32 = 32,
+                /// Zero.
+                reserved0: u64 = 64,
+                /// Zero.
+                reserved1: u64 = 64,
+            }
+        }
+    };
 }
 
 /// Field list of [`FrameHeader`].
@@ -105,6 +166,7 @@ macro_rules! frame_header_layout {
 
 use crate::define_layout;
 frame_header_layout!(define_layout);
+management_body_layout!(define_layout);
 
 /// Length of a frame in bytes, from the length of its payload.
 pub const fn frame_bytes(payload_length: usize) -> usize {
