@@ -71,6 +71,26 @@ pub const RIGHT_LOCAL_WRITE: u8 = 1 << 1;
 /// Bits of a key that index the region table; the rest are the region's tag.
 pub const KEY_INDEX_BITS: u32 = 12;
 
+/// Key of a region, from its index in the table and its tag.
+pub const fn region_key(index: u16, tag: u32) -> u32 {
+    tag << KEY_INDEX_BITS | index as u32
+}
+
+/// Index in the table of the region that a key names.
+pub const fn key_index(key: u32) -> u16 {
+    (key & ((1 << KEY_INDEX_BITS) - 1)) as u16
+}
+
+/// Tag of a key.
+pub const fn key_tag(key: u32) -> u32 {
+    key >> KEY_INDEX_BITS
+}
+
+/// Endpoint and `RING_*` of the index of a `RingSet`.
+pub const fn ring_of_index(index: u16) -> (u8, u16) {
+    ((index >> RING_BITS) as u8, index & ((1 << RING_BITS) - 1))
+}
+
 /// Field list of [`CardSetup`].
 #[macro_export]
 macro_rules! card_setup_layout {

@@ -13,6 +13,11 @@ pub const NO_PAIR: u16 = 0xffff;
 /// Bit of `info` that tells a list ring's events from a send ring's.
 pub const INFO_LIST_RING_BIT: u32 = 32;
 
+/// `info` of an event of a ring: a tail or an index, and whether the ring is a list ring.
+pub const fn ring_info(list: bool, value: u32) -> u64 {
+    (list as u64) << INFO_LIST_RING_BIT | value as u64
+}
+
 codes! {
     /// Cause of an event; also the number of its sticky bit.
     Cause {

@@ -23,8 +23,10 @@ pub mod list_bench;
 pub mod mailbox;
 pub mod mgmt;
 pub mod monitor;
+pub mod opcode;
 pub mod register;
 pub mod request;
+pub mod ring;
 pub mod status;
 pub mod wire;
 

@@ -32,6 +32,8 @@ pub const MAILBOX_ANSWER: u32 = 0x14;
 pub const FIRMWARE_READY: u32 = 0x18;
 /// Write: control operation in bits 7:0, index in bits 31:16; starts the request.
 pub const CONTROL_START: u32 = 0x20;
+/// Bit of [`CONTROL_START`] where the index begins.
+pub const CONTROL_INDEX_SHIFT: u32 = 16;
 /// Read: 1 while a control request is under way.
 pub const CONTROL_BUSY: u32 = 0x24;
 /// Read: result, low word; the high word follows.
@@ -94,3 +96,8 @@ pub const FRAME_WORDS: usize = (crate::wire::HEADER_BYTES + crate::wire::MANAGEM
 pub const FRAMES_IN: usize = 4;
 /// Events for the firmware that the gates keep.
 pub const EVENTS_IN: usize = 16;
+
+/// What is written to [`CONTROL_START`] for an operation on an index.
+pub const fn control_start(operation: crate::control::Operation, index: u16) -> u32 {
+    (index as u32) << CONTROL_INDEX_SHIFT | operation as u32
+}

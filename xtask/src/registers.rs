@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use abi::layout::Field;
+use abi::opcode::{BufferUse, Completes, OPCODES, TargetUse, WorkRing};
 use abi::register::{Access, Register};
 use abi::{completion, control, event, mailbox, register, request, status, wire};
 use anyhow::{Context, Result, bail};
@@ -115,6 +116,78 @@ macro_rules! codes {
     }};
 }
 
+/// What each opcode's row says.
+fn opcodes(page: &mut String) {
+    page.push_str(
+        "### Requests by opcode\n\n\
+         A request is *refused* if nothing but its completion came of it; it *ends* with a status otherwise. A request whose kind of completion is in brackets \
+         completes only if it is refused; one with `+` also once for each message before the last, if it has `FLAG_MULTI`.\n\n\
+         | opcode | ring | completion | flags | buffer | `pair` | `target` | cancelled by | refused with | ends with |\n|---|---|---|---|---|---|---|---|---|---|\n",
+    );
+    for row in OPCODES {
+        let ring = match row.ring {
+            WorkRing::Send => "send",
+            WorkRing::List => "list",
+        };
+        let kind = match row.completes {
+            Completes::Once => format!("`{}`", row.kind),
+            Completes::OnceOrMore => format!("`{}` +", row.kind),
+            Completes::IfRefused => format!("(`{}`)", row.kind),
+        };
+        let names = request_flags(row.opcode);
+        let flags = names.iter().filter(|(_, flag)| row.flags & flag != 0);
+        let flags: Vec<_> = flags.map(|(name, _)| format!("`{name}`")).collect();
+        let buffer = match row.buffer {
+            BufferUse::None => "–",
+            BufferUse::Read => "read",
+            BufferUse::Write => "written",
+        };
+        let any_source = row.ring == WorkRing::List && row.flags & request::FLAG_ANY_SOURCE != 0;
+        let pair = match (row.pair, any_source) {
+            (true, false) => "needed",
+            (true, true) => "needed without `FLAG_ANY_SOURCE`",
+            (false, _) => "–",
+        };
+        let target = match row.target {
+            TargetUse::None => "–",
+            TargetUse::Request => "`request` to cancel",
+            TargetUse::Claim => "`handle` of a claim",
+        };
+        let cancelled = row.cancelled_by.map_or("–".into(), |by| format!("`{by}`"));
+        let statuses = |all: &[status::Status]| match all {
+            [] => "–".into(),
+            all => {
+                let all: Vec<_> = all.iter().map(|status| format!("`{status}`")).collect();
+                all.join(", ")
+            }
+        };
+        let flags = match flags.as_slice() {
+            [] => "–".into(),
+            flags => flags.join(", "),
+        };
+        let (refusals, ends) = (statuses(row.refusals), statuses(row.ends));
+        let _ = writeln!(
+            page,
+            "| `{}` | {ring} | {kind} | {flags} | {buffer} | {pair} | {target} | {cancelled} | {refusals} | {ends} |",
+            row.opcode
+        );
+    }
+    page.push('\n');
+}
+
+/// Names of the flags of a ring's requests: the same bit has another name in the other ring.
+fn request_flags(opcode: request::Opcode) -> &'static [(&'static str, u8)] {
+    match opcode.row().ring {
+        WorkRing::Send => &[("FLAG_READY", request::FLAG_READY)],
+        WorkRing::List => &[
+            ("FLAG_ANY_SOURCE", request::FLAG_ANY_SOURCE),
+            ("FLAG_RESUME", request::FLAG_RESUME),
+            ("FLAG_MULTI", request::FLAG_MULTI),
+            ("FLAG_NOTHING_KEPT", request::FLAG_NOTHING_KEPT),
+        ],
+    }
+}
+
 /// The page.
 pub fn page() -> String {
     let mut page = String::from(
@@ -134,6 +207,7 @@ pub fn page() -> String {
     layout(&mut page, "SendRequest", request::SendRequest::FIELDS);
     layout(&mut page, "ListRequest", request::ListRequest::FIELDS);
     codes!(page, "Opcode", request::Opcode);
+    opcodes(&mut page);
     page.push_str("## Completions and events\n\n");
     layout(&mut page, "Completion", completion::Completion::FIELDS);
     codes!(page, "CompletionKind", completion::CompletionKind);
@@ -169,6 +243,15 @@ mod tests {
     #[test]
     fn the_page_in_the_book_is_current() {
         run(&crate::paths::workspace(), true).unwrap();
+    }
+
+    #[test]
+    fn every_flag_that_an_opcode_may_have_has_a_name() {
+        for row in OPCODES {
+            let named = request_flags(row.opcode).iter();
+            let named = named.fold(0, |all, (_, flag)| all | flag);
+            assert_eq!(row.flags & !named, 0, "{row:?}");
+        }
     }
 
     #[test]
