@@ -18,6 +18,7 @@ pub mod completion;
 mod constant;
 pub mod control;
 pub mod event;
+pub mod explain;
 pub mod layout;
 pub mod limits;
 pub mod list_bench;
