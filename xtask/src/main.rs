@@ -52,9 +52,9 @@ enum Task {
         /// Tops to write; all if none is named
         names: Vec<String>,
     },
-    /// Write the book's page of registers, layouts and codes
+    /// Write the book's pages of registers, layouts, commands and codes
     Registers {
-        /// Only see whether the page is current
+        /// Only see whether the pages are current
         #[arg(long)]
         check: bool,
     },
