@@ -175,6 +175,8 @@ fn build(tools: &Tools, python: &Path, folder: &Path, jobs: usize) -> Result<Pat
         .args(&sources[1..]);
     run::output(&mut verilator)?;
     let mut make = Command::new("make");
+    // Those that cargo sets are for the models that crate `model` links.
+    make.env_remove("CXXFLAGS").env_remove("CPPFLAGS");
     make.arg("-C").arg(&dir).args(["-f", "Vtop.mk", "-j"]);
     make.arg(jobs.to_string()).args(MAKE);
     run::watched(&mut make, |line| progress.doing(line))?;
