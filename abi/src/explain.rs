@@ -1,5 +1,7 @@
 //! What the codes that a host meets come from, and what helps: for the book and for `posthorn explain`.
 
+use core::fmt;
+
 use crate::event::Cause;
 use crate::mailbox::{ConnectReason, PairState};
 use crate::status::{Code, MailboxStatus, Status};
@@ -12,6 +14,30 @@ pub struct Explanation {
     pub cause: &'static str,
     /// What helps.
     pub help: &'static str,
+}
+
+/// Documentation without its links: what they point to stays, as code.
+#[derive(Clone, Copy, Debug)]
+pub struct Plain(
+    /// The documentation.
+    pub &'static str,
+);
+
+impl fmt::Display for Plain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut rest = self.0.trim();
+        while let Some((before, link)) = rest.split_once("[`") {
+            let Some((name, after)) = link.split_once("`]") else {
+                break;
+            };
+            write!(f, "{before}`{name}`")?;
+            let target = after
+                .strip_prefix('(')
+                .and_then(|target| target.split_once(')'));
+            rest = target.map_or(after, |(_, after)| after);
+        }
+        f.write_str(rest)
+    }
 }
 
 /// Codes that are explained.
@@ -260,7 +286,17 @@ explanations! {
 
 #[cfg(test)]
 mod tests {
+    extern crate std;
+
+    use std::string::ToString as _;
+
     use super::*;
+
+    #[test]
+    fn links_of_the_documentation_become_code() {
+        let plain = Plain(" Bits [`A`](crate::A), [`B`]: a|b [`").to_string();
+        assert_eq!(plain, "Bits `A`, `B`: a|b [`");
+    }
 
     #[test]
     fn every_code_has_a_cause_and_a_help_that_are_sentences() {
