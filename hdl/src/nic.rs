@@ -7,7 +7,9 @@
 //!  s_axil ──►│ │          ├────────────────►│           │  │──► log
 //!   m_axi ◄──│ │ Datapath │     control     │ Subsystem │  │◄── straps
 //!  m_axis ◄──│ │          │◄────────────────┤  (Ibex)   │  │
-//!  s_axis ──►│ └──────────┘                 └───────────┘  │
+//!  s_axis ──►│ │          │◄─ frames        │           │  │
+//!            │ │          ├─ frames, events►│           │  │
+//!            │ └──────────┘                 └───────────┘  │
 //!            └─────────────────────────────────────────────┘
 //! ```
 //!
@@ -136,6 +138,19 @@ impl Logic for Nic {
         self.datapath.control.next = self.subsystem.control.val();
         self.subsystem.control_done.next = self.datapath.control_done.val();
         self.subsystem.control_result.next = self.datapath.control_result.val();
+        self.subsystem.gates_ready.next = self.datapath.gates_ready.val();
+        self.datapath.frame_write.next = self.subsystem.frame_write.val();
+        self.datapath.frame_write_address.next = self.subsystem.frame_write_address.val();
+        self.datapath.frame_write_data.next = self.subsystem.frame_write_data.val();
+        self.datapath.frame_send.next = self.subsystem.frame_send.val();
+        self.subsystem.frame_out_ready.next = self.datapath.frame_out_ready.val();
+        self.subsystem.frame_in_valid.next = self.datapath.frame_in_valid.val();
+        self.datapath.frame_take.next = self.subsystem.frame_take.val();
+        self.datapath.frame_read_address.next = self.subsystem.frame_read_address.val();
+        self.subsystem.frame_read_data.next = self.datapath.frame_read_data.val();
+        self.subsystem.frame_dropped.next = self.datapath.frame_dropped.val();
+        self.subsystem.told_valid.next = self.datapath.told_valid.val();
+        self.subsystem.told.next = self.datapath.told.val();
 
         self.interrupts.next = self.datapath.interrupts.val();
         self.monitor_source_valid.next = self.datapath.monitor_source_valid.val();
