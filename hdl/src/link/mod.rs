@@ -2,11 +2,11 @@
 //!
 //! ```text
 //!              ┌──────────┐                  ┌──────────┐
-//!   jobs ─────►│ Transmit ├─────────────────►│          ├──► wire
+//!   jobs ─────►│ Transmit ├─────────────────►│          ├──► FrameGate ──► wire
 //!              └──▲───┬───┘                  │ Loopback │
 //!   control frames│   │numbers to carry      │          │
 //!              ┌──┴───▼──────┐               │          │
-//!   updates ──►│ Acknowledge │     ┌─────────┤          │◄── wire
+//!   updates ──►│ Acknowledge │     ┌─────────┤          │◄── FrameGate ◄── wire
 //!              └─────────────┘     │         └──────────┘
 //!              ┌─────────┐    ┌────▼────┐
 //!   progress ◄─┤ Receive │◄───┤ Screen  │      Faults offers a failed pair
@@ -18,6 +18,7 @@ mod acknowledge;
 mod bench;
 mod crc;
 mod faults;
+mod frame_gate;
 mod loopback;
 mod receive;
 mod screen;
@@ -27,6 +28,7 @@ pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use bench::LinkBench;
 pub use crc::Crc;
 pub use faults::{Faults, FaultsMutation, party};
+pub use frame_gate::{FrameGate, FrameGateMutation};
 pub use loopback::{Loopback, LoopbackMutation};
 pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
@@ -53,5 +55,6 @@ pub fn tops() -> Vec<Top> {
         Top::of("link_bench_tiny", Class::Test, || LinkBench::new(&TINY)),
         Top::of("link_bench_ecp5", Class::Test, || LinkBench::new(&ECP5)),
         Top::of("loopback", Class::Test, Loopback::mutable),
+        Top::of("frame_gate", Class::Test, FrameGate::mutable),
     ]
 }
