@@ -287,6 +287,10 @@ impl Card {
             {
                 self.monitor(cycle)?;
             }
+            if self.outputs.gates_reset {
+                self.matching.restart();
+                self.changes.push((cycle, Change::ForgetAll));
+            }
             if let Some(byte) = self.outputs.log {
                 self.report.log.push(LogByte { cycle, byte });
             }

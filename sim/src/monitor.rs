@@ -65,7 +65,7 @@ pub enum Change {
         /// Pair.
         pair: u16,
     },
-    /// All pairs are forgotten: the firmware starts anew.
+    /// All pairs are forgotten: the firmware starts anew, or the gates are reset.
     ForgetAll,
 }
 

@@ -256,6 +256,8 @@ pub struct Outputs {
     pub interrupts: u32,
     /// A byte of the firmware's log.
     pub log: Option<u8>,
+    /// The gates are reset by register.
+    pub gates_reset: bool,
     /// Credits, sending side.
     pub source: SourceMonitor,
     /// Credits, receiving side.

@@ -45,6 +45,7 @@ ports! {
     interrupts
     log_data log_valid
     strap_mac strap_seed
+    monitor_gates_reset
     monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
@@ -189,6 +190,7 @@ impl VerilatedCard {
         out.rx_ready = bit(p.s_axis_tready);
         out.interrupts = m.get(p.interrupts) as u32;
         out.log = bit(p.log_valid).then(|| m.get(p.log_data) as u8);
+        out.gates_reset = bit(p.monitor_gates_reset);
         out.source.valid = bit(p.monitor_source_valid);
         if out.source.valid {
             out.source.pair = m.get(p.monitor_source_pair) as u16;
