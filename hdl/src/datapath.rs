@@ -124,6 +124,14 @@ pub struct Datapath {
     pub told: Signal<Out, RaiseEvent>,
     /// Levels: bit 0 the mailbox answered, bit 1 + e endpoint e.
     pub interrupts: Signal<Out, Bits<32>>,
+    /// A control request begins.
+    pub monitor_control_valid: Signal<Out, Bit>,
+    /// Which: `abi::control::Operation`.
+    pub monitor_control_operation: Signal<Out, Bits<8>>,
+    /// What it names.
+    pub monitor_control_index: Signal<Out, Bits<16>>,
+    /// Its data, word 0 least significant.
+    pub monitor_control_data: Signal<Out, Bits<320>>,
     /// The credits of a pair have changed, at the sending side.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// The pair.
@@ -231,6 +239,7 @@ impl Datapath {
             gates_reset frame_write frame_write_address frame_write_data frame_send
             frame_out_ready frame_in_valid frame_take frame_read_address frame_read_data
             frame_dropped told_valid told interrupts
+            monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
             monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned monitor_sink_valid monitor_sink_pair
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
@@ -676,6 +685,10 @@ impl Logic for Datapath {
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.
+        self.monitor_control_valid.next = self.fanout.begins.val();
+        self.monitor_control_operation.next = self.control.val().operation;
+        self.monitor_control_index.next = self.control.val().index;
+        self.monitor_control_data.next = self.control.val().data;
         self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();
