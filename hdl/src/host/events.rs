@@ -461,7 +461,7 @@ impl Logic for Events {
             self.queue[i].written.next = false;
             self.queue[i].failed.next = false;
             if self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits()) {
-                if self.writer.finished_error.val() & (self.mutation.val() != 3) {
+                if self.writer.finished_error.val() & (self.mutation.val() != 7) {
                     self.queue[i].failed.next = true;
                 } else {
                     self.queue[i].written.next = true;
