@@ -84,7 +84,7 @@ impl Claimed {
         }
         let posted = shared
             .core()
-            .receive_claimed(shared.transport(), wr_id, claim, buffer);
+            .receive_claimed(shared.link(), wr_id, claim, buffer);
         posted.map_err(|(error, buffer)| ClaimedRefused {
             error,
             claimed: Self::new(shared, claim),
@@ -100,7 +100,7 @@ impl Claimed {
         let Some((shared, claim)) = self.claim.take() else {
             unreachable!("it is consumed by its use");
         };
-        let posted = shared.core().discard(shared.transport(), wr_id, claim);
+        let posted = shared.core().discard(shared.link(), wr_id, claim);
         posted.map_err(|error| DiscardRefused {
             error,
             claimed: Self::new(shared, claim),
@@ -111,7 +111,7 @@ impl Claimed {
 impl Drop for Claimed {
     fn drop(&mut self) {
         if let Some((shared, claim)) = self.claim.take() {
-            shared.core().drop_claim(shared.transport(), claim);
+            shared.drop_claim(claim);
         }
     }
 }

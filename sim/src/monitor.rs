@@ -19,7 +19,7 @@
 
 use std::collections::BTreeMap;
 
-use abi::mailbox::{Command, ConnectPair, Identity, Pair, PairId, Words};
+use abi::mailbox::{Command, ConnectPair, Identity, Pair, PairId, Words, id_index};
 use abi::register::{
     CONTROL, CONTROL_RUN, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS,
 };
@@ -301,14 +301,14 @@ impl MailboxWatch {
             Command::ConnectPair => {
                 let connect = ConnectPair::from_words(arguments);
                 Some(Change::Connect {
-                    pair: u16::try_from(connect.pair).ok()?,
+                    pair: id_index(connect.pair),
                     card: card_of(connect.remote_mac)?,
                     remote: u16::try_from(connect.remote_pair).ok()?,
                     credits: connect.remote_credits,
                 })
             }
             Command::ClosePair => Some(Change::Forget {
-                pair: u16::try_from(Pair::from_words(arguments).pair).ok()?,
+                pair: id_index(Pair::from_words(arguments).pair),
             }),
             _ => None,
         }
@@ -319,7 +319,7 @@ impl MailboxWatch {
         let words = self.result.get(1..=word)?;
         match self.asked? {
             Command::OpenPair if word == 1 => Some(Change::Forget {
-                pair: u16::try_from(PairId::from_words(words).pair).ok()?,
+                pair: id_index(PairId::from_words(words).pair),
             }),
             Command::Identify if word == Identity::COUNT => {
                 self.build_id = Some(Identity::from_words(words).build_id);

@@ -11,6 +11,7 @@ use abi::limits::{EAGER_MAX, RING_ALIGN};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
     Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairStatus, RegionKey, RegisterRegion, Words,
+    id_index,
 };
 use abi::register::{self, MAILBOX_WORDS};
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
@@ -61,7 +62,8 @@ impl Mapped {
 
     /// Takes the memory away from under the card, which gets an error for each access from then on.
     pub fn unmap(&self) {
-        self.transport.unmap(self.address).expect("mapped");
+        // SAFETY: mapped by `new`; the memory stays.
+        unsafe { self.transport.unmap(self.address) }.expect("mapped");
     }
 
     fn cell(&self, word: usize) -> &AtomicU64 {
@@ -96,7 +98,8 @@ impl Mapped {
 impl Drop for Mapped {
     fn drop(&mut self) {
         // What was unmapped before, or is on a card that is gone, nobody accesses.
-        let _ = self.transport.unmap(self.address);
+        // SAFETY: mapped by `new`.
+        let _ = unsafe { self.transport.unmap(self.address) };
     }
 }
 
@@ -123,16 +126,15 @@ impl RawHost {
 
     /// Reads a register.
     pub fn read(&self, offset: u32) -> u32 {
-        self.transport
-            .read_register(offset)
-            .expect("a readable register")
+        // SAFETY: this host owns its card alone.
+        unsafe { self.transport.read_register(offset) }.expect("a readable register")
     }
 
     /// Writes a register.
     pub fn write(&self, offset: u32, value: u32) {
-        self.transport
-            .write_register(offset, value)
-            .expect("a writable register");
+        // SAFETY: this host owns its card alone. What it makes the card do may be nonsense, and touches mapped memory only, which is made of
+        // atomic cells.
+        unsafe { self.transport.write_register(offset, value) }.expect("a writable register");
     }
 
     /// Waits until `look` sees what it looks for.
@@ -228,9 +230,9 @@ impl RawHost {
     }
 
     /// Opens a pair of an endpoint.
-    pub fn open_pair(&self, endpoint: u8, credits: u16, slots: &Mapped) -> PairId {
+    pub fn open_pair(&self, endpoint: u32, credits: u16, slots: &Mapped) -> PairId {
         let open = OpenPair {
-            endpoint: u32::from(endpoint),
+            endpoint,
             credits: u32::from(credits),
             slots: slots.address(),
         };
@@ -241,8 +243,8 @@ impl RawHost {
     pub fn connect(&self, local: &PairId, remote: &PairId) {
         let connect = ConnectPair {
             pair: local.pair,
-            remote_pair: remote.pair,
-            remote_endpoint: remote.endpoint,
+            remote_pair: u32::from(id_index(remote.pair)),
+            remote_endpoint: u32::from(id_index(remote.endpoint)),
             remote_epoch: remote.epoch,
             remote_nonce: remote.nonce,
             remote_credits: remote.credits,
@@ -266,7 +268,7 @@ impl RawHost {
 pub struct RawEndpoint<'a> {
     host: &'a RawHost,
     /// Its number.
-    pub id: u8,
+    pub id: u32,
     /// Its epoch.
     pub epoch: u16,
     /// log2 of the entries of each of its rings.
@@ -328,7 +330,7 @@ impl<'a> RawEndpoint<'a> {
             .expect("an endpoint");
         Self {
             host,
-            id: opened.endpoint as u8,
+            id: opened.endpoint,
             epoch: opened.epoch as u16,
             log2,
             rings,
@@ -341,7 +343,7 @@ impl<'a> RawEndpoint<'a> {
 
     /// Byte offset of a register of the endpoint's page.
     pub fn register(&self, offset: u32) -> u32 {
-        register::endpoint_page(self.id) + offset
+        register::endpoint_page(id_index(self.id) as u8) + offset
     }
 
     fn slot(&self, index: u16) -> usize {
@@ -393,9 +395,7 @@ impl<'a> RawEndpoint<'a> {
 
     /// Closes the endpoint, which keeps its memory.
     pub fn close(&self) {
-        let close = CloseEndpoint {
-            endpoint: u32::from(self.id),
-        };
+        let close = CloseEndpoint { endpoint: self.id };
         let closed: Result<Nothing, _> = self.host.command(Command::CloseEndpoint, &close);
         closed.expect("closed");
     }

@@ -81,6 +81,7 @@ impl Card for Gates {
         let pair_exists = |index: u16| assert!(u32::from(index) < SIZES.pairs);
         match operation {
             Operation::CardSet => assert_eq!(CardSetup::from_words(&words(data)).mac, MAC),
+            Operation::EventRaise => endpoint_exists(index),
             Operation::MatchSet => {
                 let setup = MatchSetup::from_words(&words(data));
                 assert_ne!(setup.seed_low, setup.seed_high, "a random seed");

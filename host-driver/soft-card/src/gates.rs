@@ -1,13 +1,14 @@
 //! What the gates of a card do, without their time: one request or one frame at a time, each to its end.
 
+use crate::fabric::Flaw;
 use crate::memory::Memory;
 use crate::pairs::{Body, Frame, Injected, Message, Pair};
 use crate::rings::Endpoint;
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
-    CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
-    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_BITS, RING_COMPLETION, RING_EVENT, RING_LIST,
-    RING_SEND, RegionSetup, RingSetup,
+    CardSetup, Counter, EndpointSetup, EventSetup, KEY_INDEX_BITS, Operation, PairReport,
+    PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_BITS, RING_COMPLETION, RING_EVENT,
+    RING_LIST, RING_SEND, RegionSetup, RingSetup,
 };
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
@@ -90,10 +91,13 @@ pub(crate) struct Gates {
     rng: ChaCha8Rng,
     /// Control requests are not answered.
     pub(crate) silent: bool,
+    flaw: Flaw,
+    /// Writes that a card with that flaw does once more.
+    late: Vec<(u64, Vec<u8>)>,
 }
 
 impl Gates {
-    pub(crate) fn new(sizes: Sizes, mac: u64, seed: u64) -> Self {
+    pub(crate) fn new(sizes: Sizes, mac: u64, seed: u64, flaw: Flaw) -> Self {
         let none = |count: u32| 0..count;
         Self {
             memory: Memory::new(),
@@ -113,6 +117,8 @@ impl Gates {
             mac,
             rng: ChaCha8Rng::seed_from_u64(seed),
             silent: false,
+            flaw,
+            late: Vec::new(),
         }
     }
 
@@ -214,6 +220,10 @@ impl Gates {
 
     /// Takes one request of every ring that has one. True if there is more to do.
     pub(crate) fn work(&mut self) -> bool {
+        for (address, bytes) in std::mem::take(&mut self.late) {
+            // A region that is gone is none to write to.
+            let _ = self.memory.write(address, &bytes);
+        }
         for index in 0..self.endpoints.len() {
             if let Some(words) = self.fetch(index, RING_SEND) {
                 self.send(index, SendRequest::from_words(&words));
@@ -632,6 +642,7 @@ impl Gates {
             Status::Success
         };
         let mut completion = found(request, CompletionKind::Receive, pair, message, status);
+        let address = request.address;
         let left = request.length - fits;
         let stays = request.flags & FLAG_MULTI != 0
             && status == Status::Success
@@ -644,6 +655,18 @@ impl Gates {
             request.length = left;
         }
         self.complete(endpoint, completion);
+        let room = self.endpoints[endpoint].completions.has_room();
+        match self.flaw {
+            Flaw::CompletesTwice if room => {
+                self.endpoints[endpoint].completions.reserved += 1;
+                self.complete(endpoint, completion);
+            }
+            Flaw::WritesLate if allowed => {
+                let bytes = message.payload[..fits as usize].to_vec();
+                self.late.push((address, bytes));
+            }
+            _ => {}
+        }
         stays
     }
 
@@ -1077,6 +1100,12 @@ impl Card for Gates {
                 self.regions[at] = Some(RegionSetup::from_words(&words(data)));
             }
             Operation::RegionClear => self.regions[at] = None,
+            Operation::EventRaise => {
+                let event = EventSetup::from_words(&words(data));
+                if let Some(cause) = Cause::from_code(event.cause) {
+                    self.raise(at, cause, event.pair, event.info);
+                }
+            }
             Operation::CounterRead => return Ok(self.counters[at].into()),
         }
         self.wake();

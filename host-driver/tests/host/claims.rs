@@ -1,6 +1,6 @@
 //! Claims: a message taken out for one, to be received or discarded later.
 
-use crate::common::{PATIENCE, Side, connected, cramped, fabric, sized};
+use crate::common::{PATIENCE, Side, connected, cramped, fabric, options, sized};
 use host_driver::{
     Access, Claimed, PostError, TaggedReceive, WaitError, WcKind, WcStatus, WorkCompletion,
 };
@@ -207,7 +207,7 @@ fn a_claimed_message_outlives_the_failure_of_its_pair_but_not_its_closing() {
 fn what_was_posted_when_the_pair_was_closed_is_flushed() {
     let fabric = SoftFabric::new(SoftOptions {
         fetch_cycles: 50_000,
-        ..SoftOptions::default()
+        ..options()
     });
     let (a, mut b) = connected(&fabric, 4);
     let settle = || b.pause(1_000_000);

@@ -1,6 +1,6 @@
 //! Messages between two endpoints, and the completions they end in.
 
-use crate::common::{connected, fabric, sized};
+use crate::common::{connected, fabric, options, sized};
 use host_driver::{PostError, Source, WaitError, WcKind, WcStatus};
 use soft_card::{SoftFabric, SoftOptions};
 
@@ -350,7 +350,7 @@ fn a_pair_takes_eight_sends_and_then_is_busy() {
 fn a_full_ring_is_looked_at_again_before_a_post_is_refused() {
     let fabric = SoftFabric::new(SoftOptions {
         fetch_cycles: 1000,
-        ..SoftOptions::default()
+        ..options()
     });
     let (a, mut b) = connected(&fabric, 8);
     let list =

@@ -1,7 +1,7 @@
 //! Random traffic both ways, with cancels, probes, claims and full queues: each request completes exactly once, each message
 //! arrives once, whole and in order.
 
-use crate::common::{Side, sized};
+use crate::common::{Side, options, sized};
 use host_driver::{
     Buffer, Claimed, PostError, Request, TaggedReceive, WcKind, WcStatus, WorkCompletion,
 };
@@ -305,9 +305,9 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
             sizes: Sizes {
                 // As many as are posted at most, or so few that most have to be kept by the library.
                 posted: [1, 2, 5, 64][rng.random_range(0..4)],
-                ..SoftOptions::default().sizes
+                ..options().sizes
             },
-            ..SoftOptions::default()
+            ..options()
         });
         // Eight sends that wait for a credit must leave entries for the receives that return it.
         let credits = rng.random_range(1..=16);
