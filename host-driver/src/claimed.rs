@@ -44,8 +44,8 @@ pub struct ClaimedRefused {
     pub error: PostError,
     /// The message.
     pub claimed: Claimed,
-    /// The buffer. It is missing only if the doorbell failed ([`PostError::Transport`]), as in [`Refused`](crate::Refused).
-    pub buffer: Option<Buffer>,
+    /// The buffer. The card has not seen it.
+    pub buffer: Buffer,
 }
 
 /// A discard that was refused.
@@ -79,7 +79,7 @@ impl Claimed {
             return Err(ClaimedRefused {
                 error: PostError::WrongDomain,
                 claimed: Self::new(shared, claim),
-                buffer: Some(buffer),
+                buffer,
             });
         }
         let posted = shared
@@ -88,7 +88,7 @@ impl Claimed {
         posted.map_err(|(error, buffer)| ClaimedRefused {
             error,
             claimed: Self::new(shared, claim),
-            buffer,
+            buffer: buffer.unwrap_or(Buffer::empty()),
         })
     }
 

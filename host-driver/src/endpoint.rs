@@ -507,7 +507,7 @@ impl Endpoint {
         }
         let local = buffer.local();
         self.post_send(wr_id, send, (false, flags), buffer, local)
-            .map_err(|(error, buffer)| Refused { error, buffer })
+            .map_err(refused)
     }
 
     fn post_send(
@@ -606,7 +606,7 @@ impl Endpoint {
                 ..ListRequest::default()
             },
         )
-        .map_err(|(error, buffer)| Refused { error, buffer })
+        .map_err(refused)
     }
 
     /// Looks for a message that waits to be received, without taking it. The completion's status is
@@ -774,9 +774,16 @@ impl Drop for Endpoint {
     }
 }
 
+/// A post with a buffer that was refused.
+fn refused((error, buffer): crate::core::NotPosted) -> Refused {
+    // What was posted with a buffer is refused with it.
+    let buffer = buffer.unwrap_or(Buffer::empty());
+    Refused { error, buffer }
+}
+
 fn wrong_domain(buffer: Buffer) -> Refused {
     Refused {
         error: PostError::WrongDomain,
-        buffer: Some(buffer),
+        buffer,
     }
 }

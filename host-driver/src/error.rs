@@ -141,9 +141,8 @@ pub struct Refused {
     /// Why.
     #[source]
     pub error: PostError,
-    /// The buffer. It is missing only if the doorbell failed ([`PostError::Transport`]): the card may
-    /// have seen the request, which then stays outstanding until the endpoint is closed.
-    pub buffer: Option<Buffer>,
+    /// The buffer. The card has not seen it.
+    pub buffer: Buffer,
 }
 
 /// Why a wait ended without a completion.

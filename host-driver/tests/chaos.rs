@@ -430,7 +430,7 @@ impl World {
             }
             return Ok(());
         };
-        let refused = |refused: host_driver::Refused| (refused.error, refused.buffer);
+        let refused = |refused: host_driver::Refused| (refused.error, Some(refused.buffer));
         let (kind, outcome) = match (way, buffer) {
             (0..3, Some(buffer)) => (
                 WcKind::Receive,

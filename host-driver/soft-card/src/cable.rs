@@ -11,7 +11,7 @@
 //! knows nothing of the card but what the answers say. A call is answered by a worker of the card end, as many as there are
 //! threads of the host in a call at a time; DMA by one thread of the host end.
 
-use crate::fabric::SoftTransport;
+use crate::fabric::{SoftTransport, is_stranger};
 use crate::memory::store_words;
 use host_driver::transport::{
     Answer, Line, MAP_BYTES, PauseResult, Transport, TransportError, Watch,
@@ -466,6 +466,10 @@ unsafe impl Transport for Cable {
             Ok([2]) => PauseResult::Closed,
             _ => PauseResult::Unreachable,
         }
+    }
+
+    fn may_call(&self) -> bool {
+        !is_stranger()
     }
 
     fn is_closed(&self) -> bool {

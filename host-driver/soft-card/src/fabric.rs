@@ -20,6 +20,7 @@ use firmware_core::{Firmware, Sizes};
 use host_driver::transport::{
     Answer, Line, Mailbox, PauseResult, Transport, TransportError, Watch,
 };
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -203,6 +204,23 @@ struct Inner {
     /// One a card.
     mailboxes: Vec<Mailbox>,
     closed: AtomicBool,
+}
+
+thread_local! {
+    /// This thread is none of the host's.
+    static STRANGER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `code` as a thread would that is none of the host's: it may make only those calls of a transport that any thread may.
+pub fn as_stranger<T>(code: impl FnOnce() -> T) -> T {
+    STRANGER.set(true);
+    let value = code();
+    STRANGER.set(false);
+    value
+}
+
+pub(crate) fn is_stranger() -> bool {
+    STRANGER.get()
 }
 
 /// Some cards and the fabric between them. Clones are the same fabric.
@@ -394,6 +412,7 @@ impl SoftFabric {
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
     fn wait(&self, card: usize, watches: &[Watch], deadline: u64, anyway: bool) -> PauseResult {
+        assert!(!is_stranger(), "this thread is none of the host's");
         let mut world = self.world();
         if world.closed {
             return PauseResult::Closed;
@@ -905,5 +924,9 @@ unsafe impl Transport for SoftTransport {
 
     fn is_closed(&self) -> bool {
         self.fabric.inner.closed.load(Ordering::Acquire)
+    }
+
+    fn may_call(&self) -> bool {
+        !is_stranger()
     }
 }

@@ -24,5 +24,7 @@ mod memory;
 mod pairs;
 mod rings;
 
-pub use fabric::{Attachment, FirmwareBehaviour, Flaw, HostThread, SoftFabric, SoftOptions};
+pub use fabric::{
+    Attachment, FirmwareBehaviour, Flaw, HostThread, SoftFabric, SoftOptions, as_stranger,
+};
 pub use firmware_core::Sizes;

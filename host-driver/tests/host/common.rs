@@ -69,7 +69,7 @@ impl Side {
                 Ok(request) => return request,
                 Err(refused) => {
                     assert_eq!(refused.error, PostError::ListRingFull);
-                    buffer = refused.buffer.expect("it comes back");
+                    buffer = refused.buffer;
                     self.pause(100);
                 }
             }

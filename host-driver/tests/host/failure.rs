@@ -258,7 +258,7 @@ fn a_pair_of_another_endpoint_is_refused() {
     assert_eq!(refused.error, PostError::InvalidPair);
     let refused = b
         .endpoint
-        .post_tagged_recv(1, &a.receive(1), refused.buffer.unwrap());
+        .post_tagged_recv(1, &a.receive(1), refused.buffer);
     assert_eq!(refused.unwrap_err().error, PostError::InvalidPair);
     assert_eq!(b.endpoint.close_pair(a.pair), Err(CommandError::NotFound));
 }

@@ -7,7 +7,7 @@ use host_driver::{
     Access, CommandError, Device, DeviceOptions, MailboxStatus, OpenError, PostError, Source,
     WaitError, WcStatus, load_firmware,
 };
-use soft_card::{FirmwareBehaviour, Flaw, Sizes, SoftFabric, SoftOptions};
+use soft_card::{FirmwareBehaviour, Flaw, Sizes, SoftFabric, SoftOptions, as_stranger};
 
 const QUICK: DeviceOptions = DeviceOptions {
     ready_timeout: 100_000,
@@ -325,11 +325,7 @@ fn a_card_that_is_gone_flushes_all_that_was_outstanding() {
         .post_tagged_send(3, &a.send(7), kept)
         .unwrap_err();
     assert_eq!(refused.error, PostError::Transport(TransportError::Closed));
-    assert_eq!(
-        refused.buffer.unwrap().len(),
-        8,
-        "the card can't have seen it"
-    );
+    assert_eq!(refused.buffer.len(), 8, "the card can't have seen it");
     let flushed = a.cq.wait(PATIENCE).unwrap();
     assert_eq!((flushed.wr_id, flushed.status), (1, WcStatus::Flushed));
     assert_eq!(flushed.buffer.unwrap().len(), 8);
@@ -458,6 +454,44 @@ fn one_of_two_threads_that_close_a_pair_closes_it_and_the_other_finds_nothing() 
         assert_eq!(closed, 1, "{results:?}");
         assert!(results.contains(&nothing), "{results:?}");
     }
+}
+
+#[test]
+fn what_a_thread_that_is_none_of_the_hosts_drops_is_released_by_the_next_call() {
+    // A buffer that was the last of its region panicked in `drop` there.
+    let fabric = fabric();
+    let (a, mut b) = connected(&fabric, 8);
+    let mapped = fabric.mappings(1);
+    let (region, buffer) = b.pd.reg_mr(64, Access::Read).unwrap();
+    drop(region);
+    let other = b.pd.endpoint().inject_buffers(0).open().unwrap();
+    let queue = other.completion_queue();
+    a.endpoint
+        .post_tagged_inject(1, &a.send(7), b"claimed")
+        .unwrap();
+    fabric.run(10_000);
+    b.endpoint.claim(2, &b.receive(7)).unwrap();
+    let claimed = b.next().claimed.expect("a message");
+    let pd = b.device.alloc_pd().unwrap();
+    as_stranger(|| drop((buffer, other, claimed, pd)));
+    assert!(fabric.mappings(1) > mapped, "it can't talk to the card");
+    assert_eq!(fabric.open_endpoints(1), 2);
+    b.device
+        .read_counter(host_driver::Counter::FramesSent)
+        .unwrap();
+    assert_eq!(fabric.open_endpoints(1), 1);
+    drop(queue);
+    assert_eq!(fabric.mappings(1), mapped);
+    // The message's credit goes back to the peer with the next call on the endpoint.
+    busy(&mut b);
+    fabric.run(10_000);
+    let status = a.endpoint.query_pair(a.pair).unwrap();
+    assert_eq!(status.available, 8);
+    // The last of everything goes there too: the card is left to whoever opens it next.
+    as_stranger(|| drop(b));
+    assert_eq!(fabric.mappings(1), 0);
+    drop(Device::open(fabric.transport(1)).unwrap());
+    assert_eq!(fabric.open_endpoints(1), 0);
 }
 
 #[test]

@@ -105,7 +105,7 @@ impl Player {
         match self.side.endpoint.post_tagged_send(id, &send, front) {
             Ok(request) => self.sends.push((id, request, serial)),
             Err(refused) => {
-                let mut front = refused.buffer.expect("given back");
+                let mut front = refused.buffer;
                 front.join(buffer).expect("just split");
                 self.buffers.push(front);
                 self.refuse(refused.error);
@@ -137,7 +137,7 @@ impl Player {
                 self.next_id += 1;
             }
             Err(refused) => {
-                self.buffers.push(refused.buffer.expect("given back"));
+                self.buffers.push(refused.buffer);
                 self.refuse(refused.error);
             }
         }
@@ -197,7 +197,7 @@ impl Player {
                         self.receiving.insert(id, (serial, length));
                     }
                     Err(refused) => {
-                        self.buffers.push(refused.buffer.expect("given back"));
+                        self.buffers.push(refused.buffer);
                         self.claimed.push((refused.claimed, serial, length));
                         return self.refuse(refused.error);
                     }

@@ -441,10 +441,7 @@ impl<'a> Player<'a> {
 
     fn after_refusal(&mut self, line: u64, refused: Refused) -> Result<Buffer, PlayError> {
         self.make_room(line, refused.error)?;
-        refused.buffer.ok_or(PlayError::Post {
-            line,
-            error: refused.error,
-        })
+        Ok(refused.buffer)
     }
 
     /// Waits for what may cure a refusal, or says that nothing does.
