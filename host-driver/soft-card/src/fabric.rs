@@ -132,7 +132,7 @@ struct Waiter {
     released: Option<PauseResult>,
 }
 
-struct World {
+pub(crate) struct World {
     options: SoftOptions,
     now: u64,
     cards: Vec<Card>,
@@ -265,7 +265,7 @@ impl SoftFabric {
         self.inner.moved.notify_all();
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.inner
             .world
             .lock()
@@ -273,7 +273,7 @@ impl SoftFabric {
     }
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
-    fn wait(&self, card: usize, watches: &[Watch], deadline: u64) -> PauseResult {
+    pub(crate) fn wait(&self, card: usize, watches: &[Watch], deadline: u64) -> PauseResult {
         let mut world = self.world();
         if world.closed {
             return PauseResult::Closed;
@@ -321,7 +321,7 @@ impl Drop for HostThread {
 }
 
 /// Ethernet address of a card: locally administered.
-fn mac(card: usize) -> u64 {
+pub(crate) fn mac(card: usize) -> u64 {
     0x02 | (card as u64) << 8
 }
 
@@ -491,7 +491,12 @@ impl World {
         }
     }
 
-    fn read(&mut self, index: usize, offset: u32) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn memory(&mut self, index: usize) -> &mut crate::memory::Memory {
+        &mut self.cards[index].firmware.card().memory
+    }
+
+    pub(crate) fn read(&mut self, index: usize, offset: u32) -> u32 {
         let card = &mut self.cards[index];
         match page(offset) {
             Page::Endpoint(endpoint, offset) => {
@@ -514,7 +519,7 @@ impl World {
         }
     }
 
-    fn write(&mut self, index: usize, offset: u32, value: u32) {
+    pub(crate) fn write(&mut self, index: usize, offset: u32, value: u32) {
         let card = &mut self.cards[index];
         let held = card.control & CONTROL_RUN == 0;
         match page(offset) {

@@ -20,6 +20,8 @@ mod gates;
 mod memory;
 mod pairs;
 mod rings;
+#[cfg(test)]
+mod tests;
 
 pub use fabric::{FirmwareBehaviour, HostThread, SoftFabric, SoftOptions};
 pub use firmware_core::Sizes;
