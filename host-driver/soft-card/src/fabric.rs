@@ -193,7 +193,7 @@ struct Waiter {
     released: Option<PauseResult>,
 }
 
-struct World {
+pub(crate) struct World {
     options: SoftOptions,
     now: u64,
     cards: Vec<Card>,
@@ -411,7 +411,7 @@ impl SoftFabric {
         self.inner.moved.notify_all();
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.inner
             .world
             .lock()
@@ -419,7 +419,7 @@ impl SoftFabric {
     }
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
-    fn wait(&self, card: usize, watches: &[Watch], deadline: u64, anyway: bool) -> PauseResult {
+    pub(crate) fn wait(&self, card: usize, watches: &[Watch], deadline: u64, anyway: bool) -> PauseResult {
         assert!(!is_stranger(), "this thread is none of the host's");
         let mut world = self.world();
         if world.closed {
@@ -481,7 +481,7 @@ fn gates(options: &SoftOptions, card: usize) -> Gates {
 }
 
 /// Ethernet address of a card: locally administered.
-fn mac(card: usize) -> u64 {
+pub(crate) fn mac(card: usize) -> u64 {
     0x02 | (card as u64) << 8
 }
 
@@ -655,6 +655,11 @@ impl World {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn memory(&mut self, index: usize) -> &mut crate::memory::Memory {
+        &mut self.cards[index].firmware.card().memory
+    }
+
     /// The firmware comes up in a while, if there is one.
     fn run_processor(&mut self, index: usize) {
         let card = &self.cards[index];
@@ -684,7 +689,7 @@ impl World {
         self.after(cycles, index, Action::Command(start));
     }
 
-    fn read(&mut self, index: usize, offset: u32) -> u32 {
+    pub(crate) fn read(&mut self, index: usize, offset: u32) -> u32 {
         let card = &mut self.cards[index];
         match page(offset) {
             Page::Endpoint(endpoint, offset) => {
@@ -710,7 +715,7 @@ impl World {
         }
     }
 
-    fn write(&mut self, index: usize, offset: u32, value: u32) {
+    pub(crate) fn write(&mut self, index: usize, offset: u32, value: u32) {
         let card = &mut self.cards[index];
         let held = card.control & CONTROL_RUN == 0;
         match page(offset) {
