@@ -684,6 +684,7 @@ fn fan_out(top: &str, rng: &mut ChaCha8Rng) {
             for i in 0..4 {
                 let asked = bench.is(&format!("block_valid_{i}"));
                 assert_eq!(asked, cycle <= delay[i], "one request a block");
+                assert_eq!(bench.is("begins"), cycle == 0, "once a request");
                 if cycle == delay[i] {
                     bench.set(&format!("block_done_{i}"), true);
                     bench.set(&format!("block_result_{i}"), results[i]);
@@ -713,6 +714,39 @@ fn fan_out(top: &str, rng: &mut ChaCha8Rng) {
 #[test]
 fn a_control_request_is_done_when_the_last_block_is() {
     for_seeds(8, |rng| fan_out("mgmt_fanout", rng));
+}
+
+#[test]
+fn a_control_request_that_a_reset_of_the_gates_meets_is_done_without_effect() {
+    for_seeds(8, |rng| {
+        let mut bench = Bench::open("mgmt_fanout");
+        for _ in 0..20 {
+            // Some blocks are done, with results.
+            bench.set("control_valid", true);
+            for _ in 0..rng.random_range(0..4) {
+                let i = rng.random_range(1..4);
+                bench.set(&format!("block_done_{i}"), true);
+                bench.set(&format!("block_result_{i}"), rng.random::<u64>());
+                bench.step();
+            }
+            bench.set("abandon", true);
+            bench.eval();
+            assert!(bench.is("control_done"), "it is answered");
+            assert_eq!(bench.get("control_result"), 0);
+            for i in 0..4 {
+                assert!(!bench.is(&format!("block_valid_{i}")), "shown to block {i}");
+                bench.set(&format!("block_done_{i}"), false);
+                bench.set(&format!("block_result_{i}"), 0_u64);
+            }
+            bench.step();
+            bench.set("control_valid", false);
+            bench.step();
+            bench.set("abandon", false);
+            bench.eval();
+            assert!(!bench.is("control_done"));
+            bench.step();
+        }
+    });
 }
 
 #[test]

@@ -5,11 +5,11 @@
 //!   processor ──►│ FirmwareOut ├─────────┐
 //!                └─────────────┘         ▼
 //!                ┌──────────┐       ┌──────────┐  ┌──────────┐
-//!   jobs ───────►│ Transmit ├──────►│ FrameMux ├─►│          ├──► wire
+//!   jobs ───────►│ Transmit ├──────►│ FrameMux ├─►│          ├──► FrameGate ──► wire
 //!                └──▲───┬───┘       └──────────┘  │ Loopback │
 //!   control frames  │   │numbers to carry         │          │
 //!                ┌──┴───▼──────┐                  │          │
-//!   updates ────►│ Acknowledge │      ┌───────────┤          │◄── wire
+//!   updates ────►│ Acknowledge │      ┌───────────┤          │◄── FrameGate ◄── wire
 //!                └─────────────┘      │           └──────────┘
 //!                ┌─────────┐     ┌────▼────┐
 //!   progress ◄───┤ Receive │◄────┤ Screen  │      Faults offers a failed pair
@@ -26,6 +26,7 @@ mod crc;
 mod faults;
 mod firmware_in;
 mod firmware_out;
+mod frame_gate;
 mod frame_mux;
 mod loopback;
 mod receive;
@@ -38,6 +39,7 @@ pub use crc::Crc;
 pub use faults::{Faults, FaultsMutation, party};
 pub use firmware_in::{FirmwareIn, FirmwareInMutation};
 pub use firmware_out::{FirmwareOut, FirmwareOutMutation};
+pub use frame_gate::{FrameGate, FrameGateMutation};
 pub use frame_mux::{FrameMux, FrameMuxMutation};
 pub use loopback::{Loopback, LoopbackMutation};
 pub use receive::{Receive, ReceiveMutation};
@@ -68,5 +70,6 @@ pub fn tops() -> Vec<Top> {
         Top::of("firmware_out", Class::Test, FirmwareOut::mutable),
         Top::of("firmware_in", Class::Test, FirmwareIn::mutable),
         Top::of("frame_mux", Class::Test, FrameMux::mutable),
+        Top::of("frame_gate", Class::Test, FrameGate::mutable),
     ]
 }
