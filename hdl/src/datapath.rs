@@ -2,8 +2,8 @@
 //! card inside" says, and nothing else.
 //!
 //! ```text
-//!   s_axil ──► Registers ──► doorbells        ┌─ WorkQueues ─► SendQueues ─► Transmit ─┐
-//!              │     └─► GateReset ─► reset   │      │              ▲                  │ FrameMux, Loopback
+//!   s_axil ──► Registers ──► doorbells        ┌─ WorkQueues ─► SendQueues ─► Transmit ─┐ FrameMux,
+//!              │     └─► GateReset ─► reset   │      │              ▲                  │ Loopback
 //!   processor ◄┘                              │      │ lists        │ progress         ├──► FrameGate ──► m_axis
 //!   processor ──► Fanout ──► control ──► all  │      ▼              │                  │
 //!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── FrameGate ◄── s_axis
@@ -235,10 +235,9 @@ impl Datapath {
             clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data
             mailbox_read_data mailbox_request mailbox_answer firmware_ready
-            control_valid control control_done control_result gates_reset_request gates_ready
-            gates_reset frame_write frame_write_address frame_write_data frame_send
-            frame_out_ready frame_in_valid frame_take frame_read_address frame_read_data
-            frame_dropped told_valid told interrupts
+            control_valid control control_done control_result gates_reset_request gates_ready gates_reset frame_write
+            frame_write_address frame_write_data frame_send frame_out_ready frame_in_valid
+            frame_take frame_read_address frame_read_data frame_dropped told_valid told interrupts
             monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
             monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned monitor_sink_valid monitor_sink_pair
@@ -680,8 +679,6 @@ impl Logic for Datapath {
         self.counters.unexpected.next = bits::<3>(0) + self.delivery.count_unexpected.val();
         self.counters.completions.next = bits::<3>(0) + self.completions.count_completions.val();
         self.counters.credit_asks.next = bits::<3>(0) + self.send_queues.count_asks.val();
-        // No frame is for the firmware yet.
-        self.counters.firmware_frames_dropped.next = 0.into();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.
