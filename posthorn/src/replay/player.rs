@@ -647,6 +647,11 @@ impl<'a> Player<'a> {
 
     /// Reads the card's counters and the state of every pair.
     fn ask(&self) -> Result<Asked, PlayError> {
+        // The last acknowledgements are on their way.
+        let transport = self.endpoint.device().transport();
+        if transport.pause(&[], transport.now() + SETTLING) == PauseResult::Closed {
+            return Err(PlayError::Stopped);
+        }
         let mut asked = Asked::counters(self.endpoint.device())?;
         for (peer, (pair, traffic)) in self.pairs.iter().zip(&self.traffic).enumerate() {
             if let Some(pair) = *pair {
@@ -662,6 +667,8 @@ impl<'a> Player<'a> {
 const UNTAGGED: u16 = 1;
 /// Cycles to wait for the card to fetch on, or for an inject to be acknowledged.
 const RING_PAUSE: u64 = 200;
+/// Cycles in which what is under way at the end comes to rest.
+const SETTLING: u64 = 10_000;
 /// Cycles between two looks at the last sends.
 const FINISH_PAUSE: u64 = 1000;
 
