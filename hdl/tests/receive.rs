@@ -320,6 +320,16 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
             h.message_length = length as u64;
         }
         21 => h.frame_type ^= 1 << rng.random_range(4..8),
+        // A card that speaks another version.
+        22 => {
+            let kinds = [FrameType::Handshake, FrameType::Management];
+            h.frame_type = kinds[rng.random_range(0..2)].code();
+            h.version = VERSION + rng.random_range(1..3);
+            h.flags = 0;
+            body.resize(MANAGEMENT_BYTES, 0x77);
+            h.payload_length = MANAGEMENT_BYTES as u16;
+            h.message_length = MANAGEMENT_BYTES as u64;
+        }
         0 => h.ethertype ^= flip16(rng),
         1 => h.version ^= 1 << rng.random_range(0..8),
         2 => h.frame_type = rng.random(),
@@ -684,4 +694,14 @@ fn a_cookie_that_is_not_checked_is_noticed() {
 #[test]
 fn a_failed_pair_that_passes_is_noticed() {
     assert!(is_caught(ReceiveMutation::FailedPairsPass));
+}
+
+#[test]
+fn a_frame_for_the_firmware_that_goes_on_is_noticed() {
+    assert!(is_caught(ReceiveMutation::FirmwareFramesGoOn));
+}
+
+#[test]
+fn a_version_that_is_not_checked_is_noticed() {
+    assert!(is_caught(ReceiveMutation::VersionNotChecked));
 }

@@ -11,8 +11,8 @@
 //! The page of an address decides who is meant: page 0 is the privileged one, page 1 + e belongs to
 //! endpoint e. A write is taken when address and data are both there, and acts on the next edge; a
 //! read is answered three cycles after it was taken, so that memories elsewhere can be looked at.
-//! What isn't there reads as zero and takes writes without effect, with OKAY; a write of less than a
-//! word has no effect and is answered SLVERR.
+//! What isn't there reads as zero and takes writes without effect, with OKAY. So does a write without any strobe, which AXI4-Lite
+//! allows (IHI 0022, B1.1.3); one of some bytes of a word has no effect and is answered SLVERR.
 
 #![allow(
     missing_docs,
@@ -283,12 +283,12 @@ impl Logic for Registers {
         self.value.next = self.s_axil.wdata.val();
         if self.take_write.val() {
             self.answering_write.d.next = true;
-            self.refused.d.next = !self.whole.val();
+            self.refused.d.next = !self.whole.val() & self.s_axil.wstrb.val().any();
         }
         if self.answering_write.q.val() & self.s_axil.bready.val() {
             self.answering_write.d.next = false;
         }
-        self.s_axil.bvalid.next = self.answering_write.q.val();
+        self.s_axil.bvalid.next = self.answering_write.q.val() & !self.reset.val();
         self.s_axil.bresp.next = self.okay.val();
         if self.refused.q.val() {
             self.s_axil.bresp.next = self.slave_error.val();
@@ -456,7 +456,7 @@ impl Logic for Registers {
                 }
             }
         }
-        self.s_axil.rvalid.next = self.answering_read.q.val();
+        self.s_axil.rvalid.next = self.answering_read.q.val() & !self.reset.val();
         self.s_axil.rdata.next = self.word.q.val();
         self.s_axil.rresp.next = self.okay.val();
         self.stays_answered.valid.next = self.answering_read.q.val();

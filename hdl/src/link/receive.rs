@@ -51,6 +51,10 @@ pub enum ReceiveMutation {
     CookieNotChecked,
     /// Frames of a failed pair pass.
     FailedPairsPass,
+    /// A frame for the firmware goes the way of the others too.
+    FirmwareFramesGoOn,
+    /// The version of a frame that belongs to a pair isn't compared.
+    VersionNotChecked,
 }
 
 /// Who may send on a pair, and as what.

@@ -223,6 +223,13 @@ impl Logic for Screen {
             & ((self.head.val().flags == 0)
                 | ((self.head.val().flags == self.ready.val())
                     & (self.head.val().frame_type == self.eager.val())));
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == ReceiveMutation::VersionNotChecked)
+                & self.for_firmware.val()
+            {
+                self.known.next = self.head.val().flags == 0;
+            }
+        }
         self.words.next = self.index.q.val() - self.header_words.val();
         self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
@@ -301,6 +308,11 @@ impl Logic for Screen {
         self.passes_index.next = self.index.q.val();
         self.firmware.next = self.good.val() & self.for_firmware.val();
         self.frames.in_valid.next = self.good.val() & !self.for_firmware.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == ReceiveMutation::FirmwareFramesGoOn {
+                self.frames.in_valid.next = self.good.val();
+            }
+        }
         self.frames.in_data.next = self.head.val();
         self.frame_valid.next = self.frames.out_valid.val();
         self.frame.next = self.frames.out_data.val();
