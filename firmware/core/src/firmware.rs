@@ -542,7 +542,8 @@ impl<C: Card> Firmware<C> {
 
     /// The next request of a pair that needs the gates, whose turn it is.
     fn start_for_pair(&mut self) -> bool {
-        for _ in 0..=self.work.len() {
+        // Each round passes a word without work or takes a pair out of one, so that none is left when there is nothing to start.
+        while self.work.iter().any(|&word| word != 0) {
             let word = self.next_pair / 32 % self.work.len();
             let rest = self.work[word] & (u32::MAX << (self.next_pair % 32));
             if rest == 0 {

@@ -1,6 +1,6 @@
 //! Each command, each refusal, and gates that fall silent.
 
-use crate::gates::{Gates, Refusal, Unit, answer, boot, call, pass, settle};
+use crate::gates::{Gates, Refusal, Unit, answer, boot, call, give, pass, settle};
 use abi::control::{Counter, Operation};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
@@ -813,6 +813,28 @@ fn events_that_were_lost_are_made_up_by_reading() {
     fw.card().log.clear();
     settle(&mut fw);
     assert!(fw.card().log.is_empty(), "it is known to have failed");
+}
+
+#[test]
+fn a_pair_behind_one_that_needs_nothing_is_not_slept_over() {
+    // It was: taking the first out of the work ended the search, the processor slept, and `ClosePair` was answered `HardwareTimeout`.
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let [first, second] = [(); 2].map(|()| {
+        let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+        let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+        pair
+    });
+    let failed = u64::from(Status::LinkError.code());
+    fw.card().silent_until = fw.card().now + 1000;
+    give(&mut fw, Command::ClosePair, Pair { pair: second });
+    settle(&mut fw);
+    // The gates have done `PairFail` of the second, and the first has failed meanwhile.
+    fw.card().fail(id_index(first), failed);
+    fw.card().now += 1000;
+    settle(&mut fw);
+    let answer: Option<Result<Nothing, Refusal>> = answer(&mut fw);
+    answer.expect("an answer at the first rest").unwrap();
 }
 
 #[test]
