@@ -2,6 +2,10 @@
 
 /// Most endpoints of a card.
 pub const MAX_ENDPOINTS: usize = 16;
+/// Most pairs that the firmware has room for: as many as the largest card has that is built. A card with more has as many as this, and says so.
+pub const MAX_PAIRS: usize = 128;
+/// Most regions that the firmware has room for, in the same way.
+pub const MAX_REGIONS: usize = 256;
 /// Longest eager message, in bytes, and the size of one unexpected-message slot.
 pub const EAGER_MAX: usize = 1024;
 /// Envelopes per ordered pair when the host doesn't say.

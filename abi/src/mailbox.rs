@@ -43,7 +43,7 @@ codes! {
         CloseDomain = 3,
         /// Opens an endpoint on rings in host memory.
         OpenEndpoint = 4,
-        /// Closes an endpoint: its requests complete with `Flushed`; answered after its last DMA.
+        /// Closes an endpoint: its requests complete with `Flushed`; answered after its last DMA. Can be repeated: `NotFound` says that it is closed.
         CloseEndpoint = 5,
         /// Reserves a pair and its envelopes.
         OpenPair = 6,
@@ -364,7 +364,7 @@ codes! {
         Disconnecting = 7,
         /// `Disconnect` has ended, or the peer has closed the pair. To be closed.
         Disconnected = 8,
-        /// The gates didn't answer in time when the pair was to be connected: it is settled, and closed, when they do.
+        /// The gates didn't answer in time when the pair was to be connected or closed: it is settled, and closed, when they do.
         Unsettled = 9,
     }
 }

@@ -80,7 +80,7 @@ codes! {
         InvalidClaim = 16,
         /// The ready send found no receive posted for it. It was not delivered.
         NotReady = 17,
-        /// The peer closed the pair in an orderly way before the operation was done.
+        /// The pair was closed in an orderly way before the operation was done, by the peer or by this side's `Disconnect`.
         PeerClosed = 18,
     }
 }

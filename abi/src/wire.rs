@@ -75,7 +75,8 @@ codes! {
 macro_rules! management_body_layout {
     ($apply:ident) => {
         $apply! {
-            /// Payload of the frames between firmwares.
+            /// Payload of the frames between firmwares. `kind`, `reason`, `detail` and `transaction` are where they are in every version, so that
+            /// cards that don't agree on it can say so.
             ManagementBody, ManagementBodyView, 5 words {
                 /// [`ManagementKind`](crate::wire::ManagementKind).
                 kind: u8 = 8,
@@ -97,8 +98,10 @@ macro_rules! management_body_layout {
                 nonce: u32 = 32,
                 /// Receiver's half of the cookie, once it is known; else zero.
                 peer_nonce: u32 = 32,
+                /// Incarnation of the receiver's endpoint that belongs to `remembered_epoch`.
+                remembered_incarnation: u32 = 32,
                 /// Zero.
-                reserved0: u64 = 64,
+                reserved0: u32 = 32,
                 /// Zero.
                 reserved1: u64 = 64,
             }

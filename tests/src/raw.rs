@@ -1,6 +1,8 @@
 //! A host that obeys no rules: rings and mailbox by hand, so that a test can write what the library
 //! never would and see that the card takes no harm from it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -106,12 +108,17 @@ impl Drop for Mapped {
 /// A host at the mailbox page.
 pub struct RawHost {
     transport: Arc<dyn Transport>,
+    /// The firmware's id of each pair that was opened last in its place.
+    pairs: RefCell<HashMap<u16, u32>>,
 }
 
 impl RawHost {
     /// Waits until the firmware is up.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        let host = Self { transport };
+        let host = Self {
+            transport,
+            pairs: RefCell::default(),
+        };
         let up = register::STATUS_READY | register::STATUS_FIRMWARE;
         host.until("the firmware is up", || {
             (host.read(register::STATUS) & up == up).then_some(())
@@ -236,15 +243,18 @@ impl RawHost {
             credits: u32::from(credits),
             slots: slots.address(),
         };
-        self.command(Command::OpenPair, &open).expect("a pair")
+        let opened: PairId = self.command(Command::OpenPair, &open).expect("a pair");
+        let place = id_index(opened.pair);
+        self.pairs.borrow_mut().insert(place, opened.pair);
+        opened
     }
 
     /// Connects a pair to one of this same card, itself perhaps: frames turn round inside.
     pub fn connect(&self, local: &PairId, remote: &PairId) {
         let connect = ConnectPair {
             pair: local.pair,
-            remote_pair: u32::from(id_index(remote.pair)),
-            remote_endpoint: u32::from(id_index(remote.endpoint)),
+            remote_pair: id_index(remote.pair).into(),
+            remote_endpoint: id_index(remote.endpoint).into(),
             remote_epoch: remote.epoch,
             remote_nonce: remote.nonce,
             remote_credits: remote.credits,
@@ -256,9 +266,8 @@ impl RawHost {
 
     /// State of a pair.
     pub fn pair_status(&self, pair: u16) -> PairStatus {
-        let pair = Pair {
-            pair: u32::from(pair),
-        };
+        let pair = self.pairs.borrow()[&pair];
+        let pair = Pair { pair };
         let status = self.command(Command::QueryPair, &pair);
         status.expect("an open pair")
     }
@@ -267,8 +276,10 @@ impl RawHost {
 /// An endpoint whose rings are written by hand.
 pub struct RawEndpoint<'a> {
     host: &'a RawHost,
-    /// Its number.
+    /// The firmware's id of it.
     pub id: u32,
+    /// Its place, which is its doorbell page.
+    place: u8,
     /// Its epoch.
     pub epoch: u16,
     /// log2 of the entries of each of its rings.
@@ -331,6 +342,7 @@ impl<'a> RawEndpoint<'a> {
         Self {
             host,
             id: opened.endpoint,
+            place: id_index(opened.endpoint) as u8,
             epoch: opened.epoch as u16,
             log2,
             rings,
@@ -343,7 +355,7 @@ impl<'a> RawEndpoint<'a> {
 
     /// Byte offset of a register of the endpoint's page.
     pub fn register(&self, offset: u32) -> u32 {
-        register::endpoint_page(id_index(self.id) as u8) + offset
+        register::endpoint_page(self.place) + offset
     }
 
     fn slot(&self, index: u16) -> usize {
@@ -496,7 +508,7 @@ impl<'a> Desk<'a> {
             memory,
             key,
             slots,
-            pair: pair.pair as u16,
+            pair: id_index(pair.pair),
             next: 1 << 16,
         }
     }

@@ -1,14 +1,15 @@
 //! The cards, the frames between them, and the time in which it all happens.
 //!
 //! ```text
-//!  agenda  (cycle, order) ─► firmware up, command answered, rings worked, frame arrives, silence checked
+//!  agenda  (cycle, order) ─► firmware up, command taken, timer of the firmware, doorbell, rings worked, frame arrives, silence checked
+//!  firmware                  steps after each of these until it has nothing to do
 //!  hosts   blocked in the transport until a cycle or an interrupt
 //!  time    moves to the earlier of the two when every attached host is blocked
 //! ```
 
 use crate::cable::{Cable, HostEnd};
 use crate::gates::Gates;
-use crate::pairs::Frame;
+use crate::pairs::{Body, Frame};
 use abi::ABI_VERSION;
 use abi::register::{
     ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRST_ENDPOINT_PAGE, ID, LOADER_ADDRESS, LOADER_DATA,
@@ -16,7 +17,7 @@ use abi::register::{
     PAGE_BYTES, STATUS, STATUS_FIRMWARE, STATUS_READY, WINDOW_BYTES,
 };
 use abi::status::MailboxStatus;
-use firmware_core::{Firmware, Sizes};
+use firmware_core::{Card as _, Firmware, Sizes};
 use host_driver::transport::{
     Answer, Line, Mailbox, PauseResult, Transport, TransportError, Watch,
 };
@@ -139,7 +140,9 @@ const RESET_CYCLES: u64 = 1000;
 enum Action {
     /// Of this start of the processor: a later one does away with it.
     FirmwareUp(u32),
-    Answer(u32),
+    Command(u32),
+    /// The firmware's timer.
+    Wake,
     Ready,
     Doorbell(usize, u32, u32),
     Work,
@@ -147,11 +150,13 @@ enum Action {
     CheckSilence,
 }
 
-type SoftFirmware = Firmware<Gates, 256, 512>;
-
 struct Card {
-    firmware: SoftFirmware,
+    firmware: Firmware<Gates>,
     up: bool,
+    /// The command that the firmware has not taken.
+    command_waits: bool,
+    /// When the firmware's timer is on the agenda for.
+    wakes_at: Option<u64>,
     behaviour: FirmwareBehaviour,
     /// Commands that have been given since the behaviour was set.
     commands: u32,
@@ -238,8 +243,14 @@ impl SoftFabric {
     /// Makes the fabric. Its cards begin to boot at cycle 0.
     pub fn new(options: SoftOptions) -> Self {
         let card = |index: usize| Card {
-            firmware: boot(&options, index, 0),
+            firmware: {
+                let seed = options.seed ^ index as u64;
+                let gates = Gates::new(options.sizes, mac(index), seed, options.flaw);
+                Firmware::new(gates, options.seed)
+            },
             up: false,
+            command_waits: false,
+            wakes_at: None,
             behaviour: options.firmware,
             commands: 0,
             control: match options.firmware {
@@ -462,15 +473,6 @@ impl Drop for HostThread {
     }
 }
 
-/// The firmware of a card over gates that are clear.
-fn boot(options: &SoftOptions, card: usize, starts: u32) -> SoftFirmware {
-    let seed = options.seed ^ u64::from(starts) << 32;
-    let gates = Gates::new(options.sizes, mac(card), seed ^ card as u64, options.flaw);
-    let mut firmware = Firmware::new(gates, options.seed);
-    firmware.start().expect("new gates answer");
-    firmware
-}
-
 /// Ethernet address of a card: locally administered.
 fn mac(card: usize) -> u64 {
     0x02 | (card as u64) << 8
@@ -544,23 +546,17 @@ impl World {
         let card = &mut self.cards[index];
         card.firmware.card().now = self.now;
         match action {
-            Action::FirmwareUp(start) if start == card.starts => {
-                card.up = true;
-                if card.request != card.answer {
-                    card.result[0] = u32::from(MailboxStatus::Restarted.code());
-                    card.give_answer();
-                }
-            }
-            Action::Answer(start) if start == card.starts => {
+            Action::FirmwareUp(start) if start == card.starts => card.boot(self.options.seed),
+            Action::Command(start) if start == card.starts => {
                 let close = u32::from(abi::mailbox::Command::CloseEndpoint.code());
                 if self.options.flaw == Flaw::ClosesInName && card.command[0] == close {
                     card.result[0] = u32::from(MailboxStatus::Ok.code());
+                    card.give_answer();
                 } else {
-                    card.firmware.serve(&card.command, &mut card.result);
+                    card.command_waits = true;
                 }
-                card.give_answer();
             }
-            Action::FirmwareUp(_) | Action::Answer(_) => {}
+            Action::FirmwareUp(_) | Action::Command(_) | Action::Wake => {}
             Action::Ready => card.resetting = false,
             Action::Doorbell(endpoint, offset, value) => {
                 if !card.resetting {
@@ -577,8 +573,40 @@ impl World {
             Action::Arrive(frame) => card.firmware.card().receive(&frame),
             Action::CheckSilence => card.firmware.card().check_silence(),
         }
+        self.run_firmware(index);
         self.dispatch(index);
         self.kick(index);
+    }
+
+    /// Lets the firmware do what it can, and puts its timer on the agenda.
+    fn run_firmware(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        if !card.up {
+            return;
+        }
+        loop {
+            if card.command_waits && card.firmware.is_free() {
+                card.command_waits = false;
+                card.firmware.command(&card.command);
+            }
+            let moved = card.firmware.step();
+            if let Some(answer) = card.firmware.take_answer() {
+                card.result[..answer.count].copy_from_slice(&answer.words[..answer.count]);
+                card.give_answer();
+            } else if !moved {
+                break;
+            }
+        }
+        let Some(deadline) = card.firmware.next_deadline() else {
+            return;
+        };
+        let left = deadline.wrapping_sub(now as u32) as i32;
+        let at = now + left.max(1) as u64;
+        if card.wakes_at.is_none_or(|wakes| wakes <= now || at < wakes) {
+            card.wakes_at = Some(at);
+            self.after(at - now, index, Action::Wake);
+        }
     }
 
     /// Sends the frames that have left a card on their way.
@@ -586,7 +614,7 @@ impl World {
         let gates = self.cards[index].firmware.card();
         let timeout = u64::from(gates.setup.acknowledge_timeout);
         for frame in std::mem::take(&mut gates.outbox) {
-            if timeout > 0 {
+            if timeout > 0 && !matches!(frame.body, Body::Firmware(_)) {
                 self.after(timeout, index, Action::CheckSilence);
             }
             let to_lose = &mut self.cards[index].to_lose;
@@ -620,23 +648,6 @@ impl World {
         }
     }
 
-    /// The gates forget everything but the mappings, and the firmware with them.
-    fn clear_gates(&mut self, index: usize) {
-        if self.options.flaw == Flaw::KeepsGates {
-            return;
-        }
-        let starts = self.cards[index].starts;
-        let mut firmware = boot(&self.options, index, starts);
-        let old = self.cards[index].firmware.card();
-        let new = firmware.card();
-        std::mem::swap(&mut new.memory, &mut old.memory);
-        new.silent = old.silent;
-        for (new, old) in new.endpoints.iter_mut().zip(&old.endpoints) {
-            *new = old.cleared();
-        }
-        self.cards[index].firmware = firmware;
-    }
-
     /// The firmware comes up in a while, if there is one.
     fn run_processor(&mut self, index: usize) {
         let card = &self.cards[index];
@@ -658,13 +669,12 @@ impl World {
                 card.behaviour = FirmwareBehaviour::Sound;
                 card.up = false;
                 card.starts += 1;
-                self.clear_gates(index);
                 return self.run_processor(index);
             }
             _ => self.options.command_cycles,
         };
         let start = card.starts;
-        self.after(cycles, index, Action::Answer(start));
+        self.after(cycles, index, Action::Command(start));
     }
 
     fn read(&mut self, index: usize, offset: u32) -> u32 {
@@ -714,12 +724,10 @@ impl World {
                 }
                 if value & CONTROL_RESET != 0 {
                     card.resetting = true;
-                    self.clear_gates(index);
+                    card.firmware.card().reset();
                     self.after(RESET_CYCLES, index, Action::Ready);
                 }
                 if held && value & CONTROL_RUN != 0 {
-                    // The firmware clears the gates as it starts.
-                    self.clear_gates(index);
                     self.run_processor(index);
                 }
             }
@@ -760,6 +768,21 @@ fn area(offset: u32) -> Option<(u32, usize)> {
 }
 
 impl Card {
+    /// The firmware starts over gates and persistent memory as they are.
+    fn boot(&mut self, build_id: u64) {
+        let blank = Gates::new(self.firmware.card().sizes(), 0, 0, Flaw::None);
+        let gates = std::mem::replace(self.firmware.card(), blank);
+        self.firmware = Firmware::new(gates, build_id);
+        while !self.firmware.is_up() && self.firmware.step() {}
+        self.up = self.firmware.is_up();
+        self.wakes_at = None;
+        self.command_waits = false;
+        if self.request != self.answer {
+            self.result[0] = MailboxStatus::Restarted.code().into();
+            self.give_answer();
+        }
+    }
+
     fn give_answer(&mut self) {
         self.answer = self.request;
         self.answers += 1;
