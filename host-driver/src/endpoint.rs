@@ -363,7 +363,7 @@ impl Endpoint {
             answer: id.pair,
         })?;
         let mac = device.identity().mac;
-        Ok((pair, PairAddress { id, mac }))
+        Ok((pair, PairAddress::new(id, mac)))
     }
 
     /// Connects a pair to the peer's.

@@ -39,6 +39,18 @@ pub struct PairAddress {
 }
 
 impl PairAddress {
+    pub(crate) fn new(id: PairId, mac: u64) -> Self {
+        let place = |id| u32::from(id_index(id));
+        Self {
+            id: PairId {
+                pair: place(id.pair),
+                endpoint: place(id.endpoint),
+                ..id
+            },
+            mac,
+        }
+    }
+
     /// Length of an address as bytes.
     pub const BYTES: usize = 32;
 
@@ -48,8 +60,8 @@ impl PairAddress {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.mac.to_le_bytes());
         let words = [
-            u32::from(id_index(id.pair)),
-            u32::from(id_index(id.endpoint)),
+            id.pair,
+            id.endpoint,
             id.epoch,
             id.nonce,
             id.credits,
