@@ -97,6 +97,14 @@ pub struct Datapath {
     pub gates_reset: Signal<Out, Bit>,
     /// Levels: bit 0 the mailbox answered, bit 1 + e endpoint e.
     pub interrupts: Signal<Out, Bits<32>>,
+    /// A control request begins.
+    pub monitor_control_valid: Signal<Out, Bit>,
+    /// Which: `abi::control::Operation`.
+    pub monitor_control_operation: Signal<Out, Bits<8>>,
+    /// What it names.
+    pub monitor_control_index: Signal<Out, Bits<16>>,
+    /// Its data, word 0 least significant.
+    pub monitor_control_data: Signal<Out, Bits<320>>,
     /// The credits of a pair have changed, at the sending side.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// The pair.
@@ -198,6 +206,7 @@ impl Datapath {
             loader_data mailbox_address mailbox_write mailbox_write_data
             mailbox_read_data mailbox_request mailbox_answer firmware_ready
             control_valid control control_done control_result gates_reset_request gates_ready gates_reset interrupts
+            monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
             monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned monitor_sink_valid monitor_sink_pair
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
@@ -607,6 +616,10 @@ impl Logic for Datapath {
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.
+        self.monitor_control_valid.next = self.fanout.begins.val();
+        self.monitor_control_operation.next = self.control.val().operation;
+        self.monitor_control_index.next = self.control.val().index;
+        self.monitor_control_data.next = self.control.val().data;
         self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();

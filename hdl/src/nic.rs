@@ -50,6 +50,14 @@ pub struct Nic {
     pub strap_seed: Signal<In, Bits<32>>,
     /// Pulse: the gates are reset by register; what the other monitor pins have told is over.
     pub monitor_gates_reset: Signal<Out, Bit>,
+    /// A control request of the firmware begins.
+    pub monitor_control_valid: Signal<Out, Bit>,
+    /// Which: `abi::control::Operation`.
+    pub monitor_control_operation: Signal<Out, Bits<8>>,
+    /// What it names.
+    pub monitor_control_index: Signal<Out, Bits<16>>,
+    /// Its data, word 0 least significant.
+    pub monitor_control_data: Signal<Out, Bits<320>>,
     /// The credits of a pair have changed, at the sending side.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// The pair.
@@ -97,7 +105,8 @@ impl Nic {
             datapath: Datapath::new(config),
             subsystem: Subsystem::new(config),
         } default {
-            clock reset s_axil m_axi m_axis s_axis interrupts monitor_gates_reset monitor_source_valid
+            clock reset s_axil m_axi m_axis s_axis interrupts monitor_gates_reset monitor_control_valid
+            monitor_control_operation monitor_control_index monitor_control_data monitor_source_valid
             monitor_source_pair monitor_source_taken monitor_source_returned
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted
             monitor_sink_freed monitor_match_valid monitor_match_operation
@@ -144,6 +153,10 @@ impl Logic for Nic {
 
         self.interrupts.next = self.datapath.interrupts.val();
         self.monitor_gates_reset.next = self.datapath.gates_reset.val();
+        self.monitor_control_valid.next = self.datapath.monitor_control_valid.val();
+        self.monitor_control_operation.next = self.datapath.monitor_control_operation.val();
+        self.monitor_control_index.next = self.datapath.monitor_control_index.val();
+        self.monitor_control_data.next = self.datapath.monitor_control_data.val();
         self.monitor_source_valid.next = self.datapath.monitor_source_valid.val();
         self.monitor_source_pair.next = self.datapath.monitor_source_pair.val();
         self.monitor_source_taken.next = self.datapath.monitor_source_taken.val();

@@ -464,6 +464,7 @@ fn fan_out(top: &str, rng: &mut ChaCha8Rng) {
             for i in 0..4 {
                 let asked = bench.is(&format!("block_valid_{i}"));
                 assert_eq!(asked, cycle <= delay[i], "one request a block");
+                assert_eq!(bench.is("begins"), cycle == 0, "once a request");
                 if cycle == delay[i] {
                     bench.set(&format!("block_done_{i}"), true);
                     bench.set(&format!("block_result_{i}"), results[i]);

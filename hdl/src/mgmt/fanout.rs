@@ -32,6 +32,8 @@ pub struct Fanout {
     pub control_done: Signal<Out, Bit>,
     /// With `control_done`: the result.
     pub control_result: Signal<Out, Bits<64>>,
+    /// Pulse: the request is shown to the blocks for the first time.
+    pub begins: Signal<Out, Bit>,
     /// The request is for block `i`.
     pub block_valid: Vec<Signal<Out, Bit>>,
     /// It is done.
@@ -41,6 +43,8 @@ pub struct Fanout {
     /// Blocks that are done.
     finished: Vec<Reg<Bit>>,
     result: Reg<Bits<64>>,
+    /// The request has been shown before.
+    begun: Reg<Bit>,
     shown: Signal<Local, Bit>,
     all: Signal<Local, Bit>,
     gathered: Signal<Local, Bits<64>>,
@@ -63,11 +67,13 @@ impl Fanout {
             control_valid: Signal::default(),
             control_done: Signal::default(),
             control_result: Signal::default(),
+            begins: Signal::default(),
             block_valid: (0..n).map(|_| Signal::default()).collect(),
             block_done: (0..n).map(|_| Signal::default()).collect(),
             block_result: (0..n).map(|_| Signal::default()).collect(),
             finished: (0..n).map(|_| Reg::default()).collect(),
             result: Reg::default(),
+            begun: Reg::default(),
             shown: Signal::default(),
             all: Signal::default(),
             gathered: Signal::default(),
@@ -81,8 +87,9 @@ impl Fanout {
 impl Logic for Fanout {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, result, finished[0..self._n]);
+        registers!(self, clock, reset, result, begun, finished[0..self._n]);
         self.shown.next = self.control_valid.val() & !self.abandon.val();
+        self.begins.next = self.shown.val() & !self.begun.q.val();
         self.all.next = true;
         self.gathered.next = self.result.q.val();
         for i in 0..self._n {
@@ -100,6 +107,7 @@ impl Logic for Fanout {
         if !self.abandon.val() {
             self.control_result.next = self.gathered.val();
         }
+        self.begun.d.next = self.shown.val() & !self.all.val();
         if self.shown.val() {
             self.result.d.next = self.gathered.val();
             for i in 0..self._n {
