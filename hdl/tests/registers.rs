@@ -189,10 +189,10 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
                 } else {
                     rng.random_range(0..4)
                 },
-                strobe: if rng.random_bool(0.8) {
-                    15
-                } else {
-                    rng.random_range(0..15)
+                strobe: match rng.random_range(0..10) {
+                    0 => 0,
+                    1 => rng.random_range(1..15),
+                    _ => 15,
                 },
                 has_address: false,
                 has_data: false,
@@ -336,7 +336,11 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
         let mut stored = None;
         if let Some(done) = write.take_if(|_| taken) {
             let whole = done.strobe == 15;
-            response = Some(if whole { OKAY } else { SLVERR });
+            response = Some(if whole || done.strobe == 0 {
+                OKAY
+            } else {
+                SLVERR
+            });
             if whole {
                 stored = reference.write(done.address, done.value, &inputs);
             }
@@ -374,6 +378,28 @@ fn registers_that_take_parts_of_a_word_are_caught() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let run = AssertUnwindSafe(|| run("registers_takes_parts", &config::ECP5, &mut rng));
     assert!(catch_unwind(run).is_err());
+}
+
+/// As it broke: it was answered SLVERR, which a processor takes for a bus error.
+#[test]
+fn a_write_without_any_strobe_is_legal_and_changes_nothing() {
+    let mut bench = Bench::open("registers_tiny");
+    for (strobe, response) in [(0_u64, OKAY), (1, SLVERR), (14, SLVERR), (0, OKAY)] {
+        bench.set("s_axil_awaddr", register::CONTROL);
+        bench.set("s_axil_wdata", u64::from(register::CONTROL_RUN));
+        bench.set("s_axil_wstrb", strobe);
+        bench.set("s_axil_awvalid", true);
+        bench.set("s_axil_wvalid", true);
+        bench.step();
+        bench.set("s_axil_awvalid", false);
+        bench.set("s_axil_wvalid", false);
+        bench.set("s_axil_bready", true);
+        bench.eval();
+        assert!(bench.is("s_axil_bvalid"));
+        assert_eq!(bench.get("s_axil_bresp"), response, "strobes {strobe:#x}");
+        bench.step();
+        assert!(!bench.is("run"));
+    }
 }
 
 #[test]

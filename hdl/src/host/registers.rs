@@ -11,8 +11,8 @@
 //! The page of an address decides who is meant: page 0 is the privileged one, page 1 + e belongs to
 //! endpoint e. A write is taken when address and data are both there, and acts on the next edge; a
 //! read is answered three cycles after it was taken, so that memories elsewhere can be looked at.
-//! What isn't there reads as zero and takes writes without effect, with OKAY; a write of less than a
-//! word has no effect and is answered SLVERR.
+//! What isn't there reads as zero and takes writes without effect, with OKAY. So does a write without any strobe, which AXI4-Lite
+//! allows (IHI 0022, B1.1.3); one of some bytes of a word has no effect and is answered SLVERR.
 
 #![allow(
     missing_docs,
@@ -283,7 +283,7 @@ impl Logic for Registers {
         self.value.next = self.s_axil.wdata.val();
         if self.take_write.val() {
             self.answering_write.d.next = true;
-            self.refused.d.next = !self.whole.val();
+            self.refused.d.next = !self.whole.val() & self.s_axil.wstrb.val().any();
         }
         if self.answering_write.q.val() & self.s_axil.bready.val() {
             self.answering_write.d.next = false;
