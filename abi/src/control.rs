@@ -284,7 +284,7 @@ codes! {
         Gaps = 7,
         /// Pairs that failed for want of an acknowledgement.
         Timeouts = 8,
-        /// Requests refused as malformed, each once: with `InvalidRequest`, `InvalidPair`, `TooLong` or `LocalProtection`.
+        /// Requests refused as malformed, each once: with `InvalidRequest`, `InvalidPair`, `InvalidClaim`, `TooLong` or `LocalProtection`.
         InvalidRequests = 9,
         /// Doorbells ignored because of their value.
         DoorbellErrors = 10,
