@@ -11,6 +11,8 @@
 //!
 //! Nothing waits for the host: an event that finds the queue full is counted, and its cause stays
 //! readable until the host clears it.
+//!
+//! A queue has one event on its way at a time. If that can't be written it is counted as well, and the next event takes its place.
 
 use super::entry_writer::EntryWriter;
 use super::queue::Queue;
@@ -123,6 +125,7 @@ pub struct Events {
     current: Reg<RaiseEvent>,
     exists: Signal<Local, Bit>,
     room: Signal<Local, Bit>,
+    free: Signal<Local, Bit>,
     address: Signal<Local, Bits<64>>,
     phase: Signal<Local, Bits<1>>,
     entry: Signal<Local, Event>,
@@ -216,6 +219,7 @@ impl Events {
             current: Default::default(),
             exists: Default::default(),
             room: Default::default(),
+            free: Default::default(),
             address: Default::default(),
             phase: Default::default(),
             entry: Default::default(),
@@ -340,6 +344,7 @@ impl Logic for Events {
         // From there into the queue, or into the count.
         self.exists.next = false;
         self.room.next = false;
+        self.free.next = false;
         self.address.next = 0.into();
         self.phase.next = 0.into();
         for i in 0..self._n {
@@ -347,6 +352,7 @@ impl Logic for Events {
                 self.exists.next = self.queue[i].size.val().any();
                 self.room.next = (self.queue[i].used.val() < self.queue[i].size.val())
                     | (self.mutation.val() == 1);
+                self.free.next = self.queue[i].idle.val();
                 self.address.next = self.queue[i].address.val();
                 if self.queue[i].phase.val() {
                     self.phase.next = 1.into();
@@ -354,7 +360,7 @@ impl Logic for Events {
             }
         }
         self.settles.next = self.current_valid.q.val()
-            & (self.writer.ready.val() | !self.room.val() | !self.exists.val());
+            & ((self.writer.ready.val() & self.free.val()) | !self.room.val() | !self.exists.val());
         if self.settles.val() {
             self.current_valid.d.next = false;
         }
@@ -406,8 +412,15 @@ impl Logic for Events {
                 self.arms.val() & (self.doorbell.val().endpoint == i.to_bits());
             self.queue[i].issue.next =
                 self.writes.val() & (self.current.q.val().endpoint == i.to_bits());
-            self.queue[i].written.next =
-                self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits());
+            self.queue[i].written.next = false;
+            self.queue[i].failed.next = false;
+            if self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits()) {
+                if self.writer.finished_error.val() & (self.mutation.val() != 3) {
+                    self.queue[i].failed.next = true;
+                } else {
+                    self.queue[i].written.next = true;
+                }
+            }
             self.ignored.next = self.ignored.val() | self.queue[i].ignored.val();
             self.interrupt_bits.next = self
                 .interrupt_bits
