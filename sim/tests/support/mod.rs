@@ -139,6 +139,7 @@ impl StandIn {
                 len: ((stop - at) / 8 - 1) as u8,
                 size: BEAT_SIZE,
                 burst: 1,
+                ..AddressBeat::default()
             });
             at = stop;
         }
