@@ -833,6 +833,26 @@ impl Core {
         }
     }
 
+    /// Arms both interrupts at the next entries that the card will write, for who waits for an event and takes none.
+    pub(crate) fn arm_for_event(&mut self, link: &Link) -> Result<Watch, TransportError> {
+        let watch = link.watch(Line::Endpoint(self.endpoint));
+        if self.phase != Phase::Open {
+            return Ok(watch);
+        }
+        let page = endpoint_page(self.endpoint);
+        let next = self.completions.next_unwritten();
+        if self.completion_armed != Some(next) {
+            link.write(page + COMPLETION_ARM, u32::from(next))?;
+            self.completion_armed = Some(next);
+        }
+        let next = self.events.next_unwritten();
+        if self.event_armed != Some(next) {
+            link.write(page + EVENT_ARM, u32::from(next))?;
+            self.event_armed = Some(next);
+        }
+        Ok(watch)
+    }
+
     fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {
         let watch = link.watch(Line::Endpoint(self.endpoint));
         if self.phase != Phase::Open {
