@@ -2,17 +2,25 @@
 //!
 //! Ibex starts at `MEMORY_BASE + 0x80`. All registers are 32 bits, word access only.
 
-/// First byte of the memory.
-pub const MEMORY_BASE: u32 = 0x4000_0000;
-/// Bytes of memory.
-pub const MEMORY_BYTES: u32 = 64 * 1024;
-/// Nanoseconds of a cycle of the card's nominal clock, by which the firmware's delays count.
-pub const CLOCK_NS: u32 = 8;
-/// First byte of the persistent memory: the last bytes of the memory, which neither the loader nor the firmware's start
-/// writes, so that epochs go on over a restart of the firmware. After power-on its contents are arbitrary.
-pub const PERSISTENT_BASE: u32 = MEMORY_BASE + MEMORY_BYTES - PERSISTENT_BYTES;
-/// Bytes of persistent memory.
-pub const PERSISTENT_BYTES: u32 = 1024;
+use crate::constant::constants;
+
+constants! {
+    /// The processor's memory, and the clock.
+    MEMORY {
+        /// First byte of the memory.
+        MEMORY_BASE: u32 = 0x4000_0000;
+        /// Bytes of memory.
+        MEMORY_BYTES: u32 = 64 * 1024;
+        /// Nanoseconds of a cycle of the card's nominal clock, by which the firmware's delays count.
+        CLOCK_NS: u32 = 8;
+        /// First byte of the persistent memory: the last bytes of the memory, which neither the loader nor the firmware's start
+        /// writes, so that epochs go on over a restart of the firmware. After power-on its contents are arbitrary.
+        PERSISTENT_BASE: u32 = MEMORY_BASE + MEMORY_BYTES - PERSISTENT_BYTES;
+        /// Bytes of persistent memory.
+        PERSISTENT_BYTES: u32 = 1024;
+    }
+}
+
 /// First byte of the registers.
 pub const REGISTER_BASE: u32 = 0xf000_0000;
 
@@ -32,6 +40,8 @@ pub const MAILBOX_ANSWER: u32 = 0x14;
 pub const FIRMWARE_READY: u32 = 0x18;
 /// Write: control operation in bits 7:0, index in bits 31:16; starts the request.
 pub const CONTROL_START: u32 = 0x20;
+/// Bit of [`CONTROL_START`] where the index begins.
+pub const CONTROL_INDEX_SHIFT: u32 = 16;
 /// Read: 1 while a control request is under way.
 pub const CONTROL_BUSY: u32 = 0x24;
 /// Read: result, low word; the high word follows.
@@ -94,3 +104,8 @@ pub const FRAME_WORDS: usize = (crate::wire::HEADER_BYTES + crate::wire::MANAGEM
 pub const FRAMES_IN: usize = 4;
 /// Events for the firmware that the gates keep.
 pub const EVENTS_IN: usize = 16;
+
+/// What is written to [`CONTROL_START`] for an operation on an index.
+pub const fn control_start(operation: crate::control::Operation, index: u16) -> u32 {
+    (index as u32) << CONTROL_INDEX_SHIFT | operation as u32
+}

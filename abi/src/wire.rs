@@ -10,28 +10,34 @@
 //! over every byte before the trailer. The Ethernet frame check sequence is the MAC's own and is not
 //! counted here.
 
+use crate::constant::constants;
 use crate::status::codes;
 
-/// Bytes of an Ethernet header: two addresses and the EtherType.
-pub const ETHERNET_HEADER_BYTES: usize = 14;
-/// EtherType of a Posthorn frame: IEEE 802 local experimental 1.
-pub const ETHERTYPE: u16 = 0x88b5;
-/// [`ETHERTYPE`] as the header's little-endian field holds it.
-pub const ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
-/// Version of the header.
-pub const VERSION: u8 = 2;
-/// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
-pub const FRAME_READY: u8 = 1 << 0;
-/// Bytes before the payload, Ethernet header included.
-pub const HEADER_BYTES: usize = FrameHeader::BYTES;
-/// Bytes of payload of a frame of the firmware, [`ManagementBody`].
-pub const MANAGEMENT_BYTES: usize = ManagementBody::BYTES;
-/// Bytes after the payload.
-pub const TRAILER_BYTES: usize = 8;
-/// Longest frame in bytes.
-pub const FRAME_MAX: usize = HEADER_BYTES + crate::limits::EAGER_MAX + TRAILER_BYTES;
-/// CRC-32C polynomial, reflected.
-pub const CRC_POLYNOMIAL: u32 = 0x82f6_3b78;
+constants! {
+    /// All of them.
+    CONSTANTS {
+        /// Bytes of an Ethernet header: two addresses and the EtherType.
+        ETHERNET_HEADER_BYTES: usize = 14;
+        /// EtherType of a Posthorn frame: IEEE 802 local experimental 1.
+        ETHERTYPE: u16 = 0x88b5;
+        /// [`ETHERTYPE`] as the header's little-endian field holds it.
+        ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
+        /// Version of the header.
+        VERSION: u8 = 2;
+        /// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
+        FRAME_READY: u8 = 1 << 0;
+        /// Bytes before the payload, Ethernet header included.
+        HEADER_BYTES: usize = FrameHeader::BYTES;
+        /// Bytes of payload of a frame of the firmware, [`ManagementBody`].
+        MANAGEMENT_BYTES: usize = ManagementBody::BYTES;
+        /// Bytes after the payload.
+        TRAILER_BYTES: usize = 8;
+        /// Longest frame in bytes.
+        FRAME_MAX: usize = HEADER_BYTES + crate::limits::EAGER_MAX + TRAILER_BYTES;
+        /// CRC-32C polynomial, reflected.
+        CRC_POLYNOMIAL: u32 = 0x82f6_3b78;
+    }
+}
 
 codes! {
     /// Type of a frame; the class is its high nibble (1 requests, 2 responses, 3 control, 4 firmware).

@@ -25,7 +25,7 @@ use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{Answer, TransportError};
-use abi::mailbox::{Command, Identity, Words};
+use abi::mailbox::{Command, Identity, WordField, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use std::collections::VecDeque;
@@ -352,6 +352,14 @@ impl Desk<'_> {
 struct Id(u32);
 
 impl Words for Id {
+    const NAME: &'static str = "Id";
+    const ABOUT: &'static str = "Argument of every command that closes something.";
+    const FIELDS: &'static [WordField] = &[WordField {
+        name: "id",
+        word: 1,
+        words: 1,
+        doc: "The object.",
+    }];
     const COUNT: usize = 1;
 
     fn to_words(&self, words: &mut [u32]) {

@@ -9,6 +9,7 @@
 use std::io;
 use std::path::Path;
 
+use abi::control::DATA_WORDS;
 use hdl::config::Config;
 use match_reference::Sizes;
 use model::{Model, ModelError, Port};
@@ -35,16 +36,20 @@ ports! {
     s_axil_bresp s_axil_bvalid s_axil_bready
     s_axil_araddr s_axil_arvalid s_axil_arready
     s_axil_rdata s_axil_rresp s_axil_rvalid s_axil_rready
-    m_axi_awid m_axi_awaddr m_axi_awlen m_axi_awsize m_axi_awburst m_axi_awvalid m_axi_awready
+    m_axi_awid m_axi_awaddr m_axi_awlen m_axi_awsize m_axi_awburst m_axi_awlock m_axi_awcache m_axi_awprot m_axi_awqos
+    m_axi_awvalid m_axi_awready
     m_axi_wdata m_axi_wstrb m_axi_wlast m_axi_wvalid m_axi_wready
     m_axi_bid m_axi_bresp m_axi_bvalid m_axi_bready
-    m_axi_arid m_axi_araddr m_axi_arlen m_axi_arsize m_axi_arburst m_axi_arvalid m_axi_arready
+    m_axi_arid m_axi_araddr m_axi_arlen m_axi_arsize m_axi_arburst m_axi_arlock m_axi_arcache m_axi_arprot m_axi_arqos
+    m_axi_arvalid m_axi_arready
     m_axi_rid m_axi_rdata m_axi_rresp m_axi_rlast m_axi_rvalid m_axi_rready
     m_axis_tdata m_axis_tkeep m_axis_tlast m_axis_tvalid m_axis_tready
     s_axis_tdata s_axis_tkeep s_axis_tlast s_axis_tuser s_axis_tvalid s_axis_tready
     interrupts
     log_data log_valid
     strap_mac strap_seed
+    monitor_gates_reset
+    monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
     monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
@@ -163,6 +168,10 @@ impl VerilatedCard {
             out.ar.len = m.get(p.m_axi_arlen) as u8;
             out.ar.size = m.get(p.m_axi_arsize) as u8;
             out.ar.burst = m.get(p.m_axi_arburst) as u8;
+            out.ar.lock = bit(p.m_axi_arlock);
+            out.ar.cache = m.get(p.m_axi_arcache) as u8;
+            out.ar.prot = m.get(p.m_axi_arprot) as u8;
+            out.ar.qos = m.get(p.m_axi_arqos) as u8;
         }
         out.aw.valid = bit(p.m_axi_awvalid);
         if out.aw.valid {
@@ -171,6 +180,10 @@ impl VerilatedCard {
             out.aw.len = m.get(p.m_axi_awlen) as u8;
             out.aw.size = m.get(p.m_axi_awsize) as u8;
             out.aw.burst = m.get(p.m_axi_awburst) as u8;
+            out.aw.lock = bit(p.m_axi_awlock);
+            out.aw.cache = m.get(p.m_axi_awcache) as u8;
+            out.aw.prot = m.get(p.m_axi_awprot) as u8;
+            out.aw.qos = m.get(p.m_axi_awqos) as u8;
         }
         out.w.valid = bit(p.m_axi_wvalid);
         if out.w.valid {
@@ -189,6 +202,17 @@ impl VerilatedCard {
         out.rx_ready = bit(p.s_axis_tready);
         out.interrupts = m.get(p.interrupts) as u32;
         out.log = bit(p.log_valid).then(|| m.get(p.log_data) as u8);
+        out.gates_reset = bit(p.monitor_gates_reset);
+        out.control.valid = bit(p.monitor_control_valid);
+        if out.control.valid {
+            out.control.operation = m.get(p.monitor_control_operation) as u8;
+            out.control.index = m.get(p.monitor_control_index) as u16;
+            let mut halves = [0; 2 * DATA_WORDS];
+            m.get_wide(p.monitor_control_data, &mut halves);
+            for (word, half) in out.control.data.iter_mut().zip(halves.chunks(2)) {
+                *word = u64::from(half[0]) | u64::from(half[1]) << 32;
+            }
+        }
         out.source.valid = bit(p.monitor_source_valid);
         if out.source.valid {
             out.source.pair = m.get(p.monitor_source_pair) as u16;

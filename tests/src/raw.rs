@@ -251,6 +251,11 @@ impl RawHost {
 
     /// Connects a pair to one of this same card, itself perhaps: frames turn round inside.
     pub fn connect(&self, local: &PairId, remote: &PairId) {
+        self.connect_to(local, remote, self.identity().mac);
+    }
+
+    /// Connects a pair to one of the card with address `mac`.
+    pub fn connect_to(&self, local: &PairId, remote: &PairId, mac: u64) {
         let connect = ConnectPair {
             pair: local.pair,
             remote_pair: id_index(remote.pair).into(),
@@ -258,7 +263,7 @@ impl RawHost {
             remote_epoch: remote.epoch,
             remote_nonce: remote.nonce,
             remote_credits: remote.credits,
-            remote_mac: self.identity().mac,
+            remote_mac: mac,
         };
         let connected: Result<Nothing, _> = self.command(Command::ConnectPair, &connect);
         connected.expect("connected");

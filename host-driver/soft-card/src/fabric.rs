@@ -1,7 +1,7 @@
 //! The cards, the frames between them, and the time in which it all happens.
 //!
 //! ```text
-//!  agenda  (cycle, order) ─► firmware up, command taken, timer of the firmware, doorbell, rings worked, frame arrives, silence checked
+//!  agenda  (cycle, order) ─► firmware up, command taken, timer of the firmware, rings worked, frame arrives, silence checked
 //!  firmware                  steps after each of these until it has nothing to do
 //!  hosts   blocked in the transport until a cycle or an interrupt
 //!  time    moves to the earlier of the two when every attached host is blocked
@@ -140,6 +140,7 @@ const RESET_CYCLES: u64 = 1000;
 enum Action {
     /// Of this start of the processor: a later one does away with it.
     FirmwareUp(u32),
+    /// Of this start too.
     Command(u32),
     /// The firmware's timer.
     Wake,
@@ -192,7 +193,7 @@ struct Waiter {
     released: Option<PauseResult>,
 }
 
-struct World {
+pub(crate) struct World {
     options: SoftOptions,
     now: u64,
     cards: Vec<Card>,
@@ -243,11 +244,7 @@ impl SoftFabric {
     /// Makes the fabric. Its cards begin to boot at cycle 0.
     pub fn new(options: SoftOptions) -> Self {
         let card = |index: usize| Card {
-            firmware: {
-                let seed = options.seed ^ index as u64;
-                let gates = Gates::new(options.sizes, mac(index), seed, options.flaw);
-                Firmware::new(gates, options.seed)
-            },
+            firmware: Firmware::new(gates(&options, index), options.seed),
             up: false,
             command_waits: false,
             wakes_at: None,
@@ -414,7 +411,7 @@ impl SoftFabric {
         self.inner.moved.notify_all();
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.inner
             .world
             .lock()
@@ -422,7 +419,13 @@ impl SoftFabric {
     }
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
-    fn wait(&self, card: usize, watches: &[Watch], deadline: u64, anyway: bool) -> PauseResult {
+    pub(crate) fn wait(
+        &self,
+        card: usize,
+        watches: &[Watch],
+        deadline: u64,
+        anyway: bool,
+    ) -> PauseResult {
         assert!(!is_stranger(), "this thread is none of the host's");
         let mut world = self.world();
         if world.closed {
@@ -473,8 +476,18 @@ impl Drop for HostThread {
     }
 }
 
+/// The gates of a card, clear.
+fn gates(options: &SoftOptions, card: usize) -> Gates {
+    Gates::new(
+        options.sizes,
+        mac(card),
+        options.seed ^ card as u64,
+        options.flaw,
+    )
+}
+
 /// Ethernet address of a card: locally administered.
-fn mac(card: usize) -> u64 {
+pub(crate) fn mac(card: usize) -> u64 {
     0x02 | (card as u64) << 8
 }
 
@@ -648,6 +661,11 @@ impl World {
         }
     }
 
+    #[cfg(test)]
+    pub(crate) fn memory(&mut self, index: usize) -> &mut crate::memory::Memory {
+        &mut self.cards[index].firmware.card().memory
+    }
+
     /// The firmware comes up in a while, if there is one.
     fn run_processor(&mut self, index: usize) {
         let card = &self.cards[index];
@@ -677,7 +695,7 @@ impl World {
         self.after(cycles, index, Action::Command(start));
     }
 
-    fn read(&mut self, index: usize, offset: u32) -> u32 {
+    pub(crate) fn read(&mut self, index: usize, offset: u32) -> u32 {
         let card = &mut self.cards[index];
         match page(offset) {
             Page::Endpoint(endpoint, offset) => {
@@ -703,7 +721,7 @@ impl World {
         }
     }
 
-    fn write(&mut self, index: usize, offset: u32, value: u32) {
+    pub(crate) fn write(&mut self, index: usize, offset: u32, value: u32) {
         let card = &mut self.cards[index];
         let held = card.control & CONTROL_RUN == 0;
         match page(offset) {
@@ -768,7 +786,7 @@ fn area(offset: u32) -> Option<(u32, usize)> {
 }
 
 impl Card {
-    /// The firmware starts over gates and persistent memory as they are.
+    /// The firmware starts over gates and persistent memory as they are, and clears the gates first.
     fn boot(&mut self, build_id: u64) {
         let blank = Gates::new(self.firmware.card().sizes(), 0, 0, Flaw::None);
         let gates = std::mem::replace(self.firmware.card(), blank);

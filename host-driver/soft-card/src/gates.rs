@@ -94,9 +94,6 @@ pub(crate) struct Gates {
     rng: ChaCha8Rng,
     /// Control requests are not answered, nor carried out.
     pub(crate) silent: bool,
-    flaw: Flaw,
-    /// Writes that a card with that flaw does once more.
-    late: Vec<(u64, Vec<u8>)>,
     /// The control request that is not answered, and the result of the last one that was.
     control: Option<(Operation, u16, [u64; DATA_WORDS])>,
     result: u64,
@@ -106,6 +103,9 @@ pub(crate) struct Gates {
     events: VecDeque<GateEvent>,
     events_lost: u32,
     persistent: Vec<u32>,
+    flaw: Flaw,
+    /// Writes that a card with that flaw does once more.
+    late: Vec<(u64, Vec<u8>)>,
 }
 
 impl Gates {
@@ -129,8 +129,6 @@ impl Gates {
             mac,
             rng: ChaCha8Rng::seed_from_u64(seed),
             silent: false,
-            flaw,
-            late: Vec::new(),
             control: None,
             result: 0,
             inbox: VecDeque::new(),
@@ -138,6 +136,8 @@ impl Gates {
             events: VecDeque::new(),
             events_lost: 0,
             persistent: vec![0; PERSISTENT_BYTES as usize / 4],
+            flaw,
+            late: Vec::new(),
         }
     }
 

@@ -23,6 +23,8 @@ mod gates;
 mod memory;
 mod pairs;
 mod rings;
+#[cfg(test)]
+mod tests;
 
 pub use fabric::{
     Attachment, FirmwareBehaviour, Flaw, HostThread, SoftFabric, SoftOptions, as_stranger,

@@ -124,8 +124,7 @@ fn traffic_goes_on_under_firmware_that_hangs() {
 #[test]
 fn gates_that_do_not_answer_the_firmware_are_reported() {
     let fabric = fabric();
-    // With the default patience, which is longer than the firmware's with the gates.
-    let device = Device::open(fabric.transport(0)).unwrap();
+    let device = open(&fabric).unwrap();
     let pd = device.alloc_pd().unwrap();
     fabric.silence_gates(0);
     let error = pd.reg_mr(64, Access::Read).err().unwrap();

@@ -1,7 +1,7 @@
 //! Firmware that isn't there, hangs, or is told nonsense.
 
 use abi::mailbox::Command;
-use abi::register::{CONTROL, MAILBOX_WORDS};
+use abi::register::{CONTROL, CONTROL_RUN, MAILBOX_WORDS};
 use abi::status::MailboxStatus;
 use host_driver::transport::Transport;
 use host_driver::{CommandError, Device, DeviceOptions, OpenError, WcStatus};
@@ -103,5 +103,32 @@ fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
             );
         }
         desk.assert_works();
+    });
+}
+
+/// It never got ready: the logger found itself in the middle of a line at its start.
+#[test]
+fn firmware_held_in_the_middle_of_a_log_line_gets_ready_when_it_runs_again() {
+    let seed = 84;
+    run(cards("tiny", 1, seed), |host| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let transport: Arc<dyn Transport> = Arc::new(host.transport());
+        let mut epoch = 0;
+        for _ in 0..12 {
+            let host = RawHost::new(transport.clone());
+            let desk = Desk::open(&host);
+            // Restarted or not, an endpoint's epochs go on.
+            assert!(desk.endpoint.epoch > epoch);
+            epoch = desk.endpoint.epoch;
+            // A command's line is written after its answer, which takes some 1,300 cycles; so does the first line of all.
+            host.domain();
+            for most in [1500, 3000] {
+                let wait = transport.now() + rng.random_range(0..most);
+                let _ = transport.pause(&[], wait);
+                host.write(CONTROL, 0);
+                host.write(CONTROL, CONTROL_RUN);
+            }
+        }
+        Desk::open(&RawHost::new(transport)).assert_works();
     });
 }

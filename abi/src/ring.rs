@@ -1,0 +1,35 @@
+//! How rings and queues in host memory are indexed: free-running 16-bit indices, and the phase of an entry.
+//!
+//! ```text
+//!  index   0 … size−1 │ size … 2·size−1 │ 2·size …
+//!  entry   0 … size−1 │ 0    … size−1   │ 0 …
+//!  phase       1      │       0         │   1
+//! ```
+
+/// Entry of a ring of `1 << log2` entries that index `index` names.
+pub const fn entry(index: u16, log2: u8) -> u16 {
+    index & ((1 << log2) - 1)
+}
+
+/// Phase of the entry that index `index` of a queue names: 1 in the first lap, and flipped at each wrap.
+pub const fn phase(index: u16, log2: u8) -> u8 {
+    ((index >> log2) & 1) as u8 ^ 1
+}
+
+/// Card address of the entry that index `index` names, of a ring at `base` with entries of `bytes` bytes.
+pub const fn entry_address(base: u64, index: u16, log2: u8, bytes: usize) -> u64 {
+    base.wrapping_add(entry(index, log2) as u64 * bytes as u64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_phase_flips_at_each_wrap_and_indices_wrap_without_a_seam() {
+        assert_eq!([0, 3, 4, 7, 8].map(|i| phase(i, 2)), [1, 1, 0, 0, 1]);
+        assert_eq!((phase(u16::MAX, 2), phase(0, 2)), (0, 1));
+        assert_eq!((entry(u16::MAX, 2), entry(0, 2)), (3, 0));
+        assert_eq!(entry_address(0x1000, 5, 2, 64), 0x1040);
+    }
+}
