@@ -38,7 +38,45 @@ pub struct PairAddress {
     pub(crate) mac: u64,
 }
 
+/// What names an endpoint on the network: its card and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EndpointAddress {
+    pub(crate) mac: u64,
+    pub(crate) endpoint: u16,
+}
+
+impl EndpointAddress {
+    /// Length of an address as bytes.
+    pub const BYTES: usize = 8;
+
+    /// The address as bytes: the Ethernet address, first byte on the wire first, then the place, little-endian.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        (self.mac | u64::from(self.endpoint) << 48).to_le_bytes()
+    }
+
+    /// Reads an address. Each eight bytes are one.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let word = u64::from_le_bytes(*bytes);
+        Self {
+            mac: word & ((1 << 48) - 1),
+            endpoint: (word >> 48) as u16,
+        }
+    }
+}
+
 impl PairAddress {
+    pub(crate) fn new(id: PairId, mac: u64) -> Self {
+        let place = |id| u32::from(id_index(id));
+        Self {
+            id: PairId {
+                pair: place(id.pair),
+                endpoint: place(id.endpoint),
+                ..id
+            },
+            mac,
+        }
+    }
+
     /// Length of an address as bytes.
     pub const BYTES: usize = 32;
 
@@ -48,8 +86,8 @@ impl PairAddress {
         let mut bytes = [0; Self::BYTES];
         bytes[..8].copy_from_slice(&self.mac.to_le_bytes());
         let words = [
-            u32::from(id_index(id.pair)),
-            u32::from(id_index(id.endpoint)),
+            id.pair,
+            id.endpoint,
             id.epoch,
             id.nonce,
             id.credits,

@@ -419,7 +419,13 @@ impl SoftFabric {
     }
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
-    pub(crate) fn wait(&self, card: usize, watches: &[Watch], deadline: u64, anyway: bool) -> PauseResult {
+    pub(crate) fn wait(
+        &self,
+        card: usize,
+        watches: &[Watch],
+        deadline: u64,
+        anyway: bool,
+    ) -> PauseResult {
         assert!(!is_stranger(), "this thread is none of the host's");
         let mut world = self.world();
         if world.closed {

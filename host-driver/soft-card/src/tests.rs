@@ -76,7 +76,7 @@ impl<'a> Side<'a> {
 
     fn pass(&self, cycles: u64) {
         let deadline = self.fabric.now() + cycles;
-        let _ = self.fabric.wait(self.card, &[], deadline);
+        let _ = self.fabric.wait(self.card, &[], deadline, false);
     }
 
     fn read(&self, offset: u32) -> u32 {
