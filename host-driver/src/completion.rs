@@ -141,7 +141,7 @@ impl CompletionQueue {
         let deadline = link.now().saturating_add(timeout);
         loop {
             // Closing flushes without an interrupt of the card's.
-            let closing = link.watch(Line::Library);
+            let closings = link.closings();
             let watch = {
                 let mut core = self.shared.core();
                 if let Some(completion) = core.poll(link) {
@@ -153,6 +153,10 @@ impl CompletionQueue {
                 }
                 watch
             };
+            let closing = link.watch(Line::Library);
+            if link.closings() != closings {
+                continue;
+            }
             match link.pause(&[watch, closing], deadline) {
                 PauseResult::Interrupt(_) => {}
                 PauseResult::Deadline => return self.poll().ok_or(WaitError::Timeout),
@@ -197,7 +201,7 @@ impl CompletionChannel {
         let deadline = link.now().saturating_add(timeout);
         loop {
             self.watches.clear();
-            self.watches.push(link.watch(Line::Library));
+            let closings = link.closings();
             for (position, queue) in self.queues.iter().enumerate() {
                 let mut core = queue.shared.core();
                 if core.is_ready(link) {
@@ -207,6 +211,10 @@ impl CompletionChannel {
                 if core.is_ready(link) {
                     return Ok(position);
                 }
+            }
+            self.watches.push(link.watch(Line::Library));
+            if link.closings() != closings {
+                continue;
             }
             match link.pause(&self.watches, deadline) {
                 PauseResult::Interrupt(_) => {}

@@ -166,7 +166,7 @@ impl Shared {
         }
         drop(core);
         // Who waits for a completion finds it flushed.
-        self.link().notify();
+        self.link().closing_ended();
     }
 }
 

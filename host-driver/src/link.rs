@@ -10,7 +10,7 @@
 
 use crate::sync::Waits;
 use crate::transport::{Answer, Line, PauseResult, SharedMemory, Transport, TransportError, Watch};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An owned card.
@@ -18,6 +18,8 @@ pub(crate) struct Link {
     transport: Arc<dyn Transport>,
     /// The firmware has started anew by itself: nothing is open on the card any more.
     restarted: AtomicBool,
+    /// Endpoints that were closed, or that a close was given up of.
+    closings: AtomicU64,
     /// Memory that nobody uses and that couldn't be given back while the card was out of reach.
     limbo: Mutex<Vec<SharedMemory>>,
 }
@@ -29,6 +31,7 @@ impl Link {
         Ok(claimed.then(|| Self {
             transport,
             restarted: AtomicBool::new(false),
+            closings: AtomicU64::new(0),
             limbo: Mutex::default(),
         }))
     }
@@ -109,8 +112,17 @@ impl Link {
         self.transport.interrupts(line)
     }
 
-    pub(crate) fn notify(&self) {
+    /// An endpoint was closed, or not after all: wakes who waits for its completions.
+    pub(crate) fn closing_ended(&self) {
+        self.closings.fetch_add(1, Ordering::SeqCst);
         self.transport.notify();
+    }
+
+    /// Times that a close has ended. A thread that is about to sleep watches [`Line::Library`] *after* it has given back its locks, for
+    /// giving back a lock that somebody waits for raises that line as well and would wake the thread itself, for ever; what was
+    /// closed between its look and its watch shows here.
+    pub(crate) fn closings(&self) -> u64 {
+        self.closings.load(Ordering::SeqCst)
     }
 
     pub(crate) fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
@@ -167,6 +179,6 @@ impl Waits for Link {
     }
 
     fn wake(&self) {
-        self.notify();
+        self.transport.notify();
     }
 }
