@@ -342,9 +342,7 @@ async def cards_connect_endpoints_by_themselves(dut):
     assert (await a.endpoint.wait(send))["status"] == "Success"
 
 
-# The gates announce a failure whose status is `PeerClosed` like any other, so that the peer sees `LinkError` first. A test that passes in spite
-# of its mark fails: take the mark away with the defect.
-@cocotb.test(expect_fail=True)
+@cocotb.test()
 async def endpoints_that_part_in_order_see_no_failure(dut):
     (a, b), (to_b, to_a) = await sides(dut)
     last = await b.receive(to_a, 10, 12, at=16)

@@ -240,6 +240,7 @@ impl Logic for LinkBench {
         self.faults.mutation[0].next = self.faults_mutation.val();
 
         // Control.
+        self.fanout.abandon.next = false;
         self.fanout.control_valid.next = self.control_valid.val();
         self.control_done.next = self.fanout.control_done.val();
         self.control_result.next = self.fanout.control_result.val();

@@ -4,6 +4,7 @@ mod cancels;
 mod captures;
 mod claims;
 mod closing;
+mod connections;
 mod credits;
 mod determinism;
 mod failures;
