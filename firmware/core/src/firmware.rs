@@ -110,6 +110,13 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
             Some(Command::DeregisterRegion) => run(arguments, words, |a| self.deregister_region(a)),
             Some(Command::ReadCounter) => run(arguments, words, |a| self.read_counter(a)),
             Some(Command::QueryPair) => run(arguments, words, |a| self.query_pair(a)),
+            Some(
+                Command::Connect
+                | Command::Accept
+                | Command::Disconnect
+                | Command::Reserve
+                | Command::ReadAudit,
+            ) => Err(Refusal::new(MailboxStatus::UnknownCommand)),
         };
         let (status, count) = match served {
             Ok(count) => (MailboxStatus::Ok, count),
@@ -337,6 +344,7 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
             unacknowledged: u32::from(report.unacknowledged),
             waiting: u32::from(report.waiting),
             refused: report.refused,
+            ..PairStatus::default()
         })
     }
 
