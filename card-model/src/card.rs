@@ -29,7 +29,7 @@ use crate::endpoints::{Endpoints, Raised};
 use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen, seal};
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
-use crate::output::Output;
+use crate::output::{Output, Update};
 use crate::regions::{Access, Regions};
 use crate::schedule::{Action, Schedule};
 use crate::sends::{Sends, SourceNumbers};
@@ -105,6 +105,8 @@ pub struct Card<M, T = Untimed> {
     pub(crate) faults: VecDeque<(u16, u8)>,
     /// Messages that have been looked at.
     pub(crate) arrivals: VecDeque<Arrival>,
+    /// What Delivery has told of envelopes.
+    pub(crate) updates: VecDeque<Update>,
     inbox: VecDeque<Vec<u8>>,
     outbox: VecDeque<Vec<u8>>,
     firmware_inbox: VecDeque<Vec<u8>>,
@@ -138,6 +140,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             sound: vec![None; lists.pairs],
             faults: VecDeque::new(),
             arrivals: VecDeque::new(),
+            updates: VecDeque::new(),
             inbox: VecDeque::new(),
             outbox: VecDeque::new(),
             firmware_inbox: VecDeque::new(),
@@ -167,6 +170,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.sound = vec![None; lists.pairs];
         self.faults.clear();
         self.arrivals.clear();
+        self.updates.clear();
         self.inbox.clear();
         self.break_on_purpose(self.broken);
     }
@@ -252,6 +256,26 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.put_all(outputs);
     }
 
+    /// Messages that have been looked at, and not delivered.
+    pub fn arrivals(&self) -> impl Iterator<Item = &Arrival> {
+        self.arrivals.iter()
+    }
+
+    /// Updates of envelopes that frames don't tell of yet.
+    pub fn updates(&self) -> impl Iterator<Item = &Update> {
+        self.updates.iter()
+    }
+
+    /// The control frame that a pair owes.
+    pub fn control_due(&self, pair: u16) -> Option<FrameType> {
+        self.acknowledge.due(pair)
+    }
+
+    /// A pair owes a control frame, though nothing has moved on.
+    pub fn mark(&mut self, pair: u16) {
+        self.acknowledge.mark(pair, false);
+    }
+
     /// When time alone will make something happen.
     pub fn next_time(&self) -> Option<u64> {
         self.sends.next_scan()
@@ -274,6 +298,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         add(Action::Receive, !self.inbox.is_empty());
         add(Action::Arrive, !self.arrivals.is_empty());
         add(Action::Fault, !self.faults.is_empty());
+        add(Action::Update, !self.updates.is_empty());
         for endpoint in 0..self.endpoints.count() {
             let can = |ring| self.endpoints.can_fetch(endpoint, ring);
             add(Action::List(endpoint), can(WorkRing::List));
@@ -298,6 +323,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             Action::Fault => {
                 if let Some((pair, status)) = self.faults.pop_front() {
                     self.fail_pair(pair, status);
+                }
+            }
+            Action::Update => {
+                if let Some(update) = self.updates.pop_front() {
+                    self.acknowledge.update(&update);
                 }
             }
             Action::List(endpoint) => self.list(endpoint),
@@ -477,6 +507,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             endpoints: &mut self.endpoints,
             counters: &mut self.counters,
             acknowledge: &mut self.acknowledge,
+            updates: &mut self.updates,
             faults: &mut self.faults,
         };
         act(&mut self.delivery, &mut around)
@@ -501,6 +532,7 @@ pub(crate) struct Around<'a, M, T> {
     endpoints: &'a mut Endpoints,
     counters: &'a mut Counters,
     acknowledge: &'a mut Acknowledge,
+    updates: &'a mut VecDeque<Update>,
     faults: &'a mut VecDeque<(u16, u8)>,
 }
 
@@ -540,7 +572,7 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
             }
             Output::Reserve { endpoint } => self.endpoints.reserve(endpoint),
             Output::Release { endpoint } => self.endpoints.release(endpoint),
-            Output::Update(update) => self.acknowledge.update(&update),
+            Output::Update(update) => self.updates.push_back(update),
             Output::Raise {
                 endpoint,
                 cause,

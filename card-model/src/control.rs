@@ -75,7 +75,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
 
     /// What has been looked at is delivered, and who is to fail does: none of it is left for the next connection of a pair.
     fn settle(&mut self) {
-        while !self.faults.is_empty() || !self.arrivals.is_empty() {
+        let left = |card: &Self| {
+            !card.faults.is_empty() || !card.arrivals.is_empty() || !card.updates.is_empty()
+        };
+        while left(self) {
+            self.step(Action::Update);
             self.step(Action::Fault);
             self.step(Action::Arrive);
         }

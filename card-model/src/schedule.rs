@@ -12,6 +12,8 @@ pub enum Action {
     Arrive,
     /// The next request to fail a pair is carried out.
     Fault,
+    /// The next thing that has happened to envelopes is counted: frames tell of it from now on.
+    Update,
     /// The next entry of an endpoint's list ring is fetched and carried out.
     List(u8),
     /// The next entry of an endpoint's send ring is fetched, and queued or refused.

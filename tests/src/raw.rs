@@ -239,6 +239,11 @@ impl RawHost {
 
     /// Connects a pair to one of this same card, itself perhaps: frames turn round inside.
     pub fn connect(&self, local: &PairId, remote: &PairId) {
+        self.connect_to(local, remote, self.identity().mac);
+    }
+
+    /// Connects a pair to one of the card with this address.
+    pub fn connect_to(&self, local: &PairId, remote: &PairId, remote_mac: u64) {
         let connect = ConnectPair {
             pair: local.pair,
             remote_pair: remote.pair,
@@ -246,7 +251,7 @@ impl RawHost {
             remote_epoch: remote.epoch,
             remote_nonce: remote.nonce,
             remote_credits: remote.credits,
-            remote_mac: self.identity().mac,
+            remote_mac,
         };
         let connected: Result<Nothing, _> = self.command(Command::ConnectPair, &connect);
         connected.expect("connected");
@@ -339,6 +344,16 @@ impl<'a> RawEndpoint<'a> {
         }
     }
 
+    /// Memory of a ring.
+    pub fn ring(&self, ring: Ring) -> &Mapped {
+        match ring {
+            Ring::Send => &self.rings.send,
+            Ring::List => &self.rings.list,
+            Ring::Completion => &self.rings.completion,
+            Ring::Event => &self.rings.event,
+        }
+    }
+
     /// Byte offset of a register of the endpoint's page.
     pub fn register(&self, offset: u32) -> u32 {
         register::endpoint_page(self.id) + offset
@@ -382,13 +397,7 @@ impl<'a> RawEndpoint<'a> {
 
     /// Takes a ring's memory away from under the card. The host's end of it stays usable.
     pub fn unmap(&self, ring: Ring) {
-        let memory = match ring {
-            Ring::Send => &self.rings.send,
-            Ring::List => &self.rings.list,
-            Ring::Completion => &self.rings.completion,
-            Ring::Event => &self.rings.event,
-        };
-        memory.unmap();
+        self.ring(ring).unmap();
     }
 
     /// Closes the endpoint, which keeps its memory.

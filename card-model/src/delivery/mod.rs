@@ -196,6 +196,17 @@ impl Delivery {
         self.stall(endpoint).kept
     }
 
+    /// Whether requests of an endpoint are refused as `Behind` without a look: somebody in front has to look first.
+    pub fn looks_at_nothing(&self, endpoint: u8) -> bool {
+        let stall = self.stall(endpoint);
+        stall.stalled && stall.news
+    }
+
+    /// Handle of the receive of an endpoint that waits for room.
+    pub fn waits(&self, endpoint: u8) -> Option<u32> {
+        self.stall(endpoint).waiting()
+    }
+
     fn sink(&self, pair: u16) -> Sink {
         let sink = self.pairs.get(usize::from(pair)).copied();
         sink.unwrap_or_default()

@@ -46,6 +46,11 @@ impl Stall {
         }
     }
 
+    /// Handle of the receive that waits.
+    pub(super) fn waiting(&self) -> Option<u32> {
+        self.waiting.map(|waiting| waiting.request)
+    }
+
     /// The list is full for this receive.
     pub(super) fn waits(&mut self, request: &ListRequest) {
         let any_source = request.flags & FLAG_ANY_SOURCE != 0;
