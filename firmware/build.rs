@@ -24,10 +24,23 @@ fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rustc-link-search={}", out.display());
     let id = build_id(&root)?;
     println!("cargo:rustc-env=POSTHORN_BUILD_ID={id}");
+    println!("cargo:rustc-env=POSTHORN_STACK_BYTES={STACK_BYTES}");
+    // `bench_list` has its list in memory, and next to nothing on the stack.
+    let stack = format!(
+        "ASSERT(SIZEOF(.stack) >= {STACK_BYTES}, \"The program leaves too little for its stack.\");\n"
+    );
+    fs::write(out.join("stack.x"), stack)?;
+    println!("cargo:rustc-link-arg-bin=firmware=-Tstack.x");
     Ok(())
 }
 
-/// Everything is in one memory. Ibex starts 0x80 bytes after its boot address.
+/// Bytes of stack that the linker leaves at least. The firmware's tables are on it.
+const STACK_BYTES: usize = 24 * 1024;
+
+/// Everything is in one memory, but for its last bytes, which are persistent and belong to nobody. Ibex starts 0x80 bytes after its boot address.
+///
+/// The image is run where it is loaded, and run again when the processor has been held, without being loaded anew. So there is no `.data`: what
+/// is in it would keep what the last run left there, because nothing else remembers how it began.
 fn memory_map() -> String {
     let regions = ["TEXT", "RODATA", "DATA", "BSS", "HEAP", "STACK"]
         .map(|region| format!("REGION_ALIAS(\"REGION_{region}\", RAM);\n"))
@@ -36,9 +49,11 @@ fn memory_map() -> String {
         "MEMORY {{ RAM : ORIGIN = {:#x}, LENGTH = {:#x} }}\n\
          {regions}\
          _stext = ORIGIN(RAM) + 0x80;\n\
-         SECTIONS {{ .posthorn_build_id : {{ KEEP(*(.posthorn_build_id)); }} > RAM }} INSERT AFTER .rodata;\n",
+         SECTIONS {{ .posthorn_build_id : {{ KEEP(*(.posthorn_build_id)); }} > RAM }} INSERT AFTER .rodata;\n\
+         ASSERT(SIZEOF(.data) == 0, \"
+A static starts as something other than zero, and a second run of the program would find it changed: start it as zero.\");\n",
         abi::mgmt::MEMORY_BASE,
-        abi::mgmt::MEMORY_BYTES,
+        abi::mgmt::MEMORY_BYTES - abi::mgmt::PERSISTENT_BYTES,
     )
 }
 

@@ -5,13 +5,18 @@
 //! written after all payload write responses have come). The phase that a fresh queue waits for is 1
 //! and flips at each wrap.
 
+use crate::constant::constants;
 use crate::status::codes;
 
-/// Size of a completion in bytes.
-pub const COMPLETION_BYTES: usize = 64;
-
-/// `flags`: the receive, one with `FLAG_MULTI`, stays posted, and completes again.
-pub const COMPLETION_MORE: u8 = 1 << 0;
+constants! {
+    /// Size and flags.
+    CONSTANTS {
+        /// Size of a completion in bytes.
+        COMPLETION_BYTES: usize = 64;
+        /// `flags`: the receive, one with `FLAG_MULTI`, stays posted, and completes again.
+        COMPLETION_MORE: u8 = 1 << 0;
+    }
+}
 
 codes! {
     /// What kind of request a completion is of.

@@ -4,12 +4,18 @@
 //! keeps something for that operation acts and answers, and the results are or-ed together. A
 //! request is therefore atomic for each block. The data are one of the layouts below.
 
+use crate::constant::constants;
 use crate::status::codes;
 
-/// 64-bit words of data in a control request.
-pub const DATA_WORDS: usize = 5;
-/// 64-bit words of result.
-pub const RESULT_WORDS: usize = 1;
+constants! {
+    /// Sizes of a request.
+    SIZES {
+        /// 64-bit words of data in a control request.
+        DATA_WORDS: usize = 5;
+        /// 64-bit words of result.
+        RESULT_WORDS: usize = 1;
+    }
+}
 
 codes! {
     /// Operation of a control request. What `index` names is said for each.
@@ -28,7 +34,8 @@ codes! {
         EndpointClear = 6,
         /// A pair: [`PairSetup`]. Its counts start at 0.
         PairSet = 7,
-        /// Fails a pair: its sends and the receives that name it complete with the status in the low byte of the data.
+        /// Fails a pair: its sends and the receives that name it complete with the status in the low byte of the data. The peer's gates are told by
+        /// `PairFailed`, unless the status is `PeerClosed`: then the firmware tells the peer's.
         PairFail = 8,
         /// Forgets a pair, its unexpected messages and its slots.
         PairClear = 9,
@@ -47,29 +54,38 @@ codes! {
     }
 }
 
-/// `RingSet` index: send ring.
-pub const RING_SEND: u16 = 0;
-/// `RingSet` index: list ring.
-pub const RING_LIST: u16 = 1;
-/// `RingSet` index: completion queue.
-pub const RING_COMPLETION: u16 = 2;
-/// `RingSet` index: event queue.
-pub const RING_EVENT: u16 = 3;
-/// Bits of a `RingSet` index that name the ring; the endpoint's number is above them.
-pub const RING_BITS: u32 = 2;
+constants! {
+    /// Rings of an endpoint, as `RingSet` names them.
+    RINGS {
+        /// `RingSet` index: send ring.
+        RING_SEND: u16 = 0;
+        /// `RingSet` index: list ring.
+        RING_LIST: u16 = 1;
+        /// `RingSet` index: completion queue.
+        RING_COMPLETION: u16 = 2;
+        /// `RingSet` index: event queue.
+        RING_EVENT: u16 = 3;
+        /// Bits of a `RingSet` index that name the ring; the endpoint's number is above them.
+        RING_BITS: u32 = 2;
+    }
+}
 
 /// Index of a `RingSet`, from the endpoint and `RING_*`.
 pub const fn ring_index(endpoint: u8, ring: u16) -> u16 {
     (endpoint as u16) << RING_BITS | ring
 }
 
-/// The card may read the region: it may be sent from.
-pub const RIGHT_LOCAL_READ: u8 = 1 << 0;
-/// The card may write the region: it may be received into.
-pub const RIGHT_LOCAL_WRITE: u8 = 1 << 1;
-
-/// Bits of a key that index the region table; the rest are the region's tag.
-pub const KEY_INDEX_BITS: u32 = 12;
+constants! {
+    /// Rights of a region, and its key.
+    RIGHTS {
+        /// The card may read the region: it may be sent from.
+        RIGHT_LOCAL_READ: u8 = 1 << 0;
+        /// The card may write the region: it may be received into.
+        RIGHT_LOCAL_WRITE: u8 = 1 << 1;
+        /// Bits of a key that index the region table; the rest are the region's tag.
+        KEY_INDEX_BITS: u32 = 12;
+    }
+}
 
 /// Key of a region, from its index in the table and its tag.
 pub const fn region_key(index: u16, tag: u32) -> u32 {
@@ -304,7 +320,7 @@ codes! {
         Gaps = 7,
         /// Pairs that failed for want of an acknowledgement.
         Timeouts = 8,
-        /// Requests refused as malformed, each once: with `InvalidRequest`, `InvalidPair`, `TooLong` or `LocalProtection`.
+        /// Requests refused as malformed, each once: with `InvalidRequest`, `InvalidPair`, `InvalidClaim`, `TooLong` or `LocalProtection`.
         InvalidRequests = 9,
         /// Doorbells ignored because of their value.
         DoorbellErrors = 10,

@@ -4,14 +4,20 @@
 //! whether or not the queue had room, and events that found no room are counted
 //! ([`crate::register::EVENTS_LOST`]).
 
+use crate::constant::constants;
 use crate::status::codes;
 
-/// Size of an event in bytes.
-pub const EVENT_BYTES: usize = 32;
-/// The pair of an event that concerns none.
-pub const NO_PAIR: u16 = 0xffff;
-/// Bit of `info` that tells a list ring's events from a send ring's.
-pub const INFO_LIST_RING_BIT: u32 = 32;
+constants! {
+    /// Size and special values.
+    CONSTANTS {
+        /// Size of an event in bytes.
+        EVENT_BYTES: usize = 32;
+        /// The pair of an event that concerns none.
+        NO_PAIR: u16 = 0xffff;
+        /// Bit of `info` that tells a list ring's events from a send ring's.
+        INFO_LIST_RING_BIT: u32 = 32;
+    }
+}
 
 /// `info` of an event of a ring: a tail or an index, and whether the ring is a list ring.
 pub const fn ring_info(list: bool, value: u32) -> u64 {

@@ -17,7 +17,7 @@ pub struct Field {
     pub lsb: usize,
     /// Width in bits.
     pub width: usize,
-    /// First line of the field's documentation.
+    /// What it means, as documented.
     pub doc: &'static str,
 }
 
@@ -67,15 +67,15 @@ impl core::error::Error for TooShort {}
 
 /// Declares the representation (`struct`) and the checked view (`…View`) of a layout.
 ///
-/// The representation has `WORDS`, `BYTES`, `FIELDS`, `from_words`, `to_words`, `parse` and `emit`.
+/// The representation has `WORDS`, `BYTES`, `ABOUT`, `FIELDS`, `from_words`, `to_words`, `parse` and `emit`.
 /// The view wraps bytes and reads a field at a time: `new_checked` refuses a short slice;
 /// `new_unchecked` doesn't look, and an accessor then panics if the slice is short.
 #[macro_export]
 macro_rules! define_layout {
-    ($(#[$meta:meta])* $name:ident, $view:ident, $words:literal words {
+    ($(#[doc = $about:literal])+ $name:ident, $view:ident, $words:literal words {
         $($(#[doc = $doc:literal])+ $field:ident : $ty:ty = $width:literal,)*
     }) => {
-        $(#[$meta])*
+        $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
         pub struct $name {
             $($(#[doc = $doc])+ pub $field: $ty,)*
@@ -86,13 +86,15 @@ macro_rules! define_layout {
             pub const WORDS: usize = $words;
             /// Size in bytes.
             pub const BYTES: usize = 8 * $words;
+            /// What the structure is, as documented.
+            pub const ABOUT: &'static str = concat!($($about),+);
             /// Every field with its position, in order.
             pub const FIELDS: &'static [$crate::layout::Field] = &{
                 let mut fields = [$($crate::layout::Field {
                     name: stringify!($field),
                     lsb: 0,
                     width: $width,
-                    doc: [$($doc),+][0],
+                    doc: concat!($($doc),+),
                 }),*];
                 let mut at = 0;
                 let mut k = 0;
@@ -223,7 +225,7 @@ mod tests {
             (view.low(), view.middle(), view.high()),
             (0xa, 0x012_3456_789a_bcde, u64::MAX)
         );
-        assert_eq!(Sample::WORDS, 2);
+        assert_eq!((Sample::WORDS, Sample::ABOUT), (2, " Two words."));
     }
 
     #[test]

@@ -15,8 +15,10 @@
 #![no_std]
 
 pub mod completion;
+mod constant;
 pub mod control;
 pub mod event;
+pub mod explain;
 pub mod layout;
 pub mod limits;
 pub mod list_bench;
@@ -28,8 +30,11 @@ pub mod register;
 pub mod request;
 pub mod ring;
 pub mod status;
+pub mod times;
 pub mod wire;
 
 /// Version of everything in this crate. The card reports it in [`register::ABI_VERSION`]; a driver
 /// that finds another one refuses the card.
 pub const ABI_VERSION: u32 = 2;
+
+pub use constant::Constant;

@@ -1,20 +1,31 @@
 //! Sizes that both sides of an interface must agree on, whatever the configuration.
 
-/// Most endpoints of a card.
-pub const MAX_ENDPOINTS: usize = 16;
-/// Longest eager message, in bytes, and the size of one unexpected-message slot.
-pub const EAGER_MAX: usize = 1024;
-/// Envelopes per ordered pair when the host doesn't say.
-pub const DEFAULT_CREDITS: u16 = 8;
-/// Most envelopes that one ordered pair may own: the width of its slot bitmap.
-pub const MAX_CREDITS: u16 = 16;
-/// Sends of one pair that may wait in the card for credit or for their turn.
-pub const SEND_QUEUE_DEPTH: u16 = 8;
-/// Smallest ring, as a power of two.
-pub const MIN_RING_LOG2: u8 = 2;
-/// Largest ring, as a power of two. Indices are 16 bits and free running.
-pub const MAX_RING_LOG2: u8 = 14;
-/// Alignment of rings and of a pair's slots, in bytes.
-pub const RING_ALIGN: u64 = 64;
-/// Bits of a card address that are implemented.
-pub const ADDRESS_BITS: u32 = 64;
+use crate::constant::constants;
+
+constants! {
+    /// All of them.
+    LIMITS {
+        /// Most endpoints of a card.
+        MAX_ENDPOINTS: usize = 16;
+        /// Most pairs that the firmware has room for: as many as the largest card has that is built. A card with more has as many as this, and says so.
+        MAX_PAIRS: usize = 128;
+        /// Most regions that the firmware has room for, in the same way.
+        MAX_REGIONS: usize = 256;
+        /// Longest eager message, in bytes, and the size of one unexpected-message slot.
+        EAGER_MAX: usize = 1024;
+        /// Envelopes per ordered pair when the host doesn't say.
+        DEFAULT_CREDITS: u16 = 8;
+        /// Most envelopes that one ordered pair may own: the width of its slot bitmap.
+        MAX_CREDITS: u16 = 16;
+        /// Sends of one pair that may wait in the card for credit or for their turn.
+        SEND_QUEUE_DEPTH: u16 = 8;
+        /// Smallest ring, as a power of two.
+        MIN_RING_LOG2: u8 = 2;
+        /// Largest ring, as a power of two. Indices are 16 bits and free running.
+        MAX_RING_LOG2: u8 = 14;
+        /// Alignment of rings and of a pair's slots, in bytes.
+        RING_ALIGN: u64 = 64;
+        /// Bits of a card address that are implemented.
+        ADDRESS_BITS: u32 = 64;
+    }
+}

@@ -11,11 +11,17 @@
 //! names an object which has been closed is answered with `NotFound`, whoever has the place now. A region's key has a tag for the same end.
 //! Tables of the gates, doorbell pages, completions, events and frames know the place alone ([`id_index`]).
 
+use crate::constant::constants;
 use crate::register::MAILBOX_WORDS;
 use crate::status::codes;
 
-/// Bits of an id that are the object's place; those above are the generation.
-pub const ID_INDEX_BITS: u32 = 16;
+constants! {
+    /// Ids.
+    CONSTANTS {
+        /// Bits of an id that are the object's place; those above are the generation.
+        ID_INDEX_BITS: u32 = 16;
+    }
+}
 
 /// The id of an object, from its place and the place's generation.
 pub const fn object_id(index: u16, generation: u16) -> u32 {
@@ -43,7 +49,7 @@ codes! {
         CloseDomain = 3,
         /// Opens an endpoint on rings in host memory.
         OpenEndpoint = 4,
-        /// Closes an endpoint: its requests complete with `Flushed`; answered after its last DMA.
+        /// Closes an endpoint: its requests complete with `Flushed`; answered after its last DMA. Can be repeated: `NotFound` says that it is closed.
         CloseEndpoint = 5,
         /// Reserves a pair and its envelopes.
         OpenPair = 6,
@@ -73,8 +79,27 @@ codes! {
     }
 }
 
+/// A field of the arguments or the results of a command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WordField {
+    /// Name.
+    pub name: &'static str,
+    /// Its first word of the area; word 0 is the command's code or the status.
+    pub word: usize,
+    /// Words that it takes: 2 if it has 64 bits, low word first.
+    pub words: usize,
+    /// What it means, as documented.
+    pub doc: &'static str,
+}
+
 /// Arguments or results of a command, as the words after word 0.
 pub trait Words: Sized {
+    /// Name of the structure.
+    const NAME: &'static str;
+    /// What the structure is, as documented.
+    const ABOUT: &'static str;
+    /// Every field with its position, in order. `InvalidArgument` names a field by its place in this list, from 0.
+    const FIELDS: &'static [WordField];
     /// Number of words, without word 0.
     const COUNT: usize;
     /// The structure as words.
@@ -86,14 +111,34 @@ pub trait Words: Sized {
 macro_rules! words {
     (@count u64) => { 2 };
     (@count $ty:ident) => { 1 };
-    ($($(#[$meta:meta])* $name:ident { $($(#[$fmeta:meta])* $field:ident : $ty:ident,)* })*) => {$(
-        $(#[$meta])*
+    (@one $field:ident) => { 1 };
+    ($($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $field:ident : $ty:ident,)* })*) => {$(
+        $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-        pub struct $name { $($(#[$fmeta])* pub $field: $ty,)* }
+        pub struct $name { $($(#[doc = $doc])+ pub $field: $ty,)* }
 
         const _: () = assert!($name::COUNT < MAILBOX_WORDS, "too long for the mailbox");
 
         impl Words for $name {
+            const NAME: &'static str = stringify!($name);
+            const ABOUT: &'static str = concat!($($about),+);
+            const FIELDS: &'static [WordField] = &{
+                #[allow(unused_mut, reason = "structures without fields")]
+                let mut fields: [WordField; 0 $(+ words!(@one $field))*] = [$(WordField {
+                    name: stringify!($field),
+                    word: 0,
+                    words: words!(@count $ty),
+                    doc: concat!($($doc),+),
+                }),*];
+                let mut at = 1;
+                let mut k = 0;
+                while k < fields.len() {
+                    fields[k].word = at;
+                    at += fields[k].words;
+                    k += 1;
+                }
+                fields
+            };
             const COUNT: usize = 0 $(+ words!(@count $ty))*;
 
             fn to_words(&self, words: &mut [u32]) {
@@ -343,6 +388,60 @@ words! {
     }
 }
 
+/// Arguments and results of a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Layout {
+    /// Structure of the arguments.
+    pub argument: &'static str,
+    /// Its fields.
+    pub arguments: &'static [WordField],
+    /// Structure of the results.
+    pub result: &'static str,
+    /// What the arguments' structure is, as documented.
+    pub about: &'static str,
+    /// Its fields.
+    pub results: &'static [WordField],
+}
+
+macro_rules! layouts {
+    ($($command:ident: $argument:ty => $result:ty,)*) => {
+        impl Command {
+            /// What the command is given and what it answers.
+            pub const fn layout(self) -> Layout {
+                match self {$(
+                    Self::$command => Layout {
+                        argument: <$argument>::NAME,
+                        arguments: <$argument>::FIELDS,
+                        result: <$result>::NAME,
+                        about: <$argument>::ABOUT,
+                        results: <$result>::FIELDS,
+                    },
+                )*}
+            }
+        }
+    };
+}
+
+layouts! {
+    Identify: Nothing => Identity,
+    OpenDomain: Nothing => DomainId,
+    CloseDomain: DomainId => Nothing,
+    OpenEndpoint: OpenEndpoint => EndpointId,
+    CloseEndpoint: CloseEndpoint => Nothing,
+    OpenPair: OpenPair => PairId,
+    ConnectPair: ConnectPair => Nothing,
+    ClosePair: Pair => Nothing,
+    RegisterRegion: RegisterRegion => RegionKey,
+    DeregisterRegion: RegionKey => Nothing,
+    ReadCounter: CounterId => CounterValue,
+    QueryPair: Pair => PairStatus,
+    Connect: Connect => PairId,
+    Accept: Accept => PairId,
+    Disconnect: Disconnect => Nothing,
+    Reserve: Reserve => Nothing,
+    ReadAudit: AuditIndex => AuditEntry,
+}
+
 codes! {
     /// State of a pair.
     PairState {
@@ -364,7 +463,7 @@ codes! {
         Disconnecting = 7,
         /// `Disconnect` has ended, or the peer has closed the pair. To be closed.
         Disconnected = 8,
-        /// The gates didn't answer in time when the pair was to be connected: it is settled, and closed, when they do.
+        /// The gates didn't answer in time when the pair was to be connected or closed: it is settled, and closed, when they do.
         Unsettled = 9,
     }
 }
@@ -452,6 +551,18 @@ mod tests {
         open.to_words(&mut words);
         assert_eq!(words, [3, 8, 0x9abc_def0, 0x1234_5678]);
         assert_eq!(OpenPair::from_words(&words), open);
+    }
+
+    #[test]
+    fn fields_say_where_their_words_are() {
+        let layout = Command::OpenPair.layout();
+        let at: [_; 3] = core::array::from_fn(|k| {
+            let field = &layout.arguments[k];
+            (field.name, field.word, field.words)
+        });
+        assert_eq!(at, [("endpoint", 1, 1), ("credits", 2, 1), ("slots", 3, 2)]);
+        assert_eq!((layout.argument, layout.result), ("OpenPair", "PairId"));
+        assert!(Command::Identify.layout().arguments.is_empty());
     }
 
     #[test]

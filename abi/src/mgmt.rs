@@ -2,17 +2,25 @@
 //!
 //! Ibex starts at `MEMORY_BASE + 0x80`. All registers are 32 bits, word access only.
 
-/// First byte of the memory.
-pub const MEMORY_BASE: u32 = 0x4000_0000;
-/// Bytes of memory.
-pub const MEMORY_BYTES: u32 = 64 * 1024;
-/// Nanoseconds of a cycle of the card's nominal clock, by which the firmware's delays count.
-pub const CLOCK_NS: u32 = 8;
-/// First byte of the persistent memory: the last bytes of the memory, which neither the loader nor the firmware's start
-/// writes, so that epochs go on over a restart of the firmware. After power-on its contents are arbitrary.
-pub const PERSISTENT_BASE: u32 = MEMORY_BASE + MEMORY_BYTES - PERSISTENT_BYTES;
-/// Bytes of persistent memory.
-pub const PERSISTENT_BYTES: u32 = 1024;
+use crate::constant::constants;
+
+constants! {
+    /// The processor's memory, and the clock.
+    MEMORY {
+        /// First byte of the memory.
+        MEMORY_BASE: u32 = 0x4000_0000;
+        /// Bytes of memory.
+        MEMORY_BYTES: u32 = 64 * 1024;
+        /// Nanoseconds of a cycle of the card's nominal clock, by which the firmware's delays count.
+        CLOCK_NS: u32 = 8;
+        /// First byte of the persistent memory: the last bytes of the memory, which neither the loader nor the firmware's start
+        /// writes, so that epochs go on over a restart of the firmware. After power-on its contents are arbitrary.
+        PERSISTENT_BASE: u32 = MEMORY_BASE + MEMORY_BYTES - PERSISTENT_BYTES;
+        /// Bytes of persistent memory.
+        PERSISTENT_BYTES: u32 = 1024;
+    }
+}
+
 /// First byte of the registers.
 pub const REGISTER_BASE: u32 = 0xf000_0000;
 

@@ -4,22 +4,28 @@
 //! mailbox. Page `1 + e` is the *doorbell page* of endpoint `e`, and that page is the endpoint's
 //! identity: what an endpoint may do is decided by the page it can reach.
 
+use crate::constant::constants;
 use crate::limits::MAX_ENDPOINTS;
 
-/// Bytes of a page.
-pub const PAGE_BYTES: u32 = 4096;
-/// Pages before that of endpoint 0.
-pub const FIRST_ENDPOINT_PAGE: u32 = 1;
-/// Bits of a byte address in the window.
-pub const ADDRESS_BITS: u32 = 20;
-/// Bytes of the window.
-pub const WINDOW_BYTES: u32 = 1 << ADDRESS_BITS;
-/// Interrupt lines of a card.
-pub const INTERRUPTS: usize = 32;
-/// Interrupt line that is high while the mailbox has an answer.
-pub const MAILBOX_INTERRUPT: usize = 0;
-/// Interrupt line of endpoint 0; those of the others follow.
-pub const FIRST_ENDPOINT_INTERRUPT: usize = 1;
+constants! {
+    /// Geometry of the window, and the interrupt lines.
+    WINDOW {
+        /// Bytes of a page.
+        PAGE_BYTES: u32 = 4096;
+        /// Pages before that of endpoint 0.
+        FIRST_ENDPOINT_PAGE: u32 = 1;
+        /// Bits of a byte address in the window.
+        ADDRESS_BITS: u32 = 20;
+        /// Bytes of the window.
+        WINDOW_BYTES: u32 = 1 << ADDRESS_BITS;
+        /// Interrupt lines of a card.
+        INTERRUPTS: usize = 32;
+        /// Interrupt line that is high while the mailbox has an answer.
+        MAILBOX_INTERRUPT: usize = 0;
+        /// Interrupt line of endpoint 0; those of the others follow.
+        FIRST_ENDPOINT_INTERRUPT: usize = 1;
+    }
+}
 
 /// Who may do what with a register.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -114,20 +120,25 @@ registers! {
     }
 }
 
-/// What [`ID`] reads: "PSTH".
-pub const MAGIC: u32 = 0x5053_5448;
-/// [`STATUS`]: the memories are cleared and the card takes requests.
-pub const STATUS_READY: u32 = 1 << 0;
-/// [`STATUS`]: the firmware is up and answers the mailbox.
-pub const STATUS_FIRMWARE: u32 = 1 << 1;
-/// [`CONTROL`]: lets the management processor run; cleared, it is held in reset.
-pub const CONTROL_RUN: u32 = 1 << 0;
-/// [`CONTROL`]: written as 1, quiets the card's DMA and wire and then clears every table of the gates; the mailbox page and the
-/// memory of the management processor stay. Reads as 1 while that is under way, and [`STATUS_READY`] reads as 0 until the tables are clear.
-/// Doorbells rung meanwhile are ignored.
-pub const CONTROL_RESET: u32 = 1 << 1;
-/// Words of each mailbox area.
-pub const MAILBOX_WORDS: usize = 32;
+constants! {
+    /// Values and bits of the registers of page 0.
+    VALUES {
+        /// What [`ID`] reads: "PSTH".
+        MAGIC: u32 = 0x5053_5448;
+        /// [`STATUS`]: the memories are cleared and the card takes requests.
+        STATUS_READY: u32 = 1 << 0;
+        /// [`STATUS`]: the firmware is up and answers the mailbox.
+        STATUS_FIRMWARE: u32 = 1 << 1;
+        /// [`CONTROL`]: lets the management processor run; cleared, it is held in reset.
+        CONTROL_RUN: u32 = 1 << 0;
+        /// [`CONTROL`]: written as 1, quiets the card's DMA and wire and then clears every table of the gates; the mailbox page and the
+        /// memory of the management processor stay. Reads as 1 while that is under way, and [`STATUS_READY`] reads as 0 until the tables are clear.
+        /// Doorbells rung meanwhile are ignored.
+        CONTROL_RESET: u32 = 1 << 1;
+        /// Words of each mailbox area.
+        MAILBOX_WORDS: usize = 32;
+    }
+}
 
 /// Byte address of the doorbell page of an endpoint.
 pub const fn endpoint_page(endpoint: u8) -> u32 {

@@ -9,11 +9,19 @@
 //! until it is received or discarded, by the handle that the claim's completion gives: the place of the message
 //! (pair × 16 + slot) below the number of the claim, so that the handle of an earlier claim names nothing.
 
+use crate::constant::constants;
 use crate::limits::MAX_CREDITS;
 use crate::status::codes;
 
-/// Size of a work request in bytes.
-pub const REQUEST_BYTES: usize = 64;
+constants! {
+    /// Sizes.
+    SIZES {
+        /// Size of a work request in bytes.
+        REQUEST_BYTES: usize = 64;
+        /// Bits of a claim's handle that are the place of the message, pair × 16 + slot; those above are the number of the claim, from 1.
+        CLAIM_PLACE_BITS: u32 = 16;
+    }
+}
 
 codes! {
     /// Operation of a work request.
@@ -37,21 +45,23 @@ codes! {
     }
 }
 
-/// `flags` of a send: it fails as `NotReady` unless a receive for it is posted when it arrives.
-pub const FLAG_READY: u8 = 1 << 0;
-/// `flags` of a receive, a probe or a claim: any source matches, `pair` is ignored.
-pub const FLAG_ANY_SOURCE: u8 = 1 << 0;
-/// `flags` of a receive, a probe or a claim: the host has the completion of every request that was refused as `Behind`, and
-/// posts them again from this one on, in order. Without it they stay refused.
-pub const FLAG_RESUME: u8 = 1 << 1;
-/// `flags` of a receive: it takes message after message, each behind the one before in its buffer, until less than `min_free` bytes are left.
-pub const FLAG_MULTI: u8 = 1 << 2;
-/// `flags` of a receive, a probe or a claim: the host keeps nothing that is to be posted behind this one. From a refusal for want of room
-/// until such a request comes, the card takes it that the host keeps receives, and ready messages of the endpoint wait as others do.
-pub const FLAG_NOTHING_KEPT: u8 = 1 << 3;
-
-/// Bits of a claim's handle that are the place of the message, pair × 16 + slot; those above are the number of the claim, from 1.
-pub const CLAIM_PLACE_BITS: u32 = 16;
+constants! {
+    /// Bits of `flags`.
+    FLAGS {
+        /// `flags` of a send: it fails as `NotReady` unless a receive for it is posted when it arrives.
+        FLAG_READY: u8 = 1 << 0;
+        /// `flags` of a receive, a probe or a claim: any source matches, `pair` is ignored.
+        FLAG_ANY_SOURCE: u8 = 1 << 0;
+        /// `flags` of a receive, a probe or a claim: the host has the completion of every request that was refused as `Behind`, and
+        /// posts them again from this one on, in order. Without it they stay refused.
+        FLAG_RESUME: u8 = 1 << 1;
+        /// `flags` of a receive: it takes message after message, each behind the one before in its buffer, until less than `min_free` bytes are left.
+        FLAG_MULTI: u8 = 1 << 2;
+        /// `flags` of a receive, a probe or a claim: the host keeps nothing that is to be posted behind this one. From a refusal for want of room
+        /// until such a request comes, the card takes it that the host keeps receives, and ready messages of the endpoint wait as others do.
+        FLAG_NOTHING_KEPT: u8 = 1 << 3;
+    }
+}
 
 /// Place of an unexpected message on its card: pair × 16 + slot.
 pub const fn place(pair: u16, slot: u8) -> u16 {

@@ -1,8 +1,19 @@
 //! What happened to a request: the status of a completion, and the answer of the mailbox.
 
+/// A code of a set.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Code {
+    /// Number.
+    pub number: u8,
+    /// Name.
+    pub name: &'static str,
+    /// What it means, as documented.
+    pub doc: &'static str,
+}
+
 macro_rules! codes {
-    ($(#[$meta:meta])* $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)* }) => {
-        $(#[$meta])*
+    ($(#[doc = $about:literal])+ $name:ident { $($(#[doc = $doc:literal])+ $variant:ident = $code:literal,)* }) => {
+        $(#[doc = $about])+
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u8)]
         pub enum $name { $($(#[doc = $doc])+ $variant = $code,)* }
@@ -10,6 +21,16 @@ macro_rules! codes {
         impl $name {
             /// Every code, in order.
             pub const ALL: &'static [Self] = &[$(Self::$variant),*];
+
+            /// What the codes are, as documented.
+            pub const ABOUT: &'static str = concat!($($about),+);
+
+            /// Number, name and documentation of every code, in order.
+            pub const CODES: &'static [$crate::status::Code] = &[$($crate::status::Code {
+                number: $code,
+                name: stringify!($variant),
+                doc: concat!($($doc),+),
+            }),*];
 
             /// The code's number.
             pub const fn code(self) -> u8 {
@@ -80,7 +101,7 @@ codes! {
         InvalidClaim = 16,
         /// The ready send found no receive posted for it. It was not delivered.
         NotReady = 17,
-        /// The peer closed the pair in an orderly way before the operation was done.
+        /// The pair was closed in an orderly way before the operation was done, by the peer or by this side's `Disconnect`.
         PeerClosed = 18,
     }
 }

@@ -10,28 +10,34 @@
 //! over every byte before the trailer. The Ethernet frame check sequence is the MAC's own and is not
 //! counted here.
 
+use crate::constant::constants;
 use crate::status::codes;
 
-/// Bytes of an Ethernet header: two addresses and the EtherType.
-pub const ETHERNET_HEADER_BYTES: usize = 14;
-/// EtherType of a Posthorn frame: IEEE 802 local experimental 1.
-pub const ETHERTYPE: u16 = 0x88b5;
-/// [`ETHERTYPE`] as the header's little-endian field holds it.
-pub const ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
-/// Version of the header.
-pub const VERSION: u8 = 2;
-/// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
-pub const FRAME_READY: u8 = 1 << 0;
-/// Bytes before the payload, Ethernet header included.
-pub const HEADER_BYTES: usize = FrameHeader::BYTES;
-/// Bytes of payload of a frame of the firmware, [`ManagementBody`].
-pub const MANAGEMENT_BYTES: usize = ManagementBody::BYTES;
-/// Bytes after the payload.
-pub const TRAILER_BYTES: usize = 8;
-/// Longest frame in bytes.
-pub const FRAME_MAX: usize = HEADER_BYTES + crate::limits::EAGER_MAX + TRAILER_BYTES;
-/// CRC-32C polynomial, reflected.
-pub const CRC_POLYNOMIAL: u32 = 0x82f6_3b78;
+constants! {
+    /// All of them.
+    CONSTANTS {
+        /// Bytes of an Ethernet header: two addresses and the EtherType.
+        ETHERNET_HEADER_BYTES: usize = 14;
+        /// EtherType of a Posthorn frame: IEEE 802 local experimental 1.
+        ETHERTYPE: u16 = 0x88b5;
+        /// [`ETHERTYPE`] as the header's little-endian field holds it.
+        ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
+        /// Version of the header.
+        VERSION: u8 = 2;
+        /// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
+        FRAME_READY: u8 = 1 << 0;
+        /// Bytes before the payload, Ethernet header included.
+        HEADER_BYTES: usize = FrameHeader::BYTES;
+        /// Bytes of payload of a frame of the firmware, [`ManagementBody`].
+        MANAGEMENT_BYTES: usize = ManagementBody::BYTES;
+        /// Bytes after the payload.
+        TRAILER_BYTES: usize = 8;
+        /// Longest frame in bytes.
+        FRAME_MAX: usize = HEADER_BYTES + crate::limits::EAGER_MAX + TRAILER_BYTES;
+        /// CRC-32C polynomial, reflected.
+        CRC_POLYNOMIAL: u32 = 0x82f6_3b78;
+    }
+}
 
 codes! {
     /// Type of a frame; the class is its high nibble (1 requests, 2 responses, 3 control, 4 firmware).
@@ -75,7 +81,8 @@ codes! {
 macro_rules! management_body_layout {
     ($apply:ident) => {
         $apply! {
-            /// Payload of the frames between firmwares.
+            /// Payload of the frames between firmwares. `kind`, `reason`, `detail` and `transaction` are where they are in every version, so that
+            /// cards that don't agree on it can say so.
             ManagementBody, ManagementBodyView, 5 words {
                 /// [`ManagementKind`](crate::wire::ManagementKind).
                 kind: u8 = 8,
@@ -97,8 +104,10 @@ macro_rules! management_body_layout {
                 nonce: u32 = 32,
                 /// Receiver's half of the cookie, once it is known; else zero.
                 peer_nonce: u32 = 32,
+                /// Incarnation of the receiver's endpoint that belongs to `remembered_epoch`.
+                remembered_incarnation: u32 = 32,
                 /// Zero.
-                reserved0: u64 = 64,
+                reserved0: u32 = 32,
                 /// Zero.
                 reserved1: u64 = 64,
             }

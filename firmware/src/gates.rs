@@ -1,56 +1,37 @@
-//! The gates, as the firmware's decisions see them.
+//! The gates, as the firmware's decisions see them. No call waits.
 //!
 //! ```text
 //!  CONTROL_DATA ◄─ data, then CONTROL_START ◄─ operation, index ─► gates
 //!  CONTROL_BUSY ─► 0 ─► CONTROL_RESULT
+//!  FRAME_OUT ◄─ frame, FRAME_SEND ─► wire ─► FRAME_IN ─► frame, FRAME_TAKE
 //! ```
 
 use abi::control::{DATA_WORDS, Operation};
 use abi::mgmt::{
-    CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, MAC, RANDOM, SIZE_WORDS, SIZES,
+    CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, EVENTS_LOST,
+    FRAME_IN, FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAMES_LOST, GATES_RESET, INTERRUPT_EVENT,
+    INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY, INTERRUPT_PENDING, MAC,
+    PERSISTENT_BASE, PERSISTENT_BYTES, RANDOM, SIZE_WORDS, SIZES,
 };
-use embedded_hal::delay::DelayNs;
+use core::ptr::with_exposed_provenance_mut;
 use firmware::registers::{read, read_pair, write};
-use firmware::timer::{self, Timer};
-use firmware_core::{Card, ControlTimeout, Sizes};
+use firmware::timer;
+use firmware_core::{Card, FrameWords, GateEvent, Sizes};
 
-/// Cycles that the gates are given for a control request. The longest ones wait for the last memory accesses of an endpoint.
-const CONTROL_CYCLES: u32 = 1 << 18;
-/// Nanoseconds between two looks at whether they are done.
-const POLL_NS: u32 = 160;
+/// The gates of this card, and its persistent memory. There is one of them.
+pub struct Gates;
 
-/// The gates of this card.
-pub struct Gates {
-    timer: Timer,
+fn is_pending(interrupt: u32) -> bool {
+    read(INTERRUPT_PENDING) & interrupt != 0
 }
 
-impl Gates {
-    /// The gates. There is one set of them, so this is called once.
-    pub fn new(timer: Timer) -> Self {
-        Self { timer }
-    }
-
-    fn await_idle(&mut self) -> Result<(), ControlTimeout> {
-        let start = timer::now();
-        while read(CONTROL_BUSY) != 0 {
-            if timer::now().wrapping_sub(start) > CONTROL_CYCLES {
-                return Err(ControlTimeout);
-            }
-            self.timer.delay_ns(POLL_NS);
-        }
-        Ok(())
-    }
+fn persistent(word: usize) -> *mut u32 {
+    assert!(word < PERSISTENT_BYTES as usize / 4);
+    with_exposed_provenance_mut(PERSISTENT_BASE as usize + 4 * word)
 }
 
 impl Card for Gates {
-    fn control(
-        &mut self,
-        operation: Operation,
-        index: u16,
-        data: &[u64],
-    ) -> Result<u64, ControlTimeout> {
-        // One that was given up may still be under way.
-        self.await_idle()?;
+    fn control_start(&mut self, operation: Operation, index: u16, data: &[u64]) {
         let words = data.iter().copied().chain(core::iter::repeat(0));
         for (word, offset) in words.take(DATA_WORDS).zip((CONTROL_DATA..).step_by(8)) {
             write(offset, word as u32);
@@ -58,8 +39,65 @@ impl Card for Gates {
         }
         let start = u32::from(operation.code()) | u32::from(index) << 16;
         write(CONTROL_START, start);
-        self.await_idle()?;
-        Ok(read_pair(CONTROL_RESULT))
+    }
+
+    fn control_result(&mut self) -> Option<u64> {
+        (read(CONTROL_BUSY) == 0).then(|| read_pair(CONTROL_RESULT))
+    }
+
+    fn reset_start(&mut self) {
+        write(GATES_RESET, 1);
+    }
+
+    fn reset_done(&mut self) -> bool {
+        read(GATES_RESET) & 1 == 0 && is_pending(INTERRUPT_GATES_READY)
+    }
+
+    fn frame_out_is_free(&mut self) -> bool {
+        is_pending(INTERRUPT_FRAME_OUT)
+    }
+
+    fn frame_send(&mut self, frame: &FrameWords) {
+        for (&word, offset) in frame.iter().zip((FRAME_OUT..).step_by(4)) {
+            write(offset, word);
+        }
+        write(FRAME_SEND, 1);
+    }
+
+    fn frame_take(&mut self) -> Option<FrameWords> {
+        if !is_pending(INTERRUPT_FRAME_IN) {
+            return None;
+        }
+        let frame = core::array::from_fn(|k| read(FRAME_IN + 4 * k as u32));
+        write(FRAME_TAKE, 1);
+        Some(frame)
+    }
+
+    fn frames_lost(&mut self) -> u32 {
+        read(FRAMES_LOST)
+    }
+
+    fn event_take(&mut self) -> Option<GateEvent> {
+        if !is_pending(INTERRUPT_EVENT) {
+            return None;
+        }
+        let [cause, endpoint, low, high] = read(EVENT).to_le_bytes();
+        let info = read_pair(EVENT + 4);
+        write(EVENT_TAKE, 1);
+        Some(GateEvent {
+            cause,
+            endpoint,
+            pair: u16::from_le_bytes([low, high]),
+            info,
+        })
+    }
+
+    fn events_lost(&mut self) -> u32 {
+        read(EVENTS_LOST)
+    }
+
+    fn now(&self) -> u32 {
+        timer::now()
     }
 
     fn random(&mut self) -> u32 {
@@ -83,5 +121,15 @@ impl Card for Gates {
             unexpected,
             regions,
         }
+    }
+
+    fn persistent(&self, word: usize) -> u32 {
+        // SAFETY: inside the persistent memory, as asserted, which the linker gives to nothing else.
+        unsafe { persistent(word).read_volatile() }
+    }
+
+    fn set_persistent(&mut self, word: usize, value: u32) {
+        // SAFETY: as for `persistent`; the whole memory may be written.
+        unsafe { persistent(word).write_volatile(value) }
     }
 }

@@ -10,3 +10,9 @@ pub const BUILD: u64 = match u64::from_str_radix(env!("POSTHORN_BUILD_ID"), 10) 
     Ok(id) => id,
     Err(_) => panic!("the build id is a decimal number"),
 };
+
+/// Bytes that the linker leaves for the stack at least.
+pub const STACK_BYTES: usize = match usize::from_str_radix(env!("POSTHORN_STACK_BYTES"), 10) {
+    Ok(bytes) => bytes,
+    Err(_) => panic!("the size of the stack is a decimal number"),
+};

@@ -11,8 +11,11 @@ struct Logger;
 
 struct State {
     encoder: UnsafeCell<defmt::Encoder>,
-    /// The interrupt state to go back to, while a frame is being written.
-    restore: Cell<Option<RestoreState>>,
+    /// A frame is being written,
+    writing: Cell<bool>,
+    /// and this is the interrupt state to go back to. Apart from it, so that all zeroes is the state at a start: the program is run again from the
+    /// memory that it has changed, and only what starts as zero is initialised (`memory.x` sees to it that nothing else is needed).
+    restore: Cell<RestoreState>,
 }
 
 // SAFETY: one hart, and the fields are touched with interrupts disabled only, from `acquire` to `release`.
@@ -20,7 +23,8 @@ unsafe impl Sync for State {}
 
 static STATE: State = State {
     encoder: UnsafeCell::new(defmt::Encoder::new()),
-    restore: Cell::new(None),
+    writing: Cell::new(false),
+    restore: Cell::new(RestoreState::invalid()),
 };
 
 impl State {
@@ -40,7 +44,8 @@ unsafe impl defmt::Logger for Logger {
     fn acquire() {
         // SAFETY: released in `release`, in the opposite order.
         let restore = unsafe { critical_section::acquire() };
-        assert!(STATE.restore.replace(Some(restore)).is_none());
+        assert!(!STATE.writing.replace(true));
+        STATE.restore.set(restore);
         STATE.encode(|encoder, put| encoder.start_frame(put));
     }
 
@@ -48,9 +53,9 @@ unsafe impl defmt::Logger for Logger {
 
     unsafe fn release() {
         STATE.encode(|encoder, put| encoder.end_frame(put));
-        if let Some(restore) = STATE.restore.take() {
+        if STATE.writing.take() {
             // SAFETY: from the matching `acquire`.
-            unsafe { critical_section::release(restore) };
+            unsafe { critical_section::release(STATE.restore.get()) };
         }
     }
 

@@ -16,7 +16,7 @@ impl Mailbox {
     pub fn take_over() -> Self {
         let mut mailbox = Self { answered: 0 };
         if let Some(request) = mailbox.pending() {
-            let status = MailboxStatus::HardwareTimeout;
+            let status = MailboxStatus::Restarted;
             mailbox.answer(request, &[u32::from(status.code()), 0]);
         }
         mailbox

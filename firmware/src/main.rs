@@ -1,16 +1,17 @@
-//! The program of the card's management processor: it boots, says that it is up, and serves the mailbox.
+//! The program of the card's management processor: it boots, says that it is up, and drives the firmware's state machines.
 //!
 //! ```text
-//!  reset ► log the build id ► CardSet ► ready ┐
-//!            ┌───────────────────────────────◄┘
-//!            ▼
-//!           wfi ── external interrupt: the host rang ──► command ► firmware-core ► answer ─┐
-//!            ▲                                                                            │
-//!            └────────────────────────────────────────────────────────────────────────────┘
+//!  reset ► log the build id ► steps until the gates are reset and told ► mailbox taken over ► ready ─┐
+//!     ┌──────────────────────────────────────────────────────────────────────────────────────────◄───┘
+//!     ▼
+//!  command ► step ► answer ── something was done ──► again
+//!     ▲                    └─ nothing to do ► arm the timer, enable what is waited for ► wfi ─┐
+//!     └───────────────────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
 //! Interrupts wake the processor and are never taken: it sleeps with them disabled, and one that comes before the
-//! sleep ends it at once, so that no command is missed and nothing is shared with a handler.
+//! sleep ends it at once, so that nothing is missed and nothing is shared with a handler. They are levels; what isn't waited for, or would be
+//! pending all the time, isn't enabled.
 #![no_std]
 #![no_main]
 
@@ -19,21 +20,29 @@ mod log;
 mod port;
 
 use abi::mailbox::Command;
-use abi::register::MAILBOX_WORDS;
+use abi::mgmt::{
+    INTERRUPT_CONTROL, INTERRUPT_ENABLE, INTERRUPT_EVENT, INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT,
+    INTERRUPT_GATES_READY, INTERRUPT_MAILBOX,
+};
 use abi::status::MailboxStatus;
 use core::panic::PanicInfo;
 use embedded_hal::digital::OutputPin;
-use firmware::BUILD;
 use firmware::mailbox::Mailbox;
-use firmware::timer::Timer;
-use firmware_core::Firmware;
+use firmware::registers::write;
+use firmware::{BUILD, STACK_BYTES, timer};
+use firmware_core::{Answer, Firmware};
 use gates::Gates;
 use port::ReadyLine;
 
-/// Pairs that there are tables for; a card with more says that it has as many as this.
-const PAIRS: usize = 256;
-/// Regions that there are tables for, in the same way.
-const REGIONS: usize = 512;
+/// Looks at a control request before the processor sleeps: most are answered in some tens of cycles, and a sleep costs more.
+const LOOKS: u32 = 8;
+/// Stack for calls, beside the tables, which are on it too.
+const CALLS_BYTES: usize = 4096;
+
+const _: () = assert!(
+    core::mem::size_of::<Firmware<Gates>>() + CALLS_BYTES <= STACK_BYTES,
+    "the tables have outgrown the stack: see STACK_BYTES in build.rs"
+);
 
 /// The build id, little-endian, where tools find it in the ELF.
 #[used]
@@ -43,38 +52,80 @@ static BUILD_ID: [u8; 8] = BUILD.to_le_bytes();
 #[riscv_rt::entry]
 fn main() -> ! {
     defmt::info!("firmware {=u64:016x} starts", BUILD);
-    let mut firmware = Firmware::<_, PAIRS, REGIONS>::new(Gates::new(Timer), BUILD);
-    if firmware.start().is_err() {
-        defmt::error!("the gates did not answer");
-        stop()
+    // SAFETY: enables sources of wake-ups; interrupts as such stay disabled.
+    unsafe {
+        riscv::register::mie::set_mext();
+        riscv::register::mie::set_mtimer();
+    }
+    let mut firmware = Firmware::new(Gates, BUILD);
+    while !firmware.is_up() {
+        if !firmware.step() {
+            sleep(&firmware, 0);
+        }
     }
     let mut mailbox = Mailbox::take_over();
-    // SAFETY: enables the source of the wake-up; interrupts as such stay disabled.
-    unsafe { riscv::register::mie::set_mext() };
     let Ok(()) = ReadyLine.set_high();
     defmt::info!("ready");
+    let (mut looks, mut number) = (0, 0);
     loop {
-        let Some(request) = mailbox.pending() else {
-            riscv::asm::wfi();
+        if firmware.is_free()
+            && let Some(request) = mailbox.pending()
+        {
+            number = request;
+            firmware.command(&mailbox.command());
+        }
+        let moved = firmware.step();
+        if let Some(answer) = firmware.take_answer() {
+            mailbox.answer(number, &answer.words[..answer.count]);
+            report(&answer);
             continue;
-        };
-        let command = mailbox.command();
-        let mut answer = [0; MAILBOX_WORDS];
-        let (status, words) = firmware.serve(&command, &mut answer);
-        mailbox.answer(request, &answer[..words]);
-        report(command[0], status, answer[1]);
+        }
+        looks = if moved { 0 } else { looks + 1 };
+        if !moved && (looks >= LOOKS || !firmware.waits().control) {
+            sleep(
+                &firmware,
+                if firmware.is_free() {
+                    INTERRUPT_MAILBOX
+                } else {
+                    0
+                },
+            );
+        }
     }
 }
 
+/// Sleeps until something happens that the firmware can do something about.
+fn sleep(firmware: &Firmware<Gates>, mailbox: u32) {
+    let waits = firmware.waits();
+    let mut enabled = mailbox | INTERRUPT_FRAME_IN | INTERRUPT_EVENT;
+    for (waits, interrupt) in [
+        (waits.control, INTERRUPT_CONTROL),
+        (waits.frame_out, INTERRUPT_FRAME_OUT),
+        (waits.reset, INTERRUPT_GATES_READY),
+    ] {
+        if waits {
+            enabled |= interrupt;
+        }
+    }
+    // Before it is up, frames and events are left where they are.
+    if !firmware.is_up() {
+        enabled &= !(INTERRUPT_FRAME_IN | INTERRUPT_EVENT);
+    }
+    write(INTERRUPT_ENABLE, enabled);
+    timer::wake_at(firmware.next_deadline());
+    riscv::asm::wfi();
+}
+
 /// Logs a command. After its answer, so that the host doesn't wait for it.
-fn report(code: u32, status: MailboxStatus, word: u32) {
+fn report(answer: &Answer) {
+    let (code, word) = (answer.command, answer.words[1]);
     let name = match Command::from_code(code as u8) {
         Some(command) => command.name(),
         None => "?",
     };
-    match status {
+    match answer.status {
         MailboxStatus::Ok => defmt::info!("{=u32} {=str}: {=u32:#x}", code, name, word),
-        _ => defmt::warn!(
+        status => defmt::warn!(
             "{=u32} {=str}: {=str} ({=u32})",
             code,
             name,

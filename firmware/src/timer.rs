@@ -1,22 +1,17 @@
-//! The cycle counter, as a clock and as `embedded-hal`'s delay.
+//! The cycle counter and the timer's interrupt, which wakes the processor and is never taken.
 
 use crate::registers;
-use abi::mgmt::{CLOCK_NS, TIME};
-use embedded_hal::delay::DelayNs;
+use abi::mgmt::{TIME, TIMER_COMPARE, TIMER_ENABLE};
 
 /// Cycles since reset, modulo 2^32.
 pub fn now() -> u32 {
     registers::read(TIME)
 }
 
-/// Waits by the cycle counter.
-pub struct Timer;
-
-impl DelayNs for Timer {
-    /// Waits at least `ns` nanoseconds of the card's nominal clock.
-    fn delay_ns(&mut self, ns: u32) {
-        let start = now();
-        let cycles = ns.div_ceil(CLOCK_NS);
-        while now().wrapping_sub(start) < cycles {}
+/// Wakes the processor at a cycle, at once if it has been, or never.
+pub fn wake_at(cycle: Option<u32>) {
+    if let Some(cycle) = cycle {
+        registers::write(TIMER_COMPARE, cycle);
     }
+    registers::write(TIMER_ENABLE, u32::from(cycle.is_some()));
 }

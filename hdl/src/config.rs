@@ -1,6 +1,6 @@
 //! The named configurations: every size of the card that isn't a property of an interface.
 
-use abi::limits::MAX_ENDPOINTS;
+use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 
 use crate::matching::table_rows;
 
@@ -118,6 +118,14 @@ pub const ALL: &[Config] = &[TINY, ECP5];
 pub const ENGINES: &[Config] = &[TINY, ECP5, WIDE];
 
 const _: () = assert!(TINY.endpoints <= MAX_ENDPOINTS && ECP5.endpoints <= MAX_ENDPOINTS);
+const _: () = assert!(
+    TINY.pairs <= MAX_PAIRS && ECP5.pairs <= MAX_PAIRS,
+    "the firmware has no room for so many pairs"
+);
+const _: () = assert!(
+    TINY.regions <= MAX_REGIONS && ECP5.regions <= MAX_REGIONS,
+    "the firmware has no room for so many regions"
+);
 
 impl Config {
     /// Which match bits are compared.

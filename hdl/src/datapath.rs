@@ -3,14 +3,17 @@
 //!
 //! ```text
 //!   s_axil ──► Registers ──► doorbells        ┌─ WorkQueues ─► SendQueues ─► Transmit ─┐
-//!              │                              │      │              ▲                  │ Loopback
-//!   processor ◄┘                              │      │ lists        │ progress         ├──► m_axis
+//!              │     └─► GateReset ─► reset   │      │              ▲                  │ FrameMux, Loopback
+//!   processor ◄┘                              │      │ lists        │ progress         ├──► FrameGate ──► m_axis
 //!   processor ──► Fanout ──► control ──► all  │      ▼              │                  │
-//!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── s_axis
+//!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── FrameGate ◄── s_axis
 //!   m_axi ◄── DmaRead, DmaWrite ◄─────────────┤   ▲    ▲  └─► Acknowledge ─► Transmit
 //!                                             │  Lists Regions        Faults ─► four of them
 //!   interrupts ◄──────────────────────────────┴─ Completions, Events
+//!   processor ──► FirmwareOut ─► FrameMux; Receive ─► FirmwareIn ──► processor; Events ──► processor
 //! ```
+//!
+//! Every block but `Registers`, `GateReset` and `FrameGate` is reset with the gates; those three live through it, as the processor does.
 //!
 //! It is a block of its own so that it can be simulated without the processor: its ports towards the
 //! processor are those of [`Subsystem`](crate::mgmt::Subsystem), turned round.
@@ -18,14 +21,18 @@
 use crate::config::Config;
 use crate::construct::construct;
 use crate::envelope::{Delivery, SendQueues};
-use crate::host::{Completions, DmaRead, DmaWrite, Events, Registers, WorkQueues};
-use crate::link::{Acknowledge, Faults, Loopback, Receive, Transmit};
+use crate::host::{
+    Completions, DmaRead, DmaWrite, Events, GateReset, GateResetMutation, Registers, WorkQueues,
+};
+use crate::link::{
+    Acknowledge, Faults, FirmwareIn, FirmwareOut, FrameGate, FrameMux, Loopback, Receive, Transmit,
+};
 use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
 use crate::protect::Regions;
-use crate::types::{ControlRequest, MatchCommand};
+use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
 const _: () = assert!(
@@ -85,8 +92,46 @@ pub struct Datapath {
     pub control_done: Signal<Out, Bit>,
     /// With `control_done`: its result.
     pub control_result: Signal<Out, Bits<64>>,
+    /// Pulse: the firmware asks for a reset of the gates.
+    pub gates_reset_request: Signal<In, Bit>,
+    /// No reset of the gates is under way, and every table is cleared. Low from the cycle after a request on.
+    pub gates_ready: Signal<Out, Bit>,
+    /// Pulse: the blocks are reset by a request, at the end of this cycle. What belongs to them outside forgets with them.
+    pub gates_reset: Signal<Out, Bit>,
+    /// The processor writes a word of its frame.
+    pub frame_write: Signal<In, Bit>,
+    /// Which.
+    pub frame_write_address: Signal<In, Bits<5>>,
+    /// The word.
+    pub frame_write_data: Signal<In, Bits<32>>,
+    /// Pulse: sends the frame.
+    pub frame_send: Signal<In, Bit>,
+    /// No frame of the firmware is being sent.
+    pub frame_out_ready: Signal<Out, Bit>,
+    /// A frame for the firmware waits.
+    pub frame_in_valid: Signal<Out, Bit>,
+    /// Pulse: it is done with.
+    pub frame_take: Signal<In, Bit>,
+    /// Word of it that the processor looks at.
+    pub frame_read_address: Signal<In, Bits<5>>,
+    /// The word looked at in the cycle before.
+    pub frame_read_data: Signal<Out, Bits<32>>,
+    /// Pulse: a frame for the firmware found no room.
+    pub frame_dropped: Signal<Out, Bit>,
+    /// Pulse: an event, for the processor.
+    pub told_valid: Signal<Out, Bit>,
+    /// The event.
+    pub told: Signal<Out, RaiseEvent>,
     /// Levels: bit 0 the mailbox answered, bit 1 + e endpoint e.
     pub interrupts: Signal<Out, Bits<32>>,
+    /// A control request begins.
+    pub monitor_control_valid: Signal<Out, Bit>,
+    /// Which: `abi::control::Operation`.
+    pub monitor_control_operation: Signal<Out, Bits<8>>,
+    /// What it names.
+    pub monitor_control_index: Signal<Out, Bits<16>>,
+    /// Its data, word 0 least significant.
+    pub monitor_control_data: Signal<Out, Bits<320>>,
     /// The credits of a pair have changed, at the sending side.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// The pair.
@@ -122,7 +167,11 @@ pub struct Datapath {
     /// Place of what it has found or appended.
     pub monitor_reply_index: Signal<Out, Bits<16>>,
 
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, GateResetMutation>>,
+
     registers: Registers,
+    gate_reset: GateReset,
     fanout: Fanout,
     counters: Counters,
     dma_read: DmaRead,
@@ -135,19 +184,37 @@ pub struct Datapath {
     receive: Receive,
     acknowledge: Acknowledge,
     faults: Faults,
+    firmware_out: FirmwareOut,
+    frame_mux: FrameMux,
     loopback: Loopback,
+    firmware_in: FirmwareIn,
+    frame_gate: FrameGate,
     delivery: Delivery,
     regions: Regions,
     lists: Lists,
     hash_seed: Seed,
     endpoint_interrupts: Signal<Local, Bits<32>>,
     shifted_interrupts: Signal<Local, Bits<32>>,
+    _mutable: usize,
 }
 
 impl Datapath {
     /// The datapath of a card of these sizes.
     pub fn new(config: &Config) -> Self {
+        Self::build(config, GateReset::new(), 0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable(config: &Config) -> Self {
+        Self::build(config, GateReset::mutable(), 1)
+    }
+
+    fn build(config: &Config, gate_reset: GateReset, mutable: usize) -> Self {
         construct!({
+            gate_reset: gate_reset,
+            frame_gate: FrameGate::new(),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
             registers: Registers::new(config),
             fanout: Fanout::new(CONTROLLED),
             dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
@@ -168,13 +235,17 @@ impl Datapath {
             clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data
             mailbox_read_data mailbox_request mailbox_answer firmware_ready
-            control_valid control control_done control_result interrupts
+            control_valid control control_done control_result gates_reset_request gates_ready
+            gates_reset frame_write frame_write_address frame_write_data frame_send
+            frame_out_ready frame_in_valid frame_take frame_read_address frame_read_data
+            frame_dropped told_valid told interrupts
+            monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
             monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned monitor_sink_valid monitor_sink_pair
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
             monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
             monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
-            counters loopback endpoint_interrupts shifted_interrupts
+            counters firmware_out frame_mux loopback firmware_in endpoint_interrupts shifted_interrupts
         })
     }
 }
@@ -183,11 +254,11 @@ impl Datapath {
 impl Logic for Datapath {
     #[hdl_gen]
     fn update(&mut self) {
+        clocked!(self, clock, reset, registers, gate_reset, frame_gate);
         clocked!(
             self,
             clock,
-            reset,
-            registers,
+            gate_reset.block_reset,
             fanout,
             counters,
             dma_read,
@@ -200,7 +271,10 @@ impl Logic for Datapath {
             receive,
             acknowledge,
             faults,
+            firmware_out,
+            frame_mux,
             loopback,
+            firmware_in,
             delivery,
             regions,
             lists,
@@ -242,7 +316,7 @@ impl Logic for Datapath {
             .shifted_interrupts
             .val()
             .replace_bit(0, self.registers.mailbox_interrupt.val());
-        self.registers.initialized.next = self.send_queues.initialized.val()
+        self.gate_reset.initialized.next = self.send_queues.initialized.val()
             & self.transmit.initialized.val()
             & self.receive.initialized.val()
             & self.acknowledge.initialized.val()
@@ -250,6 +324,30 @@ impl Logic for Datapath {
             & self.delivery.initialized.val()
             & self.lists.initialized.val()
             & self.regions.initialized.val();
+
+        // Their reset by register.
+        self.gate_reset.request.next = self.registers.gates_reset.val();
+        self.gate_reset.firmware_request.next = self.gates_reset_request.val();
+        self.gate_reset.memory_idle.next = self.dma_read.idle.val() & self.dma_write.idle.val();
+        self.gate_reset.wire_idle.next = self.frame_gate.idle.val();
+        self.dma_read.quiet.next = self.gate_reset.quiet.val();
+        self.dma_write.quiet.next = self.gate_reset.quiet.val();
+        self.frame_gate.quiet.next = self.gate_reset.quiet.val();
+        self.frame_gate.restart.next = self.gate_reset.restart.val();
+        self.fanout.abandon.next = self.gate_reset.quiet.val();
+        self.registers.gates_resetting.next = self.gate_reset.resetting.val();
+        self.registers.gates_ready.next = self.gate_reset.ready.val();
+        self.gates_ready.next = self.gate_reset.ready.val();
+        self.gates_reset.next = self.gate_reset.restart.val();
+        for m in 0..self._mutable {
+            self.gate_reset.mutation[m].next = self.mutation[m].val();
+            if self.mutation[m].val() == GateResetMutation::CutsFrames {
+                self.frame_gate.restart.next = false;
+            }
+            if self.mutation[m].val() == GateResetMutation::KeepsDoorbells {
+                self.work_queues.reset.next = self.reset.val();
+            }
+        }
 
         // Control: to every block by a line of its own, and the results together.
         self.fanout.control_valid.next = self.control_valid.val();
@@ -402,22 +500,60 @@ impl Logic for Datapath {
         self.transmit.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
         self.transmit.lookup_credit.next = self.acknowledge.lookup_credit.val();
         self.transmit.lookup_refused.next = self.acknowledge.lookup_refused.val();
-        self.loopback.transmit.tdata.next = self.transmit.m_axis.tdata.val();
-        self.loopback.transmit.tkeep.next = self.transmit.m_axis.tkeep.val();
-        self.loopback.transmit.tlast.next = self.transmit.m_axis.tlast.val();
-        self.loopback.transmit.tvalid.next = self.transmit.m_axis.tvalid.val();
+        self.frame_mux.transmit.tdata.next = self.transmit.m_axis.tdata.val();
+        self.frame_mux.transmit.tkeep.next = self.transmit.m_axis.tkeep.val();
+        self.frame_mux.transmit.tlast.next = self.transmit.m_axis.tlast.val();
+        self.frame_mux.transmit.tvalid.next = self.transmit.m_axis.tvalid.val();
+        self.frame_mux.transmit.tuser.next = false;
+        self.transmit.m_axis.tready.next = self.frame_mux.transmit.tready.val();
+        self.firmware_out.write.next = self.frame_write.val();
+        self.firmware_out.write_address.next = self.frame_write_address.val();
+        self.firmware_out.write_data.next = self.frame_write_data.val();
+        self.firmware_out.send.next = self.frame_send.val();
+        self.frame_out_ready.next = self.firmware_out.ready.val();
+        self.frame_mux.firmware.tdata.next = self.firmware_out.m_axis.tdata.val();
+        self.frame_mux.firmware.tkeep.next = self.firmware_out.m_axis.tkeep.val();
+        self.frame_mux.firmware.tlast.next = self.firmware_out.m_axis.tlast.val();
+        self.frame_mux.firmware.tvalid.next = self.firmware_out.m_axis.tvalid.val();
+        self.frame_mux.firmware.tuser.next = false;
+        self.firmware_out.m_axis.tready.next = self.frame_mux.firmware.tready.val();
+        self.loopback.transmit.tdata.next = self.frame_mux.m_axis.tdata.val();
+        self.loopback.transmit.tkeep.next = self.frame_mux.m_axis.tkeep.val();
+        self.loopback.transmit.tlast.next = self.frame_mux.m_axis.tlast.val();
+        self.loopback.transmit.tvalid.next = self.frame_mux.m_axis.tvalid.val();
         self.loopback.transmit.tuser.next = false;
-        self.transmit.m_axis.tready.next = self.loopback.transmit.tready.val();
-        StreamSource::link(&mut self.m_axis, &mut self.loopback.m_axis);
+        self.frame_mux.m_axis.tready.next = self.loopback.transmit.tready.val();
+        self.frame_gate.transmit.tdata.next = self.loopback.m_axis.tdata.val();
+        self.frame_gate.transmit.tkeep.next = self.loopback.m_axis.tkeep.val();
+        self.frame_gate.transmit.tlast.next = self.loopback.m_axis.tlast.val();
+        self.frame_gate.transmit.tuser.next = false;
+        self.frame_gate.transmit.tvalid.next = self.loopback.m_axis.tvalid.val();
+        self.loopback.m_axis.tready.next = self.frame_gate.transmit.tready.val();
+        StreamSource::link(&mut self.m_axis, &mut self.frame_gate.m_axis);
 
         // From the wire to the lists.
-        StreamSink::link(&mut self.s_axis, &mut self.loopback.s_axis);
+        StreamSink::link(&mut self.s_axis, &mut self.frame_gate.s_axis);
+        self.loopback.s_axis.tdata.next = self.frame_gate.receive.tdata.val();
+        self.loopback.s_axis.tkeep.next = self.frame_gate.receive.tkeep.val();
+        self.loopback.s_axis.tlast.next = self.frame_gate.receive.tlast.val();
+        self.loopback.s_axis.tuser.next = self.frame_gate.receive_tuser.val();
+        self.loopback.s_axis.tvalid.next = self.frame_gate.receive.tvalid.val();
+        self.frame_gate.receive.tready.next = self.loopback.s_axis.tready.val();
         self.receive.s_axis.tdata.next = self.loopback.receive.tdata.val();
         self.receive.s_axis.tkeep.next = self.loopback.receive.tkeep.val();
         self.receive.s_axis.tlast.next = self.loopback.receive.tlast.val();
         self.receive.s_axis.tvalid.next = self.loopback.receive.tvalid.val();
         self.receive.s_axis.tuser.next = self.loopback.receive_tuser.val();
         self.loopback.receive.tready.next = self.receive.s_axis.tready.val();
+        self.firmware_in.word_valid.next = self.receive.passes.val();
+        self.firmware_in.word_index.next = self.receive.passes_index.val();
+        self.firmware_in.word.next = self.loopback.receive.tdata.val();
+        self.firmware_in.accept.next = self.receive.firmware.val();
+        self.frame_in_valid.next = self.firmware_in.valid.val();
+        self.firmware_in.take.next = self.frame_take.val();
+        self.firmware_in.read_address.next = self.frame_read_address.val();
+        self.frame_read_data.next = self.firmware_in.read_data.val();
+        self.frame_dropped.next = self.firmware_in.count_frames_dropped.val();
         self.send_queues.progress_valid.next = self.receive.progress_valid.val();
         self.receive.progress_ready.next = self.send_queues.progress_ready.val();
         self.acknowledge.mark_valid.next = self.send_queues.mark_valid.val();
@@ -513,11 +649,18 @@ impl Logic for Datapath {
         self.events.faults_valid.next = self.faults.raise_valid.val();
         self.faults.raise_ready.next = self.events.faults_ready.val();
         self.events.faults.next = self.faults.raise.val();
+        self.told_valid.next = self.events.told_valid.val();
+        self.told.next = self.events.told.val();
 
         // What is counted.
-        self.counters.frames_sent.next = bits::<3>(0) + self.transmit.count_frames_sent.val();
-        self.counters.frames_received.next =
-            bits::<3>(0) + self.receive.count_frames_received.val();
+        self.counters.frames_sent.next = bits::<3>(0)
+            + self.transmit.count_frames_sent.val()
+            + self.firmware_out.count_frames_sent.val();
+        self.counters.frames_received.next = bits::<3>(0)
+            + self.receive.count_frames_received.val()
+            + self.firmware_in.count_frames_received.val();
+        self.counters.firmware_frames_dropped.next =
+            bits::<3>(0) + self.firmware_in.count_frames_dropped.val();
         self.counters.crc_errors.next = bits::<3>(0) + self.receive.count_crc_errors.val();
         self.counters.length_errors.next = bits::<3>(0) + self.receive.count_length_errors.val();
         self.counters.type_errors.next = bits::<3>(0) + self.receive.count_type_errors.val();
@@ -537,9 +680,15 @@ impl Logic for Datapath {
         self.counters.unexpected.next = bits::<3>(0) + self.delivery.count_unexpected.val();
         self.counters.completions.next = bits::<3>(0) + self.completions.count_completions.val();
         self.counters.credit_asks.next = bits::<3>(0) + self.send_queues.count_asks.val();
+        // No frame is for the firmware yet.
+        self.counters.firmware_frames_dropped.next = 0.into();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.
+        self.monitor_control_valid.next = self.fanout.begins.val();
+        self.monitor_control_operation.next = self.control.val().operation;
+        self.monitor_control_index.next = self.control.val().index;
+        self.monitor_control_data.next = self.control.val().data;
         self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();

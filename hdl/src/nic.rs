@@ -7,7 +7,9 @@
 //!  s_axil ──►│ │          ├────────────────►│           │  │──► log
 //!   m_axi ◄──│ │ Datapath │     control     │ Subsystem │  │◄── straps
 //!  m_axis ◄──│ │          │◄────────────────┤  (Ibex)   │  │
-//!  s_axis ──►│ └──────────┘                 └───────────┘  │
+//!  s_axis ──►│ │          │◄─ frames        │           │  │
+//!            │ │          ├─ frames, events►│           │  │
+//!            │ └──────────┘                 └───────────┘  │
 //!            └─────────────────────────────────────────────┘
 //! ```
 //!
@@ -48,6 +50,16 @@ pub struct Nic {
     pub strap_mac: Signal<In, Bits<48>>,
     /// Seed of the random generator.
     pub strap_seed: Signal<In, Bits<32>>,
+    /// Pulse: the gates are reset by register; what the other monitor pins have told is over.
+    pub monitor_gates_reset: Signal<Out, Bit>,
+    /// A control request of the firmware begins.
+    pub monitor_control_valid: Signal<Out, Bit>,
+    /// Which: `abi::control::Operation`.
+    pub monitor_control_operation: Signal<Out, Bits<8>>,
+    /// What it names.
+    pub monitor_control_index: Signal<Out, Bits<16>>,
+    /// Its data, word 0 least significant.
+    pub monitor_control_data: Signal<Out, Bits<320>>,
     /// The credits of a pair have changed, at the sending side.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// The pair.
@@ -95,7 +107,8 @@ impl Nic {
             datapath: Datapath::new(config),
             subsystem: Subsystem::new(config),
         } default {
-            clock reset s_axil m_axi m_axis s_axis interrupts monitor_source_valid
+            clock reset s_axil m_axi m_axis s_axis interrupts monitor_gates_reset monitor_control_valid
+            monitor_control_operation monitor_control_index monitor_control_data monitor_source_valid
             monitor_source_pair monitor_source_taken monitor_source_returned
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted
             monitor_sink_freed monitor_match_valid monitor_match_operation
@@ -136,8 +149,29 @@ impl Logic for Nic {
         self.datapath.control.next = self.subsystem.control.val();
         self.subsystem.control_done.next = self.datapath.control_done.val();
         self.subsystem.control_result.next = self.datapath.control_result.val();
+        self.subsystem.gates_ready.next = self.datapath.gates_ready.val();
+        self.datapath.frame_write.next = self.subsystem.frame_write.val();
+        self.datapath.frame_write_address.next = self.subsystem.frame_write_address.val();
+        self.datapath.frame_write_data.next = self.subsystem.frame_write_data.val();
+        self.datapath.frame_send.next = self.subsystem.frame_send.val();
+        self.subsystem.frame_out_ready.next = self.datapath.frame_out_ready.val();
+        self.subsystem.frame_in_valid.next = self.datapath.frame_in_valid.val();
+        self.datapath.frame_take.next = self.subsystem.frame_take.val();
+        self.datapath.frame_read_address.next = self.subsystem.frame_read_address.val();
+        self.subsystem.frame_read_data.next = self.datapath.frame_read_data.val();
+        self.subsystem.frame_dropped.next = self.datapath.frame_dropped.val();
+        self.subsystem.told_valid.next = self.datapath.told_valid.val();
+        self.subsystem.told.next = self.datapath.told.val();
+
+        // Nobody asks yet: the firmware's register for it isn't there.
+        self.datapath.gates_reset_request.next = self.subsystem.gates_reset_request.val();
 
         self.interrupts.next = self.datapath.interrupts.val();
+        self.monitor_gates_reset.next = self.datapath.gates_reset.val();
+        self.monitor_control_valid.next = self.datapath.monitor_control_valid.val();
+        self.monitor_control_operation.next = self.datapath.monitor_control_operation.val();
+        self.monitor_control_index.next = self.datapath.monitor_control_index.val();
+        self.monitor_control_data.next = self.datapath.monitor_control_data.val();
         self.monitor_source_valid.next = self.datapath.monitor_source_valid.val();
         self.monitor_source_pair.next = self.datapath.monitor_source_pair.val();
         self.monitor_source_taken.next = self.datapath.monitor_source_taken.val();
@@ -169,5 +203,6 @@ pub fn tops() -> Vec<Top> {
         Top::of("nic_ecp5", Class::Card, || Nic::new(&ECP5)).with_sources(mgmt::SOURCES),
         Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
         Top::of("datapath_ecp5", Class::Card, || Datapath::new(&ECP5)),
+        Top::of("datapath_reset", Class::Test, || Datapath::mutable(&TINY)),
     ]
 }

@@ -8,9 +8,9 @@
 
 use crate::matching::{Operation, Search};
 use abi::{
-    card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, frame_header_layout,
-    list_request_layout, match_setup_layout, pair_report_layout, pair_setup_layout,
-    region_setup_layout, ring_setup_layout, send_request_layout,
+    card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, event_setup_layout,
+    frame_header_layout, list_request_layout, match_setup_layout, pair_report_layout,
+    pair_setup_layout, region_setup_layout, ring_setup_layout, send_request_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -62,6 +62,7 @@ event_layout!(logic_struct);
 frame_header_layout!(logic_struct);
 card_setup_layout!(logic_struct);
 match_setup_layout!(logic_struct);
+event_setup_layout!(logic_struct);
 ring_setup_layout!(logic_struct);
 endpoint_setup_layout!(logic_struct);
 pair_setup_layout!(logic_struct);

@@ -79,6 +79,50 @@ fn set_request(bench: &mut Bench, client: usize, request: Option<(u64, usize)>, 
     );
 }
 
+/// When the engine is made quiet, and reset once it is idle, its clients with it.
+struct Quiet {
+    chance: f64,
+    /// Cycles that it has been so.
+    lasts: Option<u64>,
+    resets: u64,
+}
+
+impl Quiet {
+    fn new(chance: f64) -> Self {
+        Quiet {
+            chance,
+            lasts: None,
+            resets: 0,
+        }
+    }
+
+    fn drive(&mut self, bench: &mut Bench, memory: &mut Memory, rng: &mut impl Rng) -> bool {
+        if self.lasts.is_none() && rng.random_bool(self.chance) {
+            self.lasts = Some(0);
+        }
+        memory.quiet = self.lasts.is_some();
+        bench.set("quiet", memory.quiet);
+        memory.quiet
+    }
+
+    /// Looks whether it is over, before the edge; then that edge resets the engine.
+    fn ends(&mut self, bench: &mut Bench, memory: &Memory) -> bool {
+        let Some(lasts) = &mut self.lasts else {
+            return false;
+        };
+        *lasts += 1;
+        assert!(*lasts < 20_000, "memory answers, and the engine isn't idle");
+        if !bench.is("idle") {
+            return false;
+        }
+        assert!(memory.is_idle(), "idle with something on the bus");
+        self.lasts = None;
+        self.resets += 1;
+        bench.set("reset", true);
+        true
+    }
+}
+
 /// What a client of the read engine is doing.
 #[derive(Default)]
 struct Reader {
@@ -86,14 +130,16 @@ struct Reader {
     expected: VecDeque<(u64, bool, bool)>,
 }
 
-/// Reads `total` random accesses through `top` and compares every word.
-fn reads(top: &str, rng: &mut ChaCha8Rng, total: usize) {
+/// Reads `total` random accesses through `top` and compares every word. With chance `quiets` in each cycle all is made quiet and reset.
+fn reads(top: &str, rng: &mut ChaCha8Rng, total: usize, quiets: f64) {
+    let mut quiet = Quiet::new(quiets);
     let mut bench = Bench::open(top);
     let mut memory = random_memory(rng);
     let mut clients: [Reader; CLIENTS] = Default::default();
     let (busy, willing) = (rate(rng), [rate(rng), rate(rng), rate(rng)]);
     let (mut begun, mut idle) = (0, 0);
     for cycle in 0.. {
+        let is_quiet = quiet.drive(&mut bench, &mut memory, rng);
         for (i, client) in clients.iter_mut().enumerate() {
             if client.offer.is_none() && begun < total && rng.random_bool(busy) {
                 client.offer = Some(random_access(rng));
@@ -102,12 +148,18 @@ fn reads(top: &str, rng: &mut ChaCha8Rng, total: usize) {
             let base = memory.base;
             let request = client.offer.map(|(at, length)| (base + at as u64, length));
             set_request(&mut bench, i, request, rng.random());
-            bench.set(&format!("data_ready_{i}"), rng.random_bool(willing[i]));
+            // A client may wait for anything, now that nobody serves it.
+            let takes = !is_quiet && rng.random_bool(willing[i]);
+            bench.set(&format!("data_ready_{i}"), takes);
         }
         memory.drive_read(&mut bench, rng);
         bench.eval();
         for (i, client) in clients.iter_mut().enumerate() {
             let of = |bench: &Bench, name: &str| bench.get(&format!("{name}_{i}"));
+            assert!(
+                !is_quiet || of(&bench, "request_ready") | of(&bench, "data_valid") == 0,
+                "client {i} hears of the engine in cycle {cycle}"
+            );
             if of(&bench, "data_valid") != 0 && of(&bench, "data_ready") != 0 {
                 let last = of(&bench, "data_last") != 0;
                 let word = (
@@ -136,8 +188,13 @@ fn reads(top: &str, rng: &mut ChaCha8Rng, total: usize) {
             }
         }
         memory.observe_read(&bench, rng);
+        let reset = quiet.ends(&mut bench, &memory);
         bench.step();
         memory.step();
+        if reset {
+            bench.set("reset", false);
+            clients.iter_mut().for_each(|c| c.expected.clear());
+        }
         let waits = |c: &Reader| c.offer.is_some() || !c.expected.is_empty();
         idle = if begun == total && !clients.iter().any(waits) {
             idle + 1
@@ -145,7 +202,11 @@ fn reads(top: &str, rng: &mut ChaCha8Rng, total: usize) {
             0
         };
         if idle == 100 {
-            assert!(memory.is_idle(), "nothing is left on the bus");
+            assert!(
+                memory.is_idle() && bench.is("idle"),
+                "nothing is left on the bus"
+            );
+            assert!(quiets == 0.0 || quiet.resets > 0);
             return;
         }
         assert!(cycle < 1_000_000, "it ends");
@@ -162,15 +223,20 @@ struct Writer {
     owed: VecDeque<(u64, bool)>,
 }
 
-/// Writes `total` random accesses through `top` and compares the memory.
-fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize) {
+/// Writes `total` random accesses through `top` and compares the memory. With chance `quiets` in each cycle all is made quiet and reset.
+fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize, quiets: f64) {
+    let mut quiet = Quiet::new(quiets);
     let mut bench = Bench::open(top);
     let mut memory = random_memory(rng);
     let mut expected = memory.bytes.clone();
     let mut clients: [Writer; CLIENTS] = Default::default();
     let (busy, giving) = (rate(rng), [rate(rng), rate(rng), rate(rng)]);
     let (mut begun, mut idle, mut announced) = (0, 0, 0);
+    // What is in memory for certain, and the accesses that may have changed it, in order.
+    let mut settled = expected.clone();
+    let mut pending: VecDeque<(usize, Vec<u8>)> = VecDeque::new();
     for cycle in 0.. {
+        let is_quiet = quiet.drive(&mut bench, &mut memory, rng);
         for (i, client) in clients.iter_mut().enumerate() {
             if client.offer.is_none() && begun < total && rng.random_bool(busy) {
                 let access = random_access(rng);
@@ -183,14 +249,23 @@ fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize) {
             let request = request.map(|((at, length), _)| (base + *at as u64, *length));
             set_request(&mut bench, i, request, rng.random());
             client.offering |= !client.words.is_empty() && rng.random_bool(giving[i]);
-            bench.set(&format!("data_valid_{i}"), client.offering);
-            let word = client.words.front().filter(|_| client.offering);
+            // A client may wait for anything, now that nobody serves it.
+            let offering = client.offering && !is_quiet;
+            bench.set(&format!("data_valid_{i}"), offering);
+            let word = client.words.front().filter(|_| offering);
             bench.set(&format!("data_{i}"), word.map_or(rng.random(), |w| *w));
         }
         memory.drive_write(&mut bench, rng);
         bench.eval();
         for (i, client) in clients.iter_mut().enumerate() {
             let of = |bench: &Bench, name: &str| bench.get(&format!("{name}_{i}"));
+            if is_quiet {
+                let heard = ["request_ready", "data_ready", "done"].map(|name| of(&bench, name));
+                assert_eq!(
+                    heard, [0; 3],
+                    "client {i} hears of the engine in cycle {cycle}"
+                );
+            }
             if client.offering && of(&bench, "data_ready") != 0 {
                 client.words.pop_front();
                 client.offering = false;
@@ -202,19 +277,16 @@ fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize) {
                     "done before its response, cycle {cycle}"
                 );
                 assert_eq!(of(&bench, "done_error") != 0, error, "cycle {cycle}");
+                let (offset, bytes) = pending.pop_front().expect("it was taken");
+                lay(&memory, &mut settled, offset, &bytes);
             }
             if client.offer.is_some() && of(&bench, "request_ready") != 0 {
                 let (access, bytes) = client.offer.take().expect("it was looked at above");
                 let (offset, _) = access;
                 announced += bursts(memory.base, access);
                 client.owed.push_back((announced, touches(&memory, access)));
-                for (k, byte) in bytes.iter().enumerate() {
-                    let beat = (offset + k) / 8 * 8;
-                    let bad = beat < memory.hole.end && beat + 8 > memory.hole.start;
-                    if memory.hole.is_empty() || !bad {
-                        expected[offset + k] = *byte;
-                    }
-                }
+                lay(&memory, &mut expected, offset, &bytes);
+                pending.push_back((offset, bytes.clone()));
                 // The client may leave anything behind the end of its last word.
                 client.words.extend(bytes.chunks(8).map(|chunk| {
                     let mut word = rng.random::<[u8; 8]>();
@@ -224,8 +296,30 @@ fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize) {
             }
         }
         memory.observe_write(&bench, rng);
+        let reset = quiet.ends(&mut bench, &memory);
         bench.step();
         memory.step();
+        if reset {
+            bench.set("reset", false);
+            for (at, byte) in memory.bytes.iter().enumerate() {
+                let meant = |(offset, bytes): &(usize, Vec<u8>)| {
+                    at.checked_sub(*offset).and_then(|k| bytes.get(k)) == Some(byte)
+                };
+                assert!(
+                    *byte == settled[at] || pending.iter().any(meant),
+                    "nobody wrote what is at {at:#x}"
+                );
+            }
+            pending.clear();
+            settled.clone_from(&memory.bytes);
+            expected.clone_from(&memory.bytes);
+            for client in &mut clients {
+                client.words.clear();
+                client.owed.clear();
+                client.offering = false;
+            }
+            announced = memory.bursts;
+        }
         let waits = |c: &Writer| c.offer.is_some() || !c.owed.is_empty();
         idle = if begun == total && !clients.iter().any(waits) {
             idle + 1
@@ -233,7 +327,11 @@ fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize) {
             0
         };
         if idle == 100 {
-            assert!(memory.is_idle(), "nothing is left on the bus");
+            assert!(
+                memory.is_idle() && bench.is("idle"),
+                "nothing is left on the bus"
+            );
+            assert!(quiets == 0.0 || quiet.resets > 0);
             let wrong = (0..WINDOW).find(|at| memory.bytes[*at] != expected[*at]);
             assert_eq!(wrong, None, "first byte that is wrong");
             assert_eq!(memory.bursts, announced);
@@ -243,14 +341,34 @@ fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize) {
     }
 }
 
+/// What a write leaves in memory.
+fn lay(memory: &Memory, image: &mut [u8], offset: usize, bytes: &[u8]) {
+    for (k, byte) in bytes.iter().enumerate() {
+        let beat = (offset + k) / 8 * 8;
+        let bad = beat < memory.hole.end && beat + 8 > memory.hole.start;
+        if memory.hole.is_empty() || !bad {
+            image[offset + k] = *byte;
+        }
+    }
+}
+
 #[test]
 fn reads_give_each_client_the_bytes_it_asked_for_in_order() {
-    for_seeds(24, |rng| reads("dma_read", rng, 120));
+    for_seeds(24, |rng| reads("dma_read", rng, 120, 0.0));
 }
 
 #[test]
 fn writes_change_the_bytes_of_the_access_and_no_other() {
-    for_seeds(24, |rng| writes("dma_write", rng, 120));
+    for_seeds(24, |rng| writes("dma_write", rng, 120, 0.0));
+}
+
+/// Chance of a cycle in which all is made quiet.
+const QUIETS: f64 = 0.005;
+
+#[test]
+fn a_quiet_engine_leaves_nothing_on_the_bus_and_changes_no_memory() {
+    for_seeds(12, |rng| reads("dma_read", rng, 120, QUIETS));
+    for_seeds(12, |rng| writes("dma_write", rng, 120, QUIETS));
 }
 
 #[test]
@@ -352,7 +470,7 @@ fn an_engine_with_a_defect_is_caught() {
         "dma_read_forgets_errors",
         "dma_read_leaves_tail",
     ] {
-        assert!(is_caught(|rng| reads(top, rng, 60)), "{top}");
+        assert!(is_caught(|rng| reads(top, rng, 60, 0.0)), "{top}");
     }
     for top in [
         "dma_write_ignores_boundary",
@@ -361,7 +479,17 @@ fn an_engine_with_a_defect_is_caught() {
         "dma_write_writes_tail",
         "dma_write_last_only_at_end",
     ] {
-        assert!(is_caught(|rng| writes(top, rng, 60)), "{top}");
+        assert!(is_caught(|rng| writes(top, rng, 60, 0.0)), "{top}");
+    }
+    for top in ["dma_read_awaits_clients", "dma_read_idle_early"] {
+        assert!(is_caught(|rng| reads(top, rng, 60, QUIETS)), "{top}");
+    }
+    for top in [
+        "dma_write_awaits_clients",
+        "dma_write_idle_early",
+        "dma_write_invents_data",
+    ] {
+        assert!(is_caught(|rng| writes(top, rng, 60, QUIETS)), "{top}");
     }
 }
 

@@ -7,91 +7,21 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use abi::control::{Counter, Operation};
 use abi::mgmt::{
-    CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, FIRMWARE_READY, LOG, MAC,
-    MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MEMORY_BASE, MEMORY_BYTES,
+    CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, EVENTS_IN,
+    EVENTS_LOST, FRAME_IN, FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAME_WORDS, FRAMES_LOST,
+    GATES_RESET, INTERRUPT_CONTROL, INTERRUPT_ENABLE, INTERRUPT_EVENT, INTERRUPT_FRAME_IN,
+    INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY, INTERRUPT_MAILBOX, INTERRUPT_PENDING, LOG, MAC,
+    MAILBOX_COMMAND, MAILBOX_RESULT, MEMORY_BASE, MEMORY_BYTES, PERSISTENT_BASE, PERSISTENT_BYTES,
     RANDOM, REGISTER_BASE, SIZES, TIME, TIMER_COMPARE, TIMER_ENABLE,
 };
 use abi::register::MAILBOX_WORDS;
 use hdl::config::TINY;
+use hdl::mgmt::EventQueueMutation;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::riscv::Program;
-use support::{Bench, for_seeds};
-
-const MEPC: u32 = 0x341;
-const MIE: u32 = 0x304;
-const MIP: u32 = 0x344;
-const TIMER_PENDING: u64 = 1 << 7;
-const EXTERNAL_PENDING: u64 = 1 << 11;
-
-/// Commands of the monitor: what the host wants done, at an address, with a value.
-#[derive(Clone, Copy)]
-enum Do {
-    LoadWord,
-    StoreWord,
-    LoadByte,
-    StoreByte,
-    Pending,
-}
-
-/// A program that does what the mailbox says: loads and stores by the host's wish. It answers with
-/// the value loaded and whether the access was refused.
-fn monitor(greeting: u8) -> Vec<u32> {
-    let mut p = Program::default();
-    // Exceptions come to the start of the memory: note it, and skip the instruction.
-    p.csrr(16, MEPC);
-    p.addi(16, 16, 4);
-    p.csrw(MEPC, 16);
-    p.addi(9, 0, 1);
-    p.mret();
-    p.at(0x80);
-    p.lui(5, REGISTER_BASE >> 12);
-    p.lui(6, 1);
-    p.addi(6, 6, (TIMER_PENDING | EXTERNAL_PENDING) as i32 - 0x1000);
-    p.csrw(MIE, 6);
-    p.addi(7, 0, i32::from(greeting));
-    p.sw(7, 5, LOG as i32);
-    p.addi(7, 0, 1);
-    p.sw(7, 5, FIRMWARE_READY as i32);
-    p.addi(8, 0, 0);
-    p.label("wait");
-    p.wfi();
-    p.lw(10, 5, MAILBOX_REQUEST as i32);
-    p.beq(10, 8, "wait");
-    p.lw(11, 5, MAILBOX_COMMAND as i32);
-    p.lw(12, 5, MAILBOX_COMMAND as i32 + 4);
-    p.lw(13, 5, MAILBOX_COMMAND as i32 + 8);
-    p.addi(9, 0, 0);
-    p.addi(14, 0, 0);
-    p.addi(15, 0, Do::LoadWord as i32);
-    p.bne(11, 15, "store word");
-    p.lw(14, 12, 0);
-    p.j("answer");
-    p.label("store word");
-    p.addi(15, 0, Do::StoreWord as i32);
-    p.bne(11, 15, "load byte");
-    p.sw(13, 12, 0);
-    p.j("answer");
-    p.label("load byte");
-    p.addi(15, 0, Do::LoadByte as i32);
-    p.bne(11, 15, "store byte");
-    p.lbu(14, 12, 0);
-    p.j("answer");
-    p.label("store byte");
-    p.addi(15, 0, Do::StoreByte as i32);
-    p.bne(11, 15, "pending");
-    p.sb(13, 12, 0);
-    p.j("answer");
-    p.label("pending");
-    p.csrr(14, MIP);
-    p.label("answer");
-    p.sw(14, 5, MAILBOX_RESULT as i32);
-    p.sw(9, 5, MAILBOX_RESULT as i32 + 4);
-    p.addi(8, 10, 0);
-    p.sw(10, 5, MAILBOX_ANSWER as i32);
-    p.j("wait");
-    p.assemble()
-}
+use support::fields::pack;
+use support::monitor::{Do, EXTERNAL_PENDING, TIMER_PENDING, monitor};
+use support::{Bench, for_seeds, is_caught, rate};
 
 /// A subsystem that runs the monitor, and the host's end of its mailbox.
 struct Host {
@@ -421,6 +351,296 @@ fn interrupts_are_pending_while_their_cause_is() {
     assert_eq!(host.ask(Do::Pending, 0, 0), Some(both));
 }
 
+/// What is pending of an idle card while a command asks for it.
+const IDLE: u64 = (INTERRUPT_MAILBOX | INTERRUPT_CONTROL) as u64;
+
+/// Interrupts of the gates, and the pins that they come from.
+const CAUSES: [(u32, &str); 4] = [
+    (INTERRUPT_FRAME_IN, "frame_in_valid"),
+    (INTERRUPT_FRAME_OUT, "frame_out_ready"),
+    (INTERRUPT_EVENT, "told_valid"),
+    (INTERRUPT_GATES_READY, "gates_ready"),
+];
+
+/// Brings a cause about. An event is told for one cycle and stays until it is taken.
+fn cause(host: &mut Host, pin: &str) {
+    host.bench.set(pin, true);
+    host.step();
+    if pin == "told_valid" {
+        host.bench.set(pin, false);
+    }
+}
+
+/// Ends it; the mailbox must interrupt for that.
+fn end_cause(host: &mut Host, pin: &str) {
+    host.bench.set(pin, false);
+    if pin == "told_valid" {
+        host.poke(EVENT_TAKE, 0);
+    }
+}
+
+#[test]
+fn each_cause_is_a_pending_bit_and_interrupts_only_if_it_is_enabled() {
+    let mut host = Host::boot(1, 0);
+    let mailbox = u64::from(INTERRUPT_MAILBOX);
+    assert_eq!(host.peek(INTERRUPT_ENABLE), mailbox);
+    assert_eq!(host.peek(INTERRUPT_PENDING), IDLE);
+    for (at, (bit, pin)) in CAUSES.into_iter().enumerate() {
+        let (_, other) = CAUSES[(at + 1) % CAUSES.len()];
+        let rest = CAUSES.iter().fold(0, |all, (bit, _)| all | bit) & !bit;
+        // The monitor waits for an interrupt, and a command isn't one here.
+        for (enabled, silent, woken_by) in [(bit, other, pin), (rest, pin, other)] {
+            host.poke(INTERRUPT_ENABLE, enabled.into());
+            cause(&mut host, silent);
+            host.begin(Do::Pending, 0, 0);
+            for _ in 0..300 {
+                host.step();
+            }
+            let answered = host.bench.get("mailbox_answer") == host.request;
+            assert!(!answered, "{silent} isn't enabled");
+            cause(&mut host, woken_by);
+            assert_eq!(host.end(), Some(EXTERNAL_PENDING), "{woken_by} is enabled");
+            host.poke(INTERRUPT_ENABLE, mailbox);
+            end_cause(&mut host, other);
+            assert_eq!(host.peek(INTERRUPT_PENDING), IDLE | u64::from(bit), "{pin}");
+            end_cause(&mut host, pin);
+            assert_eq!(host.peek(INTERRUPT_PENDING), IDLE);
+        }
+    }
+}
+
+#[test]
+fn a_control_request_that_ends_interrupts_and_a_new_program_starts_with_the_mailbox_alone() {
+    let mut host = Host::boot(1, 0);
+    // None is under way, so this interrupt is pending all the time.
+    host.poke(INTERRUPT_ENABLE, INTERRUPT_CONTROL.into());
+    assert_eq!(host.peek(INTERRUPT_PENDING), IDLE);
+    host.poke(CONTROL_START, 1);
+    host.begin(Do::LoadWord, REGISTER_BASE + INTERRUPT_PENDING, 0);
+    for _ in 0..300 {
+        host.step();
+    }
+    assert_ne!(host.bench.get("mailbox_answer"), host.request);
+    host.bench.set("control_done", true);
+    host.step();
+    host.bench.set("control_done", false);
+    assert_eq!(host.end(), Some(IDLE));
+    host.poke(INTERRUPT_ENABLE, u64::MAX >> 32);
+    assert_eq!(host.peek(INTERRUPT_ENABLE), 0x3f);
+    host.bench.set("run", false);
+    host.step();
+    host.step();
+    host.bench.set("mailbox_request", 0_u64);
+    host.request = 0;
+    host.run();
+    assert_eq!(host.peek(INTERRUPT_ENABLE), u64::from(INTERRUPT_MAILBOX));
+}
+
+#[test]
+fn a_reset_of_the_gates_is_asked_for_once_and_is_under_way_until_they_are_ready() {
+    let mut host = Host::boot(1, 0);
+    host.bench.set("gates_ready", true);
+    assert_eq!(host.peek(GATES_RESET), 0);
+    for value in [0, 1, 3, 2] {
+        host.begin(Do::StoreWord, REGISTER_BASE + GATES_RESET, value);
+        let mut requests = 0;
+        for _ in 0..200 {
+            // The datapath isn't ready from the cycle after the request on, for a while.
+            host.step();
+            let asked = host.bench.is("gates_reset_request");
+            requests += u64::from(asked);
+            if requests > 0 && !asked {
+                host.bench.set("gates_ready", false);
+            }
+        }
+        assert_eq!(requests, value & 1);
+        host.end();
+        assert_eq!(host.peek(GATES_RESET), value & 1);
+        let ready = if value & 1 == 0 {
+            INTERRUPT_GATES_READY
+        } else {
+            0
+        };
+        assert_eq!(host.peek(INTERRUPT_PENDING), IDLE | u64::from(ready));
+        host.bench.set("gates_ready", true);
+        assert_eq!(host.peek(GATES_RESET), 0);
+    }
+}
+
+#[test]
+fn a_frame_is_written_word_by_word_and_sent() {
+    let mut host = Host::boot(1, 0);
+    let mut written = vec![];
+    for word in 0..FRAME_WORDS as u64 + 4 {
+        let offset = FRAME_OUT + 4 * word as u32;
+        host.begin(Do::StoreWord, REGISTER_BASE + offset, 0x5000 + word);
+        for _ in 0..200 {
+            host.step();
+            if host.bench.is("frame_write") {
+                let pins = ["frame_write_address", "frame_write_data"];
+                written.push(pins.map(|pin| host.bench.get(pin)));
+            }
+            assert!(!host.bench.is("frame_send"));
+        }
+        host.end();
+    }
+    let wanted: Vec<_> = (0..FRAME_WORDS as u64).map(|k| [k, 0x5000 + k]).collect();
+    assert_eq!(written, wanted, "and nothing behind the frame");
+    for (offset, pin) in [(FRAME_SEND, "frame_send"), (FRAME_TAKE, "frame_take")] {
+        host.begin(Do::StoreWord, REGISTER_BASE + offset, 0);
+        let pulses = (0..200).filter(|_| {
+            host.step();
+            host.bench.is(pin)
+        });
+        assert_eq!(pulses.count(), 1, "{pin}");
+        host.end();
+    }
+}
+
+#[test]
+fn a_frame_that_waits_is_read_word_by_word_and_lost_ones_are_counted() {
+    let mut host = Host::boot(1, 0);
+    let value = |address: u64| 0x7000_0000 + 3 * address;
+    for word in 0..FRAME_WORDS as u32 {
+        host.begin(Do::LoadWord, REGISTER_BASE + FRAME_IN + 4 * word, 0);
+        // The datapath answers with the word of the cycle before.
+        for _ in 0..300 {
+            let address = host.bench.get("frame_read_address");
+            host.step();
+            host.bench.set("frame_read_data", value(address));
+            host.bench.eval();
+        }
+        assert_eq!(host.end(), Some(value(word.into())), "word {word}");
+    }
+    assert_eq!(host.peek(FRAMES_LOST), 0);
+    host.bench.set("frame_dropped", true);
+    for _ in 0..5 {
+        host.step();
+    }
+    host.bench.set("frame_dropped", false);
+    assert_eq!(host.peek(FRAMES_LOST), 5);
+}
+
+#[test]
+fn events_wait_in_order_until_they_are_taken_and_those_without_room_are_counted() {
+    for_seeds(2, |rng| {
+        let mut host = Host::boot(1, 0);
+        let mut waiting = std::collections::VecDeque::new();
+        let mut lost = 0;
+        for _ in 0..60 {
+            for _ in 0..rng.random_range(0..4) {
+                let event: [u64; 4] = [
+                    rng.random_range(0..256),
+                    rng.random_range(0..256),
+                    rng.random_range(0..1 << 16),
+                    rng.random(),
+                ];
+                let [endpoint, cause, pair, info] = event;
+                let fields = [(endpoint, 8), (cause, 8), (pair, 16), (info, 64)];
+                host.bench.set_wide("told", &pack(&fields));
+                host.bench.set("told_valid", true);
+                host.step();
+                host.bench.set("told_valid", false);
+                if waiting.len() < EVENTS_IN {
+                    waiting.push_back(event);
+                } else {
+                    lost += 1;
+                }
+            }
+            let pending = host.peek(INTERRUPT_PENDING) as u32 & INTERRUPT_EVENT != 0;
+            assert_eq!(pending, !waiting.is_empty());
+            assert_eq!(host.peek(EVENTS_LOST), lost);
+            if let Some([endpoint, cause, pair, info]) = waiting.front() {
+                assert_eq!(host.peek(EVENT), cause | endpoint << 8 | pair << 16);
+                assert_eq!(host.peek(EVENT + 4), info & 0xffff_ffff);
+                assert_eq!(host.peek(EVENT + 8), info >> 32);
+            }
+            if rng.random_bool(0.8) {
+                host.poke(EVENT_TAKE, rng.random::<u32>().into());
+                waiting.pop_front();
+            }
+        }
+        assert!(lost > 0);
+    });
+}
+
+/// Events at any pace against the queue's model.
+fn queues_events(mutation: EventQueueMutation, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("mgmt_event_queue");
+    bench.set("mutation_0", mutation as u64);
+    let (busy, takes) = (rate(rng), rate(rng));
+    let mut waiting: std::collections::VecDeque<[u64; 2]> = Default::default();
+    let (mut lost, mut longest) = (0, 0);
+    // The oldest stands at the exit two cycles after it came into an empty queue.
+    let mut since = 0;
+    for cycle in 0..3000 {
+        let told: [u64; 2] = [rng.random(), rng.random::<u64>() >> 32];
+        let (comes, take) = (rng.random_bool(busy), rng.random_bool(takes));
+        bench.set_wide("told", &told);
+        bench.set("told_valid", comes);
+        bench.set("take", take);
+        bench.eval();
+        assert_eq!(bench.get("lost"), lost, "cycle {cycle}");
+        since = if waiting.is_empty() { 0 } else { since + 1 };
+        let valid = bench.is("event_valid");
+        assert!(!valid || !waiting.is_empty(), "cycle {cycle}");
+        assert!(valid || since <= 2, "cycle {cycle}");
+        if valid {
+            let wanted = waiting.front().copied();
+            assert_eq!(Some(bench.get_wide("oldest")), wanted, "cycle {cycle}");
+        }
+        let room = waiting.len() < EVENTS_IN;
+        if valid && take {
+            waiting.pop_front();
+            since = 0;
+        }
+        if comes && room {
+            waiting.push_back(told);
+        }
+        lost += u64::from(comes && !room);
+        longest = longest.max(waiting.len());
+        bench.step();
+    }
+    assert!(busy < takes || longest > 2);
+}
+
+#[test]
+fn the_queue_of_events_keeps_sixteen_and_counts_what_it_drops() {
+    for_seeds(12, |rng| queues_events(EventQueueMutation::None, rng));
+}
+
+#[test]
+fn each_broken_contract_of_the_queue_of_events_is_noticed() {
+    use EventQueueMutation::{LossNotCounted, NotKept, Overwrites};
+    for mutation in [Overwrites, LossNotCounted, NotKept] {
+        let caught = is_caught("mgmt_event_queue", 6, |rng| queues_events(mutation, rng));
+        assert!(caught, "{mutation:?} goes unnoticed");
+    }
+}
+
+#[test]
+fn the_end_of_the_memory_survives_a_reset_and_another_program() {
+    let mut host = Host::boot(1, 0);
+    let words = (0..PERSISTENT_BYTES).step_by(4);
+    for at in words.clone() {
+        let stored = host.ask(Do::StoreWord, PERSISTENT_BASE + at, u64::from(!at));
+        stored.expect("it is memory");
+    }
+    host.bench.set("run", false);
+    host.bench.set("reset", true);
+    host.step();
+    host.step();
+    host.bench.set("reset", false);
+    host.bench.set("mailbox_request", 0_u64);
+    host.request = 0;
+    host.load(&monitor(b'n'));
+    host.run();
+    for at in words {
+        let found = host.ask(Do::LoadWord, PERSISTENT_BASE + at, 0);
+        assert_eq!(found, Some(u64::from(!at)));
+    }
+}
+
 #[test]
 fn a_processor_that_is_held_can_be_given_another_program() {
     let mut host = Host::boot(1, 0);
@@ -464,6 +684,7 @@ fn fan_out(top: &str, rng: &mut ChaCha8Rng) {
             for i in 0..4 {
                 let asked = bench.is(&format!("block_valid_{i}"));
                 assert_eq!(asked, cycle <= delay[i], "one request a block");
+                assert_eq!(bench.is("begins"), cycle == 0, "once a request");
                 if cycle == delay[i] {
                     bench.set(&format!("block_done_{i}"), true);
                     bench.set(&format!("block_result_{i}"), results[i]);
@@ -496,6 +717,39 @@ fn a_control_request_is_done_when_the_last_block_is() {
 }
 
 #[test]
+fn a_control_request_that_a_reset_of_the_gates_meets_is_done_without_effect() {
+    for_seeds(8, |rng| {
+        let mut bench = Bench::open("mgmt_fanout");
+        for _ in 0..20 {
+            // Some blocks are done, with results.
+            bench.set("control_valid", true);
+            for _ in 0..rng.random_range(0..4) {
+                let i = rng.random_range(1..4);
+                bench.set(&format!("block_done_{i}"), true);
+                bench.set(&format!("block_result_{i}"), rng.random::<u64>());
+                bench.step();
+            }
+            bench.set("abandon", true);
+            bench.eval();
+            assert!(bench.is("control_done"), "it is answered");
+            assert_eq!(bench.get("control_result"), 0);
+            for i in 0..4 {
+                assert!(!bench.is(&format!("block_valid_{i}")), "shown to block {i}");
+                bench.set(&format!("block_done_{i}"), false);
+                bench.set(&format!("block_result_{i}"), 0_u64);
+            }
+            bench.step();
+            bench.set("control_valid", false);
+            bench.step();
+            bench.set("abandon", false);
+            bench.eval();
+            assert!(!bench.is("control_done"));
+            bench.step();
+        }
+    });
+}
+
+#[test]
 fn a_fan_out_that_answers_too_early_is_caught() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let run = AssertUnwindSafe(|| fan_out("mgmt_fanout_answers_first", &mut rng));
@@ -504,7 +758,7 @@ fn a_fan_out_that_answers_too_early_is_caught() {
 
 #[test]
 fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    const INPUTS: [&str; 16] = [
+    const INPUTS: [&str; 17] = [
         "frames_sent",
         "frames_received",
         "crc_errors",
@@ -521,6 +775,7 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
         "completions",
         "match_overflows",
         "credit_asks",
+        "firmware_frames_dropped",
     ];
     let words = |name: &str| name.to_lowercase().replace('_', "");
     for counter in Counter::ALL {

@@ -11,7 +11,8 @@ use abi::control::{Operation, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, crc32c, frame_bytes,
+    ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION, crc32c,
+    frame_bytes,
 };
 use hdl::config;
 use hdl::link::ReceiveMutation;
@@ -67,6 +68,13 @@ fn sealed(header: FrameHeader, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
+/// Whether a frame of this type is the firmware's.
+fn is_firmwares(frame_type: u8) -> bool {
+    [FrameType::Handshake, FrameType::Management]
+        .map(FrameType::code)
+        .contains(&frame_type)
+}
+
 /// What the first half makes of a frame: the counter that it costs, or the header.
 fn screen(frame: &Frame) -> Result<FrameHeader, &'static str> {
     let bytes = frame.bytes();
@@ -87,8 +95,8 @@ fn screen(frame: &Frame) -> Result<FrameHeader, &'static str> {
     if trailer != u64::from(crc32c(body)).to_le_bytes() {
         return Err("crc_errors");
     }
-    let Some(kind) = FrameType::from_code(header.frame_type).filter(|_| header.version == VERSION)
-    else {
+    let spoken = |kind: &FrameType| header.version == VERSION || *kind == FrameType::Handshake;
+    let Some(kind) = FrameType::from_code(header.frame_type).filter(spoken) else {
         return Err("type_errors");
     };
     let flags = match kind {
@@ -99,7 +107,11 @@ fn screen(frame: &Frame) -> Result<FrameHeader, &'static str> {
         return Err("type_errors");
     }
     let length = usize::from(header.payload_length);
-    let carries = kind == FrameType::Eager || length == 0;
+    let carries = match kind {
+        FrameType::Eager => true,
+        FrameType::Handshake | FrameType::Management => length == MANAGEMENT_BYTES,
+        _ => length == 0,
+    };
     if bytes.len() != frame_bytes(length) || header.message_length != length as u64 || !carries {
         return Err("length_errors");
     }
@@ -127,6 +139,8 @@ struct Expected {
     payload: VecDeque<u64>,
     faults: VecDeque<u64>,
     counts: [u64; COUNTERS.len()],
+    /// Frames for the firmware.
+    firmware: u64,
 }
 
 impl Expected {
@@ -236,6 +250,8 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
     let s = pair.setup.unwrap_or_default();
     let frame_type = match rng.random_range(0..100) {
         0 => FrameType::PairFailed,
+        90..95 => FrameType::Handshake,
+        95..100 => FrameType::Management,
         1..20 => FrameType::Acknowledge,
         20..25 => FrameType::Ask,
         _ => FrameType::Eager,
@@ -244,13 +260,16 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         (FrameType::Eager, 0) => rng.random_range(0..=EAGER_MAX),
         (FrameType::Eager, 1) => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
         (FrameType::Eager, _) => rng.random_range(0..64),
+        (FrameType::Handshake | FrameType::Management, _) => MANAGEMENT_BYTES,
         _ => 0,
     };
     let payload: Vec<u8> = (0..length).map(|_| rng.random()).collect();
-    let next = if frame_type == FrameType::Eager {
-        &mut pair.peer_requests
-    } else {
-        &mut pair.peer_control
+    let mut nobodys = rng.random();
+    let next = match frame_type {
+        FrameType::Eager => &mut pair.peer_requests,
+        // Belongs to no pair of the gates, whatever it says.
+        FrameType::Handshake | FrameType::Management => &mut nobodys,
+        _ => &mut pair.peer_control,
     };
     let sequence = *next;
     *next = next.wrapping_add(1);
@@ -259,7 +278,10 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         source_mac_low: rng.random(),
         source_mac_high: rng.random(),
         ethertype: ETHERTYPE_FIELD,
-        version: VERSION,
+        version: match frame_type {
+            FrameType::Handshake => rng.random(),
+            _ => VERSION,
+        },
         frame_type: frame_type.code(),
         destination_endpoint: s.endpoint.into(),
         source_endpoint: s.remote_endpoint,
@@ -290,7 +312,24 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
     let mut h = header;
     let mut body = payload.to_vec();
     let flip16 = |rng: &mut ChaCha8Rng| 1u16 << rng.random_range(0..16);
-    match rng.random_range(0..23) {
+    match rng.random_range(0..25) {
+        20 => {
+            let length = rng.random_range(MANAGEMENT_BYTES - 8..MANAGEMENT_BYTES + 9);
+            body.resize(length, 0x33);
+            h.payload_length = length as u16;
+            h.message_length = length as u64;
+        }
+        21 => h.frame_type ^= 1 << rng.random_range(4..8),
+        // A card that speaks another version.
+        22 => {
+            let kinds = [FrameType::Handshake, FrameType::Management];
+            h.frame_type = kinds[rng.random_range(0..2)].code();
+            h.version = VERSION + rng.random_range(1..3);
+            h.flags = 0;
+            body.resize(MANAGEMENT_BYTES, 0x77);
+            h.payload_length = MANAGEMENT_BYTES as u16;
+            h.message_length = MANAGEMENT_BYTES as u64;
+        }
         0 => h.ethertype ^= flip16(rng),
         1 => h.version ^= 1 << rng.random_range(0..8),
         2 => h.frame_type = rng.random(),
@@ -347,7 +386,7 @@ fn frames(
     mutation: ReceiveMutation,
     rng: &mut ChaCha8Rng,
     total: usize,
-) -> [u64; COUNTERS.len()] {
+) -> ([u64; COUNTERS.len()], u64) {
     let mut bench = Bench::open(&size.model);
     bench.set("mutation_0", mutation as u64);
     let mut pairs = vec![Pair::default(); size.config.pairs];
@@ -451,12 +490,25 @@ fn frames(
                 }
             }
         }
+        let (mut passed, mut firmwares) = (false, false);
         if offered && bench.is("s_axis_tready") {
             offered = false;
+            passed = true;
             sending.pop_front();
+            let words = current.as_ref().expect("it is being sent").words.len();
+            let index = words - 1 - sending.len();
+            assert_eq!(
+                bench.get("passes_index"),
+                index.min(frame_bytes(EAGER_MAX) / 8) as u64,
+                "cycle {cycle}"
+            );
             if sending.is_empty() {
                 let frame = current.take().expect("its words were sent");
                 match screen(&frame) {
+                    Ok(header) if is_firmwares(header.frame_type) => {
+                        firmwares = true;
+                        expected.firmware += 1;
+                    }
                     Err(counter) => {
                         expected.count(counter);
                         assert!(
@@ -472,6 +524,8 @@ fn frames(
                 }
             }
         }
+        assert_eq!(bench.is("passes"), passed, "cycle {cycle}");
+        assert_eq!(bench.is("firmware"), firmwares, "cycle {cycle}");
         let mut streams = ["progress", "arrival", "payload", "fault_request"]
             .iter()
             .zip(&mut steady)
@@ -548,23 +602,61 @@ fn frames(
         bench.step();
     }
     assert_eq!(counts, expected.counts, "{COUNTERS:?}");
-    counts
+    (counts, expected.firmware)
 }
 
 #[test]
 fn hostile_frames_count_and_good_frames_pass() {
-    let totals = Cell::new([0; COUNTERS.len()]);
+    let (totals, firmware) = (Cell::new([0; COUNTERS.len()]), Cell::new(0));
     for_sizes("receive", 9, |size, rng| {
-        let (counts, before) = (frames(size, ReceiveMutation::None, rng, 400), totals.get());
+        let (counts, firmwares) = frames(size, ReceiveMutation::None, rng, 400);
+        let before = totals.get();
         totals.set(std::array::from_fn(|k| before[k] + counts[k]));
+        firmware.set(firmware.get() + firmwares);
     });
-    let totals = totals.get();
-    println!("{COUNTERS:?} {totals:?}");
+    let (totals, firmware) = (totals.get(), firmware.get());
+    println!("{COUNTERS:?} {totals:?}, for the firmware {firmware}");
+    assert!(firmware > 300, "some frames are for the firmware");
     assert!(totals[0] > 1500, "most good frames come by an open pair");
     assert!(totals.iter().all(|n| *n > 0), "each verdict is given");
 }
 
-/// Whether the test above notices a mutation, with some seed.
+#[test]
+fn a_flood_for_the_firmware_never_holds_up_the_wire() {
+    for_size(&config::TINY, "receive", 2, |size, rng| {
+        let mut bench = Bench::open(&size.model);
+        let mut pairs = vec![Pair::default(); size.config.pairs];
+        while !bench.is("initialized") {
+            bench.step();
+        }
+        // Nobody takes anything from the receiver, and it has nothing to give.
+        let mut frames = 0;
+        bench.set("s_axis_tvalid", true);
+        bench.set("s_axis_tkeep", 0xff_u64);
+        while frames < 100 {
+            let (header, payload) = honest(size, rng, &mut pairs);
+            if !is_firmwares(header.frame_type) {
+                continue;
+            }
+            frames += 1;
+            let frame = Frame::of(&sealed(header, &payload));
+            let last = frame.words.len() - 1;
+            for (k, (word, _)) in frame.words.into_iter().enumerate() {
+                bench.set("s_axis_tdata", word);
+                bench.set("s_axis_tlast", k == last);
+                bench.eval();
+                assert!(bench.is("s_axis_tready"), "word {k} of frame {frames}");
+                assert_eq!(bench.is("firmware"), k == last);
+                for quiet in ["progress_valid", "arrival_valid", "count_pair_errors"] {
+                    assert!(!bench.is(quiet), "{quiet}");
+                }
+                bench.step();
+            }
+        }
+    });
+}
+
+/// Whether the first test notices a mutation, with some seed.
 fn is_caught(mutation: ReceiveMutation) -> bool {
     let caught = Cell::new(false);
     for_size(&config::TINY, "receive", 6, |size, rng| {
@@ -602,4 +694,14 @@ fn a_cookie_that_is_not_checked_is_noticed() {
 #[test]
 fn a_failed_pair_that_passes_is_noticed() {
     assert!(is_caught(ReceiveMutation::FailedPairsPass));
+}
+
+#[test]
+fn a_frame_for_the_firmware_that_goes_on_is_noticed() {
+    assert!(is_caught(ReceiveMutation::FirmwareFramesGoOn));
+}
+
+#[test]
+fn a_version_that_is_not_checked_is_noticed() {
+    assert!(is_caught(ReceiveMutation::VersionNotChecked));
 }

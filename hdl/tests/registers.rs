@@ -34,6 +34,7 @@ struct Reference {
     loader_address: u32,
     request: u32,
     asked: bool,
+    reset_asked: bool,
     doorbell: Option<(u32, u32, u32)>,
     load: Option<(u32, u32)>,
     requested: bool,
@@ -41,14 +42,17 @@ struct Reference {
 
 impl Reference {
     /// A write that was taken; the mailbox word that it writes at once, if it does.
-    fn write(&mut self, address: u32, value: u32) -> Option<u32> {
+    fn write(&mut self, address: u32, value: u32, inputs: &Inputs) -> Option<u32> {
         let (page, offset) = (
             address / register::PAGE_BYTES,
             address % register::PAGE_BYTES,
         );
         if page == 0 {
             match offset {
-                register::CONTROL => self.run = value & register::CONTROL_RUN != 0,
+                register::CONTROL => {
+                    self.run = value & register::CONTROL_RUN != 0;
+                    self.reset_asked = value & register::CONTROL_RESET != 0;
+                }
                 register::MAILBOX_REQUEST => {
                     self.request = value;
                     self.asked = true;
@@ -61,7 +65,7 @@ impl Reference {
                 }
                 _ => return command_word(offset),
             }
-        } else if page <= self.endpoints {
+        } else if page <= self.endpoints && !inputs.resetting {
             let listed = ENDPOINT_PAGE.iter().find(|r| r.offset == offset);
             if listed.is_some_and(|r| r.access != Access::ReadOnly) {
                 self.doorbell = Some((page - 1, offset, value));
@@ -84,10 +88,13 @@ impl Reference {
             register::ID => register::MAGIC.into(),
             register::ABI => abi::ABI_VERSION.into(),
             register::STATUS => u64::from(
-                u32::from(inputs.initialized) * register::STATUS_READY
+                u32::from(inputs.ready) * register::STATUS_READY
                     + u32::from(inputs.firmware) * register::STATUS_FIRMWARE,
             ),
-            register::CONTROL => u64::from(u32::from(self.run) * register::CONTROL_RUN),
+            register::CONTROL => u64::from(
+                u32::from(self.run) * register::CONTROL_RUN
+                    + u32::from(inputs.resetting) * register::CONTROL_RESET,
+            ),
             register::MAILBOX_REQUEST => self.request.into(),
             register::MAILBOX_ANSWER => inputs.answer.into(),
             register::LOADER_ADDRESS => self.loader_address.into(),
@@ -114,7 +121,8 @@ fn mailbox_word(offset: u32) -> Option<u32> {
 /// What the block is told in a cycle.
 #[derive(Default)]
 struct Inputs {
-    initialized: bool,
+    ready: bool,
+    resetting: bool,
     firmware: bool,
     answer: u32,
 }
@@ -171,7 +179,7 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
     // What memories give for the addresses of the cycle before.
     let (mut mailbox_out, mut endpoint_out) = (0, Endpoint::default());
     let (mut writes, mut reads) = (0, 0);
-    for cycle in 0..4000 {
+    for cycle in 0..8000 {
         // The host.
         if write.is_none() && response.is_none() && rng.random_bool(busy) {
             write = Some(Write {
@@ -179,12 +187,12 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
                 value: if rng.random() {
                     rng.random()
                 } else {
-                    rng.random_range(0..3)
+                    rng.random_range(0..4)
                 },
-                strobe: if rng.random_bool(0.8) {
-                    15
-                } else {
-                    rng.random_range(0..15)
+                strobe: match rng.random_range(0..10) {
+                    0 => 0,
+                    1 => rng.random_range(1..15),
+                    _ => 15,
                 },
                 has_address: false,
                 has_data: false,
@@ -220,11 +228,13 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
 
         // The blocks around.
         if rng.random_bool(0.2) {
-            inputs.initialized = rng.random();
+            inputs.ready = rng.random();
+            inputs.resetting = rng.random();
             inputs.firmware = rng.random();
             inputs.answer = rng.random_range(0..3);
         }
-        bench.set("initialized", inputs.initialized);
+        bench.set("gates_ready", inputs.ready);
+        bench.set("gates_resetting", inputs.resetting);
         bench.set("firmware_ready", inputs.firmware);
         bench.set("mailbox_answer", inputs.answer);
         bench.set("mailbox_read_data", mailbox_out);
@@ -238,6 +248,7 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
         assert_eq!(bench.is("run"), reference.run, "cycle {cycle}");
         assert_eq!(of(&bench, "mailbox_request"), reference.request);
         assert_eq!(bench.is("mailbox_request_valid"), reference.requested);
+        assert_eq!(bench.is("gates_reset"), reference.reset_asked);
         assert_eq!(
             bench.is("mailbox_interrupt"),
             reference.asked && reference.request == inputs.answer
@@ -258,6 +269,7 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
         reference.doorbell = None;
         reference.load = None;
         reference.requested = false;
+        reference.reset_asked = false;
 
         // Reads.
         if let Some(read) = &mut read {
@@ -324,9 +336,13 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
         let mut stored = None;
         if let Some(done) = write.take_if(|_| taken) {
             let whole = done.strobe == 15;
-            response = Some(if whole { OKAY } else { SLVERR });
+            response = Some(if whole || done.strobe == 0 {
+                OKAY
+            } else {
+                SLVERR
+            });
             if whole {
-                stored = reference.write(done.address, done.value);
+                stored = reference.write(done.address, done.value, &inputs);
             }
         }
         let wrote = bench.is("mailbox_write");
@@ -362,6 +378,28 @@ fn registers_that_take_parts_of_a_word_are_caught() {
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let run = AssertUnwindSafe(|| run("registers_takes_parts", &config::ECP5, &mut rng));
     assert!(catch_unwind(run).is_err());
+}
+
+/// As it broke: it was answered SLVERR, which a processor takes for a bus error.
+#[test]
+fn a_write_without_any_strobe_is_legal_and_changes_nothing() {
+    let mut bench = Bench::open("registers_tiny");
+    for (strobe, response) in [(0_u64, OKAY), (1, SLVERR), (14, SLVERR), (0, OKAY)] {
+        bench.set("s_axil_awaddr", register::CONTROL);
+        bench.set("s_axil_wdata", u64::from(register::CONTROL_RUN));
+        bench.set("s_axil_wstrb", strobe);
+        bench.set("s_axil_awvalid", true);
+        bench.set("s_axil_wvalid", true);
+        bench.step();
+        bench.set("s_axil_awvalid", false);
+        bench.set("s_axil_wvalid", false);
+        bench.set("s_axil_bready", true);
+        bench.eval();
+        assert!(bench.is("s_axil_bvalid"));
+        assert_eq!(bench.get("s_axil_bresp"), response, "strobes {strobe:#x}");
+        bench.step();
+        assert!(!bench.is("run"));
+    }
 }
 
 #[test]

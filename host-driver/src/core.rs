@@ -34,6 +34,7 @@ use crate::transport::{PauseResult, Transport, TransportError, Watch};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::{Event, NO_PAIR};
 use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
+use abi::mailbox::id_index;
 use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, EVENT_ARM, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD,
     SEND_TAIL, endpoint_page,
@@ -57,6 +58,8 @@ fn is_refusal(completion: &Completion) -> bool {
 /// A pair that is open.
 pub(crate) struct OpenPair {
     serial: u64,
+    /// The firmware's id of it.
+    pub(crate) id: u32,
     /// Sends that have not completed.
     sends: u16,
     /// The slots in which the peer's unexpected messages rest; unmapped when the pair is gone.
@@ -162,10 +165,12 @@ impl Core {
         self.dropped.clear();
     }
 
-    pub(crate) fn add_pair(&mut self, index: u16, slots: HostMemory) -> Option<Pair> {
+    pub(crate) fn add_pair(&mut self, id: u32, slots: HostMemory) -> Option<Pair> {
+        let index = id_index(id);
         let pair = Pair::new(index);
         *self.pairs.get_mut(usize::from(index))? = Some(OpenPair {
             serial: pair.serial,
+            id,
             sends: 0,
             _slots: slots,
         });

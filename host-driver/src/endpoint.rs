@@ -21,7 +21,7 @@ use crate::transport::{Transport, TransportError};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, Nothing, OpenEndpoint, OpenPair, PairId,
-    PairStatus,
+    PairStatus, id_index,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
 use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_READY, ListRequest, Opcode, SendRequest};
@@ -87,7 +87,7 @@ impl Shared {
     }
 
     fn register(&self, offset: u32) -> u32 {
-        endpoint_page(self.id.endpoint as u8) + offset
+        endpoint_page(id_index(self.id.endpoint) as u8) + offset
     }
 }
 
@@ -186,10 +186,11 @@ impl EndpointBuilder {
                 event_base: events.address(),
             },
         )?;
-        let endpoint = u8::try_from(id.endpoint).map_err(|_| CommandError::Malformed {
-            command: Command::OpenEndpoint,
-            answer: id.endpoint,
-        })?;
+        let endpoint =
+            u8::try_from(id_index(id.endpoint)).map_err(|_| CommandError::Malformed {
+                command: Command::OpenEndpoint,
+                answer: id.endpoint,
+            })?;
         let pairs = device.identity().pairs as usize;
         let mut core = Core::new(send, list, completions, events, pairs, bounce);
         core.set_endpoint(endpoint);
@@ -217,7 +218,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// The endpoint's number on its card.
     pub fn index(&self) -> u8 {
-        self.shared.id.endpoint as u8
+        id_index(self.shared.id.endpoint) as u8
     }
 
     /// The card.
@@ -250,13 +251,17 @@ impl Endpoint {
                 slots: slots.address(),
             },
         )?;
-        let opened = u16::try_from(id.pair)
-            .ok()
-            .and_then(|index| self.shared.core().add_pair(index, slots));
+        let opened = self.shared.core().add_pair(id.pair, slots);
         let pair = opened.ok_or(CommandError::Malformed {
             command: Command::OpenPair,
             answer: id.pair,
         })?;
+        // The peer's card knows places, not ids.
+        let id = PairId {
+            pair: pair.index.into(),
+            endpoint: self.index().into(),
+            ..id
+        };
         let mac = device.identity().mac;
         Ok((pair, PairAddress { id, mac }))
     }
@@ -266,11 +271,11 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it is connected already.
     pub fn connect(&self, pair: Pair, peer: &PairAddress) -> Result<(), CommandError> {
-        self.check_open(pair)?;
+        let id = self.check_open(pair)?;
         let Nothing {} = self.device().command(
             Command::ConnectPair,
             &ConnectPair {
-                pair: u32::from(pair.index),
+                pair: id,
                 remote_pair: peer.id.pair,
                 remote_endpoint: peer.id.endpoint,
                 remote_epoch: peer.id.epoch,
@@ -287,13 +292,9 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open.
     pub fn query_pair(&self, pair: Pair) -> Result<PairStatus, CommandError> {
-        self.check_open(pair)?;
-        self.device().command(
-            Command::QueryPair,
-            &abi::mailbox::Pair {
-                pair: u32::from(pair.index),
-            },
-        )
+        let id = self.check_open(pair)?;
+        self.device()
+            .command(Command::QueryPair, &abi::mailbox::Pair { pair: id })
     }
 
     /// Closes a pair: the sends on it and the receives that name it complete as `Flushed`.
@@ -301,20 +302,18 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open.
     pub fn close_pair(&self, pair: Pair) -> Result<(), CommandError> {
-        self.check_open(pair)?;
-        let Nothing {} = self.device().command(
-            Command::ClosePair,
-            &abi::mailbox::Pair {
-                pair: u32::from(pair.index),
-            },
-        )?;
+        let id = self.check_open(pair)?;
+        let Nothing {} = self
+            .device()
+            .command(Command::ClosePair, &abi::mailbox::Pair { pair: id })?;
         self.shared.core().remove_pair(pair);
         Ok(())
     }
 
-    fn check_open(&self, pair: Pair) -> Result<(), CommandError> {
+    /// The id of a pair that is open.
+    fn check_open(&self, pair: Pair) -> Result<u32, CommandError> {
         match self.shared.core().pair_mut(pair) {
-            Some(_) => Ok(()),
+            Some(open) => Ok(open.id),
             None => Err(CommandError::NotFound),
         }
     }

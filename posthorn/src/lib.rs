@@ -2,7 +2,10 @@
 
 pub mod bench;
 pub mod checker;
+pub mod explain;
+pub mod info;
 pub mod payload;
 pub mod replay;
+pub mod stats;
 pub mod summary;
 pub mod trace;

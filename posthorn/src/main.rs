@@ -11,6 +11,8 @@ use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use indicatif::{ProgressBar, ProgressStyle};
 use posthorn::bench::{self, speed::Length};
+use posthorn::explain;
+use posthorn::info::Info;
 use posthorn::replay::{self, Options, Replayed, Shared};
 use posthorn::trace::{Call, Trace};
 use replay_options::{CONFIGURATION, CONFIGURATIONS, ReplayOptions, can_be_written};
@@ -30,6 +32,12 @@ struct Arguments {
 enum Command {
     /// Replay a recorded application, one card a rank
     Replay(ReplayArguments),
+    /// Replay a recorded application and show every counter, by card and pair
+    Stats(ReplayArguments),
+    /// Say what a status, a cause, a reason, a state or a type of frame means, what causes it and what helps
+    Explain(ExplainArguments),
+    /// Show versions, configurations, limits and times
+    Info(InfoArguments),
     /// Measure the simulator and the card
     Bench(BenchArguments),
 }
@@ -80,6 +88,25 @@ enum Suite {
 const LONGEST_IDLE: u16 = 8;
 
 #[derive(Args)]
+struct ExplainArguments {
+    /// Its name, in any case, or its number, decimal or with 0x [default: lists all]
+    code: Option<String>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+struct InfoArguments {
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+    /// Firmware image [default: the one that `cargo xtask firmware` builds]
+    #[arg(long, value_name = "ELF")]
+    firmware: Option<PathBuf>,
+}
+
+#[derive(Args)]
 struct ReplayArguments {
     /// Recorded trace (.csv.zst)
     trace: PathBuf,
@@ -89,7 +116,10 @@ struct ReplayArguments {
 
 fn main() -> ExitCode {
     let result = match Arguments::parse().command {
-        Command::Replay(arguments) => replay(&arguments),
+        Command::Replay(arguments) => replay("replay", &arguments),
+        Command::Stats(arguments) => replay("stats", &arguments),
+        Command::Explain(arguments) => explain(&arguments),
+        Command::Info(arguments) => info(&arguments),
         Command::Bench(arguments) => bench(&arguments),
     };
     match result {
@@ -198,16 +228,55 @@ fn usage(command: &str, reason: impl std::fmt::Display) -> ! {
     named.error(ErrorKind::ValueValidation, reason).exit()
 }
 
-fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
+fn explain(arguments: &ExplainArguments) -> Result<ExitCode> {
+    let Some(code) = &arguments.code else {
+        for (set, names) in explain::all() {
+            println!("{set}: {names}");
+        }
+        return Ok(ExitCode::SUCCESS);
+    };
+    let found = explain::find(code);
+    if found.is_empty() {
+        usage(
+            "explain",
+            format_args!(
+                "`{code}` is the name or the number of no code: `posthorn explain` lists them"
+            ),
+        );
+    }
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&found)?);
+    } else {
+        let texts: Vec<_> = found.iter().map(ToString::to_string).collect();
+        print!("{}", texts.join("\n"));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn info(arguments: &InfoArguments) -> Result<ExitCode> {
+    // Who names no firmware, and has built none, is told that there is none.
+    let wanted = arguments.firmware.is_some() || built("firmware.elf").exists();
+    let firmware = wanted.then(|| firmware(arguments.firmware.as_deref()));
+    let info = Info::new(firmware.transpose()?.map(|firmware| firmware.build_id()));
+    if arguments.json {
+        println!("{}", serde_json::to_string_pretty(&info)?);
+    } else {
+        print!("{info}");
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Replays for the command of this name: `replay`, or `stats`, which shows counters in place of the summary.
+fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
     let given = &arguments.options;
     let cycles = given
         .cycles()
-        .unwrap_or_else(|reason| usage("replay", reason));
+        .unwrap_or_else(|reason| usage(command, reason));
     let trace = Trace::read(&arguments.trace)?;
     if given.waves_card >= trace.ranks.len() {
         let (card, cards) = (given.waves_card, trace.ranks.len());
         usage(
-            "replay",
+            command,
             format_args!("--waves-card {card}: there are {cards} cards, counted from 0"),
         );
     }
@@ -238,7 +307,11 @@ fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
     let total = sends
         .filter(|event| matches!(event.call, Call::Send { .. }))
         .count() as u64;
-    let shared = Shared::default();
+    let stats = command == "stats";
+    let shared = Shared {
+        ask: stats,
+        ..Shared::default()
+    };
     let bar = ProgressBar::new(total).with_style(
         ProgressStyle::with_template(
             "{prefix} [{bar:40}] {pos}/{len} messages  {elapsed}  {eta} left",
@@ -269,10 +342,10 @@ fn replay(arguments: &ReplayArguments) -> Result<ExitCode> {
         replayed
     })?;
     bar.finish_and_clear();
-    report(given, &replayed)
+    report(given, &replayed, stats)
 }
 
-fn report(options: &ReplayOptions, replayed: &Replayed) -> Result<ExitCode> {
+fn report(options: &ReplayOptions, replayed: &Replayed, stats: bool) -> Result<ExitCode> {
     if options.log {
         for (card, lines) in replayed.logs.iter().enumerate() {
             for line in lines {
@@ -280,10 +353,11 @@ fn report(options: &ReplayOptions, replayed: &Replayed) -> Result<ExitCode> {
             }
         }
     }
-    if options.json {
-        println!("{}", serde_json::to_string_pretty(&replayed.summary)?);
-    } else {
-        print!("{}", replayed.summary);
+    match (options.json, stats) {
+        (true, true) => println!("{}", serde_json::to_string_pretty(&replayed.stats)?),
+        (true, false) => println!("{}", serde_json::to_string_pretty(&replayed.summary)?),
+        (false, true) => print!("{}", replayed.stats),
+        (false, false) => print!("{}", replayed.summary),
     }
     for failure in &replayed.failures {
         eprintln!("failed: {failure}");

@@ -197,6 +197,179 @@ fn back_pressure_comes_from_the_seed() {
     assert_eq!(refused.expect("it runs").status.code(), Some(2));
 }
 
+/// What the command prints, if it ends well.
+fn text(arguments: &[&str]) -> String {
+    let output = posthorn().args(arguments).output().expect("it runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+    String::from_utf8(output.stdout).expect("text")
+}
+
+#[test]
+fn a_code_is_explained_by_its_name_and_by_its_number() {
+    let by_name = text(&["explain", "queue-full"]);
+    assert!(
+        by_name.starts_with("QueueFull, 13 (0x0d): Status (status of a completion)\n  means   "),
+        "{by_name}"
+    );
+    for part in [
+        "\n  cause   `SEND_QUEUE_DEPTH` sends",
+        "\n  help    Post it again",
+    ] {
+        assert!(by_name.contains(part), "{by_name:?} lacks {part:?}");
+    }
+    assert_eq!(text(&["explain", "0x0d"]), by_name, "no other set has a 13");
+    // Two sets have this name: a completion's status, and the event that comes with it.
+    let both = json(posthorn().args(["explain", "--json", "LINKERROR"]));
+    let sets: Vec<_> = both
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|found| found["set"].as_str())
+        .collect();
+    assert_eq!(sets, [Some("Status"), Some("Cause")]);
+    let refused = posthorn()
+        .args(["explain", "Linkerorr"])
+        .output()
+        .expect("it runs");
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("`posthorn explain` lists them"));
+}
+
+#[test]
+fn every_code_that_is_listed_is_explained() {
+    let listed = text(&["explain"]);
+    let mut codes = 0;
+    for line in listed.lines() {
+        let (set, names) = line.split_once(": ").expect("a set and its codes");
+        for name in names.split(' ') {
+            let found = json(posthorn().args(["explain", "--json", name]));
+            let found = found.as_array().expect("a list").iter();
+            let one: Vec<_> = found
+                .filter(|code| code["set"] == set && code["name"] == name)
+                .collect();
+            assert_eq!(one.len(), 1, "{set} {name}");
+            for words in ["means", "cause", "help"] {
+                let words = one[0][words].as_str().expect("words");
+                assert!(
+                    !words.is_empty() && !words.contains("[`"),
+                    "{set} {name}: {words}"
+                );
+            }
+            codes += 1;
+        }
+    }
+    let sets = abi::explain::SETS.iter();
+    assert_eq!(codes, sets.map(|set| set.codes.len()).sum::<usize>());
+}
+
+#[test]
+fn the_card_is_described_with_its_versions_sizes_and_limits() {
+    let info = json(posthorn().args(["info", "--json"]));
+    assert_eq!(info["versions"]["abi"], abi::ABI_VERSION);
+    assert_eq!(
+        info["versions"]["firmware"].as_str().map(str::len),
+        Some(16)
+    );
+    let tiny = &info["configurations"]["tiny"];
+    assert_eq!(
+        (&tiny["endpoints"], &tiny["posted_each"]),
+        (&json!(2), &json!(4))
+    );
+    assert_eq!(info["limits"]["EAGER_MAX"]["value"], 1024);
+    let text = text(&["info"]);
+    for part in [
+        "configurations",
+        "ecp5",
+        "  pairs ",
+        "EAGER_MAX",
+        "COMMAND_TIMEOUT",
+        "times, in cycles",
+    ] {
+        assert!(text.contains(part), "{text} lacks {part}");
+    }
+    let refused = posthorn()
+        .args(["info", "--firmware", "Cargo.toml"])
+        .output();
+    assert_eq!(refused.expect("it runs").status.code(), Some(1));
+}
+
+#[test]
+fn the_times_of_the_book_are_those_that_library_and_firmware_wait() {
+    let library = host_driver::DeviceOptions::default();
+    assert_eq!(library.ready_timeout, u64::from(abi::times::READY_TIMEOUT));
+    assert_eq!(
+        library.command_timeout,
+        u64::from(abi::times::COMMAND_TIMEOUT)
+    );
+    let firmware = firmware_core::ACKNOWLEDGE_TIMEOUT;
+    assert_eq!(firmware, abi::times::ACKNOWLEDGE_TIMEOUT);
+}
+
+#[test]
+fn every_counter_of_a_replay_is_shown_by_card_and_pair() {
+    let path = toy("counted.csv.zst", 40);
+    let mut command = posthorn();
+    let stats = json(
+        command
+            .args(["stats", "--json", "--config", "tiny"])
+            .arg(&path),
+    );
+    assert_eq!(stats["complete"], true);
+    let cards = stats["cards"].as_array().expect("cards");
+    assert_eq!(cards.len(), 2);
+    for (number, card) in cards.iter().enumerate() {
+        let counter = |name: &str| card["counters"][name].as_u64().expect("a counter");
+        for name in abi::control::Counter::ALL {
+            counter(name.name());
+        }
+        assert_eq!(counter("Expected") + counter("Unexpected"), 40);
+        assert_eq!(
+            counter("FramesSent"),
+            card["simulated"]["frames_sent"].as_u64().expect("frames")
+        );
+        assert!(counter("Completions") >= 80);
+        for name in [
+            "CrcErrors",
+            "PairErrors",
+            "Gaps",
+            "Timeouts",
+            "InvalidRequests",
+        ] {
+            assert_eq!(counter(name), 0, "{name}");
+        }
+        let pairs = card["pairs"].as_array().expect("pairs");
+        assert_eq!(pairs.len(), 1);
+        let (pair, other) = (&pairs[0], &cards[1 - number]["pairs"][0]);
+        assert_eq!(
+            (&pair["peer"], &pair["state"]),
+            (&json!(1 - number), &json!("Connected"))
+        );
+        assert_eq!(
+            (&pair["sent"], &pair["unacknowledged"]),
+            (&json!(40), &json!(0))
+        );
+        for (mine, theirs) in [("sent", "received"), ("sent_bytes", "received_bytes")] {
+            assert_eq!(pair[mine], other[theirs]);
+        }
+    }
+    let frames = |name: &str| {
+        cards
+            .iter()
+            .map(|card| card["simulated"][name].as_u64().expect("frames"))
+            .sum::<u64>()
+    };
+    assert_eq!(stats["network"]["frames"], frames("frames_sent"));
+    let path = path.to_str().expect("text");
+    let text = text(&["stats", "--config", "tiny", path]);
+    assert!(text.starts_with("toy on 2 tiny cards, seed 1\n"), "{text}");
+    assert_eq!(text.matches("\n  FramesReceived ").count(), 2, "{text}");
+    assert!(
+        text.contains("\n  pair with card 1       Connected; sent 40 of "),
+        "{text}"
+    );
+}
+
 /// What the command says of arguments that it refuses before it does anything.
 fn usage(arguments: &[&str]) -> String {
     let output = posthorn().args(arguments).output().expect("it runs");

@@ -280,12 +280,17 @@ impl Card {
             if busy {
                 self.active = cycle;
             }
-            if outputs.source.valid
+            if outputs.control.valid
+                | outputs.source.valid
                 | outputs.sink.valid
                 | outputs.matching.valid
                 | outputs.reply.valid
             {
                 self.monitor(cycle)?;
+            }
+            if self.outputs.gates_reset {
+                self.matching.restart();
+                self.changes.push((cycle, Change::ForgetAll));
             }
             if let Some(byte) = self.outputs.log {
                 self.report.log.push(LogByte { cycle, byte });
@@ -304,10 +309,8 @@ impl Card {
                 }
             }
             if let Some(finished) = finished {
-                if let Ok(data) = finished.result
-                    && let Some(change) = self.mailbox.observe(&finished.access, data)
-                {
-                    self.changes.push((cycle, change));
+                if let Ok(data) = finished.result {
+                    self.mailbox.observe(&finished.access, data);
                 }
                 return Ok(Some(finished));
             }
@@ -321,12 +324,16 @@ impl Card {
     #[cold]
     fn monitor(&mut self, cycle: u64) -> Result<(), CardFault> {
         let Outputs {
+            control,
             source,
             sink,
             matching,
             reply,
             ..
         } = &self.outputs;
+        if let Some(change) = Change::of_control(control) {
+            self.changes.push((cycle, change));
+        }
         if source.valid {
             let change = Change::Source {
                 pair: source.pair,

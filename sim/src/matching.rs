@@ -133,6 +133,7 @@ pub(crate) struct MatchWatch {
     /// Each operation is kept.
     keeps: bool,
     under_way: Option<(u64, MatchMonitor)>,
+    sizes: Option<Sizes>,
     /// What the lists must hold.
     reference: Option<Lists>,
     report: MatchReport,
@@ -143,9 +144,16 @@ impl MatchWatch {
     pub fn new(keeps: bool, sizes: Option<Sizes>) -> Self {
         Self {
             keeps,
+            sizes,
             reference: sizes.map(Lists::new),
             ..Self::default()
         }
+    }
+
+    /// The lists are emptied by a reset of the gates, and what is under way in them with them.
+    pub fn restart(&mut self) {
+        self.under_way = None;
+        self.reference = self.sizes.map(Lists::new);
     }
 
     /// Looks at the pins in `cycle`.

@@ -14,12 +14,15 @@
 //!
 //! The cards run a window apart, so changes are noted with their cycle while they run, and put in order of cycle
 //! when the window ends: all changes of a cycle are applied, then every pair that they touched is
-//! checked. Which pair of one card belongs to which of another is learnt from the mailbox, where the host
-//! connects them; a pair is checked once both of its ends have named each other.
+//! checked. Which pair of one card belongs to which of another is learnt from the control requests by which the
+//! firmware sets them, whoever it was that connected them; a pair is checked once both of its ends have named each other,
+//! with the same cookie: an end that still belongs to a connection that the other has left isn't.
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 
-use abi::mailbox::{Command, ConnectPair, Identity, Pair, PairId, Words};
+use abi::control::{Operation, PairSetup};
+use abi::mailbox::{Command, Identity, Words};
 use abi::register::{
     CONTROL, CONTROL_RUN, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS,
 };
@@ -27,6 +30,7 @@ use abi::status::MailboxStatus;
 
 use crate::fabric::card_of;
 use crate::lite::Access;
+use crate::pins::ControlMonitor;
 
 /// A change at one card that the invariant depends on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +53,7 @@ pub enum Change {
         /// Envelopes freed.
         freed: u32,
     },
-    /// The host has asked to connect a pair: its numbers start at 0.
+    /// A pair is set: its numbers start at 0.
     Connect {
         /// Pair.
         pair: u16,
@@ -59,14 +63,39 @@ pub enum Change {
         remote: u16,
         /// Envelopes that the peer grants.
         credits: u32,
+        /// Cookie of the connection.
+        cookie: u32,
     },
-    /// A pair is another one from now on, or none.
+    /// A pair is cleared.
     Forget {
         /// Pair.
         pair: u16,
     },
-    /// All pairs are forgotten: the firmware starts anew.
+    /// The gates are reset: there is no pair.
     ForgetAll,
+}
+
+impl Change {
+    /// What a control request means for the monitor. A peer that is no card of the simulation has nothing to be checked against.
+    pub fn of_control(control: &ControlMonitor) -> Option<Self> {
+        let operation = Operation::from_code(control.operation).filter(|_| control.valid)?;
+        let pair = control.index;
+        match operation {
+            Operation::PairSet => {
+                let setup = PairSetup::from_words(&control.data);
+                let card = card_of(setup.remote_mac);
+                Some(card.map_or(Self::Forget { pair }, |card| Self::Connect {
+                    pair,
+                    card,
+                    remote: setup.remote_pair,
+                    credits: setup.remote_credits.into(),
+                    cookie: setup.cookie,
+                }))
+            }
+            Operation::PairClear => Some(Self::Forget { pair }),
+            _ => None,
+        }
+    }
 }
 
 /// The invariant does not hold.
@@ -103,6 +132,7 @@ pub struct CreditBroken {
 struct End {
     peer: (usize, u16),
     credits: u32,
+    cookie: u32,
     taken: u32,
     returned: u32,
     accepted: u32,
@@ -195,13 +225,15 @@ impl CreditMonitor {
                 card: peer,
                 remote,
                 credits,
+                cookie,
             } => {
-                // The firmware refuses to connect a pair that is connected.
-                ends.entry(pair).or_insert(End {
+                let end = End {
                     peer: (peer, remote),
                     credits,
+                    cookie,
                     ..End::default()
-                });
+                };
+                ends.insert(pair, end);
             }
             Change::Forget { pair } => {
                 ends.remove(&pair);
@@ -219,7 +251,8 @@ impl CreditMonitor {
             .ends
             .get(remote_card)
             .and_then(|ends| ends.get(&remote_pair));
-        let Some(sink) = remote.filter(|sink| sink.peer == (card, pair)) else {
+        let is_peer = |sink: &&End| sink.peer == (card, pair) && sink.cookie == source.cookie;
+        let Some(sink) = remote.filter(is_peer) else {
             return Ok(());
         };
         self.checks += 1;
@@ -246,14 +279,14 @@ impl CreditMonitor {
     }
 }
 
-/// Watches a card's mailbox for pairs that are connected, closed and opened anew, and for what the firmware
-/// says of itself.
+/// Watches a card's mailbox for what the firmware says of itself.
 #[derive(Default)]
 pub struct MailboxWatch {
-    command: [u32; MAILBOX_WORDS],
-    result: [u32; MAILBOX_WORDS],
-    /// The last command handed over, and whether the host has read that it was done.
-    asked: Option<Command>,
+    /// Word 0 of the command area.
+    code: u32,
+    result: [u32; Identity::COUNT],
+    /// The last command handed over was `Identify`, and whether the host has read that it was done.
+    asked: bool,
     done: bool,
     build_id: Option<u64>,
 }
@@ -264,71 +297,35 @@ impl MailboxWatch {
         self.build_id
     }
 
-    /// Looks at a register access that has been done, with the data of a read: what it means for the
-    /// monitor.
-    pub fn observe(&mut self, access: &Access, data: u32) -> Option<Change> {
+    /// Looks at a register access that has been done, with the data of a read.
+    pub fn observe(&mut self, access: &Access, data: u32) {
         match (access.offset, access.write) {
-            (CONTROL, Some(value)) if value & CONTROL_RUN == 0 => {
-                *self = Self::default();
-                Some(Change::ForgetAll)
-            }
-            (MAILBOX_REQUEST, Some(_)) => self.request(),
-            (offset, Some(value)) => {
-                let word = offset.checked_sub(MAILBOX_COMMAND)? as usize / 4;
-                *self.command.get_mut(word)? = value;
-                None
+            // Other firmware may come.
+            (CONTROL, Some(value)) if value & CONTROL_RUN == 0 => *self = Self::default(),
+            (MAILBOX_COMMAND, Some(value)) => self.code = value,
+            (MAILBOX_REQUEST, Some(_)) => {
+                self.asked = self.code == u32::from(Command::Identify.code());
+                self.done = false;
             }
             (MAILBOX_RESULT, None) => {
-                self.done = data == u32::from(MailboxStatus::Ok.code());
-                None
+                self.done = self.asked && data == u32::from(MailboxStatus::Ok.code());
             }
-            (offset, None) if self.done => {
-                let word = offset.checked_sub(MAILBOX_RESULT)? as usize / 4;
-                *self.result.get_mut(word)? = data;
-                self.answer(word)
+            (offset, None) if self.done && RESULTS.contains(&offset) => {
+                let word = (offset - RESULTS.start) as usize / 4;
+                self.result[word] = data;
+                if word + 1 == Identity::COUNT {
+                    self.build_id = Some(Identity::from_words(&self.result).build_id);
+                }
             }
-            _ => None,
-        }
-    }
-
-    /// The host has handed a command over.
-    fn request(&mut self) -> Option<Change> {
-        let arguments = &self.command[1..];
-        let code = u8::try_from(self.command[0]).ok();
-        self.asked = code.and_then(Command::from_code);
-        self.done = false;
-        match self.asked? {
-            Command::ConnectPair => {
-                let connect = ConnectPair::from_words(arguments);
-                Some(Change::Connect {
-                    pair: u16::try_from(connect.pair).ok()?,
-                    card: card_of(connect.remote_mac)?,
-                    remote: u16::try_from(connect.remote_pair).ok()?,
-                    credits: connect.remote_credits,
-                })
-            }
-            Command::ClosePair => Some(Change::Forget {
-                pair: u16::try_from(Pair::from_words(arguments).pair).ok()?,
-            }),
-            _ => None,
-        }
-    }
-
-    /// The host has read word `word` of the answer, after those before it.
-    fn answer(&mut self, word: usize) -> Option<Change> {
-        let words = self.result.get(1..=word)?;
-        match self.asked? {
-            Command::OpenPair if word == 1 => Some(Change::Forget {
-                pair: u16::try_from(PairId::from_words(words).pair).ok()?,
-            }),
-            Command::Identify if word == Identity::COUNT => {
-                self.build_id = Some(Identity::from_words(words).build_id);
-                None
-            }
-            _ => None,
+            _ => {}
         }
     }
 }
+
+/// Where the words of an `Identity` are.
+const RESULTS: Range<u32> = MAILBOX_RESULT + 4..MAILBOX_RESULT + 4 + 4 * Identity::COUNT as u32;
+
+const _: () = assert!(Identity::COUNT < MAILBOX_WORDS);
 
 #[cfg(test)]
 mod tests {
@@ -349,6 +346,7 @@ mod tests {
             card,
             remote,
             credits: CREDITS,
+            cookie: 77,
         };
         monitor.note(0, [(0, to(1, 3, 5))]);
         monitor.note(1, [(0, to(0, 5, 3))]);
@@ -473,6 +471,7 @@ mod tests {
             card,
             remote,
             credits: CREDITS,
+            cookie: 77,
         };
         monitor.note(0, [(0, to(1, 3, 5))]);
         monitor.note(0, wrong);
@@ -497,14 +496,80 @@ mod tests {
         connect(&mut monitor);
         monitor.note(0, [(3, source(1, 0))]);
         assert_eq!(monitor.check(), Ok(()));
-        // Connecting once more is refused by the firmware and changes nothing.
+        // Set once more, it starts anew.
+        monitor.note(0, [(4, source(CREDITS + 1, 0))]);
         connect(&mut monitor);
-        monitor.note(1, [(4, sink(2, 0))]);
+        assert_eq!(monitor.check(), Ok(()));
+        monitor.note(1, [(5, sink(1, 0))]);
         assert!(monitor.check().is_err());
     }
 
     #[test]
-    fn connections_are_learnt_from_the_mailbox() {
+    fn ends_of_two_connections_are_not_held_to_each_other() {
+        let mut monitor = CreditMonitor::new(2);
+        connect(&mut monitor);
+        monitor.note(0, [(1, source(3, 1))]);
+        monitor.note(1, [(1, sink(2, 1))]);
+        // Card 1 has been reset and is connected anew; card 0 hasn't heard of it.
+        let anew = Change::Connect {
+            pair: 5,
+            card: 0,
+            remote: 3,
+            credits: CREDITS,
+            cookie: 78,
+        };
+        monitor.note(1, [(2, Change::ForgetAll), (3, anew)]);
+        monitor.note(0, [(4, source(4, 1))]);
+        assert_eq!(monitor.check(), Ok(()));
+    }
+
+    #[test]
+    fn connections_are_learnt_from_control_requests() {
+        let request = |operation: Operation, setup: PairSetup| ControlMonitor {
+            valid: true,
+            operation: operation.code(),
+            index: 3,
+            data: setup.to_words(),
+        };
+        let setup = PairSetup {
+            remote_mac: mac(2),
+            remote_pair: 5,
+            remote_credits: 6,
+            cookie: 0x1234_5678,
+            ..PairSetup::default()
+        };
+        let connected = Change::Connect {
+            pair: 3,
+            card: 2,
+            remote: 5,
+            credits: 6,
+            cookie: 0x1234_5678,
+        };
+        let set = request(Operation::PairSet, setup);
+        assert_eq!(Change::of_control(&set), Some(connected));
+        let idle = ControlMonitor {
+            valid: false,
+            ..set
+        };
+        assert_eq!(Change::of_control(&idle), None);
+        let nobody = PairSetup {
+            remote_mac: 1,
+            ..setup
+        };
+        let forgotten = Some(Change::Forget { pair: 3 });
+        for (operation, setup) in [
+            (Operation::PairSet, nobody),
+            (Operation::PairClear, PairSetup::default()),
+        ] {
+            let request = request(operation, setup);
+            assert_eq!(Change::of_control(&request), forgotten);
+        }
+        let other = request(Operation::PairRead, setup);
+        assert_eq!(Change::of_control(&other), None);
+    }
+
+    #[test]
+    fn the_build_id_is_learnt_from_the_mailbox() {
         let mut watch = MailboxWatch::default();
         let access = |offset, write| Access {
             tag: 0,
@@ -512,59 +577,29 @@ mod tests {
             offset,
             write,
         };
-        let command = |watch: &mut MailboxWatch, code: Command, words: &[u32]| {
-            let all = [&[u32::from(code.code())], words].concat();
-            for (k, word) in all.iter().enumerate() {
-                let offset = MAILBOX_COMMAND + 4 * k as u32;
-                assert_eq!(watch.observe(&access(offset, Some(*word)), 0), None);
-            }
-            watch.observe(&access(MAILBOX_REQUEST, Some(1)), 0)
-        };
-        let mut words = [0; 8];
-        ConnectPair {
-            pair: 3,
-            remote_pair: 5,
-            remote_credits: 6,
-            remote_mac: mac(2),
-            ..ConnectPair::default()
-        }
-        .to_words(&mut words);
-        let connected = Change::Connect {
-            pair: 3,
-            card: 2,
-            remote: 5,
-            credits: 6,
-        };
-        let seen = command(&mut watch, Command::ConnectPair, &words);
-        assert_eq!(seen, Some(connected));
-        let seen = command(&mut watch, Command::ClosePair, &[9]);
-        assert_eq!(seen, Some(Change::Forget { pair: 9 }));
-        let result = |watch: &mut MailboxWatch, word: u32, data| {
-            watch.observe(&access(MAILBOX_RESULT + 4 * word, None), data)
-        };
-        assert_eq!(command(&mut watch, Command::OpenPair, &[0; 4]), None);
-        assert_eq!(result(&mut watch, 0, 0), None);
-        assert_eq!(result(&mut watch, 1, 7), Some(Change::Forget { pair: 7 }));
-        // A refused one opens nothing.
-        assert_eq!(command(&mut watch, Command::OpenPair, &[0; 4]), None);
-        assert_eq!(result(&mut watch, 0, 4), None);
-        assert_eq!(result(&mut watch, 1, 7), None);
-        assert_eq!(command(&mut watch, Command::Identify, &[]), None);
         let mut words = [0; Identity::COUNT];
         Identity {
             build_id: 0x0123_4567_89ab_cdef,
             ..Identity::default()
         }
         .to_words(&mut words);
-        assert_eq!(result(&mut watch, 0, 0), None);
-        for (word, data) in (1..).zip(words) {
-            assert_eq!(watch.build_id(), None);
-            assert_eq!(result(&mut watch, word, data), None);
-        }
-        assert_eq!(watch.build_id(), Some(0x0123_4567_89ab_cdef));
-        let hold = watch.observe(&access(CONTROL, Some(0)), 0);
-        assert_eq!(hold, Some(Change::ForgetAll));
+        let mut ask = |command: Command, status: MailboxStatus| {
+            watch.observe(&access(MAILBOX_COMMAND, Some(command.code().into())), 0);
+            watch.observe(&access(MAILBOX_REQUEST, Some(1)), 0);
+            watch.observe(&access(MAILBOX_RESULT, None), status.code().into());
+            for (word, data) in (1..).zip(words) {
+                watch.observe(&access(MAILBOX_RESULT + 4 * word, None), data);
+            }
+            watch.build_id()
+        };
+        // Another command's answer says nothing, nor does a refusal.
+        assert_eq!(ask(Command::QueryPair, MailboxStatus::Ok), None);
+        assert_eq!(ask(Command::Identify, MailboxStatus::Busy), None);
+        let known = Some(0x0123_4567_89ab_cdef);
+        assert_eq!(ask(Command::Identify, MailboxStatus::Ok), known);
+        watch.observe(&access(CONTROL, Some(CONTROL_RUN)), 0);
+        assert_eq!(watch.build_id(), known);
+        watch.observe(&access(CONTROL, Some(0)), 0);
         assert_eq!(watch.build_id(), None, "other firmware may come");
-        assert_eq!(watch.observe(&access(CONTROL, Some(CONTROL_RUN)), 0), None);
     }
 }

@@ -20,6 +20,7 @@
 
 use std::path::Path;
 
+use abi::control::DATA_WORDS;
 use match_reference::Sizes;
 
 /// Bytes of one beat of the memory bus and of the network streams.
@@ -176,6 +177,19 @@ pub struct Inputs {
     pub strap_seed: u32,
 }
 
+/// A control request of the firmware to the gates.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ControlMonitor {
+    /// One begins.
+    pub valid: bool,
+    /// [`Operation`](abi::control::Operation).
+    pub operation: u8,
+    /// What it names.
+    pub index: u16,
+    /// Its data.
+    pub data: [u64; DATA_WORDS],
+}
+
 /// The credits of one pair, seen from the card that sends on it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct SourceMonitor {
@@ -256,6 +270,10 @@ pub struct Outputs {
     pub interrupts: u32,
     /// A byte of the firmware's log.
     pub log: Option<u8>,
+    /// The gates are reset by register.
+    pub gates_reset: bool,
+    /// Control requests.
+    pub control: ControlMonitor,
     /// Credits, sending side.
     pub source: SourceMonitor,
     /// Credits, receiving side.

@@ -9,6 +9,7 @@
 use std::io;
 use std::path::Path;
 
+use abi::control::DATA_WORDS;
 use hdl::config::Config;
 use match_reference::{Sizes, sizes_of};
 use model::{Model, ModelError, Port};
@@ -45,6 +46,8 @@ ports! {
     interrupts
     log_data log_valid
     strap_mac strap_seed
+    monitor_gates_reset
+    monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
     monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
@@ -189,6 +192,17 @@ impl VerilatedCard {
         out.rx_ready = bit(p.s_axis_tready);
         out.interrupts = m.get(p.interrupts) as u32;
         out.log = bit(p.log_valid).then(|| m.get(p.log_data) as u8);
+        out.gates_reset = bit(p.monitor_gates_reset);
+        out.control.valid = bit(p.monitor_control_valid);
+        if out.control.valid {
+            out.control.operation = m.get(p.monitor_control_operation) as u8;
+            out.control.index = m.get(p.monitor_control_index) as u16;
+            let mut halves = [0; 2 * DATA_WORDS];
+            m.get_wide(p.monitor_control_data, &mut halves);
+            for (word, half) in out.control.data.iter_mut().zip(halves.chunks(2)) {
+                *word = u64::from(half[0]) | u64::from(half[1]) << 32;
+            }
+        }
         out.source.valid = bit(p.monitor_source_valid);
         if out.source.valid {
             out.source.pair = m.get(p.monitor_source_pair) as u16;

@@ -1,6 +1,8 @@
 //! A host that obeys no rules: rings and mailbox by hand, so that a test can write what the library
 //! never would and see that the card takes no harm from it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,6 +13,7 @@ use abi::limits::{EAGER_MAX, RING_ALIGN};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
     Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairStatus, RegionKey, RegisterRegion, Words,
+    id_index,
 };
 use abi::register::{self, MAILBOX_WORDS};
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
@@ -103,12 +106,17 @@ impl Drop for Mapped {
 /// A host at the mailbox page.
 pub struct RawHost {
     transport: Arc<dyn Transport>,
+    /// The firmware's id of each pair that was opened last in its place.
+    pairs: RefCell<HashMap<u16, u32>>,
 }
 
 impl RawHost {
     /// Waits until the firmware is up.
     pub fn new(transport: Arc<dyn Transport>) -> Self {
-        let host = Self { transport };
+        let host = Self {
+            transport,
+            pairs: RefCell::default(),
+        };
         let up = register::STATUS_READY | register::STATUS_FIRMWARE;
         host.until("the firmware is up", || {
             (host.read(register::STATUS) & up == up).then_some(())
@@ -228,13 +236,16 @@ impl RawHost {
     }
 
     /// Opens a pair of an endpoint.
-    pub fn open_pair(&self, endpoint: u8, credits: u16, slots: &Mapped) -> PairId {
+    pub fn open_pair(&self, endpoint: u32, credits: u16, slots: &Mapped) -> PairId {
         let open = OpenPair {
-            endpoint: u32::from(endpoint),
+            endpoint,
             credits: u32::from(credits),
             slots: slots.address(),
         };
-        self.command(Command::OpenPair, &open).expect("a pair")
+        let opened: PairId = self.command(Command::OpenPair, &open).expect("a pair");
+        let place = id_index(opened.pair);
+        self.pairs.borrow_mut().insert(place, opened.pair);
+        opened
     }
 
     /// Connects a pair to one of this same card, itself perhaps: frames turn round inside.
@@ -242,16 +253,16 @@ impl RawHost {
         self.connect_to(local, remote, self.identity().mac);
     }
 
-    /// Connects a pair to one of the card with this address.
-    pub fn connect_to(&self, local: &PairId, remote: &PairId, remote_mac: u64) {
+    /// Connects a pair to one of the card with address `mac`.
+    pub fn connect_to(&self, local: &PairId, remote: &PairId, mac: u64) {
         let connect = ConnectPair {
             pair: local.pair,
-            remote_pair: remote.pair,
-            remote_endpoint: remote.endpoint,
+            remote_pair: id_index(remote.pair).into(),
+            remote_endpoint: id_index(remote.endpoint).into(),
             remote_epoch: remote.epoch,
             remote_nonce: remote.nonce,
             remote_credits: remote.credits,
-            remote_mac,
+            remote_mac: mac,
         };
         let connected: Result<Nothing, _> = self.command(Command::ConnectPair, &connect);
         connected.expect("connected");
@@ -259,9 +270,8 @@ impl RawHost {
 
     /// State of a pair.
     pub fn pair_status(&self, pair: u16) -> PairStatus {
-        let pair = Pair {
-            pair: u32::from(pair),
-        };
+        let pair = self.pairs.borrow()[&pair];
+        let pair = Pair { pair };
         let status = self.command(Command::QueryPair, &pair);
         status.expect("an open pair")
     }
@@ -270,8 +280,10 @@ impl RawHost {
 /// An endpoint whose rings are written by hand.
 pub struct RawEndpoint<'a> {
     host: &'a RawHost,
-    /// Its number.
-    pub id: u8,
+    /// The firmware's id of it.
+    pub id: u32,
+    /// Its place, which is its doorbell page.
+    place: u8,
     /// Its epoch.
     pub epoch: u16,
     /// log2 of the entries of each of its rings.
@@ -333,7 +345,8 @@ impl<'a> RawEndpoint<'a> {
             .expect("an endpoint");
         Self {
             host,
-            id: opened.endpoint as u8,
+            id: opened.endpoint,
+            place: id_index(opened.endpoint) as u8,
             epoch: opened.epoch as u16,
             log2,
             rings,
@@ -342,6 +355,11 @@ impl<'a> RawEndpoint<'a> {
             completion_head: 0,
             event_head: 0,
         }
+    }
+
+    /// Its place, which is its doorbell page.
+    pub fn place(&self) -> u8 {
+        self.place
     }
 
     /// Memory of a ring.
@@ -356,7 +374,7 @@ impl<'a> RawEndpoint<'a> {
 
     /// Byte offset of a register of the endpoint's page.
     pub fn register(&self, offset: u32) -> u32 {
-        register::endpoint_page(self.id) + offset
+        register::endpoint_page(self.place) + offset
     }
 
     fn slot(&self, index: u16) -> usize {
@@ -402,9 +420,7 @@ impl<'a> RawEndpoint<'a> {
 
     /// Closes the endpoint, which keeps its memory.
     pub fn close(&self) {
-        let close = CloseEndpoint {
-            endpoint: u32::from(self.id),
-        };
+        let close = CloseEndpoint { endpoint: self.id };
         let closed: Result<Nothing, _> = self.host.command(Command::CloseEndpoint, &close);
         closed.expect("closed");
     }
@@ -505,7 +521,7 @@ impl<'a> Desk<'a> {
             memory,
             key,
             slots,
-            pair: pair.pair as u16,
+            pair: id_index(pair.pair),
             next: 1 << 16,
         }
     }

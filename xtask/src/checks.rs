@@ -46,7 +46,7 @@ pub fn run() -> Result<()> {
     }
     if let Err(error) = registers::run(&paths::workspace(), true) {
         eprintln!("{error:#}");
-        failed.push("the page of registers");
+        failed.push("the pages that are made from abi");
     }
     if let Err(error) = book::check_contents() {
         eprintln!("{error:#}");

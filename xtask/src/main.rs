@@ -4,6 +4,7 @@
 
 mod book;
 mod checks;
+mod driver;
 mod figures;
 mod firmware;
 mod manifest;
@@ -52,9 +53,9 @@ enum Task {
         /// Tops to write; all if none is named
         names: Vec<String>,
     },
-    /// Write the book's page of registers, layouts and codes
+    /// Write the book's pages of registers, layouts, commands and codes
     Registers {
-        /// Only see whether the page is current
+        /// Only see whether the pages are current
         #[arg(long)]
         check: bool,
     },
@@ -102,6 +103,8 @@ enum Task {
     },
     /// Build the card's firmware, and the list that is measured beside it, into target/firmware
     Firmware,
+    /// Run the driver that was written from the book, in Python, against the gates
+    Driver,
     /// Run every test, after building what they need
     Test {
         /// Also the tests that take long
@@ -219,16 +222,24 @@ fn task(task: Task) -> Result<()> {
             setup::run()?;
             firmware::build().map(drop)
         }
+        Task::Driver => {
+            let count = driver::run(&setup::run()?, cores())?;
+            println!("{} passed, {} failed", count.passed, count.failed);
+            anyhow::ensure!(count.failed == 0, "the driver's tests failed");
+            Ok(())
+        }
         Task::Test { long, rest } => {
             let tools = prepare(&[])?;
+            let mut before = driver::Count::default();
             if long {
+                before = driver::run(&tools, cores())?;
                 prove::run(&[], true, cores())?;
                 let long = MODELS_OF_LONG_TESTS.map(String::from);
                 models::run(&tools, &long, false, cores())?;
             }
             let traced = TRACED_IN_TESTS.map(String::from);
             models::run(&tools, &traced, true, cores())?;
-            testing::run(long, &rest)
+            testing::run(long, &rest, before)
         }
         Task::Demo { trace, options } => demo(trace.as_deref(), &options),
         Task::Check => checks::run(),

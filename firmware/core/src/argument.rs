@@ -1,7 +1,6 @@
 //! Refusals, and the checks that arguments of several commands share.
 
-use crate::card::ControlTimeout;
-use abi::limits::RING_ALIGN;
+use abi::limits::{EAGER_MAX, MAX_CREDITS, RING_ALIGN};
 use abi::status::MailboxStatus;
 
 /// A command that is refused.
@@ -28,15 +27,36 @@ impl Refusal {
     }
 }
 
-impl From<ControlTimeout> for Refusal {
-    fn from(_: ControlTimeout) -> Self {
-        Self::new(MailboxStatus::HardwareTimeout)
-    }
-}
+pub(crate) const NOT_FOUND: Refusal = Refusal::new(MailboxStatus::NotFound);
+pub(crate) const BUSY: Refusal = Refusal::new(MailboxStatus::Busy);
 
 /// An argument narrowed to what the gates keep of it.
 pub(crate) fn narrow<T: TryFrom<u32>>(value: u32, position: u32) -> Result<T, Refusal> {
     T::try_from(value).map_err(|_| Refusal::argument(position))
+}
+
+/// Envelopes of a pair.
+pub(crate) fn credits(value: u32, position: u32) -> Result<u8, Refusal> {
+    match (1..=u32::from(MAX_CREDITS)).contains(&value) {
+        true => Ok(value as u8),
+        false => Err(Refusal::argument(position)),
+    }
+}
+
+/// An Ethernet address of one card: 48 bits, no group.
+pub(crate) fn mac(value: u64, position: u32) -> Result<u64, Refusal> {
+    match value >> 48 == 0 && value & 1 == 0 {
+        true => Ok(value),
+        false => Err(Refusal::argument(position)),
+    }
+}
+
+/// Slots of a pair.
+pub(crate) fn slots(address: u64, credits: u8, position: u32) -> Result<u64, Refusal> {
+    match is_aligned_range(address, u64::from(credits) * EAGER_MAX as u64) {
+        true => Ok(address),
+        false => Err(Refusal::argument(position)),
+    }
 }
 
 /// Whether `length` bytes from `address` on are an aligned range that doesn't wrap.

@@ -1,10 +1,8 @@
-//! What the firmware's decisions run on.
+//! What the firmware's decisions run on. No call waits.
 
+use crate::connection::{Cause, State};
 use abi::control::Operation;
-
-/// The gates did not answer a control request in time.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ControlTimeout;
+use abi::mgmt::FRAME_WORDS;
 
 /// Sizes of the card, as its gates were built.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,19 +19,82 @@ pub struct Sizes {
     pub regions: u32,
 }
 
+/// An event that the gates raised.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct GateEvent {
+    /// [`abi::event::Cause`].
+    pub cause: u8,
+    /// Endpoint that it was raised at.
+    pub endpoint: u8,
+    /// Pair concerned, or [`NO_PAIR`](abi::event::NO_PAIR).
+    pub pair: u16,
+    /// Depends on the cause.
+    pub info: u64,
+}
+
+/// A frame of the firmware: header, then payload, low word first.
+pub type FrameWords = [u32; FRAME_WORDS];
+
+/// A promise of the firmware that a test breaks, to show that it would notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// A `ConnectAccept` is sent once.
+    AcceptNotRepeated,
+    /// The acceptor takes its own `PairSet` for the peer's `ConnectConfirm`.
+    ConfirmNotNeeded,
+    /// Epochs start again with the firmware.
+    EpochsStartAgain,
+    /// An id is taken for whoever has its place.
+    GenerationIgnored,
+    /// What a closed pair drew from a reservation stays drawn.
+    ReservationLeaked,
+    /// Of two that connect at once, both answer.
+    BothAnswer,
+    /// A request of an older epoch is served.
+    StaleEpochServed,
+    /// A control request that was given up is taken for one that was never made.
+    LateAnswerForgotten,
+    /// A pair ends as if its link had failed.
+    EndsAsFailure,
+    /// A repeated request is one more request.
+    RepetitionServed,
+}
+
 /// The card as the firmware sees it.
 pub trait Card {
-    /// Runs a control request to its end and returns its result; `data` is one of the layouts of [`abi::control`],
-    /// as words, and words that are missing are zero.
-    ///
-    /// # Errors
-    /// [`ControlTimeout`] if the gates don't answer; what they have done of it is unknown.
-    fn control(
-        &mut self,
-        operation: Operation,
-        index: u16,
-        data: &[u64],
-    ) -> Result<u64, ControlTimeout>;
+    /// Starts a control request; `data` is one of the layouts of [`abi::control`], as words, and words that are missing are zero.
+    /// Called only when [`control_result`](Self::control_result) has been `Some` since the last start.
+    fn control_start(&mut self, operation: Operation, index: u16, data: &[u64]);
+
+    /// The result of the last control request, once the gates have answered it; `Some` if there never was one.
+    fn control_result(&mut self) -> Option<u64>;
+
+    /// Starts a reset of the gates.
+    fn reset_start(&mut self);
+
+    /// Whether no reset of the gates is under way and their tables are clear.
+    fn reset_done(&mut self) -> bool;
+
+    /// Whether a frame may be sent.
+    fn frame_out_is_free(&mut self) -> bool;
+
+    /// Sends a frame. Called only when [`frame_out_is_free`](Self::frame_out_is_free).
+    fn frame_send(&mut self, frame: &FrameWords);
+
+    /// Takes the oldest frame for the firmware.
+    fn frame_take(&mut self) -> Option<FrameWords>;
+
+    /// Frames for the firmware that found no room. Wraps.
+    fn frames_lost(&mut self) -> u32;
+
+    /// Takes the oldest event of the gates.
+    fn event_take(&mut self) -> Option<GateEvent>;
+
+    /// Events of the gates that found no room. Wraps.
+    fn events_lost(&mut self) -> u32;
+
+    /// Cycles, modulo 2^32.
+    fn now(&self) -> u32;
 
     /// A random word that nobody outside can foresee.
     fn random(&mut self) -> u32;
@@ -43,4 +104,18 @@ pub trait Card {
 
     /// Sizes of the card.
     fn sizes(&self) -> Sizes;
+
+    /// Reads a word of the persistent memory.
+    fn persistent(&self, word: usize) -> u32;
+
+    /// Writes a word of the persistent memory.
+    fn set_persistent(&mut self, word: usize, value: u32);
+
+    /// Told of each transition of a pair: for tests.
+    fn transition(&mut self, _from: State, _cause: Cause, _to: State) {}
+
+    /// Whether a promise is broken: for tests.
+    fn is_broken(&self, _promise: Break) -> bool {
+        false
+    }
 }

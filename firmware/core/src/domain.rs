@@ -1,58 +1,75 @@
 //! Protection domains: numbers, and how many objects hang on each.
 
-use crate::argument::Refusal;
+use crate::argument::{BUSY, NOT_FOUND, Refusal};
+use abi::mailbox::{id_generation, id_index, object_id};
 use abi::status::MailboxStatus;
 
 /// Protection domains that may be open at a time. The gates only compare their numbers.
 pub(crate) const DOMAINS: usize = 64;
 
+#[derive(Clone, Copy, Default)]
+struct Domain {
+    generation: u16,
+    /// Objects that use the domain; none if it isn't open.
+    users: Option<u16>,
+}
+
 /// The protection domains.
 pub(crate) struct Domains {
-    /// Objects that use the domain; none if it isn't open.
-    users: [Option<u16>; DOMAINS],
+    places: [Domain; DOMAINS],
 }
 
 impl Domains {
-    pub(crate) const fn new() -> Self {
+    /// None is open; generations begin after `generation`.
+    pub(crate) fn new(generation: u16) -> Self {
+        let place = Domain {
+            generation,
+            users: None,
+        };
         Self {
-            users: [None; DOMAINS],
+            places: [place; DOMAINS],
         }
     }
 
-    pub(crate) fn open(&mut self) -> Result<u8, Refusal> {
-        let free = self.users.iter().position(Option::is_none);
-        let domain = free.ok_or(Refusal::new(MailboxStatus::NoResource))?;
-        self.users[domain] = Some(0);
-        Ok(domain as u8)
+    /// Opens a domain and returns its id.
+    pub(crate) fn open(&mut self) -> Result<u32, Refusal> {
+        let free = self.places.iter().position(|place| place.users.is_none());
+        let index = free.ok_or(Refusal::new(MailboxStatus::NoResource))?;
+        let place = &mut self.places[index];
+        place.generation = place.generation.wrapping_add(1);
+        place.users = Some(0);
+        Ok(object_id(index as u16, place.generation))
     }
 
-    pub(crate) fn close(&mut self, domain: u32) -> Result<(), Refusal> {
-        let domain = self.find(domain)?;
-        if self.users[usize::from(domain)] != Some(0) {
-            return Err(Refusal::new(MailboxStatus::Busy));
+    pub(crate) fn close(&mut self, id: u32) -> Result<(), Refusal> {
+        let place = &mut self.places[usize::from(self.find(id)?)];
+        if place.users != Some(0) {
+            return Err(BUSY);
         }
-        self.users[usize::from(domain)] = None;
+        place.users = None;
         Ok(())
     }
 
-    /// The open domain of this number.
-    pub(crate) fn find(&self, domain: u32) -> Result<u8, Refusal> {
-        match self.users.get(domain as usize) {
-            Some(Some(_)) => Ok(domain as u8),
-            _ => Err(Refusal::new(MailboxStatus::NotFound)),
+    /// The place of the open domain of this id.
+    pub(crate) fn find(&self, id: u32) -> Result<u8, Refusal> {
+        match self.places.get(usize::from(id_index(id))) {
+            Some(place) if place.users.is_some() && place.generation == id_generation(id) => {
+                Ok(id as u8)
+            }
+            _ => Err(NOT_FOUND),
         }
     }
 
     /// One more object uses an open domain.
     pub(crate) fn acquire(&mut self, domain: u8) {
-        if let Some(Some(users)) = self.users.get_mut(usize::from(domain)) {
+        if let Some(users) = &mut self.places[usize::from(domain)].users {
             *users += 1;
         }
     }
 
     /// One object less uses it.
     pub(crate) fn release(&mut self, domain: u8) {
-        if let Some(Some(users)) = self.users.get_mut(usize::from(domain)) {
+        if let Some(users) = &mut self.places[usize::from(domain)].users {
             *users -= 1;
         }
     }

@@ -9,24 +9,64 @@ use abi::mailbox::OpenEndpoint;
 use abi::request::REQUEST_BYTES;
 
 /// What an endpoint is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EndpointState {
     /// Nothing.
-    #[default]
     Closed,
+    /// The gates are told of its rings, then of itself: so many requests of it have been answered.
+    Opening(u8),
     /// In use.
     Open,
-    /// A close was begun and the gates didn't answer: it may only be closed again.
-    Closing,
+    /// It is being closed.
+    Closing(Stage),
+}
+
+/// How far a close has come: the gates
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// stop fetching its rings, so that nothing new comes,
+    Stop,
+    /// fail its pairs, from this one on, so that their operations complete,
+    FailPairs(u16),
+    /// complete what else is outstanding,
+    Flush,
+    /// forget its pairs, from this one on,
+    ClearPairs(u16),
+    /// and forget it.
+    Clear,
 }
 
 /// An endpoint.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoint {
     pub(crate) state: EndpointState,
     pub(crate) domain: u8,
-    /// Incarnations so far; frames carry it.
+    pub(crate) generation: u16,
+    /// Its epoch; frames of its pairs carry the one that it had when they were opened or began to connect.
     pub(crate) epoch: u16,
+    /// Random word of this incarnation.
+    pub(crate) incarnation: u32,
+    /// Pairs set aside, and envelopes for each.
+    pub(crate) reserved_pairs: u16,
+    pub(crate) reserved_credits: u8,
+    /// Of these, those in use.
+    pub(crate) drawn_pairs: u16,
+}
+
+impl Endpoint {
+    /// A free place whose generations begin after `generation`.
+    pub(crate) const fn closed(generation: u16) -> Self {
+        Self {
+            state: EndpointState::Closed,
+            domain: 0,
+            generation,
+            epoch: 0,
+            incarnation: 0,
+            reserved_pairs: 0,
+            reserved_credits: 0,
+            drawn_pairs: 0,
+        }
+    }
 }
 
 /// The control index and the data of each ring that a host asks for.

@@ -1,84 +1,174 @@
-//! The commands of the mailbox, one function each.
+//! The loop: what the firmware is doing, and in which order it looks at what.
+//!
+//! ```text
+//!  step ─► result of the control request ─► who waits for it
+//!          event of the gates            ─► pair failed
+//!          frame for the firmware        ─► handshake, disconnect
+//!          timers                        ─► repeat, give up, time out
+//!          frame to send                 ─► answers first, then whose turn it is
+//!          control request to start      ─► host and pairs by turns
+//! ```
+//!
+//! One control request is under way at a time, and nothing is waited for: whoever needs the gates leaves a mark ([`Pair::wanted`], the state of
+//! an endpoint or a region, the host's [`Job`]), and `start_control` finds it when the gates are free. One that the gates don't answer in
+//! time stays noted until they do, and what it did is reckoned with then.
 
-use crate::argument::{Refusal, is_aligned_range, narrow};
-use crate::card::{Card, ControlTimeout, Sizes};
+use crate::audit::Audit;
+use crate::card::{Break, Card, FrameWords, GateEvent, Sizes};
+use crate::commands::{Answer, Job};
+use crate::connection::{Cause, State, TRANSITIONS};
 use crate::domain::Domains;
-use crate::endpoint::{Endpoint, EndpointState, rings};
-use crate::pair::{self, State};
-use crate::region::{self, Region};
-use crate::table;
-use abi::ABI_VERSION;
+use crate::endpoint::{Endpoint, EndpointState, Stage};
+use crate::exchange::Exchange;
+use crate::pair::{Held, Pair};
+use crate::peers::Peers;
+use crate::persistent::Persistent;
+use crate::region::{Region, RegionState};
 use abi::control::{
-    CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport,
-    PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RegionSetup, ring_index,
+    CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
 };
-use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_ENDPOINTS};
-use abi::mailbox::{
-    CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
-    Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, RegionKey,
-    RegisterRegion, Words,
-};
-use abi::register::MAILBOX_WORDS;
-use abi::status::{MailboxStatus, Status};
-use heapless::Vec;
+use abi::event::{self, NO_PAIR};
+use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
+use abi::mailbox::{AuditKind, PairState};
+use abi::status::Status;
+use heapless::{Deque, Vec};
 
 /// Cycles without acknowledgement after which a pair fails: 8.4 ms at 125 MHz.
 pub const ACKNOWLEDGE_TIMEOUT: u32 = 1 << 20;
+/// Cycles that the gates are given for a control request: 2.1 ms at 125 MHz. The longest ones wait for the last memory accesses of an endpoint.
+pub const CONTROL_TIMEOUT: u32 = 1 << 18;
+/// Generations of a start begin so far behind those of the start before: an odd number, so that many starts pass before one comes again.
+const GENERATION_STRIDE: u32 = 0x9e37;
+/// Frames that answer and wait to be sent. One that finds no room is lost; the peer repeats what it answers.
+const REPLIES: usize = 4;
 
-/// The firmware of a card, with tables for `PAIRS` pairs and `REGIONS` regions. A card with more has
-/// as many as that, and says so.
-pub struct Firmware<C, const PAIRS: usize, const REGIONS: usize> {
-    card: C,
-    sizes: Sizes,
-    build_id: u64,
-    domains: Domains,
-    /// The tables are as long as they have ever been needed, so that booting fills nothing.
-    endpoints: Vec<Endpoint, MAX_ENDPOINTS>,
-    pairs: Vec<pair::Pair, PAIRS>,
-    regions: Vec<Region, REGIONS>,
+/// A control request that the gates have not answered.
+#[derive(Clone, Copy)]
+pub(crate) struct UnderWay {
+    pub(crate) operation: Operation,
+    pub(crate) index: u16,
+    since: u32,
+    overdue: bool,
+    /// Its result is the host's.
+    pub(crate) for_host: bool,
+    /// Of a pair's request: generation of the pair.
+    generation: u16,
 }
 
-impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIONS> {
-    /// The firmware of a card whose tables are empty. To be [started](Self::start) before it serves.
-    pub fn new(card: C, build_id: u64) -> Self {
+impl UnderWay {
+    pub(crate) fn set_generation(&mut self, generation: u16) {
+        self.generation = generation;
+    }
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Boot {
+    /// The gates are to be reset.
+    Begin,
+    /// They are being reset.
+    Resetting,
+    /// They are to be told their address and time-outs,
+    Card,
+    /// and the seed of their hashes.
+    Match,
+    Up,
+}
+
+/// What the firmware waits for besides its timers, frames and events.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waits {
+    /// The gates' answer to a control request.
+    pub control: bool,
+    /// Room for a frame.
+    pub frame_out: bool,
+    /// The end of a reset of the gates.
+    pub reset: bool,
+}
+
+/// The firmware of a card.
+pub struct Firmware<C> {
+    pub(crate) card: C,
+    pub(crate) sizes: Sizes,
+    pub(crate) build_id: u64,
+    boot: Boot,
+    pub(crate) persistent: Persistent,
+    pub(crate) domains: Domains,
+    /// The tables are as long as they have ever been needed, so that booting fills nothing.
+    pub(crate) endpoints: Vec<Endpoint, MAX_ENDPOINTS>,
+    pub(crate) pairs: Vec<Pair, MAX_PAIRS>,
+    pub(crate) regions: Vec<Region, MAX_REGIONS>,
+    pub(crate) first_generation: u16,
+    pub(crate) peers: Peers,
+    pub(crate) audit: Audit,
+    pub(crate) exchanges: Vec<Exchange, { crate::exchange::MOST }>,
+    pub(crate) next_exchange: usize,
+    pub(crate) replies: Deque<FrameWords, REPLIES>,
+    /// A bit for each pair that may need the gates.
+    work: [u32; MAX_PAIRS / 32],
+    next_pair: usize,
+    pub(crate) under_way: Option<UnderWay>,
+    host_first: bool,
+    pub(crate) job: Job,
+    pub(crate) job_since: u32,
+    pub(crate) answer: Option<Answer>,
+    /// Offers so far.
+    pub(crate) offers: u32,
+    /// Regions that the gates are to forget.
+    pub(crate) regions_clearing: u16,
+    /// Events were lost: pairs from this one on are to be read.
+    unread_pairs: Option<usize>,
+    events_lost: u32,
+    frames_lost: u32,
+}
+
+impl<C: Card> Firmware<C> {
+    /// The firmware of a card. It has started when [`is_up`](Self::is_up), some steps later.
+    pub fn new(mut card: C, build_id: u64) -> Self {
         let sizes = card.sizes();
         let cap = |size: u32, most: usize| size.min(most as u32);
+        let mut persistent = Persistent::load(&mut card);
+        if card.is_broken(Break::EpochsStartAgain) {
+            persistent = Persistent::fresh(persistent.starts);
+        }
+        persistent.starts = persistent.starts.wrapping_add(1);
+        persistent.store(&mut card);
+        let first_generation = persistent.starts.wrapping_mul(GENERATION_STRIDE) as u16;
+        let mut audit = Audit::new();
+        audit.record(AuditKind::Started, 0, build_id as u32, card.now());
         Self {
             sizes: Sizes {
                 endpoints: cap(sizes.endpoints, MAX_ENDPOINTS),
-                pairs: cap(sizes.pairs, PAIRS),
-                regions: cap(sizes.regions, REGIONS.min(1 << KEY_INDEX_BITS)),
+                pairs: cap(sizes.pairs, MAX_PAIRS),
+                regions: cap(sizes.regions, MAX_REGIONS.min(1 << KEY_INDEX_BITS)),
                 ..sizes
             },
-            card,
             build_id,
-            domains: Domains::new(),
+            boot: Boot::Begin,
+            persistent,
+            domains: Domains::new(first_generation),
             endpoints: Vec::new(),
             pairs: Vec::new(),
             regions: Vec::new(),
+            first_generation,
+            peers: Peers::new(),
+            audit,
+            exchanges: Vec::new(),
+            next_exchange: 0,
+            replies: Deque::new(),
+            work: [0; MAX_PAIRS / 32],
+            next_pair: 0,
+            under_way: None,
+            host_first: true,
+            job: Job::None,
+            job_since: 0,
+            answer: None,
+            offers: 0,
+            regions_clearing: 0,
+            unread_pairs: None,
+            events_lost: card.events_lost(),
+            frames_lost: card.frames_lost(),
+            card,
         }
-    }
-
-    /// Tells the gates their address, time-outs and the seed of their hashes.
-    ///
-    /// # Errors
-    /// [`ControlTimeout`] if the gates don't answer.
-    pub fn start(&mut self) -> Result<(), ControlTimeout> {
-        let setup = CardSetup {
-            mac: self.card.mac(),
-            acknowledge_timeout: ACKNOWLEDGE_TIMEOUT,
-            ..CardSetup::default()
-        };
-        self.card
-            .control(Operation::CardSet, 0, &setup.to_words())?;
-        let mut word = || u64::from(self.card.random()) << 32 | u64::from(self.card.random());
-        let matching = MatchSetup {
-            seed_low: word(),
-            seed_high: word(),
-        };
-        self.card
-            .control(Operation::MatchSet, 0, &matching.to_words())?;
-        Ok(())
     }
 
     /// The card.
@@ -86,326 +176,657 @@ impl<C: Card, const PAIRS: usize, const REGIONS: usize> Firmware<C, PAIRS, REGIO
         &mut self.card
     }
 
-    /// Carries out the command in `command`, a command area, and writes the answer to `answer`. Returns the
-    /// status and how many words of the answer there are, status included.
-    pub fn serve(
-        &mut self,
-        command: &[u32; MAILBOX_WORDS],
-        answer: &mut [u32; MAILBOX_WORDS],
-    ) -> (MailboxStatus, usize) {
-        let (code, arguments) = (command[0], &command[1..]);
-        let command = u8::try_from(code).ok().and_then(Command::from_code);
-        let words = &mut answer[1..];
-        let served = match command {
-            None => Err(Refusal::new(MailboxStatus::UnknownCommand)),
-            Some(Command::Identify) => run(arguments, words, |a| self.identify(a)),
-            Some(Command::OpenDomain) => run(arguments, words, |a| self.open_domain(a)),
-            Some(Command::CloseDomain) => run(arguments, words, |a| self.close_domain(a)),
-            Some(Command::OpenEndpoint) => run(arguments, words, |a| self.open_endpoint(a)),
-            Some(Command::CloseEndpoint) => run(arguments, words, |a| self.close_endpoint(a)),
-            Some(Command::OpenPair) => run(arguments, words, |a| self.open_pair(a)),
-            Some(Command::ConnectPair) => run(arguments, words, |a| self.connect_pair(a)),
-            Some(Command::ClosePair) => run(arguments, words, |a| self.close_pair(a)),
-            Some(Command::RegisterRegion) => run(arguments, words, |a| self.register_region(a)),
-            Some(Command::DeregisterRegion) => run(arguments, words, |a| self.deregister_region(a)),
-            Some(Command::ReadCounter) => run(arguments, words, |a| self.read_counter(a)),
-            Some(Command::QueryPair) => run(arguments, words, |a| self.query_pair(a)),
-            Some(
-                Command::Connect
-                | Command::Accept
-                | Command::Disconnect
-                | Command::Reserve
-                | Command::ReadAudit,
-            ) => Err(Refusal::new(MailboxStatus::UnknownCommand)),
-        };
-        let (status, count) = match served {
-            Ok(count) => (MailboxStatus::Ok, count),
-            Err(refusal) => {
-                words[0] = refusal.detail;
-                (refusal.status, 1)
-            }
-        };
-        answer[0] = u32::from(status.code());
-        (status, 1 + count)
+    /// Whether it has started: the gates are clear and know what they must, and commands are taken.
+    pub fn is_up(&self) -> bool {
+        self.boot == Boot::Up
     }
 
-    fn identify(&mut self, _: Nothing) -> Result<Identity, Refusal> {
-        Ok(Identity {
-            abi_version: ABI_VERSION,
-            build_id: self.build_id,
-            endpoints: self.sizes.endpoints,
-            pairs: self.sizes.pairs,
-            posted: self.sizes.posted,
-            unexpected: self.sizes.unexpected,
-            regions: self.sizes.regions,
-            message_max: EAGER_MAX as u64,
-            mac: self.card.mac(),
+    /// What it waits for besides its timers, frames and events.
+    pub fn waits(&self) -> Waits {
+        Waits {
+            control: self.under_way.is_some(),
+            frame_out: !self.replies.is_empty() || self.exchanges.iter().any(|one| one.due),
+            reset: self.boot == Boot::Resetting,
+        }
+    }
+
+    /// Does what can be done now, a little of it. True if it did something: then there may be more.
+    pub fn step(&mut self) -> bool {
+        let answered = self.finish_control();
+        if self.boot != Boot::Up {
+            return self.boot() | answered;
+        }
+        let event = self.take_event();
+        let frame = self.take_frame();
+        let timer = self.run_timers();
+        let sent = self.send_frame();
+        // What the gates have told is known before they are asked for anything else.
+        let started = !event && self.start_control();
+        answered | event | frame | timer | sent | started
+    }
+
+    /// The cycle at which a step is needed though nothing happens.
+    pub fn next_deadline(&self) -> Option<u32> {
+        let now = self.card.now();
+        let exchanges = self
+            .exchanges
+            .iter()
+            .flat_map(|one| [one.deadline, one.next]);
+        let job = (!self.job.is_none()).then(|| self.job_since.wrapping_add(CONTROL_TIMEOUT));
+        let request = self.under_way.filter(|request| !request.overdue);
+        let request = request.map(|request| request.since.wrapping_add(CONTROL_TIMEOUT));
+        exchanges
+            .chain(job)
+            .chain(request)
+            .min_by_key(|deadline| deadline.wrapping_sub(now) as i32)
+    }
+
+    // Start
+
+    fn boot(&mut self) -> bool {
+        match self.boot {
+            Boot::Begin => {
+                self.card.reset_start();
+                self.boot = Boot::Resetting;
+            }
+            Boot::Resetting => {
+                // A request of the program before this one may have been under way.
+                if !self.card.reset_done() || self.card.control_result().is_none() {
+                    return false;
+                }
+                // Nor is anything that it was told of news.
+                while self.card.event_take().is_some() {}
+                self.boot = Boot::Card;
+            }
+            Boot::Card | Boot::Match if self.under_way.is_some() => return false,
+            Boot::Card => {
+                let setup = CardSetup {
+                    mac: self.card.mac(),
+                    acknowledge_timeout: ACKNOWLEDGE_TIMEOUT,
+                    ..CardSetup::default()
+                };
+                self.request(Operation::CardSet, 0, &setup.to_words());
+                self.boot = Boot::Match;
+            }
+            Boot::Match => {
+                let mut word =
+                    || u64::from(self.card.random()) << 32 | u64::from(self.card.random());
+                let matching = MatchSetup {
+                    seed_low: word(),
+                    seed_high: word(),
+                };
+                self.request(Operation::MatchSet, 0, &matching.to_words());
+                // The gates take requests in order: whoever comes next finds them told.
+                self.boot = Boot::Up;
+            }
+            Boot::Up => return false,
+        }
+        true
+    }
+
+    // Control requests
+
+    /// Starts a control request. There is none under way.
+    pub(crate) fn request(&mut self, operation: Operation, index: u16, data: &[u64]) {
+        debug_assert!(self.under_way.is_none() && data.len() <= DATA_WORDS);
+        self.card.control_start(operation, index, data);
+        self.under_way = Some(UnderWay {
+            operation,
+            index,
+            since: self.card.now(),
+            overdue: false,
+            for_host: false,
+            generation: 0,
+        });
+    }
+
+    fn request_for_pair(&mut self, operation: Operation, index: usize, data: &[u64]) {
+        self.request(operation, index as u16, data);
+        let generation = self.pairs[index].generation;
+        if let Some(request) = &mut self.under_way {
+            request.generation = generation;
+        }
+    }
+
+    fn finish_control(&mut self) -> bool {
+        let Some(request) = self.under_way else {
+            return false;
+        };
+        let now = self.card.now();
+        if let Some(result) = self.card.control_result() {
+            self.under_way = None;
+            if request.overdue {
+                let (kind, info) = (AuditKind::ControlLate, request.operation.code());
+                self.audit
+                    .record(kind, request.index.into(), info.into(), now);
+            }
+            self.job_since = now;
+            self.finished(request, result);
+            self.advance_job(request, result);
+            return true;
+        }
+        if request.overdue || now.wrapping_sub(request.since) < CONTROL_TIMEOUT {
+            return false;
+        }
+        let (kind, info) = (AuditKind::ControlTimeout, request.operation.code());
+        self.audit
+            .record(kind, request.index.into(), info.into(), now);
+        if let Some(request) = &mut self.under_way {
+            request.overdue = true;
+        }
+        if request.operation == Operation::PairSet {
+            self.pair_is_late(request.index.into());
+        }
+        if self.card.is_broken(Break::LateAnswerForgotten) {
+            self.under_way = None;
+        }
+        true
+    }
+
+    /// The gates have done a request.
+    fn finished(&mut self, request: UnderWay, result: u64) {
+        let index = usize::from(request.index);
+        match request.operation {
+            Operation::RingSet => {
+                self.endpoint_answered(index >> abi::control::RING_BITS, request.operation);
+            }
+            Operation::EndpointSet
+            | Operation::EndpointStop
+            | Operation::EndpointFlush
+            | Operation::EndpointClear => self.endpoint_answered(index, request.operation),
+            Operation::PairSet | Operation::PairFail | Operation::PairClear => {
+                self.pairs[index].gates = match request.operation {
+                    Operation::PairSet => Held::Set,
+                    Operation::PairFail => Held::Failed,
+                    _ => Held::Absent,
+                };
+                self.settle(index);
+            }
+            Operation::PairRead => self.pair_was_read(request, PairReport::from_words(&[result])),
+            Operation::RegionSet | Operation::RegionClear => {
+                self.region_answered(index, request.operation);
+            }
+            Operation::CardSet
+            | Operation::MatchSet
+            | Operation::CounterRead
+            | Operation::EventRaise => {}
+        }
+    }
+
+    /// Starts the next control request, if the gates are free and there is one.
+    fn start_control(&mut self) -> bool {
+        if self.under_way.is_some() {
+            return false;
+        }
+        self.host_first = !self.host_first;
+        // What the host waits for comes behind closes that it gave up, so that they are done when it is.
+        let host = |this: &mut Self| this.start_for_endpoint() || this.start_for_host();
+        let others = |this: &mut Self| {
+            this.start_for_pair() || this.start_for_region() || this.start_reading()
+        };
+        match self.host_first {
+            true => host(self) || others(self),
+            false => others(self) || host(self),
+        }
+    }
+
+    // Endpoints
+
+    /// The next request of an endpoint that is being closed.
+    fn start_for_endpoint(&mut self) -> bool {
+        for index in 0..self.endpoints.len() {
+            while let EndpointState::Closing(stage) = self.endpoints[index].state {
+                let number = index as u16;
+                match stage {
+                    Stage::Stop => self.request(Operation::EndpointStop, number, &[]),
+                    Stage::Flush => self.request(Operation::EndpointFlush, number, &[]),
+                    Stage::Clear => self.request(Operation::EndpointClear, number, &[]),
+                    Stage::FailPairs(from) => match self.held_pair_of(index, from, Held::Set) {
+                        Some(pair) => {
+                            self.endpoints[index].state =
+                                EndpointState::Closing(Stage::FailPairs(pair as u16));
+                            let status = [u64::from(Status::Flushed.code())];
+                            self.request_for_pair(Operation::PairFail, pair, &status);
+                        }
+                        None => {
+                            self.endpoints[index].state = EndpointState::Closing(Stage::Flush);
+                            continue;
+                        }
+                    },
+                    Stage::ClearPairs(from) => match self.held_pair_of(index, from, Held::Failed) {
+                        Some(pair) => {
+                            self.endpoints[index].state =
+                                EndpointState::Closing(Stage::ClearPairs(pair as u16));
+                            self.request_for_pair(Operation::PairClear, pair, &[]);
+                        }
+                        None => {
+                            self.endpoints[index].state = EndpointState::Closing(Stage::Clear);
+                            continue;
+                        }
+                    },
+                }
+                return true;
+            }
+        }
+        false
+    }
+
+    fn held_pair_of(&self, endpoint: usize, from: u16, held: Held) -> Option<usize> {
+        (from.into()..self.pairs.len()).find(|&k| {
+            let pair = &self.pairs[k];
+            pair.state != State::Closed
+                && usize::from(pair.endpoint) == endpoint
+                && pair.gates == held
         })
     }
 
-    fn open_domain(&mut self, _: Nothing) -> Result<DomainId, Refusal> {
-        let domain = u32::from(self.domains.open()?);
-        Ok(DomainId { domain })
-    }
-
-    fn close_domain(&mut self, close: DomainId) -> Result<Nothing, Refusal> {
-        self.domains.close(close.domain)?;
-        Ok(Nothing {})
-    }
-
-    fn open_endpoint(&mut self, open: OpenEndpoint) -> Result<EndpointId, Refusal> {
-        let domain = self.domains.find(open.domain)?;
-        let rings = rings(&open)?;
-        let closed = |endpoint: &Endpoint| endpoint.state == EndpointState::Closed;
-        let index = table::free(&mut self.endpoints, self.sizes.endpoints, closed)?;
-        let epoch = self.endpoints[index].epoch.wrapping_add(1);
-        for (kind, ring) in rings {
-            let index = ring_index(index as u8, kind);
-            self.card
-                .control(Operation::RingSet, index, &ring.to_words())?;
-        }
-        let setup = EndpointSetup {
-            domain,
-            epoch,
-            ..EndpointSetup::default()
-        };
-        self.card
-            .control(Operation::EndpointSet, index as u16, &setup.to_words())?;
-        self.endpoints[index] = Endpoint {
-            state: EndpointState::Open,
-            domain,
-            epoch,
-        };
-        self.domains.acquire(domain);
-        Ok(EndpointId {
-            endpoint: index as u32,
-            epoch: u32::from(epoch),
-        })
-    }
-
-    /// Stops the endpoint's rings, so that nothing new comes; fails its pairs and flushes its lists, so that
-    /// what is outstanding completes; then lets the gates forget it all.
-    fn close_endpoint(&mut self, close: CloseEndpoint) -> Result<Nothing, Refusal> {
-        let index = close.endpoint as usize;
-        match self.endpoints.get_mut(index) {
-            Some(endpoint) if endpoint.state != EndpointState::Closed => {
-                endpoint.state = EndpointState::Closing;
-            }
-            _ => return Err(Refusal::new(MailboxStatus::NotFound)),
-        }
-        let number = index as u16;
-        self.card.control(Operation::EndpointStop, number, &[])?;
-        for k in 0..self.pairs.len() {
-            if self.is_pair_of(k, index) {
-                self.fail_pair(k)?;
-            }
-        }
-        self.card.control(Operation::EndpointFlush, number, &[])?;
-        for k in 0..self.pairs.len() {
-            if self.is_pair_of(k, index) {
-                self.clear_pair(k)?;
-            }
-        }
-        self.card.control(Operation::EndpointClear, number, &[])?;
+    /// The gates have done a request of an endpoint's own. What comes late, when it is being closed already, changes nothing.
+    fn endpoint_answered(&mut self, index: usize, operation: Operation) {
         let endpoint = &mut self.endpoints[index];
-        endpoint.state = EndpointState::Closed;
-        self.domains.release(endpoint.domain);
-        Ok(Nothing {})
-    }
-
-    fn is_pair_of(&self, pair: usize, endpoint: usize) -> bool {
-        let pair = &self.pairs[pair];
-        pair.state != State::Closed && usize::from(pair.endpoint) == endpoint
-    }
-
-    /// Completes what is outstanding on a pair with `Flushed`. A pair that has failed stays as it is.
-    fn fail_pair(&mut self, index: usize) -> Result<(), ControlTimeout> {
-        if self.pairs[index].state == State::Connected {
-            let status = [u64::from(Status::Flushed.code())];
-            self.card
-                .control(Operation::PairFail, index as u16, &status)?;
-        }
-        Ok(())
-    }
-
-    /// Forgets a pair.
-    fn clear_pair(&mut self, index: usize) -> Result<(), ControlTimeout> {
-        if self.pairs[index].state == State::Connected {
-            self.card.control(Operation::PairClear, index as u16, &[])?;
-        }
-        self.pairs[index] = pair::Pair::default();
-        Ok(())
-    }
-
-    /// The open endpoint of this number.
-    fn endpoint(&self, endpoint: u32) -> Result<&Endpoint, Refusal> {
-        match self.endpoints.get(endpoint as usize) {
-            Some(found) if found.state == EndpointState::Open => Ok(found),
-            Some(found) if found.state == EndpointState::Closing => {
-                Err(Refusal::new(MailboxStatus::Busy))
+        endpoint.state = match (endpoint.state, operation) {
+            (EndpointState::Opening(done), Operation::RingSet) => EndpointState::Opening(done + 1),
+            (EndpointState::Opening(_), Operation::EndpointSet) => EndpointState::Open,
+            (EndpointState::Closing(Stage::Stop), Operation::EndpointStop) => {
+                EndpointState::Closing(Stage::FailPairs(0))
             }
-            _ => Err(Refusal::new(MailboxStatus::NotFound)),
-        }
-    }
-
-    /// Where the open pair of this number is.
-    fn pair(&self, pair: u32) -> Result<usize, Refusal> {
-        match self.pairs.get(pair as usize) {
-            Some(found) if found.state != State::Closed => Ok(pair as usize),
-            _ => Err(Refusal::new(MailboxStatus::NotFound)),
-        }
-    }
-
-    fn open_pair(&mut self, open: OpenPair) -> Result<PairId, Refusal> {
-        let epoch = self.endpoint(open.endpoint)?.epoch;
-        if !(1..=u32::from(MAX_CREDITS)).contains(&open.credits) {
-            return Err(Refusal::argument(1));
-        }
-        if !is_aligned_range(open.slots, u64::from(open.credits) * EAGER_MAX as u64) {
-            return Err(Refusal::argument(2));
-        }
-        pair::admit(&self.pairs, self.sizes.unexpected, open.credits)?;
-        let closed = |pair: &pair::Pair| pair.state == State::Closed;
-        let index = table::free(&mut self.pairs, self.sizes.pairs, closed)?;
-        let nonce = self.card.random();
-        self.pairs[index] = pair::Pair {
-            slots: open.slots,
-            nonce,
-            state: State::Open,
-            endpoint: open.endpoint as u8,
-            credits: open.credits as u8,
+            (EndpointState::Closing(Stage::Flush), Operation::EndpointFlush) => {
+                EndpointState::Closing(Stage::ClearPairs(0))
+            }
+            (EndpointState::Closing(Stage::Clear), Operation::EndpointClear) => {
+                EndpointState::Closed
+            }
+            (state, _) => state,
         };
-        Ok(PairId {
-            pair: index as u32,
-            endpoint: open.endpoint,
-            epoch: u32::from(epoch),
-            nonce,
-            credits: open.credits,
+        if endpoint.state == EndpointState::Closed {
+            let (domain, generation) = (endpoint.domain, endpoint.generation);
+            *endpoint = Endpoint::closed(generation);
+            self.domains.release(domain);
+            let id = abi::mailbox::object_id(index as u16, generation);
+            self.audit
+                .record(AuditKind::EndpointClosed, id, 0, self.card.now());
+        }
+    }
+
+    /// Begins to close an endpoint, and its pairs with it.
+    pub(crate) fn close_endpoint(&mut self, index: usize) {
+        self.endpoints[index].state = EndpointState::Closing(Stage::Stop);
+        for pair in 0..self.pairs.len() {
+            let found = &self.pairs[pair];
+            let own = usize::from(found.endpoint) == index;
+            if own && !matches!(found.state, State::Closed | State::Closing) {
+                self.close_pair(pair);
+            }
+        }
+    }
+
+    // Pairs
+
+    /// Changes the state of a pair.
+    pub(crate) fn go(&mut self, index: usize, cause: Cause, to: State) {
+        let from = self.pairs[index].state;
+        debug_assert!(
+            TRANSITIONS.contains(&(from, cause, to)),
+            "{} by {} to {}",
+            from.name(),
+            cause.name(),
+            to.name()
+        );
+        self.pairs[index].state = to;
+        self.card.transition(from, cause, to);
+    }
+
+    /// Says what the gates are to hold of a pair.
+    pub(crate) fn want(&mut self, index: usize, wanted: Held) {
+        self.pairs[index].wanted = wanted;
+        self.mark(index);
+        self.settle(index);
+    }
+
+    /// Looks at a pair when the gates are free.
+    pub(crate) fn mark(&mut self, index: usize) {
+        self.work[index / 32] |= 1 << (index % 32);
+    }
+
+    /// Whether the gates are changing what they hold of a pair.
+    fn is_changing(&self, index: usize) -> bool {
+        self.under_way.is_some_and(|request| {
+            let changes = matches!(
+                request.operation,
+                Operation::PairSet | Operation::PairFail | Operation::PairClear
+            );
+            changes && usize::from(request.index) == index
         })
     }
 
-    fn connect_pair(&mut self, connect: ConnectPair) -> Result<Nothing, Refusal> {
-        let index = self.pair(connect.pair)?;
-        let remote_pair = narrow(connect.remote_pair, 1)?;
-        let remote_endpoint = narrow(connect.remote_endpoint, 2)?;
-        let remote_epoch = narrow(connect.remote_epoch, 3)?;
-        if !(1..=u32::from(MAX_CREDITS)).contains(&connect.remote_credits) {
-            return Err(Refusal::argument(5));
+    /// If the gates hold what they are to, lets the pair go on.
+    fn settle(&mut self, index: usize) {
+        let pair = &self.pairs[index];
+        let reached = pair.gates == pair.wanted
+            // Of what the gates don't know, nothing is outstanding.
+            || pair.wanted == Held::Failed && pair.gates == Held::Absent;
+        if !reached || self.is_changing(index) {
+            self.mark(index);
+            return;
         }
-        if connect.remote_mac >> 48 != 0 {
-            return Err(Refusal::argument(6));
+        match pair.state {
+            State::Joining if pair.gates == Held::Set => {
+                self.go(index, Cause::GatesSet, State::Connected);
+                self.note_connected(index);
+            }
+            State::Setting if pair.gates == Held::Set => self.initiator_is_set(index),
+            State::Preparing if pair.gates == Held::Set => self.acceptor_is_set(index),
+            State::Ending => self.tell_peer(index),
+            State::PeerEnding => self.peer_has_ended(index),
+            State::Withdrawing => self.withdrawn(index),
+            State::Unsettled | State::Closing => self.pair_is_gone(index),
+            _ => {}
         }
+    }
+
+    fn pair_is_gone(&mut self, index: usize) {
+        self.go(index, Cause::GatesClear, State::Closed);
+        let pair = &mut self.pairs[index];
+        let (endpoint, generation) = (usize::from(pair.endpoint), pair.generation);
+        let drawn = pair.drawn && !self.card.is_broken(Break::ReservationLeaked);
+        *pair = Pair::closed(generation);
+        if drawn {
+            self.endpoints[endpoint].drawn_pairs -= 1;
+        }
+    }
+
+    /// Begins to close a pair.
+    pub(crate) fn close_pair(&mut self, index: usize) {
+        self.end_exchange(index);
+        self.go(index, Cause::CommandClose, State::Closing);
+        let pair = &mut self.pairs[index];
+        (pair.to_read, pair.tell_connected, pair.tell_end) = (false, false, false);
+        self.want(index, Held::Absent);
+    }
+
+    /// The next request of a pair that needs the gates, whose turn it is.
+    fn start_for_pair(&mut self) -> bool {
+        for _ in 0..=self.work.len() {
+            let word = self.next_pair / 32 % self.work.len();
+            let rest = self.work[word] & (u32::MAX << (self.next_pair % 32));
+            if rest == 0 {
+                self.next_pair = (word + 1) * 32 % MAX_PAIRS;
+                continue;
+            }
+            let index = word * 32 + rest.trailing_zeros() as usize;
+            self.next_pair = (index + 1) % MAX_PAIRS;
+            if self.request_of_pair(index) {
+                return true;
+            }
+            self.work[word] &= !(1 << (index % 32));
+        }
+        false
+    }
+
+    fn request_of_pair(&mut self, index: usize) -> bool {
         let pair = self.pairs[index];
-        let endpoint = *self.endpoint(u32::from(pair.endpoint))?;
-        if pair.state != State::Open {
-            return Err(Refusal::new(MailboxStatus::Busy));
+        let endpoint = usize::from(pair.endpoint);
+        if pair.state == State::Closed
+            || matches!(self.endpoints[endpoint].state, EndpointState::Closing(_))
+        {
+            return false;
         }
-        let setup = PairSetup {
-            remote_mac: connect.remote_mac,
-            remote_endpoint,
-            remote_pair,
-            remote_epoch,
-            cookie: pair.nonce ^ connect.remote_nonce,
-            endpoint: pair.endpoint,
-            domain: endpoint.domain,
-            epoch: endpoint.epoch,
-            remote_credits: connect.remote_credits as u8,
-            local_credits: pair.credits,
-            slots: pair.slots,
-            ..PairSetup::default()
+        match (pair.gates, pair.wanted) {
+            (Held::Absent, Held::Set) => {
+                let setup = PairSetup {
+                    remote_mac: pair.peer.mac,
+                    remote_endpoint: pair.peer.endpoint,
+                    remote_pair: pair.remote_pair,
+                    remote_epoch: pair.remote_epoch,
+                    cookie: pair.cookie(),
+                    endpoint: pair.endpoint,
+                    domain: self.endpoints[endpoint].domain,
+                    epoch: pair.epoch,
+                    remote_credits: pair.remote_credits,
+                    local_credits: pair.credits,
+                    slots: pair.slots,
+                    ..PairSetup::default()
+                };
+                self.request_for_pair(Operation::PairSet, index, &setup.to_words());
+            }
+            (Held::Set, Held::Failed | Held::Absent) => {
+                let status = match pair.state {
+                    State::Ending | State::PeerEnding
+                        if !self.card.is_broken(Break::EndsAsFailure) =>
+                    {
+                        Status::PeerClosed
+                    }
+                    State::Ending | State::PeerEnding | State::Failed => Status::LinkError,
+                    _ => Status::Flushed,
+                };
+                let status = [u64::from(status.code())];
+                self.request_for_pair(Operation::PairFail, index, &status);
+            }
+            (Held::Failed, Held::Absent | Held::Set) => {
+                self.request_for_pair(Operation::PairClear, index, &[]);
+            }
+            _ if pair.to_read => {
+                self.pairs[index].to_read = false;
+                self.request_for_pair(Operation::PairRead, index, &[]);
+            }
+            _ if pair.tell_connected => {
+                self.pairs[index].tell_connected = false;
+                self.raise(index, event::Cause::PairConnected, 0);
+            }
+            _ if pair.tell_end => {
+                self.pairs[index].tell_end = false;
+                match pair.state {
+                    State::Refused => {
+                        let info = u64::from(pair.reason.code()) | u64::from(pair.detail) << 16;
+                        self.raise(index, event::Cause::ConnectFailed, info);
+                    }
+                    _ => self.raise(index, event::Cause::PeerClosed, 0),
+                }
+            }
+            _ => return false,
+        }
+        true
+    }
+
+    fn raise(&mut self, pair: usize, cause: event::Cause, info: u64) {
+        let setup = EventSetup {
+            cause: cause.code(),
+            pair: pair as u16,
+            info,
+            ..EventSetup::default()
         };
-        // Connected before the gates have answered: if they don't, closing must ask them to forget it.
-        self.pairs[index].state = State::Connected;
-        self.card
-            .control(Operation::PairSet, index as u16, &setup.to_words())?;
-        Ok(Nothing {})
+        let endpoint = self.pairs[pair].endpoint.into();
+        self.request(Operation::EventRaise, endpoint, &setup.to_words());
     }
 
-    fn close_pair(&mut self, close: Pair) -> Result<Nothing, Refusal> {
-        let index = self.pair(close.pair)?;
-        self.fail_pair(index)?;
-        self.clear_pair(index)?;
-        Ok(Nothing {})
+    /// The gates don't answer the `PairSet` of a pair.
+    fn pair_is_late(&mut self, index: usize) {
+        match self.pairs[index].state {
+            State::Setting | State::Preparing => {
+                let reason = abi::mailbox::ConnectReason::HardwareTimeout;
+                self.withdraw(index, Cause::GatesLate, reason, 0);
+            }
+            // The host's command times out by itself.
+            _ => {}
+        }
     }
 
-    fn query_pair(&mut self, query: Pair) -> Result<PairStatus, Refusal> {
-        let index = self.pair(query.pair)?;
-        if self.pairs[index].state == State::Open {
-            return Ok(PairStatus {
-                state: u32::from(PairState::Open.code()),
-                ..PairStatus::default()
-            });
+    fn pair_was_read(&mut self, request: UnderWay, report: PairReport) {
+        let index = usize::from(request.index);
+        let pair = &self.pairs[index];
+        if pair.generation != request.generation || pair.gates != Held::Set {
+            return;
         }
-        let report = self.card.control(Operation::PairRead, index as u16, &[])?;
-        let report = PairReport::from_words(&[report]);
-        Ok(PairStatus {
-            state: u32::from(report.state),
-            available: u32::from(report.available),
-            unacknowledged: u32::from(report.unacknowledged),
-            waiting: u32::from(report.waiting),
-            refused: report.refused,
-            ..PairStatus::default()
-        })
+        if report.state == PairState::Failed.code() {
+            self.pair_failed(index, event::Cause::LinkError.code());
+        } else if pair.state == State::Draining && report.waiting == 0 && report.unacknowledged == 0
+        {
+            self.go(index, Cause::GatesDrained, State::Ending);
+            self.want(index, Held::Failed);
+        }
     }
 
-    fn register_region(&mut self, register: RegisterRegion) -> Result<RegionKey, Refusal> {
-        let domain = self.domains.find(register.domain)?;
-        let rights: u8 = narrow(register.rights, 1)?;
-        if rights == 0 || rights & !(RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE) != 0 {
-            return Err(Refusal::argument(1));
+    /// Reads the next pair, after events were lost.
+    fn start_reading(&mut self) -> bool {
+        while let Some(from) = self.unread_pairs {
+            if from >= self.pairs.len() {
+                self.unread_pairs = None;
+                break;
+            }
+            self.unread_pairs = Some(from + 1);
+            if self.pairs[from].gates == Held::Set {
+                self.request_for_pair(Operation::PairRead, from, &[]);
+                return true;
+            }
         }
-        if register.length == 0 || register.address.checked_add(register.length).is_none() {
-            return Err(Refusal::argument(3));
+        false
+    }
+
+    // Regions
+
+    fn start_for_region(&mut self) -> bool {
+        if self.regions_clearing == 0 {
+            return false;
         }
-        let unused = |region: &Region| !region.used;
-        let index = table::free(&mut self.regions, self.sizes.regions, unused)?;
-        let tag = region::tag(self.card.random());
-        let setup = RegionSetup {
-            base: register.address,
-            length: register.length,
-            tag,
-            domain,
-            rights,
-            ..RegionSetup::default()
+        let clearing = |region: &Region| region.state == RegionState::Clearing;
+        let Some(index) = self.regions.iter().position(clearing) else {
+            return false;
         };
-        self.card
-            .control(Operation::RegionSet, index as u16, &setup.to_words())?;
-        self.regions[index] = Region {
-            tag,
-            domain,
-            used: true,
+        self.request(Operation::RegionClear, index as u16, &[]);
+        true
+    }
+
+    fn region_answered(&mut self, index: usize, operation: Operation) {
+        let region = &mut self.regions[index];
+        match (region.state, operation) {
+            (RegionState::Setting, Operation::RegionSet) => region.state = RegionState::Used,
+            (RegionState::Clearing, Operation::RegionClear) => {
+                region.state = RegionState::Free;
+                let domain = region.domain;
+                self.regions_clearing -= 1;
+                self.domains.release(domain);
+            }
+            // The late answer to one that was given up.
+            _ => {}
+        }
+    }
+
+    // Events
+
+    fn take_event(&mut self) -> bool {
+        let lost = self.card.events_lost();
+        if lost != self.events_lost {
+            let (info, now) = (lost.wrapping_sub(self.events_lost), self.card.now());
+            self.audit.record(AuditKind::EventsLost, 0, info, now);
+            self.events_lost = lost;
+            // What the gates would have told is read.
+            self.unread_pairs = Some(0);
+        }
+        let Some(event) = self.card.event_take() else {
+            return false;
         };
-        self.domains.acquire(domain);
-        let key = region::key(index, tag);
-        Ok(RegionKey { key })
+        let GateEvent {
+            cause,
+            endpoint,
+            pair,
+            ..
+        } = event;
+        let index = usize::from(pair);
+        let fails = [
+            event::Cause::LinkError,
+            event::Cause::UnexpectedOverflow,
+            event::Cause::SlotError,
+        ];
+        let found = self.pairs.get(index).is_some_and(|found| {
+            found.gates == Held::Set && found.endpoint == endpoint && found.state != State::Closed
+        });
+        if found && fails.map(event::Cause::code).contains(&cause) {
+            self.pair_failed(index, cause);
+        } else {
+            let object = match pair {
+                NO_PAIR => u32::from(NO_PAIR),
+                pair => pair.into(),
+            };
+            let now = self.card.now();
+            self.audit
+                .record(AuditKind::GateEvent, object, cause.into(), now);
+        }
+        true
     }
 
-    fn deregister_region(&mut self, region: RegionKey) -> Result<Nothing, Refusal> {
-        let index = region::find(&self.regions, region.key);
-        let index = index.ok_or(Refusal::new(MailboxStatus::NotFound))?;
-        self.card
-            .control(Operation::RegionClear, index as u16, &[])?;
-        self.domains.release(self.regions[index].domain);
-        self.regions[index] = Region::default();
-        Ok(Nothing {})
+    /// The gates have failed a pair.
+    fn pair_failed(&mut self, index: usize, cause: u8) {
+        let pair = &mut self.pairs[index];
+        pair.gates = Held::Failed;
+        let (id, state) = (pair.id(index), pair.state);
+        let now = self.card.now();
+        self.audit
+            .record(AuditKind::PairFailed, id, cause.into(), now);
+        match state {
+            State::Connected => {
+                self.go(index, Cause::GatesEvent, State::Failed);
+                self.want(index, Held::Failed);
+            }
+            State::Draining => {
+                self.go(index, Cause::GatesEvent, State::Ending);
+                self.want(index, Held::Failed);
+            }
+            State::Offering => {
+                let reason = abi::mailbox::ConnectReason::Closed;
+                self.withdraw(index, Cause::GatesEvent, reason, 0);
+            }
+            _ => self.settle(index),
+        }
     }
 
-    fn read_counter(&mut self, read: CounterId) -> Result<CounterValue, Refusal> {
-        let counter = u8::try_from(read.counter).ok().and_then(Counter::from_code);
-        let counter = counter.ok_or(Refusal::argument(0))?;
-        let index = u16::from(counter.code());
-        let value = self.card.control(Operation::CounterRead, index, &[])?;
-        Ok(CounterValue { value })
+    pub(crate) fn note_connected(&mut self, index: usize) {
+        let pair = &self.pairs[index];
+        let (id, epoch) = (pair.id(index), pair.remote_epoch.into());
+        let now = self.card.now();
+        self.audit.record(AuditKind::PairConnected, id, epoch, now);
     }
-}
 
-/// Reads a command's arguments, runs it, and writes its results; the count of result words.
-fn run<A: Words, R: Words>(
-    arguments: &[u32],
-    words: &mut [u32],
-    command: impl FnOnce(A) -> Result<R, Refusal>,
-) -> Result<usize, Refusal> {
-    let results = command(A::from_words(arguments))?;
-    results.to_words(words);
-    Ok(R::COUNT)
+    // Frames
+
+    fn take_frame(&mut self) -> bool {
+        let lost = self.card.frames_lost();
+        if lost != self.frames_lost {
+            let (info, now) = (lost.wrapping_sub(self.frames_lost), self.card.now());
+            self.audit.record(AuditKind::FramesLost, 0, info, now);
+            self.frames_lost = lost;
+        }
+        let Some(words) = self.card.frame_take() else {
+            return false;
+        };
+        self.incoming(&words);
+        true
+    }
+
+    fn send_frame(&mut self) -> bool {
+        if !self.waits().frame_out || !self.card.frame_out_is_free() {
+            return false;
+        }
+        let frame = match self.replies.pop_front() {
+            Some(reply) => Some(reply),
+            None => self.next_due_frame(),
+        };
+        if let Some(frame) = &frame {
+            self.card.frame_send(frame);
+        }
+        frame.is_some()
+    }
+
+    // Timers
+
+    fn run_timers(&mut self) -> bool {
+        let mut moved = self.run_exchange_timers();
+        let elapsed = self.card.now().wrapping_sub(self.job_since);
+        if !self.job.is_none() && elapsed >= CONTROL_TIMEOUT {
+            if let Some(request) = &mut self.under_way {
+                request.for_host = false;
+            }
+            self.job_is_late();
+            moved = true;
+        }
+        moved
+    }
 }

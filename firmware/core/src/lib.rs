@@ -1,25 +1,37 @@
-//! What the card's firmware decides: which objects there are, who may have one, and what the gates are told.
+//! What the card's firmware decides: which objects there are, who may have one, what the gates are told, and how the firmwares of two cards connect
+//! a pair.
 //!
 //! ```text
-//!  mailbox words ──► Firmware::serve ──► Card::control ──► tables of the gates
-//!                      │ domains, endpoints, pairs, regions: heapless tables
-//!  answer words  ◄─────┘
+//!  commands ──► Firmware::command ─┐      ┌─► Card::control_start ──► tables of the gates
+//!  answers  ◄── take_answer        ├ step ┤
+//!  frames, events, time ───────────┘      └─► Card::frame_send ─────► the peer's firmware
 //! ```
 //!
-//! The host is privileged and may still be careless: every argument is checked before anything is
-//! changed, and a refusal changes nothing. The crate knows no processor and no address; a [`Card`] is
-//! what it runs on, so that the host tests it, and a card simulated in plain Rust runs it.
+//! It is a loop of small state machines, and [`Firmware::step`] never waits. The host is privileged and may still be careless, and a frame may say
+//! anything: every argument and every frame is checked before anything is changed, and a refusal changes nothing. The crate knows no processor and no
+//! address; a [`Card`] is what it runs on, so that the host tests it, and a card simulated in plain Rust runs it.
 #![no_std]
 
 mod argument;
+mod audit;
 mod card;
+mod commands;
+pub mod connection;
 mod domain;
 mod endpoint;
+mod exchange;
 mod firmware;
+mod handshake;
 mod pair;
+mod peers;
+mod persistent;
 mod region;
 mod table;
 
 pub use argument::Refusal;
-pub use card::{Card, ControlTimeout, Sizes};
-pub use firmware::{ACKNOWLEDGE_TIMEOUT, Firmware};
+pub use card::{Break, Card, FrameWords, GateEvent, Sizes};
+pub use commands::Answer;
+pub use exchange::{
+    ANSWER_TIMEOUT, CONNECT_TIMEOUT, DRAIN_TIMEOUT, MOST_DISCONNECTS, MOST_HANDSHAKES, TELL_TIMEOUT,
+};
+pub use firmware::{ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT, Firmware, Waits};

@@ -1,44 +1,191 @@
 //! Pairs: what is kept of each, and the admission of envelopes.
 //!
 //! The list of unexpected messages is shared by all pairs of the card. An envelope that a pair grants
-//! is a place in it, so the sum of what is granted may not be more than it holds: then no message
+//! is a place in it, so the sum of what is granted and of what is reserved may not be more than it holds: then no message
 //! that a peer has credit for can find it full.
 
 use crate::argument::Refusal;
+use crate::connection::State;
+use crate::endpoint::{Endpoint, EndpointState};
+use crate::peers::Peer;
 use abi::limits::MAX_CREDITS;
+use abi::mailbox::{ConnectReason, object_id};
 use abi::status::MailboxStatus;
 
-/// What a pair is doing.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) enum State {
+/// What the gates hold of a pair, as far as they have answered; and what they are to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Held {
     /// Nothing.
-    #[default]
-    Closed,
-    /// Its envelopes are reserved.
-    Open,
-    /// The gates know it, and may find it failed.
-    Connected,
+    Absent,
+    /// Connected.
+    Set,
+    /// Failed.
+    Failed,
 }
 
 /// A pair.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Pair {
     pub(crate) slots: u64,
+    /// The peer; valid once one is known.
+    pub(crate) peer: Peer,
+    /// Both halves of the cookie.
     pub(crate) nonce: u32,
-    pub(crate) state: State,
+    pub(crate) peer_nonce: u32,
+    /// Number of the handshake that made the connection; zero if none did.
+    pub(crate) transaction: u32,
+    pub(crate) peer_incarnation: u32,
+    /// When it was offered: numbers of `Accept`.
+    pub(crate) offer: u32,
+    pub(crate) generation: u16,
+    pub(crate) epoch: u16,
+    pub(crate) remote_pair: u16,
+    pub(crate) remote_epoch: u16,
+    pub(crate) detail: u16,
+    pub(crate) reason: ConnectReason,
     pub(crate) endpoint: u8,
     pub(crate) credits: u8,
+    pub(crate) remote_credits: u8,
+    /// Envelopes that it keeps from others: its own, and what a reservation that it has drawn from holds beyond them.
+    pub(crate) held_credits: u8,
+    pub(crate) state: State,
+    pub(crate) gates: Held,
+    pub(crate) wanted: Held,
+    /// This side asked for the connection.
+    pub(crate) initiated: bool,
+    /// It was made by `Accept`, and is offered again if a connection comes to nothing.
+    pub(crate) is_offer: bool,
+    /// It was drawn from the endpoint's reservation.
+    pub(crate) drawn: bool,
+    /// Its state in the gates is to be read.
+    pub(crate) to_read: bool,
+    /// The host is to be told that it is connected; that it has ended or was refused.
+    pub(crate) tell_connected: bool,
+    pub(crate) tell_end: bool,
 }
 
-/// Refuses a pair whose `credits` envelopes don't fit in a list of `unexpected` entries beside those granted.
-pub(crate) fn admit(pairs: &[Pair], unexpected: u32, credits: u32) -> Result<(), Refusal> {
-    let granted: u32 = pairs.iter().map(|pair| u32::from(pair.credits)).sum();
-    let left = unexpected.saturating_sub(granted);
-    if credits > left {
-        return Err(Refusal {
-            status: MailboxStatus::NoEnvelopes,
-            detail: left.min(u32::from(MAX_CREDITS)),
-        });
+impl Pair {
+    /// A free place whose generations begin after `generation`.
+    pub(crate) const fn closed(generation: u16) -> Self {
+        Self {
+            slots: 0,
+            peer: Peer {
+                mac: 0,
+                endpoint: 0,
+            },
+            nonce: 0,
+            peer_nonce: 0,
+            transaction: 0,
+            peer_incarnation: 0,
+            offer: 0,
+            generation,
+            epoch: 0,
+            remote_pair: 0,
+            remote_epoch: 0,
+            detail: 0,
+            reason: ConnectReason::None,
+            endpoint: 0,
+            credits: 0,
+            remote_credits: 0,
+            held_credits: 0,
+            state: State::Closed,
+            gates: Held::Absent,
+            wanted: Held::Absent,
+            initiated: false,
+            is_offer: false,
+            drawn: false,
+            to_read: false,
+            tell_connected: false,
+            tell_end: false,
+        }
     }
-    Ok(())
+
+    pub(crate) const fn id(&self, index: usize) -> u32 {
+        object_id(index as u16, self.generation)
+    }
+
+    pub(crate) const fn cookie(&self) -> u32 {
+        self.nonce ^ self.peer_nonce
+    }
+
+    /// Whether this is a pair of `endpoint` with `peer`, or is to be one.
+    pub(crate) fn is_between(&self, endpoint: u8, peer: Peer) -> bool {
+        self.endpoint == endpoint && self.peer == peer
+    }
+
+    /// Whether the peer is known, and the connection is made or being made.
+    pub(crate) const fn is_live(&self) -> bool {
+        matches!(
+            self.state,
+            State::Connected
+                | State::Setting
+                | State::Preparing
+                | State::Offering
+                | State::Draining
+                | State::Ending
+                | State::Telling
+                | State::PeerEnding
+        )
+    }
+}
+
+/// Pairs and envelopes that nobody has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) pairs: u32,
+    pub(crate) envelopes: u32,
+}
+
+impl Room {
+    /// What is left beside the open pairs and what endpoints have reserved, but for `except`'s reservation.
+    pub(crate) fn beside(
+        pairs: &[Pair],
+        endpoints: &[Endpoint],
+        limit: (u32, u32),
+        except: Option<usize>,
+    ) -> Self {
+        let mut room = Self {
+            pairs: limit.0,
+            envelopes: limit.1,
+        };
+        for pair in pairs.iter().filter(|pair| pair.state != State::Closed) {
+            let spared = except == Some(usize::from(pair.endpoint));
+            let held = match spared {
+                true => pair.credits,
+                false => pair.held_credits,
+            };
+            room.pairs = room.pairs.saturating_sub(1);
+            room.envelopes = room.envelopes.saturating_sub(held.into());
+        }
+        for (k, endpoint) in endpoints.iter().enumerate() {
+            if except != Some(k) && endpoint.state != EndpointState::Closed {
+                let left = u32::from(endpoint.reserved_pairs - endpoint.drawn_pairs);
+                let envelopes = left * u32::from(endpoint.reserved_credits);
+                room.pairs = room.pairs.saturating_sub(left);
+                room.envelopes = room.envelopes.saturating_sub(envelopes);
+            }
+        }
+        room
+    }
+
+    /// Refuses what doesn't fit: `pairs` of `credits` envelopes each.
+    pub(crate) fn admit(self, pairs: u32, credits: u32) -> Result<(), Refusal> {
+        if pairs > self.pairs {
+            return Err(Refusal {
+                status: MailboxStatus::NoResource,
+                detail: self.pairs,
+            });
+        }
+        let most = self
+            .envelopes
+            .checked_div(pairs)
+            .unwrap_or(u32::from(MAX_CREDITS));
+        if credits > most {
+            return Err(Refusal {
+                status: MailboxStatus::NoEnvelopes,
+                detail: most.min(u32::from(MAX_CREDITS)),
+            });
+        }
+        Ok(())
+    }
 }

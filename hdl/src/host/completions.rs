@@ -431,6 +431,7 @@ impl Logic for Completions {
                 & (self.doorbell.val().endpoint == i.to_bits());
             self.queue[i].issue.next =
                 self.writes.val() & (self.current.q.val().endpoint == i.to_bits());
+            self.queue[i].failed.next = false;
             self.queue[i].written.next =
                 self.finished.val() & (self.finished_endpoint.val() == i.to_bits());
             if self.read_endpoint.val() == i.to_bits() {

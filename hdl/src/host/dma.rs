@@ -35,6 +35,12 @@ pub enum Mutation {
     LastOnlyAtEnd,
     /// A read word isn't cleared beyond the length.
     LeavesTail,
+    /// While quiet, an access still waits for its client.
+    AwaitsClients,
+    /// Idle is said while answers are owed.
+    IdleEarly,
+    /// What is written in a client's place while quiet changes memory.
+    InventsData,
 }
 
 /// An access on its way: what follows from its address and length.

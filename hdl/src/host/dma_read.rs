@@ -11,6 +11,9 @@
 //! sorted. A client may ask for any number of bytes at any address. It gets them from lane 0 on:
 //! each word is put together from two beats if the address isn't aligned, and is zero beyond the
 //! length. If any beat of an access was answered with an error, its last word says so.
+//!
+//! While `quiet`, no request is taken, and data come in without being given to a client, until the bus is `idle`: then the engine and
+//! its clients may be reset.
 
 use super::bursts::Bursts;
 use super::dma::{Access, Measure, Mutation};
@@ -42,6 +45,10 @@ pub struct DmaRead {
     pub data_last: Vec<Signal<Out, Bit>>,
     /// With `data_last`: some of the access couldn't be read.
     pub data_error: Vec<Signal<Out, Bit>>,
+    /// No request is taken, and clients get nothing.
+    pub quiet: Signal<In, Bit>,
+    /// No access is under way.
+    pub idle: Signal<Out, Bit>,
     /// Host memory.
     pub m_axi: AxiRead,
 
@@ -88,6 +95,8 @@ pub struct DmaRead {
     beat_size: Constant<Bits<3>>,
     forgets_errors: Constant<Bit>,
     leaves_tail: Constant<Bit>,
+    awaits_clients: Constant<Bit>,
+    idle_early: Constant<Bit>,
     asks_for_something: Check,
     _clients: usize,
 }
@@ -114,6 +123,8 @@ impl DmaRead {
             data: (0..clients).map(|_| Signal::default()).collect(),
             data_last: (0..clients).map(|_| Signal::default()).collect(),
             data_error: (0..clients).map(|_| Signal::default()).collect(),
+            quiet: Signal::default(),
+            idle: Signal::default(),
             m_axi: AxiRead::default(),
             turn: RoundRobin::new(clients),
             requests: Signal::default(),
@@ -153,6 +164,8 @@ impl DmaRead {
             beat_size: Constant::new(SIZE_8_BYTES.into()),
             forgets_errors: Constant::new(mutation == Mutation::ForgetsErrors),
             leaves_tail: Constant::new(mutation == Mutation::LeavesTail),
+            awaits_clients: Constant::new(mutation == Mutation::AwaitsClients),
+            idle_early: Constant::new(mutation == Mutation::IdleEarly),
             asks_for_something: Check::new("dma_read_length_is_not_zero"),
             _clients: clients,
         }
@@ -199,8 +212,10 @@ impl Logic for DmaRead {
             self.measure[i].request.next = self.request[i].val();
         }
         self.turn.request.next = self.requests.val();
-        self.accept.next =
-            self.turn.valid.val() & self.bursts.start_ready.val() & self.under_way.in_ready.val();
+        self.accept.next = self.turn.valid.val()
+            & self.bursts.start_ready.val()
+            & self.under_way.in_ready.val()
+            & !self.quiet.val();
         self.turn.advance.next = self.accept.val();
         for i in 0..self._clients {
             self.request_ready[i].next = self.accept.val() & (self.turn.index.val() == i.to_bits());
@@ -223,7 +238,7 @@ impl Logic for DmaRead {
 
         // Beats, to words of the access at the head. A step takes a beat if one is left.
         self.access.next = self.under_way.out_data.val();
-        self.taken.next = false;
+        self.taken.next = self.quiet.val() & !self.awaits_clients.val();
         for i in 0..self._clients {
             if (self.out_client.q.val() == i.to_bits()) & self.data_ready[i].val() {
                 self.taken.next = true;
@@ -286,11 +301,15 @@ impl Logic for DmaRead {
             }
         }
         for i in 0..self._clients {
-            self.data_valid[i].next =
-                self.out_valid.q.val() & (self.out_client.q.val() == i.to_bits());
+            self.data_valid[i].next = self.out_valid.q.val()
+                & (self.out_client.q.val() == i.to_bits())
+                & !self.quiet.val();
             self.data[i].next = self.out_data.q.val();
             self.data_last[i].next = self.out_last.q.val();
             self.data_error[i].next = self.out_error.q.val();
         }
+        // The last word of an access leaves with its last beat, so no beat is owed when none is under way.
+        self.idle.next = !self.bursts.burst_valid.val()
+            & ((self.under_way.level.val() == 0) | self.idle_early.val());
     }
 }

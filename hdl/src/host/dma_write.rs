@@ -13,6 +13,10 @@
 //! burst has come, with an error if any of its responses was one. The next access goes on the bus
 //! before that. A client that has a request taken gives its words without waiting for another
 //! client: until then nobody else's words are taken.
+//!
+//! While `quiet`, no request is taken. What is left of the accesses under way goes without strobes in place of the clients' words, so that
+//! the bus gets what was announced to it and memory stays as it is; no client hears of it. When all is answered the engine is `idle`, and may be
+//! reset with its clients.
 
 use super::bursts::{Bursts, MAX_BEATS};
 use super::dma::{Access, Measure, Mutation};
@@ -64,6 +68,10 @@ pub struct DmaWrite {
     pub done: Vec<Signal<Out, Bit>>,
     /// With `done`: some of it couldn't be written.
     pub done_error: Vec<Signal<Out, Bit>>,
+    /// No request and no word is taken, and clients hear nothing.
+    pub quiet: Signal<In, Bit>,
+    /// No access is under way.
+    pub idle: Signal<Out, Bit>,
     /// Host memory.
     pub m_axi: AxiWrite,
 
@@ -116,7 +124,7 @@ pub struct DmaWrite {
     beats_sent: Reg<Bits<16>>,
     bursts_announced: Reg<Bits<16>>,
     bursts_sent: Reg<Bits<16>>,
-    idle: Signal<Local, Bit>,
+    sent: Signal<Local, Bit>,
 
     nothing: Constant<Owed>,
     burst_type: Constant<Bits<2>>,
@@ -126,6 +134,9 @@ pub struct DmaWrite {
     done_early: Constant<Bit>,
     writes_tail: Constant<Bit>,
     last_only_at_end: Constant<Bit>,
+    awaits_clients: Constant<Bit>,
+    idle_early: Constant<Bit>,
+    invents_data: Constant<Bit>,
     asks_for_something: Check,
     data_match_addresses: Check,
     stays_offered: Stable<WriteBeat>,
@@ -155,6 +166,8 @@ impl DmaWrite {
             data: (0..clients).map(|_| Signal::default()).collect(),
             done: (0..clients).map(|_| Signal::default()).collect(),
             done_error: (0..clients).map(|_| Signal::default()).collect(),
+            quiet: Signal::default(),
+            idle: Signal::default(),
             m_axi: AxiWrite::default(),
             turn: RoundRobin::new(clients),
             requests: Signal::default(),
@@ -198,7 +211,7 @@ impl DmaWrite {
             beats_sent: Reg::default(),
             bursts_announced: Reg::default(),
             bursts_sent: Reg::default(),
-            idle: Signal::default(),
+            sent: Signal::default(),
             nothing: Constant::new(Owed::default()),
             burst_type: Constant::new(BURST_INCR.into()),
             beat_size: Constant::new(SIZE_8_BYTES.into()),
@@ -207,6 +220,9 @@ impl DmaWrite {
             done_early: Constant::new(mutation == Mutation::DoneEarly),
             writes_tail: Constant::new(mutation == Mutation::WritesTail),
             last_only_at_end: Constant::new(mutation == Mutation::LastOnlyAtEnd),
+            awaits_clients: Constant::new(mutation == Mutation::AwaitsClients),
+            idle_early: Constant::new(mutation == Mutation::IdleEarly),
+            invents_data: Constant::new(mutation == Mutation::InventsData),
             asks_for_something: Check::new("dma_write_length_is_not_zero"),
             data_match_addresses: Check::new("write_beats_and_lasts_match_the_addresses"),
             stays_offered: Stable::new("write_data_stay_offered"),
@@ -256,8 +272,10 @@ impl Logic for DmaWrite {
             self.measure[i].request.next = self.request[i].val();
         }
         self.turn.request.next = self.requests.val();
-        self.accept.next =
-            self.turn.valid.val() & self.bursts.start_ready.val() & self.under_way.in_ready.val();
+        self.accept.next = self.turn.valid.val()
+            & self.bursts.start_ready.val()
+            & self.under_way.in_ready.val()
+            & !self.quiet.val();
         self.turn.advance.next = self.accept.val();
         for i in 0..self._clients {
             self.request_ready[i].next = self.accept.val() & (self.turn.index.val() == i.to_bits());
@@ -300,9 +318,13 @@ impl Logic for DmaWrite {
                 self.incoming.next = self.data[i].val();
             }
         }
+        if self.quiet.val() & !self.awaits_clients.val() {
+            self.offered.next = true;
+        }
         self.take.next = self.under_way.out_valid.val() & self.room.val() & self.wants_word.val();
         for i in 0..self._clients {
-            self.data_ready[i].next = self.take.val() & (self.access.val().client == i.to_bits());
+            self.data_ready[i].next =
+                self.take.val() & (self.access.val().client == i.to_bits()) & !self.quiet.val();
         }
         self.advance.next = self.under_way.out_valid.val()
             & self.room.val()
@@ -335,6 +357,9 @@ impl Logic for DmaWrite {
         }
         if self.first.val() {
             self.strobe.next = self.strobe.val() & (bits::<8>(0xff) << self.access.val().offset);
+        }
+        if self.quiet.val() & !self.invents_data.val() {
+            self.strobe.next = 0.into();
         }
         self.out.next = self.out_beat.q.val();
         self.out.next.data = self.incoming.val();
@@ -384,7 +409,9 @@ impl Logic for DmaWrite {
             self.done_valid.d.next = self.owed.out_data.val().last | self.done_early.val();
         }
         for i in 0..self._clients {
-            self.done[i].next = self.done_valid.q.val() & (self.done_client.q.val() == i.to_bits());
+            self.done[i].next = self.done_valid.q.val()
+                & (self.done_client.q.val() == i.to_bits())
+                & !self.quiet.val();
             self.done_error[i].next = self.done_failed.q.val();
         }
 
@@ -401,11 +428,11 @@ impl Logic for DmaWrite {
                 self.bursts_sent.d.next = self.bursts_sent.q.val() + 1;
             }
         }
-        self.idle.next = !self.bursts.burst_valid.val()
-            & !self.under_way.out_valid.val()
+        self.sent.next = !self.bursts.burst_valid.val()
             & !self.out_valid.q.val()
             & (self.under_way.level.val() == 0);
-        self.data_match_addresses.ok.next = !self.idle.val()
+        self.idle.next = self.sent.val() & ((self.owed.level.val() == 0) | self.idle_early.val());
+        self.data_match_addresses.ok.next = !self.sent.val()
             | ((self.beats_announced.q.val() == self.beats_sent.q.val())
                 & (self.bursts_announced.q.val() == self.bursts_sent.q.val()));
         self.stays_offered.valid.next = self.out_valid.q.val();

@@ -5,12 +5,16 @@
 //!   work queues ─┐                      ┌─ room ────► EntryWriter ──► DmaWrite
 //!   completions ─┤                      │
 //!   delivery ────┼─► turn ─► current ──►┼─ none ────► events_lost + 1
-//!   faults ──────┤                      │
-//!   own index ───┘                      └─ always ──► sticky bit of the cause
+//!   faults ──────┤                      ├─ always ──► sticky bit of the cause
+//!   own index ───┤                      └─ always, unless it is the firmware's ──► told
+//!   firmware ────┘
 //! ```
 //!
 //! Nothing waits for the host: an event that finds the queue full is counted, and its cause stays
-//! readable until the host clears it.
+//! readable until the host clears it. The firmware raises events by a control request, and is told of those that it hasn't raised; it
+//! can't hold any of them up.
+//!
+//! A queue has one event on its way at a time. If that can't be written it is counted as well, and the next event takes its place.
 
 use super::entry_writer::EntryWriter;
 use super::queue::Queue;
@@ -18,15 +22,17 @@ use crate::config::Config;
 use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::StreamMux;
-use crate::types::{ControlRequest, DmaRequest, Doorbell, Event, RaiseEvent, RingSetup};
+use crate::types::{
+    ControlRequest, DmaRequest, Doorbell, Event, EventSetup, RaiseEvent, RingSetup,
+};
 use abi::control::{Operation, RING_BITS, RING_EVENT};
 use abi::event::{Cause, EVENT_BYTES, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 
-/// Sources of events, the block's own included.
-const SOURCES: usize = 5;
+/// Sources of events, the block's own and the firmware's included.
+const SOURCES: usize = 6;
 
 /// Event queues of all endpoints and their writer.
 #[derive(LogicBlock)]
@@ -85,6 +91,11 @@ pub struct Events {
     /// The event.
     pub faults: Signal<In, RaiseEvent>,
 
+    /// Pulse: an event that isn't the firmware's has gone to its queue, or was lost, or belonged to nobody.
+    pub told_valid: Signal<Out, Bit>,
+    /// The event.
+    pub told: Signal<Out, RaiseEvent>,
+
     /// Write client of `DmaWrite`.
     pub write_request_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -121,8 +132,11 @@ pub struct Events {
     own_taken: Signal<Local, Bit>,
     current_valid: Reg<Bit>,
     current: Reg<RaiseEvent>,
+    /// The firmware has raised `current`.
+    by_firmware: Reg<Bit>,
     exists: Signal<Local, Bit>,
     room: Signal<Local, Bit>,
+    free: Signal<Local, Bit>,
     address: Signal<Local, Bits<64>>,
     phase: Signal<Local, Bits<1>>,
     entry: Signal<Local, Event>,
@@ -134,6 +148,9 @@ pub struct Events {
     cause_bit: Signal<Local, Bits<32>>,
 
     ring_setup: Signal<Local, RingSetup>,
+    event_setup: Signal<Local, EventSetup>,
+    raises: Signal<Local, Bit>,
+    raised: Signal<Local, RaiseEvent>,
     target: Signal<Local, Bits<16>>,
     set_ring: Signal<Local, Bit>,
     clear_endpoint: Signal<Local, Bit>,
@@ -156,6 +173,8 @@ pub struct Events {
     offset_sticky: Constant<Bits<8>>,
     operation_ring_set: Constant<Bits<8>>,
     operation_endpoint_clear: Constant<Bits<8>>,
+    operation_event_raise: Constant<Bits<8>>,
+    endpoints: Constant<Bits<16>>,
     ring_event: Constant<Bits<16>>,
     no_raise: Constant<RaiseEvent>,
     _n: usize,
@@ -191,6 +210,8 @@ impl Events {
             faults_valid: Default::default(),
             faults_ready: Default::default(),
             faults: Default::default(),
+            told_valid: Default::default(),
+            told: Default::default(),
             write_request_valid: Default::default(),
             write_request_ready: Default::default(),
             write_request: Default::default(),
@@ -214,8 +235,10 @@ impl Events {
             own_taken: Default::default(),
             current_valid: Default::default(),
             current: Default::default(),
+            by_firmware: Default::default(),
             exists: Default::default(),
             room: Default::default(),
+            free: Default::default(),
             address: Default::default(),
             phase: Default::default(),
             entry: Default::default(),
@@ -226,6 +249,9 @@ impl Events {
             one: Default::default(),
             cause_bit: Default::default(),
             ring_setup: Default::default(),
+            event_setup: Default::default(),
+            raises: Default::default(),
+            raised: Default::default(),
             target: Default::default(),
             set_ring: Default::default(),
             clear_endpoint: Default::default(),
@@ -246,6 +272,8 @@ impl Events {
             offset_sticky: constant(STICKY),
             operation_ring_set: constant(Operation::RingSet.code()),
             operation_endpoint_clear: constant(Operation::EndpointClear.code()),
+            operation_event_raise: constant(Operation::EventRaise.code()),
+            endpoints: constant(n as u64),
             ring_event: constant(RING_EVENT),
             no_raise: Constant::new(RaiseEvent {
                 cause: u64::from(Cause::IndexError.code()).into(),
@@ -267,6 +295,7 @@ impl Logic for Events {
             reset,
             current_valid,
             current,
+            by_firmware,
             read_tail,
             read_sticky,
             read_lost,
@@ -301,8 +330,14 @@ impl Logic for Events {
             }
         }
         self.clearing.next = self.clear_endpoint.val() & !self.under_way.val();
-        self.control_done.next =
-            self.control_valid.val() & (!self.clear_endpoint.val() | !self.under_way.val());
+        self.event_setup.next = bit_cast::<128, 320>(self.control.val().data).into();
+        // Without an endpoint there is nobody to raise an event for, and nothing to wait for.
+        self.raises.next = self.control_valid.val()
+            & (self.control.val().operation == self.operation_event_raise.val())
+            & (self.target.val() < self.endpoints.val());
+        self.control_done.next = self.control_valid.val()
+            & (!self.clear_endpoint.val() | !self.under_way.val())
+            & (!self.raises.val() | self.source.in_ready[5].val() | (self.mutation.val() == 3));
         self.control_result.next = 0.into();
 
         // The sources, in turn, into `current`; index errors of these queues are one of them.
@@ -331,15 +366,24 @@ impl Logic for Events {
         self.source.in_valid[4].next = self.own_valid.val();
         self.source.in_data[4].next = self.own.val();
         self.own_taken.next = self.source.in_ready[4].val();
+        self.raised.next = self.no_raise.val();
+        self.raised.next.endpoint = bit_cast::<8, 16>(self.target.val());
+        self.raised.next.cause = self.event_setup.val().cause;
+        self.raised.next.pair = self.event_setup.val().pair;
+        self.raised.next.info = self.event_setup.val().info;
+        self.source.in_valid[5].next = self.raises.val();
+        self.source.in_data[5].next = self.raised.val();
         self.source.out_ready.next = !self.current_valid.q.val();
         if !self.current_valid.q.val() & self.source.out_valid.val() {
             self.current_valid.d.next = true;
             self.current.d.next = self.source.out_data.val();
+            self.by_firmware.d.next = self.source.out_index.val() == 5;
         }
 
         // From there into the queue, or into the count.
         self.exists.next = false;
         self.room.next = false;
+        self.free.next = false;
         self.address.next = 0.into();
         self.phase.next = 0.into();
         for i in 0..self._n {
@@ -347,6 +391,7 @@ impl Logic for Events {
                 self.exists.next = self.queue[i].size.val().any();
                 self.room.next = (self.queue[i].used.val() < self.queue[i].size.val())
                     | (self.mutation.val() == 1);
+                self.free.next = self.queue[i].idle.val();
                 self.address.next = self.queue[i].address.val();
                 if self.queue[i].phase.val() {
                     self.phase.next = 1.into();
@@ -354,10 +399,17 @@ impl Logic for Events {
             }
         }
         self.settles.next = self.current_valid.q.val()
-            & (self.writer.ready.val() | !self.room.val() | !self.exists.val());
+            & ((self.writer.ready.val() & self.free.val()) | !self.room.val() | !self.exists.val());
+        if (self.mutation.val() == 4) & self.by_firmware.q.val() & !self.room.val() {
+            self.settles.next = false;
+        }
         if self.settles.val() {
             self.current_valid.d.next = false;
         }
+        self.told_valid.next = self.settles.val()
+            & (!self.by_firmware.q.val() | (self.mutation.val() == 5))
+            & (self.room.val() | (self.mutation.val() != 6));
+        self.told.next = self.current.q.val();
         self.writes.next = self.settles.val() & self.exists.val() & self.room.val();
         self.loses.next = self.settles.val() & self.exists.val() & !self.room.val();
         self.entry.next = self.no_event.val();
@@ -406,8 +458,15 @@ impl Logic for Events {
                 self.arms.val() & (self.doorbell.val().endpoint == i.to_bits());
             self.queue[i].issue.next =
                 self.writes.val() & (self.current.q.val().endpoint == i.to_bits());
-            self.queue[i].written.next =
-                self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits());
+            self.queue[i].written.next = false;
+            self.queue[i].failed.next = false;
+            if self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits()) {
+                if self.writer.finished_error.val() & (self.mutation.val() != 7) {
+                    self.queue[i].failed.next = true;
+                } else {
+                    self.queue[i].written.next = true;
+                }
+            }
             self.ignored.next = self.ignored.val() | self.queue[i].ignored.val();
             self.interrupt_bits.next = self
                 .interrupt_bits

@@ -7,6 +7,7 @@ mod dma_read;
 mod dma_write;
 mod entry_writer;
 mod events;
+mod gate_reset;
 mod queue;
 mod registers;
 mod reservations;
@@ -17,6 +18,7 @@ pub use completions::Completions;
 pub use dma_read::DmaRead;
 pub use dma_write::DmaWrite;
 pub use events::Events;
+pub use gate_reset::{GateReset, GateResetMutation, WIRE_PATIENCE};
 pub use registers::Registers;
 pub use work_queues::WorkQueues;
 
@@ -42,6 +44,11 @@ pub fn tops() -> Vec<Top> {
         write("dma_write_done_early", Mutation::DoneEarly),
         write("dma_write_writes_tail", Mutation::WritesTail),
         write("dma_write_last_only_at_end", Mutation::LastOnlyAtEnd),
+        read("dma_read_awaits_clients", Mutation::AwaitsClients),
+        read("dma_read_idle_early", Mutation::IdleEarly),
+        write("dma_write_awaits_clients", Mutation::AwaitsClients),
+        write("dma_write_idle_early", Mutation::IdleEarly),
+        write("dma_write_invents_data", Mutation::InventsData),
         // As large as a card has them.
         Top::of("dma_read_card", Class::Synthesis, || {
             DmaRead::new(CLIENTS, OUTSTANDING)

@@ -6,6 +6,7 @@
 //!   consume, value ──────►│ head ≤ issued, or the index is ignored ├──► ignored
 //!   issue ───────────────►│ issued: entries given to the DMA       ├──► idle
 //!   written ─────────────►│ tail: entries that are in host memory  ├──► tail
+//!   failed ──────────────►│ issued goes back to tail               │
 //!   arm, value ──────────►│ tail past the value armed with         ├──► wakes
 //!                         └────────────────────────────────────────┘
 //! ```
@@ -14,6 +15,9 @@
 //! before the card sees the write answered, so an index is believed up to `issued` and not only up to
 //! `tail`. An interrupt is raised when `tail` is past the value that the queue was armed with, however
 //! long ago that happened: there is no moment at which an entry can slip between looking and arming.
+//!
+//! An entry that couldn't be written leaves no hole, which the host could never pass: its place is the next entry's. Whoever says
+//! `failed` has no other entry on its way then. The host is woken all the same, once, to look at what remains of it elsewhere.
 
 use crate::prelude::*;
 
@@ -38,6 +42,8 @@ pub(super) struct Queue {
     pub issue: Signal<In, Bit>,
     /// Pulse: the oldest entry on its way is in host memory.
     pub written: Signal<In, Bit>,
+    /// Pulse: the only entry on its way isn't in host memory. If the host has consumed it nevertheless, it was written.
+    pub failed: Signal<In, Bit>,
     /// Card address of the next entry.
     pub address: Signal<Out, Bits<64>>,
     /// Its phase.
@@ -63,6 +69,10 @@ pub(super) struct Queue {
     armed: Reg<Bit>,
     armed_at: Reg<Bits<16>>,
     raised: Reg<Bit>,
+    /// An entry has failed that the host hasn't been woken for.
+    missed: Reg<Bit>,
+    newest: Signal<Local, Bits<16>>,
+    seen: Signal<Local, Bit>,
     one: Signal<Local, Bits<16>>,
     slot: Signal<Local, Bits<16>>,
     taken: Signal<Local, Bits<16>>,
@@ -89,6 +99,7 @@ impl Queue {
             arm: Default::default(),
             issue: Default::default(),
             written: Default::default(),
+            failed: Default::default(),
             address: Default::default(),
             phase: Default::default(),
             used: Default::default(),
@@ -106,6 +117,9 @@ impl Queue {
             armed: Default::default(),
             armed_at: Default::default(),
             raised: Default::default(),
+            missed: Default::default(),
+            newest: Default::default(),
+            seen: Default::default(),
             one: Default::default(),
             slot: Default::default(),
             taken: Default::default(),
@@ -124,7 +138,7 @@ impl Logic for Queue {
     fn update(&mut self) {
         registers!(
             self, clock, reset, base_of, log2_of, entries, head, issued, finished, armed, armed_at,
-            raised
+            raised, missed
         );
 
         self.slot.next = self.issued.q.val() & (self.entries.q.val() - 1);
@@ -145,23 +159,36 @@ impl Logic for Queue {
         self.believed.next =
             (self.value.val().get_bits::<16>(16) == 0) & (self.advance.val() <= self.taken.val());
         self.ignored.next = self.consume.val() & !self.believed.val();
+        self.newest.next = self.head.q.val();
         if self.consume.val() & self.believed.val() {
-            self.head.d.next = self.value.val().get_bits::<16>(0);
+            self.newest.next = self.value.val().get_bits::<16>(0);
         }
+        self.head.d.next = self.newest.val();
+        self.seen.next = self.newest.val() == self.issued.q.val();
         if self.issue.val() {
             self.issued.d.next = self.issued.q.val() + 1;
         }
-        if self.written.val() {
+        if self.failed.val() & !self.seen.val() {
+            self.issued.d.next = self.finished.q.val();
+        }
+        if self.written.val() | (self.failed.val() & self.seen.val()) {
             self.finished.d.next = self.finished.q.val() + 1;
         }
 
         // Rings are at most half of the index space, so the top bit is the sign of a distance.
         self.past.next = self.finished.q.val() - self.armed_at.q.val();
-        if self.armed.q.val() & self.past.val().any() & !self.past.val().get_bit(15) {
+        if self.armed.q.val()
+            & ((self.past.val().any() & !self.past.val().get_bit(15)) | self.missed.q.val())
+        {
             self.armed.d.next = false;
             self.raised.d.next = true;
+            self.missed.d.next = false;
+        }
+        if self.failed.val() {
+            self.missed.d.next = true;
         }
         if self.arm.val() {
+            self.missed.d.next = self.missed.q.val() | self.failed.val();
             self.armed.d.next = self.entries.q.val().any();
             self.armed_at.d.next = self.value.val().get_bits::<16>(0);
             self.raised.d.next = false;
@@ -177,6 +204,7 @@ impl Logic for Queue {
             self.finished.d.next = 0.into();
             self.armed.d.next = false;
             self.raised.d.next = false;
+            self.missed.d.next = false;
         }
         if self.clear.val() {
             self.entries.d.next = 0.into();

@@ -3,7 +3,7 @@
 //! ```text
 //!              ┌───────────┐──► doorbell                    (pages 1…: writes)
 //!   s_axil ───►│           │──► read_endpoint ─► heads, tails, sticky, one cycle later
-//!              │ Registers │──► run, loader_*, mailbox_request      (page 0)
+//!              │ Registers │──► run, loader_*, mailbox_request, gates_reset   (page 0)
 //!              │           │◄──► mailbox_*: the port of the mailbox's memories
 //!              └───────────┘──► mailbox_interrupt
 //! ```
@@ -11,8 +11,8 @@
 //! The page of an address decides who is meant: page 0 is the privileged one, page 1 + e belongs to
 //! endpoint e. A write is taken when address and data are both there, and acts on the next edge; a
 //! read is answered three cycles after it was taken, so that memories elsewhere can be looked at.
-//! What isn't there reads as zero and takes writes without effect, with OKAY; a write of less than a
-//! word has no effect and is answered SLVERR.
+//! What isn't there reads as zero and takes writes without effect, with OKAY. So does a write without any strobe, which AXI4-Lite
+//! allows (IHI 0022, B1.1.3); one of some bytes of a word has no effect and is answered SLVERR.
 
 #![allow(
     missing_docs,
@@ -142,8 +142,12 @@ pub struct Registers {
     pub mailbox_interrupt: Signal<Out, Bit>,
     /// The firmware is up.
     pub firmware_ready: Signal<In, Bit>,
-    /// The card's memories are cleared.
-    pub initialized: Signal<In, Bit>,
+    /// Pulse: the host has asked for a reset of the gates.
+    pub gates_reset: Signal<Out, Bit>,
+    /// It is under way: doorbells are ignored.
+    pub gates_resetting: Signal<In, Bit>,
+    /// The gates are ready: their memories are cleared, and no reset is under way.
+    pub gates_ready: Signal<In, Bit>,
 
     take_write: Signal<Local, Bit>,
     whole: Signal<Local, Bit>,
@@ -166,11 +170,13 @@ pub struct Registers {
     endpoint: Signal<Local, Bits<8>>,
     in_mailbox: Signal<Local, Bit>,
     state: Signal<Local, Bits<32>>,
+    controls: Signal<Local, Bits<32>>,
     word: Reg<Bits<32>>,
 
     rung: Reg<Bit>,
     ring: Reg<Doorbell>,
     running: Reg<Bit>,
+    reset_asked: Reg<Bit>,
     load: Reg<Bit>,
     load_at: Reg<Bits<32>>,
     load_word: Reg<Bits<32>>,
@@ -186,6 +192,7 @@ pub struct Registers {
     status_ready: Constant<Bits<32>>,
     status_firmware: Constant<Bits<32>>,
     control_run: Constant<Bits<32>>,
+    control_reset: Constant<Bits<32>>,
     okay: Constant<Bits<2>>,
     slave_error: Constant<Bits<2>>,
     takes_parts: Constant<Bit>,
@@ -209,6 +216,7 @@ impl Registers {
             status_ready: constant(register::STATUS_READY),
             status_firmware: constant(register::STATUS_FIRMWARE),
             control_run: constant(register::CONTROL_RUN),
+            control_reset: constant(register::CONTROL_RESET),
             okay: constant(RESP_OKAY),
             slave_error: constant(RESP_SLVERR),
             takes_parts: Constant::new(takes_parts),
@@ -218,12 +226,12 @@ impl Registers {
             completion_tail event_tail sticky events_lost run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data mailbox_read_data
             mailbox_request mailbox_request_valid mailbox_answer mailbox_interrupt
-            firmware_ready initialized
+            firmware_ready gates_reset gates_resetting gates_ready
             take_write whole act write_page write_offset write_endpoint rings value
             answering_write refused
             take_read looking found answering_read address read_page read_offset endpoint
-            in_mailbox state word
-            rung ring running load load_at load_word next_load request requested asked
+            in_mailbox state controls word
+            rung ring running reset_asked load load_at load_word next_load request requested asked
         })
     }
 }
@@ -244,7 +252,16 @@ impl Logic for Registers {
             word
         );
         registers!(
-            self, clock, reset, rung, ring, running, load, load_at, load_word
+            self,
+            clock,
+            reset,
+            rung,
+            ring,
+            running,
+            reset_asked,
+            load,
+            load_at,
+            load_word
         );
         registers!(self, clock, reset, next_load, request, requested, asked);
         clocked!(self, clock, reset, stays_answered);
@@ -266,7 +283,7 @@ impl Logic for Registers {
         self.value.next = self.s_axil.wdata.val();
         if self.take_write.val() {
             self.answering_write.d.next = true;
-            self.refused.d.next = !self.whole.val();
+            self.refused.d.next = !self.whole.val() & self.s_axil.wstrb.val().any();
         }
         if self.answering_write.q.val() & self.s_axil.bready.val() {
             self.answering_write.d.next = false;
@@ -277,7 +294,8 @@ impl Logic for Registers {
             self.s_axil.bresp.next = self.slave_error.val();
         }
 
-        // Doorbells. Page 0 gives endpoint 255, which no card has.
+        // Doorbells. Page 0 gives endpoint 255, which no card has. A reset of the gates ignores those that are written
+        // while it lasts, and forgets those before.
         self.rings.next = (self.write_offset.val() == self.offsets.val().send_tail)
             | (self.write_offset.val() == self.offsets.val().list_tail)
             | (self.write_offset.val() == self.offsets.val().completion_head)
@@ -289,6 +307,7 @@ impl Logic for Registers {
         if self.act.val()
             & self.rings.val()
             & (self.write_endpoint.val() < self.endpoint_count.val())
+            & !self.gates_resetting.val()
         {
             self.rung.d.next = true;
             self.ring.d.next.endpoint = self.write_endpoint.val();
@@ -300,6 +319,7 @@ impl Logic for Registers {
 
         // The mailbox page.
         self.load.d.next = false;
+        self.reset_asked.d.next = false;
         self.requested.d.next = false;
         self.mailbox_write.next = false;
         self.mailbox_write_data.next = self.value.val();
@@ -314,6 +334,7 @@ impl Logic for Registers {
         if self.act.val() & (self.write_page.val() == 0) {
             if self.write_offset.val() == self.offsets.val().control {
                 self.running.d.next = (self.value.val() & self.control_run.val()).any();
+                self.reset_asked.d.next = (self.value.val() & self.control_reset.val()).any();
             }
             if self.write_offset.val() == self.offsets.val().mailbox_request {
                 self.request.d.next = self.value.val();
@@ -339,6 +360,7 @@ impl Logic for Registers {
             }
         }
         self.run.next = self.running.q.val();
+        self.gates_reset.next = self.reset_asked.q.val();
         self.loader_write.next = self.load.q.val();
         self.loader_address.next = self.load_at.q.val();
         self.loader_data.next = self.load_word.q.val();
@@ -370,8 +392,15 @@ impl Logic for Registers {
             & (self.read_offset.val() < self.offsets.val().command_end))
             | ((self.read_offset.val() >= self.offsets.val().result)
                 & (self.read_offset.val() < self.offsets.val().result_end));
+        self.controls.next = 0.into();
+        if self.running.q.val() {
+            self.controls.next = self.control_run.val();
+        }
+        if self.gates_resetting.val() {
+            self.controls.next = self.controls.val() | self.control_reset.val();
+        }
         self.state.next = 0.into();
-        if self.initialized.val() {
+        if self.gates_ready.val() {
             self.state.next = self.status_ready.val();
         }
         if self.firmware_ready.val() {
@@ -390,8 +419,8 @@ impl Logic for Registers {
                 if self.read_offset.val() == self.offsets.val().status {
                     self.word.d.next = self.state.val();
                 }
-                if (self.read_offset.val() == self.offsets.val().control) & self.running.q.val() {
-                    self.word.d.next = self.control_run.val();
+                if self.read_offset.val() == self.offsets.val().control {
+                    self.word.d.next = self.controls.val();
                 }
                 if self.read_offset.val() == self.offsets.val().mailbox_request {
                     self.word.d.next = self.request.q.val();

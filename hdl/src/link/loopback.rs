@@ -189,9 +189,7 @@ impl Logic for Loopback {
             self.receive_tuser.next = self.transmit.tuser.val();
             self.receive.tvalid.next = self.transmit.tvalid.val();
         }
-        // In reset, which the card prolongs, a frame's first words would be lost.
-        self.s_axis.tready.next =
-            self.from_wire.val() & self.receive.tready.val() & !self.reset.val();
+        self.s_axis.tready.next = self.from_wire.val() & self.receive.tready.val();
         if self.receive.tvalid.val() & self.receive.tready.val() & self.receive.tlast.val() {
             self.owner.d.next = Owner::Nobody;
             self.card_last.d.next = self.from_card.val();

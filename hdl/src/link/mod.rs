@@ -1,23 +1,33 @@
 //! The link: frames out, frames in, and what a pair owes its peer for them.
 //!
 //! ```text
-//!              ┌──────────┐                  ┌──────────┐
-//!   jobs ─────►│ Transmit ├─────────────────►│          ├──► wire
-//!              └──▲───┬───┘                  │ Loopback │
-//!   control frames│   │numbers to carry      │          │
-//!              ┌──┴───▼──────┐               │          │
-//!   updates ──►│ Acknowledge │     ┌─────────┤          │◄── wire
-//!              └─────────────┘     │         └──────────┘
-//!              ┌─────────┐    ┌────▼────┐
-//!   progress ◄─┤ Receive │◄───┤ Screen  │      Faults offers a failed pair
-//!   arrivals ◄─┤         │    │ (+ Crc) │      to everyone who keeps it
-//!              └─────────┘    └─────────┘
+//!                ┌─────────────┐
+//!   processor ──►│ FirmwareOut ├─────────┐
+//!                └─────────────┘         ▼
+//!                ┌──────────┐       ┌──────────┐  ┌──────────┐
+//!   jobs ───────►│ Transmit ├──────►│ FrameMux ├─►│          ├──► FrameGate ──► wire
+//!                └──▲───┬───┘       └──────────┘  │ Loopback │
+//!   control frames  │   │numbers to carry         │          │
+//!                ┌──┴───▼──────┐                  │          │
+//!   updates ────►│ Acknowledge │      ┌───────────┤          │◄── FrameGate ◄── wire
+//!                └─────────────┘      │           └──────────┘
+//!                ┌─────────┐     ┌────▼────┐
+//!   progress ◄───┤ Receive │◄────┤ Screen  │      Faults offers a failed pair
+//!   arrivals ◄───┤         │     │ (+ Crc) │      to everyone who keeps it
+//!                └─────────┘     └────┬────┘
+//!                ┌────────────┐       │
+//!   processor ◄──┤ FirmwareIn │◄──────┘
+//!                └────────────┘
 //! ```
 
 mod acknowledge;
 mod bench;
 mod crc;
 mod faults;
+mod firmware_in;
+mod firmware_out;
+mod frame_gate;
+mod frame_mux;
 mod loopback;
 mod receive;
 mod screen;
@@ -27,6 +37,10 @@ pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use bench::LinkBench;
 pub use crc::Crc;
 pub use faults::{Faults, FaultsMutation, party};
+pub use firmware_in::{FirmwareIn, FirmwareInMutation};
+pub use firmware_out::{FirmwareOut, FirmwareOutMutation};
+pub use frame_gate::{FrameGate, FrameGateMutation};
+pub use frame_mux::{FrameMux, FrameMuxMutation};
 pub use loopback::{Loopback, LoopbackMutation};
 pub use receive::{Receive, ReceiveMutation};
 pub use screen::Screen;
@@ -53,5 +67,9 @@ pub fn tops() -> Vec<Top> {
         Top::of("link_bench_tiny", Class::Test, || LinkBench::new(&TINY)),
         Top::of("link_bench_ecp5", Class::Test, || LinkBench::new(&ECP5)),
         Top::of("loopback", Class::Test, Loopback::mutable),
+        Top::of("firmware_out", Class::Test, FirmwareOut::mutable),
+        Top::of("firmware_in", Class::Test, FirmwareIn::mutable),
+        Top::of("frame_mux", Class::Test, FrameMux::mutable),
+        Top::of("frame_gate", Class::Test, FrameGate::mutable),
     ]
 }

@@ -5,7 +5,8 @@
 //! older one is a duplicate and is dropped. A newer request means that a message is missing, and
 //! fails the pair; a newer control frame passes, since what the missing one said is in it. A good
 //! frame's running numbers go to the sender's side as `progress`, its message, if
-//! it has one, to the receiver's as `arrival` and `payload`.
+//! it has one, to the receiver's as `arrival` and `payload`. Frames for the firmware belong to no pair that is looked up here: [`Screen`] leaves them to
+//! [`FirmwareIn`](super::FirmwareIn).
 //!
 //! ```text
 //!             ┌────────┐ frame ┌──────────────────────┐
@@ -50,6 +51,10 @@ pub enum ReceiveMutation {
     CookieNotChecked,
     /// Frames of a failed pair pass.
     FailedPairsPass,
+    /// A frame for the firmware goes the way of the others too.
+    FirmwareFramesGoOn,
+    /// The version of a frame that belongs to a pair isn't compared.
+    VersionNotChecked,
 }
 
 /// Who may send on a pair, and as what.
@@ -100,6 +105,12 @@ pub struct Receive {
     pub initialized: Signal<Out, Bit>,
     /// Frames from the wire, byte 0 in lane 0.
     pub s_axis: StreamSink,
+    /// A word of a frame is taken from `s_axis`.
+    pub passes: Signal<Out, Bit>,
+    /// Its number in its frame.
+    pub passes_index: Signal<Out, Bits<16>>,
+    /// With a frame's last word: it is a good one for the firmware, and goes no further here.
+    pub firmware: Signal<Out, Bit>,
     /// There is progress of a pair's sends.
     pub progress_valid: Signal<Out, Bit>,
     /// It is taken.
@@ -243,7 +254,7 @@ impl Receive {
             mutation: (0..mutable).map(|_| Signal::default()).collect(),
             _mutable: mutable,
         } default {
-            clock reset initialized s_axis progress_valid progress_ready progress arrival_valid
+            clock reset initialized s_axis passes passes_index firmware progress_valid progress_ready progress arrival_valid
             arrival_ready arrival payload_valid payload_ready payload fault_request_valid
             fault_request_ready fault_request fault_valid fault_ready fault control_valid control
             control_done count_frames_received count_crc_errors count_length_errors
@@ -281,6 +292,9 @@ impl Logic for Receive {
             self.screen.mutation[m].next = self.mutation[m].val();
         }
         StreamSink::link(&mut self.s_axis, &mut self.screen.s_axis);
+        self.passes.next = self.screen.passes.val();
+        self.passes_index.next = self.screen.passes_index.val();
+        self.firmware.next = self.screen.firmware.val();
         self.count_crc_errors.next = self.screen.count_crc_errors.val();
         self.count_length_errors.next = self.screen.count_length_errors.val();
         self.count_type_errors.next = self.screen.count_type_errors.val();

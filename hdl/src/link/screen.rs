@@ -11,14 +11,17 @@
 //!           │  ├─────────────┤
 //!           ├─►│ ring        ├───────────► word, the next word of payload
 //!           │  ├─────────────┤                ◄── take, discard
-//!           └─►│ Crc, checks ├──► count_*
+//!           └─►│ Crc, checks ├──► count_*, firmware
 //!              └─────────────┘
 //! ```
+//!
+//! A good frame for the firmware goes neither to the FIFO nor to the ring: `firmware` tells of it, and who keeps such frames has
+//! watched the words go by (`passes`, `passes_index`).
 //!
 //! The verdict names the first that applies: the MAC found it bad (`count_crc_errors`); shorter than
 //! a header and trailer (`length`); another EtherType (`type`); longer than the longest frame or not
 //! whole words (`length`); trailer (`crc`); version, type or flag unknown (`type`); a length field that
-//! disagrees (`length`).
+//! disagrees (`length`). The version of a `Handshake` isn't looked at: the two firmwares find out by it that they differ.
 
 use crate::construct::construct;
 use crate::prelude::*;
@@ -64,6 +67,12 @@ pub struct Screen {
     pub discard: Signal<In, Bit>,
     /// Words of payload to leave out.
     pub discard_words: Signal<In, Bits<16>>,
+    /// A word is taken from `s_axis`.
+    pub passes: Signal<Out, Bit>,
+    /// Its number in its frame; stops where no frame is as long.
+    pub passes_index: Signal<Out, Bits<16>>,
+    /// With a frame's last word: it is a good one for the firmware.
+    pub firmware: Signal<Out, Bit>,
     /// Pulse: a frame was dropped for its CRC, or by the MAC.
     pub count_crc_errors: Signal<Out, Bit>,
     /// Pulse: a frame was dropped for its length.
@@ -92,6 +101,8 @@ pub struct Screen {
     wanted: Signal<Local, Bits<17>>,
     trailer: Signal<Local, Bits<64>>,
     short: Signal<Local, Bit>,
+    handshake_now: Signal<Local, Bit>,
+    for_firmware: Signal<Local, Bit>,
     known: Signal<Local, Bit>,
     crc_good: Signal<Local, Bit>,
     length_good: Signal<Local, Bit>,
@@ -103,6 +114,9 @@ pub struct Screen {
     acknowledge: Constant<Bits<8>>,
     pair_failed: Constant<Bits<8>>,
     ask: Constant<Bits<8>>,
+    handshake: Constant<Bits<8>>,
+    management: Constant<Bits<8>>,
+    management_bytes: Constant<Bits<16>>,
     ready: Constant<Bits<8>>,
     crc_start: Constant<Bits<32>>,
     header_words: Constant<Bits<16>>,
@@ -131,6 +145,9 @@ impl Screen {
             acknowledge: code(FrameType::Acknowledge),
             pair_failed: code(FrameType::PairFailed),
             ask: code(FrameType::Ask),
+            handshake: code(FrameType::Handshake),
+            management: code(FrameType::Management),
+            management_bytes: word(wire::MANAGEMENT_BYTES as u64),
             ready: Constant::new(u64::from(wire::FRAME_READY).into()),
             crc_start: Constant::new(u64::from(u32::MAX).into()),
             header_words: word(HEADER_WORDS as u64),
@@ -142,7 +159,7 @@ impl Screen {
             _mutable: mutable,
         } default {
             clock reset s_axis frame_valid frame_ready frame word take discard discard_words
-            count_crc_errors count_length_errors count_type_errors crc header index
+            passes passes_index firmware handshake_now for_firmware count_crc_errors count_length_errors count_type_errors crc header index
             ragged write committed read fire head level read_next words wanted
             trailer short known crc_good length_good good
         })
@@ -193,21 +210,35 @@ impl Logic for Screen {
             }
         }
         self.short.next = self.index.q.val() < self.header_words.val();
-        self.known.next = (self.head.val().version == self.version.val())
+        self.handshake_now.next = self.head.val().frame_type == self.handshake.val();
+        self.for_firmware.next =
+            self.handshake_now.val() | (self.head.val().frame_type == self.management.val());
+        self.known.next = ((self.head.val().version == self.version.val())
+            | self.handshake_now.val())
             & ((self.head.val().frame_type == self.eager.val())
                 | (self.head.val().frame_type == self.acknowledge.val())
                 | (self.head.val().frame_type == self.pair_failed.val())
-                | (self.head.val().frame_type == self.ask.val()))
+                | (self.head.val().frame_type == self.ask.val())
+                | self.for_firmware.val())
             & ((self.head.val().flags == 0)
                 | ((self.head.val().flags == self.ready.val())
                     & (self.head.val().frame_type == self.eager.val())));
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == ReceiveMutation::VersionNotChecked)
+                & self.for_firmware.val()
+            {
+                self.known.next = self.head.val().flags == 0;
+            }
+        }
         self.words.next = self.index.q.val() - self.header_words.val();
         self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
             & (self.head.val().message_length
                 == bit_cast::<40, 16>(self.head.val().payload_length))
             & ((self.head.val().frame_type == self.eager.val())
-                | (self.head.val().payload_length == 0));
+                | (self.for_firmware.val()
+                    & (self.head.val().payload_length == self.management_bytes.val()))
+                | (!self.for_firmware.val() & (self.head.val().payload_length == 0)));
         for m in 0..self._mutable {
             if self.mutation[m].val() == ReceiveMutation::LengthNotChecked {
                 self.length_good.next = true;
@@ -259,7 +290,7 @@ impl Logic for Screen {
                 } else {
                     self.good.next = true;
                 }
-                if self.good.val() {
+                if self.good.val() & !self.for_firmware.val() {
                     self.committed.d.next = self.write.q.val();
                 } else {
                     self.write.d.next = self.committed.q.val();
@@ -273,7 +304,15 @@ impl Logic for Screen {
             }
         }
 
-        self.frames.in_valid.next = self.good.val();
+        self.passes.next = self.fire.val();
+        self.passes_index.next = self.index.q.val();
+        self.firmware.next = self.good.val() & self.for_firmware.val();
+        self.frames.in_valid.next = self.good.val() & !self.for_firmware.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == ReceiveMutation::FirmwareFramesGoOn {
+                self.frames.in_valid.next = self.good.val();
+            }
+        }
         self.frames.in_data.next = self.head.val();
         self.frame_valid.next = self.frames.out_valid.val();
         self.frame.next = self.frames.out_data.val();

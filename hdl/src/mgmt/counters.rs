@@ -57,6 +57,8 @@ pub struct Counters {
     pub match_overflows: Signal<In, Bits<3>>,
     /// [`Counter::CreditAsks`] in this cycle.
     pub credit_asks: Signal<In, Bits<3>>,
+    /// [`Counter::FirmwareFramesDropped`] in this cycle.
+    pub firmware_frames_dropped: Signal<In, Bits<3>>,
     /// A control request is for this block.
     pub control_valid: Signal<In, Bit>,
     /// The request.
@@ -93,6 +95,7 @@ impl Default for Counters {
             completions: Signal::default(),
             match_overflows: Signal::default(),
             credit_asks: Signal::default(),
+            firmware_frames_dropped: Signal::default(),
             control_valid: Signal::default(),
             control: Signal::default(),
             control_done: Signal::default(),
@@ -127,6 +130,7 @@ impl Logic for Counters {
         self.amount[13].next = bit_cast::<32, 3>(self.completions.val());
         self.amount[14].next = bit_cast::<32, 3>(self.match_overflows.val());
         self.amount[15].next = bit_cast::<32, 3>(self.credit_asks.val());
+        self.amount[16].next = bit_cast::<32, 3>(self.firmware_frames_dropped.val());
         self.control_done.next = self.control_valid.val();
         self.asked_for.next = 0.into();
         for i in 0..self._n {

@@ -11,6 +11,9 @@
 //! Each block has a line of its own, which is high from the request until the block says that it is
 //! done and then drops, so that a slow block doesn't make a fast one act twice. The request is done
 //! in the cycle in which the last block is. Results are or-ed, as blocks that have none give zero.
+//!
+//! While the blocks are about to be reset (`abandon`) no request is shown to them; one that is offered is done at once, without
+//! effect and with result zero.
 
 use crate::prelude::*;
 
@@ -21,12 +24,16 @@ pub struct Fanout {
     pub clock: Signal<In, Clock>,
     /// Forgets the request.
     pub reset: Signal<In, Bit>,
+    /// The blocks are about to be reset.
+    pub abandon: Signal<In, Bit>,
     /// A request is under way; drops in the cycle after `control_done`.
     pub control_valid: Signal<In, Bit>,
     /// All blocks are done.
     pub control_done: Signal<Out, Bit>,
     /// With `control_done`: the result.
     pub control_result: Signal<Out, Bits<64>>,
+    /// Pulse: the request is shown to the blocks for the first time.
+    pub begins: Signal<Out, Bit>,
     /// The request is for block `i`.
     pub block_valid: Vec<Signal<Out, Bit>>,
     /// It is done.
@@ -36,6 +43,9 @@ pub struct Fanout {
     /// Blocks that are done.
     finished: Vec<Reg<Bit>>,
     result: Reg<Bits<64>>,
+    /// The request has been shown before.
+    begun: Reg<Bit>,
+    shown: Signal<Local, Bit>,
     all: Signal<Local, Bit>,
     gathered: Signal<Local, Bits<64>>,
     answers_first: Constant<Bit>,
@@ -53,14 +63,18 @@ impl Fanout {
         Fanout {
             clock: Signal::default(),
             reset: Signal::default(),
+            abandon: Signal::default(),
             control_valid: Signal::default(),
             control_done: Signal::default(),
             control_result: Signal::default(),
+            begins: Signal::default(),
             block_valid: (0..n).map(|_| Signal::default()).collect(),
             block_done: (0..n).map(|_| Signal::default()).collect(),
             block_result: (0..n).map(|_| Signal::default()).collect(),
             finished: (0..n).map(|_| Reg::default()).collect(),
             result: Reg::default(),
+            begun: Reg::default(),
+            shown: Signal::default(),
             all: Signal::default(),
             gathered: Signal::default(),
             answers_first: Constant::new(answers_first),
@@ -73,11 +87,13 @@ impl Fanout {
 impl Logic for Fanout {
     #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, result, finished[0..self._n]);
+        registers!(self, clock, reset, result, begun, finished[0..self._n]);
+        self.shown.next = self.control_valid.val() & !self.abandon.val();
+        self.begins.next = self.shown.val() & !self.begun.q.val();
         self.all.next = true;
         self.gathered.next = self.result.q.val();
         for i in 0..self._n {
-            self.block_valid[i].next = self.control_valid.val() & !self.finished[i].q.val();
+            self.block_valid[i].next = self.shown.val() & !self.finished[i].q.val();
             if !self.finished[i].q.val() {
                 if self.block_done[i].val() {
                     self.gathered.next = self.gathered.val() | self.block_result[i].val();
@@ -86,15 +102,19 @@ impl Logic for Fanout {
                 }
             }
         }
-        self.control_done.next = self.control_valid.val() & self.all.val();
-        self.control_result.next = self.gathered.val();
-        if self.control_valid.val() {
+        self.control_done.next = self.control_valid.val() & (self.all.val() | self.abandon.val());
+        self.control_result.next = 0.into();
+        if !self.abandon.val() {
+            self.control_result.next = self.gathered.val();
+        }
+        self.begun.d.next = self.shown.val() & !self.all.val();
+        if self.shown.val() {
             self.result.d.next = self.gathered.val();
             for i in 0..self._n {
                 self.finished[i].d.next = self.finished[i].q.val() | self.block_done[i].val();
             }
         }
-        if self.control_valid.val() & self.all.val() {
+        if self.control_done.val() {
             self.result.d.next = 0.into();
             for i in 0..self._n {
                 self.finished[i].d.next = false;

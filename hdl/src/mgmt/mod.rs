@@ -2,12 +2,15 @@
 //! blocks, and the counters.
 
 mod counters;
+mod event_queue;
 mod fanout;
+mod gate_registers;
 mod ibex;
 mod random;
 mod subsystem;
 
 pub use counters::Counters;
+pub use event_queue::{EventQueue, EventQueueMutation};
 pub use fanout::Fanout;
 pub use subsystem::Subsystem;
 
@@ -31,5 +34,6 @@ pub fn tops() -> Vec<Top> {
             Fanout::mutated(4, true)
         }),
         Top::of("mgmt_counters", Class::Test, Counters::default),
+        Top::of("mgmt_event_queue", Class::Test, EventQueue::mutable),
     ]
 }

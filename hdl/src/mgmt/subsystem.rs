@@ -9,7 +9,9 @@
 //!              └─▲───▲─┘   │    ┌──────────────────┐──► control, control_valid ─► Fanout
 //!          timer │   │     └───►│ registers        │──► log
 //!        compare ┘   │          │ abi::mgmt        │◄── straps, sizes, random
-//!   request ≠ answer ┘          └──────────────────┘──► mailbox answer, firmware_ready
+//!           external │          │                  │──► mailbox answer, firmware_ready
+//!          interrupt └──────────┤ GateRegisters    │◄─► frames, events, reset of the gates
+//!                               └──────────────────┘
 //!                               ┌──────────────────┐
 //!   mailbox_* (host's port) ◄──►│ command, result  │
 //!                               └──────────────────┘
@@ -19,20 +21,23 @@
 //! the cycle after its grant. One outside the memory and the registers, or of less than a word of the
 //! registers, is answered with an error, which Ibex takes as an access fault.
 //!
-//! The external interrupt is pending while the host's last command isn't the one answered last; the
+//! The external interrupt is pending while a cause of [`GateRegisters`] is that is enabled; the
 //! timer interrupt while it is enabled and the time is at or behind `TIMER_COMPARE`.
+//!
+//! The frames themselves are kept in the datapath, by `FirmwareOut` and `FirmwareIn`: so a reset of the gates ends with no half of one in them.
 
 #![allow(
     missing_docs,
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
+use super::gate_registers::GateRegisters;
 use super::ibex::Ibex;
 use super::random::Random;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{ByteRam, Ram};
-use crate::types::ControlRequest;
+use crate::types::{ControlRequest, RaiseEvent};
 use abi::mgmt;
 use abi::register::MAILBOX_WORDS;
 
@@ -59,6 +64,10 @@ pub struct Offsets {
     command_end: Bits<12>,
     result: Bits<12>,
     result_end: Bits<12>,
+    frame_out: Bits<12>,
+    frame_out_end: Bits<12>,
+    frame_in: Bits<12>,
+    frame_in_end: Bits<12>,
 }
 
 fn offset(offset: u32) -> Bits<12> {
@@ -69,6 +78,7 @@ impl Offsets {
     fn of_abi() -> Self {
         let data_bytes = 8 * abi::control::DATA_WORDS as u32;
         let mailbox_bytes = 4 * MAILBOX_WORDS as u32;
+        let frame_bytes = 4 * mgmt::FRAME_WORDS as u32;
         Offsets {
             log: offset(mgmt::LOG),
             time: offset(mgmt::TIME),
@@ -90,6 +100,10 @@ impl Offsets {
             command_end: offset(mgmt::MAILBOX_COMMAND + mailbox_bytes),
             result: offset(mgmt::MAILBOX_RESULT),
             result_end: offset(mgmt::MAILBOX_RESULT + mailbox_bytes),
+            frame_out: offset(mgmt::FRAME_OUT),
+            frame_out_end: offset(mgmt::FRAME_OUT + frame_bytes),
+            frame_in: offset(mgmt::FRAME_IN),
+            frame_in_end: offset(mgmt::FRAME_IN + frame_bytes),
         }
     }
 }
@@ -146,6 +160,34 @@ pub struct Subsystem {
     pub control_done: Signal<In, Bit>,
     /// With `control_done`: its result.
     pub control_result: Signal<In, Bits<64>>,
+    /// Pulse: the gates are to be reset.
+    pub gates_reset_request: Signal<Out, Bit>,
+    /// No reset of the gates is under way, and every table is cleared. Low from the cycle after `gates_reset_request` on.
+    pub gates_ready: Signal<In, Bit>,
+    /// Writes a word of the frame to send.
+    pub frame_write: Signal<Out, Bit>,
+    /// Which.
+    pub frame_write_address: Signal<Out, Bits<5>>,
+    /// The word.
+    pub frame_write_data: Signal<Out, Bits<32>>,
+    /// Pulse: sends the frame.
+    pub frame_send: Signal<Out, Bit>,
+    /// No frame of the firmware is being sent.
+    pub frame_out_ready: Signal<In, Bit>,
+    /// A frame for the firmware waits.
+    pub frame_in_valid: Signal<In, Bit>,
+    /// Pulse: it is done with.
+    pub frame_take: Signal<Out, Bit>,
+    /// Word of it that is looked at.
+    pub frame_read_address: Signal<Out, Bits<5>>,
+    /// The word looked at in the cycle before.
+    pub frame_read_data: Signal<In, Bits<32>>,
+    /// Pulse: a frame for the firmware found no room.
+    pub frame_dropped: Signal<In, Bit>,
+    /// Pulse: something has happened in the gates.
+    pub told_valid: Signal<In, Bit>,
+    /// What.
+    pub told: Signal<In, RaiseEvent>,
     /// A byte of the log.
     pub log_data: Signal<Out, Bits<8>>,
     /// There is one, in this cycle.
@@ -162,6 +204,7 @@ pub struct Subsystem {
     command_copy: Ram<Bits<32>>,
     result: Ram<Bits<32>>,
     random: Random,
+    gates: GateRegisters,
 
     running: Reg<Bit>,
     /// The same, for the core alone: it resets asynchronously.
@@ -172,6 +215,7 @@ pub struct Subsystem {
     failed: Reg<Bit>,
     from_memory: Reg<Bit>,
     from_command: Reg<Bit>,
+    from_frame: Reg<Bit>,
     register: Reg<Bits<32>>,
     host_looks_at_result: Reg<Bit>,
 
@@ -197,6 +241,8 @@ pub struct Subsystem {
     in_registers: Signal<Local, Bit>,
     in_command: Signal<Local, Bit>,
     in_result: Signal<Local, Bit>,
+    in_frame_out: Signal<Local, Bit>,
+    in_frame_in: Signal<Local, Bit>,
     whole: Signal<Local, Bit>,
     load: Signal<Local, Bit>,
     store: Signal<Local, Bit>,
@@ -245,6 +291,20 @@ impl Subsystem {
             control: Signal::default(),
             control_done: Signal::default(),
             control_result: Signal::default(),
+            gates_reset_request: Signal::default(),
+            gates_ready: Signal::default(),
+            frame_write: Signal::default(),
+            frame_write_address: Signal::default(),
+            frame_write_data: Signal::default(),
+            frame_send: Signal::default(),
+            frame_out_ready: Signal::default(),
+            frame_in_valid: Signal::default(),
+            frame_take: Signal::default(),
+            frame_read_address: Signal::default(),
+            frame_read_data: Signal::default(),
+            frame_dropped: Signal::default(),
+            told_valid: Signal::default(),
+            told: Signal::default(),
             log_data: Signal::default(),
             log_valid: Signal::default(),
             strap_mac: Signal::default(),
@@ -255,6 +315,7 @@ impl Subsystem {
             command_copy: mailbox(),
             result: mailbox(),
             random: Random::default(),
+            gates: GateRegisters::default(),
             running: Reg::default(),
             released: Reg::default(),
             fetched: Reg::default(),
@@ -263,6 +324,7 @@ impl Subsystem {
             failed: Reg::default(),
             from_memory: Reg::default(),
             from_command: Reg::default(),
+            from_frame: Reg::default(),
             register: Reg::default(),
             host_looks_at_result: Reg::default(),
             cycles: Reg::default(),
@@ -285,6 +347,8 @@ impl Subsystem {
             in_registers: Signal::default(),
             in_command: Signal::default(),
             in_result: Signal::default(),
+            in_frame_out: Signal::default(),
+            in_frame_in: Signal::default(),
             whole: Signal::default(),
             load: Signal::default(),
             store: Signal::default(),
@@ -333,6 +397,7 @@ impl Logic for Subsystem {
             released,
             from_memory,
             from_command,
+            from_frame,
             register
         );
         registers!(
@@ -353,6 +418,7 @@ impl Logic for Subsystem {
             clock,
             reset,
             random,
+            gates,
             one_request_at_a_time,
             loads_while_held
         );
@@ -364,7 +430,7 @@ impl Logic for Subsystem {
         self.core.running.next = self.released.q.val();
         self.late.next = self.cycles.q.val() - self.timer_compare.q.val();
         self.core.timer_interrupt.next = self.timer_enabled.q.val() & !self.late.val().get_bit(31);
-        self.core.external_interrupt.next = self.mailbox_request.val() != self.answer.q.val();
+        self.core.external_interrupt.next = self.gates.external_interrupt.val();
 
         // What a load or store is for.
         self.address.next = self.core.data_address.val();
@@ -378,6 +444,10 @@ impl Logic for Subsystem {
             & (self.offset.val() < self.offsets.val().command_end);
         self.in_result.next = (self.offset.val() >= self.offsets.val().result)
             & (self.offset.val() < self.offsets.val().result_end);
+        self.in_frame_out.next = (self.offset.val() >= self.offsets.val().frame_out)
+            & (self.offset.val() < self.offsets.val().frame_out_end);
+        self.in_frame_in.next = (self.offset.val() >= self.offsets.val().frame_in)
+            & (self.offset.val() < self.offsets.val().frame_in_end);
         self.load.next = self.core.data_request.val() & !self.core.data_write.val();
         self.store.next = self.core.data_request.val() & self.core.data_write.val();
         self.poke.next = self.store.val() & self.in_registers.val();
@@ -388,6 +458,7 @@ impl Logic for Subsystem {
         self.failed.d.next = !self.in_memory.val() & !self.in_registers.val();
         self.from_memory.d.next = self.in_memory.val();
         self.from_command.d.next = self.in_registers.val() & self.in_command.val();
+        self.from_frame.d.next = self.in_registers.val() & self.in_frame_in.val();
         self.fetch_in_memory.next =
             self.core.fetch_address.val().get_bits::<16>(16) == self.memory_page.val();
         self.core.fetch_grant.next = false;
@@ -413,6 +484,9 @@ impl Logic for Subsystem {
         if self.from_command.q.val() {
             self.core.data_in.next = self.command.read_data.val();
         }
+        if self.from_frame.q.val() {
+            self.core.data_in.next = self.frame_read_data.val();
+        }
 
         // Stores to the memory; the loader's while the processor is held.
         self.memory.write_enable.next = 0.into();
@@ -434,7 +508,7 @@ impl Logic for Subsystem {
         self.loads_while_held.ok.next = !self.loader_write.val() | !self.running.q.val();
 
         // Loads of registers.
-        self.register.d.next = 0.into();
+        self.register.d.next = self.gates.value.val();
         if self.offset.val() == self.offsets.val().time {
             self.register.d.next = self.cycles.q.val();
         }
@@ -534,6 +608,27 @@ impl Logic for Subsystem {
         self.control.next.operation = self.operation.q.val();
         self.control.next.index = self.index.q.val();
         self.control.next.data = self.words.q.val().into();
+
+        // The gates: frames, events, their reset.
+        self.gates.running.next = self.running.q.val();
+        self.gates.offset.next = self.offset.val();
+        self.gates.poke.next = self.poke.val();
+        self.gates.data.next = self.data.val();
+        self.gates.mailbox_pending.next = self.mailbox_request.val() != self.answer.q.val();
+        self.gates.control_busy.next = self.busy.q.val();
+        self.gates_reset_request.next = self.gates.gates_reset_request.val();
+        self.gates.gates_ready.next = self.gates_ready.val();
+        self.frame_send.next = self.gates.frame_send.val();
+        self.gates.frame_out_ready.next = self.frame_out_ready.val();
+        self.gates.frame_in_valid.next = self.frame_in_valid.val();
+        self.frame_take.next = self.gates.frame_take.val();
+        self.gates.frame_dropped.next = self.frame_dropped.val();
+        self.gates.told_valid.next = self.told_valid.val();
+        self.gates.told.next = self.told.val();
+        self.frame_write.next = self.poke.val() & self.in_frame_out.val();
+        self.frame_write_address.next = self.offset.val().get_bits::<5>(2);
+        self.frame_write_data.next = self.data.val();
+        self.frame_read_address.next = self.offset.val().get_bits::<5>(2);
 
         // The mailbox.
         self.command.write_enable.next =

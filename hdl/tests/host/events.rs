@@ -1,11 +1,11 @@
-//! `host::Events`: each event is in the queue or counted as lost, and its cause is readable either
-//! way.
+//! `host::Events`: each event is in the queue or counted as lost, its cause is readable either
+//! way, and the firmware is told of it unless it has raised it itself.
 
 use super::bench::{
     Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
 };
 use super::memory::{Memory, WritePort};
-use abi::control::{Operation, RING_EVENT, ring_index};
+use abi::control::{EventSetup, Operation, RING_EVENT, ring_index};
 use abi::event::{Cause, Event, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
 use hdl::config::{Config, ECP5};
@@ -23,6 +23,17 @@ struct Raise {
     cause: u8,
     pair: u16,
     info: u64,
+}
+
+impl Raise {
+    fn random(rng: &mut ChaCha8Rng, endpoints: usize) -> Self {
+        Raise {
+            endpoint: rng.random_range(0..endpoints),
+            cause: Cause::ALL[rng.random_range(0..Cause::ALL.len())].code(),
+            pair: rng.random(),
+            info: rng.random(),
+        }
+    }
 }
 
 #[derive(Default)]
@@ -56,6 +67,11 @@ struct Run {
     write: WritePort,
     queues: Vec<Queue>,
     offers: [Option<Raise>; 4],
+    /// What the firmware raises.
+    control_raise: Option<Raise>,
+    /// Events taken that the firmware hasn't been told of.
+    untold: VecDeque<Raise>,
+    firmwares: u64,
     source_pace: u32,
     rings: u32,
     consumes: bool,
@@ -78,6 +94,9 @@ impl Run {
             write: WritePort::new(rng.random_range(0..60), 70),
             queues: (0..config.endpoints).map(|_| Queue::default()).collect(),
             offers: [None; 4],
+            control_raise: None,
+            untold: VecDeque::new(),
+            firmwares: 0,
             source_pace: 30,
             rings: 10,
             consumes: true,
@@ -104,6 +123,12 @@ impl Run {
     }
 
     fn control(&mut self, operation: Operation, index: u16, data: &[u64]) -> Outcome {
+        for _ in 0..100_000 {
+            if self.control_raise.is_some() {
+                self.tick()?;
+            }
+        }
+        claim!(self.control_raise.is_none(), "an event is never raised");
         self.bench
             .set_packed("control", &control(operation, index, data));
         self.bench.set("control_valid", 1);
@@ -120,12 +145,7 @@ impl Run {
         for (source, offer) in self.offers.iter_mut().enumerate() {
             let name = SOURCES[source];
             if offer.is_none() && !self.quiet && chance(&mut self.rng, self.source_pace) {
-                *offer = Some(Raise {
-                    endpoint: self.rng.random_range(0..self.queues.len()),
-                    cause: Cause::ALL[self.rng.random_range(0..Cause::ALL.len())].code(),
-                    pair: self.rng.random(),
-                    info: self.rng.random(),
-                });
+                *offer = Some(Raise::random(&mut self.rng, self.queues.len()));
             }
             self.bench.offer(name, offer.is_some());
             if let Some(raise) = offer {
@@ -137,6 +157,55 @@ impl Run {
                 self.bench.set_packed(name, &packed);
             }
         }
+        if self.control_raise.is_none() && !self.quiet && chance(&mut self.rng, self.source_pace) {
+            // At times of an endpoint that the card doesn't have.
+            let raise = Raise::random(&mut self.rng, self.queues.len() + 1);
+            let setup = EventSetup {
+                cause: raise.cause,
+                pair: raise.pair,
+                info: raise.info,
+                ..Default::default()
+            };
+            let index = raise.endpoint as u16;
+            let packed = control(Operation::EventRaise, index, &setup.to_words());
+            self.bench.set_packed("control", &packed);
+            self.bench.set("control_valid", 1);
+            self.control_raise = Some(raise);
+        }
+    }
+
+    /// An event has been taken.
+    fn accept(&mut self, raise: Raise) {
+        let queue = &mut self.queues[raise.endpoint];
+        if queue.size() > 0 {
+            queue.accepted.push_back(raise);
+            queue.raised += 1;
+        }
+    }
+
+    /// What the firmware is told of is the oldest event that was taken, or an index error of the block's own.
+    fn hear(&mut self) -> Outcome {
+        if !self.bench.is("told_valid") {
+            return Ok(());
+        }
+        let mut packed = self.bench.packed("told");
+        let told = Raise {
+            endpoint: packed.take(8) as usize,
+            cause: packed.take(8) as u8,
+            pair: packed.take(16) as u16,
+            info: packed.take(64),
+        };
+        if self.untold.front() == Some(&told) {
+            self.untold.pop_front();
+            return Ok(());
+        }
+        let own = told.cause == Cause::IndexError.code() && told.pair == NO_PAIR;
+        claim!(
+            own && self.queues[told.endpoint].bad_indices > 0,
+            "the firmware is told of {told:?}, and {:?} is next",
+            self.untold.front()
+        );
+        Ok(())
     }
 
     fn ring(&mut self) {
@@ -192,8 +261,9 @@ impl Run {
             });
             // The doorbell of this cycle has not been seen by the gates.
             let rung = bench.is("doorbell_valid");
+            // A write that failed wakes as well, once it is armed.
             claim!(
-                !raised || past || rung,
+                !raised || past || rung || queue.failed > 0,
                 "endpoint {endpoint} is woken for nothing"
             );
             if past && !rung {
@@ -205,16 +275,24 @@ impl Run {
                 self.interrupts += u64::from(raised);
             }
         }
+        self.hear()?;
         for (source, name) in SOURCES.iter().enumerate() {
-            if bench.moves(name) {
+            if self.bench.moves(name) {
                 let raise = self.offers[source].take().expect("it was offered");
-                let queue = &mut self.queues[raise.endpoint];
-                if queue.size() > 0 {
-                    queue.accepted.push_back(raise);
-                    queue.raised += 1;
-                }
+                self.accept(raise);
+                self.untold.push_back(raise);
             }
         }
+        let mut raised = false;
+        if self.control_raise.is_some() && self.bench.is("control_done") {
+            let raise = self.control_raise.take().expect("it was asked for");
+            if raise.endpoint < self.queues.len() {
+                self.accept(raise);
+                self.firmwares += 1;
+            }
+            raised = true;
+        }
+        let bench = &mut self.bench;
         self.write.sample(bench, &mut self.rng, &mut self.memory)?;
         for address in self.write.stored.drain(..) {
             let of = |q: &Queue| {
@@ -265,12 +343,25 @@ impl Run {
         }
         for (_, failed) in self.write.answered.drain(..) {
             let endpoint = self.written.pop_front().expect("it was written");
-            self.queues[endpoint].tail = self.queues[endpoint].tail.wrapping_add(1);
-            self.queues[endpoint].failed += u32::from(failed);
+            let queue = &mut self.queues[endpoint];
+            queue.failed += u32::from(failed);
+            // What failed is overwritten, unless the host has found it in memory nevertheless.
+            if failed && queue.head != queue.stored {
+                queue.stored = queue.stored.wrapping_sub(1);
+            } else {
+                queue.tail = queue.tail.wrapping_add(1);
+            }
+            claim!(
+                queue.tail == queue.stored,
+                "two events of a queue are on their way"
+            );
         }
         self.counted_ignored += bench.get("count_doorbell_errors");
         let done = bench.is("control_valid") && bench.is("control_done");
         bench.step()?;
+        if raised {
+            bench.set("control_valid", 0);
+        }
         Ok(done)
     }
 
@@ -297,6 +388,15 @@ impl Run {
         claim!(
             self.write.idle() && self.written.is_empty(),
             "events are left inside"
+        );
+        claim!(
+            self.offers == [None; 4] && self.control_raise.is_none(),
+            "an event waits for the host"
+        );
+        claim!(
+            self.untold.is_empty(),
+            "the firmware isn't told of {:?}",
+            self.untold
         );
         for endpoint in 0..self.queues.len() {
             let (tail, sticky, lost) = self.registers(endpoint)?;
@@ -341,9 +441,14 @@ fn everything(config: &Config, seed: u64, mutation: u64) -> Outcome {
         run.set_queue(endpoint, log2)?;
     }
     run.quiet = false;
-    run.ticks(20_000)?;
+    run.ticks(30_000)?;
     run.settle()?;
     claim!(run.events > 500, "only {} events", run.events);
+    claim!(
+        run.firmwares > 50,
+        "only {} are the firmware's",
+        run.firmwares
+    );
     claim!(
         run.interrupts > 100,
         "only {} cycles with an interrupt",
@@ -357,7 +462,85 @@ fn everything(config: &Config, seed: u64, mutation: u64) -> Outcome {
     let base = run.queues[0].base;
     run.memory.broken.insert(base);
     run.ticks(5_000)?;
+    run.settle()?;
+    run.memory.broken.clear();
+    let before = run.queues[0].tail;
+    run.ticks(5_000)?;
+    claim!(
+        run.queues[0].tail != before,
+        "no event comes after one that failed"
+    );
     run.settle()
+}
+
+/// An event whose write fails, then two whose writes don't.
+fn failed_write(mutation: u64) -> Outcome {
+    let endpoint = 1;
+    let mut run = Run::new(&ECP5, 7, mutation);
+    (run.rings, run.quiet) = (0, true);
+    run.set_queue(endpoint, 2)?;
+    let base = run.queues[endpoint].base;
+    let arm = |run: &mut Run, index: u16| {
+        let arm = doorbell(endpoint as u8, EVENT_ARM, index.into());
+        run.bench.set_packed("doorbell", &arm);
+        run.bench.set("doorbell_valid", 1);
+        run.bench.settle();
+        run.queues[endpoint].armed = Some(index);
+        run.queues[endpoint].due = None;
+        run.bench.step()?;
+        run.ticks(10)
+    };
+    let raise = |run: &mut Run, info| {
+        run.offers[0] = Some(Raise {
+            endpoint,
+            cause: Cause::RingError.code(),
+            pair: 7,
+            info,
+        });
+        run.ticks(500)
+    };
+    let woken = |run: &Run| run.bench.get("interrupts") >> endpoint & 1 == 1;
+    let sticky = 1 << Cause::RingError.code();
+    arm(&mut run, 0)?;
+    run.memory.broken.insert(base);
+    raise(&mut run, 10)?;
+    let registers = run.registers(endpoint)?;
+    claim!(
+        registers == (0, sticky, 1),
+        "{registers:?} after a failed write"
+    );
+    claim!(woken(&run), "nobody is told to look at the sticky bits");
+    // Nobody waits now; the one who then does is woken once.
+    raise(&mut run, 11)?;
+    arm(&mut run, 0)?;
+    claim!(
+        woken(&run),
+        "a failure between looking and arming is forgotten"
+    );
+    arm(&mut run, 0)?;
+    claim!(!woken(&run), "woken twice for one failure");
+    run.memory.broken.clear();
+    for (place, info) in [(0, 12), (1, 13)] {
+        raise(&mut run, info)?;
+        let words: [u64; 4] =
+            std::array::from_fn(|k| run.memory.read(base + 32 * place + 8 * k as u64));
+        let event = Event::from_words(&words);
+        claim!(
+            (event.info, event.phase) == (info, 1),
+            "{event:?} at place {place}"
+        );
+        claim!(woken(&run), "an event doesn't wake");
+    }
+    let registers = run.registers(endpoint)?;
+    claim!(registers == (2, sticky, 2), "{registers:?} in the end");
+    Ok(())
+}
+
+/// As it broke: `EVENT_TAIL` advanced past the place, the phase never came, and a host that polls by phase saw no later event.
+#[test]
+fn an_event_whose_write_fails_leaves_no_hole() {
+    failed_write(0).unwrap_or_else(|error| panic!("{error}"));
+    assert!(failed_write(7).is_err(), "nothing notices a hole");
 }
 
 #[test]
@@ -370,6 +553,10 @@ fn each_broken_contract_is_noticed() {
     for (mutation, contract) in [
         (1, "an event needs room"),
         (2, "what finds no room is counted"),
+        (3, "a control request is done when its event is taken"),
+        (4, "an event of the firmware's never waits for the host"),
+        (5, "the firmware isn't told of its own events"),
+        (6, "the firmware is told of what the host has no room for"),
     ] {
         let found = (1..=6).any(|seed| everything(&ECP5, seed, mutation).is_err());
         assert!(found, "nothing notices that not {contract}");

@@ -41,6 +41,10 @@ pub struct Memory {
     pub answered: u64,
     /// Bursts taken so far, of either kind.
     pub bursts: u64,
+    /// The manager is quiet: what it owes may be beats without a strobe.
+    pub quiet: bool,
+    /// It takes nothing and answers nothing.
+    pub stopped: bool,
     latency: u64,
     willing: f64,
     busy: f64,
@@ -71,6 +75,8 @@ impl Memory {
             busy: rate(rng),
             answered: 0,
             bursts: 0,
+            quiet: false,
+            stopped: false,
             cycle: 0,
             reads: VecDeque::new(),
             read_offer: None,
@@ -118,8 +124,10 @@ impl Memory {
 
     /// Drives the inputs of the block's read channels for this cycle.
     pub fn drive_read(&mut self, bench: &mut Bench, rng: &mut impl Rng) {
-        bench.set("m_axi_arready", rng.random_bool(self.willing));
-        if self.read_offer.is_none()
+        let takes = !self.stopped && rng.random_bool(self.willing);
+        bench.set("m_axi_arready", takes);
+        if !self.stopped
+            && self.read_offer.is_none()
             && let Some(burst) = self.reads.front_mut()
             && burst.due <= self.cycle
             && rng.random_bool(self.busy)
@@ -170,10 +178,13 @@ impl Memory {
 
     /// Drives the inputs of the block's write channels for this cycle.
     pub fn drive_write(&mut self, bench: &mut Bench, rng: &mut impl Rng) {
-        bench.set("m_axi_awready", rng.random_bool(self.willing));
-        bench.set("m_axi_wready", rng.random_bool(self.willing));
+        for ready in ["m_axi_awready", "m_axi_wready"] {
+            let takes = !self.stopped && rng.random_bool(self.willing);
+            bench.set(ready, takes);
+        }
         if let Some(answer) = self.answers.front() {
-            self.answer_offer |= answer.due <= self.cycle && rng.random_bool(self.busy);
+            self.answer_offer |=
+                !self.stopped && answer.due <= self.cycle && rng.random_bool(self.busy);
             bench.set(
                 "m_axi_bresp",
                 if answer.error {
@@ -205,7 +216,7 @@ impl Memory {
         assert!(self.held_w.is_none() || beat == self.held_w, "W is held");
         self.held_w = beat.filter(|_| !bench.is("m_axi_wready"));
         if let Some((data, strobe, last)) = beat.filter(|_| bench.is("m_axi_wready")) {
-            assert!(strobe != 0, "a beat that writes nothing");
+            assert!(strobe != 0 || self.quiet, "a beat that writes nothing");
             self.beats.push_back((data, strobe, last != 0));
         }
         if self.answer_offer && bench.is("m_axi_bready") {

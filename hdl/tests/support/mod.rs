@@ -5,6 +5,7 @@
 
 pub mod axi;
 pub mod fields;
+pub mod monitor;
 pub mod riscv;
 
 use std::collections::HashMap;

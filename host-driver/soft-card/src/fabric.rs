@@ -1,20 +1,22 @@
 //! The cards, the frames between them, and the time in which it all happens.
 //!
 //! ```text
-//!  agenda  (cycle, order) ─► firmware up, command answered, rings worked, frame arrives, silence checked
+//!  agenda  (cycle, order) ─► firmware up, command taken, timer of the firmware, rings worked, frame arrives, silence checked
+//!  firmware                  steps after each of these until it has nothing to do
 //!  hosts   blocked in the transport until a cycle or an interrupt
 //!  time    moves to the earlier of the two when every attached host is blocked
 //! ```
 
 use crate::gates::Gates;
-use crate::pairs::Frame;
+use crate::pairs::{Body, Frame};
 use abi::ABI_VERSION;
 use abi::register::{
-    ABI, CONTROL, CONTROL_RUN, FIRST_ENDPOINT_PAGE, ID, LOADER_ADDRESS, LOADER_DATA, MAGIC,
-    MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS, PAGE_BYTES,
-    STATUS, STATUS_FIRMWARE, STATUS_READY, WINDOW_BYTES,
+    ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRST_ENDPOINT_PAGE, ID, LOADER_ADDRESS, LOADER_DATA,
+    MAGIC, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS,
+    PAGE_BYTES, STATUS, STATUS_FIRMWARE, STATUS_READY, WINDOW_BYTES,
 };
-use firmware_core::{Firmware, Sizes};
+use abi::status::MailboxStatus;
+use firmware_core::{Card as _, Firmware, Sizes};
 use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
@@ -87,18 +89,25 @@ impl Default for SoftOptions {
 
 /// What is going to happen to a card.
 enum Action {
-    FirmwareUp,
-    Answer,
+    /// If the processor has not been held since: the number of the start.
+    FirmwareUp(u32),
+    Command,
+    /// The firmware's timer.
+    Wake,
     Work,
     Arrive(Box<Frame>),
     CheckSilence,
 }
 
-type SoftFirmware = Firmware<Gates, 256, 512>;
-
 struct Card {
-    firmware: SoftFirmware,
+    firmware: Firmware<Gates>,
     up: bool,
+    /// Starts of the firmware.
+    starts: u32,
+    /// The command that the firmware has not taken.
+    command_waits: bool,
+    /// When the firmware's timer is on the agenda for.
+    wakes_at: Option<u64>,
     /// Commands that are still answered.
     patience: u32,
     control: u32,
@@ -155,16 +164,21 @@ impl SoftFabric {
     pub fn new(options: SoftOptions) -> Self {
         let card = |index: usize| {
             let gates = Gates::new(options.sizes, mac(index), options.seed ^ index as u64);
-            let mut firmware = Firmware::new(gates, options.seed);
-            firmware.start().expect("new gates answer");
+            let runs = matches!(
+                options.firmware,
+                FirmwareBehaviour::Sound | FirmwareBehaviour::HangsAfter(_)
+            );
             Card {
-                firmware,
+                firmware: Firmware::new(gates, options.seed),
                 up: false,
+                starts: 0,
+                command_waits: false,
+                wakes_at: None,
                 patience: match options.firmware {
                     FirmwareBehaviour::HangsAfter(commands) => commands,
                     _ => u32::MAX,
                 },
-                control: 0,
+                control: if runs { CONTROL_RUN } else { 0 },
                 command: [0; MAILBOX_WORDS],
                 result: [0; MAILBOX_WORDS],
                 request: 0,
@@ -185,10 +199,9 @@ impl SoftFabric {
             closed: false,
             options,
         };
-        if let FirmwareBehaviour::Sound | FirmwareBehaviour::HangsAfter(_) = world.options.firmware
-        {
-            for card in 0..world.cards.len() {
-                world.after(world.options.boot_cycles, card, Action::FirmwareUp);
+        for card in 0..world.cards.len() {
+            if world.cards[card].control & CONTROL_RUN != 0 {
+                world.start(card);
             }
         }
         Self {
@@ -313,6 +326,15 @@ fn mac(card: usize) -> u64 {
 }
 
 impl World {
+    /// The processor of a card runs, from its reset on.
+    fn start(&mut self, card: usize) {
+        if self.options.firmware != FirmwareBehaviour::Absent {
+            self.cards[card].starts += 1;
+            let starts = self.cards[card].starts;
+            self.after(self.options.boot_cycles, card, Action::FirmwareUp(starts));
+        }
+    }
+
     fn after(&mut self, cycles: u64, card: usize, action: Action) {
         self.order += 1;
         let key = (self.now + cycles, self.order);
@@ -380,11 +402,11 @@ impl World {
         let card = &mut self.cards[index];
         card.firmware.card().now = self.now;
         match action {
-            Action::FirmwareUp => card.up = true,
-            Action::Answer => {
-                card.firmware.serve(&card.command, &mut card.result);
-                card.answer = card.request;
+            Action::FirmwareUp(starts) if starts == card.starts && card.is_running() => {
+                card.boot(self.options.seed);
             }
+            Action::FirmwareUp(_) | Action::Wake => {}
+            Action::Command => card.command_waits = true,
             Action::Work => {
                 card.working = card.firmware.card().work();
                 if card.working {
@@ -394,8 +416,40 @@ impl World {
             Action::Arrive(frame) => card.firmware.card().receive(&frame),
             Action::CheckSilence => card.firmware.card().check_silence(),
         }
+        self.run_firmware(index);
         self.dispatch(index);
         self.kick(index);
+    }
+
+    /// Lets the firmware do what it can, and puts its timer on the agenda.
+    fn run_firmware(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        if !card.up {
+            return;
+        }
+        loop {
+            if card.command_waits && card.firmware.is_free() {
+                card.command_waits = false;
+                card.firmware.command(&card.command);
+            }
+            let moved = card.firmware.step();
+            if let Some(answer) = card.firmware.take_answer() {
+                card.result[..answer.count].copy_from_slice(&answer.words[..answer.count]);
+                card.answer = card.request;
+            } else if !moved {
+                break;
+            }
+        }
+        let Some(deadline) = card.firmware.next_deadline() else {
+            return;
+        };
+        let left = deadline.wrapping_sub(now as u32) as i32;
+        let at = now + left.max(1) as u64;
+        if card.wakes_at.is_none_or(|wakes| wakes <= now || at < wakes) {
+            card.wakes_at = Some(at);
+            self.after(at - now, index, Action::Wake);
+        }
     }
 
     /// Sends the frames that have left a card on their way.
@@ -403,7 +457,7 @@ impl World {
         let gates = self.cards[index].firmware.card();
         let timeout = u64::from(gates.setup.acknowledge_timeout);
         for frame in std::mem::take(&mut gates.outbox) {
-            if timeout > 0 {
+            if timeout > 0 && !matches!(frame.body, Body::Firmware(_)) {
                 self.after(timeout, index, Action::CheckSilence);
             }
             let to_lose = &mut self.cards[index].to_lose;
@@ -475,15 +529,18 @@ impl World {
                 card.request = value;
                 if card.up && card.patience > 0 {
                     card.patience -= 1;
-                    self.after(self.options.command_cycles, index, Action::Answer);
+                    self.after(self.options.command_cycles, index, Action::Command);
                 }
             }
             Page::Mailbox(CONTROL) => {
-                let awaits = self.options.firmware == FirmwareBehaviour::AwaitsLoad;
-                card.control = value;
-                card.up &= value & CONTROL_RUN != 0;
-                if awaits && held && value & CONTROL_RUN != 0 {
-                    self.after(self.options.boot_cycles, index, Action::FirmwareUp);
+                card.control = value & !CONTROL_RESET;
+                card.up &= card.is_running();
+                let starts = held && card.is_running();
+                if value & CONTROL_RESET != 0 {
+                    card.firmware.card().reset();
+                }
+                if starts {
+                    self.start(index);
                 }
             }
             Page::Mailbox(LOADER_ADDRESS) if held => card.loader_address = value,
@@ -496,6 +553,27 @@ impl World {
                     card.command[word] = value;
                 }
             }
+        }
+    }
+}
+
+impl Card {
+    fn is_running(&self) -> bool {
+        self.control & CONTROL_RUN != 0
+    }
+
+    /// The firmware starts over gates and persistent memory as they are.
+    fn boot(&mut self, build_id: u64) {
+        let blank = Gates::new(self.firmware.card().sizes(), 0, 0);
+        let gates = std::mem::replace(self.firmware.card(), blank);
+        self.firmware = Firmware::new(gates, build_id);
+        while !self.firmware.is_up() && self.firmware.step() {}
+        self.up = self.firmware.is_up();
+        self.wakes_at = None;
+        self.command_waits = false;
+        if self.request != self.answer {
+            self.result[0] = MailboxStatus::Restarted.code().into();
+            self.answer = self.request;
         }
     }
 }

@@ -1,17 +1,19 @@
 //! What the gates of a card do, without their time: one request or one frame at a time, each to its end.
+//! Also what else the firmware has of a card: its persistent memory, and the frames and events that wait for it.
 
 use crate::memory::Memory;
 use crate::pairs::{Body, Frame, Injected, Message, Pair};
 use crate::rings::Endpoint;
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
-    CardSetup, Counter, EndpointSetup, KEY_INDEX_BITS, Operation, PairReport, PairSetup,
-    RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_BITS, RING_COMPLETION, RING_EVENT, RING_LIST,
-    RING_SEND, RegionSetup, RingSetup,
+    CardSetup, Counter, DATA_WORDS, EndpointSetup, EventSetup, KEY_INDEX_BITS, Operation,
+    PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_BITS, RING_COMPLETION,
+    RING_EVENT, RING_LIST, RING_SEND, RegionSetup, RingSetup,
 };
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
+use abi::mgmt::{EVENTS_IN, FRAMES_IN, PERSISTENT_BYTES};
 use abi::register::{
     COMPLETION_ARM, COMPLETION_HEAD, COMPLETION_TAIL, EVENT_ARM, EVENT_HEAD, EVENT_TAIL,
     EVENTS_LOST, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY,
@@ -21,9 +23,10 @@ use abi::request::{
     ListRequest, Opcode, REQUEST_BYTES, SendRequest,
 };
 use abi::status::Status;
-use firmware_core::{Card, ControlTimeout, Sizes};
+use firmware_core::{Card, FrameWords, GateEvent, Sizes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::VecDeque;
 
 /// What an event of a ring says: an index, and which ring of the endpoint it is.
 fn ring_info(list: bool, index: u32) -> u64 {
@@ -88,8 +91,17 @@ pub(crate) struct Gates {
     sizes: Sizes,
     mac: u64,
     rng: ChaCha8Rng,
-    /// Control requests are not answered.
+    /// Control requests are not answered, nor carried out.
     pub(crate) silent: bool,
+    /// The control request that is not answered, and the result of the last one that was.
+    control: Option<(Operation, u16, [u64; DATA_WORDS])>,
+    result: u64,
+    /// Frames and events for the firmware, and how many of each found no room.
+    inbox: VecDeque<FrameWords>,
+    frames_lost: u32,
+    events: VecDeque<GateEvent>,
+    events_lost: u32,
+    persistent: Vec<u32>,
 }
 
 impl Gates {
@@ -113,7 +125,35 @@ impl Gates {
             mac,
             rng: ChaCha8Rng::seed_from_u64(seed),
             silent: false,
+            control: None,
+            result: 0,
+            inbox: VecDeque::new(),
+            frames_lost: 0,
+            events: VecDeque::new(),
+            events_lost: 0,
+            persistent: vec![0; PERSISTENT_BYTES as usize / 4],
         }
+    }
+
+    /// Clears every table. What the host has mapped stays mapped, and is no longer accessed.
+    pub(crate) fn reset(&mut self) {
+        self.endpoints
+            .iter_mut()
+            .for_each(|endpoint| *endpoint = endpoint.cleared());
+        self.stalls
+            .iter_mut()
+            .for_each(|stall| *stall = Stall::default());
+        self.pairs.iter_mut().for_each(|pair| *pair = None);
+        self.regions.iter_mut().for_each(|region| *region = None);
+        self.counters.iter_mut().for_each(|counter| *counter = 0);
+        self.posted.clear();
+        self.unexpected.clear();
+        self.claimed.clear();
+        self.outbox.clear();
+        self.inbox.clear();
+        self.events.clear();
+        self.control = None;
+        self.setup = CardSetup::default();
     }
 
     fn count(&mut self, counter: Counter) {
@@ -123,6 +163,16 @@ impl Gates {
 
     fn raise(&mut self, endpoint: usize, cause: Cause, pair: u16, info: u64) {
         self.endpoints[endpoint].raise(&self.memory, cause, pair, info);
+        if self.events.len() == EVENTS_IN {
+            self.events_lost = self.events_lost.wrapping_add(1);
+            return;
+        }
+        self.events.push_back(GateEvent {
+            cause: cause.code(),
+            endpoint: endpoint as u8,
+            pair,
+            info,
+        });
     }
 
     fn complete(&mut self, endpoint: usize, completion: Completion) {
@@ -472,6 +522,15 @@ impl Gates {
 
     /// Takes a frame from the fabric.
     pub(crate) fn receive(&mut self, frame: &Frame) {
+        if let Body::Firmware(words) = &frame.body {
+            if self.inbox.len() == FRAMES_IN {
+                self.frames_lost = self.frames_lost.wrapping_add(1);
+                self.count(Counter::FirmwareFramesDropped);
+            } else {
+                self.inbox.push_back(**words);
+            }
+            return;
+        }
         let index = frame.destination_pair;
         let pair = self
             .pairs
@@ -503,7 +562,7 @@ impl Gates {
         }
         self.count(Counter::FramesReceived);
         match &frame.body {
-            Body::Acknowledge => {}
+            Body::Acknowledge | Body::Firmware(_) => {}
             Body::PairFailed => self.fail(index, Status::LinkError),
             Body::Eager(_) if failed => {}
             Body::Eager(message) => {
@@ -742,7 +801,7 @@ impl Gates {
         });
         // What arrived before the pair failed may still be received.
         let source = match (source, waiting) {
-            (Err(Status::LinkError | Status::MemoryError), Some(_)) => Ok(()),
+            (Err(Status::LinkError | Status::MemoryError | Status::PeerClosed), Some(_)) => Ok(()),
             (source, _) => source,
         };
         let malformed =
@@ -907,7 +966,7 @@ impl Gates {
 
     // Failure
 
-    /// Fails a pair: what depends on it completes with `status`, and the peer is told.
+    /// Fails a pair: what depends on it completes with `status`, and the peer is told, unless that is `PeerClosed`.
     fn fail(&mut self, index: u16, status: Status) {
         let Some(pair) = &mut self.pairs[usize::from(index)] else {
             return;
@@ -936,8 +995,11 @@ impl Gates {
         };
         self.flush_posted(endpoint, status, names);
         self.stalls[endpoint].news = true;
-        self.count(Counter::FramesSent);
-        self.outbox.push(frame);
+        // A pair that was closed in an orderly way is no failure: the firmware tells the peer's.
+        if status != Status::PeerClosed {
+            self.count(Counter::FramesSent);
+            self.outbox.push(frame);
+        }
         if status == Status::LinkError {
             self.raise(endpoint, Cause::LinkError, index, status.code().into());
         }
@@ -1009,16 +1071,8 @@ fn words<const N: usize>(data: &[u64]) -> [u64; N] {
     std::array::from_fn(|k| data.get(k).copied().unwrap_or(0))
 }
 
-impl Card for Gates {
-    fn control(
-        &mut self,
-        operation: Operation,
-        index: u16,
-        data: &[u64],
-    ) -> Result<u64, ControlTimeout> {
-        if self.silent {
-            return Err(ControlTimeout);
-        }
+impl Gates {
+    fn carry_out(&mut self, operation: Operation, index: u16, data: &[u64]) -> u64 {
         let at = usize::from(index);
         match operation {
             Operation::CardSet => self.setup = CardSetup::from_words(&words(data)),
@@ -1058,7 +1112,7 @@ impl Card for Gates {
             }
             Operation::PairRead => {
                 let Some(pair) = &self.pairs[at] else {
-                    return Ok(0);
+                    return 0;
                 };
                 let state = match pair.failed {
                     Some(_) => PairState::Failed,
@@ -1071,16 +1125,78 @@ impl Card for Gates {
                     waiting: pair.waiting.len() as u8,
                     refused: pair.refused,
                 };
-                return Ok(report.to_words()[0]);
+                return report.to_words()[0];
             }
             Operation::RegionSet => {
                 self.regions[at] = Some(RegionSetup::from_words(&words(data)));
             }
             Operation::RegionClear => self.regions[at] = None,
-            Operation::CounterRead => return Ok(self.counters[at].into()),
+            Operation::CounterRead => return self.counters[at].into(),
+            Operation::EventRaise => {
+                let EventSetup {
+                    cause, pair, info, ..
+                } = EventSetup::from_words(&words(data));
+                if let Some(cause) = Cause::from_code(cause) {
+                    self.endpoints[at].raise(&self.memory, cause, pair, info);
+                }
+            }
         }
         self.wake();
-        Ok(0)
+        0
+    }
+}
+
+impl Card for Gates {
+    fn control_start(&mut self, operation: Operation, index: u16, data: &[u64]) {
+        debug_assert!(self.control.is_none(), "one request at a time");
+        self.control = Some((operation, index, words(data)));
+    }
+
+    fn control_result(&mut self) -> Option<u64> {
+        if self.silent && self.control.is_some() {
+            return None;
+        }
+        if let Some((operation, index, data)) = self.control.take() {
+            self.result = self.carry_out(operation, index, &data);
+        }
+        Some(self.result)
+    }
+
+    fn reset_start(&mut self) {
+        self.reset();
+    }
+
+    fn reset_done(&mut self) -> bool {
+        true
+    }
+
+    fn frame_out_is_free(&mut self) -> bool {
+        true
+    }
+
+    fn frame_send(&mut self, frame: &FrameWords) {
+        self.count(Counter::FramesSent);
+        self.outbox.push(Frame::of_firmware(*frame));
+    }
+
+    fn frame_take(&mut self) -> Option<FrameWords> {
+        self.inbox.pop_front()
+    }
+
+    fn frames_lost(&mut self) -> u32 {
+        self.frames_lost
+    }
+
+    fn event_take(&mut self) -> Option<GateEvent> {
+        self.events.pop_front()
+    }
+
+    fn events_lost(&mut self) -> u32 {
+        self.events_lost
+    }
+
+    fn now(&self) -> u32 {
+        self.now as u32
     }
 
     fn random(&mut self) -> u32 {
@@ -1093,5 +1209,13 @@ impl Card for Gates {
 
     fn sizes(&self) -> Sizes {
         self.sizes
+    }
+
+    fn persistent(&self, word: usize) -> u32 {
+        self.persistent[word]
+    }
+
+    fn set_persistent(&mut self, word: usize, value: u32) {
+        self.persistent[word] = value;
     }
 }

@@ -3,6 +3,8 @@
 use abi::control::PairSetup;
 use abi::request::SendRequest;
 use abi::status::Status;
+use abi::wire::FrameHeader;
+use firmware_core::FrameWords;
 use std::collections::VecDeque;
 
 /// A frame between two cards.
@@ -30,6 +32,29 @@ pub(crate) enum Body {
     Eager(Message),
     Acknowledge,
     PairFailed,
+    /// A frame of the firmware, header included.
+    Firmware(Box<FrameWords>),
+}
+
+impl Frame {
+    /// A frame of the firmware: all that the fabric has to know of it is where it goes.
+    pub(crate) fn of_firmware(words: FrameWords) -> Self {
+        let word = |k: usize| u64::from(words[2 * k]) | u64::from(words[2 * k + 1]) << 32;
+        let header = FrameHeader::from_words(&std::array::from_fn(word));
+        Self {
+            destination_mac: header.destination_mac,
+            destination_endpoint: header.destination_endpoint,
+            destination_pair: header.destination_pair,
+            destination_epoch: header.destination_epoch,
+            source_endpoint: header.source_endpoint,
+            source_epoch: header.source_epoch,
+            cookie: header.cookie,
+            acknowledge: header.acknowledge,
+            credit: header.credit,
+            refused: header.refused,
+            body: Body::Firmware(Box::new(words)),
+        }
+    }
 }
 
 /// A message.

@@ -31,6 +31,7 @@ use sim::{Cluster, Firmware, Host, Waves};
 
 use crate::bench::matching::Sequence;
 use crate::checker::{self, Destination};
+use crate::stats::Stats;
 use crate::summary::{Clipped, Depth, MatchCycles, Matching, Summary};
 use crate::trace::{Call, Trace};
 
@@ -111,6 +112,8 @@ pub struct Options {
 pub struct Replayed {
     /// Figures.
     pub summary: Summary,
+    /// Every counter.
+    pub stats: Stats,
     /// Why it isn't complete, or isn't right: one line each.
     pub failures: Vec<String>,
     /// The log of each card's firmware.
@@ -213,6 +216,7 @@ pub fn run(
     }
     summary.matching = matching;
     Ok(Replayed {
+        stats: Stats::new(&summary, &played, &outcome.report),
         summary,
         failures,
         logs,

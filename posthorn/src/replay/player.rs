@@ -24,6 +24,7 @@ use host_driver::{
 use super::Wireup;
 use crate::checker::{Criteria, Outcome, Receive};
 use crate::payload::MessageId;
+use crate::stats::{Asked, PairStats, Traffic};
 use crate::summary::Clipped;
 use crate::trace::{Call, Event, FI_ECANCELED, FI_ENOMSG};
 
@@ -126,15 +127,19 @@ pub struct Played {
     pub begin: u64,
     /// Cycle of the last completion.
     pub end: u64,
+    /// What the card says at the end, if it was to be asked.
+    pub asked: Option<Asked>,
     /// Why it stopped, unless it ran to the end.
     pub error: Option<PlayError>,
 }
 
-/// What all ranks share: a count of messages for the progress bar.
+/// What all ranks share: a count of messages for the progress bar, and what is asked of them.
 #[derive(Debug, Default)]
 pub struct Shared {
     /// Messages received so far by all ranks.
     pub messages: AtomicU64,
+    /// Each rank reads its card's counters when all have finished.
+    pub ask: bool,
 }
 
 /// Replays the events of `rank` of `ranks` on the card behind `transport`.
@@ -166,8 +171,8 @@ struct Player<'a> {
     rank: usize,
     limit: usize,
     pairs: Vec<Option<Pair>>,
-    /// Messages sent so far to each rank.
-    sent: Vec<u64>,
+    /// Messages so far to and from each rank.
+    traffic: Vec<Traffic>,
     /// Receives outstanding: operation to position in `played.receives`, and handle.
     posted: HashMap<u64, (usize, host_driver::Request)>,
     /// Multi-receives outstanding: nothing is ever received into them.
@@ -243,7 +248,7 @@ impl<'a> Player<'a> {
             rank,
             limit,
             pairs,
-            sent: vec![0; ranks],
+            traffic: vec![Traffic::default(); ranks],
             posted: HashMap::new(),
             multi: Vec::new(),
             kept: HashMap::new(),
@@ -306,9 +311,10 @@ impl<'a> Player<'a> {
                 let id = MessageId {
                     source: self.rank,
                     destination: peer,
-                    number: self.sent[peer],
+                    number: self.traffic[peer].sent,
                 };
-                self.sent[peer] += 1;
+                self.traffic[peer].sent += 1;
+                self.traffic[peer].sent_bytes += length as u64;
                 let send = TaggedSend {
                     pair: self.pair(line, peer)?,
                     context: 0,
@@ -608,7 +614,10 @@ impl<'a> Player<'a> {
             )));
         }
         self.played.messages += 1;
-        self.played.bytes += completion.received().len() as u64;
+        let bytes = completion.received().len() as u64;
+        self.played.bytes += bytes;
+        self.traffic[source].received += 1;
+        self.traffic[source].received_bytes += bytes;
         self.shared.messages.fetch_add(1, Ordering::Relaxed);
         if let Some(buffer) = completion.buffer {
             self.pool.give(buffer);
@@ -632,7 +641,23 @@ impl<'a> Player<'a> {
             self.keep_one(line, FINISH_PAUSE)?;
         }
         self.check_events(line)?;
-        wireup.barrier()
+        wireup.barrier()?;
+        if self.shared.ask {
+            self.played.asked = Some(self.ask()?);
+        }
+        Ok(())
+    }
+
+    /// Reads the card's counters and the state of every pair.
+    fn ask(&self) -> Result<Asked, PlayError> {
+        let mut asked = Asked::counters(self.endpoint.device())?;
+        for (peer, (pair, traffic)) in self.pairs.iter().zip(&self.traffic).enumerate() {
+            if let Some(pair) = *pair {
+                let status = self.endpoint.query_pair(pair)?;
+                asked.pairs.push(PairStats::new(peer, &status, *traffic));
+            }
+        }
+        Ok(asked)
     }
 }
 

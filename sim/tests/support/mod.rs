@@ -19,10 +19,10 @@ pub mod port;
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex};
 
-use abi::mailbox::{Command, ConnectPair, Words};
+use abi::control::{Operation, PairSetup};
 use abi::register::{
     COMPLETION_ARM, CONTROL, ID, LOADER_ADDRESS, LOADER_DATA, MAGIC, MAILBOX_COMMAND,
-    MAILBOX_REQUEST, MAILBOX_WORDS, SEND_TAIL, STATUS, STATUS_READY, endpoint_page,
+    MAILBOX_REQUEST, SEND_TAIL, STATUS, STATUS_READY, endpoint_page,
 };
 use host_driver::transport::{Transport, TransportError};
 use sim::pins::{
@@ -249,6 +249,16 @@ impl StandIn {
                 }
                 self.fetched = value.into();
             }
+            MAILBOX_REQUEST => {
+                let setup = PairSetup {
+                    remote_credits: 100,
+                    remote_mac: fabric::mac(value as usize),
+                    ..PairSetup::default()
+                };
+                self.out.control.valid = true;
+                self.out.control.operation = Operation::PairSet.code();
+                self.out.control.data = setup.to_words();
+            }
             _ if offset == page + COMPLETION_ARM => self.out.interrupts = 0,
             ID => return RESP_SLVERR,
             _ => {
@@ -366,20 +376,10 @@ impl StandIn {
     }
 }
 
-/// Connects pair 0 of two cards with each other, as the host library does.
+/// Connects pair 0 of two cards with each other: the number of a command is that of the other card.
 pub fn connect(host: &Host) -> Result<(), TransportError> {
-    let mut words = [0; MAILBOX_WORDS];
-    words[0] = u32::from(Command::ConnectPair.code());
-    let connect = ConnectPair {
-        remote_credits: 100,
-        remote_mac: fabric::mac(1 - host.card()),
-        ..ConnectPair::default()
-    };
-    connect.to_words(&mut words[1..]);
-    for (word, offset) in words.into_iter().zip((MAILBOX_COMMAND..).step_by(4)) {
-        host.transport().write_register(offset, word)?;
-    }
-    host.transport().write_register(MAILBOX_REQUEST, 1)
+    let other = 1 - host.card() as u32;
+    host.transport().write_register(MAILBOX_REQUEST, other)
 }
 
 impl CardModel for StandIn {
@@ -392,6 +392,7 @@ impl CardModel for StandIn {
         assert!(self.bug != Bug::Panic(self.cycle), "the card's own bug");
         self.mac = inputs.strap_mac;
         (self.out.source.valid, self.out.sink.valid) = (false, false);
+        self.out.control.valid = false;
         self.out.matching.valid = false;
         // Two lines of log, the second with its number.
         let hello = [1, 0x7e, 0, 2, (inputs.strap_mac >> 40) as u8 + 1, 0x7a, 0];

@@ -200,7 +200,7 @@ impl Desk<'_> {
         let length = self.memory.bytes().len() as u64;
         let ring = |ring| self.endpoint.ring(ring).address();
         Opened {
-            endpoint: self.endpoint.id,
+            endpoint: self.endpoint.place(),
             epoch: self.endpoint.epoch,
             rings: [Ring::Send, Ring::List, Ring::Completion, Ring::Event].map(ring),
             log2: LOG2,
@@ -272,8 +272,8 @@ impl Program<'_> {
                 remote_pair: remote.pair as u16,
                 remote_epoch: remote.epoch as u16,
                 cookie: local.nonce ^ remote.nonce,
-                endpoint: endpoint.id,
-                domain: endpoint.id,
+                endpoint: endpoint.place(),
+                domain: endpoint.place(),
                 epoch: endpoint.epoch,
                 remote_credits: remote.credits as u8,
                 local_credits: local.credits as u8,
@@ -347,7 +347,7 @@ impl Program<'_> {
             desk.memory.write(word, &words);
         }
         self.posts.push(Post {
-            endpoint: desk.endpoint.id,
+            endpoint: desk.endpoint.place(),
             ring: WorkRing::Send,
             words: request.to_words(),
             fill,
@@ -358,7 +358,7 @@ impl Program<'_> {
     fn post_list(&mut self, at: usize, request: ListRequest) {
         let desk = &mut self.desks[at];
         self.posts.push(Post {
-            endpoint: desk.endpoint.id,
+            endpoint: desk.endpoint.place(),
             ring: WorkRing::List,
             words: request.to_words(),
             fill: None,

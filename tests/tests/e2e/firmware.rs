@@ -69,7 +69,7 @@ fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
         let unknown = u32::from(MailboxStatus::UnknownCommand.code());
         for code in [
             0,
-            13,
+            18,
             0xff,
             0x100 | u32::from(Command::Identify.code()),
             u32::MAX,

@@ -16,4 +16,5 @@ mod memory;
 mod messages;
 mod ready;
 mod replay;
+mod reset;
 mod traffic;

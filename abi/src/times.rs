@@ -1,0 +1,19 @@
+//! How long each side waits. All in cycles of the card's clock, which is 125 MHz in conversions to time.
+
+use crate::constant::constants;
+
+constants! {
+    /// Time-outs.
+    TIMES {
+        /// A host waits so long for [`STATUS_READY`](crate::register::STATUS_READY), and then so long again for
+        /// [`STATUS_FIRMWARE`](crate::register::STATUS_FIRMWARE): 80 ms.
+        READY_TIMEOUT: u32 = 10_000_000;
+        /// A host waits so long for the answer to a mailbox command: 16 ms. Most take 1,000 to 2,500 cycles.
+        COMMAND_TIMEOUT: u32 = 2_000_000;
+        /// The firmware waits so long for the gates to carry out one control request, and then answers `HardwareTimeout`: 2.1 ms.
+        CONTROL_TIMEOUT: u32 = 1 << 18;
+        /// A pair with sends unacknowledged that hears of no progress for so long fails with `LinkError`; one that only waits for credit asks
+        /// its peer for it: 8.4 ms.
+        ACKNOWLEDGE_TIMEOUT: u32 = 1 << 20;
+    }
+}

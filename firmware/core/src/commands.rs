@@ -1,0 +1,668 @@
+//! The commands of the mailbox: what each checks, what it begins, and when it is answered.
+//!
+//! Arguments are checked before anything is changed, and a refusal changes nothing. What needs the gates becomes the host's [`Job`]; its answer
+//! comes when they have done it, or when they have answered nothing for [`CONTROL_TIMEOUT`](crate::CONTROL_TIMEOUT) cycles.
+
+use crate::argument::{BUSY, NOT_FOUND, Refusal, credits, mac, narrow, slots};
+use crate::card::{Break, Card};
+use crate::connection::{Cause, State};
+use crate::endpoint::{Endpoint, EndpointState, Stage, rings};
+use crate::exchange::{CONNECT_TIMEOUT, DRAIN_TIMEOUT, TELL_TIMEOUT};
+use crate::firmware::{Firmware, UnderWay};
+use crate::pair::{Held, Pair, Room};
+use crate::peers::Peer;
+use crate::region::{self, Region, RegionState};
+use crate::table;
+use abi::ABI_VERSION;
+use abi::control::{
+    Counter, EndpointSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
+    RegionSetup, RingSetup, ring_index,
+};
+use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::mailbox::{
+    Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
+    CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity, Nothing, OpenEndpoint,
+    OpenPair, PairId, PairState, PairStatus, RegionKey, RegisterRegion, Reserve, Words,
+    id_generation, id_index, object_id,
+};
+use abi::register::MAILBOX_WORDS;
+use abi::status::MailboxStatus;
+
+/// What the host's command waits for.
+#[derive(Clone, Copy)]
+pub(crate) enum Job {
+    /// There is none.
+    None,
+    /// Its rings, then itself, to be told to the gates.
+    OpenEndpoint {
+        index: usize,
+        rings: [(u16, RingSetup); 4],
+    },
+    CloseEndpoint {
+        index: usize,
+    },
+    ConnectPair {
+        index: usize,
+    },
+    ClosePair {
+        index: usize,
+    },
+    QueryPair {
+        index: usize,
+    },
+    RegisterRegion {
+        index: usize,
+        setup: RegionSetup,
+    },
+    DeregisterRegion {
+        index: usize,
+    },
+    ReadCounter {
+        counter: Counter,
+    },
+}
+
+impl Job {
+    pub(crate) const fn is_none(&self) -> bool {
+        matches!(self, Self::None)
+    }
+}
+
+/// The answer to a command.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// Code of the command, as the host gave it.
+    pub command: u32,
+    /// Status.
+    pub status: MailboxStatus,
+    /// Words of the answer area, status included,
+    pub words: [u32; MAILBOX_WORDS],
+    /// of which so many count.
+    pub count: usize,
+}
+
+/// A command that is answered at once, or when its job is done.
+type Served<R> = Result<Outcome<R>, Refusal>;
+
+enum Outcome<R> {
+    Done(R),
+    Later(Job),
+}
+
+impl<C: Card> Firmware<C> {
+    /// Whether a command may be given: the one before has been answered, and the answer taken.
+    pub fn is_free(&self) -> bool {
+        self.is_up() && self.job.is_none() && self.answer.is_none()
+    }
+
+    /// Takes the answer to the command under way, once it is there.
+    pub fn take_answer(&mut self) -> Option<Answer> {
+        self.answer.take_if(|_| self.job.is_none())
+    }
+
+    /// Takes a command area. Called only when [`is_free`](Self::is_free).
+    pub fn command(&mut self, command: &[u32; MAILBOX_WORDS]) {
+        debug_assert!(self.is_free());
+        let (code, arguments) = (command[0], &command[1..]);
+        self.answer = Some(Answer {
+            command: code,
+            status: MailboxStatus::Ok,
+            words: [0; MAILBOX_WORDS],
+            count: 1,
+        });
+        self.job_since = self.card.now();
+        let command = u8::try_from(code).ok().and_then(Command::from_code);
+        match command {
+            None => self.answer_with(Err::<Nothing, _>(Refusal::new(
+                MailboxStatus::UnknownCommand,
+            ))),
+            Some(Command::Identify) => self.run(arguments, Self::identify),
+            Some(Command::OpenDomain) => self.run(arguments, Self::open_domain),
+            Some(Command::CloseDomain) => self.run(arguments, Self::close_domain),
+            Some(Command::OpenEndpoint) => self.run(arguments, Self::open_endpoint),
+            Some(Command::CloseEndpoint) => self.run(arguments, Self::command_close_endpoint),
+            Some(Command::OpenPair) => self.run(arguments, Self::open_pair),
+            Some(Command::ConnectPair) => self.run(arguments, Self::connect_pair),
+            Some(Command::ClosePair) => self.run(arguments, Self::command_close_pair),
+            Some(Command::RegisterRegion) => self.run(arguments, Self::register_region),
+            Some(Command::DeregisterRegion) => self.run(arguments, Self::deregister_region),
+            Some(Command::ReadCounter) => self.run(arguments, Self::read_counter),
+            Some(Command::QueryPair) => self.run(arguments, Self::query_pair),
+            Some(Command::Connect) => self.run(arguments, Self::connect),
+            Some(Command::Accept) => self.run(arguments, Self::accept),
+            Some(Command::Disconnect) => self.run(arguments, Self::disconnect),
+            Some(Command::Reserve) => self.run(arguments, Self::reserve),
+            Some(Command::ReadAudit) => self.run(arguments, Self::read_audit),
+        }
+    }
+
+    fn run<A: Words, R: Words>(
+        &mut self,
+        arguments: &[u32],
+        command: impl FnOnce(&mut Self, A) -> Served<R>,
+    ) {
+        match command(self, A::from_words(arguments)) {
+            Ok(Outcome::Done(results)) => self.answer_with(Ok(results)),
+            Ok(Outcome::Later(job)) => self.job = job,
+            Err(refusal) => self.answer_with(Err::<Nothing, _>(refusal)),
+        }
+    }
+
+    /// Answers the command under way.
+    fn answer_with<R: Words>(&mut self, result: Result<R, Refusal>) {
+        self.job = Job::None;
+        let now = self.card.now();
+        let Some(answer) = &mut self.answer else {
+            return;
+        };
+        match result {
+            Ok(results) => {
+                results.to_words(&mut answer.words[1..]);
+                answer.count = 1 + R::COUNT;
+            }
+            Err(Refusal { status, detail }) => {
+                answer.status = status;
+                answer.words[1] = detail;
+                answer.count = 2;
+                let info = status.code().into();
+                self.audit
+                    .record(AuditKind::CommandRefused, answer.command, info, now);
+            }
+        }
+        answer.words[0] = answer.status.code().into();
+    }
+
+    // The job
+
+    /// The next control request of the host's job.
+    pub(crate) fn start_for_host(&mut self) -> bool {
+        match self.job {
+            Job::OpenEndpoint { index, rings } => {
+                let EndpointState::Opening(done) = self.endpoints[index].state else {
+                    return false;
+                };
+                if let Some((kind, ring)) = rings.get(usize::from(done)) {
+                    let ring_of = ring_index(index as u8, *kind);
+                    self.request(Operation::RingSet, ring_of, &ring.to_words());
+                } else {
+                    let endpoint = &self.endpoints[index];
+                    let setup = EndpointSetup {
+                        domain: endpoint.domain,
+                        epoch: endpoint.epoch,
+                        ..EndpointSetup::default()
+                    };
+                    self.request(Operation::EndpointSet, index as u16, &setup.to_words());
+                }
+            }
+            Job::RegisterRegion { index, setup }
+                if self.regions[index].state == RegionState::Waiting =>
+            {
+                self.regions[index].state = RegionState::Setting;
+                self.request(Operation::RegionSet, index as u16, &setup.to_words());
+            }
+            Job::QueryPair { index } => self.request(Operation::PairRead, index as u16, &[]),
+            Job::ReadCounter { counter } => {
+                self.request(Operation::CounterRead, counter.code().into(), &[]);
+            }
+            // What these wait for is done for the object.
+            _ => return false,
+        }
+        if let Some(request) = &mut self.under_way {
+            request.for_host = true;
+            if let Job::QueryPair { index } = self.job {
+                request.set_generation(self.pairs[index].generation);
+            }
+        }
+        true
+    }
+
+    /// Answers the host's command, if what the gates have done was what it waits for.
+    pub(crate) fn advance_job(&mut self, request: UnderWay, result: u64) {
+        match self.job {
+            Job::OpenEndpoint { index, .. } => {
+                let endpoint = &self.endpoints[index];
+                if endpoint.state == EndpointState::Open {
+                    let id = object_id(index as u16, endpoint.generation);
+                    let epoch = u32::from(endpoint.epoch);
+                    let now = self.card.now();
+                    self.audit.record(AuditKind::EndpointOpened, id, epoch, now);
+                    self.answer_with(Ok(EndpointId {
+                        endpoint: id,
+                        epoch,
+                    }));
+                }
+            }
+            Job::CloseEndpoint { index }
+                if self.endpoints[index].state == EndpointState::Closed =>
+            {
+                self.answer_with(Ok(Nothing {}));
+            }
+            Job::ConnectPair { index } => match self.pairs[index].state {
+                State::Joining => {}
+                _ => self.answer_with(Ok(Nothing {})),
+            },
+            Job::ClosePair { index } if self.pairs[index].state == State::Closed => {
+                self.answer_with(Ok(Nothing {}));
+            }
+            Job::QueryPair { index } if request.for_host => {
+                let report = PairReport::from_words(&[result]);
+                let status = self.pair_status(index);
+                self.answer_with(Ok(PairStatus {
+                    state: u32::from(report.state),
+                    available: u32::from(report.available),
+                    unacknowledged: u32::from(report.unacknowledged),
+                    waiting: u32::from(report.waiting),
+                    refused: report.refused,
+                    ..status
+                }));
+            }
+            Job::RegisterRegion { index, .. } => {
+                let region = &self.regions[index];
+                if region.state == RegionState::Used {
+                    let key = region::key(index, region.tag);
+                    self.answer_with(Ok(RegionKey { key }));
+                }
+            }
+            Job::DeregisterRegion { index } if self.regions[index].state == RegionState::Free => {
+                self.answer_with(Ok(Nothing {}));
+            }
+            Job::ReadCounter { .. } if request.for_host => {
+                self.answer_with(Ok(CounterValue { value: result }));
+            }
+            _ => {}
+        }
+    }
+
+    /// The gates have answered nothing for too long. What they were asked for is settled when they do.
+    pub(crate) fn job_is_late(&mut self) {
+        match self.job {
+            Job::OpenEndpoint { index, .. } => self.close_endpoint(index),
+            Job::ConnectPair { index } if self.pairs[index].state == State::Joining => {
+                self.go(index, Cause::GatesLate, State::Unsettled);
+                self.want(index, Held::Absent);
+            }
+            Job::RegisterRegion { index, .. } => self.forget_region(index),
+            _ => {}
+        }
+        self.answer_with(Err::<Nothing, _>(Refusal::new(
+            MailboxStatus::HardwareTimeout,
+        )));
+    }
+
+    // Commands
+
+    fn identify(&mut self, _: Nothing) -> Served<Identity> {
+        Ok(Outcome::Done(Identity {
+            abi_version: ABI_VERSION,
+            build_id: self.build_id,
+            endpoints: self.sizes.endpoints,
+            pairs: self.sizes.pairs,
+            posted: self.sizes.posted,
+            unexpected: self.sizes.unexpected,
+            regions: self.sizes.regions,
+            message_max: EAGER_MAX as u64,
+            mac: self.card.mac(),
+        }))
+    }
+
+    fn open_domain(&mut self, _: Nothing) -> Served<DomainId> {
+        let domain = self.domains.open()?;
+        Ok(Outcome::Done(DomainId { domain }))
+    }
+
+    fn close_domain(&mut self, close: DomainId) -> Served<Nothing> {
+        self.domains.close(close.domain)?;
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn open_endpoint(&mut self, open: OpenEndpoint) -> Served<EndpointId> {
+        let domain = self.domains.find(open.domain)?;
+        let rings = rings(&open)?;
+        let index = table::free(
+            &mut self.endpoints,
+            self.sizes.endpoints,
+            Endpoint::closed(self.first_generation),
+            |endpoint| endpoint.state == EndpointState::Closed,
+        )?;
+        let last = self.persistent.epoch(index);
+        let epoch = self.persistent.take_after(index, last, &mut self.card);
+        let generation = self.endpoints[index].generation.wrapping_add(1);
+        self.endpoints[index] = Endpoint {
+            state: EndpointState::Opening(0),
+            domain,
+            epoch,
+            incarnation: self.card.random(),
+            ..Endpoint::closed(generation)
+        };
+        self.domains.acquire(domain);
+        Ok(Outcome::Later(Job::OpenEndpoint { index, rings }))
+    }
+
+    fn command_close_endpoint(&mut self, close: CloseEndpoint) -> Served<Nothing> {
+        let index = usize::from(id_index(close.endpoint));
+        let found = self.endpoints.get(index);
+        let found = found.filter(|found| {
+            found.generation == id_generation(close.endpoint)
+                || self.card.is_broken(Break::GenerationIgnored)
+        });
+        match found.ok_or(NOT_FOUND)?.state {
+            EndpointState::Closed | EndpointState::Opening(_) => return Err(NOT_FOUND),
+            EndpointState::Open => self.close_endpoint(index),
+            // Begun before, and not finished in time.
+            EndpointState::Closing(_) => {}
+        }
+        Ok(Outcome::Later(Job::CloseEndpoint { index }))
+    }
+
+    /// The place of the open endpoint of this id.
+    fn endpoint(&self, id: u32) -> Result<usize, Refusal> {
+        let index = usize::from(id_index(id));
+        let found = self.endpoints.get(index).ok_or(NOT_FOUND)?;
+        if found.generation != id_generation(id) && !self.card.is_broken(Break::GenerationIgnored) {
+            return Err(NOT_FOUND);
+        }
+        match found.state {
+            EndpointState::Open => Ok(index),
+            EndpointState::Closing(Stage::Stop | Stage::FailPairs(_) | Stage::Flush)
+            | EndpointState::Closing(Stage::ClearPairs(_) | Stage::Clear) => Err(BUSY),
+            EndpointState::Closed | EndpointState::Opening(_) => Err(NOT_FOUND),
+        }
+    }
+
+    /// The place of the open pair of this id.
+    fn pair(&self, id: u32) -> Result<usize, Refusal> {
+        let index = usize::from(id_index(id));
+        let found = self.pairs.get(index).ok_or(NOT_FOUND)?;
+        let named =
+            found.generation == id_generation(id) || self.card.is_broken(Break::GenerationIgnored);
+        (named && found.state != State::Closed)
+            .then_some(index)
+            .ok_or(NOT_FOUND)
+    }
+
+    // Pairs
+
+    /// What nobody has, but for what `except` has reserved.
+    fn room(&self, except: Option<usize>) -> Room {
+        let limit = (self.sizes.pairs, self.sizes.unexpected);
+        Room::beside(&self.pairs, &self.endpoints, limit, except)
+    }
+
+    /// Takes a pair for an endpoint, from its reservation if it has one.
+    fn take_pair(
+        &mut self,
+        endpoint: usize,
+        credits: u8,
+        slots: u64,
+        cause: Cause,
+        state: State,
+    ) -> Result<usize, Refusal> {
+        let owner = &self.endpoints[endpoint];
+        let drawn = owner.drawn_pairs < owner.reserved_pairs;
+        let reserved = if drawn { owner.reserved_credits } else { 0 };
+        let room = self.room(None);
+        let beyond = credits.saturating_sub(reserved);
+        if !drawn {
+            room.admit(1, credits.into())?;
+        } else if u32::from(beyond) > room.envelopes {
+            return Err(Refusal {
+                status: MailboxStatus::NoEnvelopes,
+                detail: (u32::from(reserved) + room.envelopes).min(MAX_CREDITS.into()),
+            });
+        }
+        let index = table::free(
+            &mut self.pairs,
+            self.sizes.pairs,
+            Pair::closed(self.first_generation),
+            |pair| pair.state == State::Closed,
+        )?;
+        if drawn {
+            self.endpoints[endpoint].drawn_pairs += 1;
+        }
+        let (nonce, epoch) = (self.card.random(), self.endpoints[endpoint].epoch);
+        self.pairs[index] = Pair {
+            slots,
+            nonce,
+            epoch,
+            endpoint: endpoint as u8,
+            credits,
+            held_credits: credits.max(reserved),
+            drawn,
+            ..Pair::closed(self.pairs[index].generation.wrapping_add(1))
+        };
+        self.go(index, cause, state);
+        Ok(index)
+    }
+
+    fn pair_id(&self, index: usize) -> PairId {
+        let pair = &self.pairs[index];
+        let endpoint = &self.endpoints[usize::from(pair.endpoint)];
+        PairId {
+            pair: pair.id(index),
+            endpoint: object_id(pair.endpoint.into(), endpoint.generation),
+            epoch: pair.epoch.into(),
+            nonce: pair.nonce,
+            credits: pair.credits.into(),
+        }
+    }
+
+    fn open_pair(&mut self, open: OpenPair) -> Served<PairId> {
+        let endpoint = self.endpoint(open.endpoint)?;
+        let credits = credits(open.credits, 1)?;
+        let slots = slots(open.slots, credits, 2)?;
+        let index = self.take_pair(endpoint, credits, slots, Cause::CommandOpen, State::Open)?;
+        Ok(Outcome::Done(self.pair_id(index)))
+    }
+
+    fn connect_pair(&mut self, connect: ConnectPair) -> Served<Nothing> {
+        let index = self.pair(connect.pair)?;
+        let remote_pair = narrow(connect.remote_pair, 1)?;
+        let endpoint = narrow(connect.remote_endpoint, 2)?;
+        let remote_epoch = narrow(connect.remote_epoch, 3)?;
+        let remote_credits = credits(connect.remote_credits, 5)?;
+        let mac = mac(connect.remote_mac, 6)?;
+        let pair = &mut self.pairs[index];
+        if pair.state != State::Open {
+            return Err(BUSY);
+        }
+        pair.peer = Peer { mac, endpoint };
+        (pair.remote_pair, pair.remote_epoch) = (remote_pair, remote_epoch);
+        (pair.remote_credits, pair.peer_nonce) = (remote_credits, connect.remote_nonce);
+        self.go(index, Cause::CommandJoin, State::Joining);
+        self.want(index, Held::Set);
+        Ok(Outcome::Later(Job::ConnectPair { index }))
+    }
+
+    fn command_close_pair(&mut self, close: abi::mailbox::Pair) -> Served<Nothing> {
+        let index = self.pair(close.pair)?;
+        if self.pairs[index].state != State::Closing {
+            self.close_pair(index);
+        }
+        Ok(match self.pairs[index].state {
+            State::Closed => Outcome::Done(Nothing {}),
+            _ => Outcome::Later(Job::ClosePair { index }),
+        })
+    }
+
+    /// What the firmware knows of a pair.
+    fn pair_status(&self, index: usize) -> PairStatus {
+        let pair = &self.pairs[index];
+        let state = match pair.state {
+            State::Withdrawing if pair.is_offer => PairState::Accepting,
+            State::Withdrawing => PairState::Connecting,
+            state => state.told(),
+        };
+        let refused = pair.state == State::Refused;
+        PairStatus {
+            state: state.code().into(),
+            reason: match refused {
+                true => u32::from(pair.reason.code()) | u32::from(pair.detail) << 16,
+                false => 0,
+            },
+            remote_mac: pair.peer.mac,
+            remote_endpoint: pair.peer.endpoint.into(),
+            remote_credits: pair.remote_credits.into(),
+            remote_epoch: pair.remote_epoch.into(),
+            ..PairStatus::default()
+        }
+    }
+
+    fn query_pair(&mut self, query: abi::mailbox::Pair) -> Served<PairStatus> {
+        let index = self.pair(query.pair)?;
+        Ok(match self.pairs[index].state {
+            State::Connected | State::Failed => Outcome::Later(Job::QueryPair { index }),
+            _ => Outcome::Done(self.pair_status(index)),
+        })
+    }
+
+    fn connect(&mut self, connect: Connect) -> Served<PairId> {
+        let endpoint = self.endpoint(connect.endpoint)?;
+        let credits = credits(connect.credits, 1)?;
+        let slots = slots(connect.slots, credits, 2)?;
+        let mac = mac(connect.remote_mac, 3)?;
+        let remote_endpoint = narrow(connect.remote_endpoint, 4)?;
+        let timeout = timeout(connect.timeout, CONNECT_TIMEOUT, 5)?;
+        if !self.has_handshake() {
+            return Err(BUSY);
+        }
+        let (cause, state) = (Cause::CommandConnect, State::Requesting);
+        let index = self.take_pair(endpoint, credits, slots, cause, state)?;
+        self.pairs[index].peer = Peer {
+            mac,
+            endpoint: remote_endpoint,
+        };
+        self.begin_exchange(index, false, timeout);
+        self.ask(index);
+        Ok(Outcome::Done(self.pair_id(index)))
+    }
+
+    fn accept(&mut self, accept: Accept) -> Served<PairId> {
+        let endpoint = self.endpoint(accept.endpoint)?;
+        let credits = credits(accept.credits, 1)?;
+        let slots = slots(accept.slots, credits, 2)?;
+        let (cause, state) = (Cause::CommandAccept, State::Accepting);
+        let index = self.take_pair(endpoint, credits, slots, cause, state)?;
+        self.offers = self.offers.wrapping_add(1);
+        let pair = &mut self.pairs[index];
+        (pair.is_offer, pair.offer) = (true, self.offers);
+        Ok(Outcome::Done(self.pair_id(index)))
+    }
+
+    fn disconnect(&mut self, disconnect: Disconnect) -> Served<Nothing> {
+        let index = self.pair(disconnect.pair)?;
+        let timeout = timeout(disconnect.timeout, DRAIN_TIMEOUT, 1)?;
+        match self.pairs[index].state {
+            State::Connected if self.has_disconnect() => {
+                self.begin_exchange(index, true, timeout);
+                self.go(index, Cause::CommandDisconnect, State::Draining);
+                self.look_at_drain(index);
+            }
+            State::Failed if self.has_disconnect() => {
+                self.begin_exchange(index, true, TELL_TIMEOUT);
+                self.go(index, Cause::CommandDisconnect, State::Ending);
+                self.want(index, Held::Failed);
+            }
+            // It has ended, or is going to.
+            State::Draining
+            | State::Ending
+            | State::Telling
+            | State::PeerEnding
+            | State::Disconnected => {}
+            _ => return Err(BUSY),
+        }
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn reserve(&mut self, reserve: Reserve) -> Served<Nothing> {
+        let index = self.endpoint(reserve.endpoint)?;
+        let credits = match reserve.pairs {
+            0 => 0,
+            _ => credits(reserve.credits, 2)?,
+        };
+        self.room(Some(index))
+            .admit(reserve.pairs, credits.into())?;
+        let endpoint = &mut self.endpoints[index];
+        // No more than the card has, which is less than 2^16.
+        endpoint.reserved_pairs = reserve.pairs as u16;
+        (endpoint.reserved_credits, endpoint.drawn_pairs) = (credits, 0);
+        for pair in &mut self.pairs {
+            if usize::from(pair.endpoint) == index {
+                (pair.drawn, pair.held_credits) = (false, pair.credits);
+            }
+        }
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn read_audit(&mut self, read: AuditIndex) -> Served<AuditEntry> {
+        Ok(Outcome::Done(self.audit.read(read.entry)))
+    }
+
+    // Regions
+
+    fn register_region(&mut self, register: RegisterRegion) -> Served<RegionKey> {
+        let domain = self.domains.find(register.domain)?;
+        let rights: u8 = narrow(register.rights, 1)?;
+        if rights == 0 || rights & !(RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE) != 0 {
+            return Err(Refusal::argument(1));
+        }
+        if register.length == 0 || register.address.checked_add(register.length).is_none() {
+            return Err(Refusal::argument(3));
+        }
+        let free = |region: &Region| region.state == RegionState::Free;
+        let fresh = Region::default();
+        let index = table::free(&mut self.regions, self.sizes.regions, fresh, free)?;
+        let tag = region::tag(self.card.random(), self.regions[index].tag);
+        self.regions[index] = Region {
+            tag,
+            domain,
+            state: RegionState::Waiting,
+        };
+        self.domains.acquire(domain);
+        let setup = RegionSetup {
+            base: register.address,
+            length: register.length,
+            tag,
+            domain,
+            rights,
+            ..RegionSetup::default()
+        };
+        Ok(Outcome::Later(Job::RegisterRegion { index, setup }))
+    }
+
+    fn deregister_region(&mut self, region: RegionKey) -> Served<Nothing> {
+        let index = region::find(&self.regions, region.key).ok_or(NOT_FOUND)?;
+        if self.regions[index].state == RegionState::Used {
+            self.forget_region(index);
+        }
+        Ok(Outcome::Later(Job::DeregisterRegion { index }))
+    }
+
+    /// Begins to forget a region.
+    fn forget_region(&mut self, index: usize) {
+        let region = &mut self.regions[index];
+        if region.state == RegionState::Waiting {
+            // The gates have not heard of it.
+            region.state = RegionState::Free;
+            let domain = region.domain;
+            self.domains.release(domain);
+        } else {
+            region.state = RegionState::Clearing;
+            self.regions_clearing += 1;
+        }
+    }
+
+    fn read_counter(&mut self, read: CounterId) -> Served<CounterValue> {
+        let counter = u8::try_from(read.counter).ok().and_then(Counter::from_code);
+        let counter = counter.ok_or(Refusal::argument(0))?;
+        Ok(Outcome::Later(Job::ReadCounter { counter }))
+    }
+}
+
+/// A time that the host gives, or the firmware's.
+fn timeout(cycles: u32, default: u32, position: u32) -> Result<u32, Refusal> {
+    match cycles {
+        0 => Ok(default),
+        1..0x8000_0000 => Ok(cycles),
+        _ => Err(Refusal::argument(position)),
+    }
+}

@@ -1,0 +1,343 @@
+//! Exchanges with the firmware of a peer: which are under way, their timers, and the frames that they repeat.
+//!
+//! Each frame is repeated, ever more seldom, until it is answered or the time is over. What answers a frame is not repeated: the peer asks again.
+
+use crate::card::{Break, Card, FrameWords};
+use crate::connection::{Cause, State};
+use crate::firmware::Firmware;
+use crate::pair::{Held, Pair};
+use crate::peers::Peer;
+use abi::mailbox::{AuditKind, ConnectReason};
+use abi::mgmt::FRAME_WORDS;
+use abi::wire::{
+    ETHERTYPE_FIELD, FrameHeader, FrameType, MANAGEMENT_BYTES, ManagementBody, ManagementKind,
+    VERSION,
+};
+
+/// Handshakes that may be under way.
+pub const MOST_HANDSHAKES: usize = 16;
+/// Disconnects that may be under way.
+pub const MOST_DISCONNECTS: usize = 16;
+pub(crate) const MOST: usize = MOST_HANDSHAKES + MOST_DISCONNECTS;
+
+/// Cycles from a frame to its first repetition: a few times what two firmwares need to answer. Twice as many each time from then on,
+const REPEAT_FIRST: u32 = 1 << 15;
+/// and no more than this.
+const REPEAT_MOST: u32 = 1 << 19;
+/// Cycles that a `Connect` takes at most if the host doesn't say: 67 ms at 125 MHz.
+pub const CONNECT_TIMEOUT: u32 = 1 << 23;
+/// Cycles after which the acceptor gives up a peer that doesn't confirm.
+pub const ANSWER_TIMEOUT: u32 = 1 << 22;
+/// Cycles that a `Disconnect` waits for acknowledgements if the host doesn't say.
+pub const DRAIN_TIMEOUT: u32 = 1 << 22;
+/// Cycles that a peer is given to answer a `Disconnect`.
+pub const TELL_TIMEOUT: u32 = 1 << 21;
+/// Cycles between two looks at a pair that drains.
+const DRAIN_POLL: u32 = 1 << 12;
+
+/// An exchange. What it is about is the state of its pair.
+#[derive(Clone, Copy)]
+pub(crate) struct Exchange {
+    pub(crate) pair: u16,
+    is_disconnect: bool,
+    /// When it is given up.
+    pub(crate) deadline: u32,
+    /// When the next frame is due, or the next look.
+    pub(crate) next: u32,
+    interval: u32,
+    /// A frame is to be sent as soon as there is room.
+    pub(crate) due: bool,
+    /// Epochs of its endpoint that the peer has found stale.
+    pub(crate) stale: u8,
+}
+
+/// A frame for a firmware, or from one.
+#[derive(Clone, Copy)]
+pub(crate) struct Frame {
+    pub(crate) header: FrameHeader,
+    pub(crate) body: ManagementBody,
+}
+
+impl Frame {
+    pub(crate) fn from_words(words: &FrameWords) -> Self {
+        let word = |k: usize| u64::from(words[2 * k]) | u64::from(words[2 * k + 1]) << 32;
+        Self {
+            header: FrameHeader::from_words(&core::array::from_fn(word)),
+            body: ManagementBody::from_words(&core::array::from_fn(|k| {
+                word(FrameHeader::WORDS + k)
+            })),
+        }
+    }
+
+    pub(crate) fn to_words(self) -> FrameWords {
+        let mut words = [0; FRAME_WORDS];
+        let (header, body) = (self.header.to_words(), self.body.to_words());
+        for (pair, word) in words.chunks_exact_mut(2).zip(header.iter().chain(&body)) {
+            (pair[0], pair[1]) = (*word as u32, (*word >> 32) as u32);
+        }
+        words
+    }
+
+    pub(crate) fn source(&self) -> Peer {
+        Peer {
+            mac: u64::from(self.header.source_mac_low)
+                | u64::from(self.header.source_mac_high) << 16,
+            endpoint: self.header.source_endpoint,
+        }
+    }
+}
+
+impl<C: Card> Firmware<C> {
+    fn count_exchanges(&self, disconnects: bool) -> usize {
+        let alike = |one: &&Exchange| one.is_disconnect == disconnects;
+        self.exchanges.iter().filter(alike).count()
+    }
+
+    /// Whether one more handshake may begin.
+    pub(crate) fn has_handshake(&self) -> bool {
+        self.count_exchanges(false) < MOST_HANDSHAKES
+    }
+
+    /// Whether one more disconnect may begin.
+    pub(crate) fn has_disconnect(&self) -> bool {
+        self.count_exchanges(true) < MOST_DISCONNECTS
+    }
+
+    /// Begins an exchange, for which there is room.
+    pub(crate) fn begin_exchange(&mut self, pair: usize, is_disconnect: bool, timeout: u32) {
+        let now = self.card.now();
+        let exchange = Exchange {
+            pair: pair as u16,
+            is_disconnect,
+            deadline: now.wrapping_add(timeout),
+            next: now.wrapping_add(timeout),
+            interval: REPEAT_FIRST,
+            due: false,
+            stale: 0,
+        };
+        let pushed = self.exchanges.push(exchange);
+        debug_assert!(
+            pushed.is_ok(),
+            "an exchange was begun without asking for room"
+        );
+    }
+
+    /// The exchange of a pair.
+    pub(crate) fn exchange(&mut self, pair: usize) -> Option<&mut Exchange> {
+        let own = |one: &&mut Exchange| usize::from(one.pair) == pair;
+        self.exchanges.iter_mut().find(own)
+    }
+
+    pub(crate) fn end_exchange(&mut self, pair: usize) {
+        self.exchanges.retain(|one| usize::from(one.pair) != pair);
+    }
+
+    /// Sends the frame of a pair's state, now and again.
+    pub(crate) fn repeat_from_now(&mut self, pair: usize) {
+        let now = self.card.now();
+        if let Some(exchange) = self.exchange(pair) {
+            exchange.due = true;
+            exchange.interval = REPEAT_FIRST;
+            exchange.next = now.wrapping_add(REPEAT_FIRST);
+        }
+    }
+
+    /// Sends the frame of a pair's state once more.
+    pub(crate) fn send_again(&mut self, pair: usize) {
+        let broken = self.card.is_broken(Break::AcceptNotRepeated)
+            && self.pairs[pair].state == State::Offering;
+        if let Some(exchange) = self.exchange(pair)
+            && !broken
+        {
+            exchange.due = true;
+        }
+    }
+
+    /// Gives an exchange another time to end.
+    pub(crate) fn extend_exchange(&mut self, pair: usize, timeout: u32) {
+        let now = self.card.now();
+        if let Some(exchange) = self.exchange(pair) {
+            exchange.deadline = now.wrapping_add(timeout);
+        }
+    }
+
+    pub(crate) fn run_exchange_timers(&mut self) -> bool {
+        let now = self.card.now();
+        let reached = |time: u32| (now.wrapping_sub(time) as i32) >= 0;
+        let (mut moved, mut k) = (false, 0);
+        while let Some(exchange) = self.exchanges.get_mut(k) {
+            let pair = usize::from(exchange.pair);
+            let (over, again) = (reached(exchange.deadline), reached(exchange.next));
+            if again {
+                exchange.interval = (exchange.interval * 2).min(REPEAT_MOST);
+                exchange.next = now.wrapping_add(exchange.interval);
+            }
+            let before = self.exchanges.len();
+            if over {
+                self.give_up(pair);
+            } else if again {
+                self.look_again(pair);
+            }
+            moved |= over | again;
+            // One that has ended has left its place to the next.
+            k += usize::from(self.exchanges.len() == before);
+        }
+        moved
+    }
+
+    fn look_again(&mut self, pair: usize) {
+        match self.pairs[pair].state {
+            State::Requesting | State::Offering | State::Telling => self.send_again(pair),
+            State::Draining => self.look_at_drain(pair),
+            _ => {}
+        }
+    }
+
+    /// Reads a pair that drains, and again soon.
+    pub(crate) fn look_at_drain(&mut self, pair: usize) {
+        let next = self.card.now().wrapping_add(DRAIN_POLL);
+        if let Some(exchange) = self.exchange(pair) {
+            exchange.next = next;
+        }
+        self.pairs[pair].to_read = true;
+        self.mark(pair);
+    }
+
+    fn give_up(&mut self, pair: usize) {
+        match self.pairs[pair].state {
+            State::Requesting => {
+                self.refused(pair, Cause::TimerGiveUp, ConnectReason::TimedOut, 0);
+            }
+            State::Setting | State::Preparing | State::Offering => {
+                self.withdraw(pair, Cause::TimerGiveUp, ConnectReason::TimedOut, 0);
+            }
+            State::Draining => {
+                self.go(pair, Cause::TimerGiveUp, State::Ending);
+                self.extend_exchange(pair, TELL_TIMEOUT);
+                self.want(pair, Held::Failed);
+            }
+            State::Telling => self.disconnected(pair, Cause::TimerGiveUp),
+            // The gates are what is waited for.
+            _ => self.extend_exchange(pair, TELL_TIMEOUT),
+        }
+    }
+
+    // Frames
+
+    /// A frame about a pair, to its peer.
+    pub(crate) fn frame(
+        &self,
+        index: usize,
+        frame_type: FrameType,
+        kind: ManagementKind,
+        reason: ConnectReason,
+        detail: u16,
+    ) -> Frame {
+        let pair: &Pair = &self.pairs[index];
+        let endpoint = &self.endpoints[usize::from(pair.endpoint)];
+        let remembered = self.peers.find(pair.peer);
+        let mac = self.card.mac();
+        Frame {
+            header: FrameHeader {
+                destination_mac: pair.peer.mac,
+                source_mac_low: mac as u16,
+                source_mac_high: (mac >> 16) as u32,
+                ethertype: ETHERTYPE_FIELD,
+                version: VERSION,
+                frame_type: frame_type.code(),
+                destination_endpoint: pair.peer.endpoint,
+                source_endpoint: pair.endpoint.into(),
+                destination_pair: pair.remote_pair,
+                source_pair: index as u16,
+                destination_epoch: pair.remote_epoch,
+                source_epoch: pair.epoch,
+                cookie: pair.cookie(),
+                payload_length: MANAGEMENT_BYTES as u16,
+                ..FrameHeader::default()
+            },
+            body: ManagementBody {
+                kind: kind.code(),
+                reason: reason.code(),
+                detail,
+                transaction: pair.transaction,
+                incarnation: endpoint.incarnation,
+                credits: pair.credits,
+                version: VERSION,
+                remembered_epoch: remembered.map_or(0, |seen| seen.epoch),
+                remembered_incarnation: remembered.map_or(0, |seen| seen.incarnation),
+                nonce: pair.nonce,
+                peer_nonce: pair.peer_nonce,
+                ..ManagementBody::default()
+            },
+        }
+    }
+
+    /// An answer to a frame that no pair is found for, or no pair is to answer.
+    pub(crate) fn answer_to(
+        &self,
+        frame: &Frame,
+        kind: ManagementKind,
+        reason: ConnectReason,
+        detail: u16,
+    ) -> Frame {
+        let (asked, mac) = (&frame.header, self.card.mac());
+        Frame {
+            header: FrameHeader {
+                destination_mac: frame.source().mac,
+                source_mac_low: mac as u16,
+                source_mac_high: (mac >> 16) as u32,
+                version: VERSION,
+                destination_endpoint: asked.source_endpoint,
+                source_endpoint: asked.destination_endpoint,
+                destination_pair: asked.source_pair,
+                source_pair: asked.destination_pair,
+                destination_epoch: asked.source_epoch,
+                source_epoch: asked.destination_epoch,
+                ..*asked
+            },
+            body: ManagementBody {
+                kind: kind.code(),
+                reason: reason.code(),
+                detail,
+                transaction: frame.body.transaction,
+                version: VERSION,
+                nonce: frame.body.peer_nonce,
+                peer_nonce: frame.body.nonce,
+                ..ManagementBody::default()
+            },
+        }
+    }
+
+    /// Sends an answer, if there is room; the peer asks again if there is none.
+    pub(crate) fn reply(&mut self, frame: Frame) {
+        let _ = self.replies.push_back(frame.to_words());
+    }
+
+    /// The frame that the state of a pair repeats, if one is due.
+    pub(crate) fn next_due_frame(&mut self) -> Option<FrameWords> {
+        let count = self.exchanges.len();
+        let first = self.next_exchange;
+        let at = (0..count)
+            .map(|k| (first + k) % count)
+            .find(|&k| self.exchanges[k].due)?;
+        self.next_exchange = at + 1;
+        self.exchanges[at].due = false;
+        let pair = usize::from(self.exchanges[at].pair);
+        let (frame_type, kind) = match self.pairs[pair].state {
+            State::Requesting => (FrameType::Handshake, ManagementKind::ConnectRequest),
+            State::Offering => (FrameType::Handshake, ManagementKind::ConnectAccept),
+            State::Telling => (FrameType::Management, ManagementKind::Disconnect),
+            // It was due before the state changed.
+            _ => return None,
+        };
+        let frame = self.frame(pair, frame_type, kind, ConnectReason::None, 0);
+        Some(frame.to_words())
+    }
+
+    /// Notes that a frame makes no sense.
+    pub(crate) fn malformed(&mut self, frame: &Frame) {
+        let info = u32::from(frame.header.frame_type) << 8 | u32::from(frame.body.kind);
+        let now = self.card.now();
+        self.audit.record(AuditKind::FrameMalformed, 0, info, now);
+    }
+}

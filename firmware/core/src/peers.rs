@@ -1,0 +1,61 @@
+//! Which incarnation of each peer was seen last, so that one of before is known when it comes late.
+
+use crate::persistent::is_later;
+use heapless::Vec;
+
+/// Peers that are remembered: those seen last.
+pub(crate) const PEERS: usize = 128;
+
+/// A peer: an endpoint of a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Peer {
+    pub(crate) mac: u64,
+    pub(crate) endpoint: u16,
+}
+
+#[derive(Clone, Copy)]
+pub(crate) struct Remembered {
+    peer: Peer,
+    pub(crate) epoch: u16,
+    pub(crate) incarnation: u32,
+}
+
+/// The peers, the one seen last at the end.
+pub(crate) struct Peers {
+    seen: Vec<Remembered, PEERS>,
+}
+
+impl Peers {
+    pub(crate) const fn new() -> Self {
+        Self { seen: Vec::new() }
+    }
+
+    pub(crate) fn find(&self, peer: Peer) -> Option<&Remembered> {
+        self.seen.iter().find(|seen| seen.peer == peer)
+    }
+
+    /// Whether this is the incarnation that was seen last, or a later one. If it is neither, the epoch that was seen.
+    pub(crate) fn judge(&self, peer: Peer, epoch: u16, incarnation: u32) -> Result<(), u16> {
+        match self.find(peer) {
+            Some(seen) if is_later(epoch, seen.epoch) => Ok(()),
+            Some(seen) if (epoch, incarnation) == (seen.epoch, seen.incarnation) => Ok(()),
+            Some(seen) => Err(seen.epoch),
+            None => Ok(()),
+        }
+    }
+
+    /// Remembers an incarnation; whoever was seen longest ago is forgotten for it.
+    pub(crate) fn remember(&mut self, peer: Peer, epoch: u16, incarnation: u32) {
+        let seen = Remembered {
+            peer,
+            epoch,
+            incarnation,
+        };
+        let at = self.seen.iter().position(|seen| seen.peer == peer);
+        if let Some(at) = at.or(self.seen.is_full().then_some(0)) {
+            self.seen.remove(at);
+        }
+        // There is room now.
+        let _ = self.seen.push(seen);
+    }
+}

@@ -1,0 +1,114 @@
+//! What survives a restart of the firmware: the epoch of each endpoint, and how often the firmware has started.
+//!
+//! There are two copies. The older one is overwritten, its check word last, so that a restart at any moment leaves one whole.
+//!
+//! ```text
+//!  word 0      1       2 … 9              10       11 …
+//!  sequence    starts  epochs, two each   check    the other copy
+//! ```
+
+use crate::card::Card;
+use abi::limits::MAX_ENDPOINTS;
+use abi::mgmt::PERSISTENT_BYTES;
+
+const EPOCH_WORDS: usize = MAX_ENDPOINTS / 2;
+/// Words of a copy.
+const COPY_WORDS: usize = 3 + EPOCH_WORDS;
+const _: () = assert!(2 * COPY_WORDS * 4 <= PERSISTENT_BYTES as usize);
+
+/// What is kept.
+pub(crate) struct Persistent {
+    sequence: u32,
+    /// Starts of the firmware since power-on.
+    pub(crate) starts: u32,
+    epochs: [u16; MAX_ENDPOINTS],
+}
+
+type Copy = [u32; COPY_WORDS];
+
+/// FNV-1a over the words in front of the check word, and the magic of this layout.
+fn check(copy: &Copy) -> u32 {
+    copy[..COPY_WORDS - 1]
+        .iter()
+        .flat_map(|word| word.to_le_bytes())
+        .fold(0x5053_5431, |hash: u32, byte| {
+            (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
+        })
+}
+
+impl Persistent {
+    /// Reads the newer whole copy; what power-on left there is none, and epochs start anew.
+    pub(crate) fn load(card: &mut impl Card) -> Self {
+        let mut found = None;
+        for k in 0..2 {
+            let copy: Copy = core::array::from_fn(|word| card.persistent(k * COPY_WORDS + word));
+            if copy[COPY_WORDS - 1] != check(&copy) {
+                continue;
+            }
+            let newer = |other: &Copy| (copy[0].wrapping_sub(other[0]) as i32) > 0;
+            if found.as_ref().is_none_or(newer) {
+                found = Some(copy);
+            }
+        }
+        match found {
+            Some(copy) => Self {
+                sequence: copy[0],
+                starts: copy[1],
+                epochs: core::array::from_fn(|k| (copy[2 + k / 2] >> (16 * (k % 2))) as u16),
+            },
+            // Others may remember this card: its ids and numbers aren't those of the time before.
+            None => Self::fresh(card.random()),
+        }
+    }
+
+    /// No endpoint has had an epoch.
+    pub(crate) const fn fresh(starts: u32) -> Self {
+        Self {
+            sequence: 0,
+            starts,
+            epochs: [0; MAX_ENDPOINTS],
+        }
+    }
+
+    /// Writes it over the older copy.
+    pub(crate) fn store(&mut self, card: &mut impl Card) {
+        self.sequence = self.sequence.wrapping_add(1);
+        let mut copy: Copy = [0; COPY_WORDS];
+        copy[0] = self.sequence;
+        copy[1] = self.starts;
+        for (k, &epoch) in self.epochs.iter().enumerate() {
+            copy[2 + k / 2] |= u32::from(epoch) << (16 * (k % 2));
+        }
+        copy[COPY_WORDS - 1] = check(&copy);
+        let at = (self.sequence % 2) as usize * COPY_WORDS;
+        for (word, &value) in copy.iter().enumerate() {
+            card.set_persistent(at + word, value);
+        }
+    }
+
+    /// The last epoch of an endpoint.
+    pub(crate) fn epoch(&self, endpoint: usize) -> u16 {
+        self.epochs[endpoint]
+    }
+
+    /// Takes the epoch after `last` for an endpoint.
+    pub(crate) fn take_after(&mut self, endpoint: usize, last: u16, card: &mut impl Card) -> u16 {
+        let epoch = after(last);
+        self.epochs[endpoint] = epoch;
+        self.store(card);
+        epoch
+    }
+}
+
+/// The epoch after another: 0 is none.
+pub(crate) const fn after(epoch: u16) -> u16 {
+    match epoch.wrapping_add(1) {
+        0 => 1,
+        next => next,
+    }
+}
+
+/// Whether one epoch is later than another; they wrap.
+pub(crate) const fn is_later(epoch: u16, than: u16) -> bool {
+    (epoch.wrapping_sub(than) as i16) > 0
+}

@@ -1,0 +1,881 @@
+//! Each command, each refusal, and gates that fall silent.
+
+use crate::gates::{Gates, Refusal, Unit, answer, boot, call, pass, settle};
+use abi::control::{Counter, Operation};
+use abi::limits::EAGER_MAX;
+use abi::mailbox::{
+    Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
+    ConnectReason, CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity, Nothing,
+    OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, RegionKey, RegisterRegion,
+    Reserve, Words, id_index,
+};
+use abi::register::MAILBOX_WORDS;
+use abi::status::{MailboxStatus, Status};
+use firmware_core::{CONTROL_TIMEOUT, TELL_TIMEOUT};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+const MAC: u64 = 0x0605_0403_0202;
+const BUILD_ID: u64 = 0x1122_3344_5566_7788;
+
+fn started(seed: u64) -> Unit {
+    boot(Gates::new(seed, MAC), BUILD_ID)
+}
+
+fn firmware() -> Unit {
+    started(1)
+}
+
+fn rings(domain: u32) -> OpenEndpoint {
+    OpenEndpoint {
+        domain,
+        send_log2: 6,
+        send_base: 0x1000,
+        list_log2: 6,
+        list_base: 0x2000,
+        completion_log2: 8,
+        completion_base: 0x4000,
+        event_log2: 4,
+        event_base: 0x8000,
+    }
+}
+
+fn domain(fw: &mut Unit) -> u32 {
+    let opened: DomainId = call(fw, Command::OpenDomain, Nothing {}).unwrap();
+    opened.domain
+}
+
+fn endpoint(fw: &mut Unit) -> EndpointId {
+    let domain = domain(fw);
+    call(fw, Command::OpenEndpoint, rings(domain)).unwrap()
+}
+
+fn open_pair(fw: &mut Unit, endpoint: u32, credits: u32) -> Result<PairId, Refusal> {
+    let slots = 0x10_0000;
+    call(
+        fw,
+        Command::OpenPair,
+        OpenPair {
+            endpoint,
+            credits,
+            slots,
+        },
+    )
+}
+
+fn connect(pair: u32) -> ConnectPair {
+    ConnectPair {
+        pair,
+        remote_pair: 5,
+        remote_endpoint: 1,
+        remote_epoch: 9,
+        remote_nonce: 0xaaaa_5555,
+        remote_credits: 4,
+        remote_mac: 0x0102_0304_0506,
+    }
+}
+
+#[test]
+fn the_identity_tells_the_card_and_the_build() {
+    let identity: Identity = call(&mut firmware(), Command::Identify, Nothing {}).unwrap();
+    assert_eq!(identity.abi_version, abi::ABI_VERSION);
+    assert_eq!(identity.build_id, BUILD_ID);
+    assert_eq!((identity.pairs, identity.regions), (8, 4));
+    assert_eq!(
+        (identity.mac, identity.message_max),
+        (MAC, EAGER_MAX as u64)
+    );
+}
+
+#[test]
+fn an_unknown_command_is_refused() {
+    let mut fw = firmware();
+    for code in [0, 18, 0xff, 0x101, u32::MAX] {
+        let mut words = [0; MAILBOX_WORDS];
+        words[0] = code;
+        fw.command(&words);
+        let refused = answer::<Nothing>(&mut fw).expect("answered at once");
+        assert_eq!(refused, Err((MailboxStatus::UnknownCommand, 0)), "{code}");
+    }
+}
+
+#[test]
+fn each_ring_is_checked_and_the_refusal_names_the_argument() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    let good = rings(domain);
+    let broken = [
+        (
+            1,
+            OpenEndpoint {
+                send_log2: 1,
+                ..good
+            },
+        ),
+        (
+            2,
+            OpenEndpoint {
+                send_base: 0x1020,
+                ..good
+            },
+        ),
+        (
+            3,
+            OpenEndpoint {
+                list_log2: 15,
+                ..good
+            },
+        ),
+        (
+            4,
+            OpenEndpoint {
+                list_base: u64::MAX - 63,
+                ..good
+            },
+        ),
+        (
+            5,
+            OpenEndpoint {
+                completion_log2: 0x106,
+                ..good
+            },
+        ),
+        (
+            6,
+            OpenEndpoint {
+                completion_base: 8,
+                ..good
+            },
+        ),
+        (
+            7,
+            OpenEndpoint {
+                event_log2: 0,
+                ..good
+            },
+        ),
+        (
+            8,
+            OpenEndpoint {
+                event_base: 1,
+                ..good
+            },
+        ),
+    ];
+    fw.card().log.clear();
+    for (position, open) in broken {
+        let refused = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, open);
+        assert_eq!(refused, Err((MailboxStatus::InvalidArgument, position)));
+    }
+    assert_eq!(fw.card().log, [], "a refusal reached the gates");
+    let stranger = OpenEndpoint { domain: 7, ..good };
+    let refused = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, stranger);
+    assert_eq!(refused, Err((MailboxStatus::NotFound, 0)));
+}
+
+#[test]
+fn endpoints_run_out_and_a_reopened_one_has_a_new_epoch() {
+    let mut fw = firmware();
+    let first = endpoint(&mut fw);
+    endpoint(&mut fw);
+    let domain = domain(&mut fw);
+    let full = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, rings(domain));
+    assert_eq!(full, Err((MailboxStatus::NoResource, 0)));
+    let close = CloseEndpoint {
+        endpoint: first.endpoint,
+    };
+    let _: Nothing = call(&mut fw, Command::CloseEndpoint, close).unwrap();
+    let again: EndpointId = call(&mut fw, Command::OpenEndpoint, rings(domain)).unwrap();
+    let place = |id: &EndpointId| id_index(id.endpoint);
+    assert_eq!(
+        (place(&again), again.epoch),
+        (place(&first), first.epoch + 1)
+    );
+    assert_ne!(again.endpoint, first.endpoint, "an id of its own");
+    // The first one's id names nothing any more, whoever has its place.
+    for stranger in [first.endpoint, again.endpoint ^ 0x8000_0000, 2] {
+        let stranger = CloseEndpoint { endpoint: stranger };
+        let refused = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, stranger);
+        assert_eq!(refused, Err((MailboxStatus::NotFound, 0)));
+    }
+}
+
+#[test]
+fn closing_stops_fails_flushes_and_forgets_in_that_order() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let connected = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    open_pair(&mut fw, endpoint, 2).unwrap();
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(connected)).unwrap();
+    fw.card().log.clear();
+    let _: Nothing = call(&mut fw, Command::CloseEndpoint, CloseEndpoint { endpoint }).unwrap();
+    let index = id_index(endpoint);
+    let expected = [
+        (Operation::EndpointStop, index),
+        (Operation::PairFail, connected as u16),
+        (Operation::EndpointFlush, index),
+        (Operation::PairClear, connected as u16),
+        (Operation::EndpointClear, index),
+    ];
+    assert_eq!(fw.card().log, expected);
+    let gone = call::<_, PairStatus>(&mut fw, Command::QueryPair, Pair { pair: connected });
+    assert_eq!(gone, Err((MailboxStatus::NotFound, 0)));
+}
+
+#[test]
+fn a_domain_is_closed_only_when_nothing_uses_it() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    let id: EndpointId = call(&mut fw, Command::OpenEndpoint, rings(domain)).unwrap();
+    let region = RegisterRegion {
+        domain,
+        rights: 3,
+        address: 0x5000,
+        length: 1,
+    };
+    let key: RegionKey = call(&mut fw, Command::RegisterRegion, region).unwrap();
+    let busy = Err((MailboxStatus::Busy, 0));
+    let close = |fw: &mut Unit| call::<_, Nothing>(fw, Command::CloseDomain, DomainId { domain });
+    assert_eq!(close(&mut fw), busy);
+    let _: Nothing = call(&mut fw, Command::DeregisterRegion, key).unwrap();
+    assert_eq!(close(&mut fw), busy);
+    let endpoint = id.endpoint;
+    let _: Nothing = call(&mut fw, Command::CloseEndpoint, CloseEndpoint { endpoint }).unwrap();
+    assert!(close(&mut fw).is_ok());
+    assert_eq!(close(&mut fw), Err((MailboxStatus::NotFound, 0)));
+}
+
+#[test]
+fn envelopes_that_cannot_be_guaranteed_are_refused_with_how_many_can() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let first = open_pair(&mut fw, endpoint, 16).unwrap();
+    let refused = (MailboxStatus::NoEnvelopes, 4);
+    assert_eq!(open_pair(&mut fw, endpoint, 5), Err(refused));
+    open_pair(&mut fw, endpoint, 4).unwrap();
+    assert_eq!(
+        open_pair(&mut fw, endpoint, 1),
+        Err((MailboxStatus::NoEnvelopes, 0))
+    );
+    let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair: first.pair }).unwrap();
+    assert_eq!(open_pair(&mut fw, endpoint, 16).unwrap().credits, 16);
+    for credits in [0, 17, u32::MAX] {
+        let refused = (MailboxStatus::InvalidArgument, 1);
+        assert_eq!(open_pair(&mut fw, endpoint, credits), Err(refused));
+    }
+}
+
+#[test]
+fn both_sides_of_a_connection_make_the_same_cookie() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 8).unwrap();
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair.pair)).unwrap();
+    let setup = fw.card().pairs[&id_index(pair.pair)].setup;
+    assert_eq!(setup.cookie, pair.nonce ^ 0xaaaa_5555);
+    assert_eq!((setup.remote_credits, setup.local_credits), (4, 8));
+    let twice = call::<_, Nothing>(&mut fw, Command::ConnectPair, connect(pair.pair));
+    assert_eq!(twice, Err((MailboxStatus::Busy, 0)));
+}
+
+#[test]
+fn what_a_peer_can_not_be_is_refused() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 1).unwrap().pair;
+    let good = connect(pair);
+    let broken = [
+        (
+            1,
+            ConnectPair {
+                remote_pair: 0x1_0000,
+                ..good
+            },
+        ),
+        (
+            2,
+            ConnectPair {
+                remote_endpoint: 0x1_0000,
+                ..good
+            },
+        ),
+        (
+            3,
+            ConnectPair {
+                remote_epoch: 0x1_0000,
+                ..good
+            },
+        ),
+        (
+            5,
+            ConnectPair {
+                remote_credits: 0,
+                ..good
+            },
+        ),
+        (
+            5,
+            ConnectPair {
+                remote_credits: 17,
+                ..good
+            },
+        ),
+        (
+            6,
+            ConnectPair {
+                remote_mac: 1 << 48,
+                ..good
+            },
+        ),
+    ];
+    for (position, connect) in broken {
+        let refused = call::<_, Nothing>(&mut fw, Command::ConnectPair, connect);
+        assert_eq!(refused, Err((MailboxStatus::InvalidArgument, position)));
+    }
+    assert!(fw.card().pairs.is_empty());
+}
+
+#[test]
+fn the_state_of_a_pair_is_what_the_gates_say() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 1).unwrap().pair;
+    fw.card().busy = 1000;
+    let query = |fw: &mut Unit| call::<_, PairStatus>(fw, Command::QueryPair, Pair { pair });
+    assert_eq!(
+        query(&mut fw).unwrap().state,
+        u32::from(PairState::Open.code())
+    );
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+    let status = query(&mut fw).unwrap();
+    assert_eq!(status.state, u32::from(PairState::Connected.code()));
+    assert_eq!(
+        (status.available, status.unacknowledged, status.waiting),
+        (4, 3, 1)
+    );
+    assert_eq!(status.refused, 0x8000_0002);
+    let link_error = u64::from(Status::LinkError.code());
+    fw.card().fail(id_index(pair), link_error);
+    assert_eq!(
+        query(&mut fw).unwrap().state,
+        u32::from(PairState::Failed.code())
+    );
+}
+
+#[test]
+fn regions_that_wrap_or_ask_for_unknown_rights_are_refused() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    let good = RegisterRegion {
+        domain,
+        rights: 1,
+        address: 0x1003,
+        length: 17,
+    };
+    let broken = [
+        (1, RegisterRegion { rights: 0, ..good }),
+        (1, RegisterRegion { rights: 4, ..good }),
+        (
+            1,
+            RegisterRegion {
+                rights: 0x101,
+                ..good
+            },
+        ),
+        (3, RegisterRegion { length: 0, ..good }),
+        (
+            3,
+            RegisterRegion {
+                length: u64::MAX,
+                ..good
+            },
+        ),
+        (
+            3,
+            RegisterRegion {
+                address: u64::MAX,
+                length: 1,
+                ..good
+            },
+        ),
+    ];
+    for (position, register) in broken {
+        let refused = call::<_, RegionKey>(&mut fw, Command::RegisterRegion, register);
+        assert_eq!(refused, Err((MailboxStatus::InvalidArgument, position)));
+    }
+    assert!(fw.card().regions.is_empty());
+    assert!(call::<_, RegionKey>(&mut fw, Command::RegisterRegion, good).is_ok());
+}
+
+#[test]
+fn the_key_of_a_forgotten_region_names_nothing() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    let register = RegisterRegion {
+        domain,
+        rights: 3,
+        address: 0,
+        length: 64,
+    };
+    let old: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
+    let _: Nothing = call(&mut fw, Command::DeregisterRegion, old).unwrap();
+    let new: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
+    assert_eq!(old.key & 0xfff, new.key & 0xfff);
+    assert_ne!(old.key, new.key);
+    let refused = call::<_, Nothing>(&mut fw, Command::DeregisterRegion, old);
+    assert_eq!(refused, Err((MailboxStatus::NotFound, 0)));
+    let region = fw.card().regions[&((new.key & 0xfff) as u16)];
+    assert_eq!(region.tag, new.key >> 12);
+}
+
+#[test]
+fn counters_are_read_from_the_gates() {
+    let mut fw = firmware();
+    let read = |fw: &mut Unit, counter| {
+        call::<_, CounterValue>(fw, Command::ReadCounter, CounterId { counter })
+    };
+    let crc = u32::from(Counter::CrcErrors.code());
+    assert_eq!(read(&mut fw, crc).unwrap().value, 1000 + u64::from(crc));
+    for counter in [Counter::ALL.len() as u32, 256 + crc, u32::MAX] {
+        assert_eq!(
+            read(&mut fw, counter),
+            Err((MailboxStatus::InvalidArgument, 0))
+        );
+    }
+}
+
+#[test]
+fn gates_that_fall_silent_in_a_close_are_reported_and_the_close_can_be_finished() {
+    for answered in 0..5 {
+        let mut fw = firmware();
+        let endpoint = endpoint(&mut fw).endpoint;
+        let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+        let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+        fw.card().patience = answered;
+        let close = CloseEndpoint { endpoint };
+        let late = Err((MailboxStatus::HardwareTimeout, 0));
+        let silent = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
+        assert_eq!(silent, late, "after {answered}");
+        assert_eq!(
+            open_pair(&mut fw, endpoint, 1),
+            Err((MailboxStatus::Busy, 0))
+        );
+        // What needs no gates goes on, and what does is given up in its turn.
+        assert!(call::<_, Identity>(&mut fw, Command::Identify, Nothing {}).is_ok());
+        let counter = CounterId { counter: 0 };
+        let counted = call::<_, CounterValue>(&mut fw, Command::ReadCounter, counter);
+        assert_eq!(counted, Err((MailboxStatus::HardwareTimeout, 0)));
+        fw.card().patience = usize::MAX;
+        let _: Nothing = call(&mut fw, Command::CloseEndpoint, close).unwrap();
+        assert!(fw.card().endpoints.is_empty() && fw.card().pairs.is_empty());
+        let again = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
+        assert_eq!(again, Err((MailboxStatus::NotFound, 0)), "it is closed");
+    }
+}
+
+#[test]
+fn a_close_that_timed_out_ends_by_itself_when_the_gates_answer() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    fw.card().patience = 1;
+    let close = CloseEndpoint { endpoint };
+    let silent = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
+    assert_eq!(silent, Err((MailboxStatus::HardwareTimeout, 0)));
+    fw.card().patience = usize::MAX;
+    settle(&mut fw);
+    assert!(fw.card().endpoints.is_empty());
+    let again = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
+    assert_eq!(again, Err((MailboxStatus::NotFound, 0)));
+}
+
+/// It was `HardwareTimeout`, and the pair was connected all the same.
+#[test]
+fn a_pair_whose_connecting_timed_out_is_unsettled_until_the_gates_answer_and_then_closed() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    fw.card().patience = 0;
+    let silent = call::<_, Nothing>(&mut fw, Command::ConnectPair, connect(pair));
+    assert_eq!(silent, Err((MailboxStatus::HardwareTimeout, 0)));
+    let status: PairStatus = call(&mut fw, Command::QueryPair, Pair { pair }).unwrap();
+    assert_eq!(status.state, u32::from(PairState::Unsettled.code()));
+    fw.card().patience = usize::MAX;
+    settle(&mut fw);
+    assert!(fw.card().pairs.is_empty(), "what was set late is cleared");
+    let gone = call::<_, PairStatus>(&mut fw, Command::QueryPair, Pair { pair });
+    assert_eq!(gone, Err((MailboxStatus::NotFound, 0)));
+    open_pair(&mut fw, endpoint, 16).unwrap();
+    open_pair(&mut fw, endpoint, 4).expect("its envelopes are free");
+}
+
+#[test]
+fn an_endpoint_or_a_region_that_was_set_late_is_forgotten() {
+    for answered in 0..6 {
+        let mut fw = firmware();
+        let domain = domain(&mut fw);
+        fw.card().patience = answered;
+        let opened = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, rings(domain));
+        assert_eq!(opened.is_ok(), answered >= 5, "after {answered}");
+        let register = RegisterRegion {
+            domain,
+            rights: 3,
+            address: 64,
+            length: 64,
+        };
+        let late = call::<_, RegionKey>(&mut fw, Command::RegisterRegion, register);
+        assert_eq!(late, Err((MailboxStatus::HardwareTimeout, 0)));
+        fw.card().patience = usize::MAX;
+        settle(&mut fw);
+        let card = fw.card();
+        assert_eq!(card.endpoints.len(), usize::from(opened.is_ok()));
+        assert!(card.regions.is_empty());
+        if let Ok(EndpointId { endpoint, .. }) = opened {
+            let close = CloseEndpoint { endpoint };
+            let _: Nothing = call(&mut fw, Command::CloseEndpoint, close).unwrap();
+        }
+        let closed = call::<_, Nothing>(&mut fw, Command::CloseDomain, DomainId { domain });
+        assert_eq!(closed, Ok(Nothing {}), "nothing uses it");
+    }
+}
+
+#[test]
+fn the_gates_are_reset_before_anything_is_taken_for_granted() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+    let mut gates = std::mem::replace(fw.card(), Gates::new(2, MAC));
+    gates.log.clear();
+    gates.delay = 1000;
+    let mut fw = boot(gates, BUILD_ID);
+    assert!(!fw.is_up(), "the reset takes its time");
+    for _ in 0..3 {
+        fw.card().now += 1000;
+        settle(&mut fw);
+    }
+    assert!(fw.is_up());
+    let told = [(Operation::CardSet, 0), (Operation::MatchSet, 0)];
+    assert_eq!(fw.card().log, told);
+    assert!(fw.card().endpoints.is_empty() && fw.card().pairs.is_empty());
+}
+
+#[test]
+fn epochs_and_generations_go_on_over_a_restart_at_any_moment_and_start_anew_without_memory() {
+    let mut fw = firmware();
+    let first = endpoint(&mut fw);
+    let mut gates = std::mem::replace(fw.card(), Gates::new(2, MAC));
+    for _ in 0..20 {
+        // The memory is torn while the epoch is being written: the other copy is whole.
+        let before = gates.persistent;
+        let mut fw = boot(gates, BUILD_ID);
+        let next = endpoint(&mut fw);
+        assert_ne!(next.endpoint, first.endpoint);
+        gates = std::mem::replace(fw.card(), Gates::new(3, MAC));
+        let after = gates.persistent;
+        let changed: Vec<_> = (0..after.len())
+            .filter(|&k| before[k] != after[k])
+            .collect();
+        assert!(!changed.is_empty());
+        let torn = changed.len() - 2;
+        gates.persistent[changed[torn]] = before[changed[torn]];
+    }
+    gates.rng.fill(&mut gates.persistent);
+    gates.epochs.clear();
+    let mut fw = boot(gates, BUILD_ID);
+    assert_eq!(endpoint(&mut fw).epoch, 1);
+}
+
+#[test]
+fn an_epoch_wraps_and_is_never_0() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    let mut last = 0;
+    for _ in 0..0x1_0010 {
+        let opened = call(&mut fw, Command::OpenEndpoint, rings(domain));
+        let EndpointId { endpoint, epoch } = opened.unwrap();
+        assert_ne!(epoch, 0);
+        assert!(epoch == last + 1 || (last, epoch) == (0xffff, 1));
+        last = epoch;
+        let _: Nothing = call(&mut fw, Command::CloseEndpoint, CloseEndpoint { endpoint }).unwrap();
+    }
+}
+
+fn reserve(fw: &mut Unit, endpoint: u32, pairs: u32, credits: u32) -> Result<Nothing, Refusal> {
+    let reserve = Reserve {
+        endpoint,
+        pairs,
+        credits,
+    };
+    call(fw, Command::Reserve, reserve)
+}
+
+#[test]
+fn a_reservation_gets_room_for_all_or_none_and_says_what_there_is() {
+    let mut fw = firmware();
+    let (first, second) = (endpoint(&mut fw).endpoint, endpoint(&mut fw).endpoint);
+    // 8 pairs, 20 envelopes.
+    let pairs = Err((MailboxStatus::NoResource, 8));
+    assert_eq!(reserve(&mut fw, first, 9, 1), pairs);
+    let envelopes = Err((MailboxStatus::NoEnvelopes, 3));
+    assert_eq!(reserve(&mut fw, first, 6, 4), envelopes);
+    assert_eq!(reserve(&mut fw, first, 6, 3), Ok(Nothing {}));
+    // Nobody else gets what is set aside.
+    assert_eq!(
+        open_pair(&mut fw, second, 3),
+        Err((MailboxStatus::NoEnvelopes, 2))
+    );
+    open_pair(&mut fw, second, 2).unwrap();
+    let full = Err((MailboxStatus::NoEnvelopes, 0));
+    assert_eq!(open_pair(&mut fw, second, 1), full);
+    // It is there whatever happens, and again when a pair is closed.
+    let mut pairs: Vec<_> = (0..6)
+        .map(|_| open_pair(&mut fw, first, 3).expect("reserved").pair)
+        .collect();
+    assert_eq!(open_pair(&mut fw, first, 1), full);
+    let pair = pairs.remove(2);
+    let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair }).unwrap();
+    assert_eq!(open_pair(&mut fw, second, 1), full);
+    pairs.push(open_pair(&mut fw, first, 2).expect("it came back").pair);
+    assert_eq!(open_pair(&mut fw, second, 1), full);
+    // One that replaces it counts what is open as open.
+    assert_eq!(
+        reserve(&mut fw, first, 2, 1),
+        Err((MailboxStatus::NoResource, 1))
+    );
+    assert_eq!(reserve(&mut fw, first, 0, 0), Ok(Nothing {}));
+    open_pair(&mut fw, second, 1).expect("what a pair held beyond its own is free");
+    for credits in [0, 17, u32::MAX] {
+        let refused = Err((MailboxStatus::InvalidArgument, 2));
+        assert_eq!(reserve(&mut fw, first, 1, credits), refused);
+    }
+}
+
+#[test]
+fn the_ends_of_a_connection_are_refused_what_they_can_not_do() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let good = Connect {
+        endpoint,
+        credits: 1,
+        slots: 64,
+        remote_mac: 0x0a02,
+        remote_endpoint: 0,
+        timeout: 0,
+    };
+    let (low, wild) = (0x8000_0000, u32::MAX);
+    let broken = [
+        (1, Connect { credits: 0, ..good }),
+        (2, Connect { slots: 8, ..good }),
+        (
+            3,
+            Connect {
+                remote_mac: 0xffff_ffff_ffff,
+                ..good
+            },
+        ),
+        (
+            4,
+            Connect {
+                remote_endpoint: wild,
+                ..good
+            },
+        ),
+        (
+            5,
+            Connect {
+                timeout: low,
+                ..good
+            },
+        ),
+    ];
+    for (position, connect) in broken {
+        let refused = call::<_, PairId>(&mut fw, Command::Connect, connect);
+        assert_eq!(refused, Err((MailboxStatus::InvalidArgument, position)));
+    }
+    let accept = Accept {
+        endpoint,
+        credits: 2,
+        slots: 64,
+    };
+    let offer: PairId = call(&mut fw, Command::Accept, accept).unwrap();
+    let disconnect = Disconnect {
+        pair: offer.pair,
+        timeout: 0,
+    };
+    let busy = call::<_, Nothing>(&mut fw, Command::Disconnect, disconnect);
+    assert_eq!(busy, Err((MailboxStatus::Busy, 0)), "not connected");
+    let by_hand = call::<_, Nothing>(&mut fw, Command::ConnectPair, connect(offer.pair));
+    assert_eq!(by_hand, Err((MailboxStatus::Busy, 0)), "an offer");
+    assert!(fw.card().pairs.is_empty());
+}
+
+#[test]
+fn a_connect_that_nobody_answers_times_out_when_it_was_told_to() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let connect = Connect {
+        endpoint,
+        credits: 1,
+        slots: 64,
+        remote_mac: 0x0a02,
+        remote_endpoint: 0,
+        timeout: 300_000,
+    };
+    let PairId { pair, .. } = call(&mut fw, Command::Connect, connect).unwrap();
+    let state =
+        |fw: &mut Unit| -> PairStatus { call(fw, Command::QueryPair, Pair { pair }).unwrap() };
+    pass(&mut fw, 290_000);
+    let status = state(&mut fw);
+    assert_eq!(status.state, u32::from(PairState::Connecting.code()));
+    assert_eq!((status.remote_mac, status.remote_endpoint), (0x0a02, 0));
+    pass(&mut fw, 10_001);
+    let status = state(&mut fw);
+    assert_eq!(status.state, u32::from(PairState::Refused.code()));
+    assert_eq!(status.reason, u32::from(ConnectReason::TimedOut.code()));
+    // Asked at first, and then ever more seldom.
+    assert_eq!(fw.card().outbox.len(), 4);
+    let told = (
+        id_index(endpoint),
+        abi::event::Cause::ConnectFailed.code(),
+        id_index(pair),
+        u64::from(status.reason),
+    );
+    assert_eq!(fw.card().raised, [told]);
+}
+
+#[test]
+fn a_connection_made_by_hand_can_be_ended_in_an_orderly_way() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    fw.card().busy = 100_000;
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+    let end = Disconnect { pair, timeout: 0 };
+    let _: Nothing = call(&mut fw, Command::Disconnect, end).unwrap();
+    pass(&mut fw, 90_000);
+    assert!(fw.card().outbox.is_empty(), "it drains first");
+    pass(&mut fw, 20_000);
+    assert_eq!(fw.card().outbox.len(), 1);
+    let ended = u64::from(Status::PeerClosed.code());
+    assert_eq!(fw.card().pairs[&id_index(pair)].failed, Some(ended));
+    pass(&mut fw, TELL_TIMEOUT);
+    let status: PairStatus = call(&mut fw, Command::QueryPair, Pair { pair }).unwrap();
+    assert_eq!(status.state, u32::from(PairState::Disconnected.code()));
+    assert!(fw.card().raised.is_empty());
+    // And again, which changes nothing.
+    let _: Nothing = call(&mut fw, Command::Disconnect, end).unwrap();
+    let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair }).unwrap();
+    assert!(fw.card().pairs.is_empty());
+}
+
+#[test]
+fn the_audit_ring_folds_repetitions_and_keeps_the_latest() {
+    let mut fw = firmware();
+    let read = |fw: &mut Unit, entry| -> AuditEntry {
+        call(fw, Command::ReadAudit, AuditIndex { entry }).unwrap()
+    };
+    let started = read(&mut fw, 0);
+    assert_eq!(started.kind, u32::from(AuditKind::Started.code()));
+    assert_eq!((started.info, started.count), (BUILD_ID as u32, 1));
+    for _ in 0..1000 {
+        let _ = call::<_, Nothing>(&mut fw, Command::ClosePair, Pair { pair: 77 });
+    }
+    let refused = read(&mut fw, 1);
+    let code = u32::from(Command::ClosePair.code());
+    assert_eq!((refused.object, refused.count), (code, 1000));
+    assert_eq!((refused.entry, refused.next), (1, 2));
+    assert_eq!(read(&mut fw, 99).count, 0, "there is none yet");
+    let domain = domain(&mut fw);
+    for _ in 0..100 {
+        let opened = call(&mut fw, Command::OpenEndpoint, rings(domain));
+        let EndpointId { endpoint, .. } = opened.unwrap();
+        let _: Nothing = call(&mut fw, Command::CloseEndpoint, CloseEndpoint { endpoint }).unwrap();
+    }
+    let oldest = read(&mut fw, 0);
+    assert_eq!(oldest.entry, oldest.next - 32);
+}
+
+#[test]
+fn events_that_were_lost_are_made_up_by_reading() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+    let card = fw.card();
+    card.fail(id_index(pair), u64::from(Status::LinkError.code()));
+    card.events.clear();
+    card.events_lost += 1;
+    card.log.clear();
+    settle(&mut fw);
+    assert_eq!(fw.card().log, [(Operation::PairRead, id_index(pair))]);
+    let end = Disconnect { pair, timeout: 0 };
+    let _: Nothing = call(&mut fw, Command::Disconnect, end).unwrap();
+    fw.card().log.clear();
+    settle(&mut fw);
+    assert!(fw.card().log.is_empty(), "it is known to have failed");
+}
+
+#[test]
+fn a_card_with_more_than_there_is_room_for_has_as_much_as_that() {
+    let mut gates = Gates::new(1, MAC);
+    (gates.sizes.pairs, gates.sizes.regions) = (2048, 4096);
+    let mut fw = boot(gates, BUILD_ID);
+    let identity: Identity = call(&mut fw, Command::Identify, Nothing {}).unwrap();
+    assert_eq!(identity.pairs as usize, abi::limits::MAX_PAIRS);
+    assert_eq!(identity.regions as usize, abi::limits::MAX_REGIONS);
+}
+
+/// A host that sends anything, mostly plausible commands, often with a word gone wild, to gates that fall silent now and then.
+#[test]
+fn no_sequence_of_commands_makes_the_gates_complain() {
+    let mut reached = Vec::new();
+    for seed in 0..300 {
+        println!("seed {seed}");
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut fw = started(seed);
+        let mut ids = vec![0, 1];
+        for _ in 0..400 {
+            let mut words: [u32; MAILBOX_WORDS] = std::array::from_fn(|_| rng.random_range(0..3));
+            words[0] = rng.random_range(0..19);
+            let command = Command::from_code(words[0] as u8);
+            let arguments = &mut words[1..];
+            arguments[0] = ids[rng.random_range(ids.len().saturating_sub(12)..ids.len())];
+            match command {
+                Some(Command::OpenEndpoint) => rings(arguments[0]).to_words(arguments),
+                Some(Command::OpenPair | Command::Accept | Command::Connect) => {
+                    arguments[2] = rng.random::<u32>() << 6;
+                    arguments[4] = 2;
+                }
+                Some(Command::ConnectPair) => connect(arguments[0]).to_words(arguments),
+                Some(Command::RegisterRegion) => arguments[1] += 1,
+                _ => {}
+            }
+            if rng.random_ratio(1, 6) {
+                words[rng.random_range(1..16)] = rng.random();
+            }
+            let now = fw.card().now;
+            if rng.random_ratio(1, 50) {
+                fw.card().silent_until = now + rng.random_range(0..3 * CONTROL_TIMEOUT);
+            }
+            fw.command(&words);
+            let code = words[0];
+            for _ in 0..1000 {
+                settle(&mut fw);
+                let Some(answer) = fw.take_answer() else {
+                    fw.card().now += 1 << 14;
+                    continue;
+                };
+                assert_eq!(answer.command, code);
+                if answer.status == MailboxStatus::Ok && answer.count > 1 {
+                    ids.push(answer.words[1]);
+                }
+                break;
+            }
+            assert!(fw.is_free(), "never answered");
+        }
+        reached.extend(fw.card().log.iter().map(|&(operation, _)| operation));
+    }
+    reached.sort_unstable();
+    reached.dedup();
+    assert_eq!(reached, Operation::ALL, "the commands never got that far");
+}

@@ -1,0 +1,6 @@
+//! The firmware's decisions against gates that check every control request they get, alone and several cards together.
+
+mod commands;
+mod gates;
+mod network;
+mod table;

@@ -1,0 +1,187 @@
+//! Frames for the firmware, beside the receiver.
+//!
+//! Each word that [`Screen`](super::Screen) takes is written here too, to the place behind the frames that wait. If the frame turns out to be
+//! a good one for the firmware (`accept`, with its last word), the place is kept; otherwise the next frame overwrites it. So such a frame
+//! costs the receiver the cycles that it takes on the wire and nothing else, whether or not there is room here, and whether or not
+//! the firmware ever reads.
+//!
+//! ```text
+//!   word_valid, word_index ─►┌──────────────────┐
+//!   word ───────────────────►│ FRAMES_IN + 1    ├──► read_data    of the oldest frame
+//!   accept ─────────────────►│ frames           │◄── read_address
+//!                            └──────────────────┘──► valid
+//!   count_frames_received, count_frames_dropped      ◄── take
+//! ```
+//!
+//! A frame is dropped if [`FRAMES_IN`] wait when its last word comes, even if one of them is taken in this very cycle.
+
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::BlockRam;
+use abi::mgmt::FRAMES_IN;
+
+use super::firmware_out::WORDS;
+
+/// Words of a place: a frame and its trailer.
+const PLACE_WORDS: usize = 16;
+/// Places, one of which takes the words of the frame that is coming in.
+const PLACES: usize = 8;
+
+const _: () = assert!(WORDS < PLACE_WORDS && PLACE_WORDS == 1 << 4 && PLACES == 1 << 3);
+const _: () = assert!(
+    FRAMES_IN < PLACES,
+    "no frame that waits is written to: `BlockRam` wants it so"
+);
+
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum FirmwareInMutation {
+    /// As designed.
+    None,
+    /// A frame without room takes the place of the oldest.
+    Overwrites,
+    /// A frame that is dropped isn't counted.
+    DropNotCounted,
+    /// Every frame is kept.
+    AllAccepted,
+    /// A frame is gone when it has been taken and the next one too.
+    TakesTwo,
+}
+
+/// Keeps frames for the firmware.
+#[derive(LogicBlock)]
+pub struct FirmwareIn {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Forgets all frames.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, FirmwareInMutation>>,
+    /// A word comes in.
+    pub word_valid: Signal<In, Bit>,
+    /// Its number in its frame.
+    pub word_index: Signal<In, Bits<16>>,
+    /// The word.
+    pub word: Signal<In, Bits<64>>,
+    /// With a frame's last word: it is good, of the right length, and for the firmware.
+    pub accept: Signal<In, Bit>,
+    /// A frame waits.
+    pub valid: Signal<Out, Bit>,
+    /// Pulse: the oldest frame is done with.
+    pub take: Signal<In, Bit>,
+    /// Word of the oldest frame to read, of 32 bits.
+    pub read_address: Signal<In, Bits<5>>,
+    /// The word that was asked for in the cycle before, if a frame waited.
+    pub read_data: Signal<Out, Bits<32>>,
+    /// Pulse: a frame was kept.
+    pub count_frames_received: Signal<Out, Bit>,
+    /// Pulse: a frame was dropped because it found no room.
+    pub count_frames_dropped: Signal<Out, Bit>,
+
+    kept: BlockRam<Bits<64>>,
+    /// Place of the oldest frame, and of the one that is coming in.
+    head: Reg<Bits<3>>,
+    tail: Reg<Bits<3>>,
+    waiting: Reg<Bits<3>>,
+    odd: Reg<Bit>,
+
+    full: Signal<Local, Bit>,
+    keeps: Signal<Local, Bit>,
+    frees: Signal<Local, Bit>,
+    frames: Constant<Bits<3>>,
+    place_words: Constant<Bits<16>>,
+    _mutable: usize,
+}
+
+impl Default for FirmwareIn {
+    fn default() -> Self {
+        Self::build(0)
+    }
+}
+
+impl FirmwareIn {
+    /// The block with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Self::build(1)
+    }
+
+    fn build(mutable: usize) -> Self {
+        construct!({
+            kept: BlockRam::new(PLACES * PLACE_WORDS),
+            frames: Constant::new((FRAMES_IN as u64).into()),
+            place_words: Constant::new((PLACE_WORDS as u64).into()),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
+        } default {
+            clock reset word_valid word_index word accept valid take read_address read_data count_frames_received count_frames_dropped
+            head tail waiting odd full keeps frees
+        })
+    }
+}
+
+#[module]
+impl Logic for FirmwareIn {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, head, tail, waiting, odd);
+        clock!(self, clock, kept);
+
+        self.kept.write_enable.next =
+            self.word_valid.val() & (self.word_index.val() < self.place_words.val());
+        self.kept.write_address.next = (bit_cast::<16, 3>(self.tail.q.val()) << 4)
+            | bit_cast::<16, 4>(self.word_index.val().get_bits::<4>(0));
+        self.kept.write_data.next = self.word.val();
+        self.kept.read_address.next = (bit_cast::<16, 3>(self.head.q.val()) << 4)
+            | bit_cast::<16, 5>(self.read_address.val() >> 1);
+        self.odd.d.next = self.read_address.val().get_bit(0);
+        self.read_data.next = self.kept.read_data.val().get_bits::<32>(0);
+        if self.odd.q.val() {
+            self.read_data.next = self.kept.read_data.val().get_bits::<32>(32);
+        }
+
+        self.full.next = self.waiting.q.val() == self.frames.val();
+        self.valid.next = self.waiting.q.val().any();
+        self.keeps.next = self.accept.val() & !self.full.val();
+        self.frees.next = self.take.val() & self.valid.val();
+        self.count_frames_dropped.next = self.accept.val() & self.full.val();
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == FirmwareInMutation::Overwrites)
+                & self.accept.val()
+                & self.full.val()
+            {
+                self.keeps.next = true;
+                self.frees.next = true;
+            }
+            if self.mutation[m].val() == FirmwareInMutation::DropNotCounted {
+                self.count_frames_dropped.next = false;
+            }
+            if (self.mutation[m].val() == FirmwareInMutation::AllAccepted)
+                & self.word_valid.val()
+                & (self.word_index.val() == 8)
+            {
+                self.keeps.next = !self.full.val();
+            }
+        }
+        self.count_frames_received.next = self.keeps.val();
+        if self.keeps.val() {
+            self.tail.d.next = self.tail.q.val() + 1;
+        }
+        if self.frees.val() {
+            self.head.d.next = self.head.q.val() + 1;
+        }
+        if self.keeps.val() & !self.frees.val() {
+            self.waiting.d.next = self.waiting.q.val() + 1;
+        }
+        if self.frees.val() & !self.keeps.val() {
+            self.waiting.d.next = self.waiting.q.val() - 1;
+            for m in 0..self._mutable {
+                if (self.mutation[m].val() == FirmwareInMutation::TakesTwo)
+                    & (self.waiting.q.val() == self.frames.val())
+                {
+                    self.waiting.d.next = self.waiting.q.val() - 2;
+                    self.head.d.next = self.head.q.val() + 2;
+                }
+            }
+        }
+    }
+}

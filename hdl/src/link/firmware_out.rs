@@ -1,0 +1,175 @@
+//! A frame of the firmware's own on its way to the wire.
+//!
+//! The processor writes the frame, header and payload, word by word; `send` then streams it with the CRC as its trailer. While
+//! that goes on `ready` is low, and neither a write nor another `send` has an effect: what goes out is what was written
+//! before. The frame is offered without a pause, as the wire wants it.
+//!
+//! ```text
+//!   write, write_address ─►┌────────────┐ word ┌─────┐
+//!   write_data ───────────►│ 28 words   ├─┬───►│ Crc │
+//!                          └────────────┘ │    └──┬──┘
+//!   send ─►┌───────┐                      ▼       ▼ trailer
+//!   ready ◄┤ index ├──────────────────► 14 words, then it ──► m_axis
+//!          └───────┘
+//! ```
+
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::Ram;
+use crate::prim::axi::StreamSource;
+use abi::mgmt::FRAME_WORDS;
+
+use super::Crc;
+
+/// Words of 64 bits before the trailer.
+pub(super) const WORDS: usize = FRAME_WORDS / 2;
+
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum FirmwareOutMutation {
+    /// As designed.
+    None,
+    /// A write changes the frame that is being sent.
+    FrameChanges,
+    /// The CRC goes on from the frame before.
+    CrcGoesOn,
+    /// The frame stands there for writing before its last word is taken.
+    ReadyTooSoon,
+}
+
+/// The processor's frame buffer and its way out.
+#[derive(LogicBlock)]
+pub struct FirmwareOut {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Ends a frame that is being sent; the words stay.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, FirmwareOutMutation>>,
+    /// Writes a word of the frame.
+    pub write: Signal<In, Bit>,
+    /// Which: below [`FRAME_WORDS`].
+    pub write_address: Signal<In, Bits<5>>,
+    /// The word.
+    pub write_data: Signal<In, Bits<32>>,
+    /// Pulse: sends the frame.
+    pub send: Signal<In, Bit>,
+    /// No frame is being sent.
+    pub ready: Signal<Out, Bit>,
+    /// The frame, trailer included.
+    pub m_axis: StreamSource,
+    /// Pulse: a frame has been sent.
+    pub count_frames_sent: Signal<Out, Bit>,
+
+    low: Ram<Bits<32>>,
+    high: Ram<Bits<32>>,
+    crc: Crc,
+    sending: Reg<Bit>,
+    /// Number of the word that is offered.
+    index: Reg<Bits<16>>,
+    register: Reg<Bits<32>>,
+
+    writes: Signal<Local, Bit>,
+    word: Signal<Local, Bits<64>>,
+    fire: Signal<Local, Bit>,
+    index_next: Signal<Local, Bits<16>>,
+    crc_start: Constant<Bits<32>>,
+    trailer: Constant<Bits<16>>,
+    _mutable: usize,
+}
+
+impl Default for FirmwareOut {
+    fn default() -> Self {
+        Self::build(0)
+    }
+}
+
+impl FirmwareOut {
+    /// The block with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Self::build(1)
+    }
+
+    fn build(mutable: usize) -> Self {
+        construct!({
+            low: Ram::new(WORDS),
+            high: Ram::new(WORDS),
+            register: Reg::new(u64::from(u32::MAX).into()),
+            crc_start: Constant::new(u64::from(u32::MAX).into()),
+            trailer: Constant::new((WORDS as u64).into()),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
+        } default {
+            clock reset write write_address write_data send ready m_axis count_frames_sent crc sending index writes word fire index_next
+        })
+    }
+}
+
+#[module]
+impl Logic for FirmwareOut {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, sending, index, register);
+        clock!(self, clock, low, high);
+
+        self.writes.next = self.write.val() & !self.sending.q.val();
+        self.ready.next = !self.sending.q.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == FirmwareOutMutation::FrameChanges {
+                self.writes.next = self.write.val();
+            }
+            if (self.mutation[m].val() == FirmwareOutMutation::ReadyTooSoon)
+                & (self.index.q.val() == self.trailer.val())
+            {
+                self.ready.next = true;
+            }
+        }
+        self.low.write_enable.next = self.writes.val() & !self.write_address.val().get_bit(0);
+        self.low.write_address.next = bit_cast::<16, 5>(self.write_address.val() >> 1);
+        self.low.write_data.next = self.write_data.val();
+        self.high.write_enable.next = self.writes.val() & self.write_address.val().get_bit(0);
+        self.high.write_address.next = bit_cast::<16, 5>(self.write_address.val() >> 1);
+        self.high.write_data.next = self.write_data.val();
+
+        // The memories are read at the word that is offered in the next cycle.
+        self.fire.next = self.sending.q.val() & self.m_axis.tready.val();
+        self.index_next.next = self.index.q.val();
+        if self.fire.val() {
+            self.index_next.next = self.index.q.val() + 1;
+        }
+        self.low.read_address.next = self.index_next.val();
+        self.high.read_address.next = self.index_next.val();
+        self.word.next = bit_cast::<64, 32>(self.low.read_data.val())
+            | (bit_cast::<64, 32>(self.high.read_data.val()) << 32);
+        self.crc.state.next = self.register.q.val();
+        self.crc.data.next = self.word.val();
+
+        self.m_axis.tvalid.next = self.sending.q.val();
+        self.m_axis.tdata.next = self.word.val();
+        self.m_axis.tkeep.next = 0xff.into();
+        self.m_axis.tlast.next = false;
+        self.count_frames_sent.next = false;
+        self.index.d.next = self.index_next.val();
+        if self.fire.val() {
+            self.register.d.next = self.crc.result.val();
+        }
+        if self.index.q.val() == self.trailer.val() {
+            self.m_axis.tdata.next = bit_cast::<64, 32>(!self.register.q.val());
+            self.m_axis.tlast.next = true;
+            if self.fire.val() {
+                self.sending.d.next = false;
+                self.index.d.next = 0.into();
+                self.register.d.next = self.crc_start.val();
+                self.count_frames_sent.next = true;
+                for m in 0..self._mutable {
+                    if self.mutation[m].val() == FirmwareOutMutation::CrcGoesOn {
+                        self.register.d.next = self.register.q.val();
+                    }
+                }
+            }
+        }
+        if self.send.val() & !self.sending.q.val() {
+            self.sending.d.next = true;
+        }
+    }
+}

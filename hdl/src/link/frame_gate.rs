@@ -1,0 +1,216 @@
+//! The last gate before the wire, and the first behind it: what keeps frames whole on both sides while the blocks between are reset.
+//!
+//! ```text
+//!                        quiet: no frame begins
+//!   transmit ──────────────────┬──────────────────► m_axis
+//!                 restart ─► held ─► end of frame
+//!
+//!   receive ◄──────────────────┬─────────────────── s_axis
+//!                 restart ─► rest of the frame is dropped
+//! ```
+//!
+//! A frame of the card that hasn't ended at `restart` is cut. The word on offer stays there until it is taken, as AXI4-Stream
+//! demands (IHI 0051, 2.2.1), and after it comes a last word of one byte. Frames of the card are whole words, so the length alone
+//! makes the receiver drop it. Of a frame that is coming in, what comes after `restart` is taken and dropped, so that it isn't
+//! mistaken for a frame of its own.
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::axi::{StreamSink, StreamSource};
+
+/// A word of a stream.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Word {
+    data: Bits<64>,
+    keep: Bits<8>,
+    last: Bit,
+}
+
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum FrameGateMutation {
+    /// As designed.
+    None,
+    /// A cut frame isn't ended.
+    LeavesFramesOpen,
+    /// The word on offer is taken back.
+    TakesWordsBack,
+    /// A cut frame ends with a whole word.
+    EndsWithWholeWord,
+    /// A frame may begin while `quiet`.
+    BeginsFrames,
+    /// The rest of a frame passes for a frame.
+    PassesRests,
+}
+
+/// The gate between [`Loopback`](super::Loopback) and the pins.
+#[derive(LogicBlock)]
+pub struct FrameGate {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Reset of the card: nothing is offered and nothing taken.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, FrameGateMutation>>,
+    /// No frame may begin.
+    pub quiet: Signal<In, Bit>,
+    /// Pulse, with `quiet`: what is on the card's side of this gate is reset at the end of this cycle.
+    pub restart: Signal<In, Bit>,
+    /// No frame of the card has begun without having ended.
+    pub idle: Signal<Out, Bit>,
+    /// Frames of the card. `tuser` means nothing.
+    pub transmit: StreamSink,
+    /// Frames for the card.
+    pub receive: StreamSource,
+    /// With the last word of `receive`: the MAC found the frame bad.
+    pub receive_tuser: Signal<Out, Bit>,
+    /// To the wire.
+    pub m_axis: StreamSource,
+    /// From the wire.
+    pub s_axis: StreamSink,
+
+    /// A word of a frame of the card has been offered, and not all of the frame has been taken.
+    open: Reg<Bit>,
+    /// A frame was cut and hasn't ended yet; the word to be offered.
+    ending: Reg<Bit>,
+    held: Reg<Word>,
+    /// A frame from the wire has begun and not ended.
+    inside: Reg<Bit>,
+    /// What comes of it is dropped.
+    drops: Reg<Bit>,
+
+    passes: Signal<Local, Bit>,
+    offered: Signal<Local, Bit>,
+    ended: Signal<Local, Bit>,
+    out: Signal<Local, Word>,
+    last_word: Signal<Local, Word>,
+    takes: Signal<Local, Bit>,
+    still_inside: Signal<Local, Bit>,
+    cut_end: Constant<Word>,
+    whole_end: Constant<Word>,
+    _mutable: usize,
+}
+
+impl FrameGate {
+    /// The gate as designed.
+    pub fn new() -> Self {
+        Self::build(0)
+    }
+
+    /// The same with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Self::build(1)
+    }
+
+    fn build(mutable: usize) -> Self {
+        let end = |keep: u64| {
+            Constant::new(Word {
+                keep: keep.into(),
+                last: true,
+                ..Word::default()
+            })
+        };
+        construct!({
+            cut_end: end(0x01),
+            whole_end: end(0xff),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
+        } default {
+            clock reset quiet restart idle transmit receive receive_tuser m_axis s_axis open ending held inside drops
+            passes offered ended out last_word takes still_inside
+        })
+    }
+}
+
+impl Default for FrameGate {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[module]
+impl Logic for FrameGate {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, open, ending, held, inside, drops);
+
+        // To the wire: a frame that has begun, or one that may begin, or the end of one that was cut.
+        self.passes.next = !self.ending.q.val() & (self.open.q.val() | !self.quiet.val());
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == FrameGateMutation::BeginsFrames {
+                self.passes.next = !self.ending.q.val();
+            }
+        }
+        self.offered.next = self.transmit.tvalid.val() & self.passes.val();
+        self.out.next = self.held.q.val();
+        if !self.ending.q.val() {
+            self.out.next.data = self.transmit.tdata.val();
+            self.out.next.keep = self.transmit.tkeep.val();
+            self.out.next.last = self.transmit.tlast.val();
+        }
+        self.m_axis.tdata.next = self.out.val().data;
+        self.m_axis.tkeep.next = self.out.val().keep;
+        self.m_axis.tlast.next = self.out.val().last;
+        self.m_axis.tvalid.next = (self.offered.val() | self.ending.q.val()) & !self.reset.val();
+        self.transmit.tready.next = self.m_axis.tready.val() & self.passes.val();
+        self.idle.next = !self.open.q.val() & !self.ending.q.val();
+
+        self.last_word.next = self.cut_end.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == FrameGateMutation::EndsWithWholeWord {
+                self.last_word.next = self.whole_end.val();
+            }
+        }
+        self.ended.next = self.offered.val() & self.m_axis.tready.val() & self.transmit.tlast.val();
+        if self.offered.val() {
+            self.open.d.next = !self.ended.val();
+        }
+        if self.ending.q.val() & self.m_axis.tready.val() {
+            self.held.d.next = self.last_word.val();
+            self.ending.d.next = !self.held.q.val().last;
+        }
+        if self.restart.val() & self.open.q.val() {
+            self.open.d.next = false;
+            self.ending.d.next = !self.ended.val();
+            self.held.d.next = self.out.val();
+            if self.m_axis.tready.val() | !self.offered.val() {
+                self.held.d.next = self.last_word.val();
+            }
+            for m in 0..self._mutable {
+                if self.mutation[m].val() == FrameGateMutation::LeavesFramesOpen {
+                    self.ending.d.next = false;
+                }
+                if self.mutation[m].val() == FrameGateMutation::TakesWordsBack {
+                    self.held.d.next = self.last_word.val();
+                }
+            }
+        }
+
+        // From the wire. The blocks forget what they take in the cycle of their reset.
+        self.receive.tdata.next = self.s_axis.tdata.val();
+        self.receive.tkeep.next = self.s_axis.tkeep.val();
+        self.receive.tlast.next = self.s_axis.tlast.val();
+        self.receive_tuser.next = self.s_axis.tuser.val();
+        self.receive.tvalid.next =
+            self.s_axis.tvalid.val() & !self.drops.q.val() & !self.restart.val();
+        self.takes.next = (self.drops.q.val() | (self.receive.tready.val() & !self.restart.val()))
+            & !self.reset.val();
+        self.s_axis.tready.next = self.takes.val();
+        self.still_inside.next = self.inside.q.val();
+        if self.s_axis.tvalid.val() & self.takes.val() {
+            self.still_inside.next = !self.s_axis.tlast.val();
+        }
+        self.inside.d.next = self.still_inside.val();
+        self.drops.d.next = (self.drops.q.val() | self.restart.val()) & self.still_inside.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == FrameGateMutation::PassesRests {
+                self.drops.d.next = false;
+            }
+        }
+    }
+}

@@ -1,0 +1,150 @@
+//! Frames of the firmware and frames of the datapath onto one stream, whole and in turn.
+//!
+//! ```text
+//!   firmware ──►┐
+//!               ├── one frame of either ──► m_axis, to Loopback
+//!   transmit ──►┘
+//! ```
+//!
+//! Between frames a frame of the firmware goes first, unless the frame before was one too and another waits: so neither
+//! source waits for more than one frame of the other. Nothing is stored, and a frame that waits alone goes out in the cycle in
+//! which it is offered.
+
+use crate::construct::construct;
+use crate::prelude::*;
+use crate::prim::axi::{StreamSink, StreamSource};
+
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum FrameMuxMutation {
+    /// As designed.
+    None,
+    /// Who has the stream is decided anew with each word.
+    FramesMix,
+    /// The firmware never gives way.
+    TransmitStarves,
+    /// The datapath never gives way.
+    FirmwareStarves,
+    /// Who has the stream is decided anew while a frame's first word waits.
+    OfferChanges,
+}
+
+/// Who has the stream.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Owner {
+    /// Nobody: between frames.
+    Nobody,
+    /// The firmware.
+    Firmware,
+    /// The datapath.
+    Transmit,
+}
+
+/// The multiplexer.
+#[derive(LogicBlock)]
+pub struct FrameMux {
+    /// The clock.
+    pub clock: Signal<In, Clock>,
+    /// Synchronous reset.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    pub mutation: Vec<Signal<In, FrameMuxMutation>>,
+    /// From `link::FirmwareOut`.
+    pub firmware: StreamSink,
+    /// From `link::Transmit`.
+    pub transmit: StreamSink,
+    /// To `link::Loopback`.
+    pub m_axis: StreamSource,
+
+    owner: Reg<Owner>,
+    /// The firmware had the stream last.
+    firmware_last: Reg<Bit>,
+    owner_now: Signal<Local, Owner>,
+    _mutable: usize,
+}
+
+impl Default for FrameMux {
+    fn default() -> Self {
+        Self::build(0)
+    }
+}
+
+impl FrameMux {
+    /// The multiplexer with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Self::build(1)
+    }
+
+    fn build(mutable: usize) -> Self {
+        construct!({
+            owner: Reg::new(Owner::Nobody),
+            mutation: (0..mutable).map(|_| Signal::default()).collect(),
+            _mutable: mutable,
+        } default {
+            clock reset firmware transmit m_axis firmware_last owner_now
+        })
+    }
+}
+
+#[module]
+impl Logic for FrameMux {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, owner, firmware_last);
+
+        self.owner_now.next = self.owner.q.val();
+        if self.owner.q.val() == Owner::Nobody {
+            if self.firmware.tvalid.val()
+                & (!self.transmit.tvalid.val() | !self.firmware_last.q.val())
+            {
+                self.owner_now.next = Owner::Firmware;
+            } else if self.transmit.tvalid.val() {
+                self.owner_now.next = Owner::Transmit;
+            }
+        }
+        // Who has been offered keeps the stream, taken or not.
+        self.owner.d.next = self.owner_now.val();
+
+        self.m_axis.tvalid.next =
+            self.transmit.tvalid.val() & (self.owner_now.val() == Owner::Transmit);
+        self.m_axis.tdata.next = self.transmit.tdata.val();
+        self.m_axis.tkeep.next = self.transmit.tkeep.val();
+        self.m_axis.tlast.next = self.transmit.tlast.val();
+        self.transmit.tready.next =
+            self.m_axis.tready.val() & (self.owner_now.val() == Owner::Transmit);
+        self.firmware.tready.next =
+            self.m_axis.tready.val() & (self.owner_now.val() == Owner::Firmware);
+        if self.owner_now.val() == Owner::Firmware {
+            self.m_axis.tvalid.next = self.firmware.tvalid.val();
+            self.m_axis.tdata.next = self.firmware.tdata.val();
+            self.m_axis.tkeep.next = self.firmware.tkeep.val();
+            self.m_axis.tlast.next = self.firmware.tlast.val();
+        }
+        if self.m_axis.tvalid.val() & self.m_axis.tready.val() & self.m_axis.tlast.val() {
+            self.owner.d.next = Owner::Nobody;
+            self.firmware_last.d.next = self.owner_now.val() == Owner::Firmware;
+        }
+
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == FrameMuxMutation::FramesMix)
+                & self.m_axis.tvalid.val()
+                & self.m_axis.tready.val()
+            {
+                self.owner.d.next = Owner::Nobody;
+                self.firmware_last.d.next = self.owner_now.val() == Owner::Firmware;
+            }
+            if self.mutation[m].val() == FrameMuxMutation::TransmitStarves {
+                self.firmware_last.d.next = false;
+            }
+            if self.mutation[m].val() == FrameMuxMutation::FirmwareStarves {
+                self.firmware_last.d.next = true;
+            }
+            if (self.mutation[m].val() == FrameMuxMutation::OfferChanges)
+                & (self.owner.q.val() == Owner::Nobody)
+                & !self.m_axis.tready.val()
+            {
+                self.owner.d.next = Owner::Nobody;
+            }
+        }
+    }
+}

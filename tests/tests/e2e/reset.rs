@@ -1,0 +1,154 @@
+//! The reset of the gates by register, when the host that had opened things is gone.
+
+use std::sync::Arc;
+
+use abi::control::Counter;
+use abi::mailbox::{PairId, Words};
+use abi::register::{
+    CONTROL, CONTROL_RESET, LIST_TAIL, SEND_TAIL, STATUS, STATUS_FIRMWARE, STATUS_READY,
+    endpoint_page,
+};
+use host_driver::transport::Transport;
+use posthorn_tests::cards::{cards, firmware, run};
+use posthorn_tests::raw::{DESK_CREDITS, Desk, RawHost};
+use sim::Host;
+use sim::seed::BackPressure;
+
+/// Cycles after which a card that has something to do with a message, or with memory, has done it.
+const LONG: u64 = 20_000;
+/// Messages of the card that is reset, to each of its pairs.
+const MESSAGES: u32 = DESK_CREDITS as u32;
+/// Messages of the other card, before the reset and after it: it has credit for as many.
+const EARLY: u32 = 2;
+const LATE: u32 = MESSAGES - EARLY;
+
+fn wait(host: &Host, cycles: u64) {
+    let transport = host.transport();
+    let until = transport.now() + cycles;
+    while transport.now() < until {
+        let _ = transport.pause(&[], until);
+    }
+}
+
+/// Holds the processor, resets the gates, and starts the firmware anew, as a host does that finds a card that another has left.
+fn start_anew(host: &Host) {
+    let transport = host.transport();
+    let read = |offset| transport.read_register(offset).expect("a register");
+    transport.write_register(CONTROL, CONTROL_RESET).unwrap();
+    // Its bits tell of nothing that isn't so.
+    while read(STATUS) & STATUS_READY == 0 {
+        wait(host, 50);
+    }
+    assert_eq!(read(CONTROL), 0, "the reset is over, the processor held");
+    assert_eq!(read(STATUS) & STATUS_FIRMWARE, 0);
+    let firmware = firmware();
+    let segments = firmware.segments().iter();
+    let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
+    host_driver::load_firmware(&transport, segments).expect("the firmware is loaded");
+}
+
+/// Tells the other rank a pair and hears of its.
+fn exchange(host: &Host, raw: &RawHost, pair: &PairId) -> (PairId, u64) {
+    let mut words = vec![0_u32; PairId::COUNT];
+    pair.to_words(&mut words);
+    let mac = raw.identity().mac;
+    words.extend([mac as u32, (mac >> 32) as u32]);
+    let bytes = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let all = host.all_gather(bytes).expect("both tell");
+    let words: Vec<u32> = all[1 - host.card()]
+        .chunks(4)
+        .map(|word| u32::from_le_bytes(word.try_into().expect("four bytes")))
+        .collect();
+    let (pair, mac) = words.split_at(PairId::COUNT);
+    let mac = u64::from(mac[0]) | u64::from(mac[1]) << 32;
+    (PairId::from_words(pair), mac)
+}
+
+/// As it broke: with endpoints open, `CONTROL` 0, load, `CONTROL` 1; then old doorbells sent, frames for old pairs were acknowledged and written
+/// into old slots and buffers, and a receive that was posted met another seed of the hashes.
+fn a_card_that_was_left(seed: u64, at: u64) {
+    let cluster = cards("tiny", 2, seed).pressure(BackPressure::SOME);
+    run(cluster, |host| {
+        let raw = RawHost::new(Arc::new(host.transport()));
+        let mut desk = Desk::open(&raw);
+        // A pair with the other card, beside that with itself.
+        let local = raw.open_pair(desk.endpoint.id, DESK_CREDITS, &desk.slots);
+        let (remote, mac) = exchange(&host, &raw, &local);
+        raw.connect_to(&local, &remote, mac);
+        let pair = local.pair as u16;
+        let meet = || drop(host.all_gather(Vec::new()).expect("both come"));
+        let send = |desk: &mut Desk, pair, tag, request| {
+            let mut send = desk.send(tag, request, 700);
+            send.pair = pair;
+            desk.endpoint.post_send(send.to_words());
+        };
+        let receive = |desk: &mut Desk, pair, tag, request| {
+            let mut receive = desk.receive(tag, request, 700);
+            receive.pair = pair;
+            desk.endpoint.post_list(receive.to_words());
+        };
+        meet();
+        if host.card() == 0 {
+            // Receives that find a message and ones that don't, messages to the other card and to itself.
+            let own = desk.pair;
+            for k in 0..MESSAGES {
+                receive(&mut desk, pair, 100 + u64::from(k % 2), k);
+                receive(&mut desk, own, 999, 0x20 + k);
+                send(&mut desk, pair, 1, 0x40 + k);
+                send(&mut desk, own, 2, 0x60 + k);
+            }
+            wait(&host, at);
+            start_anew(&host);
+            let transport = host.transport();
+            let memories = |desk: &Desk| (desk.memory.bytes(), desk.slots.bytes());
+            let before = memories(&desk);
+            let page = endpoint_page(desk.endpoint.id);
+            for offset in [SEND_TAIL, LIST_TAIL] {
+                transport
+                    .write_register(page + offset, 2 * MESSAGES)
+                    .unwrap();
+            }
+            let raw = RawHost::new(Arc::new(host.transport()));
+            wait(&host, LONG);
+            let strays = raw.count(Counter::PairErrors);
+            meet();
+            // The other card sends to the pair that was.
+            meet();
+            assert!(
+                memories(&desk) == before,
+                "what was posted before is written"
+            );
+            assert!(desk.endpoint.poll_event().is_none());
+            assert_eq!(raw.count(Counter::PairErrors), strays + u64::from(LATE));
+            assert_eq!(raw.count(Counter::FramesReceived), 0);
+            assert_eq!(raw.count(Counter::FramesSent), 0, "something is sent");
+            // All is there for the next.
+            Desk::open(&raw).assert_works();
+        } else {
+            for k in 0..EARLY {
+                send(&mut desk, pair, 100 + u64::from(k % 2), k);
+            }
+            meet();
+            while desk.endpoint.poll().is_some() {}
+            let before = raw.pair_status(pair).unacknowledged;
+            for k in 0..LATE {
+                send(&mut desk, pair, 100, 0x80 + k);
+            }
+            wait(&host, LONG);
+            assert_eq!(raw.pair_status(pair).unacknowledged, before + LATE);
+            assert_eq!(
+                desk.endpoint.poll(),
+                None,
+                "a message to nobody is acknowledged"
+            );
+            meet();
+        }
+    });
+}
+
+#[test]
+fn nothing_that_another_host_had_posted_happens_after_a_reset_of_the_gates() {
+    for (seed, at) in [(301, 0), (302, 300), (303, 900), (304, 2500)] {
+        a_card_that_was_left(seed, at);
+    }
+}

@@ -1,0 +1,270 @@
+//! The book's pages of registers, layouts, commands and codes, written from `abi` alone.
+
+mod tables;
+
+use std::path::Path;
+
+use abi::mailbox::Command;
+use abi::{completion, control, event, limits, mailbox, mgmt, register, request, times, wire};
+use anyhow::{Context, Result, bail};
+
+use tables::Page;
+
+/// Writes a page.
+type Writer = fn() -> String;
+
+/// The pages, under `docs/src`.
+const PAGES: &[(&str, Writer)] = &[
+    ("registers.md", registers),
+    ("requests.md", requests),
+    ("completions.md", completions),
+    ("statuses.md", statuses),
+    ("commands.md", commands),
+    ("pair-commands.md", pair_commands),
+    ("command-codes.md", command_codes),
+    ("frames.md", frames),
+    ("control-requests.md", control_requests),
+];
+
+/// Writes the pages, or with `check` only sees whether they are what would be written.
+///
+/// # Errors
+/// If a file can't be written, or with `check` if one is out of date.
+pub fn run(root: &Path, check: bool) -> Result<()> {
+    for (name, page) in PAGES {
+        let path = root.join("docs/src").join(name);
+        if !check {
+            std::fs::write(&path, page()).with_context(|| format!("writing {}", path.display()))?;
+            continue;
+        }
+        let found = std::fs::read_to_string(&path)
+            .with_context(|| format!("reading {}", path.display()))?;
+        if found != page() {
+            bail!("docs/src/{name} is out of date: run `cargo xtask registers`");
+        }
+    }
+    Ok(())
+}
+
+fn registers() -> String {
+    let mut page = Page::new(
+        "Registers, limits and times",
+        "The card's registers are a window of 32-bit words, little-endian: AXI4-Lite, written and read by whole words. A write without all four strobes is answered \
+         SLVERR and ignored. What isn't in the tables reads as zero and ignores writes. [Writing a driver](writing-a-driver.md) says what to do with them.",
+    );
+    page.section("Window").constants(&[register::WINDOW]);
+    page.section("Mailbox page")
+        .prose("Page 0. It is privileged: who can write it can do anything with the card.")
+        .registers(register::MAILBOX_PAGE);
+    page.constants(&[register::VALUES, &[ABI_VERSION]]);
+    page.section("Doorbell page")
+        .prose(
+            "Page 1 + *e* is that of endpoint *e*, and writes to it are the endpoint's. Indices are 16 bits; a doorbell with a bit above them set is ignored, counted, \
+             and raises an event.",
+        )
+        .registers(register::ENDPOINT_PAGE);
+    page.section("Limits")
+        .prose("Of every card. What depends on its configuration is the answer of [`Identify`](commands.md#identify).")
+        .constants(&[limits::LIMITS]);
+    page.section("Times")
+        .prose("In cycles of the card's clock. Times in seconds are for 125 MHz.")
+        .constants(&[times::TIMES]);
+    page.section("Memory of the management processor")
+        .prose("As the processor sees it, and so as `LOADER_ADDRESS` counts.")
+        .constants(&[mgmt::MEMORY]);
+    page.text()
+}
+
+/// What [`register::ABI`] reads.
+const ABI_VERSION: abi::Constant = abi::Constant {
+    name: "ABI_VERSION",
+    value: abi::ABI_VERSION as u64,
+    doc: "What `ABI` and `abi_version` of `Identify` read. A driver that finds another version refuses the card.",
+};
+
+fn requests() -> String {
+    let mut page = Page::new(
+        "Work requests",
+        "Entries of an endpoint's two rings. Bits are counted from the least significant; words are 64 bits, little-endian. Reserved fields are zero, or the request \
+         is refused as `InvalidRequest`; a field that the opcode doesn't use is not looked at, except `min_free`, which is zero without `FLAG_MULTI`.",
+    );
+    let (send, list) = (request::SendRequest::FIELDS, request::ListRequest::FIELDS);
+    page.layout("SendRequest", request::SendRequest::ABOUT, send);
+    page.layout("ListRequest", request::ListRequest::ABOUT, list);
+    page.codes("Opcode", request::Opcode::ABOUT, request::Opcode::CODES);
+    page.section("Sizes and flags");
+    page.constants(&[request::SIZES, request::FLAGS]);
+    page.section("Requests by opcode").prose(
+        "A request is *refused* if nothing but its completion came of it; it *ends* with a status otherwise. A request whose kind of completion is in brackets \
+         completes only if it is refused; one with `+` also once for each message before the last, if it has `FLAG_MULTI`. An opcode that its ring doesn't have \
+         completes with the kind `Unknown`.",
+    );
+    page.opcodes();
+    page.text()
+}
+
+fn completions() -> String {
+    let mut page = Page::new(
+        "Completions and events",
+        "Entries of an endpoint's two queues. Bits are counted from the least significant; words are 64 bits, little-endian. The card writes an entry with its last \
+         word last; `phase` says that it is there.",
+    );
+    let fields = completion::Completion::FIELDS;
+    page.layout("Completion", completion::Completion::ABOUT, fields);
+    page.prose(
+        "A receive, a probe or a claim that found a message has its `match_bits`, `immediate`, `length`, `pair` and `context`, whatever the status; one that found none has \
+         zeros there. A send has its own `pair`, `context` and `length`.",
+    );
+    page.constants(&[completion::CONSTANTS]);
+    let kinds = completion::CompletionKind::CODES;
+    page.codes("CompletionKind", completion::CompletionKind::ABOUT, kinds);
+    page.layout("Event", event::Event::ABOUT, event::Event::FIELDS);
+    page.constants(&[event::CONSTANTS]);
+    page.prose("What each [status](statuses.md#status) and [cause](statuses.md#cause) means is on a page of its own.");
+    page.text()
+}
+
+fn statuses() -> String {
+    let mut page = Page::new(
+        "Statuses and causes",
+        "`posthorn explain NAME` and `posthorn explain NUMBER` show the same.",
+    );
+    page.explained("Status");
+    page.explained("Cause");
+    page.text()
+}
+
+/// Commands that concern pairs, which have a page of their own.
+const OF_PAIRS: [Command; 8] = [
+    Command::OpenPair,
+    Command::ConnectPair,
+    Command::ClosePair,
+    Command::QueryPair,
+    Command::Connect,
+    Command::Accept,
+    Command::Disconnect,
+    Command::Reserve,
+];
+
+fn commands() -> String {
+    let mut page = Page::new(
+        "Mailbox commands",
+        "What the words of the command area and of the answer area are. Word 0 of a command is its code, word 0 of an answer its \
+         [status](command-codes.md#mailboxstatus). Words are 32 bits; a 64-bit field takes two, low word first. `number` counts the arguments: it is what word 1 of \
+         an answer with `InvalidArgument` holds. Words beyond a command's arguments are not looked at. Commands that concern pairs are on \
+         [their own page](pair-commands.md).",
+    );
+    page.prose(
+        "Endpoints, pairs and domains are named by ids. A driver keeps all 32 bits of an id and gives them back; the *place* of the object is in the low bits, and is what doorbell \
+         pages, work requests, completions, events and frames name it by.",
+    );
+    page.constants(&[mailbox::CONSTANTS, control::RIGHTS]);
+    let all = Command::ALL.iter();
+    all.filter(|command| !OF_PAIRS.contains(command))
+        .for_each(|&command| page.command(command));
+    page.text()
+}
+
+fn pair_commands() -> String {
+    let mut page = Page::new(
+        "Mailbox commands of pairs",
+        "As on [the page before](commands.md). [Writing a driver](writing-a-driver.md#connecting) says in which order they come.",
+    );
+    OF_PAIRS.iter().for_each(|&command| page.command(command));
+    page.text()
+}
+
+fn command_codes() -> String {
+    let mut page = Page::new(
+        "Codes of the mailbox",
+        "What [commands](commands.md) answer, and the states and reasons that are in their results. `posthorn explain NAME` shows the same.",
+    );
+    page.explained("MailboxStatus");
+    page.explained("PairState");
+    page.explained("ConnectReason");
+    page.section("Counters and audit entries");
+    page.codes("Counter", control::Counter::ABOUT, control::Counter::CODES);
+    let kinds = mailbox::AuditKind::CODES;
+    page.codes("AuditKind", mailbox::AuditKind::ABOUT, kinds);
+    page.text()
+}
+
+fn frames() -> String {
+    let mut page = Page::new(
+        "Layout of frames",
+        "Bits are counted from the least significant; words are 64 bits, little-endian. [The wire format](wire-format.md) says what they are for. No host sees a frame.",
+    );
+    page.layout(
+        "FrameHeader",
+        wire::FrameHeader::ABOUT,
+        wire::FrameHeader::FIELDS,
+    );
+    page.constants(&[wire::CONSTANTS]);
+    page.explained("FrameType");
+    let body = wire::ManagementBody::FIELDS;
+    page.layout("ManagementBody", wire::ManagementBody::ABOUT, body);
+    let kinds = wire::ManagementKind::CODES;
+    page.codes("ManagementKind", wire::ManagementKind::ABOUT, kinds);
+    page.text()
+}
+
+fn control_requests() -> String {
+    let mut page = Page::new(
+        "Control requests of the firmware",
+        "How the firmware changes the tables of the gates; no host does. Bits are counted from the least significant; words are 64 bits.",
+    );
+    let operations = control::Operation::CODES;
+    page.codes("Operation", control::Operation::ABOUT, operations);
+    page.constants(&[control::SIZES, control::RINGS]);
+    page.layout(
+        "CardSetup",
+        control::CardSetup::ABOUT,
+        control::CardSetup::FIELDS,
+    );
+    page.layout(
+        "MatchSetup",
+        control::MatchSetup::ABOUT,
+        control::MatchSetup::FIELDS,
+    );
+    page.layout(
+        "EventSetup",
+        control::EventSetup::ABOUT,
+        control::EventSetup::FIELDS,
+    );
+    page.layout(
+        "RingSetup",
+        control::RingSetup::ABOUT,
+        control::RingSetup::FIELDS,
+    );
+    page.layout(
+        "EndpointSetup",
+        control::EndpointSetup::ABOUT,
+        control::EndpointSetup::FIELDS,
+    );
+    page.layout(
+        "PairSetup",
+        control::PairSetup::ABOUT,
+        control::PairSetup::FIELDS,
+    );
+    page.layout(
+        "PairReport",
+        control::PairReport::ABOUT,
+        control::PairReport::FIELDS,
+    );
+    page.layout(
+        "RegionSetup",
+        control::RegionSetup::ABOUT,
+        control::RegionSetup::FIELDS,
+    );
+    page.text()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_pages_in_the_book_are_current() {
+        run(&crate::paths::workspace(), true).unwrap();
+    }
+}
