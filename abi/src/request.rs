@@ -58,7 +58,7 @@ constants! {
         /// `flags` of a receive: it takes message after message, each behind the one before in its buffer, until less than `min_free` bytes are left.
         FLAG_MULTI: u8 = 1 << 2;
         /// `flags` of a receive, a probe or a claim: the host keeps nothing that is to be posted behind this one. From a refusal for want of room
-        /// until such a request comes, the card takes it that the host keeps receives, and ready messages of the endpoint wait as others do.
+        /// until such a request comes, the card assumes that the host still holds receives back, and queues ready messages of the endpoint like others.
         FLAG_NOTHING_KEPT: u8 = 1 << 3;
     }
 }

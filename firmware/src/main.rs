@@ -58,15 +58,14 @@ fn main() -> ! {
         riscv::register::mie::set_mtimer();
     }
     let mut firmware = Firmware::new(Gates, BUILD);
+    let (mut looks, mut number) = (0, 0);
     while !firmware.is_up() {
-        if !firmware.step() {
-            sleep(&firmware, 0);
-        }
+        let moved = firmware.step();
+        rest(&firmware, moved, &mut looks);
     }
     let mut mailbox = Mailbox::take_over();
     let Ok(()) = ReadyLine.set_high();
     defmt::info!("ready");
-    let (mut looks, mut number) = (0, 0);
     loop {
         if firmware.is_free()
             && let Some(request) = mailbox.pending()
@@ -80,25 +79,26 @@ fn main() -> ! {
             report(&answer);
             continue;
         }
-        looks = if moved { 0 } else { looks + 1 };
-        if !moved && (looks >= LOOKS || !firmware.waits().control) {
-            sleep(
-                &firmware,
-                if firmware.is_free() {
-                    INTERRUPT_MAILBOX
-                } else {
-                    0
-                },
-            );
-        }
+        rest(&firmware, moved, &mut looks);
+    }
+}
+
+/// Sleeps if there is nothing to do, and hasn't been for some looks if the gates are about to answer.
+fn rest(firmware: &Firmware<Gates>, moved: bool, looks: &mut u32) {
+    *looks = if moved { 0 } else { *looks + 1 };
+    if !moved && (*looks >= LOOKS || !firmware.waits().control) {
+        sleep(firmware);
     }
 }
 
 /// Sleeps until something happens that the firmware can do something about.
-fn sleep(firmware: &Firmware<Gates>, mailbox: u32) {
+fn sleep(firmware: &Firmware<Gates>) {
     let waits = firmware.waits();
-    let mut enabled = mailbox | INTERRUPT_FRAME_IN | INTERRUPT_EVENT;
+    let mut enabled = 0;
     for (waits, interrupt) in [
+        (firmware.is_free(), INTERRUPT_MAILBOX),
+        // Before it is up, frames and events are left where they are.
+        (firmware.is_up(), INTERRUPT_FRAME_IN | INTERRUPT_EVENT),
         (waits.control, INTERRUPT_CONTROL),
         (waits.frame_out, INTERRUPT_FRAME_OUT),
         (waits.reset, INTERRUPT_GATES_READY),
@@ -106,10 +106,6 @@ fn sleep(firmware: &Firmware<Gates>, mailbox: u32) {
         if waits {
             enabled |= interrupt;
         }
-    }
-    // Before it is up, frames and events are left where they are.
-    if !firmware.is_up() {
-        enabled &= !(INTERRUPT_FRAME_IN | INTERRUPT_EVENT);
     }
     write(INTERRUPT_ENABLE, enabled);
     timer::wake_at(firmware.next_deadline());

@@ -2,8 +2,8 @@
 //! card inside" says, and nothing else.
 //!
 //! ```text
-//!   s_axil ──► Registers ──► doorbells        ┌─ WorkQueues ─► SendQueues ─► Transmit ─┐
-//!              │     └─► GateReset ─► reset   │      │              ▲                  │ FrameMux, Loopback
+//!   s_axil ──► Registers ──► doorbells        ┌─ WorkQueues ─► SendQueues ─► Transmit ─┐ FrameMux,
+//!              │     └─► GateReset ─► reset   │      │              ▲                  │ Loopback
 //!   processor ◄┘                              │      │ lists        │ progress         ├──► FrameGate ──► m_axis
 //!   processor ──► Fanout ──► control ──► all  │      ▼              │                  │
 //!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── FrameGate ◄── s_axis
@@ -30,7 +30,7 @@ use crate::link::{
 use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout};
 use crate::prelude::*;
-use crate::prim::axi::{AxiLite, AxiManager, StreamSink, StreamSource};
+use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::Regions;
 use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
@@ -195,6 +195,8 @@ pub struct Datapath {
     hash_seed: Seed,
     endpoint_interrupts: Signal<Local, Bits<32>>,
     shifted_interrupts: Signal<Local, Bits<32>>,
+    protection: Constant<Bits<3>>,
+    memory_type: Constant<Bits<4>>,
     _mutable: usize,
 }
 
@@ -212,6 +214,8 @@ impl Datapath {
     fn build(config: &Config, gate_reset: GateReset, mutable: usize) -> Self {
         construct!({
             gate_reset: gate_reset,
+            protection: Constant::new(PROT_LEAST.into()),
+            memory_type: Constant::new(CACHE_FINAL.into()),
             frame_gate: FrameGate::new(),
             mutation: (0..mutable).map(|_| Signal::default()).collect(),
             _mutable: mutable,
@@ -235,10 +239,9 @@ impl Datapath {
             clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data
             mailbox_read_data mailbox_request mailbox_answer firmware_ready
-            control_valid control control_done control_result gates_reset_request gates_ready
-            gates_reset frame_write frame_write_address frame_write_data frame_send
-            frame_out_ready frame_in_valid frame_take frame_read_address frame_read_data
-            frame_dropped told_valid told interrupts
+            control_valid control control_done control_result gates_reset_request gates_ready gates_reset frame_write
+            frame_write_address frame_write_data frame_send frame_out_ready frame_in_valid
+            frame_take frame_read_address frame_read_data frame_dropped told_valid told interrupts
             monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
             monitor_source_valid monitor_source_pair monitor_source_taken
             monitor_source_returned monitor_sink_valid monitor_sink_pair
@@ -406,7 +409,7 @@ impl Logic for Datapath {
         self.fanout.block_done[12].next = self.hash_seed.control_done.val();
         self.fanout.block_result[12].next = 0.into();
 
-        // Host memory: three readers, three writers.
+        // Host memory: three readers, three writers. In reset nothing is offered or taken (IHI 0022, A3.1.2).
         self.dma_read.request_valid[0].next = self.work_queues.read_request_valid.val();
         self.work_queues.read_request_ready.next = self.dma_read.request_ready[0].val();
         self.dma_read.request[0].next = self.work_queues.read_request.val();
@@ -454,35 +457,43 @@ impl Logic for Datapath {
         self.dma_write.data[2].next = self.events.write_data.val();
         self.events.write_done.next = self.dma_write.done[2].val();
         self.events.write_done_error.next = self.dma_write.done_error[2].val();
+        self.m_axi.arprot.next = self.protection.val();
+        self.m_axi.arlock.next = false;
+        self.m_axi.arcache.next = self.memory_type.val();
+        self.m_axi.arqos.next = 0.into();
+        self.m_axi.awprot.next = self.protection.val();
+        self.m_axi.awlock.next = false;
+        self.m_axi.awcache.next = self.memory_type.val();
+        self.m_axi.awqos.next = 0.into();
         self.m_axi.arid.next = self.dma_read.m_axi.arid.val();
         self.m_axi.araddr.next = self.dma_read.m_axi.araddr.val();
         self.m_axi.arlen.next = self.dma_read.m_axi.arlen.val();
         self.m_axi.arsize.next = self.dma_read.m_axi.arsize.val();
         self.m_axi.arburst.next = self.dma_read.m_axi.arburst.val();
-        self.m_axi.arvalid.next = self.dma_read.m_axi.arvalid.val();
+        self.m_axi.arvalid.next = self.dma_read.m_axi.arvalid.val() & !self.reset.val();
         self.dma_read.m_axi.arready.next = self.m_axi.arready.val();
         self.dma_read.m_axi.rid.next = self.m_axi.rid.val();
         self.dma_read.m_axi.rdata.next = self.m_axi.rdata.val();
         self.dma_read.m_axi.rresp.next = self.m_axi.rresp.val();
         self.dma_read.m_axi.rlast.next = self.m_axi.rlast.val();
         self.dma_read.m_axi.rvalid.next = self.m_axi.rvalid.val();
-        self.m_axi.rready.next = self.dma_read.m_axi.rready.val();
+        self.m_axi.rready.next = self.dma_read.m_axi.rready.val() & !self.reset.val();
         self.m_axi.awid.next = self.dma_write.m_axi.awid.val();
         self.m_axi.awaddr.next = self.dma_write.m_axi.awaddr.val();
         self.m_axi.awlen.next = self.dma_write.m_axi.awlen.val();
         self.m_axi.awsize.next = self.dma_write.m_axi.awsize.val();
         self.m_axi.awburst.next = self.dma_write.m_axi.awburst.val();
-        self.m_axi.awvalid.next = self.dma_write.m_axi.awvalid.val();
+        self.m_axi.awvalid.next = self.dma_write.m_axi.awvalid.val() & !self.reset.val();
         self.dma_write.m_axi.awready.next = self.m_axi.awready.val();
         self.m_axi.wdata.next = self.dma_write.m_axi.wdata.val();
         self.m_axi.wstrb.next = self.dma_write.m_axi.wstrb.val();
         self.m_axi.wlast.next = self.dma_write.m_axi.wlast.val();
-        self.m_axi.wvalid.next = self.dma_write.m_axi.wvalid.val();
+        self.m_axi.wvalid.next = self.dma_write.m_axi.wvalid.val() & !self.reset.val();
         self.dma_write.m_axi.wready.next = self.m_axi.wready.val();
         self.dma_write.m_axi.bid.next = self.m_axi.bid.val();
         self.dma_write.m_axi.bresp.next = self.m_axi.bresp.val();
         self.dma_write.m_axi.bvalid.next = self.m_axi.bvalid.val();
-        self.m_axi.bready.next = self.dma_write.m_axi.bready.val();
+        self.m_axi.bready.next = self.dma_write.m_axi.bready.val() & !self.reset.val();
 
         // From the rings to the wire.
         self.send_queues.sends_valid.next = self.work_queues.sends_valid.val();
@@ -680,8 +691,6 @@ impl Logic for Datapath {
         self.counters.unexpected.next = bits::<3>(0) + self.delivery.count_unexpected.val();
         self.counters.completions.next = bits::<3>(0) + self.completions.count_completions.val();
         self.counters.credit_asks.next = bits::<3>(0) + self.send_queues.count_asks.val();
-        // No frame is for the firmware yet.
-        self.counters.firmware_frames_dropped.next = 0.into();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.

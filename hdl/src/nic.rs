@@ -149,6 +149,7 @@ impl Logic for Nic {
         self.datapath.control.next = self.subsystem.control.val();
         self.subsystem.control_done.next = self.datapath.control_done.val();
         self.subsystem.control_result.next = self.datapath.control_result.val();
+        self.datapath.gates_reset_request.next = self.subsystem.gates_reset_request.val();
         self.subsystem.gates_ready.next = self.datapath.gates_ready.val();
         self.datapath.frame_write.next = self.subsystem.frame_write.val();
         self.datapath.frame_write_address.next = self.subsystem.frame_write_address.val();
@@ -162,9 +163,6 @@ impl Logic for Nic {
         self.subsystem.frame_dropped.next = self.datapath.frame_dropped.val();
         self.subsystem.told_valid.next = self.datapath.told_valid.val();
         self.subsystem.told.next = self.datapath.told.val();
-
-        // Nobody asks yet: the firmware's register for it isn't there.
-        self.datapath.gates_reset_request.next = self.subsystem.gates_reset_request.val();
 
         self.interrupts.next = self.datapath.interrupts.val();
         self.monitor_gates_reset.next = self.datapath.gates_reset.val();

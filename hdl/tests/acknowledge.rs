@@ -20,6 +20,8 @@ use support::{Bench, Size, for_size, for_sizes, rate};
 struct Pair {
     open: bool,
     failed: bool,
+    /// Its end is an orderly one.
+    closed: bool,
     granted: u32,
     accepted: u32,
     freed: u32,
@@ -44,7 +46,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
     let mut steady = Steady::default();
     let mut update: Option<(usize, bool, bool, bool)> = None;
     let mut mark: Option<(usize, bool)> = None;
-    let mut fault: Option<usize> = None;
+    let mut fault: Option<(usize, Status)> = None;
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     // The pair whose numbers were asked for in the cycle before, and what they were then.
     let mut looked_up: Option<(usize, (u32, u32, u16))> = None;
@@ -89,13 +91,17 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         bench.set("mark", pack(&[(pair as u64, 16), (ask.into(), 1)])[0]);
 
         if fault.is_none() && control.is_none() && talking && rng.random_bool(0.005) {
-            fault = Some(size.pair_or_none(rng));
+            let status = match rng.random_bool(0.3) {
+                true => Status::PeerClosed,
+                false => Status::LinkError,
+            };
+            fault = Some((size.pair_or_none(rng), status));
         }
         bench.set("fault_valid", fault.is_some());
-        let status = Status::LinkError.code().into();
+        let (faulty, status) = fault.unwrap_or((0, Status::LinkError));
         bench.set(
             "fault",
-            pack(&[(fault.unwrap_or(0) as u64, 16), (status, 8)])[0],
+            pack(&[(faulty as u64, 16), (status.code().into(), 8)])[0],
         );
 
         if control.is_none() && fault.is_none() && talking && rng.random_bool(0.02) {
@@ -159,10 +165,10 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         if let Some(words) = steady.watch("control_frame", valid, takes, &words) {
             let [pair, code] = unpack(&words, [16, 8]);
             let frame_type = FrameType::from_code(code as u8).expect("a type");
-            let failed = pairs[pair as usize].failed;
+            let failed = pairs[pair as usize].failed && !pairs[pair as usize].closed;
             assert!(
                 frame_type != FrameType::PairFailed || failed,
-                "pair {pair}, which is sound, is announced as failed, cycle {cycle}"
+                "pair {pair}, which has not failed, is announced as failed, cycle {cycle}"
             );
             begun = Some((pair as usize, frame_type));
         }
@@ -197,10 +203,11 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             }
             mark = None;
         }
-        if let Some(index) = fault
+        if let Some((index, status)) = fault
             && bench.is("fault_ready")
         {
             if let Some(pair) = pairs.get_mut(index) {
+                pair.closed |= pair.open && !pair.failed && status == Status::PeerClosed;
                 pair.failed = pair.open;
             }
             fault = None;
@@ -226,8 +233,8 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
     for (index, pair) in pairs.iter().enumerate().filter(|(_, pair)| pair.open) {
         if pair.failed {
             assert!(
-                pair.failure_told,
-                "the peer of pair {index} has heard nothing"
+                pair.failure_told != pair.closed,
+                "the peer of pair {index} has heard nothing, or of a failure that is none"
             );
         } else {
             let now = (pair.accepted, pair.freed, pair.window);
@@ -282,4 +289,9 @@ fn a_window_that_is_not_shifted_is_noticed() {
 #[test]
 fn a_frame_that_outlives_its_pair_is_noticed() {
     assert!(is_caught(AcknowledgeMutation::FrameOutlivesPair));
+}
+
+#[test]
+fn an_orderly_end_that_is_announced_as_a_failure_is_noticed() {
+    assert!(is_caught(AcknowledgeMutation::ClosingAnnounced));
 }

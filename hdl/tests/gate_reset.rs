@@ -5,6 +5,7 @@
 
 mod support;
 
+use std::cell::Cell;
 use std::collections::VecDeque;
 
 use abi::completion::{COMPLETION_BYTES, Completion};
@@ -518,6 +519,67 @@ fn each_broken_contract_is_noticed() {
         let caught = is_caught("datapath_reset", 12, |rng| resets(mutation, rng));
         assert!(caught, "nothing notices {mutation:?}");
     }
+}
+
+/// As it broke: what was offered stayed so for an edge in reset.
+#[test]
+fn nothing_is_offered_or_taken_in_reset_of_the_card() {
+    const OUTPUTS: [&str; 12] = [
+        "m_axi_arvalid",
+        "m_axi_rready",
+        "m_axi_awvalid",
+        "m_axi_wvalid",
+        "m_axi_bready",
+        "m_axis_tvalid",
+        "s_axis_tready",
+        "s_axil_awready",
+        "s_axil_wready",
+        "s_axil_arready",
+        "s_axil_rvalid",
+        "s_axil_bvalid",
+    ];
+    // Cycles in which each is high outside reset.
+    let seen = Cell::new([0; OUTPUTS.len()]);
+    for_seeds(6, |rng| {
+        let mut card = Card::new(GateResetMutation::None, rng);
+        card.until("the gates are ready", |card| card.bench.is("gates_ready"));
+        card.open(1);
+        card.post(POSTS);
+        // An access of the registers that lasts, and others after it.
+        card.bench.set("s_axil_araddr", STATUS);
+        card.bench.set("s_axil_awaddr", STATUS);
+        let mut high = seen.get();
+        for cycle in 0..4000_u64 {
+            let (reads, writes) = (cycle / 16 % 2 == 0, cycle % 64 < 8);
+            card.bench.set("s_axil_arvalid", reads);
+            card.bench.set("s_axil_rready", cycle % 8 == 7);
+            card.bench.set("s_axil_awvalid", writes);
+            card.bench.set("s_axil_wvalid", writes);
+            card.tick();
+            card.bench.eval();
+            for (count, pin) in high.iter_mut().zip(OUTPUTS) {
+                *count += card.bench.get(pin);
+            }
+            card.bench.set("reset", true);
+            card.bench.eval();
+            for pin in OUTPUTS {
+                assert!(!card.bench.is(pin), "{pin} in reset");
+            }
+            card.bench.set("reset", false);
+            let says = |pin: &str| ["ar", "aw"].map(|c| card.bench.get(&format!("m_axi_{c}{pin}")));
+            assert_eq!(
+                ["prot", "cache", "lock", "qos"].map(says),
+                [[0b010; 2], [0b0010; 2], [0; 2], [0; 2]],
+                "constants, as the page of the card says"
+            );
+        }
+        seen.set(high);
+    });
+    let seen = seen.get();
+    assert!(
+        seen.iter().all(|count| *count > 0),
+        "{seen:?} of {OUTPUTS:?}"
+    );
 }
 
 #[test]

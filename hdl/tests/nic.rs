@@ -7,9 +7,9 @@ use abi::control::{CardSetup, EventSetup, Operation, PairSetup};
 use abi::event::Cause;
 use abi::mgmt::{
     CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, FRAME_IN,
-    FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAME_WORDS, FRAMES_IN, FRAMES_LOST, INTERRUPT_EVENT,
-    INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY, INTERRUPT_PENDING, MEMORY_BASE,
-    REGISTER_BASE,
+    FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAME_WORDS, FRAMES_IN, FRAMES_LOST, GATES_RESET,
+    INTERRUPT_EVENT, INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY,
+    INTERRUPT_PENDING, MEMORY_BASE, REGISTER_BASE,
 };
 use abi::register::{
     CONTROL, CONTROL_RUN, LOADER_ADDRESS, LOADER_DATA, MAILBOX_ANSWER, MAILBOX_COMMAND,
@@ -174,12 +174,17 @@ impl Card {
 
     /// A frame comes in by the wire.
     fn deliver(&mut self, frame: &[u8]) {
+        self.deliver_words(frame, true);
+    }
+
+    /// A part of one, with its end or without.
+    fn deliver_words(&mut self, frame: &[u8], ends: bool) {
         self.bench.set("s_axis_tkeep", 0xff_u64);
         let count = frame.len() / 8;
         for (k, word) in frame.chunks_exact(8).enumerate() {
             let word = u64::from_le_bytes(word.try_into().expect("chunks of eight"));
             self.bench.set("s_axis_tdata", word);
-            self.bench.set("s_axis_tlast", k + 1 == count);
+            self.bench.set("s_axis_tlast", ends && k + 1 == count);
             self.offer(&["s_axis_tvalid"], "s_axis_tready");
         }
         (0..5).for_each(|_| self.step());
@@ -322,5 +327,32 @@ fn the_firmware_is_told_of_a_failed_pair_and_not_of_its_own_events() {
         };
         card.control(Operation::EventRaise, 1, &raised.to_words());
         assert_eq!(card.pending() & INTERRUPT_EVENT, 0);
+    });
+}
+
+#[test]
+fn a_reset_of_the_gates_by_the_firmware_empties_its_frames_and_leaves_the_processor_alone() {
+    for_seeds(2, |rng| {
+        let mut card = Card::boot(rng);
+        for _ in 0..2 {
+            // Places in use, and a frame that is half in when the reset comes.
+            (0..3).for_each(|_| card.deliver(&frame(rng, FrameType::Handshake, MAC)));
+            let half = frame(rng, FrameType::Management, MAC);
+            let (first, second) = half.split_at(8 * rng.random_range(1..10));
+            card.deliver_words(first, false);
+            assert_ne!(card.pending() & INTERRUPT_FRAME_IN, 0);
+            card.poke(GATES_RESET, 1);
+            let ready = (0..1000).any(|_| card.peek(GATES_RESET) == 0);
+            assert!(ready, "the gates are never ready");
+            assert_ne!(card.pending() & INTERRUPT_GATES_READY, 0);
+            card.deliver_words(second, true);
+            assert_eq!(card.receive(), None, "neither those nor the half of one");
+            let out = frame(rng, FrameType::Handshake, MAC);
+            card.send(&out);
+            assert_eq!(std::mem::take(&mut card.left), [out]);
+            let came = frame(rng, FrameType::Handshake, MAC);
+            card.deliver(&came);
+            assert_eq!(card.receive(), Some(words(&came)[..FRAME_WORDS].to_vec()));
+        }
     });
 }

@@ -44,8 +44,8 @@ pub struct ClaimedRefused {
     pub error: PostError,
     /// The message.
     pub claimed: Claimed,
-    /// The buffer. It is missing only if the doorbell failed ([`PostError::Transport`]), as in [`Refused`](crate::Refused).
-    pub buffer: Option<Buffer>,
+    /// The buffer. The card has not seen it.
+    pub buffer: Buffer,
 }
 
 /// A discard that was refused.
@@ -79,16 +79,16 @@ impl Claimed {
             return Err(ClaimedRefused {
                 error: PostError::WrongDomain,
                 claimed: Self::new(shared, claim),
-                buffer: Some(buffer),
+                buffer,
             });
         }
         let posted = shared
             .core()
-            .receive_claimed(shared.transport(), wr_id, claim, buffer);
+            .receive_claimed(shared.link(), wr_id, claim, buffer);
         posted.map_err(|(error, buffer)| ClaimedRefused {
             error,
             claimed: Self::new(shared, claim),
-            buffer,
+            buffer: buffer.unwrap_or(Buffer::empty()),
         })
     }
 
@@ -100,7 +100,7 @@ impl Claimed {
         let Some((shared, claim)) = self.claim.take() else {
             unreachable!("it is consumed by its use");
         };
-        let posted = shared.core().discard(shared.transport(), wr_id, claim);
+        let posted = shared.core().discard(shared.link(), wr_id, claim);
         posted.map_err(|error| DiscardRefused {
             error,
             claimed: Self::new(shared, claim),
@@ -111,7 +111,7 @@ impl Claimed {
 impl Drop for Claimed {
     fn drop(&mut self) {
         if let Some((shared, claim)) = self.claim.take() {
-            shared.core().drop_claim(shared.transport(), claim);
+            shared.drop_claim(claim);
         }
     }
 }

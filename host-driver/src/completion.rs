@@ -14,7 +14,7 @@ use crate::error::WaitError;
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::table::Request;
-use crate::transport::{PauseResult, TransportError, Watch};
+use crate::transport::{Line, PauseResult, TransportError, Watch};
 use abi::completion::CompletionKind;
 use abi::status::Status;
 use std::sync::Arc;
@@ -104,12 +104,12 @@ pub struct CompletionQueue {
 impl CompletionQueue {
     /// Takes the next completion, if there is one.
     pub fn poll(&self) -> Option<WorkCompletion> {
-        self.shared.core().poll(self.shared.transport())
+        self.shared.core().poll(self.shared.link())
     }
 
     /// Whether [`poll`](Self::poll) would return a completion.
     pub fn is_ready(&self) -> bool {
-        self.shared.core().is_ready(self.shared.transport())
+        self.shared.core().is_ready(self.shared.link())
     }
 
     /// Number of requests that have not been polled for: entries of the queue that are reserved.
@@ -128,32 +128,36 @@ impl CompletionQueue {
     /// # Errors
     /// [`TransportError`].
     pub fn req_notify(&self) -> Result<Watch, TransportError> {
-        self.shared.core().arm_completions(self.shared.transport())
+        self.shared.core().arm_completions(self.shared.link())
     }
 
     /// Waits for a completion, `timeout` cycles at most, and takes it.
     ///
     /// # Errors
-    /// [`WaitError::Timeout`]; [`WaitError::Interrupted`] once for each event that arrives.
+    /// [`WaitError::Timeout`]; [`WaitError::Interrupted`] once for each event that arrives; [`WaitError::Transport`] if the card can't be reached, or is
+    /// gone and everything that was outstanding has been taken.
     pub fn wait(&self, timeout: u64) -> Result<WorkCompletion, WaitError> {
-        let transport = self.shared.transport();
-        let deadline = transport.now().saturating_add(timeout);
+        let link = self.shared.link();
+        let deadline = link.now().saturating_add(timeout);
         loop {
+            // Closing flushes without an interrupt of the card's.
+            let closing = link.watch(Line::Library);
             let watch = {
                 let mut core = self.shared.core();
-                if let Some(completion) = core.poll(transport) {
+                if let Some(completion) = core.poll(link) {
                     return Ok(completion);
                 }
-                let watch = core.arm(transport)?;
-                if let Some(completion) = core.poll(transport) {
+                let watch = core.arm(link)?;
+                if let Some(completion) = core.poll(link) {
                     return Ok(completion);
                 }
                 watch
             };
-            match transport.pause(&[watch], deadline) {
-                PauseResult::Interrupt { .. } => {}
+            match link.pause(&[watch, closing], deadline) {
+                PauseResult::Interrupt(_) => {}
                 PauseResult::Deadline => return self.poll().ok_or(WaitError::Timeout),
-                PauseResult::Closed => return Err(TransportError::Closed.into()),
+                PauseResult::Unreachable => return Err(TransportError::Unreachable.into()),
+                PauseResult::Closed => return self.poll().ok_or(TransportError::Closed.into()),
             }
         }
     }
@@ -180,7 +184,7 @@ impl CompletionChannel {
         assert!(!queues.is_empty(), "a channel has at least one queue");
         Self {
             queues: queues.to_vec(),
-            watches: Vec::with_capacity(queues.len()),
+            watches: Vec::with_capacity(queues.len() + 1),
         }
     }
 
@@ -189,27 +193,31 @@ impl CompletionChannel {
     /// # Errors
     /// As for [`CompletionQueue::wait`].
     pub fn wait(&mut self, timeout: u64) -> Result<usize, WaitError> {
-        let transport = self.queues[0].shared.transport();
-        let deadline = transport.now().saturating_add(timeout);
+        let link = self.queues[0].shared.link();
+        let deadline = link.now().saturating_add(timeout);
         loop {
             self.watches.clear();
+            self.watches.push(link.watch(Line::Library));
             for (position, queue) in self.queues.iter().enumerate() {
                 let mut core = queue.shared.core();
-                if core.is_ready(transport) {
+                if core.is_ready(link) {
                     return Ok(position);
                 }
-                self.watches.push(core.arm(transport)?);
-                if core.is_ready(transport) {
+                self.watches.push(core.arm(link)?);
+                if core.is_ready(link) {
                     return Ok(position);
                 }
             }
-            match transport.pause(&self.watches, deadline) {
-                PauseResult::Interrupt { .. } => {}
-                PauseResult::Deadline => {
+            match link.pause(&self.watches, deadline) {
+                PauseResult::Interrupt(_) => {}
+                PauseResult::Unreachable => return Err(TransportError::Unreachable.into()),
+                ended @ (PauseResult::Deadline | PauseResult::Closed) => {
                     let ready = self.queues.iter().position(CompletionQueue::is_ready);
-                    return ready.ok_or(WaitError::Timeout);
+                    return ready.ok_or(match ended {
+                        PauseResult::Deadline => WaitError::Timeout,
+                        _ => TransportError::Closed.into(),
+                    });
                 }
-                PauseResult::Closed => return Err(TransportError::Closed.into()),
             }
         }
     }

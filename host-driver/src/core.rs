@@ -25,12 +25,13 @@ use crate::completion::{WcKind, WorkCompletion};
 use crate::endpoint::Shared;
 use crate::error::{PostError, WaitError};
 use crate::event::{AsyncEvent, Cause};
+use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::ring::{EntryQueue, REQUEST_WORDS, RequestRing};
 use crate::table::{ListEntry, Outstanding, Place, Request, RequestTable, Work};
-use crate::transport::{PauseResult, Transport, TransportError, Watch};
+use crate::transport::{Line, PauseResult, TransportError, Watch};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::{Event, NO_PAIR};
 use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
@@ -41,7 +42,7 @@ use abi::register::{
 };
 use abi::request::{ListRequest, Opcode};
 use abi::status::Status;
-use std::sync::Weak;
+use std::sync::{Arc, Weak};
 
 /// Cycles between two looks at a ring that is full of what was kept.
 const FEED_PAUSE: u64 = 64;
@@ -58,12 +59,24 @@ fn is_refusal(completion: &Completion) -> bool {
 /// A pair that is open.
 pub(crate) struct OpenPair {
     serial: u64,
-    /// The firmware's id of it.
-    pub(crate) id: u32,
+    /// The card's name of it.
+    id: u32,
     /// Sends that have not completed.
     sends: u16,
-    /// The slots in which the peer's unexpected messages rest; unmapped when the pair is gone.
-    _slots: HostMemory,
+    /// A close is under way: nothing is posted on it.
+    closing: bool,
+    /// The slots in which the peer's unexpected messages rest; given back when the pair is gone.
+    slots: Arc<HostMemory>,
+}
+
+/// What an endpoint is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Phase {
+    Open,
+    /// A close is under way, or was and its end isn't known: no register of the endpoint is touched.
+    Closing,
+    /// The card has forgotten it, or is gone: what is outstanding is flushed here.
+    Closed,
 }
 
 /// Which of the two request rings.
@@ -73,7 +86,7 @@ pub(crate) enum Ring {
     List,
 }
 
-/// A request that could not be posted, with its buffer unless the card may have seen it.
+/// A request that could not be posted, with its buffer if it has one.
 pub(crate) type NotPosted = (PostError, Option<Buffer>);
 
 /// Rings and outstanding requests of one endpoint.
@@ -99,7 +112,7 @@ pub(crate) struct Core {
     /// Index up to which events have interrupted a wait.
     event_told: u16,
     strays: u64,
-    closed: bool,
+    phase: Phase,
 }
 
 impl Core {
@@ -127,7 +140,7 @@ impl Core {
             event_armed: None,
             event_told: 0,
             strays: 0,
-            closed: false,
+            phase: Phase::Open,
         }
     }
 
@@ -155,26 +168,81 @@ impl Core {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.closed
+        self.phase == Phase::Closed
     }
 
-    /// The card has forgotten the endpoint: what it never fetched is flushed here, and the memory of the pairs is freed.
+    /// Whether the endpoint's registers are its own for sure.
+    pub(crate) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// A close begins, or was not begun after all.
+    pub(crate) fn set_closing(&mut self, closing: bool) {
+        if self.phase != Phase::Closed {
+            self.phase = if closing { Phase::Closing } else { Phase::Open };
+        }
+    }
+
+    /// The card has forgotten the endpoint: what it never fetched is flushed here, and the memory of the pairs is given back.
     pub(crate) fn set_closed(&mut self) {
-        self.closed = true;
+        self.phase = Phase::Closed;
         self.pairs.iter_mut().for_each(|pair| *pair = None);
         self.dropped.clear();
     }
 
-    pub(crate) fn add_pair(&mut self, id: u32, slots: HostMemory) -> Option<Pair> {
-        let index = id_index(id);
-        let pair = Pair::new(index);
-        *self.pairs.get_mut(usize::from(index))? = Some(OpenPair {
+    /// All that the card may access for this endpoint: rings and slots.
+    pub(crate) fn memory(&self) -> Vec<Arc<HostMemory>> {
+        let slots = self.pairs.iter().flatten().map(|pair| &pair.slots);
+        let rings = [
+            self.send.memory(),
+            self.list.memory(),
+            self.completions.memory(),
+            self.events.memory(),
+        ];
+        rings.into_iter().chain(slots).map(Arc::clone).collect()
+    }
+
+    pub(crate) fn add_pair(&mut self, id: u32, slots: Arc<HostMemory>) -> Option<Pair> {
+        let pair = Pair::new(id_index(id));
+        *self.pairs.get_mut(usize::from(pair.index))? = Some(OpenPair {
             serial: pair.serial,
             id,
             sends: 0,
-            _slots: slots,
+            closing: false,
+            slots,
         });
         Some(pair)
+    }
+
+    /// The card's name of an open pair.
+    pub(crate) fn pair_id(&mut self, pair: Pair) -> Option<u32> {
+        self.pair_mut(pair).map(|open| open.id)
+    }
+
+    /// The same, of a pair that is to be closed: nothing is posted on it from now on.
+    pub(crate) fn begin_closing_pair(&mut self, pair: Pair) -> Option<u32> {
+        let open = self.pair_mut(pair)?;
+        open.closing = true;
+        Some(open.id)
+    }
+
+    /// A close of a pair has ended: it has closed the pair, or not; and the card has heard of it, or not.
+    pub(crate) fn pair_closing_ended(&mut self, pair: Pair, done: bool, heard: bool) {
+        if done {
+            self.remove_pair(pair);
+        } else if let Some(open) = self.pair_mut(pair) {
+            open.closing = heard;
+        }
+    }
+
+    /// A pair on which something may be posted.
+    fn usable_pair(&mut self, pair: Pair) -> Option<&mut OpenPair> {
+        self.pair_mut(pair).filter(|open| !open.closing)
+    }
+
+    /// Whether a receive may name the pair.
+    pub(crate) fn is_usable(&mut self, pair: Pair) -> bool {
+        self.usable_pair(pair).is_some()
     }
 
     pub(crate) fn remove_pair(&mut self, pair: Pair) {
@@ -209,15 +277,15 @@ impl Core {
     /// Posts a receive, a probe or a claim, or keeps it behind those that the card had no room for.
     pub(crate) fn post_list(
         &mut self,
-        transport: &dyn Transport,
+        link: &Link,
         wr_id: u64,
         work: Work,
         buffer: Option<Buffer>,
         entry: ListEntry,
     ) -> Result<Request, NotPosted> {
-        self.feed(transport);
+        self.feed(link);
         let keeps = self.backlog.keeps();
-        if let Err(error) = self.admit(transport, (!keeps).then_some(Ring::List), &work) {
+        if let Err(error) = self.admit(link, (!keeps).then_some(Ring::List), &work) {
             return Err((error, buffer));
         }
         let request = Outstanding {
@@ -232,30 +300,24 @@ impl Core {
         };
         if keeps {
             self.backlog.keep(&mut self.table, handle);
-            self.feed(transport);
+            self.feed(link);
         } else {
-            // From here on the card may know of the request, so its buffer isn't given back.
-            self.post_entry(transport, handle)
-                .map_err(|error| (error.into(), None))?;
+            self.post_entry(link, handle);
         }
         Ok(handle)
     }
 
     /// Puts a receive, a probe or a claim on the ring, which has room.
-    fn post_entry(
-        &mut self,
-        transport: &dyn Transport,
-        handle: Request,
-    ) -> Result<(), TransportError> {
+    fn post_entry(&mut self, link: &Link, handle: Request) {
         let found = self.table.get_mut(handle).and_then(|found| found.entry);
         let Some(ListEntry {
             mut request,
             source,
         }) = found
         else {
-            return Ok(());
+            return;
         };
-        request.request = handle.0;
+        request.request = handle.wire();
         if let Some(buffer) = self.table.get_mut(handle).and_then(|f| f.buffer.as_ref()) {
             // A multi-receive that comes back has given away the front of its buffer.
             (request.key, request.address, request.length) = buffer.local();
@@ -265,39 +327,46 @@ impl Core {
             request.pair = NO_PAIR;
         }
         request.flags |= self.backlog.posted(&mut self.table, handle);
-        self.list.post(transport, &request.to_words())
+        self.list.post(link, &request.to_words());
     }
 
     /// Posts what is kept, as far as the card would look at it and the ring has room.
-    fn feed(&mut self, transport: &dyn Transport) {
-        self.discard_dropped(transport);
-        while !self.closed && self.backlog.is_due(&mut self.table) {
+    pub(crate) fn feed(&mut self, link: &Link) {
+        if self.phase == Phase::Open {
+            self.send.ring(link);
+            self.list.ring(link);
+            self.discard_dropped(link);
+        }
+        while self.phase == Phase::Open && self.backlog.is_due(&mut self.table) {
             // What fails here fails the next call that needs the card, which says so.
-            if !matches!(self.list.has_room(transport), Ok(true)) {
+            if !matches!(self.list.has_room(link), Ok(true)) {
                 return;
             }
             if self.table.outstanding() + self.completions.unrung() > self.completions.entries()
-                && self.completions.ring(transport).is_err()
+                && self.completions.ring(link).is_err()
             {
                 return;
             }
-            let next = self.backlog.take_next(&mut self.table);
-            if next.is_none_or(|handle| self.post_entry(transport, handle).is_err()) {
-                return;
+            match self.backlog.take_next(&mut self.table) {
+                Some(handle) => self.post_entry(link, handle),
+                None => return,
             }
         }
     }
 
     /// Posts all that is kept before the caller sleeps: what the card takes in silence would wake nobody to post the rest. The ring moves on
     /// in bounded time, unless the card has stopped it: false then.
-    fn feed_all(&mut self, transport: &dyn Transport) -> bool {
+    fn feed_all(&mut self, link: &Link) -> bool {
         for _ in 0..FEED_PAUSES {
-            self.feed(transport);
-            if self.closed || self.completions.peek().is_some() || !self.is_due() {
+            self.feed(link);
+            if self.phase != Phase::Open || self.completions.peek().is_some() || !self.is_due() {
                 return true;
             }
-            let next = transport.now().saturating_add(FEED_PAUSE);
-            if transport.pause(&[], next) == PauseResult::Closed {
+            let next = link.now().saturating_add(FEED_PAUSE);
+            if matches!(
+                link.pause(&[], next),
+                PauseResult::Closed | PauseResult::Unreachable
+            ) {
                 return false;
             }
         }
@@ -312,17 +381,17 @@ impl Core {
     /// Receives a claimed message into a buffer.
     pub(crate) fn receive_claimed(
         &mut self,
-        transport: &dyn Transport,
+        link: &Link,
         wr_id: u64,
         claim: Claim,
         buffer: Buffer,
     ) -> Result<Request, NotPosted> {
-        self.feed(transport);
+        self.feed(link);
         let (key, address, length) = buffer.local();
         let words = |request: Request| {
             ListRequest {
                 opcode: Opcode::ReceiveClaimed.code(),
-                request: request.0,
+                request: request.wire(),
                 target: claim.handle,
                 key,
                 address,
@@ -332,23 +401,23 @@ impl Core {
             .to_words()
         };
         let work = Work::ReceiveClaimed { claim };
-        self.post(transport, Ring::List, wr_id, work, Some(buffer), words)
+        self.post(link, Ring::List, wr_id, work, Some(buffer), words)
     }
 
     /// Discards a claimed message.
     pub(crate) fn discard(
         &mut self,
-        transport: &dyn Transport,
+        link: &Link,
         wr_id: u64,
         claim: Claim,
     ) -> Result<Request, PostError> {
-        self.feed(transport);
-        self.post_discard(transport, wr_id, claim, false)
+        self.feed(link);
+        self.post_discard(link, wr_id, claim, false)
     }
 
     fn post_discard(
         &mut self,
-        transport: &dyn Transport,
+        link: &Link,
         wr_id: u64,
         claim: Claim,
         silent: bool,
@@ -356,30 +425,29 @@ impl Core {
         let words = |request: Request| {
             ListRequest {
                 opcode: Opcode::Discard.code(),
-                request: request.0,
+                request: request.wire(),
                 target: claim.handle,
                 ..ListRequest::default()
             }
             .to_words()
         };
         let work = Work::Discard { claim, silent };
-        self.post(transport, Ring::List, wr_id, work, None, words)
+        self.post(link, Ring::List, wr_id, work, None, words)
             .map_err(|(error, _)| error)
     }
 
     /// The program has dropped a claimed message.
-    pub(crate) fn drop_claim(&mut self, transport: &dyn Transport, claim: Claim) {
-        if !self.closed {
+    pub(crate) fn keep_dropped(&mut self, claim: Claim) {
+        if self.phase == Phase::Open {
             self.dropped.push(claim);
-            self.feed(transport);
         }
     }
 
     /// Discards what the program has dropped, as far as there is room. A closed pair has taken its messages with it.
-    fn discard_dropped(&mut self, transport: &dyn Transport) {
+    fn discard_dropped(&mut self, link: &Link) {
         while let Some(claim) = self.dropped.pop() {
             let open = self.pair_mut(claim.pair).is_some();
-            let posted = open.then(|| self.post_discard(transport, 0, claim, true));
+            let posted = open.then(|| self.post_discard(link, 0, claim, true));
             if let Some(Err(PostError::ListRingFull | PostError::CompletionQueueFull)) = posted {
                 self.dropped.push(claim);
                 return;
@@ -390,14 +458,14 @@ impl Core {
     /// Posts a send or a cancel, or uses a claim. `words` makes the ring entry from the handle.
     pub(crate) fn post(
         &mut self,
-        transport: &dyn Transport,
+        link: &Link,
         ring: Ring,
         wr_id: u64,
         work: Work,
         buffer: Option<Buffer>,
         words: impl FnOnce(Request) -> [u64; REQUEST_WORDS],
     ) -> Result<Request, NotPosted> {
-        if let Err(error) = self.admit(transport, Some(ring), &work) {
+        if let Err(error) = self.admit(link, Some(ring), &work) {
             return Err((error, buffer));
         }
         let request = Outstanding {
@@ -433,21 +501,17 @@ impl Core {
             Ring::Send => &mut self.send,
             Ring::List => &mut self.list,
         };
-        // From here on the card may know of the request, so its buffer isn't given back.
-        ring.post(transport, &words(handle))
-            .map_err(|error| (error.into(), None))?;
+        ring.post(link, &words(handle));
         Ok(handle)
     }
 
     /// Looks whether there is room for a request everywhere, and makes the card see it.
-    fn admit(
-        &mut self,
-        transport: &dyn Transport,
-        ring: Option<Ring>,
-        work: &Work,
-    ) -> Result<(), PostError> {
-        if self.closed {
+    fn admit(&mut self, link: &Link, ring: Option<Ring>, work: &Work) -> Result<(), PostError> {
+        if self.phase != Phase::Open {
             return Err(PostError::Closed);
+        }
+        if link.is_closed() {
+            return Err(TransportError::Closed.into());
         }
         match *work {
             Work::Send { pair, serial, .. } => {
@@ -455,7 +519,7 @@ impl Core {
                     index: pair,
                     serial,
                 };
-                let open = self.pair_mut(pair).ok_or(PostError::InvalidPair)?;
+                let open = self.usable_pair(pair).ok_or(PostError::InvalidPair)?;
                 if open.sends >= SEND_QUEUE_DEPTH {
                     return Err(PostError::PairBusy);
                 }
@@ -465,7 +529,7 @@ impl Core {
                 Some(Some(_)) | None => return Err(PostError::NothingToCancel),
             },
             Work::ReceiveClaimed { claim } | Work::Discard { claim, .. } => {
-                self.pair_mut(claim.pair).ok_or(PostError::InvalidPair)?;
+                self.usable_pair(claim.pair).ok_or(PostError::InvalidPair)?;
             }
             Work::Receive { .. } | Work::Probe | Work::Claim => {}
         }
@@ -473,15 +537,15 @@ impl Core {
             return Err(PostError::CompletionQueueFull);
         }
         let (has_room, full) = match ring {
-            Some(Ring::Send) => (self.send.has_room(transport)?, PostError::SendRingFull),
-            Some(Ring::List) => (self.list.has_room(transport)?, PostError::ListRingFull),
+            Some(Ring::Send) => (self.send.has_room(link)?, PostError::SendRingFull),
+            Some(Ring::List) => (self.list.has_room(link)?, PostError::ListRingFull),
             None => return Ok(()),
         };
         if !has_room {
             return Err(full);
         }
         if self.table.outstanding() + 1 + self.completions.unrung() > self.completions.entries() {
-            self.completions.ring(transport)?;
+            self.completions.ring(link)?;
         }
         Ok(())
     }
@@ -512,13 +576,16 @@ impl Core {
     }
 
     /// Whether a completion waits to be polled.
-    pub(crate) fn is_ready(&mut self, transport: &dyn Transport) -> bool {
+    pub(crate) fn is_ready(&mut self, link: &Link) -> bool {
         loop {
-            self.feed(transport);
+            self.feed(link);
             match self.completions.peek() {
-                None => return self.closed && self.flush_next().is_some(),
+                None if self.phase == Phase::Closed => return self.flush_next().is_some(),
+                // What the card wrote before it went is there, and is taken first.
+                None if link.is_lost() => self.set_closed(),
+                None => return false,
                 Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
-                Some(_) => drop(self.take(transport)),
+                Some(_) => drop(self.take(link)),
             }
         }
     }
@@ -538,7 +605,10 @@ impl Core {
 
     /// The outstanding request that a completion is of.
     fn named(&mut self, completion: &Completion) -> Option<Work> {
-        let work = self.table.get_mut(Request(completion.request))?.work;
+        let work = self
+            .table
+            .get_mut(self.table.from_wire(completion.request))?
+            .work;
         let kind = WcKind::from_card(completion.kind);
         kind.is_none_or(|kind| kind == work.kind()).then_some(work)
     }
@@ -557,9 +627,9 @@ impl Core {
     }
 
     /// Takes the next completion that the application is told of.
-    pub(crate) fn poll(&mut self, transport: &dyn Transport) -> Option<WorkCompletion> {
-        while self.is_ready(transport) {
-            if let Some(completion) = self.take(transport) {
+    pub(crate) fn poll(&mut self, link: &Link) -> Option<WorkCompletion> {
+        while self.is_ready(link) {
+            if let Some(completion) = self.take(link) {
                 return Some(completion);
             }
         }
@@ -567,11 +637,11 @@ impl Core {
     }
 
     /// Takes the next entry of the queue, or after the end of a closed queue what the card never fetched.
-    fn take(&mut self, transport: &dyn Transport) -> Option<WorkCompletion> {
+    fn take(&mut self, link: &Link) -> Option<WorkCompletion> {
         let Some(words) = self.completions.peek() else {
             let request = self.flush_next()?;
             let flushed = Completion {
-                request: request.0,
+                request: request.wire(),
                 status: Status::Flushed.code(),
                 ..Completion::default()
             };
@@ -581,16 +651,16 @@ impl Core {
         // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
         let (unrung, entries) = (self.completions.unrung(), self.completions.entries());
         let due = unrung >= entries / 4 || self.table.outstanding() + unrung > entries;
-        if due && !self.closed {
+        if due && self.phase == Phase::Open {
             // If this fails the head stays unrung, and the next call that needs the card says so.
-            let _ = self.completions.ring(transport);
+            let _ = self.completions.ring(link);
         }
         self.finish(&Completion::from_words(&words))
     }
 
     /// Ends the request that a completion names. None if the application isn't told.
     fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
-        let handle = Request(completion.request);
+        let handle = self.table.from_wire(completion.request);
         let silent = self.is_silent(completion);
         if self.named(completion).is_none() {
             self.strays += 1;
@@ -602,7 +672,7 @@ impl Core {
         self.backlog.returned(handle);
         if silent && is_refusal(completion) {
             let behind = completion.status == Status::Behind.code();
-            let waiting = behind.then_some(Request(completion.handle));
+            let waiting = behind.then(|| self.table.from_wire(completion.handle));
             self.backlog.refused(&mut self.table, handle, waiting);
             return None;
         }
@@ -617,7 +687,7 @@ impl Core {
         {
             self.set_cancel(target, None);
             return self.finish(&Completion {
-                request: target.0,
+                request: target.wire(),
                 status: Status::Cancelled.code(),
                 ..Completion::default()
             });
@@ -677,7 +747,8 @@ impl Core {
             }
             WcKind::Cancel | WcKind::Discard => false,
         };
-        let found = matches!(work, Work::Claim) && status == Status::Success && !self.closed;
+        let found =
+            matches!(work, Work::Claim) && status == Status::Success && self.phase == Phase::Open;
         let claimed = pair.filter(|_| found).and_then(|pair| {
             let handle = completion.handle;
             Some(Claimed::new(self.shared.upgrade()?, Claim { handle, pair }))
@@ -700,7 +771,7 @@ impl Core {
 
     /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.
     fn finish_one(&mut self, completion: &Completion) -> Option<WorkCompletion> {
-        let handle = Request(completion.request);
+        let handle = self.table.from_wire(completion.request);
         let pair = self.pair_of_card(completion.pair);
         let found = self.table.get_mut(handle)?;
         let rest = found.buffer.as_mut()?;
@@ -722,16 +793,15 @@ impl Core {
     }
 
     /// Takes the next event.
-    pub(crate) fn poll_event(
-        &mut self,
-        transport: &dyn Transport,
-    ) -> Result<Option<AsyncEvent>, TransportError> {
+    pub(crate) fn poll_event(&mut self, link: &Link) -> Result<Option<AsyncEvent>, TransportError> {
         while let Some(words) = self.events.peek() {
             if self.event_told == self.events.head() {
                 self.event_told = self.event_told.wrapping_add(1);
             }
             self.events.advance();
-            self.events.ring(transport)?;
+            if self.phase == Phase::Open {
+                self.events.ring(link)?;
+            }
             let event = Event::from_words(&words);
             if let Some(cause) = Cause::from_code(event.cause) {
                 return Ok(Some(AsyncEvent {
@@ -749,33 +819,30 @@ impl Core {
 
     /// Arms the completion interrupt, unless it is still armed at the next entry. Look once more
     /// before pausing: the line shows no edge if it was high and the queue isn't empty.
-    pub(crate) fn arm_completions(
-        &mut self,
-        transport: &dyn Transport,
-    ) -> Result<Watch, TransportError> {
+    pub(crate) fn arm_completions(&mut self, link: &Link) -> Result<Watch, TransportError> {
         loop {
-            let fed = self.feed_all(transport);
-            let watch = self.arm_at_head(transport)?;
+            let fed = self.feed_all(link);
+            let watch = self.arm_at_head(link)?;
             // What the application isn't told of may have come before the arming, and then shows no edge either.
             let armed = self.completion_armed;
-            let told = self.is_ready(transport);
-            let asleep = armed == Some(self.completions.head());
-            if told || asleep && (!fed || self.closed || !self.is_due()) {
+            let told = self.is_ready(link);
+            let asleep = armed == Some(self.completions.head()) || self.phase != Phase::Open;
+            if told || asleep && (!fed || self.phase != Phase::Open || !self.is_due()) {
                 return Ok(watch);
             }
         }
     }
 
-    fn arm_at_head(&mut self, transport: &dyn Transport) -> Result<Watch, TransportError> {
-        let watch = Watch {
-            endpoint: self.endpoint,
-            seen: transport.interrupts(self.endpoint),
-        };
+    fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {
+        let watch = link.watch(Line::Endpoint(self.endpoint));
+        if self.phase != Phase::Open {
+            return Ok(watch);
+        }
         let page = endpoint_page(self.endpoint);
         let head = self.completions.head();
         // An interrupt that is armed at an entry not yet written has not been raised.
         if self.completion_armed != Some(head) || self.completions.is_written(head) {
-            transport.write_register(page + COMPLETION_ARM, u32::from(head))?;
+            link.write(page + COMPLETION_ARM, u32::from(head))?;
             self.completion_armed = Some(head);
         }
         // The line is shared: events that nobody waits for must not hold it high.
@@ -787,7 +854,7 @@ impl Core {
                 next = next.wrapping_add(1);
             }
             if next != armed {
-                transport.write_register(page + EVENT_ARM, u32::from(next))?;
+                link.write(page + EVENT_ARM, u32::from(next))?;
                 self.event_armed = Some(next);
             }
         }
@@ -795,11 +862,11 @@ impl Core {
     }
 
     /// Arms both interrupts, unless an event has come that no wait was interrupted by.
-    pub(crate) fn arm(&mut self, transport: &dyn Transport) -> Result<Watch, WaitError> {
-        let watch = self.arm_completions(transport)?;
-        if self.event_armed.is_none() {
+    pub(crate) fn arm(&mut self, link: &Link) -> Result<Watch, WaitError> {
+        let watch = self.arm_completions(link)?;
+        if self.event_armed.is_none() && self.phase == Phase::Open {
             let register = endpoint_page(self.endpoint) + EVENT_ARM;
-            transport.write_register(register, u32::from(self.event_told))?;
+            link.write(register, u32::from(self.event_told))?;
             self.event_armed = Some(self.event_told);
         }
         if self.events.is_written(self.event_told) {

@@ -1,14 +1,21 @@
-//! A card that has been opened: its identity, its mailbox, its counters.
+//! A card that has been opened: its identity, its counters, what it is doing, and the time on it.
 
+use crate::desk::{Card, Desk};
 use crate::domain::ProtectionDomain;
 use crate::error::{CommandError, OpenError};
-use crate::mailbox::{Mailbox, POLL_CYCLES};
-use crate::transport::{PauseResult, Transport, TransportError};
+use crate::link::Link;
+use crate::transport::{PauseResult, Transport, TransportError, Watch};
 use abi::ABI_VERSION;
 use abi::control::Counter;
-use abi::mailbox::{Command, CounterId, CounterValue, Identity, Nothing, Words};
-use abi::register::{ABI, ID, MAGIC, STATUS, STATUS_FIRMWARE, STATUS_READY};
-use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use abi::mailbox::{Command, CounterId, CounterValue, Identity, Nothing};
+use abi::register::{
+    ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, ID, MAGIC, MAILBOX_REQUEST, STATUS, STATUS_FIRMWARE,
+    STATUS_READY,
+};
+use std::sync::Arc;
+
+/// Cycles between two looks at a register that no interrupt tells of.
+const LOOK_CYCLES: u64 = 200;
 
 /// How patient the library is with the card. All in cycles of the card's clock.
 #[derive(Clone, Copy, Debug)]
@@ -19,27 +26,24 @@ pub struct DeviceOptions {
     pub command_timeout: u64,
 }
 
+impl DeviceOptions {
+    /// 80 ms and 16 ms at 125 MHz: some hundred times what a well-behaved card needs.
+    pub const DEFAULT: Self = Self {
+        ready_timeout: 10_000_000,
+        command_timeout: 2_000_000,
+    };
+}
+
 impl Default for DeviceOptions {
-    /// 80 ms and 16 ms at 125 MHz: some hundred times what a sound card needs.
     fn default() -> Self {
-        Self {
-            ready_timeout: 10_000_000,
-            command_timeout: 2_000_000,
-        }
+        Self::DEFAULT
     }
 }
 
-pub(crate) struct DeviceInner {
-    pub(crate) transport: Arc<dyn Transport>,
-    options: DeviceOptions,
-    identity: Identity,
-    mailbox: Mutex<Mailbox>,
-}
-
-/// An open card. Clones are the same card.
+/// An open card. Clones are the same card, and so is what was opened on it: the card can be opened again when all of these are gone.
 #[derive(Clone)]
 pub struct Device {
-    pub(crate) inner: Arc<DeviceInner>,
+    pub(crate) card: Arc<Card>,
 }
 
 impl Device {
@@ -51,53 +55,57 @@ impl Device {
         Self::open_with(transport, DeviceOptions::default())
     }
 
-    /// Opens the card: checks what it is, and waits for its gates and its firmware.
+    /// Opens the card: takes it for this process, checks what it is, brings it to a known state, and waits for its gates and its firmware.
+    ///
+    /// A card that has been used since its power-up may still do what an owner before asked of it, one that crashed, say. Its gates are reset, which
+    /// ends that, and its firmware starts anew.
     ///
     /// # Errors
-    /// [`OpenError::NotACard`] and [`OpenError::WrongAbi`] if this library can't drive what it found,
+    /// [`OpenError::AlreadyOpen`] if the card has an owner, [`OpenError::NotACard`] and [`OpenError::WrongAbi`] if this library can't drive what it found,
     /// [`OpenError::CardTimeout`] and [`OpenError::FirmwareTimeout`] if it never came up.
     pub fn open_with(
         transport: Arc<dyn Transport>,
         options: DeviceOptions,
     ) -> Result<Self, OpenError> {
-        let id = transport.read_register(ID)?;
+        let link = Arc::new(Link::claim(transport)?.ok_or(OpenError::AlreadyOpen)?);
+        let id = link.read(ID)?;
         if id != MAGIC {
             return Err(OpenError::NotACard(id));
         }
-        check_abi("card", transport.read_register(ABI)?)?;
+        check_abi("card", link.read(ABI)?)?;
         let timeout = options.ready_timeout;
-        if !await_status(&*transport, STATUS_READY, timeout)? {
+        if !await_status(&link, STATUS_READY, timeout)? {
             return Err(OpenError::CardTimeout(timeout));
         }
-        if !await_status(&*transport, STATUS_FIRMWARE, timeout)? {
+        if is_used(&link)? {
+            reset(&link, timeout)?;
+            link.write(CONTROL, CONTROL_RUN)?;
+        }
+        if !await_status(&link, STATUS_FIRMWARE, timeout)? {
             return Err(OpenError::FirmwareTimeout(timeout));
         }
-        let mut mailbox = Mailbox::new(&*transport, options.command_timeout)?;
-        let identity: Identity = mailbox.call(
-            &*transport,
-            Command::Identify,
-            &Nothing {},
-            options.command_timeout,
-        )?;
-        check_abi("firmware", identity.abi_version)?;
+        let mut card = Card::new(link, options);
+        let identity: Identity = card.desk()?.call(Command::Identify, &Nothing {})?;
+        card.identity = identity;
+        check_abi("firmware", card.identity.abi_version)?;
         Ok(Self {
-            inner: Arc::new(DeviceInner {
-                transport,
-                options,
-                identity,
-                mailbox: Mutex::new(mailbox),
-            }),
+            card: Arc::new(card),
         })
     }
 
     /// What the card is.
     pub fn identity(&self) -> &Identity {
-        &self.inner.identity
+        &self.card.identity
     }
 
-    /// How the card is reached.
-    pub fn transport(&self) -> &Arc<dyn Transport> {
-        &self.inner.transport
+    /// Cycles of the card's clock since its reset. Takes none.
+    pub fn now(&self) -> u64 {
+        self.card.link.now()
+    }
+
+    /// Lets the card run until a line in `watch` has interrupted more often than was seen, or until cycle `deadline`; see [`Transport::pause`].
+    pub fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
+        self.card.link.pause(watch, deadline)
     }
 
     /// Allocates a protection domain.
@@ -113,44 +121,15 @@ impl Device {
     /// # Errors
     /// [`CommandError`].
     pub fn read_counter(&self, counter: Counter) -> Result<u64, CommandError> {
-        let answer: CounterValue = self.command(
-            Command::ReadCounter,
-            &CounterId {
-                counter: u32::from(counter.code()),
-            },
-        )?;
+        let counter = u32::from(counter.code());
+        let answer: CounterValue = self
+            .desk()?
+            .call(Command::ReadCounter, &CounterId { counter })?;
         Ok(answer.value)
     }
 
-    pub(crate) fn command<A: Words, R: Words>(
-        &self,
-        command: Command,
-        argument: &A,
-    ) -> Result<R, CommandError> {
-        let inner = &*self.inner;
-        lock(&*inner.transport, &inner.mailbox).call(
-            &*inner.transport,
-            command,
-            argument,
-            inner.options.command_timeout,
-        )
-    }
-}
-
-/// Takes a lock whose holder may be waiting for the card. A thread that waited for the lock outside the
-/// transport would stop a simulated card, and so the holder: it waits in the transport instead.
-pub(crate) fn lock<'a, T>(transport: &dyn Transport, mutex: &'a Mutex<T>) -> MutexGuard<'a, T> {
-    loop {
-        match mutex.try_lock() {
-            Ok(guard) => return guard,
-            // What the locks guard is whole between any two statements that can panic.
-            Err(TryLockError::Poisoned(poisoned)) => return poisoned.into_inner(),
-            Err(TryLockError::WouldBlock) => {
-                if transport.pause(&[], transport.now() + 1) == PauseResult::Closed {
-                    std::thread::yield_now();
-                }
-            }
-        }
+    pub(crate) fn desk(&self) -> Result<Desk<'_>, CommandError> {
+        self.card.desk()
     }
 }
 
@@ -165,19 +144,47 @@ fn check_abi(part: &'static str, found: u32) -> Result<(), OpenError> {
     })
 }
 
+/// Whether the card has had a command since its power-up. If it hasn't, its gates are as a reset would leave them.
+pub(crate) fn is_used(link: &Link) -> Result<bool, TransportError> {
+    Ok(link.read(MAILBOX_REQUEST)? != 0)
+}
+
+/// Holds the processor, quiets the gates and clears their tables. When it returns, no DMA of the card is under way.
+pub(crate) fn reset(link: &Link, timeout: u64) -> Result<(), OpenError> {
+    link.write(CONTROL, CONTROL_RESET)?;
+    let is_clear = || {
+        let clear = link.read(CONTROL)? & CONTROL_RESET == 0;
+        Ok(clear && link.read(STATUS)? & STATUS_READY != 0)
+    };
+    match until(link, timeout, is_clear)? {
+        true => Ok(()),
+        false => Err(OpenError::CardTimeout(timeout)),
+    }
+}
+
 /// Waits for a bit of the status register; false if it didn't come in time.
-fn await_status(transport: &dyn Transport, bit: u32, timeout: u64) -> Result<bool, TransportError> {
-    let deadline = transport.now().saturating_add(timeout);
+fn await_status(link: &Link, bit: u32, timeout: u64) -> Result<bool, TransportError> {
+    until(link, timeout, || Ok(link.read(STATUS)? & bit != 0))
+}
+
+fn until(
+    link: &Link,
+    timeout: u64,
+    look: impl Fn() -> Result<bool, TransportError>,
+) -> Result<bool, TransportError> {
+    let deadline = link.now().saturating_add(timeout);
     loop {
-        if transport.read_register(STATUS)? & bit != 0 {
+        if look()? {
             return Ok(true);
         }
-        let now = transport.now();
+        let now = link.now();
         if now >= deadline {
             return Ok(false);
         }
-        if transport.pause(&[], deadline.min(now + POLL_CYCLES)) == PauseResult::Closed {
-            return Err(TransportError::Closed);
+        match link.pause(&[], deadline.min(now + LOOK_CYCLES)) {
+            PauseResult::Closed => return Err(TransportError::Closed),
+            PauseResult::Unreachable => return Err(TransportError::Unreachable),
+            PauseResult::Deadline | PauseResult::Interrupt(_) => {}
         }
     }
 }

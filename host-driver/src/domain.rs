@@ -1,5 +1,6 @@
 //! Protection domains: what an endpoint and a region must share for one to use the other.
 
+use crate::desk::Release;
 use crate::device::Device;
 use crate::endpoint::EndpointBuilder;
 use crate::error::CommandError;
@@ -15,8 +16,11 @@ pub(crate) struct Domain {
 
 impl Drop for Domain {
     fn drop(&mut self) {
-        // Nobody is left to tell. If the firmware doesn't answer, the domain's number stays taken.
-        let _: Result<Nothing, _> = self.device.command(Command::CloseDomain, &self.id);
+        self.device.card.release(Release::Object {
+            close: Command::CloseDomain,
+            id: self.id.domain,
+            memory: Vec::new(),
+        });
     }
 }
 
@@ -28,7 +32,9 @@ pub struct ProtectionDomain {
 
 impl ProtectionDomain {
     pub(crate) fn open(device: &Device) -> Result<Self, CommandError> {
-        let id = device.command(Command::OpenDomain, &Nothing {})?;
+        let mut desk = device.desk()?;
+        let id = desk.open(Command::OpenDomain, &Nothing {}, Command::CloseDomain, &[])?;
+        drop(desk);
         Ok(Self {
             inner: Arc::new(Domain {
                 device: device.clone(),

@@ -6,26 +6,30 @@
 //!                 open_pair ────┘ └──── close_pair
 //! ```
 
+use crate::claimed::Claim;
 use crate::completion::CompletionQueue;
 use crate::core::{Core, Ring};
-use crate::device::{Device, lock};
+use crate::desk::{Concern, Desk, Release};
+use crate::device::Device;
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::{CommandError, PostError, Refused};
 use crate::event::AsyncEvent;
+use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::{Pair, PairAddress};
 use crate::region::{Access, Buffer, MemoryRegion};
 use crate::ring::{EntryQueue, RequestRing, ring_log2};
+use crate::sync::{CardGuard, CardMutex};
 use crate::table::{ListEntry, Request, Work};
-use crate::transport::{Transport, TransportError};
-use abi::limits::EAGER_MAX;
+use crate::transport::TransportError;
+use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, Nothing, OpenEndpoint, OpenPair, PairId,
     PairStatus, id_index,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
 use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_READY, ListRequest, Opcode, SendRequest};
-use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 
 /// How a message is addressed.
 #[derive(Clone, Copy, Debug)]
@@ -64,18 +68,37 @@ pub struct TaggedReceive {
 
 /// What the handles of an endpoint share.
 pub(crate) struct Shared {
-    core: Mutex<Core>,
+    core: CardMutex<Core>,
     domain: Arc<Domain>,
     id: EndpointId,
+    /// Claimed messages that were dropped by threads that can't talk to the card.
+    dropped: Mutex<Vec<Claim>>,
 }
 
 impl Shared {
-    pub(crate) fn transport(&self) -> &dyn Transport {
-        &*self.domain.device.inner.transport
+    pub(crate) fn link(&self) -> &Link {
+        &self.domain.device.card.link
     }
 
-    pub(crate) fn core(&self) -> MutexGuard<'_, Core> {
-        lock(self.transport(), &self.core)
+    /// The heart, with what was dropped elsewhere.
+    pub(crate) fn core(&self) -> CardGuard<'_, Core, Link> {
+        let mut core = self.core.lock(self.link());
+        self.elsewhere()
+            .drain(..)
+            .for_each(|claim| core.keep_dropped(claim));
+        core
+    }
+
+    fn elsewhere(&self) -> std::sync::MutexGuard<'_, Vec<Claim>> {
+        self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Discards a claimed message that the program has dropped: now, or in the next call of a thread that can.
+    pub(crate) fn drop_claim(&self, claim: Claim) {
+        self.elsewhere().push(claim);
+        if self.link().may_call() {
+            self.core().feed(self.link());
+        }
     }
 
     pub(crate) fn domain(&self) -> &Arc<Domain> {
@@ -83,11 +106,81 @@ impl Shared {
     }
 
     pub(crate) fn same_device(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.domain.device.inner, &other.domain.device.inner)
+        Arc::ptr_eq(&self.domain.device.card, &other.domain.device.card)
     }
 
-    fn register(&self, offset: u32) -> u32 {
-        endpoint_page(id_index(self.id.endpoint) as u8) + offset
+    fn place(&self) -> u8 {
+        id_index(self.id.endpoint) as u8
+    }
+
+    /// Closes the endpoint. May be called until it succeeds.
+    fn close(self: &Arc<Self>) -> Result<(), CommandError> {
+        if self.core().is_closed() {
+            return Ok(());
+        }
+        match self.domain.device.desk() {
+            Ok(mut desk) => self.close_at(&mut desk),
+            Err(_) if self.link().is_lost() => {
+                self.closing_ended(true, true);
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Closes the endpoint at the desk. From before the command on, until it is known to have failed, nothing is rung.
+    pub(crate) fn close_at(self: &Arc<Self>, desk: &mut Desk<'_>) -> Result<(), CommandError> {
+        {
+            let mut core = self.core();
+            if core.is_closed() {
+                return Ok(());
+            }
+            core.set_closing(true);
+        }
+        let endpoint = self.id.endpoint;
+        let closed = desk.call::<_, Nothing>(Command::CloseEndpoint, &CloseEndpoint { endpoint });
+        match closed {
+            Ok(Nothing {}) => self.closing_ended(true, true),
+            // Somebody else's close has taken effect.
+            Err(error) if error.is_not_found() => self.closing_ended(true, true),
+            Err(_) if self.link().is_lost() => self.closing_ended(true, true),
+            Err(error) => {
+                let refused = matches!(error, CommandError::Refused { .. });
+                if desk.is_late() {
+                    desk.concerns(Concern::EndpointClosed(Arc::downgrade(self)));
+                } else {
+                    self.closing_ended(false, refused);
+                }
+                return Err(error);
+            }
+        }
+        Ok(())
+    }
+
+    /// A close has ended: it has closed the endpoint, or not; and the card has heard of it, or not.
+    pub(crate) fn closing_ended(&self, done: bool, heard: bool) {
+        let mut core = self.core();
+        match done {
+            true => core.set_closed(),
+            false => core.set_closing(heard),
+        }
+        drop(core);
+        // Who waits for a completion finds it flushed.
+        self.link().notify();
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let core = self.core.get_mut();
+        if !core.is_closed() {
+            let memory = core.memory();
+            self.domain.device.card.release(Release::Object {
+                close: Command::CloseEndpoint,
+                id: self.id.endpoint,
+                memory,
+            });
+        }
     }
 }
 
@@ -160,11 +253,11 @@ impl EndpointBuilder {
             ))
         };
         let device = self.pd.device();
-        let transport = &device.inner.transport;
-        let send = RequestRing::new(transport, log2(self.send)?)?;
-        let list = RequestRing::new(transport, log2(self.list)?)?;
-        let completions = EntryQueue::new(transport, log2(self.completions)?)?;
-        let events = EntryQueue::new(transport, log2(self.events)?)?;
+        let link = &device.card.link;
+        let send = RequestRing::new(link, log2(self.send)?)?;
+        let list = RequestRing::new(link, log2(self.list)?)?;
+        let completions = EntryQueue::new(link, log2(self.completions)?)?;
+        let events = EntryQueue::new(link, log2(self.events)?)?;
         let mut bounce = Vec::with_capacity(self.injects);
         if self.injects > 0 {
             // The buffers keep the region.
@@ -172,20 +265,27 @@ impl EndpointBuilder {
                 MemoryRegion::register(&self.pd, self.injects * EAGER_MAX, Access::Read)?;
             bounce.extend((0..self.injects).map(|_| whole.split_to(EAGER_MAX)));
         }
-        let id: EndpointId = device.command(
-            Command::OpenEndpoint,
-            &OpenEndpoint {
-                domain: self.pd.inner.id.domain,
-                send_log2: u32::from(send.log2()),
-                send_base: send.address(),
-                list_log2: u32::from(list.log2()),
-                list_base: list.address(),
-                completion_log2: u32::from(completions.log2()),
-                completion_base: completions.address(),
-                event_log2: u32::from(events.log2()),
-                event_base: events.address(),
-            },
-        )?;
+        let argument = OpenEndpoint {
+            domain: self.pd.inner.id.domain,
+            send_log2: u32::from(send.log2()),
+            send_base: send.address(),
+            list_log2: u32::from(list.log2()),
+            list_base: list.address(),
+            completion_log2: u32::from(completions.log2()),
+            completion_base: completions.address(),
+            event_log2: u32::from(events.log2()),
+            event_base: events.address(),
+        };
+        let rings = [
+            send.memory(),
+            list.memory(),
+            completions.memory(),
+            events.memory(),
+        ];
+        let close = Command::CloseEndpoint;
+        let mut desk = device.desk()?;
+        let id: EndpointId = desk.open(Command::OpenEndpoint, &argument, close, &rings)?;
+        drop(desk);
         let endpoint =
             u8::try_from(id_index(id.endpoint)).map_err(|_| CommandError::Malformed {
                 command: Command::OpenEndpoint,
@@ -194,13 +294,16 @@ impl EndpointBuilder {
         let pairs = device.identity().pairs as usize;
         let mut core = Core::new(send, list, completions, events, pairs, bounce);
         core.set_endpoint(endpoint);
+        let claims = pairs * usize::from(MAX_CREDITS);
         Ok(Endpoint {
             shared: Arc::new_cyclic(|shared| {
                 core.set_shared(Weak::clone(shared));
                 Shared {
-                    core: Mutex::new(core),
+                    core: CardMutex::new(core),
                     domain: self.pd.inner,
                     id,
+                    // Posting and polling don't allocate, whoever drops what.
+                    dropped: Mutex::new(Vec::with_capacity(claims)),
                 }
             }),
         })
@@ -218,7 +321,7 @@ pub struct Endpoint {
 impl Endpoint {
     /// The endpoint's number on its card.
     pub fn index(&self) -> u8 {
-        id_index(self.shared.id.endpoint) as u8
+        self.shared.place()
     }
 
     /// The card.
@@ -242,48 +345,43 @@ impl Endpoint {
     pub fn open_pair(&self, credits: u16) -> Result<(Pair, PairAddress), CommandError> {
         let device = self.device();
         let size = usize::from(credits.max(1)) * EAGER_MAX;
-        let slots = HostMemory::new(&device.inner.transport, size)?;
-        let id: PairId = device.command(
-            Command::OpenPair,
-            &OpenPair {
-                endpoint: self.shared.id.endpoint,
-                credits: u32::from(credits),
-                slots: slots.address(),
-            },
-        )?;
+        let slots = Arc::new(HostMemory::new(&device.card.link, size)?);
+        let argument = OpenPair {
+            endpoint: self.shared.id.endpoint,
+            credits: u32::from(credits),
+            slots: slots.address(),
+        };
+        let mut desk = device.desk()?;
+        if !self.shared.core().is_open() {
+            return Err(CommandError::NotFound);
+        }
+        let close = Command::ClosePair;
+        let id: PairId = desk.open(Command::OpenPair, &argument, close, &[&slots])?;
         let opened = self.shared.core().add_pair(id.pair, slots);
         let pair = opened.ok_or(CommandError::Malformed {
             command: Command::OpenPair,
             answer: id.pair,
         })?;
-        // The peer's card knows places, not ids.
-        let id = PairId {
-            pair: pair.index.into(),
-            endpoint: self.index().into(),
-            ..id
-        };
         let mac = device.identity().mac;
-        Ok((pair, PairAddress { id, mac }))
+        Ok((pair, PairAddress::new(id, mac)))
     }
 
     /// Connects a pair to the peer's.
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it is connected already.
-    pub fn connect(&self, pair: Pair, peer: &PairAddress) -> Result<(), CommandError> {
-        let id = self.check_open(pair)?;
-        let Nothing {} = self.device().command(
-            Command::ConnectPair,
-            &ConnectPair {
-                pair: id,
-                remote_pair: peer.id.pair,
-                remote_endpoint: peer.id.endpoint,
-                remote_epoch: peer.id.epoch,
-                remote_nonce: peer.id.nonce,
-                remote_credits: peer.id.credits,
-                remote_mac: peer.mac,
-            },
-        )?;
+    pub fn connect_pair(&self, pair: Pair, peer: &PairAddress) -> Result<(), CommandError> {
+        let mut desk = self.device().desk()?;
+        let argument = ConnectPair {
+            pair: self.pair_id(pair)?,
+            remote_pair: u32::from(id_index(peer.id.pair)),
+            remote_endpoint: u32::from(id_index(peer.id.endpoint)),
+            remote_epoch: peer.id.epoch,
+            remote_nonce: peer.id.nonce,
+            remote_credits: peer.id.credits,
+            remote_mac: peer.mac,
+        };
+        let Nothing {} = desk.call(Command::ConnectPair, &argument)?;
         Ok(())
     }
 
@@ -292,30 +390,40 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open.
     pub fn query_pair(&self, pair: Pair) -> Result<PairStatus, CommandError> {
-        let id = self.check_open(pair)?;
-        self.device()
-            .command(Command::QueryPair, &abi::mailbox::Pair { pair: id })
+        let mut desk = self.device().desk()?;
+        let pair = self.pair_id(pair)?;
+        desk.call(Command::QueryPair, &abi::mailbox::Pair { pair })
     }
 
-    /// Closes a pair: the sends on it and the receives that name it complete as `Flushed`.
+    /// Closes a pair: the sends on it and the receives that name it complete as `Flushed`. From the call on, nothing can be posted on it. It may be
+    /// called until it succeeds.
     ///
     /// # Errors
-    /// [`CommandError`]: `NotFound` if the pair isn't open.
+    /// [`CommandError`]: `NotFound` if the pair isn't open, or has been closed by a call before that was answered too late.
     pub fn close_pair(&self, pair: Pair) -> Result<(), CommandError> {
-        let id = self.check_open(pair)?;
-        let Nothing {} = self
-            .device()
-            .command(Command::ClosePair, &abi::mailbox::Pair { pair: id })?;
-        self.shared.core().remove_pair(pair);
-        Ok(())
+        let mut desk = self.device().desk()?;
+        let id = self.shared.core().begin_closing_pair(pair);
+        let id = id.ok_or(CommandError::NotFound)?;
+        let closed = desk.call::<_, Nothing>(Command::ClosePair, &abi::mailbox::Pair { pair: id });
+        let (done, heard) = match &closed {
+            Ok(Nothing {}) => (true, true),
+            Err(error) => (
+                error.is_not_found(),
+                matches!(error, CommandError::Refused { .. }),
+            ),
+        };
+        if desk.is_late() {
+            desk.concerns(Concern::PairClosed(Arc::downgrade(&self.shared), pair));
+        } else {
+            self.shared.core().pair_closing_ended(pair, done, heard);
+        }
+        closed.map(|Nothing {}| ())
     }
 
-    /// The id of a pair that is open.
-    fn check_open(&self, pair: Pair) -> Result<u32, CommandError> {
-        match self.shared.core().pair_mut(pair) {
-            Some(open) => Ok(open.id),
-            None => Err(CommandError::NotFound),
-        }
+    /// The card's name of a pair. The caller has the desk, so that the pair isn't closed before its command is given.
+    fn pair_id(&self, pair: Pair) -> Result<u32, CommandError> {
+        let id = self.shared.core().pair_id(pair);
+        id.ok_or(CommandError::NotFound)
     }
 
     /// Sends the buffer. It comes back with the completion, when the message is safe at its destination.
@@ -364,7 +472,7 @@ impl Endpoint {
         // Completions that nobody polls for hold the buffers: look before giving up.
         let take = || self.shared.core().take_bounce();
         let buffer = take().or_else(|| {
-            self.shared.core().is_ready(self.shared.transport());
+            self.shared.core().is_ready(self.shared.link());
             take()
         });
         let mut buffer = buffer.ok_or(PostError::InjectBusy)?;
@@ -399,7 +507,7 @@ impl Endpoint {
         }
         let local = buffer.local();
         self.post_send(wr_id, send, (false, flags), buffer, local)
-            .map_err(|(error, buffer)| Refused { error, buffer })
+            .map_err(refused)
     }
 
     fn post_send(
@@ -422,7 +530,7 @@ impl Endpoint {
                 flags,
                 pair: send.pair.index,
                 context: send.context,
-                request: request.0,
+                request: request.wire(),
                 key,
                 match_bits: send.match_bits,
                 immediate: send.immediate,
@@ -432,10 +540,10 @@ impl Endpoint {
             }
             .to_words()
         };
-        let transport = self.shared.transport();
+        let link = self.shared.link();
         self.shared
             .core()
-            .post(transport, Ring::Send, wr_id, work, Some(buffer), words)
+            .post(link, Ring::Send, wr_id, work, Some(buffer), words)
     }
 
     /// Posts a receive into the buffer. It comes back with the completion.
@@ -498,7 +606,7 @@ impl Endpoint {
                 ..ListRequest::default()
             },
         )
-        .map_err(|(error, buffer)| Refused { error, buffer })
+        .map_err(refused)
     }
 
     /// Looks for a message that waits to be received, without taking it. The completion's status is
@@ -548,21 +656,21 @@ impl Endpoint {
             Some(pair) => SendRequest {
                 opcode: Opcode::CancelSend.code(),
                 pair,
-                request: request.0,
-                target: target.0,
+                request: request.wire(),
+                target: target.wire(),
                 ..SendRequest::default()
             }
             .to_words(),
             None => ListRequest {
                 opcode: Opcode::Cancel.code(),
-                request: request.0,
-                target: target.0,
+                request: request.wire(),
+                target: target.wire(),
                 ..ListRequest::default()
             }
             .to_words(),
         };
         let work = Work::Cancel { target };
-        core.post(self.shared.transport(), ring, wr_id, work, None, words)
+        core.post(self.shared.link(), ring, wr_id, work, None, words)
             .map_err(|(error, _)| error)
     }
 
@@ -583,7 +691,7 @@ impl Endpoint {
                 entry.flags |= FLAG_ANY_SOURCE;
                 None
             }
-            Source::Pair(pair) if core.pair_mut(pair).is_some() => {
+            Source::Pair(pair) if core.is_usable(pair) => {
                 entry.pair = pair.index;
                 Some(pair)
             }
@@ -593,7 +701,7 @@ impl Endpoint {
             request: entry,
             source,
         };
-        core.post_list(self.shared.transport(), wr_id, work, buffer, entry)
+        core.post_list(self.shared.link(), wr_id, work, buffer, entry)
     }
 
     /// Takes the next event, if there is one.
@@ -601,68 +709,81 @@ impl Endpoint {
     /// # Errors
     /// [`TransportError`].
     pub fn poll_event(&self) -> Result<Option<AsyncEvent>, TransportError> {
-        self.shared.core().poll_event(self.shared.transport())
+        self.shared.core().poll_event(self.shared.link())
     }
 
     /// The causes of events since the last clearing, one bit each, whether or not the event queue had room.
     ///
     /// # Errors
-    /// [`TransportError`].
-    pub fn sticky_causes(&self) -> Result<u32, TransportError> {
-        let register = self.shared.register(STICKY);
-        self.shared.transport().read_register(register)
+    /// [`CommandError`]: `NotFound` if the endpoint is closed.
+    pub fn sticky_causes(&self) -> Result<u32, CommandError> {
+        self.register(|link, page| link.read(page + STICKY))
     }
 
     /// Clears causes.
     ///
     /// # Errors
-    /// [`TransportError`].
-    pub fn clear_causes(&self, causes: u32) -> Result<(), TransportError> {
-        let register = self.shared.register(STICKY);
-        self.shared.transport().write_register(register, causes)
+    /// [`CommandError`]: `NotFound` if the endpoint is closed.
+    pub fn clear_causes(&self, causes: u32) -> Result<(), CommandError> {
+        self.register(|link, page| link.write(page + STICKY, causes))
     }
 
     /// Events that found the event queue full.
     ///
     /// # Errors
-    /// [`TransportError`].
-    pub fn events_lost(&self) -> Result<u32, TransportError> {
-        let register = self.shared.register(EVENTS_LOST);
-        self.shared.transport().read_register(register)
+    /// [`CommandError`]: `NotFound` if the endpoint is closed.
+    pub fn events_lost(&self) -> Result<u32, CommandError> {
+        self.register(|link, page| link.read(page + EVENTS_LOST))
+    }
+
+    /// Accesses a register of the endpoint's page, while the page is its own.
+    fn register<T>(
+        &self,
+        access: impl FnOnce(&Link, u32) -> Result<T, TransportError>,
+    ) -> Result<T, CommandError> {
+        let core = self.shared.core();
+        if !core.is_open() {
+            return Err(CommandError::NotFound);
+        }
+        Ok(access(
+            self.shared.link(),
+            endpoint_page(self.shared.place()),
+        )?)
     }
 
     /// Closes the endpoint and its pairs. What is outstanding completes as `Flushed` and is polled as
-    /// usual. Closing a closed endpoint does nothing.
+    /// usual. From the call on, nothing can be posted. Closing a closed endpoint does nothing; nor does closing one of a card that is gone, which has
+    /// flushed everything.
     ///
     /// # Errors
-    /// [`CommandError`]; the endpoint is then still open, and buffers in flight stay there until it
-    /// is gone.
+    /// [`CommandError`]. The endpoint isn't closed then, and buffers in flight stay there. Call again: as soon as the card is known to be done with the endpoint,
+    /// by a late answer or a new one, they come back.
     pub fn close(&self) -> Result<(), CommandError> {
-        if self.shared.core().is_closed() {
-            return Ok(());
-        }
-        let Nothing {} = self.device().command(
-            Command::CloseEndpoint,
-            &CloseEndpoint {
-                endpoint: self.shared.id.endpoint,
-            },
-        )?;
-        self.shared.core().set_closed();
-        Ok(())
+        self.shared.close()
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
-        // If the firmware doesn't answer, the rings are unmapped when the last handle goes, which keeps
-        // the card out of memory that is freed then.
-        let _ = self.close();
+        // The card keeps the rings until it has closed the endpoint, whoever has it closed in the end.
+        if !self.shared.link().may_call() || self.shared.close().is_err() {
+            let shared = Arc::downgrade(&self.shared);
+            let card = &self.shared.domain.device.card;
+            card.release(Release::Endpoint(shared));
+        }
     }
+}
+
+/// A post with a buffer that was refused.
+fn refused((error, buffer): crate::core::NotPosted) -> Refused {
+    // What was posted with a buffer is refused with it.
+    let buffer = buffer.unwrap_or(Buffer::empty());
+    Refused { error, buffer }
 }
 
 fn wrong_domain(buffer: Buffer) -> Refused {
     Refused {
         error: PostError::WrongDomain,
-        buffer: Some(buffer),
+        buffer,
     }
 }

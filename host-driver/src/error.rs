@@ -10,7 +10,7 @@ use abi::status::MailboxStatus;
 #[non_exhaustive]
 pub enum CommandError {
     /// The firmware didn't answer: it hangs or isn't there. Commands fail at once with this error until it has
-    /// answered; endpoints that are open go on without it.
+    /// answered; endpoints that are open go on without it. What the command would have opened is closed again when it has.
     #[error("the card's firmware did not answer {command} within {cycles} cycles")]
     FirmwareTimeout {
         /// The command that was not answered; a later command names the one that is still outstanding.
@@ -42,15 +42,29 @@ pub enum CommandError {
     /// The object belongs to something else, or has been closed.
     #[error("not an open object of this endpoint")]
     NotFound,
+    /// The firmware has started anew by itself, and has closed everything. What was outstanding is flushed; open the device again.
+    #[error("the card's firmware has started anew: nothing is open on it any more")]
+    Restarted,
     /// The card couldn't be reached.
     #[error(transparent)]
     Transport(#[from] TransportError),
+}
+
+impl CommandError {
+    /// Whether the card doesn't know what the command named.
+    pub(crate) fn is_not_found(&self) -> bool {
+        let not_found = MailboxStatus::NotFound;
+        matches!(self, Self::Refused { status, .. } if *status == not_found)
+    }
 }
 
 /// A device that couldn't be opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum OpenError {
+    /// The card has an owner: a device that is open in this or another process. Use a clone of that one, or drop it and all that was opened on it.
+    #[error("the card is open already: share its device, or drop it first")]
+    AlreadyOpen,
     /// What answers isn't a Posthorn card.
     #[error("no Posthorn card: its identification reads {0:#010x}")]
     NotACard(u32),
@@ -127,9 +141,8 @@ pub struct Refused {
     /// Why.
     #[source]
     pub error: PostError,
-    /// The buffer. It is missing only if the doorbell failed ([`PostError::Transport`]): the card may
-    /// have seen the request, which then stays outstanding until the endpoint is closed.
-    pub buffer: Option<Buffer>,
+    /// The buffer. The card has not seen it.
+    pub buffer: Buffer,
 }
 
 /// Why a wait ended without a completion.

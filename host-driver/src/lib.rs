@@ -32,8 +32,8 @@
 //! };
 //! let (a, to_b, a_address, _) = open(0)?;
 //! let (b, from_a, b_address, buffer) = open(1)?;
-//! a.connect(to_b, &b_address)?;
-//! b.connect(from_a, &a_address)?;
+//! a.connect_pair(to_b, &b_address)?;
+//! b.connect_pair(from_a, &a_address)?;
 //!
 //! let receive = TaggedReceive {
 //!     source: Source::Pair(from_a),
@@ -59,17 +59,20 @@ mod backlog;
 mod claimed;
 mod completion;
 mod core;
+mod desk;
 mod device;
 mod domain;
 mod endpoint;
 mod error;
 mod event;
+mod link;
 mod loader;
-mod mailbox;
 mod memory;
 mod pair;
+mod primitives;
 mod region;
 mod ring;
+mod sync;
 mod table;
 pub mod transport;
 

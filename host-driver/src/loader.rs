@@ -1,28 +1,38 @@
 //! Putting firmware into a card: the management processor is held, its memory written, then let run.
 
-use crate::transport::{Transport, TransportError};
+use crate::device::{DeviceOptions, is_used, reset};
+use crate::error::OpenError;
+use crate::link::Link;
+use crate::transport::Transport;
 use abi::register::{CONTROL, CONTROL_RUN, LOADER_ADDRESS, LOADER_DATA};
+use std::sync::Arc;
 
-/// Loads `segments` (address as the processor sees it, contents) and starts the processor.
+/// Loads `segments` (address as the processor sees it, contents) and starts the processor, on a card that nobody has open. If it has been used
+/// before, its gates are reset.
 ///
 /// An address must be a multiple of 4; a last word that is cut short is filled with zeros. The
-/// device is opened afterwards. Reset a card first whose firmware has run: the new one takes the gates'
-/// tables for empty.
+/// device is opened afterwards.
 ///
 /// # Errors
-/// [`TransportError`] if the card can't be reached.
+/// [`OpenError::AlreadyOpen`] if the card has an owner, [`OpenError::CardTimeout`] if its gates don't get ready,
+/// [`OpenError::Command`] if it can't be reached.
 pub fn load_firmware<'a>(
-    transport: &dyn Transport,
+    transport: Arc<dyn Transport>,
     segments: impl IntoIterator<Item = (u32, &'a [u8])>,
-) -> Result<(), TransportError> {
-    transport.write_register(CONTROL, 0)?;
+) -> Result<(), OpenError> {
+    let link = Link::claim(transport)?.ok_or(OpenError::AlreadyOpen)?;
+    if is_used(&link)? {
+        reset(&link, DeviceOptions::default().ready_timeout)?;
+    } else {
+        link.write(CONTROL, 0)?;
+    }
     for (address, bytes) in segments {
-        transport.write_register(LOADER_ADDRESS, address)?;
+        link.write(LOADER_ADDRESS, address)?;
         for chunk in bytes.chunks(4) {
             let mut word = [0; 4];
             word[..chunk.len()].copy_from_slice(chunk);
-            transport.write_register(LOADER_DATA, u32::from_le_bytes(word))?;
+            link.write(LOADER_DATA, u32::from_le_bytes(word))?;
         }
     }
-    transport.write_register(CONTROL, CONTROL_RUN)
+    Ok(link.write(CONTROL, CONTROL_RUN)?)
 }

@@ -2,7 +2,7 @@
 
 use abi::ABI_VERSION;
 use abi::limits::MAX_CREDITS;
-use abi::mailbox::PairId;
+use abi::mailbox::{PairId, id_index};
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// An open pair of one endpoint. It is a name, valid until the pair or its endpoint is closed.
@@ -30,6 +30,8 @@ impl Pair {
 
 /// What the other side has to know of a pair to connect to it. How it gets there is the application's
 /// business: both sides open a pair, exchange addresses, and connect.
+///
+/// It is of the pair's place on its card; the generation of that place is the card's own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PairAddress {
     pub(crate) id: PairId,
@@ -37,6 +39,18 @@ pub struct PairAddress {
 }
 
 impl PairAddress {
+    pub(crate) fn new(id: PairId, mac: u64) -> Self {
+        let place = |id| u32::from(id_index(id));
+        Self {
+            id: PairId {
+                pair: place(id.pair),
+                endpoint: place(id.endpoint),
+                ..id
+            },
+            mac,
+        }
+    }
+
     /// Length of an address as bytes.
     pub const BYTES: usize = 32;
 

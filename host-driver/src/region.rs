@@ -8,13 +8,14 @@
 //!
 //! Who owns a [`Buffer`] is the only one to access its bytes, so the application reads and writes them
 //! as an ordinary slice, and the card does while the buffer is inside a request. The region is
-//! deregistered and freed when the last buffer and the [`MemoryRegion`] itself are gone.
+//! deregistered when the last buffer and the [`MemoryRegion`] itself are gone, and freed when the card has said that it has forgotten it.
 
+use crate::desk::Release;
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::CommandError;
 use crate::memory::HostMemory;
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
-use abi::mailbox::{Command, Nothing, RegionKey, RegisterRegion};
+use abi::mailbox::{Command, RegionKey, RegisterRegion};
 use std::fmt;
 use std::ops::{Deref, DerefMut};
 use std::slice;
@@ -41,28 +42,20 @@ impl Access {
     }
 }
 
-/// A region on a card. Fields are dropped after `Drop::drop`: forgotten first, then unmapped.
+/// A region on a card.
 struct Region {
-    memory: HostMemory,
+    memory: Arc<HostMemory>,
     key: RegionKey,
     domain: Arc<Domain>,
 }
 
-impl Region {
-    fn deregister(&self) -> Result<(), CommandError> {
-        let Nothing {} = self
-            .domain
-            .device
-            .command(Command::DeregisterRegion, &self.key)?;
-        Ok(())
-    }
-}
-
 impl Drop for Region {
     fn drop(&mut self) {
-        // Unmapping, which follows, is what keeps the card out; a firmware that doesn't answer only
-        // leaves the key's number taken.
-        let _ = self.deregister();
+        self.domain.device.card.release(Release::Object {
+            close: Command::DeregisterRegion,
+            id: self.key.key,
+            memory: vec![Arc::clone(&self.memory)],
+        });
     }
 }
 
@@ -92,16 +85,17 @@ impl MemoryRegion {
             return Err(CommandError::Argument("a region has at least one byte"));
         }
         let domain = Arc::clone(&pd.inner);
-        let memory = HostMemory::new(&domain.device.inner.transport, length)?;
-        let key = domain.device.command(
-            Command::RegisterRegion,
-            &RegisterRegion {
-                domain: domain.id.domain,
-                rights: u32::from(access.rights()),
-                address: memory.address(),
-                length: length as u64,
-            },
-        )?;
+        let memory = Arc::new(HostMemory::new(&domain.device.card.link, length)?);
+        let argument = RegisterRegion {
+            domain: domain.id.domain,
+            rights: u32::from(access.rights()),
+            address: memory.address(),
+            length: length as u64,
+        };
+        let mut desk = domain.device.desk()?;
+        let close = Command::DeregisterRegion;
+        let key = desk.open(Command::RegisterRegion, &argument, close, &[&memory])?;
+        drop(desk);
         let inner = Arc::new(Region {
             memory,
             key,

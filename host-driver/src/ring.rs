@@ -8,8 +8,9 @@
 //! Indices are 16 bits and free running; the entry of index `i` is `i` modulo the number of entries,
 //! and the phase of pass 0 is 1.
 
+use crate::link::Link;
 use crate::memory::HostMemory;
-use crate::transport::{Transport, TransportError};
+use crate::transport::TransportError;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
 use abi::request::REQUEST_BYTES;
 use std::ptr::NonNull;
@@ -28,9 +29,11 @@ pub(crate) const REQUEST_WORDS: usize = REQUEST_BYTES / 8;
 
 /// A ring of work requests: the library produces, the card consumes.
 pub(crate) struct RequestRing {
-    memory: HostMemory,
+    memory: Arc<HostMemory>,
     log2: u8,
     tail: u16,
+    /// The tail that the card was last told of.
+    rung: u16,
     /// Up to where the card had fetched when last asked.
     head: u16,
     tail_register: u32,
@@ -39,11 +42,12 @@ pub(crate) struct RequestRing {
 
 impl RequestRing {
     /// An empty ring of `1 << log2` entries. Its registers are set when the endpoint is known.
-    pub(crate) fn new(transport: &Arc<dyn Transport>, log2: u8) -> Result<Self, TransportError> {
+    pub(crate) fn new(link: &Arc<Link>, log2: u8) -> Result<Self, TransportError> {
         Ok(Self {
-            memory: HostMemory::new(transport, REQUEST_BYTES << log2)?,
+            memory: Arc::new(HostMemory::new(link, REQUEST_BYTES << log2)?),
             log2,
             tail: 0,
+            rung: 0,
             head: 0,
             tail_register: 0,
             head_register: 0,
@@ -53,6 +57,11 @@ impl RequestRing {
     /// Says where the ring's indices are in the register window.
     pub(crate) fn set_registers(&mut self, tail: u32, head: u32) {
         (self.tail_register, self.head_register) = (tail, head);
+    }
+
+    /// The memory that the card knows as the ring.
+    pub(crate) fn memory(&self) -> &Arc<HostMemory> {
+        &self.memory
     }
 
     /// The card's address of the ring.
@@ -66,12 +75,12 @@ impl RequestRing {
     }
 
     /// Whether an entry is free. Asks the card only if the ring looks full.
-    pub(crate) fn has_room(&mut self, transport: &dyn Transport) -> Result<bool, TransportError> {
+    pub(crate) fn has_room(&mut self, link: &Link) -> Result<bool, TransportError> {
         let entries = 1 << self.log2;
         if self.tail.wrapping_sub(self.head) < entries {
             return Ok(true);
         }
-        let head = transport.read_register(self.head_register)? as u16;
+        let head = link.read(self.head_register)? as u16;
         // An index that the ring has never had is a card gone wrong: nothing is freed by it.
         if self.tail.wrapping_sub(head) <= entries {
             self.head = head;
@@ -79,12 +88,9 @@ impl RequestRing {
         Ok(self.tail.wrapping_sub(self.head) < entries)
     }
 
-    /// Writes a request to the next entry, which the caller knows to be free, and rings the doorbell.
-    pub(crate) fn post(
-        &mut self,
-        transport: &dyn Transport,
-        words: &[u64; REQUEST_WORDS],
-    ) -> Result<(), TransportError> {
+    /// Writes a request to the next entry, which the caller knows to be free, and rings the doorbell. If that can't be done now, the next
+    /// [`ring`](Self::ring) or post does it.
+    pub(crate) fn post(&mut self, link: &Link, words: &[u64; REQUEST_WORDS]) {
         let entry = usize::from(self.tail) & ((1 << self.log2) - 1);
         let base = self.memory.start().cast::<u64>();
         for (k, word) in words.iter().enumerate() {
@@ -96,14 +102,25 @@ impl RequestRing {
             };
         }
         self.tail = self.tail.wrapping_add(1);
+        self.ring(link);
+    }
+
+    /// Tells the card of the requests that it hasn't been told of.
+    pub(crate) fn ring(&mut self, link: &Link) {
+        if self.tail == self.rung {
+            return;
+        }
         fence(Ordering::Release);
-        transport.write_register(self.tail_register, u32::from(self.tail))
+        let tail = u32::from(self.tail);
+        if link.doorbell(self.tail_register, tail).is_ok() {
+            self.rung = self.tail;
+        }
     }
 }
 
 /// A queue of entries of `W` words that the card produces, phase bit on top of the last word.
 pub(crate) struct EntryQueue<const W: usize> {
-    memory: HostMemory,
+    memory: Arc<HostMemory>,
     log2: u8,
     head: u16,
     /// The head that the card knows of.
@@ -113,9 +130,9 @@ pub(crate) struct EntryQueue<const W: usize> {
 
 impl<const W: usize> EntryQueue<W> {
     /// An empty queue of `1 << log2` entries. Its register is set when the endpoint is known.
-    pub(crate) fn new(transport: &Arc<dyn Transport>, log2: u8) -> Result<Self, TransportError> {
+    pub(crate) fn new(link: &Arc<Link>, log2: u8) -> Result<Self, TransportError> {
         Ok(Self {
-            memory: HostMemory::new(transport, (8 * W) << log2)?,
+            memory: Arc::new(HostMemory::new(link, (8 * W) << log2)?),
             log2,
             head: 0,
             rung: 0,
@@ -126,6 +143,11 @@ impl<const W: usize> EntryQueue<W> {
     /// Says where the queue's consumer index is in the register window.
     pub(crate) fn set_register(&mut self, head: u32) {
         self.head_register = head;
+    }
+
+    /// The memory that the card knows as the queue.
+    pub(crate) fn memory(&self) -> &Arc<HostMemory> {
+        &self.memory
     }
 
     /// The card's address of the queue.
@@ -185,9 +207,9 @@ impl<const W: usize> EntryQueue<W> {
     }
 
     /// Tells the card which entries are free.
-    pub(crate) fn ring(&mut self, transport: &dyn Transport) -> Result<(), TransportError> {
+    pub(crate) fn ring(&mut self, link: &Link) -> Result<(), TransportError> {
         fence(Ordering::Release);
-        transport.write_register(self.head_register, u32::from(self.head))?;
+        link.doorbell(self.head_register, u32::from(self.head))?;
         self.rung = self.head;
         Ok(())
     }

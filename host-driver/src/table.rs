@@ -2,7 +2,7 @@
 //!
 //! There is a slot for each entry of the completion queue, so a free slot is a completion entry to
 //! reserve. A handle is the slot's number and how often the slot has been used, so that an old handle
-//! names nothing.
+//! names nothing. The card knows the handle's low 32 bits, which is enough for it: of the requests that are outstanding, no two are of one slot.
 
 use crate::claimed::Claim;
 use crate::completion::WcKind;
@@ -12,19 +12,24 @@ use abi::request::ListRequest;
 
 /// A posted request, to cancel it or to recognise its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Request(pub(crate) u32);
+pub struct Request(u64);
 
 impl Request {
-    const fn new(slot: u16, use_: u16) -> Self {
-        Self((use_ as u32) << 16 | slot as u32)
+    const fn new(slot: u16, use_: u64) -> Self {
+        Self(use_ << 16 | slot as u64)
     }
 
     const fn slot(self) -> usize {
         (self.0 & 0xffff) as usize
     }
 
-    const fn use_(self) -> u16 {
-        (self.0 >> 16) as u16
+    const fn use_(self) -> u64 {
+        self.0 >> 16
+    }
+
+    /// The handle as the card knows it.
+    pub(crate) const fn wire(self) -> u32 {
+        self.0 as u32
     }
 }
 
@@ -106,7 +111,8 @@ pub(crate) struct ListEntry {
 }
 
 struct Slot {
-    uses: u16,
+    /// 48 bits of it are in the handle: a slot used once a nanosecond repeats one after three days, with 2^48 requests in between.
+    uses: u64,
     request: Option<Outstanding>,
     place: Place,
     /// The next in the queue that it is in.
@@ -158,6 +164,17 @@ impl RequestTable {
         entry.request = Some(request);
         entry.place = Place::Card;
         Ok(Request::new(slot, entry.uses))
+    }
+
+    /// The handle of the request in a slot that the card names by its low bits; one that names nothing, if the slot isn't in use by it.
+    pub(crate) fn from_wire(&self, wire: u32) -> Request {
+        let slot = wire as u16;
+        let named = self.slots.get(usize::from(slot)).filter(|found| {
+            found.request.is_some() && Request::new(slot, found.uses).wire() == wire
+        });
+        named.map_or(Request(u64::from(u16::MAX)), |found| {
+            Request::new(slot, found.uses)
+        })
     }
 
     /// The outstanding request that a handle names.
@@ -235,5 +252,28 @@ mod tests {
     #[test]
     fn a_handle_out_of_the_table_names_nothing() {
         assert!(RequestTable::new(4).remove(Request(0x0001_0004)).is_none());
+        let table = RequestTable::new(4);
+        assert!(table.slots.len() < usize::from(u16::MAX));
+    }
+
+    #[test]
+    fn a_handle_names_no_stranger_after_65536_uses_of_its_slot() {
+        let mut table = RequestTable::new(1);
+        let old = table.insert(probe(1)).ok().unwrap();
+        table.remove(old);
+        let mut last = old;
+        for _ in 0..1 << 16 {
+            last = table.insert(probe(2)).ok().unwrap();
+            table.remove(last);
+        }
+        let stranger = table.insert(probe(3)).ok().unwrap();
+        assert_eq!(
+            last.wire(),
+            old.wire(),
+            "the card would take one for the other"
+        );
+        assert!(table.get_mut(old).is_none() && table.get_mut(last).is_none());
+        assert_eq!(table.from_wire(stranger.wire()), stranger);
+        assert_ne!(table.from_wire(old.wire()), old);
     }
 }

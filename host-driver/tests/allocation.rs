@@ -1,6 +1,6 @@
 //! Posting and polling don't allocate: the global allocator counts, except inside the simulated card.
 
-use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{Access, Buffer, Device, Source, TaggedReceive, TaggedSend, WcStatus};
 use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -46,34 +46,79 @@ fn inside<T>(call: impl FnOnce() -> T) -> T {
     result
 }
 
-impl Transport for Uncounted {
-    fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
-        inside(|| self.0.read_register(offset))
+// SAFETY: every call is passed on.
+unsafe impl Transport for Uncounted {
+    fn claim(&self) -> Result<bool, TransportError> {
+        inside(|| self.0.claim())
     }
 
-    fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
-        inside(|| self.0.write_register(offset, value))
+    unsafe fn release(&self) {
+        // SAFETY: the caller's promise is the same, here and below.
+        inside(|| unsafe { self.0.release() });
+    }
+
+    unsafe fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
+        // SAFETY: as above.
+        inside(|| unsafe { self.0.read_register(offset) })
+    }
+
+    unsafe fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        // SAFETY: as above.
+        inside(|| unsafe { self.0.write_register(offset, value) })
+    }
+
+    unsafe fn doorbell(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        // SAFETY: as above.
+        inside(|| unsafe { self.0.doorbell(offset, value) })
     }
 
     unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {
-        // SAFETY: the caller's promise is the same.
+        // SAFETY: as above.
         inside(|| unsafe { self.0.map(start, length) })
     }
 
-    fn unmap(&self, address: u64) -> Result<(), TransportError> {
-        inside(|| self.0.unmap(address))
+    unsafe fn unmap(&self, address: u64) -> Result<(), TransportError> {
+        // SAFETY: as above.
+        inside(|| unsafe { self.0.unmap(address) })
+    }
+
+    unsafe fn command(
+        &self,
+        words: &[u32],
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: as above.
+        inside(|| unsafe { self.0.command(words, answer, deadline) })
+    }
+
+    unsafe fn late_answer(
+        &self,
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: as above.
+        inside(|| unsafe { self.0.late_answer(answer, deadline) })
     }
 
     fn now(&self) -> u64 {
         inside(|| self.0.now())
     }
 
-    fn interrupts(&self, endpoint: u8) -> u64 {
-        inside(|| self.0.interrupts(endpoint))
+    fn interrupts(&self, line: Line) -> u64 {
+        inside(|| self.0.interrupts(line))
+    }
+
+    fn notify(&self) {
+        inside(|| self.0.notify());
     }
 
     fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
         inside(|| self.0.pause(watch, deadline))
+    }
+
+    fn is_closed(&self) -> bool {
+        inside(|| self.0.is_closed())
     }
 }
 
@@ -96,8 +141,8 @@ fn posting_and_polling_do_not_allocate() {
     // A pair with itself: two pairs of one endpoint, connected to each other.
     let (here, here_address) = endpoint.open_pair(8).unwrap();
     let (there, there_address) = endpoint.open_pair(8).unwrap();
-    endpoint.connect(here, &there_address).unwrap();
-    endpoint.connect(there, &here_address).unwrap();
+    endpoint.connect_pair(here, &there_address).unwrap();
+    endpoint.connect_pair(there, &here_address).unwrap();
     let (_region, mut memory) = pd.reg_mr(4096, Access::ReadWrite).unwrap();
     let mut buffers = (memory.split_to(2048), memory);
     let send = TaggedSend {

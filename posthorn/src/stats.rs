@@ -85,7 +85,7 @@ impl Asked {
     }
 }
 
-/// What the simulator counted around a card.
+/// What the simulator counted around a card, to its end: more than the card says, since endpoints are closed after it was asked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Around {
     /// Frames that the card sent to the network.

@@ -36,7 +36,7 @@ fn talk(host: &Host) -> Result<String> {
     let (pair, address) = endpoint.open_pair(8)?;
     let all = host.all_gather(address.to_bytes().to_vec())?;
     let peer = all[1 - host.card()].as_slice().try_into()?;
-    endpoint.connect(pair, &PairAddress::from_bytes(&peer).ok_or("no address")?)?;
+    endpoint.connect_pair(pair, &PairAddress::from_bytes(&peer).ok_or("no address")?)?;
     host.all_gather(Vec::new())?;
 
     // A buffer is given to the request and comes back with its completion.

@@ -27,8 +27,10 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
-use abi::register::{INTERRUPTS, WINDOW_BYTES, endpoint_interrupt};
-use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+use abi::register::{INTERRUPTS, WINDOW_BYTES};
+use host_driver::transport::{
+    Answer as CommandAnswer, Line, Mailbox, PauseResult, Transport, TransportError, Watch,
+};
 
 use crate::card::Card;
 use crate::clock::{Clock, HostState, Parcel, Stop};
@@ -81,8 +83,8 @@ const LOOKS: u64 = 100_000_000;
 /// What a host thread waits for, for the message of a deadlock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum WaitsFor {
-    /// An interrupt of this endpoint and perhaps of others.
-    Interrupt(u8),
+    /// An interrupt of this line and perhaps of others.
+    Interrupt(Line),
     /// A deadline that never comes.
     Nothing,
     /// The other cards' hosts.
@@ -94,7 +96,11 @@ pub(crate) enum WaitsFor {
 impl fmt::Display for WaitsFor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Interrupt(endpoint) => write!(f, "an interrupt of endpoint {endpoint}"),
+            Self::Interrupt(Line::Endpoint(endpoint)) => {
+                write!(f, "an interrupt of endpoint {endpoint}")
+            }
+            Self::Interrupt(Line::Mailbox) => f.write_str("an answer of the firmware"),
+            Self::Interrupt(Line::Library) => f.write_str("another thread of its host"),
             Self::Nothing => f.write_str("nothing, for ever"),
             Self::Gathering => f.write_str("the other hosts to gather"),
             Self::Thread(thread) => write!(f, "its thread {thread}"),
@@ -169,6 +175,9 @@ pub(crate) struct Shared {
     seats: Mutex<Seats>,
     now: AtomicU64,
     interrupts: [AtomicU64; INTERRUPTS],
+    /// Notifications among the host's threads.
+    notified: AtomicU64,
+    mailbox: Mailbox,
     closed: AtomicBool,
     children: Mutex<Vec<JoinHandle<()>>>,
 }
@@ -240,7 +249,7 @@ impl Seats {
                 Seat::Pause(deadline) => {
                     until = until.min(deadline);
                     for watch in &thread.watch {
-                        watched |= line(watch.endpoint);
+                        watched |= line(watch.line);
                     }
                 }
                 _ => {}
@@ -283,7 +292,7 @@ impl Seats {
                 Seat::Ended => continue,
                 Seat::Pause(deadline) if deadline.saturating_sub(self.card.cycle()) > FOREVER => {
                     match thread.watch.first() {
-                        Some(watch) => WaitsFor::Interrupt(watch.endpoint),
+                        Some(watch) => WaitsFor::Interrupt(watch.line),
                         None => WaitsFor::Nothing,
                     }
                 }
@@ -318,11 +327,9 @@ impl Seats {
     }
 }
 
-/// Interrupt line of an endpoint, as a bit; none for an endpoint that has no line.
-fn line(endpoint: u8) -> u32 {
-    1_u32
-        .checked_shl(endpoint_interrupt(endpoint) as u32)
-        .unwrap_or(0)
+/// The card's line, as a bit; none for what is no line of it.
+fn line(line: Line) -> u32 {
+    line.number().map_or(0, |number| 1 << number)
 }
 
 impl Shared {
@@ -346,20 +353,32 @@ impl Shared {
             }),
             now: AtomicU64::new(0),
             interrupts: [const { AtomicU64::new(0) }; INTERRUPTS],
+            notified: AtomicU64::new(0),
+            mailbox: Mailbox::new(),
             closed: AtomicBool::new(false),
             children: Mutex::default(),
         }
     }
 
+    /// Interrupts of a line so far.
+    fn count(&self, line: Line) -> u64 {
+        let count = match line.number() {
+            Some(number) => self.interrupts.get(number),
+            None => (line == Line::Library).then_some(&self.notified),
+        };
+        count.map_or(0, |count| count.load(Ordering::Acquire))
+    }
+
+    /// Whether the calling thread is attached to this card.
+    fn is_attached(&self) -> bool {
+        SEAT.get().is_some_and(|(id, _)| id == self.id)
+    }
+
     /// How a pause ends now, if it does.
     fn paused(&self, watch: &[Watch], deadline: u64) -> Option<PauseResult> {
-        let risen = |watch: &&Watch| {
-            let count = self.interrupts.get(endpoint_interrupt(watch.endpoint));
-            count.is_some_and(|count| count.load(Ordering::Acquire) > watch.seen)
-        };
+        let risen = |watch: &&Watch| self.count(watch.line) > watch.seen;
         if let Some(watch) = watch.iter().find(risen) {
-            let endpoint = watch.endpoint;
-            return Some(PauseResult::Interrupt { endpoint });
+            return Some(PauseResult::Interrupt(watch.line));
         }
         (self.now.load(Ordering::Acquire) >= deadline).then_some(PauseResult::Deadline)
     }
@@ -557,21 +576,32 @@ pub(crate) fn message(panic: &(dyn Any + Send)) -> String {
 
 /// A simulated card as the host library's transport. Cheap to clone.
 ///
-/// Calls must come from threads that are attached to the card, see [`Host`]; others panic, except for
-/// `unmap`, `now` and `interrupts`.
+/// Calls must come from threads that are attached to the card, see [`Host`]; others panic, except for those that
+/// [`Transport`] lets come from any thread.
 #[derive(Clone)]
 pub struct SimTransport {
     shared: Arc<Shared>,
 }
 
-impl Transport for SimTransport {
+// SAFETY: memory is the allocator's, by the default `alloc` and `free`. The card reaches memory by its mappings only, on the thread that runs it and
+// under the lock of the seats, which `unmap` takes as well; when the simulation is over all mappings end before `closed` is set. The host accesses what the
+// card may write with atomics, as the card does. Calls of one thread reach the card's bus in order. The mailbox, one a card, holds the claim.
+unsafe impl Transport for SimTransport {
+    fn claim(&self) -> Result<bool, TransportError> {
+        Ok(self.shared.mailbox.claim())
+    }
+
+    unsafe fn release(&self) {
+        self.shared.mailbox.release();
+    }
+
     /// Takes [`Costs::read`] twice, and the time on the bus.
-    fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
+    unsafe fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
         self.shared.access(offset, None)
     }
 
     /// Takes [`Costs::write`], and the time on the bus.
-    fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+    unsafe fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
         self.shared.access(offset, Some(value)).map(drop)
     }
 
@@ -597,14 +627,14 @@ impl Transport for SimTransport {
     }
 
     /// Takes [`Costs::unmap`], if the thread is attached.
-    fn unmap(&self, address: u64) -> Result<(), TransportError> {
+    unsafe fn unmap(&self, address: u64) -> Result<(), TransportError> {
         let shared = &self.shared;
         let mut result = Err(TransportError::Closed);
         let mut unmap = |seats: &mut Seats| {
             let unmapped = seats.card.memory.unmap(address);
             result = unmapped.map_err(|_| TransportError::NotMapped(address));
         };
-        if SEAT.get().is_some_and(|(id, _)| id == shared.id) {
+        if shared.is_attached() {
             shared.call(|seats, _| {
                 unmap(seats);
                 Seat::Until(seats.now() + shared.costs.unmap, Answer::Done)
@@ -623,10 +653,42 @@ impl Transport for SimTransport {
         self.shared.now.load(Ordering::Acquire)
     }
 
-    fn interrupts(&self, endpoint: u8) -> u64 {
+    fn interrupts(&self, line: Line) -> u64 {
         self.shared.look();
-        let count = self.shared.interrupts.get(endpoint_interrupt(endpoint));
-        count.map_or(0, |count| count.load(Ordering::Acquire))
+        self.shared.count(line)
+    }
+
+    /// Takes no cycles. Who is woken goes on when the calling thread blocks.
+    fn notify(&self) {
+        self.shared.notified.fetch_add(1, Ordering::AcqRel);
+    }
+
+    fn is_closed(&self) -> bool {
+        self.shared.closed.load(Ordering::Acquire)
+    }
+
+    fn may_call(&self) -> bool {
+        self.shared.is_attached()
+    }
+
+    unsafe fn command(
+        &self,
+        words: &[u32],
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<CommandAnswer, TransportError> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.shared.mailbox.command(self, words, answer, deadline) }
+    }
+
+    unsafe fn late_answer(
+        &self,
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<CommandAnswer, TransportError> {
+        let mailbox = &self.shared.mailbox;
+        // SAFETY: the caller's promise is the same.
+        unsafe { mailbox.late_answer(self, answer, deadline) }
     }
 
     fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {

@@ -43,6 +43,14 @@ pub struct AddressBeat {
     pub size: u8,
     /// Burst type; 1 is INCR.
     pub burst: u8,
+    /// Exclusive access.
+    pub lock: bool,
+    /// Type of the memory.
+    pub cache: u8,
+    /// Rights.
+    pub prot: u8,
+    /// Quality of service.
+    pub qos: u8,
 }
 
 /// A write data beat of AXI4.

@@ -72,6 +72,9 @@ pub enum Violation {
         /// log2 of the bytes of a beat.
         size: u8,
     },
+    /// An exclusive access: host memory has none.
+    #[error("{0}: an exclusive access, which the memory can't do")]
+    Exclusive(Channel),
     /// `wlast` on the wrong beat (IHI 0022 A3.4.1).
     #[error("m_axi_w: wlast is {last} on beat {beat} of the {beats} beats from {addr:#x}")]
     WrongLast {

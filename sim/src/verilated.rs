@@ -36,10 +36,12 @@ ports! {
     s_axil_bresp s_axil_bvalid s_axil_bready
     s_axil_araddr s_axil_arvalid s_axil_arready
     s_axil_rdata s_axil_rresp s_axil_rvalid s_axil_rready
-    m_axi_awid m_axi_awaddr m_axi_awlen m_axi_awsize m_axi_awburst m_axi_awvalid m_axi_awready
+    m_axi_awid m_axi_awaddr m_axi_awlen m_axi_awsize m_axi_awburst m_axi_awlock m_axi_awcache m_axi_awprot m_axi_awqos
+    m_axi_awvalid m_axi_awready
     m_axi_wdata m_axi_wstrb m_axi_wlast m_axi_wvalid m_axi_wready
     m_axi_bid m_axi_bresp m_axi_bvalid m_axi_bready
-    m_axi_arid m_axi_araddr m_axi_arlen m_axi_arsize m_axi_arburst m_axi_arvalid m_axi_arready
+    m_axi_arid m_axi_araddr m_axi_arlen m_axi_arsize m_axi_arburst m_axi_arlock m_axi_arcache m_axi_arprot m_axi_arqos
+    m_axi_arvalid m_axi_arready
     m_axi_rid m_axi_rdata m_axi_rresp m_axi_rlast m_axi_rvalid m_axi_rready
     m_axis_tdata m_axis_tkeep m_axis_tlast m_axis_tvalid m_axis_tready
     s_axis_tdata s_axis_tkeep s_axis_tlast s_axis_tuser s_axis_tvalid s_axis_tready
@@ -166,6 +168,10 @@ impl VerilatedCard {
             out.ar.len = m.get(p.m_axi_arlen) as u8;
             out.ar.size = m.get(p.m_axi_arsize) as u8;
             out.ar.burst = m.get(p.m_axi_arburst) as u8;
+            out.ar.lock = bit(p.m_axi_arlock);
+            out.ar.cache = m.get(p.m_axi_arcache) as u8;
+            out.ar.prot = m.get(p.m_axi_arprot) as u8;
+            out.ar.qos = m.get(p.m_axi_arqos) as u8;
         }
         out.aw.valid = bit(p.m_axi_awvalid);
         if out.aw.valid {
@@ -174,6 +180,10 @@ impl VerilatedCard {
             out.aw.len = m.get(p.m_axi_awlen) as u8;
             out.aw.size = m.get(p.m_axi_awsize) as u8;
             out.aw.burst = m.get(p.m_axi_awburst) as u8;
+            out.aw.lock = bit(p.m_axi_awlock);
+            out.aw.cache = m.get(p.m_axi_awcache) as u8;
+            out.aw.prot = m.get(p.m_axi_awprot) as u8;
+            out.aw.qos = m.get(p.m_axi_awqos) as u8;
         }
         out.w.valid = bit(p.m_axi_wvalid);
         if out.w.valid {

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use abi::mgmt::MEMORY_BASE;
 use abi::register::{CONTROL_RUN, ID, MAGIC, MAILBOX_RESULT};
-use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+use host_driver::transport::{Line, PauseResult, Transport, TransportError, Watch};
 use rand::Rng;
 use sim::fabric::{Link, LinkFilter, Passing};
 use sim::fault::{FaultPlan, Faults};
@@ -188,14 +188,18 @@ fn calls_cost_what_is_said() {
                 call();
                 transport.now() - start
             };
-            let read = time(&|| assert_eq!(transport.read_register(ID), Ok(MAGIC)));
-            let write = time(&|| transport.write_register(MAILBOX_RESULT, 1).unwrap());
+            // SAFETY: nobody has opened the card, and these registers move nothing.
+            let read = time(&|| assert_eq!(unsafe { transport.read_register(ID) }, Ok(MAGIC)));
+            // SAFETY: as above.
+            let write = time(&|| unsafe { transport.write_register(MAILBOX_RESULT, 1) }.unwrap());
             let pages = Pages::new(4096);
             // SAFETY: unmapped below.
             let map = || unsafe { transport.map(pages.start(), 4096) }.unwrap();
             let address = AtomicU64::new(0);
             let map = time(&|| address.store(map(), Ordering::Relaxed));
-            let unmap = time(&|| transport.unmap(address.load(Ordering::Relaxed)).unwrap());
+            let address = || address.load(Ordering::Relaxed);
+            // SAFETY: mapped above.
+            let unmap = time(&|| unsafe { transport.unmap(address()) }.unwrap());
             [read, write, map, unmap]
         });
         outcome.hosts().unwrap()[0]
@@ -222,21 +226,22 @@ fn an_interrupt_that_came_before_the_pause_is_not_lost() {
             port.send(0, &[1; 64])?;
             return host.all_gather(Vec::new()).map(drop);
         }
+        let line = Line::Endpoint(0);
         let watch = Watch {
-            endpoint: 0,
-            seen: port.transport.interrupts(0),
+            line,
+            seen: port.transport.interrupts(line),
         };
         let late = port.transport.now() + 10_000;
         assert_eq!(port.transport.pause(&[], late), PauseResult::Deadline);
         // Of those watched the first that has risen is told.
         let other = Watch {
-            endpoint: 9,
+            line: Line::Endpoint(9),
             seen: 0,
         };
         let result = port.transport.pause(&[other, watch], u64::MAX);
-        assert_eq!(result, PauseResult::Interrupt { endpoint: 0 });
+        assert_eq!(result, PauseResult::Interrupt(line));
         assert_eq!(port.transport.now(), late);
-        assert_eq!(port.transport.interrupts(0), watch.seen + 1);
+        assert_eq!(port.transport.interrupts(line), watch.seen + 1);
         host.all_gather(Vec::new()).map(drop)
     });
     outcome
@@ -252,12 +257,15 @@ fn register_errors_are_told() {
         let transport = host.transport();
         for offset in [1, 2, 7, 1 << 20, u32::MAX - 3] {
             let none = Err(TransportError::NoRegister(offset));
-            assert_eq!(transport.read_register(offset), none);
+            // SAFETY: nobody has opened the card.
+            assert_eq!(unsafe { transport.read_register(offset) }, none);
         }
         let bus = Err(TransportError::Bus(ID));
-        assert_eq!(transport.write_register(ID, 1), bus);
+        // SAFETY: as above.
+        assert_eq!(unsafe { transport.write_register(ID, 1) }, bus);
         let none = Err(TransportError::NotMapped(4096));
-        assert_eq!(transport.unmap(4096), none);
+        // SAFETY: nothing is mapped.
+        assert_eq!(unsafe { transport.unmap(4096) }, none);
     });
     outcome.hosts().unwrap();
 }
@@ -276,7 +284,8 @@ fn threads_of_one_card_take_turns_by_number() {
                             // Some wait as long as others, and some use the bus.
                             let wait = 10 + round * (child % 2) + round % 3;
                             if (round + child).is_multiple_of(7) {
-                                transport.read_register(ID).unwrap();
+                                // SAFETY: nobody has opened the card.
+                                unsafe { transport.read_register(ID) }.unwrap();
                             }
                             let deadline = transport.now() + wait;
                             assert_eq!(transport.pause(&[], deadline), PauseResult::Deadline);
@@ -343,7 +352,8 @@ fn a_card_reaches_only_what_is_mapped() {
         secret.write(0, &[0x5e; 512]);
         // SAFETY: unmapped before it is freed.
         let address = unsafe { port.transport.map(secret.start(), 4096) }?;
-        port.transport.unmap(address)?;
+        // SAFETY: mapped above.
+        unsafe { port.transport.unmap(address) }?;
         host.all_gather(Vec::new())?;
         if host.card() == 0 {
             port.send_from(address, 64, 1)?;
@@ -612,8 +622,14 @@ fn after_the_end_every_call_says_so_and_memory_may_be_freed() {
         let port = Port::open(&host).unwrap();
         assert_eq!(port.transport.pause(&[], u64::MAX), PauseResult::Closed);
         let closed = Err(TransportError::Closed);
-        assert_eq!(port.transport.read_register(ID), closed);
-        assert_eq!(port.transport.write_register(ID, 0).map(|()| 0), closed);
+        // SAFETY: nobody has opened the card, which is gone.
+        let accesses = unsafe {
+            [
+                port.transport.read_register(ID),
+                port.transport.write_register(ID, 0).map(|()| 0),
+            ]
+        };
+        assert_eq!(accesses, [closed; 2]);
         assert_eq!(port.transport.pause(&[], 0), PauseResult::Closed);
         assert!(host.all_gather(Vec::new()).is_err());
         // Outlives the simulation.
@@ -626,7 +642,10 @@ fn after_the_end_every_call_says_so_and_memory_may_be_freed() {
 fn a_thread_that_is_not_attached_is_told_so() {
     let outcome = cluster().run(|host| {
         std::thread::scope(|scope| {
-            let stranger = scope.spawn(|| host.transport().read_register(ID));
+            let stranger = scope.spawn(|| {
+                // SAFETY: nobody has opened the card.
+                unsafe { host.transport().read_register(ID) }
+            });
             let panic = stranger.join().unwrap_err();
             panic.downcast_ref::<String>().unwrap().clone()
         })

@@ -287,3 +287,23 @@ async def a_card_talks_to_itself_and_closes_in_order(dut):
         await card.command("DeregisterRegion", key=side.key)
         await refused(card.command("DeregisterRegion", key=side.key), "NotFound")
         await card.command("CloseDomain", domain=side.domain)
+
+
+@cocotb.test()
+async def a_card_that_was_in_use_starts_again_by_its_reset_register(dut):
+    (a, b), (to_b, to_a) = await sides(dut)
+    # Left as a driver that dies leaves it: a receive posted, a message in a slot, everything open.
+    await b.receive(to_a, 1, 8, at=8)
+    await a.endpoint.wait(await a.send(to_b, 2, b"unexpected"))
+    for side in (a, b):
+        await side.card.start(FIRMWARE)
+        await refused(side.card.command("CloseEndpoint", endpoint=side.endpoint.id), "NotFound")
+    assert await b.card.counter("Unexpected") == 0
+    a, b = [await Side(card).open() for card in (a.card, b.card)]
+    to_b, to_a = await connect(a.endpoint, b.endpoint)
+    probe = await b.endpoint.list("Probe", "FLAG_ANY_SOURCE", match_bits=2, context=b.CONTEXT)
+    assert (await b.endpoint.wait(probe))["status"] == "NoMessage"
+    receive = await b.receive(to_a, 3, 4, at=8)
+    assert (await a.endpoint.wait(await a.send(to_b, 3, b"anew")))["status"] == "Success"
+    assert (await b.endpoint.wait(receive))["status"] == "Success"
+    assert await b.received(4, 8) == b"anew"

@@ -2,9 +2,9 @@
 
 use host_driver::transport::PauseResult;
 use host_driver::{
-    Access, AsyncEvent, Buffer, CompletionQueue, Counter, Device, Endpoint, Pair, PairAddress,
-    PairStatus, PostError, ProtectionDomain, Request, Source, TaggedReceive, TaggedSend, WaitError,
-    WcKind, WcStatus, WorkCompletion,
+    Access, AsyncEvent, Buffer, CompletionQueue, Counter, Device, DeviceOptions, Endpoint, Pair,
+    PairAddress, PairStatus, PostError, ProtectionDomain, Request, Source, TaggedReceive,
+    TaggedSend, WaitError, WcKind, WcStatus, WorkCompletion,
 };
 use posthorn::payload::MessageId;
 use sim::Host;
@@ -22,6 +22,8 @@ pub struct Setup {
     pub credits: u16,
     /// Also a pair with itself.
     pub to_self: bool,
+    /// How patient the library is.
+    pub device: DeviceOptions,
 }
 
 impl Setup {
@@ -30,6 +32,7 @@ impl Setup {
         Self {
             credits,
             to_self: false,
+            device: DeviceOptions::DEFAULT,
         }
     }
 }
@@ -74,7 +77,7 @@ impl Side {
 
     /// The same, with other sizes.
     pub fn with(host: &Host, setup: Setup) -> Self {
-        let device = Device::open(Arc::new(host.transport())).expect("a sound card");
+        let device = Device::open_with(Arc::new(host.transport()), setup.device).expect("a card");
         let pd = device.alloc_pd().expect("a domain");
         let endpoint = endpoint(&pd);
         let (_, memory) = pd.reg_mr(MEMORY, Access::ReadWrite).expect("a region");
@@ -116,7 +119,7 @@ impl Side {
             if entry[0] == 1 {
                 let bytes = entry[1..].try_into().expect("an address's length");
                 let address = PairAddress::from_bytes(bytes).expect("an address");
-                let connected = self.endpoint.connect(self.pair(rank), &address);
+                let connected = self.endpoint.connect_pair(self.pair(rank), &address);
                 connected.expect("connected");
             }
         }
@@ -170,9 +173,8 @@ impl Side {
 
     /// Lets the card run.
     pub fn pause(&self, cycles: u64) {
-        let transport = self.device.transport();
-        let deadline = transport.now() + cycles;
-        assert_eq!(transport.pause(&[], deadline), PauseResult::Deadline);
+        let deadline = self.device.now() + cycles;
+        assert_eq!(self.device.pause(&[], deadline), PauseResult::Deadline);
     }
 
     /// A buffer whose first byte is `phase` bytes past a multiple of 64.

@@ -206,7 +206,7 @@ impl Player<'_> {
             }
             Err(refused) => {
                 assert_eq!(refused.error, PostError::PairBusy);
-                let mut buffer = refused.buffer.expect("a refusal gives it back");
+                let mut buffer = refused.buffer;
                 buffer.join(rest).expect("they were one");
                 self.buffers.push(buffer);
             }

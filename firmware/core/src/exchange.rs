@@ -286,14 +286,18 @@ impl<C: Card> Firmware<C> {
                 destination_mac: frame.source().mac,
                 source_mac_low: mac as u16,
                 source_mac_high: (mac >> 16) as u32,
+                ethertype: ETHERTYPE_FIELD,
                 version: VERSION,
+                frame_type: asked.frame_type,
                 destination_endpoint: asked.source_endpoint,
                 source_endpoint: asked.destination_endpoint,
                 destination_pair: asked.source_pair,
                 source_pair: asked.destination_pair,
                 destination_epoch: asked.source_epoch,
                 source_epoch: asked.destination_epoch,
-                ..*asked
+                cookie: asked.cookie,
+                payload_length: MANAGEMENT_BYTES as u16,
+                ..FrameHeader::default()
             },
             body: ManagementBody {
                 kind: kind.code(),

@@ -256,7 +256,7 @@ impl<C: Card> Firmware<C> {
         let offers = self.pairs.iter().enumerate();
         offers
             .filter(|(_, pair)| pair.state == State::Accepting && pair.endpoint == endpoint)
-            .min_by_key(|(_, pair)| pair.offer.wrapping_sub(self.offers))
+            .min_by_key(|(_, pair)| pair.offer.wrapping_sub(self.offers) as i32)
             .map(|(index, _)| Some(index))
             .ok_or((ConnectReason::NotAccepting, 0))
     }

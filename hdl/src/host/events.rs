@@ -337,7 +337,7 @@ impl Logic for Events {
             & (self.target.val() < self.endpoints.val());
         self.control_done.next = self.control_valid.val()
             & (!self.clear_endpoint.val() | !self.under_way.val())
-            & (!self.raises.val() | self.source.in_ready[5].val() | (self.mutation.val() == 3));
+            & (!self.raises.val() | self.source.in_ready[5].val() | (self.mutation.val() == 7));
         self.control_result.next = 0.into();
 
         // The sources, in turn, into `current`; index errors of these queues are one of them.

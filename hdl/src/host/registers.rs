@@ -288,7 +288,7 @@ impl Logic for Registers {
         if self.answering_write.q.val() & self.s_axil.bready.val() {
             self.answering_write.d.next = false;
         }
-        self.s_axil.bvalid.next = self.answering_write.q.val();
+        self.s_axil.bvalid.next = self.answering_write.q.val() & !self.reset.val();
         self.s_axil.bresp.next = self.okay.val();
         if self.refused.q.val() {
             self.s_axil.bresp.next = self.slave_error.val();
@@ -456,7 +456,7 @@ impl Logic for Registers {
                 }
             }
         }
-        self.s_axil.rvalid.next = self.answering_read.q.val();
+        self.s_axil.rvalid.next = self.answering_read.q.val() & !self.reset.val();
         self.s_axil.rdata.next = self.word.q.val();
         self.s_axil.rresp.next = self.okay.val();
         self.stays_answered.valid.next = self.answering_read.q.val();

@@ -24,6 +24,7 @@ use crate::prelude::*;
 use crate::prim::{Fifo, Ram};
 use crate::types::{ControlFrame, ControlRequest, Fault, Mark, PairSetup, SinkUpdate};
 use abi::control::Operation;
+use abi::status::Status;
 use abi::wire::FrameType;
 
 /// Breaks the block on purpose, so that a test can show that it would notice.
@@ -43,6 +44,8 @@ pub enum AcknowledgeMutation {
     AskForgotten,
     /// The window of what was refused stays where it is when a message is accepted.
     WindowNotShifted,
+    /// An orderly end is announced as a failure.
+    ClosingAnnounced,
 }
 
 /// What is kept of a pair.
@@ -178,6 +181,7 @@ pub struct Acknowledge {
     pair_set: Constant<Bits<8>>,
     pair_clear: Constant<Bits<8>>,
     nothing: Constant<Sink>,
+    peer_closed: Constant<Bits<8>>,
     acknowledge_type: Constant<Bits<8>>,
     ask_type: Constant<Bits<8>>,
     pair_failed_type: Constant<Bits<8>>,
@@ -210,6 +214,7 @@ impl Acknowledge {
             pair_set: code(Operation::PairSet.code()),
             pair_clear: code(Operation::PairClear.code()),
             nothing: Constant::new(Sink::default()),
+            peer_closed: Constant::new(u64::from(Status::PeerClosed.code()).into()),
             acknowledge_type: code(FrameType::Acknowledge.code()),
             ask_type: code(FrameType::Ask.code()),
             pair_failed_type: code(FrameType::PairFailed.code()),
@@ -338,7 +343,13 @@ impl Logic for Acknowledge {
                 {
                     self.write.next = true;
                     self.sink.next.failed = true;
-                    self.sink.next.announce = true;
+                    // The firmware has told the peer of an orderly end itself.
+                    self.sink.next.announce = self.fault.val().status != self.peer_closed.val();
+                    for m in 0..self._mutable {
+                        if self.mutation[m].val() == AcknowledgeMutation::ClosingAnnounced {
+                            self.sink.next.announce = true;
+                        }
+                    }
                     self.push.next = !self.held.val().queued;
                 }
                 self.state.d.next = State::Idle;

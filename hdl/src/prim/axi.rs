@@ -23,6 +23,11 @@ use crate::prelude::*;
 pub const SIZE_8_BYTES: u64 = 3;
 /// `AxBURST`: each beat at the next address.
 pub const BURST_INCR: u64 = 1;
+/// `AxPROT` (IHI 0022, A4.7): unprivileged, non-secure, data. The card works for programs, so it asks for the least rights that there are.
+pub const PROT_LEAST: u64 = 0b010;
+/// `AxCACHE` (IHI 0022, A4.4): normal memory, neither cached nor buffered on the way. A write is answered from its final destination, which is
+/// what a completion and an acknowledgement promise; interconnects may still change the width of bursts.
+pub const CACHE_FINAL: u64 = 0b0010;
 /// `xRESP`: done.
 pub const RESP_OKAY: u64 = 0;
 /// `xRESP`: the subordinate reports an error.
@@ -111,6 +116,14 @@ pub struct AxiManager {
     pub awsize: Signal<Out, Bits<3>>,
     /// How the address goes on.
     pub awburst: Signal<Out, Bits<2>>,
+    /// Exclusive access; never.
+    pub awlock: Signal<Out, Bit>,
+    /// Type of the memory: [`CACHE_FINAL`].
+    pub awcache: Signal<Out, Bits<4>>,
+    /// Rights: [`PROT_LEAST`].
+    pub awprot: Signal<Out, Bits<3>>,
+    /// Quality of service; 0, no scheme.
+    pub awqos: Signal<Out, Bits<4>>,
     /// The address is offered.
     pub awvalid: Signal<Out, Bit>,
     /// It is taken.
@@ -143,6 +156,14 @@ pub struct AxiManager {
     pub arsize: Signal<Out, Bits<3>>,
     /// How the address goes on.
     pub arburst: Signal<Out, Bits<2>>,
+    /// Exclusive access; never.
+    pub arlock: Signal<Out, Bit>,
+    /// Type of the memory: [`CACHE_FINAL`].
+    pub arcache: Signal<Out, Bits<4>>,
+    /// Rights: [`PROT_LEAST`].
+    pub arprot: Signal<Out, Bits<3>>,
+    /// Quality of service; 0, no scheme.
+    pub arqos: Signal<Out, Bits<4>>,
     /// The address is offered.
     pub arvalid: Signal<Out, Bit>,
     /// It is taken.

@@ -9,7 +9,7 @@
 //!
 //! The counter's initial value is its reset value, so power-on and `reset` have the same effect:
 //! `card_reset` is high at first and stays so for [`CYCLES`] edges after the last one with `reset`.
-//! It is straight from a register.
+//! It rises with `reset`, in the same cycle, so that the card takes nothing at the edge that resets it. One edge is enough.
 
 use crate::prelude::*;
 
@@ -25,6 +25,8 @@ pub enum PowerOnResetMutation {
     ReleasesEarly,
     /// The card is never released.
     NeverReleases,
+    /// The card is reset an edge late.
+    ResetsLate,
 }
 
 /// Reset of the card, from power-on or from outside.
@@ -90,6 +92,11 @@ impl Logic for PowerOnReset {
                 self.held.d.next = true;
             }
         }
-        self.card_reset.next = self.held.q.val();
+        self.card_reset.next = self.held.q.val() | self.reset.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == PowerOnResetMutation::ResetsLate {
+                self.card_reset.next = self.held.q.val();
+            }
+        }
     }
 }

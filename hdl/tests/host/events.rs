@@ -553,7 +553,7 @@ fn each_broken_contract_is_noticed() {
     for (mutation, contract) in [
         (1, "an event needs room"),
         (2, "what finds no room is counted"),
-        (3, "a control request is done when its event is taken"),
+        (7, "a control request is done when its event is taken"),
         (4, "an event of the firmware's never waits for the host"),
         (5, "the firmware isn't told of its own events"),
         (6, "the firmware is told of what the host has no room for"),

@@ -7,6 +7,7 @@
 //!  time    moves to the earlier of the two when every attached host is blocked
 //! ```
 
+use crate::cable::{Cable, HostEnd};
 use crate::gates::Gates;
 use crate::pairs::{Body, Frame};
 use abi::ABI_VERSION;
@@ -17,9 +18,13 @@ use abi::register::{
 };
 use abi::status::MailboxStatus;
 use firmware_core::{Card as _, Firmware, Sizes};
-use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+use host_driver::transport::{
+    Answer, Line, Mailbox, PauseResult, Transport, TransportError, Watch,
+};
+use std::cell::Cell;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How the firmware of the cards behaves.
@@ -33,6 +38,41 @@ pub enum FirmwareBehaviour {
     Absent,
     /// It comes up, answers this many commands, and then no more.
     HangsAfter(u32),
+    /// It comes up, answers this many commands, and carries out and answers those after them this many cycles too late.
+    AnswersLate {
+        /// Commands that are answered in time.
+        after: u32,
+        /// Cycles that an answer takes then.
+        cycles: u64,
+    },
+    /// It comes up, answers this many commands, and starts anew instead of carrying out the next one.
+    RestartsAfter(u32),
+}
+
+/// How a host is attached to its card.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Attachment {
+    /// In one address space.
+    #[default]
+    Shared,
+    /// By messages of bytes.
+    Cable,
+}
+
+/// What a card does that no card should, so that a test can show that it is noticed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Flaw {
+    /// Nothing.
+    #[default]
+    None,
+    /// A receive that is delivered completes once more.
+    CompletesTwice,
+    /// A receive's buffer is written once more after its completion.
+    WritesLate,
+    /// The firmware answers `Ok` to a close of an endpoint and closes nothing.
+    ClosesInName,
+    /// A register reset leaves the gates as they are.
+    KeepsGates,
 }
 
 /// What a soft fabric is made of. Times are in cycles.
@@ -54,6 +94,10 @@ pub struct SoftOptions {
     pub command_cycles: u64,
     /// How the firmware behaves.
     pub firmware: FirmwareBehaviour,
+    /// How hosts are attached.
+    pub attachment: Attachment,
+    /// What is wrong with the cards.
+    pub flaw: Flaw,
     /// What the identification register reads.
     pub id: u32,
     /// What the ABI register reads.
@@ -80,6 +124,8 @@ impl Default for SoftOptions {
             boot_cycles: 5000,
             command_cycles: 2000,
             firmware: FirmwareBehaviour::Sound,
+            attachment: Attachment::Shared,
+            flaw: Flaw::None,
             id: MAGIC,
             abi_version: ABI_VERSION,
             seed: 1,
@@ -87,13 +133,19 @@ impl Default for SoftOptions {
     }
 }
 
+/// Cycles that a reset of the gates takes.
+const RESET_CYCLES: u64 = 1000;
+
 /// What is going to happen to a card.
 enum Action {
-    /// If the processor has not been held since: the number of the start.
+    /// Of this start of the processor: a later one does away with it.
     FirmwareUp(u32),
-    Command,
+    /// Of this start too.
+    Command(u32),
     /// The firmware's timer.
     Wake,
+    Ready,
+    Doorbell(usize, u32, u32),
     Work,
     Arrive(Box<Frame>),
     CheckSilence,
@@ -102,15 +154,24 @@ enum Action {
 struct Card {
     firmware: Firmware<Gates>,
     up: bool,
-    /// Starts of the firmware.
-    starts: u32,
     /// The command that the firmware has not taken.
     command_waits: bool,
     /// When the firmware's timer is on the agenda for.
     wakes_at: Option<u64>,
-    /// Commands that are still answered.
-    patience: u32,
+    behaviour: FirmwareBehaviour,
+    /// Commands that have been given since the behaviour was set.
+    commands: u32,
     control: u32,
+    /// The gates are being cleared.
+    resetting: bool,
+    /// Times that the processor was held or has started anew.
+    starts: u32,
+    /// Rising edges of the mailbox's line.
+    answers: u64,
+    /// Notifications among the host's threads.
+    notified: u64,
+    /// The host can't reach the card.
+    cut: bool,
     command: [u32; MAILBOX_WORDS],
     result: [u32; MAILBOX_WORDS],
     request: u32,
@@ -132,7 +193,7 @@ struct Waiter {
     released: Option<PauseResult>,
 }
 
-struct World {
+pub(crate) struct World {
     options: SoftOptions,
     now: u64,
     cards: Vec<Card>,
@@ -146,6 +207,26 @@ struct World {
 struct Inner {
     world: Mutex<World>,
     moved: Condvar,
+    /// One a card.
+    mailboxes: Vec<Mailbox>,
+    closed: AtomicBool,
+}
+
+thread_local! {
+    /// This thread is none of the host's.
+    static STRANGER: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Runs `code` as a thread would that is none of the host's: it may make only those calls of a transport that any thread may.
+pub fn as_stranger<T>(code: impl FnOnce() -> T) -> T {
+    STRANGER.set(true);
+    let value = code();
+    STRANGER.set(false);
+    value
+}
+
+pub(crate) fn is_stranger() -> bool {
+    STRANGER.get()
 }
 
 /// Some cards and the fabric between them. Clones are the same fabric.
@@ -162,36 +243,35 @@ pub struct HostThread {
 impl SoftFabric {
     /// Makes the fabric. Its cards begin to boot at cycle 0.
     pub fn new(options: SoftOptions) -> Self {
-        let card = |index: usize| {
-            let gates = Gates::new(options.sizes, mac(index), options.seed ^ index as u64);
-            let runs = matches!(
-                options.firmware,
-                FirmwareBehaviour::Sound | FirmwareBehaviour::HangsAfter(_)
-            );
-            Card {
-                firmware: Firmware::new(gates, options.seed),
-                up: false,
-                starts: 0,
-                command_waits: false,
-                wakes_at: None,
-                patience: match options.firmware {
-                    FirmwareBehaviour::HangsAfter(commands) => commands,
-                    _ => u32::MAX,
-                },
-                control: if runs { CONTROL_RUN } else { 0 },
-                command: [0; MAILBOX_WORDS],
-                result: [0; MAILBOX_WORDS],
-                request: 0,
-                answer: 0,
-                loader_address: 0,
-                loaded: Vec::new(),
-                working: false,
-                to_lose: 0,
-            }
+        let card = |index: usize| Card {
+            firmware: Firmware::new(gates(&options, index), options.seed),
+            up: false,
+            command_waits: false,
+            wakes_at: None,
+            behaviour: options.firmware,
+            commands: 0,
+            control: match options.firmware {
+                FirmwareBehaviour::AwaitsLoad => 0,
+                _ => CONTROL_RUN,
+            },
+            resetting: false,
+            starts: 0,
+            answers: 0,
+            notified: 0,
+            cut: false,
+            command: [0; MAILBOX_WORDS],
+            result: [0; MAILBOX_WORDS],
+            request: 0,
+            answer: 0,
+            loader_address: 0,
+            loaded: Vec::new(),
+            working: false,
+            to_lose: 0,
         };
+        let cards: Vec<_> = (0..options.cards).map(card).collect();
         let mut world = World {
             now: 0,
-            cards: (0..options.cards).map(card).collect(),
+            cards,
             agenda: BTreeMap::new(),
             order: 0,
             waiters: Vec::new(),
@@ -200,14 +280,14 @@ impl SoftFabric {
             options,
         };
         for card in 0..world.cards.len() {
-            if world.cards[card].control & CONTROL_RUN != 0 {
-                world.start(card);
-            }
+            world.run_processor(card);
         }
         Self {
             inner: Arc::new(Inner {
+                mailboxes: world.cards.iter().map(|_| Mailbox::new()).collect(),
                 world: Mutex::new(world),
                 moved: Condvar::new(),
+                closed: AtomicBool::new(false),
             }),
         }
     }
@@ -217,11 +297,17 @@ impl SoftFabric {
     /// # Panics
     /// If there is no such card.
     pub fn transport(&self, card: usize) -> Arc<dyn Transport> {
-        assert!(card < self.world().cards.len(), "no card {card}");
-        Arc::new(SoftTransport {
-            fabric: self.clone(),
-            card,
-        })
+        let attachment = {
+            let world = self.world();
+            assert!(card < world.cards.len(), "no card {card}");
+            world.options.attachment
+        };
+        let fabric = self.clone();
+        let transport = SoftTransport { fabric, card };
+        match attachment {
+            Attachment::Shared => Arc::new(transport),
+            Attachment::Cable => Arc::new(Cable::new(transport)),
+        }
     }
 
     /// Says that one more host thread takes part, so that time waits for it, until what is returned is
@@ -249,6 +335,62 @@ impl SoftFabric {
         self.world().cards[card].firmware.card().silent = true;
     }
 
+    /// From now on the firmware of `card` behaves like this; commands are counted anew.
+    pub fn set_firmware(&self, card: usize, behaviour: FirmwareBehaviour) {
+        let mut world = self.world();
+        world.cards[card].behaviour = behaviour;
+        world.cards[card].commands = 0;
+    }
+
+    /// The host of `card` can't reach it, or can again. The card goes on, and its DMA too.
+    pub fn cut(&self, card: usize, cut: bool) {
+        let mut world = self.world();
+        world.cards[card].cut = cut;
+        if cut {
+            for waiter in &mut world.waiters {
+                if waiter.order.0 == card {
+                    waiter.released = Some(PauseResult::Unreachable);
+                }
+            }
+        }
+        drop(world);
+        self.inner.moved.notify_all();
+    }
+
+    /// Lets cycles pass, whoever can reach his card. No other thread may be attached.
+    pub fn run(&self, cycles: u64) {
+        let deadline = self.now() + cycles;
+        let _ = self.wait(0, &[], deadline, true);
+    }
+
+    /// The program says that it has these bytes, or hasn't any more; see [`trespasses`](Self::trespasses).
+    pub fn set_owned(&self, card: usize, bytes: &[u8], owned: bool) {
+        let range = bytes.as_ptr().addr()..bytes.as_ptr().addr() + bytes.len();
+        let mut world = self.world();
+        let memory = &mut world.cards[card].firmware.card().memory;
+        memory.set_owned(range, owned);
+    }
+
+    /// Times that `card` would have written to bytes that the program has.
+    pub fn trespasses(&self, card: usize) -> u64 {
+        self.world().cards[card].firmware.card().memory.trespasses
+    }
+
+    /// Mappings that `card` has of its host's memory.
+    pub fn mappings(&self, card: usize) -> usize {
+        self.world().cards[card].firmware.card().memory.mappings()
+    }
+
+    /// Endpoints that the gates of `card` know.
+    pub fn open_endpoints(&self, card: usize) -> usize {
+        let mut world = self.world();
+        let endpoints = &world.cards[card].firmware.card().endpoints;
+        endpoints
+            .iter()
+            .filter(|endpoint| endpoint.setup.is_some())
+            .count()
+    }
+
     /// Words that the host has loaded into the management memory of `card`: address, word.
     pub fn loaded(&self, card: usize) -> Vec<(u32, u32)> {
         self.world().cards[card].loaded.clone()
@@ -258,6 +400,10 @@ impl SoftFabric {
     pub fn close(&self) {
         let mut world = self.world();
         world.closed = true;
+        for card in &mut world.cards {
+            card.firmware.card().memory.unmap_all();
+        }
+        self.inner.closed.store(true, Ordering::Release);
         for waiter in &mut world.waiters {
             waiter.released = Some(PauseResult::Closed);
         }
@@ -265,7 +411,7 @@ impl SoftFabric {
         self.inner.moved.notify_all();
     }
 
-    fn world(&self) -> MutexGuard<'_, World> {
+    pub(crate) fn world(&self) -> MutexGuard<'_, World> {
         self.inner
             .world
             .lock()
@@ -273,10 +419,20 @@ impl SoftFabric {
     }
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
-    fn wait(&self, card: usize, watches: &[Watch], deadline: u64) -> PauseResult {
+    pub(crate) fn wait(
+        &self,
+        card: usize,
+        watches: &[Watch],
+        deadline: u64,
+        anyway: bool,
+    ) -> PauseResult {
+        assert!(!is_stranger(), "this thread is none of the host's");
         let mut world = self.world();
         if world.closed {
             return PauseResult::Closed;
+        }
+        if world.cards[card].cut && !anyway {
+            return PauseResult::Unreachable;
         }
         world.order += 1;
         let order = (card, world.order);
@@ -320,21 +476,22 @@ impl Drop for HostThread {
     }
 }
 
+/// The gates of a card, clear.
+fn gates(options: &SoftOptions, card: usize) -> Gates {
+    Gates::new(
+        options.sizes,
+        mac(card),
+        options.seed ^ card as u64,
+        options.flaw,
+    )
+}
+
 /// Ethernet address of a card: locally administered.
-fn mac(card: usize) -> u64 {
+pub(crate) fn mac(card: usize) -> u64 {
     0x02 | (card as u64) << 8
 }
 
 impl World {
-    /// The processor of a card runs, from its reset on.
-    fn start(&mut self, card: usize) {
-        if self.options.firmware != FirmwareBehaviour::Absent {
-            self.cards[card].starts += 1;
-            let starts = self.cards[card].starts;
-            self.after(self.options.boot_cycles, card, Action::FirmwareUp(starts));
-        }
-    }
-
     fn after(&mut self, cycles: u64, card: usize, action: Action) {
         self.order += 1;
         let key = (self.now + cycles, self.order);
@@ -353,14 +510,14 @@ impl World {
             }
             let deadline = self.waiters.iter().map(|waiter| waiter.deadline).min();
             let deadline = deadline.unwrap_or(u64::MAX);
-            match self.agenda.first_key_value() {
-                Some((&(cycle, _), _)) if cycle <= deadline => {
-                    if let Some(((cycle, _), (card, action))) = self.agenda.pop_first() {
-                        self.now = cycle;
-                        self.act(card, action);
-                    }
-                }
-                _ => self.now = deadline,
+            let next = self.agenda.first_key_value().map(|(&(cycle, _), _)| cycle);
+            self.now = next.map_or(deadline, |cycle| cycle.min(deadline));
+            // All of a cycle, so that a doorbell is seen before the access behind it.
+            while let Some(entry) = self.agenda.first_entry()
+                && entry.key().0 <= self.now
+            {
+                let (card, action) = entry.remove();
+                self.act(card, action);
             }
         }
     }
@@ -371,13 +528,13 @@ impl World {
         let mut first: Option<(&mut Waiter, PauseResult)> = None;
         for waiter in &mut self.waiters {
             let card = waiter.order.0;
-            let interrupt = waiter.watches.iter().find(|watch| {
-                let gates = cards[card].firmware.card();
-                let endpoint = gates.endpoints.get(usize::from(watch.endpoint));
-                endpoint.is_some_and(|endpoint| endpoint.interrupts != watch.seen)
-            });
+            if waiter.released.is_some() {
+                continue;
+            }
+            let risen = |watch: &&Watch| cards[card].interrupts(watch.line) > watch.seen;
+            let interrupt = waiter.watches.iter().find(risen).copied();
             let result = match interrupt {
-                Some(&Watch { endpoint, .. }) => PauseResult::Interrupt { endpoint },
+                Some(Watch { line, .. }) => PauseResult::Interrupt(line),
                 None if waiter.deadline <= self.now => PauseResult::Deadline,
                 None => continue,
             };
@@ -402,11 +559,24 @@ impl World {
         let card = &mut self.cards[index];
         card.firmware.card().now = self.now;
         match action {
-            Action::FirmwareUp(starts) if starts == card.starts && card.is_running() => {
-                card.boot(self.options.seed);
+            Action::FirmwareUp(start) if start == card.starts => card.boot(self.options.seed),
+            Action::Command(start) if start == card.starts => {
+                let close = u32::from(abi::mailbox::Command::CloseEndpoint.code());
+                if self.options.flaw == Flaw::ClosesInName && card.command[0] == close {
+                    card.result[0] = u32::from(MailboxStatus::Ok.code());
+                    card.give_answer();
+                } else {
+                    card.command_waits = true;
+                }
             }
-            Action::FirmwareUp(_) | Action::Wake => {}
-            Action::Command => card.command_waits = true,
+            Action::FirmwareUp(_) | Action::Command(_) | Action::Wake => {}
+            Action::Ready => card.resetting = false,
+            Action::Doorbell(endpoint, offset, value) => {
+                if !card.resetting {
+                    let gates = card.firmware.card();
+                    gates.write_doorbell_page(endpoint, offset, value);
+                }
+            }
             Action::Work => {
                 card.working = card.firmware.card().work();
                 if card.working {
@@ -436,7 +606,7 @@ impl World {
             let moved = card.firmware.step();
             if let Some(answer) = card.firmware.take_answer() {
                 card.result[..answer.count].copy_from_slice(&answer.words[..answer.count]);
-                card.answer = card.request;
+                card.give_answer();
             } else if !moved {
                 break;
             }
@@ -491,7 +661,41 @@ impl World {
         }
     }
 
-    fn read(&mut self, index: usize, offset: u32) -> u32 {
+    #[cfg(test)]
+    pub(crate) fn memory(&mut self, index: usize) -> &mut crate::memory::Memory {
+        &mut self.cards[index].firmware.card().memory
+    }
+
+    /// The firmware comes up in a while, if there is one.
+    fn run_processor(&mut self, index: usize) {
+        let card = &self.cards[index];
+        let start = card.starts;
+        if card.control & CONTROL_RUN != 0 && card.behaviour != FirmwareBehaviour::Absent {
+            self.after(self.options.boot_cycles, index, Action::FirmwareUp(start));
+        }
+    }
+
+    /// The firmware takes the command in the mailbox.
+    fn take_command(&mut self, index: usize) {
+        let card = &mut self.cards[index];
+        let number = card.commands;
+        card.commands += 1;
+        let cycles = match card.behaviour {
+            FirmwareBehaviour::HangsAfter(commands) if number >= commands => return,
+            FirmwareBehaviour::AnswersLate { after, cycles } if number >= after => cycles,
+            FirmwareBehaviour::RestartsAfter(commands) if number >= commands => {
+                card.behaviour = FirmwareBehaviour::Sound;
+                card.up = false;
+                card.starts += 1;
+                return self.run_processor(index);
+            }
+            _ => self.options.command_cycles,
+        };
+        let start = card.starts;
+        self.after(cycles, index, Action::Command(start));
+    }
+
+    pub(crate) fn read(&mut self, index: usize, offset: u32) -> u32 {
         let card = &mut self.cards[index];
         match page(offset) {
             Page::Endpoint(endpoint, offset) => {
@@ -500,8 +704,11 @@ impl World {
             Page::Mailbox(offset) => match offset {
                 ID => self.options.id,
                 ABI => self.options.abi_version,
-                STATUS => STATUS_READY | if card.up { STATUS_FIRMWARE } else { 0 },
-                CONTROL => card.control,
+                STATUS => {
+                    let ready = if card.resetting { 0 } else { STATUS_READY };
+                    ready | if card.up { STATUS_FIRMWARE } else { 0 }
+                }
+                CONTROL => card.control | if card.resetting { CONTROL_RESET } else { 0 },
                 MAILBOX_REQUEST => card.request,
                 MAILBOX_ANSWER => card.answer,
                 LOADER_ADDRESS => card.loader_address,
@@ -514,33 +721,32 @@ impl World {
         }
     }
 
-    fn write(&mut self, index: usize, offset: u32, value: u32) {
+    pub(crate) fn write(&mut self, index: usize, offset: u32, value: u32) {
         let card = &mut self.cards[index];
         let held = card.control & CONTROL_RUN == 0;
         match page(offset) {
             Page::Endpoint(endpoint, offset) => {
-                let gates = card.firmware.card();
-                gates.now = self.now;
-                gates.write_doorbell_page(endpoint, offset, value);
-                self.dispatch(index);
-                self.kick(index);
+                self.act(index, Action::Doorbell(endpoint, offset, value));
             }
             Page::Mailbox(MAILBOX_REQUEST) => {
                 card.request = value;
-                if card.up && card.patience > 0 {
-                    card.patience -= 1;
-                    self.after(self.options.command_cycles, index, Action::Command);
+                if card.up {
+                    self.take_command(index);
                 }
             }
             Page::Mailbox(CONTROL) => {
-                card.control = value & !CONTROL_RESET;
-                card.up &= card.is_running();
-                let starts = held && card.is_running();
-                if value & CONTROL_RESET != 0 {
-                    card.firmware.card().reset();
+                card.control = value & CONTROL_RUN;
+                if value & CONTROL_RUN == 0 {
+                    card.up = false;
+                    card.starts += 1;
                 }
-                if starts {
-                    self.start(index);
+                if value & CONTROL_RESET != 0 {
+                    card.resetting = true;
+                    card.firmware.card().reset();
+                    self.after(RESET_CYCLES, index, Action::Ready);
+                }
+                if held && value & CONTROL_RUN != 0 {
+                    self.run_processor(index);
                 }
             }
             Page::Mailbox(LOADER_ADDRESS) if held => card.loader_address = value,
@@ -553,27 +759,6 @@ impl World {
                     card.command[word] = value;
                 }
             }
-        }
-    }
-}
-
-impl Card {
-    fn is_running(&self) -> bool {
-        self.control & CONTROL_RUN != 0
-    }
-
-    /// The firmware starts over gates and persistent memory as they are.
-    fn boot(&mut self, build_id: u64) {
-        let blank = Gates::new(self.firmware.card().sizes(), 0, 0);
-        let gates = std::mem::replace(self.firmware.card(), blank);
-        self.firmware = Firmware::new(gates, build_id);
-        while !self.firmware.is_up() && self.firmware.step() {}
-        self.up = self.firmware.is_up();
-        self.wakes_at = None;
-        self.command_waits = false;
-        if self.request != self.answer {
-            self.result[0] = MailboxStatus::Restarted.code().into();
-            self.answer = self.request;
         }
     }
 }
@@ -600,77 +785,189 @@ fn area(offset: u32) -> Option<(u32, usize)> {
         })
 }
 
-/// One card of the fabric, as its host reaches it. A register access takes `register_cycles`.
-struct SoftTransport {
+impl Card {
+    /// The firmware starts over gates and persistent memory as they are, and clears the gates first.
+    fn boot(&mut self, build_id: u64) {
+        let blank = Gates::new(self.firmware.card().sizes(), 0, 0, Flaw::None);
+        let gates = std::mem::replace(self.firmware.card(), blank);
+        self.firmware = Firmware::new(gates, build_id);
+        while !self.firmware.is_up() && self.firmware.step() {}
+        self.up = self.firmware.is_up();
+        self.wakes_at = None;
+        self.command_waits = false;
+        if self.request != self.answer {
+            self.result[0] = MailboxStatus::Restarted.code().into();
+            self.give_answer();
+        }
+    }
+
+    fn give_answer(&mut self) {
+        self.answer = self.request;
+        self.answers += 1;
+    }
+
+    /// Interrupts of a line so far.
+    fn interrupts(&mut self, line: Line) -> u64 {
+        match line {
+            Line::Mailbox => self.answers,
+            Line::Library => self.notified,
+            Line::Endpoint(endpoint) => {
+                let endpoints = &self.firmware.card().endpoints;
+                let endpoint = endpoints.get(usize::from(endpoint));
+                endpoint.map_or(0, |endpoint| endpoint.interrupts)
+            }
+        }
+    }
+}
+
+/// One card of the fabric, as its host reaches it. A register access takes `register_cycles`; a doorbell as many, after it has returned.
+pub(crate) struct SoftTransport {
     fabric: SoftFabric,
     card: usize,
 }
 
 impl SoftTransport {
+    /// The world, while the card can be reached.
+    fn reach(&self) -> Result<MutexGuard<'_, World>, TransportError> {
+        let world = self.fabric.world();
+        match () {
+            () if world.closed => Err(TransportError::Closed),
+            () if world.cards[self.card].cut => Err(TransportError::Unreachable),
+            () => Ok(world),
+        }
+    }
+
     /// Lets the cycles of a register access pass; its effect is at their end.
     fn access(&self, offset: u32) -> Result<MutexGuard<'_, World>, TransportError> {
-        if !offset.is_multiple_of(4) || offset >= WINDOW_BYTES {
-            return Err(TransportError::NoRegister(offset));
-        }
+        check(offset)?;
         let deadline = {
-            let world = self.fabric.world();
+            let world = self.reach()?;
             world.now + world.options.register_cycles
         };
-        match self.fabric.wait(self.card, &[], deadline) {
+        match self.fabric.wait(self.card, &[], deadline, false) {
             PauseResult::Closed => Err(TransportError::Closed),
+            PauseResult::Unreachable => Err(TransportError::Unreachable),
             _ => Ok(self.fabric.world()),
         }
     }
+
+    fn mailbox(&self) -> &Mailbox {
+        &self.fabric.inner.mailboxes[self.card]
+    }
+
+    /// Maps memory of a distant host.
+    pub(crate) fn map_there(
+        &self,
+        misaligned: u64,
+        length: u64,
+        host: Arc<HostEnd>,
+    ) -> Result<u64, TransportError> {
+        let mut world = self.reach()?;
+        if length == 0 {
+            return Err(TransportError::NoSpace(0));
+        }
+        let memory = &mut world.cards[self.card].firmware.card().memory;
+        Ok(memory.map_there(misaligned, length, host))
+    }
 }
 
-impl Transport for SoftTransport {
-    fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
+fn check(offset: u32) -> Result<(), TransportError> {
+    if !offset.is_multiple_of(4) || offset >= WINDOW_BYTES {
+        return Err(TransportError::NoRegister(offset));
+    }
+    Ok(())
+}
+
+// SAFETY: memory is the allocator's, by the default `alloc` and `free`; the card's memory looks for each access whether it is mapped, under the lock of
+// the world, so that after an unmapping or a closing no access is under way; the mailbox is one a card, and holds the claim.
+unsafe impl Transport for SoftTransport {
+    fn claim(&self) -> Result<bool, TransportError> {
+        drop(self.reach()?);
+        Ok(self.mailbox().claim())
+    }
+
+    unsafe fn release(&self) {
+        self.mailbox().release();
+    }
+
+    unsafe fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
         Ok(self.access(offset)?.read(self.card, offset))
     }
 
-    fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+    unsafe fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
         self.access(offset)?.write(self.card, offset, value);
         Ok(())
     }
 
-    unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {
-        let mut world = self.fabric.world();
-        if world.closed {
-            return Err(TransportError::Closed);
+    unsafe fn doorbell(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        check(offset)?;
+        let mut world = self.reach()?;
+        if let Page::Endpoint(endpoint, offset) = page(offset) {
+            let cycles = world.options.register_cycles;
+            let doorbell = Action::Doorbell(endpoint, offset, value);
+            world.after(cycles, self.card, doorbell);
         }
+        Ok(())
+    }
+
+    unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {
+        let mut world = self.reach()?;
         if length == 0 {
             return Err(TransportError::NoSpace(length));
         }
+        let memory = &mut world.cards[self.card].firmware.card().memory;
         // SAFETY: the caller's promise is the same.
-        Ok(unsafe {
-            world.cards[self.card]
-                .firmware
-                .card()
-                .memory
-                .map(start, length)
-        })
+        Ok(unsafe { memory.map(start, length) })
     }
 
-    fn unmap(&self, address: u64) -> Result<(), TransportError> {
-        let mut world = self.fabric.world();
+    unsafe fn unmap(&self, address: u64) -> Result<(), TransportError> {
+        let mut world = self.reach()?;
         let unmapped = world.cards[self.card].firmware.card().memory.unmap(address);
         unmapped
             .then_some(())
             .ok_or(TransportError::NotMapped(address))
     }
 
+    unsafe fn command(
+        &self,
+        words: &[u32],
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.mailbox().command(self, words, answer, deadline) }
+    }
+
+    unsafe fn late_answer(
+        &self,
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: the caller's promise is the same.
+        unsafe { self.mailbox().late_answer(self, answer, deadline) }
+    }
+
     fn now(&self) -> u64 {
         self.fabric.now()
     }
 
-    fn interrupts(&self, endpoint: u8) -> u64 {
-        let mut world = self.fabric.world();
-        let gates = world.cards[self.card].firmware.card();
-        let endpoint = gates.endpoints.get(usize::from(endpoint));
-        endpoint.map_or(0, |endpoint| endpoint.interrupts)
+    fn interrupts(&self, line: Line) -> u64 {
+        self.fabric.world().cards[self.card].interrupts(line)
+    }
+
+    fn notify(&self) {
+        self.fabric.world().cards[self.card].notified += 1;
     }
 
     fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
-        self.fabric.wait(self.card, watch, deadline)
+        self.fabric.wait(self.card, watch, deadline, false)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.fabric.inner.closed.load(Ordering::Acquire)
+    }
+
+    fn may_call(&self) -> bool {
+        !is_stranger()
     }
 }

@@ -1,6 +1,7 @@
 //! What the gates of a card do, without their time: one request or one frame at a time, each to its end.
 //! Also what else the firmware has of a card: its persistent memory, and the frames and events that wait for it.
 
+use crate::fabric::Flaw;
 use crate::memory::Memory;
 use crate::pairs::{Body, Frame, Injected, Message, Pair};
 use crate::rings::Endpoint;
@@ -102,10 +103,13 @@ pub(crate) struct Gates {
     events: VecDeque<GateEvent>,
     events_lost: u32,
     persistent: Vec<u32>,
+    flaw: Flaw,
+    /// Writes that a card with that flaw does once more.
+    late: Vec<(u64, Vec<u8>)>,
 }
 
 impl Gates {
-    pub(crate) fn new(sizes: Sizes, mac: u64, seed: u64) -> Self {
+    pub(crate) fn new(sizes: Sizes, mac: u64, seed: u64, flaw: Flaw) -> Self {
         let none = |count: u32| 0..count;
         Self {
             memory: Memory::new(),
@@ -132,11 +136,17 @@ impl Gates {
             events: VecDeque::new(),
             events_lost: 0,
             persistent: vec![0; PERSISTENT_BYTES as usize / 4],
+            flaw,
+            late: Vec::new(),
         }
     }
 
     /// Clears every table. What the host has mapped stays mapped, and is no longer accessed.
     pub(crate) fn reset(&mut self) {
+        if self.flaw == Flaw::KeepsGates {
+            return;
+        }
+        self.late.clear();
         self.endpoints
             .iter_mut()
             .for_each(|endpoint| *endpoint = endpoint.cleared());
@@ -264,6 +274,10 @@ impl Gates {
 
     /// Takes one request of every ring that has one. True if there is more to do.
     pub(crate) fn work(&mut self) -> bool {
+        for (address, bytes) in std::mem::take(&mut self.late) {
+            // A region that is gone is none to write to.
+            let _ = self.memory.write(address, &bytes);
+        }
         for index in 0..self.endpoints.len() {
             if let Some(words) = self.fetch(index, RING_SEND) {
                 self.send(index, SendRequest::from_words(&words));
@@ -691,6 +705,7 @@ impl Gates {
             Status::Success
         };
         let mut completion = found(request, CompletionKind::Receive, pair, message, status);
+        let address = request.address;
         let left = request.length - fits;
         let stays = request.flags & FLAG_MULTI != 0
             && status == Status::Success
@@ -703,6 +718,18 @@ impl Gates {
             request.length = left;
         }
         self.complete(endpoint, completion);
+        let room = self.endpoints[endpoint].completions.has_room();
+        match self.flaw {
+            Flaw::CompletesTwice if room => {
+                self.endpoints[endpoint].completions.reserved += 1;
+                self.complete(endpoint, completion);
+            }
+            Flaw::WritesLate if allowed => {
+                let bytes = message.payload[..fits as usize].to_vec();
+                self.late.push((address, bytes));
+            }
+            _ => {}
+        }
         stays
     }
 

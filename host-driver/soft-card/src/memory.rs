@@ -1,7 +1,10 @@
-//! Host memory as a card reaches it: by addresses that only a mapping makes valid.
+//! Host memory as a card reaches it: by addresses that only a mapping makes valid, in this process or at the end of a cable.
 
+use crate::cable::HostEnd;
 use host_driver::transport::MAP_BYTES;
+use std::ops::Range;
 use std::ptr::NonNull;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Distance between mappings, so that running over the end of one never reaches another.
@@ -13,10 +16,18 @@ const FIRST: u64 = 0x00c0_ffee_0000_0000;
 #[derive(Debug)]
 pub(crate) struct BusError;
 
+/// Where the bytes of a mapping are.
+enum Place {
+    /// In this process.
+    Here(NonNull<u8>),
+    /// With a host that is reached by messages only.
+    There(Arc<HostEnd>),
+}
+
 struct Mapping {
     address: u64,
     length: u64,
-    start: NonNull<u8>,
+    place: Place,
 }
 
 // SAFETY: the memory is plain bytes; who mapped it promised that the card may access them from any thread.
@@ -26,6 +37,10 @@ unsafe impl Send for Mapping {}
 pub(crate) struct Memory {
     mappings: Vec<Mapping>,
     next: u64,
+    /// Bytes that the program says it has, at addresses of this process.
+    owned: Vec<Range<usize>>,
+    /// Accesses to such bytes.
+    pub(crate) trespasses: u64,
 }
 
 impl Memory {
@@ -33,20 +48,32 @@ impl Memory {
         Self {
             mappings: Vec::new(),
             next: FIRST,
+            owned: Vec::new(),
+            trespasses: 0,
         }
     }
 
-    /// Enters a mapping and returns its address.
+    /// Enters a mapping of this process's memory and returns its address.
     ///
     /// # Safety
     /// As for [`host_driver::transport::Transport::map`].
     pub(crate) unsafe fn map(&mut self, start: NonNull<u8>, length: usize) -> u64 {
-        let address = self.next + start.addr().get() as u64 % PAGE;
-        self.next = (address + length as u64).next_multiple_of(PAGE) + PAGE;
+        let misaligned = start.addr().get() as u64 % PAGE;
+        self.enter(misaligned, length as u64, Place::Here(start))
+    }
+
+    /// Enters a mapping of a distant host's memory, `misaligned` bytes past a page, and returns its address.
+    pub(crate) fn map_there(&mut self, misaligned: u64, length: u64, host: Arc<HostEnd>) -> u64 {
+        self.enter(misaligned % PAGE, length, Place::There(host))
+    }
+
+    fn enter(&mut self, misaligned: u64, length: u64, place: Place) -> u64 {
+        let address = self.next + misaligned;
+        self.next = (address + length).next_multiple_of(PAGE) + PAGE;
         self.mappings.push(Mapping {
             address,
-            length: length as u64,
-            start,
+            length,
+            place,
         });
         address
     }
@@ -58,45 +85,105 @@ impl Memory {
         self.mappings.len() != before
     }
 
-    fn find(&self, address: u64, length: usize) -> Result<NonNull<u8>, BusError> {
+    /// Ends all mappings.
+    pub(crate) fn unmap_all(&mut self) {
+        self.mappings.clear();
+    }
+
+    pub(crate) fn mappings(&self) -> usize {
+        self.mappings.len()
+    }
+
+    /// The program says that it has these bytes, or hasn't any more.
+    pub(crate) fn set_owned(&mut self, bytes: Range<usize>, owned: bool) {
+        match owned {
+            true => self.owned.push(bytes),
+            false => self.owned.retain(|range| *range != bytes),
+        }
+    }
+
+    fn find(&self, address: u64, length: usize) -> Result<&Mapping, BusError> {
         let inside = |mapping: &&Mapping| {
             address
                 .checked_sub(mapping.address)
                 .is_some_and(|offset| offset + length as u64 <= mapping.length)
         };
-        let mapping = self.mappings.iter().find(inside).ok_or(BusError)?;
+        self.mappings.iter().find(inside).ok_or(BusError)
+    }
+
+    /// Pointer to bytes of this process that were found.
+    fn pointer(mapping: &Mapping, start: NonNull<u8>, address: u64) -> NonNull<u8> {
         // SAFETY: the offset is inside the mapping, which is one allocation.
-        Ok(unsafe { mapping.start.add((address - mapping.address) as usize) })
+        unsafe { start.add((address - mapping.address) as usize) }
     }
 
     pub(crate) fn read(&self, address: u64, length: usize) -> Result<Vec<u8>, BusError> {
         let mut bytes = vec![0; length];
         if length > 0 {
-            let from = self.find(address, length)?;
-            // SAFETY: mapped for as many bytes. The host is blocked in the transport, and holds no reference to
-            // what it has given to the card.
-            unsafe { from.copy_to_nonoverlapping(NonNull::from(&mut bytes[..]).cast(), length) };
+            let mapping = self.find(address, length)?;
+            match &mapping.place {
+                Place::Here(start) => {
+                    let from = Self::pointer(mapping, *start, address);
+                    let to = NonNull::from(&mut bytes[..]).cast();
+                    // SAFETY: mapped for as many bytes. The host holds no reference to what it has given to the card.
+                    unsafe { from.copy_to_nonoverlapping(to, length) };
+                }
+                Place::There(host) => bytes = host.read(address, length).ok_or(BusError)?,
+            }
         }
         Ok(bytes)
     }
 
-    pub(crate) fn write(&self, address: u64, bytes: &[u8]) -> Result<(), BusError> {
+    pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusError> {
         if !bytes.is_empty() {
-            let to = self.find(address, bytes.len())?;
-            // SAFETY: as for `read`.
-            unsafe { to.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+            let mapping = self.find(address, bytes.len())?;
+            match &mapping.place {
+                Place::Here(start) => {
+                    let to = Self::pointer(mapping, *start, address);
+                    let first = to.addr().get();
+                    let touches = |owned: &Range<usize>| {
+                        first < owned.end && owned.start < first + bytes.len()
+                    };
+                    if self.owned.iter().any(touches) {
+                        // It is found out, and not done: the program may be looking at these bytes.
+                        self.trespasses += 1;
+                        return Ok(());
+                    }
+                    // SAFETY: as for `read`.
+                    unsafe {
+                        to.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len())
+                    };
+                }
+                Place::There(host) => host.write(address, bytes).ok_or(BusError)?,
+            }
         }
         Ok(())
     }
 
     /// Writes an entry of a ring, whose last word tells the host that it is there.
     pub(crate) fn write_entry(&self, address: u64, words: &[u64]) -> Result<(), BusError> {
-        let to = self.find(address, 8 * words.len())?.cast::<u64>();
-        for (k, word) in words.iter().enumerate() {
-            // SAFETY: mapped for as many words, and aligned because rings are.
-            let cell = unsafe { AtomicU64::from_ptr(to.add(k).as_ptr()) };
-            cell.store(word.to_le(), Ordering::Release);
+        let mapping = self.find(address, 8 * words.len())?;
+        match &mapping.place {
+            Place::Here(start) => {
+                let to = Self::pointer(mapping, *start, address);
+                // SAFETY: mapped for as many words, and aligned because rings are.
+                unsafe { store_words(to, words) };
+            }
+            Place::There(host) => host.write_entry(address, words).ok_or(BusError)?,
         }
         Ok(())
+    }
+}
+
+/// Stores words one by one, each whole, each visible not before those in front of it.
+///
+/// # Safety
+/// `to` is valid for writes of as many words, and aligned for them; others access them atomically only, as long as the last is not stored.
+pub(crate) unsafe fn store_words(to: NonNull<u8>, words: &[u64]) {
+    let to = to.cast::<u64>();
+    for (k, word) in words.iter().enumerate() {
+        // SAFETY: the caller's promise.
+        let cell = unsafe { AtomicU64::from_ptr(to.add(k).as_ptr()) };
+        cell.store(word.to_le(), Ordering::Release);
     }
 }

@@ -1,6 +1,6 @@
 //! Claims: a message taken out for one, to be received or discarded later.
 
-use crate::common::{PATIENCE, Side, connected, cramped, fabric, sized};
+use crate::common::{PATIENCE, Side, connected, cramped, fabric, options, sized};
 use host_driver::{
     Access, Claimed, PostError, TaggedReceive, WaitError, WcKind, WcStatus, WorkCompletion,
 };
@@ -157,7 +157,7 @@ fn what_is_dropped_while_no_entry_is_free_is_discarded_later() {
     let buffer = b.buffer(8);
     let refused = claimed.pop().unwrap().receive(1, buffer).unwrap_err();
     assert!(matches!(refused.error, PostError::CompletionQueueFull));
-    assert_eq!(refused.buffer.map(|buffer| buffer.len()), Some(8));
+    assert_eq!(refused.buffer.len(), 8);
     drop(refused.claimed);
     claimed.clear();
     assert_eq!((credits(), b.cq.outstanding()), (2, 4));
@@ -194,7 +194,7 @@ fn a_claimed_message_outlives_the_failure_of_its_pair_but_not_its_closing() {
     let buffer = b.buffer(8);
     let refused = claimed.pop().unwrap().receive(3, buffer).unwrap_err();
     assert!(matches!(refused.error, PostError::InvalidPair), "{refused}");
-    assert!(refused.buffer.is_some());
+    assert_eq!(refused.buffer.len(), 8);
     let refused = refused.claimed.discard(4).unwrap_err();
     assert!(matches!(refused.error, PostError::InvalidPair), "{refused}");
     drop(refused);
@@ -207,7 +207,7 @@ fn a_claimed_message_outlives_the_failure_of_its_pair_but_not_its_closing() {
 fn what_was_posted_when_the_pair_was_closed_is_flushed() {
     let fabric = SoftFabric::new(SoftOptions {
         fetch_cycles: 50_000,
-        ..SoftOptions::default()
+        ..options()
     });
     let (a, mut b) = connected(&fabric, 4);
     let settle = || b.pause(1_000_000);

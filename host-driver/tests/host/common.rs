@@ -10,6 +10,14 @@ use soft_card::{Sizes, SoftFabric, SoftOptions};
 /// Cycles after which a test gives a completion up.
 pub const PATIENCE: u64 = 10_000_000;
 
+/// Options of a fabric of this suite.
+pub fn options() -> SoftOptions {
+    SoftOptions {
+        attachment: crate::ATTACHMENT,
+        ..SoftOptions::default()
+    }
+}
+
 /// One side of a conversation.
 pub struct Side {
     pub device: Device,
@@ -61,7 +69,7 @@ impl Side {
                 Ok(request) => return request,
                 Err(refused) => {
                     assert_eq!(refused.error, PostError::ListRingFull);
-                    buffer = refused.buffer.expect("it comes back");
+                    buffer = refused.buffer;
                     self.pause(100);
                 }
             }
@@ -70,8 +78,7 @@ impl Side {
 
     /// Lets the cards run.
     pub fn pause(&self, cycles: u64) {
-        let transport = self.device.transport();
-        let end = transport.pause(&[], transport.now() + cycles);
+        let end = self.device.pause(&[], self.device.now() + cycles);
         assert_eq!(end, PauseResult::Deadline);
     }
 
@@ -90,7 +97,7 @@ pub fn connected(fabric: &SoftFabric, credits: u16) -> (Side, Side) {
 /// The same, with completion queues of so many entries.
 pub fn sized(fabric: &SoftFabric, credits: u16, completions: usize) -> (Side, Side) {
     let open = |card: usize| {
-        let device = Device::open(fabric.transport(card)).expect("a sound card");
+        let device = Device::open(fabric.transport(card)).expect("a card");
         let pd = device.alloc_pd().expect("a domain");
         let builder = pd.endpoint().completion_queue(completions);
         let endpoint = builder.inject_buffers(4).open().expect("an endpoint");
@@ -108,14 +115,18 @@ pub fn sized(fabric: &SoftFabric, credits: u16, completions: usize) -> (Side, Si
     };
     let (a, a_address) = open(0);
     let (b, b_address) = open(1);
-    a.endpoint.connect(a.pair, &b_address).expect("connected");
-    b.endpoint.connect(b.pair, &a_address).expect("connected");
+    a.endpoint
+        .connect_pair(a.pair, &b_address)
+        .expect("connected");
+    b.endpoint
+        .connect_pair(b.pair, &a_address)
+        .expect("connected");
     (a, b)
 }
 
-/// A fabric of two sound cards.
+/// A fabric of two cards.
 pub fn fabric() -> SoftFabric {
-    SoftFabric::new(SoftOptions::default())
+    SoftFabric::new(options())
 }
 
 /// Two sides on cards with room for `posted` receives.
@@ -123,9 +134,9 @@ pub fn cramped(posted: u32, credits: u16) -> (Side, Side) {
     let fabric = SoftFabric::new(SoftOptions {
         sizes: Sizes {
             posted,
-            ..SoftOptions::default().sizes
+            ..options().sizes
         },
-        ..SoftOptions::default()
+        ..options()
     });
     connected(&fabric, credits)
 }

@@ -1,13 +1,11 @@
 //! Cards, firmware and links that fail, and what the application is told.
 
-use crate::common::{PATIENCE, connected, fabric};
-use host_driver::transport::{Transport, TransportError};
+use crate::common::{PATIENCE, connected, fabric, options};
 use host_driver::{
     Access, Cause, CommandError, Device, DeviceOptions, MailboxStatus, OpenError, PairAddress,
     PairState, PostError, Source, WaitError, WcStatus, load_firmware,
 };
 use soft_card::{FirmwareBehaviour, SoftFabric, SoftOptions};
-use std::sync::Arc;
 
 const QUICK: DeviceOptions = DeviceOptions {
     ready_timeout: 100_000,
@@ -15,9 +13,9 @@ const QUICK: DeviceOptions = DeviceOptions {
 };
 
 fn fabric_with(change: impl FnOnce(&mut SoftOptions)) -> SoftFabric {
-    let mut options = SoftOptions::default();
-    change(&mut options);
-    SoftFabric::new(options)
+    let mut changed = options();
+    change(&mut changed);
+    SoftFabric::new(changed)
 }
 
 fn open(fabric: &SoftFabric) -> Result<Device, OpenError> {
@@ -36,7 +34,10 @@ fn a_card_of_another_abi_is_not_opened() {
     let error = open(&fabric).err().unwrap();
     assert_eq!(
         error.to_string(),
-        "the card speaks version 99 of the ABI, this library version 2"
+        format!(
+            "the card speaks version 99 of the ABI, this library version {}",
+            abi::ABI_VERSION
+        )
     );
 }
 
@@ -57,8 +58,7 @@ fn absent_firmware_is_a_time_out_that_says_so() {
 #[test]
 fn firmware_that_is_loaded_comes_up() {
     let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::AwaitsLoad);
-    let transport = fabric.transport(0);
-    load_firmware(&*transport, [(0x4000_0080, &[1, 2, 3, 4, 5][..])]).unwrap();
+    load_firmware(fabric.transport(0), [(0x4000_0080, &[1, 2, 3, 4, 5][..])]).unwrap();
     assert_eq!(
         fabric.loaded(0),
         [(0x4000_0080, 0x0403_0201), (0x4000_0084, 5)]
@@ -124,8 +124,7 @@ fn traffic_goes_on_under_firmware_that_hangs() {
 #[test]
 fn gates_that_do_not_answer_the_firmware_are_reported() {
     let fabric = fabric();
-    // With the default patience, which is longer than the firmware's with the gates.
-    let device = Device::open(fabric.transport(0)).unwrap();
+    let device = open(&fabric).unwrap();
     let pd = device.alloc_pd().unwrap();
     fabric.silence_gates(0);
     let error = pd.reg_mr(64, Access::Read).err().unwrap();
@@ -133,28 +132,6 @@ fn gates_that_do_not_answer_the_firmware_are_reported() {
         panic!("{error}");
     };
     assert_eq!(status, MailboxStatus::HardwareTimeout);
-}
-
-#[test]
-fn a_card_that_is_gone_fails_every_call() {
-    let fabric = fabric();
-    let (mut a, _b) = connected(&fabric, 8);
-    let buffer = a.buffer(8);
-    fabric.close();
-    let gone = PostError::Transport(TransportError::Closed);
-    let refused = a
-        .endpoint
-        .post_tagged_send(1, &a.send(7), buffer)
-        .unwrap_err();
-    assert_eq!(refused.error, gone);
-    assert!(
-        refused.buffer.is_none(),
-        "the card may have seen the request"
-    );
-    let gone = WaitError::Transport(TransportError::Closed);
-    assert_eq!(a.cq.wait(PATIENCE).unwrap_err(), gone);
-    assert!(a.endpoint.close().is_err());
-    assert!(a.device.alloc_pd().is_err());
 }
 
 #[test]
@@ -281,7 +258,7 @@ fn a_pair_of_another_endpoint_is_refused() {
     assert_eq!(refused.error, PostError::InvalidPair);
     let refused = b
         .endpoint
-        .post_tagged_recv(1, &a.receive(1), refused.buffer.unwrap());
+        .post_tagged_recv(1, &a.receive(1), refused.buffer);
     assert_eq!(refused.unwrap_err().error, PostError::InvalidPair);
     assert_eq!(b.endpoint.close_pair(a.pair), Err(CommandError::NotFound));
 }
@@ -327,14 +304,22 @@ fn a_gap_fails_the_pair_on_both_sides_and_raises_events() {
         let buffer = a.buffer(8);
         a.endpoint.post_tagged_send(k, &a.send(9), buffer).unwrap();
     }
-    for side in [&a, &b] {
-        assert_eq!(
-            side.cq
-                .wait(PATIENCE)
-                .err()
-                .unwrap_or(WaitError::Interrupted),
-            WaitError::Interrupted
-        );
+    for (side, requests) in [(&a, 2), (&b, 1)] {
+        let (mut completions, mut interruptions) = (0, 0);
+        while completions < requests || interruptions < 1 {
+            match side.cq.wait(PATIENCE) {
+                Ok(completion) => {
+                    assert_eq!(completion.status, WcStatus::LinkError);
+                    completions += 1;
+                }
+                Err(error) => {
+                    assert_eq!(error, WaitError::Interrupted);
+                    interruptions += 1;
+                }
+            }
+        }
+        assert_eq!(side.cq.wait(1000).unwrap_err(), WaitError::Timeout);
+        assert_eq!((completions, interruptions), (requests, 1));
     }
     let event = b.endpoint.poll_event().unwrap().expect("an event");
     assert_eq!((event.cause, event.pair), (Cause::LinkError, Some(b.pair)));
@@ -384,11 +369,11 @@ fn events_that_find_no_room_are_counted_and_stay_readable() {
         .open()
         .unwrap();
     let page = abi::register::endpoint_page(endpoint.index());
-    let transport: &Arc<dyn Transport> = device.transport();
+    let transport = fabric.transport(0);
+    // SAFETY: the card ignores this value of the doorbell, which is the point: it makes it fetch nothing.
+    let overrun = || unsafe { transport.doorbell(page + abi::register::SEND_TAIL, 0x8000) };
     for _ in 0..6 {
-        transport
-            .write_register(page + abi::register::SEND_TAIL, 0x8000)
-            .unwrap();
+        overrun().unwrap();
     }
     assert_eq!(endpoint.events_lost(), Ok(2));
     assert_eq!(endpoint.sticky_causes(), Ok(1 << Cause::RingOverrun.code()));
@@ -400,9 +385,8 @@ fn events_that_find_no_room_are_counted_and_stay_readable() {
         );
     }
     assert_eq!(endpoint.poll_event().unwrap(), None);
-    transport
-        .write_register(page + abi::register::SEND_TAIL, 0x8000)
-        .unwrap();
+    overrun().unwrap();
+    assert_eq!(endpoint.events_lost(), Ok(2), "the doorbell has been seen");
     assert!(
         endpoint.poll_event().unwrap().is_some(),
         "the queue goes on"

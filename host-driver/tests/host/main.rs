@@ -1,4 +1,4 @@
-//! The host library over cards in plain Rust.
+//! The host library over cards in plain Rust, in one address space with them.
 
 mod backlog;
 mod claims;
@@ -7,6 +7,10 @@ mod failure;
 mod memory;
 mod messages;
 mod multi;
+mod ownership;
 mod random;
 mod ready;
 mod waiting;
+
+/// How the suite's hosts reach their cards. `tests/cable` runs the same suite in the other way.
+const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Shared;

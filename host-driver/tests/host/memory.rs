@@ -102,7 +102,7 @@ fn a_buffer_of_another_domain_or_card_is_refused() {
         .post_tagged_recv(1, &a.receive(7), other)
         .unwrap_err();
     assert_eq!(refused.error, PostError::WrongDomain);
-    assert_eq!(refused.buffer.unwrap().len(), 8);
+    assert_eq!(refused.buffer.len(), 8);
 }
 
 #[test]

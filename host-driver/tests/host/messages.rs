@@ -1,6 +1,6 @@
 //! Messages between two endpoints, and the completions they end in.
 
-use crate::common::{connected, fabric, sized};
+use crate::common::{connected, fabric, options, sized};
 use host_driver::{PostError, Source, WaitError, WcKind, WcStatus};
 use soft_card::{SoftFabric, SoftOptions};
 
@@ -322,7 +322,7 @@ fn a_full_completion_queue_refuses_and_gives_the_buffer_back() {
         .post_tagged_recv(4, &b.receive(7), buffer)
         .unwrap_err();
     assert_eq!(refused.error, PostError::CompletionQueueFull);
-    assert_eq!(&refused.buffer.unwrap()[..], b"mine");
+    assert_eq!(&refused.buffer[..], b"mine");
 }
 
 #[test]
@@ -340,7 +340,7 @@ fn a_pair_takes_eight_sends_and_then_is_busy() {
     assert_eq!(refused.error, PostError::PairBusy);
     assert_eq!(a.next().wr_id, 0, "one credit lets one go");
     a.endpoint
-        .post_tagged_send(8, &a.send(7), refused.buffer.unwrap())
+        .post_tagged_send(8, &a.send(7), refused.buffer)
         .unwrap();
     let status = a.endpoint.query_pair(a.pair).unwrap();
     assert_eq!((status.available, status.waiting), (0, 8));
@@ -350,7 +350,7 @@ fn a_pair_takes_eight_sends_and_then_is_busy() {
 fn a_full_ring_is_looked_at_again_before_a_post_is_refused() {
     let fabric = SoftFabric::new(SoftOptions {
         fetch_cycles: 1000,
-        ..SoftOptions::default()
+        ..options()
     });
     let (a, mut b) = connected(&fabric, 8);
     let list =
@@ -376,8 +376,7 @@ fn a_full_ring_is_looked_at_again_before_a_post_is_refused() {
     };
     assert_eq!(refused.error, PostError::ListRingFull);
     a.pause(10_000);
-    list.post_tagged_recv(1, &receive, refused.buffer.unwrap())
-        .unwrap();
+    list.post_tagged_recv(1, &receive, refused.buffer).unwrap();
     list.close_pair(pair).unwrap();
 }
 

@@ -1,7 +1,7 @@
 //! Random traffic both ways, with cancels, probes, claims and full queues: each request completes exactly once, each message
 //! arrives once, whole and in order.
 
-use crate::common::{Side, sized};
+use crate::common::{Side, options, sized};
 use host_driver::{
     Buffer, Claimed, PostError, Request, TaggedReceive, WcKind, WcStatus, WorkCompletion,
 };
@@ -105,7 +105,7 @@ impl Player {
         match self.side.endpoint.post_tagged_send(id, &send, front) {
             Ok(request) => self.sends.push((id, request, serial)),
             Err(refused) => {
-                let mut front = refused.buffer.expect("given back");
+                let mut front = refused.buffer;
                 front.join(buffer).expect("just split");
                 self.buffers.push(front);
                 self.refuse(refused.error);
@@ -137,7 +137,7 @@ impl Player {
                 self.next_id += 1;
             }
             Err(refused) => {
-                self.buffers.push(refused.buffer.expect("given back"));
+                self.buffers.push(refused.buffer);
                 self.refuse(refused.error);
             }
         }
@@ -197,7 +197,7 @@ impl Player {
                         self.receiving.insert(id, (serial, length));
                     }
                     Err(refused) => {
-                        self.buffers.push(refused.buffer.expect("given back"));
+                        self.buffers.push(refused.buffer);
                         self.claimed.push((refused.claimed, serial, length));
                         return self.refuse(refused.error);
                     }
@@ -305,9 +305,9 @@ fn every_request_completes_once_and_every_message_arrives_once_in_order() {
             sizes: Sizes {
                 // As many as are posted at most, or so few that most have to be kept by the library.
                 posted: [1, 2, 5, 64][rng.random_range(0..4)],
-                ..SoftOptions::default().sizes
+                ..options().sizes
             },
-            ..SoftOptions::default()
+            ..options()
         });
         // Eight sends that wait for a credit must leave entries for the receives that return it.
         let credits = rng.random_range(1..=16);

@@ -1,7 +1,7 @@
 //! Waiting: in time, without losing a wake-up, for one queue or several, and in several threads.
 
-use crate::common::{PATIENCE, connected, fabric, sized};
-use host_driver::transport::PauseResult;
+use crate::common::{PATIENCE, connected, fabric, options, sized};
+use host_driver::transport::{Line, PauseResult};
 use host_driver::{CompletionChannel, Device, WaitError, WcStatus};
 use soft_card::{SoftFabric, SoftOptions};
 use std::thread;
@@ -38,7 +38,6 @@ fn a_wait_ends_when_the_completion_comes_and_not_later() {
 fn a_notification_asked_for_wakes_once() {
     let fabric = fabric();
     let (a, b) = connected(&fabric, 8);
-    let transport = b.device.transport();
     let endpoint = b.endpoint.index();
     for round in 0..10 {
         let buffer = host_driver::Buffer::empty();
@@ -48,8 +47,12 @@ fn a_notification_asked_for_wakes_once() {
         let watch = b.cq.req_notify().unwrap();
         assert!(b.cq.poll().is_none());
         a.endpoint.post_tagged_inject(0, &a.send(7), b"").unwrap();
-        let woken = transport.pause(&[watch], fabric.now() + PATIENCE);
-        assert_eq!(woken, PauseResult::Interrupt { endpoint }, "round {round}");
+        let woken = b.device.pause(&[watch], fabric.now() + PATIENCE);
+        assert_eq!(
+            woken,
+            PauseResult::Interrupt(Line::Endpoint(endpoint)),
+            "round {round}"
+        );
         assert_eq!(b.cq.poll().unwrap().status, WcStatus::Success);
     }
 }
@@ -111,10 +114,7 @@ fn a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card() {
 
 /// Two host threads, one a card, play ping-pong; the cycle at which they end.
 fn ping_pong(seed: u64) -> u64 {
-    let fabric = SoftFabric::new(SoftOptions {
-        seed,
-        ..SoftOptions::default()
-    });
+    let fabric = SoftFabric::new(SoftOptions { seed, ..options() });
     let (mut a, mut b) = connected(&fabric, 8);
     let (first, second) = (fabric.attach(), fabric.attach());
     thread::scope(|scope| {

@@ -39,7 +39,7 @@ impl Peer {
             .try_into()
             .context("the length of an address")?;
         let peer = PairAddress::from_bytes(&peer).context("an address")?;
-        endpoint.connect(pair, &peer)?;
+        endpoint.connect_pair(pair, &peer)?;
         let queue = endpoint.completion_queue();
         Ok(Self {
             pd,

@@ -231,14 +231,14 @@ impl<'a> Player<'a> {
             }
         }
         if let (Some(pair), Some(address)) = (pairs[rank], own) {
-            endpoint.connect(pair, &address)?;
+            endpoint.connect_pair(pair, &address)?;
         }
         for (peer, bytes) in wireup.exchange(&addresses)? {
             let address = PairAddress::from_bytes(&bytes)
                 .ok_or_else(|| PlayError::Wireup(format!("rank {peer} sent no address")))?;
             let pair = pairs.get(peer).copied().flatten();
             let pair = pair.ok_or_else(|| PlayError::Wireup(format!("rank {peer} is no peer")))?;
-            endpoint.connect(pair, &address)?;
+            endpoint.connect_pair(pair, &address)?;
         }
         let queue = endpoint.completion_queue();
         Ok(Self {
@@ -266,7 +266,7 @@ impl<'a> Player<'a> {
     }
 
     fn now(&self) -> u64 {
-        self.endpoint.device().transport().now()
+        self.endpoint.device().now()
     }
 
     fn filter(&self, line: u64, criteria: Criteria) -> Result<TaggedReceive, PlayError> {
@@ -447,19 +447,16 @@ impl<'a> Player<'a> {
 
     fn after_refusal(&mut self, line: u64, refused: Refused) -> Result<Buffer, PlayError> {
         self.make_room(line, refused.error)?;
-        refused.buffer.ok_or(PlayError::Post {
-            line,
-            error: refused.error,
-        })
+        Ok(refused.buffer)
     }
 
     /// Waits for what may cure a refusal, or says that nothing does.
     fn make_room(&mut self, line: u64, error: PostError) -> Result<(), PlayError> {
         match error {
             PostError::SendRingFull | PostError::ListRingFull => {
-                let transport = self.endpoint.device().transport();
-                match transport.pause(&[], transport.now() + RING_PAUSE) {
-                    PauseResult::Closed => Err(PlayError::Stopped),
+                let device = self.endpoint.device();
+                match device.pause(&[], device.now() + RING_PAUSE) {
+                    PauseResult::Closed | PauseResult::Unreachable => Err(PlayError::Stopped),
                     _ => Ok(()),
                 }
             }
@@ -650,6 +647,11 @@ impl<'a> Player<'a> {
 
     /// Reads the card's counters and the state of every pair.
     fn ask(&self) -> Result<Asked, PlayError> {
+        // The last acknowledgements are on their way.
+        let transport = self.endpoint.device().transport();
+        if transport.pause(&[], transport.now() + SETTLING) == PauseResult::Closed {
+            return Err(PlayError::Stopped);
+        }
         let mut asked = Asked::counters(self.endpoint.device())?;
         for (peer, (pair, traffic)) in self.pairs.iter().zip(&self.traffic).enumerate() {
             if let Some(pair) = *pair {
@@ -665,6 +667,8 @@ impl<'a> Player<'a> {
 const UNTAGGED: u16 = 1;
 /// Cycles to wait for the card to fetch on, or for an inject to be acknowledged.
 const RING_PAUSE: u64 = 200;
+/// Cycles in which what is under way at the end comes to rest.
+const SETTLING: u64 = 10_000;
 /// Cycles between two looks at the last sends.
 const FINISH_PAUSE: u64 = 1000;
 

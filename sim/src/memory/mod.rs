@@ -168,6 +168,9 @@ impl Burst {
                 size: beat.size,
             });
         }
+        if beat.lock {
+            return Err(Violation::Exclusive(channel));
+        }
         let beats = u16::from(beat.len) + 1;
         let first = beat.addr & !(BEAT_BYTES as u64 - 1);
         if first % PAGE + u64::from(beats) * BEAT_BYTES as u64 > PAGE {

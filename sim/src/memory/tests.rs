@@ -38,6 +38,7 @@ fn address(addr: u64, beats: u64) -> AddressBeat {
         len: (beats - 1) as u8,
         size: BEAT_SIZE,
         burst: 1,
+        ..AddressBeat::default()
     }
 }
 
@@ -278,6 +279,13 @@ fn every_rule_can_be_broken() {
             burst: 1,
             size: 2
         })
+    );
+    assert_eq!(
+        ar(AddressBeat {
+            lock: true,
+            ..address(0, 1)
+        }),
+        Some(Violation::Exclusive(Channel::ReadAddress))
     );
     let write = |aw, beats: &[(u8, bool)]| {
         let cycles: Vec<_> = beats

@@ -5,7 +5,7 @@ use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use abi::register::{COMPLETION_ARM, MAILBOX_COMMAND, SEND_TAIL, endpoint_page};
-use host_driver::transport::{PauseResult, Transport, TransportError, Watch};
+use host_driver::transport::{Line, PauseResult, Transport, TransportError, Watch};
 use sim::{Host, SimTransport, fabric};
 
 use super::{BUFFER, ENTRIES};
@@ -91,8 +91,11 @@ impl Port {
             address + COMPLETIONS as u64,
         ];
         for (area, offset) in areas.into_iter().zip((MAILBOX_COMMAND..).step_by(8)) {
-            transport.write_register(offset, area as u32)?;
-            transport.write_register(offset + 4, (area >> 32) as u32)?;
+            // SAFETY: the port is the card's only user, and the areas are its pages.
+            unsafe {
+                transport.write_register(offset, area as u32)?;
+                transport.write_register(offset + 4, (area >> 32) as u32)?;
+            }
         }
         Ok(Self {
             transport,
@@ -122,7 +125,8 @@ impl Port {
         }
         self.sent += 1;
         let doorbell = endpoint_page(0) + SEND_TAIL;
-        self.transport.write_register(doorbell, self.sent as u32)
+        // SAFETY: the descriptor is written, and names mapped memory or none.
+        unsafe { self.transport.doorbell(doorbell, self.sent as u32) }
     }
 
     /// The next frame, if it has come.
@@ -142,15 +146,17 @@ impl Port {
     /// Waits for the next frame.
     pub fn receive(&mut self) -> Result<Vec<u8>, TransportError> {
         loop {
+            let line = Line::Endpoint(0);
             let watch = Watch {
-                endpoint: 0,
-                seen: self.transport.interrupts(0),
+                line,
+                seen: self.transport.interrupts(line),
             };
             if let Some(frame) = self.poll() {
                 return Ok(frame);
             }
             let arm = endpoint_page(0) + COMPLETION_ARM;
-            self.transport.write_register(arm, 0)?;
+            // SAFETY: arming moves nothing.
+            unsafe { self.transport.write_register(arm, 0) }?;
             if let Some(frame) = self.poll() {
                 return Ok(frame);
             }
@@ -163,7 +169,8 @@ impl Port {
 
 impl Drop for Port {
     fn drop(&mut self) {
-        match self.transport.unmap(self.address) {
+        // SAFETY: mapped by `open`.
+        match unsafe { self.transport.unmap(self.address) } {
             Ok(()) | Err(TransportError::Closed) => {}
             Err(error) => panic!("{error}"),
         }

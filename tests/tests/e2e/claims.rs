@@ -245,8 +245,8 @@ fn a_thread_that_claims_and_one_that_receives_share_the_messages() {
                 for (k, buffer) in theirs.into_iter().enumerate().take(MESSAGES as usize / 2) {
                     let receive = me.endpoint.post_tagged_recv(k as u64, &filter, buffer);
                     posted.push(receive.expect("posted"));
-                    let transport = me.device.transport();
-                    let _ = transport.pause(&[], transport.now() + 300 + 97 * (k as u64 % 7));
+                    let device = &me.device;
+                    let _ = device.pause(&[], device.now() + 300 + 97 * (k as u64 % 7));
                 }
                 drop(host);
                 posted

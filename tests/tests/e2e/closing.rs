@@ -153,6 +153,7 @@ fn endpoints_open_and_close_as_often_as_one_likes() {
         let setup = Setup {
             credits: 16,
             to_self: true,
+            ..Setup::default()
         };
         let mut me = Side::with(&host, setup);
         for round in 0..6 {

@@ -128,11 +128,11 @@ fn a_peer_that_never_acknowledges_is_a_link_error_after_the_time_out() {
                     [(0, WcStatus::Success), (1, WcStatus::Success)]
                 );
                 let timeout = u64::from(firmware_core::ACKNOWLEDGE_TIMEOUT);
-                let start = me.device.transport().now();
+                let start = me.device.now();
                 me.pause(timeout - PATIENCE / 2);
                 let failed = me.completion();
                 assert_eq!((failed.wr_id, failed.status), (2, WcStatus::LinkError));
-                let took = me.device.transport().now() - start;
+                let took = me.device.now() - start;
                 assert!(took <= timeout + timeout / 4, "it took {took} cycles");
                 assert_eq!(me.count(Counter::Timeouts), 1);
                 assert_eq!(me.events().len(), 1);

@@ -1,12 +1,13 @@
 //! Firmware that isn't there, hangs, or is told nonsense.
 
 use abi::mailbox::Command;
-use abi::register::{CONTROL, MAILBOX_WORDS};
+use abi::register::{CONTROL, CONTROL_RUN, MAILBOX_WORDS};
 use abi::status::MailboxStatus;
+use host_driver::transport::Transport;
 use host_driver::{CommandError, Device, DeviceOptions, OpenError, WcStatus};
 use posthorn_tests::cards::{cards, run};
 use posthorn_tests::raw::{Desk, RawHost};
-use posthorn_tests::side::Side;
+use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sim::Cluster;
@@ -31,20 +32,24 @@ fn absent_firmware_is_a_time_out_that_says_so() {
 #[test]
 fn hung_firmware_is_a_time_out_that_names_the_command_and_traffic_goes_on() {
     run(cards("tiny", 2, 82), |host| {
-        let mut me = Side::open(&host);
+        let setup = Setup {
+            device: IMPATIENT,
+            ..Setup::default()
+        };
+        let mut me = Side::with(&host, setup);
         if me.rank() == 0 {
-            let transport = me.device.transport().clone();
-            let device = Device::open_with(transport.clone(), IMPATIENT).unwrap();
-            transport.write_register(CONTROL, 0).unwrap();
+            let device = me.device.clone();
+            // SAFETY: it isn't the owner, but holding the processor moves nothing: what is open goes on as it is.
+            unsafe { host.transport().write_register(CONTROL, 0) }.unwrap();
             let hung = CommandError::FirmwareTimeout {
                 command: Command::OpenDomain,
                 cycles: 20_000,
             };
             assert_eq!(device.alloc_pd().err(), Some(hung));
             // A later command fails at once, and names the one that hangs.
-            let before = transport.now();
+            let before = device.now();
             assert_eq!(device.alloc_pd().err(), Some(hung));
-            assert!(transport.now() < before + 1000);
+            assert!(device.now() < before + 1000);
             me.send(1, 1, 1, 100);
             assert_eq!(me.statuses(1), [(1, WcStatus::Success)]);
             // Closing what is open needs the firmware: that must not take for ever either.
@@ -98,5 +103,32 @@ fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
             );
         }
         desk.assert_works();
+    });
+}
+
+/// It never got ready: the logger found itself in the middle of a line at its start.
+#[test]
+fn firmware_held_in_the_middle_of_a_log_line_gets_ready_when_it_runs_again() {
+    let seed = 84;
+    run(cards("tiny", 1, seed), |host| {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let transport: Arc<dyn Transport> = Arc::new(host.transport());
+        let mut epoch = 0;
+        for _ in 0..12 {
+            let host = RawHost::new(transport.clone());
+            let desk = Desk::open(&host);
+            // Restarted or not, an endpoint's epochs go on.
+            assert!(desk.endpoint.epoch > epoch);
+            epoch = desk.endpoint.epoch;
+            // A command's line is written after its answer, which takes some 1,300 cycles; so does the first line of all.
+            host.domain();
+            for most in [1500, 3000] {
+                let wait = transport.now() + rng.random_range(0..most);
+                let _ = transport.pause(&[], wait);
+                host.write(CONTROL, 0);
+                host.write(CONTROL, CONTROL_RUN);
+            }
+        }
+        Desk::open(&RawHost::new(transport)).assert_works();
     });
 }

@@ -190,6 +190,7 @@ fn a_rank_sends_to_itself_without_a_frame_on_the_wire() {
     let setup = Setup {
         credits: 4,
         to_self: true,
+        ..Setup::default()
     };
     let (_, report) = run(cards("tiny", 1, 15), |host| {
         let mut me = Side::with(&host, setup);

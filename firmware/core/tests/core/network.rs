@@ -772,6 +772,204 @@ fn the_initiator_goes(seed: u64, broken: Option<Break>) {
     world.check_confirmed();
 }
 
+/// State of the last pair of a card, and why it was refused.
+fn last(world: &mut World, card: usize) -> (PairState, u32) {
+    let (pair, _) = *world.pairs[card].last().expect("a pair");
+    let status = world.query(card, pair).expect("an open pair");
+    let state = PairState::from_code(status.state as u8).expect("a state");
+    (state, status.reason)
+}
+
+const DONE: (PairState, u32) = (PairState::Connected, 0);
+
+#[test]
+fn a_refusal_says_why() {
+    let mut world = two(1, CALM, None);
+    let refused = |reason: ConnectReason| (PairState::Refused, u32::from(reason.code()));
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(20_000);
+    assert_eq!(last(&mut world, 0), refused(ConnectReason::NotAccepting));
+    world.connect(0, 0, 1, 1, 0);
+    world.pass(20_000);
+    assert_eq!(last(&mut world, 0), refused(ConnectReason::NoEndpoint));
+    world.connect(0, 0, 7, 0, 0);
+    world.pass(CONNECT_TIMEOUT + 1000);
+    assert_eq!(last(&mut world, 0), refused(ConnectReason::TimedOut));
+    world.accept(1, 0);
+    world.accept(1, 0);
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(20_000);
+    assert_eq!(last(&mut world, 0), DONE);
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(20_000);
+    assert_eq!(
+        last(&mut world, 0),
+        refused(ConnectReason::AlreadyConnected)
+    );
+    assert_eq!(
+        connected(&mut world, 1),
+        1,
+        "the other offer waits for somebody else"
+    );
+}
+
+#[test]
+fn versions_that_do_not_agree_are_named_on_both_sides() {
+    let mut world = two(1, CALM, None);
+    world.accept(1, 0);
+    world.connect(0, 0, 1, 0, 0);
+    let (_, _, wire) = world.flying.pop_first().expect("a request").1;
+    let Wire::Firmware(mut words) = wire else {
+        panic!("a request");
+    };
+    // The version is the byte behind the EtherType; both sides speak the same one really.
+    let version = |words: &mut FrameWords, version: u32| {
+        words[3] = words[3] & 0xff00_ffff | version << 16;
+    };
+    version(&mut words, 7);
+    world.fly(0, 1, Wire::Firmware(words), 1);
+    world.pass(150);
+    let (_, _, wire) = world.flying.pop_first().expect("a refusal").1;
+    let Wire::Firmware(mut words) = wire else {
+        panic!("a refusal");
+    };
+    let refusal = body(&words);
+    assert_eq!(refusal.reason, ConnectReason::WrongVersion.code());
+    assert_eq!(refusal.detail, u16::from(abi::wire::VERSION));
+    version(&mut words, 9);
+    world.fly(1, 0, Wire::Firmware(words), 1);
+    world.pass(1000);
+    let reason = u32::from(ConnectReason::WrongVersion.code()) | 9 << 16;
+    assert_eq!(last(&mut world, 0), (PairState::Refused, reason));
+    world.calm_down();
+}
+
+#[test]
+fn an_end_that_was_left_alone_does_not_lock_its_peer_out() {
+    let mut world = two(1, CALM, None);
+    world.accept(1, 0);
+    world.accept(1, 0);
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(20_000);
+    // It is closed, and the peer doesn't hear of it.
+    let (pair, _) = world.pairs[0].pop().unwrap();
+    let closed = call(&mut world.cards[0], Command::ClosePair, Pair { pair });
+    assert_eq!(closed, Ok(Nothing {}));
+    world.cards[0].card().outbox.clear();
+    assert_eq!(connected(&mut world, 1), 1);
+    world.catch_up();
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(500_000);
+    assert_eq!(last(&mut world, 0), DONE);
+    world.calm_down();
+    world.check_agreement(true);
+}
+
+/// Epochs started again with the firmware, and frames of the time before were the new endpoint's.
+#[test]
+fn cards_that_have_forgotten_their_epochs_go_on_after_what_their_peers_remember() {
+    for forgetful in [0, 1] {
+        let mut world = two(1, CALM, None);
+        let mut highest = [0, 0];
+        for round in 0..4 {
+            world.accept(1, 0);
+            world.connect(0, 0, 1, 0, 0);
+            world.pass(500_000);
+            assert_eq!(last(&mut world, 0), DONE, "round {round}");
+            world.check_agreement(true);
+            let (_, held) = world.alive(0)[0];
+            let epochs = [held.setup.epoch, held.setup.remote_epoch];
+            assert!(round == 0 || epochs[forgetful] > highest[forgetful]);
+            highest = epochs;
+            world.restart(forgetful, true);
+            world.open_endpoint(forgetful);
+            world.pass(20_000);
+        }
+    }
+}
+
+#[test]
+fn endpoints_of_one_card_connect_and_one_connects_to_itself() {
+    let mut world = several(1, 1, ROUGH, None);
+    world.open_endpoint(0);
+    world.pass(20_000);
+    world.accept(0, 1);
+    world.connect(0, 0, 0, 1, 0);
+    world.pass(20_000);
+    assert_eq!(connected(&mut world, 0), 2);
+    // Itself: by an offer, and by two that connect at once.
+    world.accept(0, 0);
+    world.connect(0, 0, 0, 0, 0);
+    world.pass(20_000);
+    assert_eq!(connected(&mut world, 0), 4);
+    world.connect(0, 1, 0, 1, 0);
+    world.connect(0, 1, 0, 1, 0);
+    world.calm_down();
+    let both = connected(&mut world, 0);
+    assert!(
+        both == 4 || both == 6,
+        "one of them may have been refused before the other began"
+    );
+    world.check_agreement(true);
+}
+
+#[test]
+fn offers_are_served_oldest_first() {
+    let mut world = several(3, 1, CALM, None);
+    for _ in 0..3 {
+        world.accept(0, 0);
+    }
+    // The oldest is withdrawn and given again: it is the youngest now.
+    let (pair, _) = world.pairs[0].remove(0);
+    let closed = call(&mut world.cards[0], Command::ClosePair, Pair { pair });
+    assert_eq!(closed, Ok(Nothing {}));
+    world.catch_up();
+    world.accept(0, 0);
+    world.connect(1, 0, 0, 0, 0);
+    world.pass(20_000);
+    world.connect(2, 0, 0, 0, 0);
+    world.pass(20_000);
+    let peers: Vec<_> = world.pairs[0]
+        .clone()
+        .into_iter()
+        .map(|(pair, _)| {
+            let status = world.query(0, pair).unwrap();
+            (status.state == CONNECTED).then_some(status.remote_mac)
+        })
+        .collect();
+    assert_eq!(peers, [Some(mac(1)), Some(mac(2)), None]);
+}
+
+#[test]
+fn more_handshakes_than_there_is_room_for_are_refused() {
+    let mut gates = Gates::new(1, mac(0));
+    (gates.sizes.pairs, gates.sizes.unexpected) = (32, 64);
+    let mut fw = boot(gates, 1);
+    let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
+    let open = OpenEndpoint {
+        domain,
+        send_log2: 4,
+        list_log2: 4,
+        completion_log2: 4,
+        event_log2: 4,
+        ..OpenEndpoint::default()
+    };
+    let opened: EndpointId = call(&mut fw, Command::OpenEndpoint, open).unwrap();
+    let connect = Connect {
+        endpoint: opened.endpoint,
+        credits: 1,
+        slots: 64,
+        remote_mac: mac(1),
+        remote_endpoint: 0,
+        timeout: 0,
+    };
+    for k in 0..=firmware_core::MOST_HANDSHAKES {
+        let begun = call::<_, PairId>(&mut fw, Command::Connect, connect);
+        assert_eq!(begun.is_ok(), k < firmware_core::MOST_HANDSHAKES);
+        assert!(begun.is_ok() || begun == Err((MailboxStatus::Busy, 0)));
+    }
+}
+
 const SEEDS: u64 = 60;
 
 fn for_seeds(scenario: impl Fn(u64)) {

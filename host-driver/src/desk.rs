@@ -1,0 +1,378 @@
+//! Where commands are given, one at a time, and where what the card may still use waits until it is known to be done with it.
+//!
+//! ```text
+//!  verb ──► desk ──► command ─┬─ answered ──────────────────────────► verb
+//!             ▲               └─ not in time: late, with what it concerns
+//!             │                     │ later: answered after all
+//!             │                     ▼
+//!             └── releases ◄── opened too late ─► to be closed
+//!                    ▲ ─────── closed too late ─► closed
+//!                    └── what was dropped: by a thread that can't talk to the card, or while the firmware doesn't answer
+//! ```
+//!
+//! Whoever takes the desk first settles what is late, then works off the releases, then gives its command. While a command is late
+//! no other is given: it fails at once, with the late one's name. A release has the memory of its object with it, which is freed when the card
+//! has said that the object is closed, or doesn't know it. When the last user of the card is gone and something is still late or unreleased, the
+//! gates are reset, and then it is freed.
+//!
+//! Locks are taken in the order desk, heart of an endpoint; the list of releases is never held across a call.
+
+use crate::device::{self, DeviceOptions};
+use crate::endpoint::Shared;
+use crate::error::CommandError;
+use crate::link::Link;
+use crate::memory::HostMemory;
+use crate::pair::Pair;
+use crate::sync::{CardGuard, CardMutex};
+use crate::transport::{Answer, TransportError};
+use abi::mailbox::{Command, Identity, WordField, Words};
+use abi::register::MAILBOX_WORDS;
+use abi::status::MailboxStatus;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+/// An object of the card's that nobody uses any more.
+pub(crate) enum Release {
+    /// To be closed by this command with this id; then the memory is free.
+    Object {
+        close: Command,
+        id: u32,
+        #[expect(dead_code, reason = "it is kept, and freed with this")]
+        memory: Vec<Arc<HostMemory>>,
+    },
+    /// An endpoint whose handle is gone and whose queue may still be held.
+    Endpoint(Weak<Shared>),
+}
+
+/// What a command that is not answered in time leaves behind.
+pub(crate) enum Concern {
+    Nothing,
+    /// If it succeeds after all there is an object that nobody knows, to be closed by this command. Its memory is kept until then.
+    Opened {
+        close: Command,
+        memory: Vec<Arc<HostMemory>>,
+    },
+    EndpointClosed(Weak<Shared>),
+    PairClosed(Weak<Shared>, Pair),
+    Released(Release),
+}
+
+/// A command whose answer hasn't come.
+struct Late {
+    command: Command,
+    cycles: u64,
+    concern: Concern,
+}
+
+/// What the lock of the desk guards.
+#[derive(Default)]
+struct State {
+    late: Option<Late>,
+}
+
+/// An open card, as its objects share it.
+pub(crate) struct Card {
+    pub(crate) link: Arc<Link>,
+    pub(crate) identity: Identity,
+    options: DeviceOptions,
+    state: CardMutex<State>,
+    releases: Mutex<VecDeque<Release>>,
+}
+
+impl Card {
+    pub(crate) fn new(link: Arc<Link>, options: DeviceOptions) -> Self {
+        Self {
+            link,
+            identity: Identity::default(),
+            options,
+            state: CardMutex::new(State::default()),
+            releases: Mutex::default(),
+        }
+    }
+
+    /// Takes the desk, to give commands.
+    ///
+    /// # Errors
+    /// [`CommandError::FirmwareTimeout`] while a command is late; [`CommandError::Restarted`]; [`CommandError::Transport`].
+    pub(crate) fn desk(&self) -> Result<Desk<'_>, CommandError> {
+        let mut desk = Desk {
+            card: self,
+            state: self.state.lock(&*self.link),
+        };
+        desk.prepare()?;
+        Ok(desk)
+    }
+
+    /// Has an object closed that nobody uses: now, if this thread can talk to the card and nobody has the desk, or by who has it next.
+    pub(crate) fn release(&self, release: Release) {
+        self.releases().push_back(release);
+        if self.link.may_call()
+            && let Some(state) = self.state.try_lock(&*self.link)
+        {
+            // What fails stays released, and the next command says why.
+            let _ = Desk { card: self, state }.prepare();
+        }
+    }
+
+    fn releases(&self) -> MutexGuard<'_, VecDeque<Release>> {
+        self.releases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Card {
+    fn drop(&mut self) {
+        if !self.link.may_call() {
+            // What is mapped is unmapped as it is freed; whoever opens the card next resets it.
+            return;
+        }
+        let _ = self.desk();
+        if self.state.get_mut().late.is_some() || !self.releases().is_empty() {
+            let _ = device::reset(&self.link, self.options.ready_timeout);
+        }
+    }
+}
+
+/// The desk, taken: what was late is settled.
+pub(crate) struct Desk<'a> {
+    card: &'a Card,
+    state: CardGuard<'a, State, Link>,
+}
+
+impl Desk<'_> {
+    /// Settles what is late, then releases what waits for it.
+    fn prepare(&mut self) -> Result<(), CommandError> {
+        self.card.link.free_limbo();
+        if self.card.link.is_restarted() {
+            // Nothing is open on the card, so there is nothing to close.
+            self.state.late = None;
+            self.card.releases().clear();
+            return Err(CommandError::Restarted);
+        }
+        self.settle()?;
+        let waiting = self.card.releases().len();
+        for _ in 0..waiting {
+            let next = self.card.releases().pop_front();
+            next.map_or(Ok(()), |release| self.let_go(release))?;
+        }
+        Ok(())
+    }
+
+    /// Looks whether the late command has been answered, and does what follows from that.
+    fn settle(&mut self) -> Result<(), CommandError> {
+        let Some(late) = self.state.late.take() else {
+            return Ok(());
+        };
+        let link = &self.card.link;
+        let mut words = [0; 2];
+        let answer = link.late_answer(&mut words, link.now());
+        match answer {
+            Ok(Answer::Complete) => self.conclude(late.concern, Some(words)),
+            Ok(Answer::NotSent) => self.conclude(late.concern, None),
+            Ok(Answer::Outstanding) => {
+                let Late {
+                    command, cycles, ..
+                } = late;
+                self.state.late = Some(late);
+                return Err(CommandError::FirmwareTimeout { command, cycles });
+            }
+            Err(error) => {
+                self.state.late = Some(late);
+                return Err(error.into());
+            }
+        }
+        if self.card.link.is_restarted() {
+            return Err(CommandError::Restarted);
+        }
+        Ok(())
+    }
+
+    /// What follows from a late answer: its status and its first result. None if the command never reached the firmware.
+    fn conclude(&mut self, concern: Concern, words: Option<[u32; 2]>) {
+        let status = words.map(|[status, _]| status_of(status));
+        let done = match status {
+            Some(Some(MailboxStatus::Restarted)) => {
+                self.card.link.set_restarted();
+                return;
+            }
+            // What the card doesn't know is closed.
+            Some(Some(MailboxStatus::Ok | MailboxStatus::NotFound)) => true,
+            Some(_) | None => false,
+        };
+        match concern {
+            Concern::Nothing => {}
+            Concern::Opened { close, memory } => {
+                if let Some([_, id]) = words.filter(|_| status == Some(Some(MailboxStatus::Ok))) {
+                    // In front: what was dropped since may be what it uses.
+                    let object = Release::Object { close, id, memory };
+                    self.card.releases().push_front(object);
+                }
+            }
+            Concern::EndpointClosed(shared) => {
+                if let Some(shared) = shared.upgrade() {
+                    shared.closing_ended(done, status.is_some());
+                }
+            }
+            Concern::PairClosed(shared, pair) => {
+                if let Some(shared) = shared.upgrade() {
+                    shared
+                        .core()
+                        .pair_closing_ended(pair, done, status.is_some());
+                }
+            }
+            Concern::Released(release) if !done => self.card.releases().push_back(release),
+            Concern::Released(_) => {}
+        }
+    }
+
+    /// Closes what nobody uses. What the card doesn't close now is kept for the next time.
+    fn let_go(&mut self, release: Release) -> Result<(), CommandError> {
+        let (close, id) = match &release {
+            Release::Endpoint(shared) => {
+                let shared = shared.upgrade();
+                let closed = shared.map_or(Ok(()), |shared| shared.close_at(self));
+                return match closed {
+                    Err(CommandError::Refused { .. }) => {
+                        self.card.releases().push_back(release);
+                        Ok(())
+                    }
+                    Err(error) => {
+                        self.card.releases().push_front(release);
+                        Err(error)
+                    }
+                    Ok(()) => Ok(()),
+                };
+            }
+            Release::Object { close, id, .. } => (*close, *id),
+        };
+        let closed = self.call::<_, abi::mailbox::Nothing>(close, &Id(id));
+        match closed {
+            Ok(_) => Ok(()),
+            Err(error) if error.is_not_found() => Ok(()),
+            Err(CommandError::Refused { .. }) => {
+                self.card.releases().push_back(release);
+                Ok(())
+            }
+            Err(error) => {
+                match &mut self.state.late {
+                    Some(late) => late.concern = Concern::Released(release),
+                    None => self.card.releases().push_front(release),
+                }
+                Err(error)
+            }
+        }
+    }
+
+    /// Gives a command and waits for its answer.
+    ///
+    /// # Errors
+    /// [`CommandError`]. After one that leaves the command [late](Self::is_late), the caller says [what it concerns](Self::concerns).
+    pub(crate) fn call<A: Words, R: Words>(
+        &mut self,
+        command: Command,
+        argument: &A,
+    ) -> Result<R, CommandError> {
+        let link = &self.card.link;
+        let cycles = self.card.options.command_timeout;
+        let mut words = [0; MAILBOX_WORDS];
+        words[0] = u32::from(command.code());
+        argument.to_words(&mut words[1..]);
+        let mut answer = [0; MAILBOX_WORDS];
+        let wanted = &mut answer[..1 + R::COUNT.max(1)];
+        let deadline = link.now().saturating_add(cycles);
+        let outcome = link.command(&words[..1 + A::COUNT], wanted, deadline);
+        // After an error too the firmware may have it, but not on a card that is gone.
+        let late = match outcome {
+            Ok(answer) => answer == Answer::Outstanding,
+            Err(error) => error != TransportError::Closed,
+        };
+        if late {
+            self.state.late = Some(Late {
+                command,
+                cycles,
+                concern: Concern::Nothing,
+            });
+        }
+        match outcome? {
+            Answer::Complete => {}
+            Answer::Outstanding | Answer::NotSent => {
+                return Err(CommandError::FirmwareTimeout { command, cycles });
+            }
+        }
+        match status_of(answer[0]) {
+            Some(MailboxStatus::Ok) => Ok(R::from_words(&answer[1..=R::COUNT])),
+            Some(MailboxStatus::Restarted) => {
+                link.set_restarted();
+                Err(CommandError::Restarted)
+            }
+            Some(status) => Err(CommandError::Refused {
+                command,
+                status,
+                detail: answer[1],
+            }),
+            None => Err(CommandError::Malformed {
+                command,
+                answer: answer[0],
+            }),
+        }
+    }
+
+    /// Gives a command that opens an object over `memory`. If it is late, the memory is kept until the object, if there is one, is closed by `close`.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub(crate) fn open<A: Words, R: Words>(
+        &mut self,
+        command: Command,
+        argument: &A,
+        close: Command,
+        memory: &[&Arc<HostMemory>],
+    ) -> Result<R, CommandError> {
+        let opened = self.call(command, argument);
+        if opened.is_err() {
+            let memory = memory.iter().map(|memory| Arc::clone(memory)).collect();
+            self.concerns(Concern::Opened { close, memory });
+        }
+        opened
+    }
+
+    /// Whether the last command is late.
+    pub(crate) fn is_late(&self) -> bool {
+        self.state.late.is_some()
+    }
+
+    /// Says what the last command concerns, if it is late.
+    pub(crate) fn concerns(&mut self, concern: Concern) {
+        if let Some(late) = &mut self.state.late {
+            late.concern = concern;
+        }
+    }
+}
+
+/// The argument of every command that closes something.
+struct Id(u32);
+
+impl Words for Id {
+    const NAME: &'static str = "Id";
+    const ABOUT: &'static str = "Argument of every command that closes something.";
+    const FIELDS: &'static [WordField] = &[WordField {
+        name: "id",
+        word: 1,
+        words: 1,
+        doc: "The object.",
+    }];
+    const COUNT: usize = 1;
+
+    fn to_words(&self, words: &mut [u32]) {
+        if let Some(word) = words.first_mut() {
+            *word = self.0;
+        }
+    }
+
+    fn from_words(words: &[u32]) -> Self {
+        Self(words.first().copied().unwrap_or(0))
+    }
+}
+
+fn status_of(word: u32) -> Option<MailboxStatus> {
+    u8::try_from(word).ok().and_then(MailboxStatus::from_code)
+}

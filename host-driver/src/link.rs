@@ -1,0 +1,172 @@
+//! A card that this library owns: the one place that calls the unsafe half of a transport.
+//!
+//! ```text
+//!  Device, Endpoint, rings ── safe calls ──► Link ── unsafe, as the owner ──► Transport
+//! ```
+//!
+//! A `Link` is the claim: making it claims the card, dropping it gives the card up. So every call through it is the owner's. That what
+//! a doorbell or a command names is memory of the card's is kept by the modules that ring and ask, which are all of this crate: rings by
+//! [`crate::ring`], requests by [`crate::region`], commands by [`crate::device`].
+
+use crate::sync::Waits;
+use crate::transport::{Answer, Line, PauseResult, SharedMemory, Transport, TransportError, Watch};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// An owned card.
+pub(crate) struct Link {
+    transport: Arc<dyn Transport>,
+    /// The firmware has started anew by itself: nothing is open on the card any more.
+    restarted: AtomicBool,
+    /// Memory that nobody uses and that couldn't be given back while the card was out of reach.
+    limbo: Mutex<Vec<SharedMemory>>,
+}
+
+impl Link {
+    /// Claims the card; none if somebody owns it.
+    pub(crate) fn claim(transport: Arc<dyn Transport>) -> Result<Option<Self>, TransportError> {
+        let claimed = transport.claim()?;
+        Ok(claimed.then(|| Self {
+            transport,
+            restarted: AtomicBool::new(false),
+            limbo: Mutex::default(),
+        }))
+    }
+
+    pub(crate) fn read(&self, offset: u32) -> Result<u32, TransportError> {
+        // SAFETY: this link is the owner.
+        unsafe { self.transport.read_register(offset) }
+    }
+
+    /// Writes a register: one that arms, clears or controls, and moves no ring.
+    pub(crate) fn write(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        // SAFETY: this link is the owner. No register but a doorbell makes the card touch memory that it didn't before.
+        unsafe { self.transport.write_register(offset, value) }
+    }
+
+    /// Rings a doorbell: a ring's, whose entries up to `value` are written and name buffers that are in requests.
+    pub(crate) fn doorbell(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        // SAFETY: this link is the owner, and the caller, of this crate, has written the entries.
+        unsafe { self.transport.doorbell(offset, value) }
+    }
+
+    /// Gives the firmware a command. The caller is the one that holds the desk of the card, and keeps what the command names.
+    pub(crate) fn command(
+        &self,
+        words: &[u32],
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: this link is the owner; the desk is held by one at a time, has settled what was outstanding, and keeps what it names.
+        unsafe { self.transport.command(words, answer, deadline) }
+    }
+
+    /// Waits for the answer to the command that is outstanding. The caller holds the desk.
+    pub(crate) fn late_answer(
+        &self,
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: as for `command`.
+        unsafe { self.transport.late_answer(answer, deadline) }
+    }
+
+    pub(crate) fn alloc(&self, length: usize) -> Result<SharedMemory, TransportError> {
+        // SAFETY: `HostMemory`, which alone calls this, frees it, and the modules that access it keep to the rules (see its head).
+        unsafe { self.transport.alloc(length) }
+    }
+
+    /// Gives memory back: now, or when the card can be reached again. If it never can, the memory is left to it.
+    ///
+    /// # Safety
+    /// As for [`Transport::free`].
+    pub(crate) unsafe fn free(&self, memory: SharedMemory) {
+        // SAFETY: the caller's promise is the same.
+        if unsafe { self.transport.free(memory) }.is_err() {
+            self.limbo().push(memory);
+        }
+    }
+
+    /// Gives back what couldn't be given back before.
+    pub(crate) fn free_limbo(&self) {
+        // The lock isn't held while the card is called.
+        let waiting = std::mem::take(&mut *self.limbo());
+        for memory in waiting {
+            // SAFETY: what is in there was given to `free` and was not freed.
+            unsafe { self.free(memory) };
+        }
+    }
+
+    fn limbo(&self) -> MutexGuard<'_, Vec<SharedMemory>> {
+        self.limbo.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn now(&self) -> u64 {
+        self.transport.now()
+    }
+
+    pub(crate) fn interrupts(&self, line: Line) -> u64 {
+        self.transport.interrupts(line)
+    }
+
+    pub(crate) fn notify(&self) {
+        self.transport.notify();
+    }
+
+    pub(crate) fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
+        self.transport.pause(watch, deadline)
+    }
+
+    /// Watches `line` from now on.
+    pub(crate) fn watch(&self, line: Line) -> Watch {
+        let seen = self.interrupts(line);
+        Watch { line, seen }
+    }
+
+    pub(crate) fn may_call(&self) -> bool {
+        self.transport.may_call()
+    }
+
+    /// Whether the card is gone for good.
+    pub(crate) fn is_closed(&self) -> bool {
+        self.transport.is_closed()
+    }
+
+    /// Whether the card has forgotten what was open, so that no completion of it will come.
+    pub(crate) fn is_lost(&self) -> bool {
+        self.restarted.load(Ordering::Acquire) || self.is_closed()
+    }
+
+    pub(crate) fn is_restarted(&self) -> bool {
+        self.restarted.load(Ordering::Acquire)
+    }
+
+    /// Notes that the firmware has started anew, which it does with gates that it has cleared.
+    pub(crate) fn set_restarted(&self) {
+        self.restarted.store(true, Ordering::Release);
+    }
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        self.free_limbo();
+        // SAFETY: this link is the owner. Memory keeps its link, so none is left.
+        unsafe { self.transport.release() };
+    }
+}
+
+impl Waits for Link {
+    fn notifications(&self) -> Watch {
+        self.watch(Line::Library)
+    }
+
+    fn wait(&self, watch: Watch) {
+        if let PauseResult::Closed | PauseResult::Unreachable = self.pause(&[watch], u64::MAX) {
+            std::thread::yield_now();
+        }
+    }
+
+    fn wake(&self) {
+        self.notify();
+    }
+}

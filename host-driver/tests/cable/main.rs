@@ -1,0 +1,27 @@
+//! The whole suite of `tests/host` once more, over cards at the end of a cable: registers, doorbells, commands, interrupts and DMA are messages of bytes. What
+//! assumes that host and card share an address space fails here.
+
+#[path = "../host/backlog.rs"]
+mod backlog;
+#[path = "../host/claims.rs"]
+mod claims;
+#[path = "../host/common.rs"]
+mod common;
+#[path = "../host/failure.rs"]
+mod failure;
+#[path = "../host/memory.rs"]
+mod memory;
+#[path = "../host/messages.rs"]
+mod messages;
+#[path = "../host/multi.rs"]
+mod multi;
+#[path = "../host/ownership.rs"]
+mod ownership;
+#[path = "../host/random.rs"]
+mod random;
+#[path = "../host/ready.rs"]
+mod ready;
+#[path = "../host/waiting.rs"]
+mod waiting;
+
+const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Cable;
