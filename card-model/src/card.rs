@@ -156,8 +156,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.sends.broken = broken;
     }
 
-    /// Resets the gates: every table is cleared, and what was under way is forgotten. Memory, counters, frames that have left and those that
-    /// the firmware has yet to take stay.
+    /// Resets the gates: every table is cleared, counters and what waits for the firmware too, and what was under way is forgotten. Memory and
+    /// frames that have left stay.
     pub fn reset(&mut self) {
         let CardSizes { lists, regions } = self.sizes;
         self.endpoints = Endpoints::new(lists.endpoints);
@@ -172,6 +172,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.arrivals.clear();
         self.updates.clear();
         self.inbox.clear();
+        self.firmware_inbox.clear();
+        self.counters = Counters::default();
         self.break_on_purpose(self.broken);
     }
 
@@ -402,7 +404,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let outputs = self.sends.fail(pair, status);
         self.put_all(outputs);
         self.receive.fail(pair);
-        self.acknowledge.fail(pair);
+        self.acknowledge.fail(pair, status);
         self.deliver(|delivery, around| delivery.pair_fails(pair, status, around));
         if status == Status::LinkError.code() {
             let info = status.into();

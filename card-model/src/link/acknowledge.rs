@@ -1,5 +1,6 @@
 //! The numbers that every frame of a pair carries for the reverse direction, and the control frames that carry them alone.
 
+use abi::status::Status;
 use abi::wire::FrameType;
 
 use crate::output::Update;
@@ -83,11 +84,11 @@ impl Acknowledge {
         }
     }
 
-    /// A pair has failed: its next frame says so, and is its last.
-    pub fn fail(&mut self, pair: u16) {
+    /// A pair has failed: its next frame says so, and is its last. Of an orderly end the firmware has told the peer itself.
+    pub fn fail(&mut self, pair: u16, status: u8) {
         if let Some(sink) = self.sound(pair) {
             sink.failed = true;
-            sink.announces = true;
+            sink.announces = status != Status::PeerClosed.code();
         }
     }
 

@@ -631,6 +631,23 @@ fn a_slot_that_cant_be_written_fails_the_pair_with_a_memory_error() {
 }
 
 #[test]
+fn a_pair_that_ends_in_an_orderly_way_tells_its_peer_of_no_failure() {
+    let mut stage = Stage::new();
+    let receive = stage.desk(A).a_receive(PAIR, 1, 0, 8);
+    stage.list(A, receive);
+    stage.run();
+    let status = Status::PeerClosed.code().into();
+    stage.net.cards[A].control(Operation::PairFail, PAIR, &[status]);
+    assert_eq!(stage.ended(A), [(1, Status::PeerClosed)]);
+    assert_eq!(
+        stage.event(A),
+        None,
+        "the firmware raises that event itself"
+    );
+    assert_eq!(stage.report(B).state, PairState::Connected.code());
+}
+
+#[test]
 fn doorbells_that_cant_be_meant_are_ignored_counted_and_told() {
     let mut stage = Stage::new();
     let gates = &mut stage.net.cards[A];
