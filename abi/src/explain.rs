@@ -131,7 +131,7 @@ explanations! {
             "A send with `FLAG_READY` arrived and found no receive.",
             "Send it again without the flag, or let the receiver say first that it has posted.";
         PeerClosed:
-            "The peer closed the pair with `Disconnect`, and this request wasn't done by then.",
+            "The pair was ended with `Disconnect`, by the peer or by this side, and this request wasn't done by then.",
             "Close the pair. Nothing is wrong: what the peer wanted to say has been said.";
     }
     MailboxStatus {
@@ -154,8 +154,8 @@ explanations! {
             "The id or key names nothing that is open: it was closed, or never opened, or its place has another owner now.",
             "Use the id that the opening command answered, all 32 bits of it.";
         Busy:
-            "A domain has endpoints or regions, a pair is connected already, or an endpoint is half closed.",
-            "Close what uses it first; for an endpoint that is half closed, `CloseEndpoint` again.";
+            "A domain has endpoints or regions, a pair is connected already, an endpoint is being closed, or as many connections and disconnects are under way as the firmware can have.",
+            "Close what uses it first, `CloseEndpoint` again, or try again when one of those under way has ended.";
         HardwareTimeout:
             "The gates didn't carry out a control request within `CONTROL_TIMEOUT`: most often because the bus answers an access of the card too late or never.",
             "See to it that the bus answers every access. Close the object again; if it still doesn't end, reset the card.";
@@ -259,7 +259,7 @@ explanations! {
             "`Disconnect` has ended, here or at the peer.",
             "Close it.";
         Unsettled:
-            "The gates are late with setting it up.",
+            "The gates are late with setting it up or with closing it.",
             "Wait; if it stays so, see the mailbox status `HardwareTimeout`.";
     }
     FrameType {

@@ -15,5 +15,13 @@ constants! {
         /// A pair with sends unacknowledged that hears of no progress for so long fails with `LinkError`; one that only waits for credit asks
         /// its peer for it: 8.4 ms.
         ACKNOWLEDGE_TIMEOUT: u32 = 1 << 20;
+        /// A `Connect` without a time-out of its own ends after so long, as `TimedOut`: 67 ms.
+        CONNECT_TIMEOUT: u32 = 1 << 23;
+        /// The side that accepts waits so long for the confirmation, and then accepts others again: 34 ms.
+        ANSWER_TIMEOUT: u32 = 1 << 22;
+        /// A `Disconnect` without a time-out of its own waits so long for acknowledgements: 34 ms.
+        DRAIN_TIMEOUT: u32 = 1 << 22;
+        /// After that, it waits so long for the peer's answer: 17 ms.
+        TELL_TIMEOUT: u32 = 1 << 21;
     }
 }

@@ -607,7 +607,7 @@ impl Core {
     fn named(&mut self, completion: &Completion) -> Option<Work> {
         let work = self
             .table
-            .get_mut(self.table.from_wire(completion.request))?
+            .get_mut(self.table.of_wire(completion.request))?
             .work;
         let kind = WcKind::from_card(completion.kind);
         kind.is_none_or(|kind| kind == work.kind()).then_some(work)
@@ -660,7 +660,7 @@ impl Core {
 
     /// Ends the request that a completion names. None if the application isn't told.
     fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
-        let handle = self.table.from_wire(completion.request);
+        let handle = self.table.of_wire(completion.request);
         let silent = self.is_silent(completion);
         if self.named(completion).is_none() {
             self.strays += 1;
@@ -672,7 +672,7 @@ impl Core {
         self.backlog.returned(handle);
         if silent && is_refusal(completion) {
             let behind = completion.status == Status::Behind.code();
-            let waiting = behind.then(|| self.table.from_wire(completion.handle));
+            let waiting = behind.then(|| self.table.of_wire(completion.handle));
             self.backlog.refused(&mut self.table, handle, waiting);
             return None;
         }
@@ -771,7 +771,7 @@ impl Core {
 
     /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.
     fn finish_one(&mut self, completion: &Completion) -> Option<WorkCompletion> {
-        let handle = self.table.from_wire(completion.request);
+        let handle = self.table.of_wire(completion.request);
         let pair = self.pair_of_card(completion.pair);
         let found = self.table.get_mut(handle)?;
         let rest = found.buffer.as_mut()?;
@@ -831,6 +831,26 @@ impl Core {
                 return Ok(watch);
             }
         }
+    }
+
+    /// Arms both interrupts at the next entries that the card will write, for who waits for an event and takes none.
+    pub(crate) fn arm_for_event(&mut self, link: &Link) -> Result<Watch, TransportError> {
+        let watch = link.watch(Line::Endpoint(self.endpoint));
+        if self.phase != Phase::Open {
+            return Ok(watch);
+        }
+        let page = endpoint_page(self.endpoint);
+        let next = self.completions.next_unwritten();
+        if self.completion_armed != Some(next) {
+            link.write(page + COMPLETION_ARM, u32::from(next))?;
+            self.completion_armed = Some(next);
+        }
+        let next = self.events.next_unwritten();
+        if self.event_armed != Some(next) {
+            link.write(page + EVENT_ARM, u32::from(next))?;
+            self.event_armed = Some(next);
+        }
+        Ok(watch)
     }
 
     fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {

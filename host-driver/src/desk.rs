@@ -74,7 +74,7 @@ struct State {
 pub(crate) struct Card {
     pub(crate) link: Arc<Link>,
     pub(crate) identity: Identity,
-    options: DeviceOptions,
+    pub(crate) options: DeviceOptions,
     state: CardMutex<State>,
     releases: Mutex<VecDeque<Release>>,
 }

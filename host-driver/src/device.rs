@@ -128,6 +128,11 @@ impl Device {
         Ok(answer.value)
     }
 
+    /// Cycles that the firmware is given for a command.
+    pub(crate) fn command_timeout(&self) -> u64 {
+        self.card.options.command_timeout
+    }
+
     pub(crate) fn desk(&self) -> Result<Desk<'_>, CommandError> {
         self.card.desk()
     }

@@ -25,7 +25,7 @@ use crate::transport::TransportError;
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, Nothing, OpenEndpoint, OpenPair, PairId,
-    PairStatus, id_index,
+    PairStatus, Words, id_index,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
 use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_READY, ListRequest, Opcode, SendRequest};
@@ -70,7 +70,7 @@ pub struct TaggedReceive {
 pub(crate) struct Shared {
     core: CardMutex<Core>,
     domain: Arc<Domain>,
-    id: EndpointId,
+    pub(crate) id: EndpointId,
     /// Claimed messages that were dropped by threads that can't talk to the card.
     dropped: Mutex<Vec<Claim>>,
 }
@@ -315,7 +315,7 @@ impl EndpointBuilder {
 /// Its verbs may be called from any thread. Dropping it closes it; what is outstanding then can still be
 /// polled from a [`CompletionQueue`] that was taken before.
 pub struct Endpoint {
-    shared: Arc<Shared>,
+    pub(crate) shared: Arc<Shared>,
 }
 
 impl Endpoint {
@@ -351,19 +351,26 @@ impl Endpoint {
             credits: u32::from(credits),
             slots: slots.address(),
         };
-        let mut desk = device.desk()?;
+        let (pair, id) = self.open_pair_at(Command::OpenPair, &argument, slots)?;
+        Ok((pair, PairAddress::new(id, device.identity().mac)))
+    }
+
+    /// Has the card open a pair over these slots, by one of the commands that do.
+    pub(crate) fn open_pair_at<A: Words>(
+        &self,
+        command: Command,
+        argument: &A,
+        slots: Arc<HostMemory>,
+    ) -> Result<(Pair, PairId), CommandError> {
+        let mut desk = self.device().desk()?;
         if !self.shared.core().is_open() {
             return Err(CommandError::NotFound);
         }
-        let close = Command::ClosePair;
-        let id: PairId = desk.open(Command::OpenPair, &argument, close, &[&slots])?;
+        let id: PairId = desk.open(command, argument, Command::ClosePair, &[&slots])?;
         let opened = self.shared.core().add_pair(id.pair, slots);
-        let pair = opened.ok_or(CommandError::Malformed {
-            command: Command::OpenPair,
-            answer: id.pair,
-        })?;
-        let mac = device.identity().mac;
-        Ok((pair, PairAddress::new(id, mac)))
+        let answer = id.pair;
+        let pair = opened.ok_or(CommandError::Malformed { command, answer })?;
+        Ok((pair, id))
     }
 
     /// Connects a pair to the peer's.

@@ -2,7 +2,7 @@
 
 use crate::Buffer;
 use crate::transport::TransportError;
-use abi::mailbox::Command;
+use abi::mailbox::{Command, ConnectReason};
 use abi::status::MailboxStatus;
 
 /// A mailbox command that did not do what was asked.
@@ -55,6 +55,32 @@ impl CommandError {
     pub(crate) fn is_not_found(&self) -> bool {
         let not_found = MailboxStatus::NotFound;
         matches!(self, Self::Refused { status, .. } if *status == not_found)
+    }
+}
+
+/// A connection that was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ConnectError {
+    /// The cards didn't agree; what `detail` means is said with the reason.
+    #[error("the connection was not made: {reason} ({detail})")]
+    Refused {
+        /// Why.
+        reason: ConnectReason,
+        /// More of it.
+        detail: u16,
+    },
+    /// Nothing was decided in time.
+    #[error("the connection was not made in time")]
+    TimedOut,
+    /// This side's card refused or didn't answer.
+    #[error(transparent)]
+    Command(#[from] CommandError),
+}
+
+impl From<TransportError> for ConnectError {
+    fn from(error: TransportError) -> Self {
+        Self::Command(error.into())
     }
 }
 

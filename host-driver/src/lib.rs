@@ -58,6 +58,7 @@
 mod backlog;
 mod claimed;
 mod completion;
+mod connection;
 mod core;
 mod desk;
 mod device;
@@ -77,17 +78,17 @@ mod table;
 pub mod transport;
 
 pub use abi::control::Counter;
-pub use abi::mailbox::{Identity, PairState, PairStatus};
+pub use abi::mailbox::{ConnectReason, Identity, PairState, PairStatus};
 pub use abi::status::{MailboxStatus, Status as WcStatus};
 pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
 pub use device::{Device, DeviceOptions};
 pub use domain::ProtectionDomain;
 pub use endpoint::{Endpoint, EndpointBuilder, Source, TaggedReceive, TaggedSend};
-pub use error::{CommandError, OpenError, PostError, Refused, WaitError};
+pub use error::{CommandError, ConnectError, OpenError, PostError, Refused, WaitError};
 pub use event::{AsyncEvent, Cause};
 pub use loader::load_firmware;
-pub use pair::{Pair, PairAddress};
+pub use pair::{EndpointAddress, Pair, PairAddress};
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
 pub use table::Request;
 
@@ -107,6 +108,7 @@ const _: () = {
     shared::<Identity>();
     shared::<Pair>();
     shared::<PairAddress>();
+    shared::<EndpointAddress>();
     shared::<Request>();
     shared::<Source>();
     shared::<TaggedReceive>();
@@ -118,6 +120,7 @@ const _: () = {
     shared::<DiscardRefused>();
     shared::<RegionInUse>();
     shared::<CommandError>();
+    shared::<ConnectError>();
     shared::<OpenError>();
     shared::<PostError>();
     shared::<WaitError>();

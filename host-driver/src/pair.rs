@@ -38,6 +38,32 @@ pub struct PairAddress {
     pub(crate) mac: u64,
 }
 
+/// What names an endpoint on the network: its card and its place there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct EndpointAddress {
+    pub(crate) mac: u64,
+    pub(crate) endpoint: u16,
+}
+
+impl EndpointAddress {
+    /// Length of an address as bytes.
+    pub const BYTES: usize = 8;
+
+    /// The address as bytes: the Ethernet address, first byte on the wire first, then the place, little-endian.
+    pub fn to_bytes(&self) -> [u8; Self::BYTES] {
+        (self.mac | u64::from(self.endpoint) << 48).to_le_bytes()
+    }
+
+    /// Reads an address. Each eight bytes are one.
+    pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
+        let word = u64::from_le_bytes(*bytes);
+        Self {
+            mac: word & ((1 << 48) - 1),
+            endpoint: (word >> 48) as u16,
+        }
+    }
+}
+
 impl PairAddress {
     pub(crate) fn new(id: PairId, mac: u64) -> Self {
         let place = |id| u32::from(id_index(id));

@@ -190,6 +190,13 @@ impl<const W: usize> EntryQueue<W> {
         phase == u64::from((index >> self.log2) & 1 == 0)
     }
 
+    /// Index of the next entry that the card will write.
+    pub(crate) fn next_unwritten(&self) -> u16 {
+        let written =
+            (0..self.entries()).take_while(|&k| self.is_written(self.head.wrapping_add(k)));
+        self.head.wrapping_add(written.count() as u16)
+    }
+
     /// The next entry, if the card has written it. It stays next until [`advance`](Self::advance).
     pub(crate) fn peek(&self) -> Option<[u64; W]> {
         self.is_written(self.head).then(|| {

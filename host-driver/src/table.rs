@@ -167,7 +167,7 @@ impl RequestTable {
     }
 
     /// The handle of the request in a slot that the card names by its low bits; one that names nothing, if the slot isn't in use by it.
-    pub(crate) fn from_wire(&self, wire: u32) -> Request {
+    pub(crate) fn of_wire(&self, wire: u32) -> Request {
         let slot = wire as u16;
         let named = self.slots.get(usize::from(slot)).filter(|found| {
             found.request.is_some() && Request::new(slot, found.uses).wire() == wire
@@ -273,7 +273,7 @@ mod tests {
             "the card would take one for the other"
         );
         assert!(table.get_mut(old).is_none() && table.get_mut(last).is_none());
-        assert_eq!(table.from_wire(stranger.wire()), stranger);
-        assert_ne!(table.from_wire(old.wire()), old);
+        assert_eq!(table.of_wire(stranger.wire()), stranger);
+        assert_ne!(table.of_wire(old.wire()), old);
     }
 }

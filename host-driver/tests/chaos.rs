@@ -43,7 +43,8 @@ fn range(buffer: &Buffer) -> Range<usize> {
 struct End {
     endpoint: Option<Endpoint>,
     queue: CompletionQueue,
-    pairs: Vec<(Pair, PairAddress)>,
+    /// With what the other side has to know to join, unless the cards make the connection.
+    pairs: Vec<(Pair, Option<PairAddress>)>,
     /// What was posted and has not come back: number, kind and buffer.
     outstanding: HashMap<u64, (WcKind, Option<Range<usize>>)>,
     requests: Vec<Request>,
@@ -176,8 +177,10 @@ impl World {
             4..7 => self.close_end(who)?,
             7..9 => self.drop_end(who),
             9..15 => self.open_pair(who)?,
-            15..21 => self.connect(who)?,
-            21..24 => self.close_pair(who)?,
+            15..19 => self.connect(who)?,
+            19..21 => self.shake_hands(who)?,
+            21..23 => self.close_pair(who)?,
+            23 => self.disconnect(who)?,
             24..28 => self.register(who)?,
             28 => {
                 let buffers = std::mem::take(&mut self.hosts[who].buffers);
@@ -314,7 +317,7 @@ impl World {
             return Ok(());
         };
         match endpoint.open_pair(credits) {
-            Ok(opened) => end.pairs.push(opened),
+            Ok((pair, address)) => end.pairs.push((pair, Some(address))),
             Err(error) => self.note(error)?,
         }
         Ok(())
@@ -328,7 +331,7 @@ impl World {
         let last = |host: &Host, at: usize| host.ends[at].pairs.last().copied();
         let near = last(&self.hosts[who], here);
         let far = last(&self.hosts[1 - who], there);
-        let (Some((near, near_address)), Some((far, far_address))) = (near, far) else {
+        let (Some((near, Some(near_address))), Some((far, Some(far_address)))) = (near, far) else {
             return Ok(());
         };
         let sides = [
@@ -343,6 +346,52 @@ impl World {
             connected.or_else(|error| self.note(error))?;
         }
         Ok(())
+    }
+
+    /// Has the cards connect two endpoints, or endpoints that both begin, or one to nobody.
+    fn shake_hands(&mut self, who: usize) -> Result<(), String> {
+        let (Some(here), Some(there)) = (self.pick(who), self.pick(1 - who)) else {
+            return Ok(());
+        };
+        let address =
+            |host: &Host, at: usize| host.ends[at].endpoint.as_ref().map(Endpoint::address);
+        let near = address(&self.hosts[who], here);
+        let far = address(&self.hosts[1 - who], there);
+        let (Some(near), Some(far)) = (near, far) else {
+            return Ok(());
+        };
+        let sides = match self.rng.random_range(0..4) {
+            0 => vec![(who, here, Some(far))],
+            1 => vec![(who, here, Some(far)), (1 - who, there, Some(near))],
+            _ => vec![(1 - who, there, None), (who, here, Some(far))],
+        };
+        for (who, at, peer) in sides {
+            let end = &mut self.hosts[who].ends[at];
+            let Some(endpoint) = &end.endpoint else {
+                continue;
+            };
+            let begun = match peer {
+                Some(peer) => endpoint.begin_connect(&peer, 2, 50_000),
+                None => endpoint.listen(2),
+            };
+            match begun {
+                Ok(pair) => end.pairs.push((pair, None)),
+                Err(error) => self.note(error)?,
+            }
+        }
+        Ok(())
+    }
+
+    fn disconnect(&mut self, who: usize) -> Result<(), String> {
+        let Some(at) = self.pick(who) else {
+            return Ok(());
+        };
+        let end = &self.hosts[who].ends[at];
+        let (Some(endpoint), Some((pair, _))) = (&end.endpoint, end.pairs.first()) else {
+            return Ok(());
+        };
+        let begun = endpoint.begin_disconnect(*pair, 10_000);
+        begun.or_else(|error| self.note(error))
     }
 
     fn close_pair(&mut self, who: usize) -> Result<(), String> {

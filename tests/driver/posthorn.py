@@ -280,6 +280,19 @@ class Pair:
         """Connects the pair to the end that has told this."""
         await self.card.command("ConnectPair", pair=self.id, **told)
 
+    async def meet(self, command, credits=None, **arguments):
+        """Opens the pair by `Accept` or `Connect`: the cards connect it, and an event says how that ended."""
+        value, card = self.card.book.value, self.card
+        credits = value["DEFAULT_CREDITS"] if credits is None else credits
+        slots = card.platform.allocate(credits * value["EAGER_MAX"], value["RING_ALIGN"])
+        answer = await card.command(command, endpoint=self.endpoint.id, credits=credits, slots=slots, **arguments)
+        self.id = answer["pair"]
+        self.place = card.place(self.id)
+
+    async def disconnect(self):
+        """Ends the connection when all that was posted is acknowledged; `query` says when it has ended."""
+        await self.card.command("Disconnect", pair=self.id, timeout=0)
+
     async def query(self):
         """The pair's state, by name, and its figures."""
         answer = await self.card.command("QueryPair", pair=self.id)

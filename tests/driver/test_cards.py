@@ -307,3 +307,49 @@ async def a_card_that_was_in_use_starts_again_by_its_reset_register(dut):
     assert (await a.endpoint.wait(await a.send(to_b, 3, b"anew")))["status"] == "Success"
     assert (await b.endpoint.wait(receive))["status"] == "Success"
     assert await b.received(4, 8) == b"anew"
+
+
+async def caused(side, cause, pair):
+    """The `info` of the side's next event, which is this one."""
+    event = await side.endpoint.wait_event()
+    assert (event["cause"], event["pair"]) == (cause, pair.place), event
+    return event["info"]
+
+
+@cocotb.test()
+async def cards_connect_endpoints_by_themselves_and_part_in_order(dut):
+    a, b = [await Side(card).open() for card in await cards(dut)]
+    to_b, to_a = Pair(a.endpoint), Pair(b.endpoint)
+    place = b.card.place(b.endpoint.id)
+    address = {"remote_mac": b.card.identity["mac"], "remote_endpoint": place, "timeout": 0}
+    for wrong, reason in (({}, "NotAccepting"), ({"remote_endpoint": place + 1}, "NoEndpoint")):
+        await to_b.meet("Connect", **address | wrong)
+        info = await caused(a, "ConnectFailed", to_b)
+        assert BOOK.name("ConnectReason", info & 0xFF) == reason
+        assert (await to_b.query())["state"] == "Refused"
+        await to_b.close()
+
+    await to_a.meet("Accept")
+    assert (await to_a.query())["state"] == "Accepting"
+    await to_b.meet("Connect", **address)
+    await caused(a, "PairConnected", to_b)
+    # At once: the other end's gates take frames by now, whatever its host knows.
+    send = await a.send(to_b, 9, b"by the cards")
+    await caused(b, "PairConnected", to_a)
+    receive = await b.receive(to_a, 9, 12, at=16)
+    assert (await b.endpoint.wait(receive))["status"] == "Success"
+    assert await b.received(12, 16) == b"by the cards"
+    assert (await a.endpoint.wait(send))["status"] == "Success"
+
+    last = await b.receive(to_a, 10, 12, at=16)
+    await to_b.disconnect()
+    await caused(b, "PeerClosed", to_a)
+    assert (await b.endpoint.wait(last))["status"] == "PeerClosed"
+    for pair in (to_b, to_a):
+        for _ in range(100):
+            if (state := (await pair.query())["state"]) == "Disconnected":
+                break
+        assert state == "Disconnected"
+        await pair.close()
+        await refused(pair.close(), "NotFound")
+    assert [await side.endpoint.event() for side in (a, b)] == [None, None]

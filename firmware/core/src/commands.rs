@@ -7,7 +7,6 @@ use crate::argument::{BUSY, NOT_FOUND, Refusal, credits, mac, narrow, slots};
 use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
 use crate::endpoint::{Endpoint, EndpointState, Stage, rings};
-use crate::exchange::{CONNECT_TIMEOUT, DRAIN_TIMEOUT, TELL_TIMEOUT};
 use crate::firmware::{Firmware, UnderWay};
 use crate::pair::{Held, Pair, Room};
 use crate::peers::Peer;
@@ -27,6 +26,7 @@ use abi::mailbox::{
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
+use abi::times::{CONNECT_TIMEOUT, DRAIN_TIMEOUT, TELL_TIMEOUT};
 
 /// What the host's command waits for.
 #[derive(Clone, Copy)]

@@ -9,6 +9,7 @@ use crate::pair::{Held, Pair};
 use crate::peers::Peer;
 use abi::mailbox::{AuditKind, ConnectReason};
 use abi::mgmt::FRAME_WORDS;
+use abi::times::TELL_TIMEOUT;
 use abi::wire::{
     ETHERTYPE_FIELD, FrameHeader, FrameType, MANAGEMENT_BYTES, ManagementBody, ManagementKind,
     VERSION,
@@ -24,14 +25,6 @@ pub(crate) const MOST: usize = MOST_HANDSHAKES + MOST_DISCONNECTS;
 const REPEAT_FIRST: u32 = 1 << 15;
 /// and no more than this.
 const REPEAT_MOST: u32 = 1 << 19;
-/// Cycles that a `Connect` takes at most if the host doesn't say: 67 ms at 125 MHz.
-pub const CONNECT_TIMEOUT: u32 = 1 << 23;
-/// Cycles after which the acceptor gives up a peer that doesn't confirm.
-pub const ANSWER_TIMEOUT: u32 = 1 << 22;
-/// Cycles that a `Disconnect` waits for acknowledgements if the host doesn't say.
-pub const DRAIN_TIMEOUT: u32 = 1 << 22;
-/// Cycles that a peer is given to answer a `Disconnect`.
-pub const TELL_TIMEOUT: u32 = 1 << 21;
 /// Cycles between two looks at a pair that drains.
 const DRAIN_POLL: u32 = 1 << 12;
 
@@ -253,6 +246,7 @@ impl<C: Card> Firmware<C> {
                 source_epoch: pair.epoch,
                 cookie: pair.cookie(),
                 payload_length: MANAGEMENT_BYTES as u16,
+                message_length: MANAGEMENT_BYTES as u64,
                 ..FrameHeader::default()
             },
             body: ManagementBody {
@@ -297,6 +291,7 @@ impl<C: Card> Firmware<C> {
                 source_epoch: asked.destination_epoch,
                 cookie: asked.cookie,
                 payload_length: MANAGEMENT_BYTES as u16,
+                message_length: MANAGEMENT_BYTES as u64,
                 ..FrameHeader::default()
             },
             body: ManagementBody {

@@ -31,12 +31,9 @@ use abi::event::{self, NO_PAIR};
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 use abi::mailbox::{AuditKind, PairState};
 use abi::status::Status;
+use abi::times::{ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT};
 use heapless::{Deque, Vec};
 
-/// Cycles without acknowledgement after which a pair fails: 8.4 ms at 125 MHz.
-pub const ACKNOWLEDGE_TIMEOUT: u32 = 1 << 20;
-/// Cycles that the gates are given for a control request: 2.1 ms at 125 MHz. The longest ones wait for the last memory accesses of an endpoint.
-pub const CONTROL_TIMEOUT: u32 = 1 << 18;
 /// Generations of a start begin so far behind those of the start before: an odd number, so that many starts pass before one comes again.
 const GENERATION_STRIDE: u32 = 0x9e37;
 /// Frames that answer and wait to be sent. One that finds no room is lost; the peer repeats what it answers.

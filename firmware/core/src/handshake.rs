@@ -15,13 +15,14 @@
 use crate::card::{Break, Card, FrameWords};
 use crate::connection::{Cause, State};
 use crate::endpoint::EndpointState;
-use crate::exchange::{ANSWER_TIMEOUT, Frame};
+use crate::exchange::Frame;
 use crate::firmware::Firmware;
 use crate::pair::{Held, Pair};
 use crate::peers::Peer;
 use crate::persistent::is_later;
 use abi::limits::MAX_CREDITS;
 use abi::mailbox::{AuditKind, ConnectReason};
+use abi::times::{ANSWER_TIMEOUT, TELL_TIMEOUT};
 use abi::wire::{
     ETHERTYPE_FIELD, FrameHeader, FrameType, MANAGEMENT_BYTES, ManagementKind, VERSION,
 };
@@ -541,7 +542,7 @@ impl<C: Card> Firmware<C> {
     /// What is outstanding has been acknowledged, or is given up: the peer is told.
     pub(crate) fn tell_peer(&mut self, index: usize) {
         self.go(index, Cause::GatesFailed, State::Telling);
-        self.extend_exchange(index, crate::exchange::TELL_TIMEOUT);
+        self.extend_exchange(index, TELL_TIMEOUT);
         self.repeat_from_now(index);
     }
 

@@ -28,10 +28,12 @@ mod persistent;
 mod region;
 mod table;
 
+pub use abi::times::{
+    ACKNOWLEDGE_TIMEOUT, ANSWER_TIMEOUT, CONNECT_TIMEOUT, CONTROL_TIMEOUT, DRAIN_TIMEOUT,
+    TELL_TIMEOUT,
+};
 pub use argument::Refusal;
 pub use card::{Break, Card, FrameWords, GateEvent, Sizes};
 pub use commands::Answer;
-pub use exchange::{
-    ANSWER_TIMEOUT, CONNECT_TIMEOUT, DRAIN_TIMEOUT, MOST_DISCONNECTS, MOST_HANDSHAKES, TELL_TIMEOUT,
-};
-pub use firmware::{ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT, Firmware, Waits};
+pub use exchange::{MOST_DISCONNECTS, MOST_HANDSHAKES};
+pub use firmware::{Firmware, Waits};

@@ -7,6 +7,8 @@ mod backlog;
 mod claims;
 #[path = "../host/common.rs"]
 mod common;
+#[path = "../host/connections.rs"]
+mod connections;
 #[path = "../host/failure.rs"]
 mod failure;
 #[path = "../host/memory.rs"]

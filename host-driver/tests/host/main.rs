@@ -3,6 +3,7 @@
 mod backlog;
 mod claims;
 mod common;
+mod connections;
 mod failure;
 mod memory;
 mod messages;

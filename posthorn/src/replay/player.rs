@@ -648,8 +648,8 @@ impl<'a> Player<'a> {
     /// Reads the card's counters and the state of every pair.
     fn ask(&self) -> Result<Asked, PlayError> {
         // The last acknowledgements are on their way.
-        let transport = self.endpoint.device().transport();
-        if transport.pause(&[], transport.now() + SETTLING) == PauseResult::Closed {
+        let device = self.endpoint.device();
+        if device.pause(&[], device.now() + SETTLING) != PauseResult::Deadline {
             return Err(PlayError::Stopped);
         }
         let mut asked = Asked::counters(self.endpoint.device())?;

@@ -1,0 +1,256 @@
+//! Connections that the cards make: a program names a card and an endpoint, and the firmwares shake hands.
+//!
+//! ```text
+//!  begin_connect ─► under way ─┬─► connected ─► begin_disconnect ─► draining ─► ended: closed
+//!  listen ────────► an offer ──┘      │                                ▲
+//!                       └─► refused   └─ PeerClosed: the peer ended it ┘
+//! ```
+//!
+//! The pair and its slots exist from the first call on, whatever becomes of the connection, and are given back when the pair is closed. The blocking calls
+//! close what came to nothing; who uses the others closes by [`Endpoint::close_pair`].
+
+use crate::endpoint::Endpoint;
+use crate::error::{CommandError, ConnectError};
+use crate::memory::HostMemory;
+use crate::pair::{EndpointAddress, Pair};
+use crate::transport::{Line, PauseResult, TransportError, Watch};
+use abi::limits::EAGER_MAX;
+use abi::mailbox::{
+    Accept, Command, Connect, ConnectReason, Disconnect, Nothing, PairState, PairStatus, Reserve,
+    Words,
+};
+use std::sync::Arc;
+
+/// Cycles between two looks at a connection that ends, of which no event tells: at first, and at most.
+const LOOK_CYCLES: (u64, u64) = (2_000, 1 << 16);
+
+impl Endpoint {
+    /// What a peer has to know of this endpoint to connect to it.
+    pub fn address(&self) -> EndpointAddress {
+        EndpointAddress {
+            mac: self.device().identity().mac,
+            endpoint: self.index().into(),
+        }
+    }
+
+    /// Begins to connect to an endpoint elsewhere, which may have `credits` messages here that wait to be received. The pair is usable when
+    /// [`poll_connection`](Self::poll_connection) says so; an event of the cause `PairConnected` or `ConnectFailed` tells when to look. `timeout` is in cycles, 0 for
+    /// the firmware's own.
+    ///
+    /// # Errors
+    /// [`CommandError::Refused`] with `NoEnvelopes` if the card can't keep so many for the peer, whose detail is how many it can, with `NoResource` if it has no
+    /// more pairs, with `Busy` if it has too many handshakes under way.
+    pub fn begin_connect(
+        &self,
+        peer: &EndpointAddress,
+        credits: u16,
+        timeout: u32,
+    ) -> Result<Pair, CommandError> {
+        self.open_connection(credits, Command::Connect, |endpoint, credits, slots| {
+            Connect {
+                endpoint,
+                credits,
+                slots,
+                remote_mac: peer.mac,
+                remote_endpoint: peer.endpoint.into(),
+                timeout,
+            }
+        })
+    }
+
+    /// Connects to an endpoint elsewhere, and waits until that is done.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; the pair is closed again then.
+    pub fn connect(
+        &self,
+        peer: &EndpointAddress,
+        credits: u16,
+        timeout: u32,
+    ) -> Result<Pair, ConnectError> {
+        let pair = self.begin_connect(peer, credits, timeout)?;
+        // The firmware gives up by itself, which takes it some cycles.
+        let patience = self.device().command_timeout();
+        let timeout = match timeout {
+            0 => u64::MAX,
+            cycles => u64::from(cycles).saturating_add(patience),
+        };
+        self.await_connection(pair, timeout).map(|_| pair)
+    }
+
+    /// Offers a pair to whoever connects next to this endpoint, who may have `credits` messages here. Offers are taken in the order in which they were made.
+    ///
+    /// # Errors
+    /// As for [`begin_connect`](Self::begin_connect), but for `Busy`.
+    pub fn listen(&self, credits: u16) -> Result<Pair, CommandError> {
+        self.open_connection(credits, Command::Accept, |endpoint, credits, slots| {
+            Accept {
+                endpoint,
+                credits,
+                slots,
+            }
+        })
+    }
+
+    /// Offers a pair, and waits until somebody has connected to it, `timeout` cycles at most. Returns the pair and who that is.
+    ///
+    /// # Errors
+    /// [`ConnectError`]; the offer is withdrawn then.
+    pub fn accept(
+        &self,
+        credits: u16,
+        timeout: u64,
+    ) -> Result<(Pair, EndpointAddress), ConnectError> {
+        let pair = self.listen(credits)?;
+        let peer = self.await_connection(pair, timeout)?;
+        Ok((pair, peer))
+    }
+
+    /// Looks what has become of a connection that was begun or offered: the peer, if it is made; none, while it is under way.
+    ///
+    /// # Errors
+    /// [`ConnectError::Refused`] if it came to nothing: close the pair. [`ConnectError::Command`] if the card didn't answer.
+    pub fn poll_connection(&self, pair: Pair) -> Result<Option<EndpointAddress>, ConnectError> {
+        let status = self.query_pair(pair)?;
+        let PairStatus {
+            state,
+            reason,
+            remote_mac,
+            remote_endpoint,
+            ..
+        } = status;
+        let state = u8::try_from(state).ok().and_then(PairState::from_code);
+        match state {
+            Some(PairState::Open | PairState::Connecting | PairState::Accepting) => Ok(None),
+            Some(PairState::Refused) => Err(ConnectError::Refused {
+                reason: ConnectReason::from_code(reason as u8).unwrap_or(ConnectReason::Malformed),
+                detail: (reason >> 16) as u16,
+            }),
+            Some(PairState::Unsettled) => Err(ConnectError::Refused {
+                reason: ConnectReason::HardwareTimeout,
+                detail: 0,
+            }),
+            // It has been connected, whatever became of it since.
+            Some(_) => Ok(Some(EndpointAddress {
+                mac: remote_mac,
+                endpoint: remote_endpoint as u16,
+            })),
+            None => Err(ConnectError::Command(CommandError::Malformed {
+                command: Command::QueryPair,
+                answer: status.state,
+            })),
+        }
+    }
+
+    /// Sets pairs with `credits` envelopes each aside for `pairs` peers, all or none; what is opened, connected or offered later draws from them. It
+    /// replaces what was set aside before.
+    ///
+    /// # Errors
+    /// [`CommandError::Refused`] with `NoResource`, the detail being the pairs that could be had, or with `NoEnvelopes`, the detail being the most credits that
+    /// fit for so many.
+    pub fn reserve_peers(&self, pairs: u32, credits: u16) -> Result<(), CommandError> {
+        let mut desk = self.device().desk()?;
+        let reserve = Reserve {
+            endpoint: self.shared.id.endpoint,
+            pairs,
+            credits: credits.into(),
+        };
+        let Nothing {} = desk.call(Command::Reserve, &reserve)?;
+        Ok(())
+    }
+
+    /// Begins to end a connection in an orderly way: what has been posted on the pair is sent and acknowledged, within `timeout` cycles (0 for the firmware's
+    /// own), then the peer is told, whose operations complete with [`PeerClosed`](crate::WcStatus::PeerClosed). From the call on, nothing can be posted on the pair.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or too many connections are being ended.
+    pub fn begin_disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
+        let mut desk = self.device().desk()?;
+        let id = self.shared.core().begin_closing_pair(pair);
+        let id = id.ok_or(CommandError::NotFound)?;
+        let begun = desk.call(Command::Disconnect, &Disconnect { pair: id, timeout });
+        if begun.is_err() && !desk.is_late() {
+            self.shared.core().pair_closing_ended(pair, false, false);
+        }
+        begun.map(|Nothing {}| ())
+    }
+
+    /// Whether a connection that is being ended has come to its end, so that the pair can be closed without its peer taking it for a failure.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `NotFound` if the pair isn't open.
+    pub fn is_disconnected(&self, pair: Pair) -> Result<bool, CommandError> {
+        let state = self.query_pair(pair)?.state;
+        let going = [PairState::Connected, PairState::Disconnecting];
+        Ok(!going.iter().any(|going| u32::from(going.code()) == state))
+    }
+
+    /// Ends a connection in an orderly way, waits until that is done, and closes the pair.
+    ///
+    /// # Errors
+    /// As for [`begin_disconnect`](Self::begin_disconnect) and [`close_pair`](Self::close_pair).
+    pub fn disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
+        self.begin_disconnect(pair, timeout)?;
+        let (mut cycles, most) = LOOK_CYCLES;
+        while !self.is_disconnected(pair)? {
+            let device = self.device();
+            let next = device.now().saturating_add(cycles);
+            ended(device.pause(&[], next))?;
+            cycles = most.min(2 * cycles);
+        }
+        self.close_pair(pair)
+    }
+
+    fn open_connection<A: Words>(
+        &self,
+        credits: u16,
+        command: Command,
+        argument: impl FnOnce(u32, u32, u64) -> A,
+    ) -> Result<Pair, CommandError> {
+        let device = self.device();
+        let size = usize::from(credits.max(1)) * EAGER_MAX;
+        let slots = Arc::new(HostMemory::new(&device.card.link, size)?);
+        let argument = argument(self.shared.id.endpoint, credits.into(), slots.address());
+        let (pair, _) = self.open_pair_at(command, &argument, slots)?;
+        Ok(pair)
+    }
+
+    /// Waits until a connection is made, or has come to nothing; then the pair is closed.
+    fn await_connection(&self, pair: Pair, timeout: u64) -> Result<EndpointAddress, ConnectError> {
+        let made = self.look_for_connection(pair, timeout);
+        if made.is_err() {
+            // If it can't be closed now, it is with its endpoint.
+            let _ = self.close_pair(pair);
+        }
+        made
+    }
+
+    fn look_for_connection(
+        &self,
+        pair: Pair,
+        timeout: u64,
+    ) -> Result<EndpointAddress, ConnectError> {
+        let device = self.device();
+        let deadline = device.now().saturating_add(timeout);
+        loop {
+            let link = &device.card.link;
+            let closing = link.watch(Line::Library);
+            let event: Watch = self.shared.core().arm_for_event(link)?;
+            if let Some(peer) = self.poll_connection(pair)? {
+                return Ok(peer);
+            }
+            if device.now() >= deadline {
+                return Err(ConnectError::TimedOut);
+            }
+            ended(device.pause(&[event, closing], deadline))?;
+        }
+    }
+}
+
+fn ended(pause: PauseResult) -> Result<(), TransportError> {
+    match pause {
+        PauseResult::Deadline | PauseResult::Interrupt(_) => Ok(()),
+        PauseResult::Unreachable => Err(TransportError::Unreachable),
+        PauseResult::Closed => Err(TransportError::Closed),
+    }
+}

@@ -1,0 +1,231 @@
+//! Connections that the cards make.
+
+use crate::common::{PATIENCE, fabric, options};
+use host_driver::{
+    AsyncEvent, Cause, CommandError, CompletionQueue, ConnectError, ConnectReason, Device,
+    Endpoint, EndpointAddress, MailboxStatus, Pair, Source, TaggedReceive, TaggedSend, WaitError,
+    WcStatus,
+};
+use soft_card::SoftFabric;
+use std::thread;
+
+/// Cycles after which a connection is given up.
+const TIMEOUT: u32 = 2_000_000;
+
+fn open(fabric: &SoftFabric, card: usize) -> (Device, Endpoint, CompletionQueue) {
+    let device = Device::open(fabric.transport(card)).unwrap();
+    let endpoint = device.alloc_pd().unwrap().endpoint().open().unwrap();
+    let queue = endpoint.completion_queue();
+    (device, endpoint, queue)
+}
+
+/// Waits for a connection that was begun on both sides.
+fn made(fabric: &SoftFabric, endpoint: &Endpoint, pair: Pair) -> EndpointAddress {
+    for _ in 0..1000 {
+        if let Some(peer) = endpoint.poll_connection(pair).unwrap() {
+            return peer;
+        }
+        fabric.run(2000);
+    }
+    panic!("no connection");
+}
+
+fn receive(pair: Pair) -> TaggedReceive {
+    TaggedReceive {
+        source: Source::Pair(pair),
+        context: 0,
+        match_bits: 7,
+        ignore_bits: 0,
+    }
+}
+
+fn send(pair: Pair) -> TaggedSend {
+    TaggedSend {
+        pair,
+        context: 0,
+        match_bits: 7,
+        immediate: 0,
+    }
+}
+
+fn events(endpoint: &Endpoint) -> Vec<AsyncEvent> {
+    std::iter::from_fn(|| endpoint.poll_event().unwrap()).collect()
+}
+
+#[test]
+fn an_address_survives_its_bytes() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, _) = open(&fabric, 1);
+    assert_ne!(a.address(), b.address());
+    let bytes = b.address().to_bytes();
+    assert_eq!(EndpointAddress::from_bytes(&bytes), b.address());
+}
+
+#[test]
+fn two_threads_connect_and_accept_by_interrupt_and_talk() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, b_queue) = open(&fabric, 1);
+    let (to, from) = (b.address(), a.address());
+    let attached = [fabric.attach(), fabric.attach()];
+    let [first, second] = attached;
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _attached = first;
+            let pair = a.connect(&to, 4, TIMEOUT).unwrap();
+            a.post_tagged_inject(1, &send(pair), b"hello").unwrap();
+            let [event] = events(&a)[..] else {
+                panic!("one event");
+            };
+            assert_eq!(
+                (event.cause, event.pair),
+                (Cause::PairConnected, Some(pair))
+            );
+        });
+        scope.spawn(|| {
+            let _attached = second;
+            let (pair, peer) = b.accept(4, TIMEOUT.into()).unwrap();
+            assert_eq!(peer, from);
+            b.post_tagged_recv(2, &receive(pair), host_driver::Buffer::empty())
+                .unwrap();
+            let received = loop {
+                match b_queue.wait(PATIENCE) {
+                    Err(WaitError::Interrupted) => {}
+                    received => break received.unwrap(),
+                }
+            };
+            assert_eq!((received.status, received.length), (WcStatus::Truncated, 5));
+        });
+    });
+    assert!(fabric.now() < TIMEOUT.into(), "woken in time");
+}
+
+#[test]
+fn a_connection_ends_in_order_and_the_peer_learns_that_it_is_no_failure() {
+    let fabric = fabric();
+    let (_, a, a_queue) = open(&fabric, 0);
+    let (_, b, b_queue) = open(&fabric, 1);
+    let there = b.listen(4).unwrap();
+    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
+    assert_eq!(made(&fabric, &a, here), b.address());
+    assert_eq!(made(&fabric, &b, there), a.address());
+    b.post_tagged_recv(1, &receive(there), host_driver::Buffer::empty())
+        .unwrap();
+    drop((events(&a), events(&b)));
+    let mapped = fabric.mappings(0);
+    a.disconnect(here, 0).unwrap();
+    assert_eq!(fabric.mappings(0), mapped - 1, "its slots are given back");
+    let ended = b_queue.poll().expect("it has ended");
+    assert_eq!((ended.wr_id, ended.status), (1, WcStatus::PeerClosed));
+    let [event] = events(&b)[..] else {
+        panic!("one event");
+    };
+    assert_eq!((event.cause, event.pair), (Cause::PeerClosed, Some(there)));
+    assert!(b.is_disconnected(there).unwrap());
+    b.close_pair(there).unwrap();
+    fabric.run(100_000);
+    assert!(events(&a).is_empty() && events(&b).is_empty(), "no failure");
+    assert!(a_queue.poll().is_none());
+    // And once more, in the same places.
+    let there = b.listen(4).unwrap();
+    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
+    made(&fabric, &a, here);
+    made(&fabric, &b, there);
+}
+
+#[test]
+fn what_is_posted_before_a_disconnect_arrives_and_nothing_after_it_is_posted() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, b_queue) = open(&fabric, 1);
+    let there = b.listen(8).unwrap();
+    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
+    made(&fabric, &a, here);
+    made(&fabric, &b, there);
+    for _ in 0..6 {
+        a.post_tagged_inject(1, &send(here), b"").unwrap();
+    }
+    a.begin_disconnect(here, 0).unwrap();
+    let refused = a.post_tagged_inject(1, &send(here), b"");
+    assert_eq!(refused, Err(host_driver::PostError::InvalidPair));
+    while !a.is_disconnected(here).unwrap() {
+        fabric.run(2000);
+    }
+    a.close_pair(here).unwrap();
+    for k in 0..6 {
+        let empty = host_driver::Buffer::empty();
+        b.post_tagged_recv(k, &receive(there), empty).unwrap();
+        fabric.run(2000);
+        let received = b_queue.poll().expect("it had arrived");
+        assert_eq!((received.wr_id, received.status), (k, WcStatus::Success));
+    }
+}
+
+#[test]
+fn a_connection_that_nobody_accepts_is_refused_with_the_reason_and_leaves_nothing() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, _) = open(&fabric, 1);
+    let mapped = fabric.mappings(0);
+    let refused = |reason| Err(ConnectError::Refused { reason, detail: 0 });
+    let not_accepting = a.connect(&b.address(), 4, TIMEOUT);
+    assert_eq!(not_accepting, refused(ConnectReason::NotAccepting));
+    let mut bytes = b.address().to_bytes();
+    bytes[6] = 1;
+    let nobody = EndpointAddress::from_bytes(&bytes);
+    let no_endpoint = a.connect(&nobody, 4, TIMEOUT);
+    assert_eq!(no_endpoint, refused(ConnectReason::NoEndpoint));
+    bytes[1] = 9;
+    let nowhere = EndpointAddress::from_bytes(&bytes);
+    let before = fabric.now();
+    let timed_out = a.connect(&nowhere, 4, 200_000);
+    assert_eq!(timed_out, refused(ConnectReason::TimedOut));
+    assert!(fabric.now() - before < 400_000);
+    assert_eq!(fabric.mappings(0), mapped);
+    assert_eq!(a.accept(4, 10_000), Err(ConnectError::TimedOut));
+    assert_eq!(fabric.mappings(0), mapped);
+}
+
+#[test]
+fn frames_that_are_lost_are_asked_for_again() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, _) = open(&fabric, 1);
+    for card in [0, 1, 0, 1] {
+        let there = b.listen(4).unwrap();
+        fabric.lose_frames(card, 1);
+        let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
+        made(&fabric, &a, here);
+        made(&fabric, &b, there);
+        fabric.lose_frames(card, 1);
+        a.disconnect(here, 0).unwrap();
+        b.close_pair(there).unwrap();
+    }
+}
+
+#[test]
+fn pairs_for_all_peers_are_reserved_or_none() {
+    let fabric = SoftFabric::new(options());
+    let (device, a, _) = open(&fabric, 0);
+    let pairs = device.identity().pairs;
+    a.reserve_peers(4, 8).unwrap();
+    let (_, other, _) = {
+        let endpoint = device.alloc_pd().unwrap().endpoint().open().unwrap();
+        let queue = endpoint.completion_queue();
+        (device.clone(), endpoint, queue)
+    };
+    let refused = |error: CommandError| match error {
+        CommandError::Refused { status, detail, .. } => (status, detail),
+        error => panic!("{error}"),
+    };
+    let error = other.reserve_peers(pairs, 1).unwrap_err();
+    assert_eq!(refused(error), (MailboxStatus::NoResource, pairs - 4));
+    let error = other.reserve_peers(4, 16).unwrap_err();
+    assert_eq!(refused(error), (MailboxStatus::NoEnvelopes, 8));
+    other.reserve_peers(4, 8).unwrap();
+    for _ in 0..4 {
+        a.open_pair(8).unwrap();
+    }
+    assert!(a.open_pair(8).is_err(), "the rest is the other's");
+}
