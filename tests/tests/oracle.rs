@@ -114,7 +114,7 @@ fn a_word_that_the_gates_write_wrongly_is_noticed_though_no_host_looks_at_it() {
 #[test]
 #[ignore = "takes long"]
 fn larger_cards_and_longer_programs_do_what_the_model_does() {
-    for seed in 10..14 {
+    for seed in 10..20 {
         for config in [&TINY, &ECP5] {
             for mix in [Mix::even(3000), Mix::flood(3000)] {
                 let told = stories(config, 2 + seed as usize % 3, seed, mix, None);

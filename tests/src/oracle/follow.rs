@@ -8,8 +8,8 @@ use abi::control::{
     RING_LIST, RING_SEND, RegionSetup, RingSetup, ring_index,
 };
 use abi::opcode::{WorkRing, decode_list};
-use abi::register::{COMPLETION_HEAD, COMPLETION_TAIL, LIST_HEAD, LIST_TAIL, SEND_TAIL};
-use abi::request::{ListRequest, Opcode, REQUEST_BYTES};
+use abi::register::{COMPLETION_HEAD, COMPLETION_TAIL, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL};
+use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
 use abi::ring::entry_address;
 use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType};
@@ -105,9 +105,13 @@ struct Gates {
     acknowledged: Vec<VecDeque<Completion>>,
     /// Cycle of the doorbell of each list request, by endpoint and handle.
     rung: BTreeMap<(u8, u32), u64>,
+    /// Cycles of the doorbells of each list ring.
+    doorbells: Vec<Vec<u64>>,
     /// Cycle of the last command, and of the last message of each endpoint that was refused.
     last: u64,
     refused: Vec<u64>,
+    /// Whether requests of an endpoint that are refused without a look were taken since its last that looked: the gates may have them before them still.
+    quiet: Vec<bool>,
     completions: usize,
 }
 
@@ -119,6 +123,22 @@ fn bare(entry: Completion) -> Completion {
 /// Whether a completion is one of Delivery. Handles of list requests are odd.
 fn is_delivered(entry: &Completion) -> bool {
     entry.request % 2 == 1 && entry.status != Status::InvalidRequest.code()
+}
+
+/// Cycles of the doorbells of each list ring.
+fn doorbells(events: &[(u64, Event)], endpoints: usize) -> Vec<Vec<u64>> {
+    let mut all = vec![Vec::new(); endpoints];
+    for (cycle, event) in events {
+        if let Event::Doorbell {
+            endpoint,
+            offset: LIST_TAIL,
+            ..
+        } = event
+        {
+            all[usize::from(*endpoint)].push(*cycle);
+        }
+    }
+    all
 }
 
 fn is_acknowledged(entry: &Completion) -> bool {
@@ -153,12 +173,17 @@ impl Timing for Gates {
     fn list_pending(&mut self, endpoint: u8, pending: bool) -> bool {
         let next = self.commands.front();
         let queued = next.is_some_and(|(_, command, _)| command.operation == Match::Insert);
+        // The gates look when the lists have replied.
+        let inserted = next.map_or(0, |(cycle, ..)| *cycle);
+        let at = usize::from(endpoint);
+        let meanwhile = |rung: &u64| (self.last..=inserted).contains(rung);
+        let rung = self.doorbells[at].iter().any(meanwhile);
         assert!(
-            pending || !queued,
+            pending || rung || self.quiet[at] || !queued,
             "a ready message is queued though nothing of endpoint {endpoint} is on its way"
         );
         if !queued {
-            self.refused[usize::from(endpoint)] = self.last;
+            self.refused[at] = self.last;
         }
         queued
     }
@@ -198,6 +223,8 @@ struct Follower {
     tails: Vec<[u16; 2]>,
     /// What has been rung of each endpoint's list ring, from its first entry on.
     listed: Vec<Vec<ListRequest>>,
+    /// The same of its send ring.
+    sent: Vec<Vec<SendRequest>>,
     endpoints: BTreeMap<u16, u8>,
     events: VecDeque<(u64, Event)>,
     matched: usize,
@@ -260,8 +287,10 @@ impl Follower {
             others,
             acknowledged: of(&|entry| is_acknowledged(entry)),
             rung: BTreeMap::new(),
+            doorbells: doorbells(&events, endpoints),
             last: 0,
             refused: vec![0; endpoints],
+            quiet: vec![false; endpoints],
             completions: 0,
         };
         let mut memory = Pieces::default();
@@ -283,6 +312,7 @@ impl Follower {
             rings: story.endpoints.clone(),
             tails: vec![[0; 2]; endpoints],
             listed: vec![Vec::new(); endpoints],
+            sent: vec![Vec::new(); endpoints],
             endpoints: story
                 .pairs
                 .iter()
@@ -359,6 +389,8 @@ impl Follower {
                 let key = (endpoint, request.request);
                 self.card.timing.rung.insert(key, cycle);
                 self.listed[at].push(request);
+            } else {
+                self.sent[at].push(SendRequest::from_words(&post.words));
             }
             let opened = &self.rings[at];
             let entry = entry_address(opened.rings[ring], index, opened.log2, REQUEST_BYTES);
@@ -377,6 +409,9 @@ impl Follower {
         self.matched += 1;
         let wanted = self.matched;
         if self.card.timing.given < wanted {
+            if command.operation != Match::Arrive {
+                self.card.timing.quiet[usize::from(command.endpoint)] = false;
+            }
             for endpoint in 0..self.listed.len() as u8 {
                 self.quiet_requests(endpoint, command);
             }
@@ -429,6 +464,7 @@ impl Follower {
             if !first || !self.can(Action::List(endpoint)) {
                 return;
             }
+            self.card.timing.quiet[at] = true;
             self.card.step(Action::List(endpoint));
         }
     }
@@ -503,12 +539,8 @@ impl Follower {
         let taken = self.card.credits(pair).source.taken;
         while self.card.credits(pair).source.taken == taken {
             let head = self.card.sends().waiting(pair).next();
-            let cancelled = head.is_some_and(|head| {
-                let key = (usize::from(endpoint), head.request);
-                let ends = self.card.timing.others.get(&key).into_iter().flatten();
-                let status = Status::Cancelled.code();
-                ends.into_iter().any(|entry| entry.status == status)
-            });
+            let cancelled =
+                head.is_some_and(|head| self.ends(endpoint, head.request, &[Status::Cancelled]));
             let wanted = [
                 Action::Transmit(pair),
                 Action::Send(endpoint),
@@ -519,8 +551,42 @@ impl Follower {
             let action = can.unwrap_or_else(|| {
                 panic!("cycle {cycle}: a message of pair {pair} goes out, and the model has none")
             });
-            self.card.step(action);
+            self.quietly(action);
         }
+    }
+
+    /// Whether the gates ended a request with one of these.
+    fn ends(&self, endpoint: u8, request: u32, statuses: &[Status]) -> bool {
+        let key = (usize::from(endpoint), request);
+        let ends = self.card.timing.others.get(&key).into_iter().flatten();
+        let codes = statuses.iter().map(|status| status.code());
+        let codes: Vec<u8> = codes.collect();
+        ends.into_iter().any(|entry| codes.contains(&entry.status))
+    }
+
+    /// Does something. A send that can't be read has had its turn without a frame: before a cancel of it, as the gates said that it was too late.
+    fn quietly(&mut self, action: Action) {
+        if let Action::Send(endpoint) = action {
+            let head = self.card.read_register(endpoint, SEND_HEAD) as usize;
+            let next = self.sent[usize::from(endpoint)].get(head).copied();
+            let cancel = next.filter(|next| next.opcode == Opcode::CancelSend.code());
+            while let Some(cancel) = cancel {
+                let pair = cancel.pair;
+                let waiting = self.card.sends().waiting(pair);
+                let waiting: Vec<u32> = waiting.map(|send| send.request).collect();
+                let unread = [Status::LocalProtection, Status::MemoryError];
+                let had_turn = waiting.contains(&cancel.target)
+                    && self.ends(endpoint, cancel.target, &unread)
+                    && self.ends(endpoint, waiting[0], &unread);
+                let turn = [Action::Transmit(pair), Action::Receive];
+                let can = turn.into_iter().find(|&action| self.can(action));
+                match can.filter(|_| had_turn) {
+                    Some(action) => self.card.step(action),
+                    None => break,
+                }
+            }
+        }
+        self.card.step(action);
     }
 
     /// The gates have come to rest, so the model must too, and both have to have the same.
@@ -531,7 +597,7 @@ impl Follower {
                 assert_eq!(actions, [], "the gates owe no control frame");
                 break;
             };
-            self.card.step(action);
+            self.quietly(action);
             assert_eq!(self.card.frame_out(), None, "the gates sent no such frame");
         }
         let gates = &self.card.timing;
