@@ -412,7 +412,7 @@ impl Follower {
             if command.operation != Match::Arrive {
                 self.card.timing.quiet[usize::from(command.endpoint)] = false;
             }
-            for endpoint in 0..self.listed.len() as u8 {
+            for endpoint in 0..self.rings.len() as u8 {
                 self.quiet_requests(endpoint, command);
             }
         }
