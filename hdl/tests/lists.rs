@@ -9,6 +9,7 @@ use hdl::config::{self, Config};
 use hdl::matching::{ExactMutation, ListsMutation, Mutation, UnexpectedMutation, table_rows};
 use match_reference::{
     Block, Breach, Command, Harness, Operation, Outcome, Seen, Sizes, Tables, Traffic, Verilated,
+    sizes_of,
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -43,7 +44,7 @@ fn open(config: &Config, mutation: u64, seed: u128) -> Engine {
     let name = format!("lists_{}", config.name);
     let block = Verilated::open(&name, mutation, seed);
     let block = block.unwrap_or_else(|error| panic!("{error}"));
-    Harness::new(block, Sizes::of(config))
+    Harness::new(block, sizes_of(config))
 }
 
 fn random(
@@ -54,7 +55,7 @@ fn random(
     commands: u64,
 ) -> Result<Seen, Breach> {
     let mut engine = open(config, mutation, seed);
-    let mut traffic = Traffic::new(Sizes::of(config), rng);
+    let mut traffic = Traffic::new(sizes_of(config), rng);
     engine.random(&mut traffic, rng, commands)?;
     Ok(*engine.seen())
 }
@@ -208,7 +209,7 @@ fn few_bins_overflow_where_the_tables_in_plain_rust_do() {
 }
 
 fn overflows_as_the_tables(config: &Config, seed: impl Fn(&mut ChaCha8Rng) -> u128) {
-    let sizes = Sizes::of(config);
+    let sizes = sizes_of(config);
     let overflowed = Cell::new(0);
     for_seeds(24, |rng| {
         let seed = seed(rng);
@@ -254,13 +255,13 @@ fn overflows_as_the_tables(config: &Config, seed: impl Fn(&mut ChaCha8Rng) -> u1
 fn an_engine_of_fewer_match_bits_is_noticed() {
     let wider = Sizes {
         match_mask: u64::MAX,
-        ..Sizes::of(&config::ODD)
+        ..sizes_of(&config::ODD)
     };
     let block = Verilated::open("lists_odd", SOUND, MANY_BINS);
     let block = block.unwrap_or_else(|error| panic!("{error}"));
     let mut engine = Harness::new(block, wider);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
-    let mut traffic = Traffic::new(Sizes::of(&config::ODD), &mut rng);
+    let mut traffic = Traffic::new(sizes_of(&config::ODD), &mut rng);
     assert!(engine.random(&mut traffic, &mut rng, 20_000).is_err());
 }
 

@@ -214,7 +214,7 @@ impl MatchWatch {
 
 #[cfg(test)]
 mod tests {
-    use match_reference::Operation;
+    use match_reference::{Operation, sizes_of};
 
     use super::*;
 
@@ -271,7 +271,7 @@ mod tests {
     /// What lists say of a receive that is posted at place 0, cancelled, and found all the same by a message.
     #[test]
     fn a_receive_that_is_cancelled_and_matched_is_a_fault() {
-        let mut watch = MatchWatch::new(false, Some(Sizes::of(&hdl::config::TINY)));
+        let mut watch = MatchWatch::new(false, Some(sizes_of(&hdl::config::TINY)));
         let mut act = |operation, found| {
             let entering = MatchMonitor {
                 valid: true,
@@ -303,7 +303,7 @@ mod tests {
             ..Command::new(operation)
         };
         let told = |command: Command| {
-            let mut watch = MatchWatch::new(false, Some(Sizes::of(tiny)));
+            let mut watch = MatchWatch::new(false, Some(sizes_of(tiny)));
             let entering = MatchMonitor {
                 valid: true,
                 command: command.words(),

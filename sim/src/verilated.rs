@@ -11,7 +11,7 @@ use std::path::Path;
 
 use abi::control::DATA_WORDS;
 use hdl::config::Config;
-use match_reference::Sizes;
+use match_reference::{Sizes, sizes_of};
 use model::{Model, ModelError, Port};
 
 use crate::pins::{CardModel, Inputs, Outputs};
@@ -82,7 +82,7 @@ impl VerilatedCard {
         let mut card = Self {
             model,
             ports,
-            sizes: Config::named(config).as_ref().map(Sizes::of),
+            sizes: Config::named(config).as_ref().map(sizes_of),
             inputs: Inputs::default(),
         };
         card.set(&Inputs::default(), true);

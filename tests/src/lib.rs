@@ -11,6 +11,7 @@
 pub mod cards;
 pub mod cut;
 pub mod frames;
+pub mod oracle;
 pub mod raw;
 pub mod side;
 pub mod traffic;

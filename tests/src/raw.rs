@@ -358,6 +358,21 @@ impl<'a> RawEndpoint<'a> {
         }
     }
 
+    /// Its place, which is its doorbell page.
+    pub fn place(&self) -> u8 {
+        self.place
+    }
+
+    /// Memory of a ring.
+    pub fn ring(&self, ring: Ring) -> &Mapped {
+        match ring {
+            Ring::Send => &self.rings.send,
+            Ring::List => &self.rings.list,
+            Ring::Completion => &self.rings.completion,
+            Ring::Event => &self.rings.event,
+        }
+    }
+
     /// Byte offset of a register of the endpoint's page.
     pub fn register(&self, offset: u32) -> u32 {
         register::endpoint_page(self.place) + offset
@@ -401,13 +416,7 @@ impl<'a> RawEndpoint<'a> {
 
     /// Takes a ring's memory away from under the card. The host's end of it stays usable.
     pub fn unmap(&self, ring: Ring) {
-        let memory = match ring {
-            Ring::Send => &self.rings.send,
-            Ring::List => &self.rings.list,
-            Ring::Completion => &self.rings.completion,
-            Ring::Event => &self.rings.event,
-        };
-        memory.unmap();
+        self.ring(ring).unmap();
     }
 
     /// Closes the endpoint, which keeps its memory.

@@ -2,7 +2,7 @@
 
 use model::{Model, ModelError, Port};
 
-use crate::command::{Command, Reply};
+use card_model::matching::{Command, Reply};
 
 /// What the engine's pins show in a cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,10 +5,9 @@ use std::collections::VecDeque;
 
 use rand::Rng;
 
+use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, SLOTS, Sizes};
+
 use crate::block::{Block, Outputs};
-use crate::command::{Command, Operation, Reply};
-use crate::lists::{Lists, Outcome, Receive};
-use crate::sizes::{SLOTS, Sizes};
 use crate::traffic::Traffic;
 
 /// Cycles from taking a command to its reply, at most, if nothing earlier is under way. A

@@ -1,4 +1,4 @@
-//! What the matching engine promises, in plain Rust, and a harness that holds the gates to it.
+//! A harness that holds the matching engine to what it promises: to the lists of the model of a card.
 //!
 //! ```text
 //!  Traffic ── command ──┬──────────────► Block (the Verilated engine) ── reply ──┐
@@ -6,24 +6,23 @@
 //!     └──────────────── what is live now ─────────────────────────────────┘ ─► Breach
 //! ```
 //!
-//! [`Lists`] is the reference: vectors, oldest first. It can't know where the engine's hash puts a
+//! [`Lists`] is the reference, from `card-model`: vectors, oldest first. It can't know where the engine's hash puts a
 //! receive, so it is told by the reply of each post which side took it, says whether that side may, and
 //! from then on knows the place. ([`Tables`] does know, for a given seed: by it loads are swept.) [`Harness`] keeps commands in flight with random gaps and holds replies
 //! to the reference, to their order and to the promised number of cycles. The tests of the gates and
 //! `posthorn bench match` both use it.
 
 mod block;
-mod command;
 mod harness;
-mod lists;
 mod sizes;
 mod tables;
 mod traffic;
 
 pub use block::{Block, Outputs, Verilated};
-pub use command::{Command, Operation, Reply};
+pub use card_model::matching::{
+    Class, Command, Lists, Operation, Outcome, Receive, Reply, SLOTS, Sizes, has_class, has_room,
+};
 pub use harness::{Breach, Done, Harness, LATENCY, Seen, Step};
-pub use lists::{Class, Lists, Outcome, Receive, has_class, has_room};
-pub use sizes::{SLOTS, Sizes};
+pub use sizes::sizes_of;
 pub use tables::Tables;
 pub use traffic::Traffic;

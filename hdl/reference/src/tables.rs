@@ -13,7 +13,7 @@ use std::collections::HashMap;
 
 use hdl::matching::ROW_WAYS;
 
-use crate::command::Command;
+use card_model::matching::Command;
 
 /// Parities that the bits of a hash are made of.
 const PARITIES: u32 = 32;
@@ -141,7 +141,7 @@ impl Tables {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::command::Operation;
+    use card_model::matching::Operation;
 
     fn receive(n: u32) -> Command {
         Command {

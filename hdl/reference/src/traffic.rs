@@ -8,10 +8,9 @@ use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
 use rand::seq::{IndexedRandom, SliceRandom};
 
-use crate::command::{Command, Operation};
+use card_model::matching::{Command, Lists, Operation, Outcome, SLOTS, Sizes};
+
 use crate::harness::Done;
-use crate::lists::{Lists, Outcome};
-use crate::sizes::{SLOTS, Sizes};
 
 /// The ignore bits that every receive of MPICH's ch4:ofi has, with and without a tag.
 const PROTOCOL: u64 = 0x00c0_0000_0000_0000;

@@ -13,7 +13,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use hdl::config::Config;
-use match_reference::Sizes;
+use match_reference::{Sizes, sizes_of};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use serde_json::Value;
@@ -102,7 +102,7 @@ pub fn run(config: &str, length: Length, seed: u64, program: &Path) -> Result<Re
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut points = Vec::new();
     // Both at once: what is missing is said before minutes of measuring.
-    let mut engine = Engine::open(config, Sizes::of(&card), rng.random())?;
+    let mut engine = Engine::open(config, sizes_of(&card), rng.random())?;
     let mut processor = Processor::start(program)?;
     for structure in Structure::ALL {
         for kind in Kind::ALL {

@@ -56,6 +56,54 @@ impl Command {
             && (self.match_bits ^ message.match_bits) & !self.ignore_bits == 0
     }
 
+    /// The command with nothing in the fields that its operation doesn't look at.
+    #[must_use]
+    pub fn essence(&self) -> Command {
+        let Command {
+            operation,
+            endpoint,
+            pair,
+            any_source,
+            context,
+            match_bits,
+            ignore_bits,
+            request,
+            slot,
+            multi,
+        } = *self;
+        let named = Command {
+            endpoint,
+            ..Command::new(operation)
+        };
+        let envelope = Command {
+            pair,
+            context,
+            match_bits,
+            ..named
+        };
+        let receive = Command {
+            pair: if any_source { 0 } else { pair },
+            any_source,
+            ignore_bits,
+            ..envelope
+        };
+        match operation {
+            Operation::Arrive => envelope,
+            Operation::Insert => Command { slot, ..envelope },
+            Operation::Post => Command {
+                request,
+                multi,
+                ..receive
+            },
+            Operation::Probe | Operation::Claim => receive,
+            Operation::Cancel => Command { request, ..named },
+            Operation::TakePostedOfPair | Operation::TakeUnexpectedOfPair => {
+                Command { pair, ..named }
+            }
+            Operation::TakePostedOfEndpoint => named,
+        }
+    }
+
     /// The bits of the `LogicStruct`, first field least significant.
     pub fn words(&self) -> [u32; WORDS] {
         let fields: [(u64, u32); 10] = [

@@ -1,7 +1,13 @@
 //! The engine as vectors, oldest first.
+//!
+//! ```text
+//!  command ──┬─► decide ──► reply of an engine without overflows ──┐
+//!            └─────────── or the reply that the gates gave ────────┴─► act ─► Outcome, or what the reply should have been
+//! ```
 
-use crate::command::{Command, Operation, Reply};
-use crate::sizes::{SLOTS, Sizes};
+use abi::request::place;
+
+use super::{Command, Operation, Reply, SLOTS, Sizes};
 
 /// A posted receive and the place that the engine has given to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -147,7 +153,63 @@ impl Lists {
     }
 
     fn place_of(message: &Command) -> u16 {
-        message.pair * SLOTS as u16 + u16::from(message.slot)
+        place(message.pair, message.slot)
+    }
+
+    /// What an engine without overflows replies, which gives out the lowest vacant place.
+    pub fn decide(&self, command: &Command) -> Reply {
+        let command = &self.sizes.kept(command);
+        let endpoint = usize::from(command.endpoint);
+        let found = |index: Option<u16>| Reply {
+            found: index.is_some(),
+            full: false,
+            index: index.unwrap_or(0),
+        };
+        let posted = |wanted: &dyn Fn(&Command) -> bool| {
+            let all = &mut self.posted[endpoint].iter();
+            found(all.find(|r| wanted(&r.command)).map(|r| r.index))
+        };
+        let waiting = |wanted: &dyn Fn(&Command) -> bool| {
+            found(
+                self.waiting[endpoint]
+                    .iter()
+                    .find(|m| wanted(m))
+                    .map(Self::place_of),
+            )
+        };
+        match command.operation {
+            Operation::Arrive => posted(&|receive| receive.matches(command)),
+            Operation::Cancel => posted(&|receive| receive.request == command.request),
+            Operation::TakePostedOfPair => {
+                posted(&|receive| !receive.any_source && receive.pair == command.pair)
+            }
+            Operation::TakePostedOfEndpoint => posted(&|_| true),
+            Operation::Probe | Operation::Claim => waiting(&|message| command.matches(message)),
+            Operation::TakeUnexpectedOfPair => waiting(&|message| message.pair == command.pair),
+            Operation::Insert => Reply {
+                found: false,
+                full: false,
+                index: Self::place_of(command),
+            },
+            Operation::Post => {
+                let reply = waiting(&|message| command.matches(message));
+                if reply.found {
+                    return reply;
+                }
+                let exact = self.has_class(command) && self.exact.has_room(endpoint);
+                let (from, to) = match exact {
+                    true => (0, self.sizes.exact),
+                    false => (self.sizes.exact, self.occupied.len()),
+                };
+                let room = exact || self.associative.has_room(endpoint);
+                let vacant = (from..to).find(|&index| room && !self.occupied[index]);
+                Reply {
+                    found: false,
+                    full: vacant.is_none(),
+                    index: vacant.unwrap_or(0) as u16,
+                }
+            }
+        }
     }
 
     fn names_what_there_is(&self, command: &Command) -> Result<(), String> {

@@ -1,0 +1,591 @@
+//! A card: the rooms, and what goes between them.
+//!
+//! ```text
+//!  doorbells ─► Endpoints ─ Send ──► Sends ── Transmit ──► frame out ─┐
+//!                   │                  ▲ progress                     │ to its own address
+//!                   │ List             │                              ▼
+//!                   └────► Delivery ◄─ Arrive ─ arrivals ◄─ Receive ─ frame in
+//!                             │ updates                       │ faults
+//!                             └────────► Acknowledge ─ Control ─► frame out
+//! ```
+//!
+//! The card does one [`Action`] at a time, to its end; a [`Schedule`] chooses which. Between two actions everything is as the gates might have
+//! it when nothing is under way. What the gates decide by their time alone is asked of [`Timing`].
+
+use std::collections::VecDeque;
+
+use abi::control::{Counter, RIGHT_LOCAL_READ};
+use abi::event::Cause;
+use abi::opcode::{WorkRing, decode_list, decode_send};
+use abi::register::FIRST_ENDPOINT_INTERRUPT;
+use abi::request::{ListRequest, Opcode, SendRequest};
+use abi::status::Status;
+use abi::wire::{FrameHeader, FrameType};
+
+use crate::breaks::Break;
+use crate::counters::Counters;
+use crate::delivery::{Arrival, Delivery, Neighbours};
+use crate::endpoints::{Endpoints, Raised};
+use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen, seal};
+use crate::matching::{Command, Lists, Reply, Sizes};
+use crate::memory::{BusError, HostMemory};
+use crate::output::{Output, Update};
+use crate::regions::{Access, Regions};
+use crate::schedule::{Action, Schedule};
+use crate::sends::{Sends, SourceNumbers};
+
+/// Sizes of a card.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CardSizes {
+    /// Those of its lists; endpoints and pairs among them.
+    pub lists: Sizes,
+    /// Regions.
+    pub regions: usize,
+}
+
+/// What the gates decide by their time. A card by itself decides as one that has all the time that it needs.
+pub trait Timing {
+    /// The reply of the lists to a command.
+    fn reply(&mut self, lists: &Lists, command: &Command) -> Reply {
+        lists.decide(command)
+    }
+
+    /// Whether a receive for a ready message may still be in the list ring, which has entries if `pending`.
+    fn list_pending(&mut self, endpoint: u8, pending: bool) -> bool {
+        let _ = endpoint;
+        pending
+    }
+
+    /// Whether a completion can be reserved for a multi-receive that is to stay; one is free if `free`.
+    fn completion_free(&mut self, endpoint: u8, free: bool) -> bool {
+        let _ = endpoint;
+        free
+    }
+
+    /// Looks at what follows from an action, in order.
+    fn seen(&mut self, output: &Output) {
+        let _ = output;
+    }
+}
+
+/// That of a card by itself.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Untimed;
+
+impl Timing for Untimed {}
+
+/// Running numbers of a pair, as the monitor pins show them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credits {
+    /// Of its sends.
+    pub source: SourceNumbers,
+    /// Of its peer's.
+    pub sink: SinkNumbers,
+}
+
+/// A card.
+#[derive(Clone, Debug)]
+pub struct Card<M, T = Untimed> {
+    /// The host's memory.
+    pub memory: M,
+    /// What decides by time.
+    pub timing: T,
+    pub(crate) sizes: CardSizes,
+    pub(crate) endpoints: Endpoints,
+    pub(crate) counters: Counters,
+    pub(crate) regions: Regions,
+    pub(crate) sends: Sends,
+    pub(crate) delivery: Delivery,
+    pub(crate) receive: Receive,
+    pub(crate) transmit: Transmit,
+    pub(crate) acknowledge: Acknowledge,
+    /// Endpoint of each pair that may still fail.
+    pub(crate) sound: Vec<Option<u8>>,
+    /// Requests to fail a pair.
+    pub(crate) faults: VecDeque<(u16, u8)>,
+    /// Messages that have been looked at.
+    pub(crate) arrivals: VecDeque<Arrival>,
+    /// What Delivery has told of envelopes.
+    pub(crate) updates: VecDeque<Update>,
+    inbox: VecDeque<Vec<u8>>,
+    outbox: VecDeque<Vec<u8>>,
+    firmware_inbox: VecDeque<Vec<u8>>,
+    pub(crate) now: u64,
+    pub(crate) broken: Break,
+}
+
+impl<M: HostMemory> Card<M> {
+    /// A card out of reset.
+    pub fn new(sizes: CardSizes, memory: M) -> Self {
+        Self::with_timing(sizes, memory, Untimed)
+    }
+}
+
+impl<M: HostMemory, T: Timing> Card<M, T> {
+    /// A card out of reset that is told what the gates decide by their time.
+    pub fn with_timing(sizes: CardSizes, memory: M, timing: T) -> Self {
+        let CardSizes { lists, regions } = sizes;
+        Self {
+            memory,
+            timing,
+            sizes,
+            endpoints: Endpoints::new(lists.endpoints),
+            counters: Counters::default(),
+            regions: Regions::new(regions),
+            sends: Sends::new(lists.pairs),
+            delivery: Delivery::new(lists),
+            receive: Receive::new(lists.pairs),
+            transmit: Transmit::new(lists.pairs),
+            acknowledge: Acknowledge::new(lists.pairs),
+            sound: vec![None; lists.pairs],
+            faults: VecDeque::new(),
+            arrivals: VecDeque::new(),
+            updates: VecDeque::new(),
+            inbox: VecDeque::new(),
+            outbox: VecDeque::new(),
+            firmware_inbox: VecDeque::new(),
+            now: 0,
+            broken: Break::None,
+        }
+    }
+
+    /// Breaks the card on purpose.
+    pub fn break_on_purpose(&mut self, broken: Break) {
+        self.broken = broken;
+        self.delivery.broken = broken;
+        self.sends.broken = broken;
+    }
+
+    /// Resets the gates: every table is cleared, counters and what waits for the firmware too, and what was under way is forgotten. Memory and
+    /// frames that have left stay.
+    pub fn reset(&mut self) {
+        let CardSizes { lists, regions } = self.sizes;
+        self.endpoints = Endpoints::new(lists.endpoints);
+        self.regions = Regions::new(regions);
+        self.sends = Sends::new(lists.pairs);
+        self.delivery = Delivery::new(lists);
+        self.receive = Receive::new(lists.pairs);
+        self.transmit = Transmit::new(lists.pairs);
+        self.acknowledge = Acknowledge::new(lists.pairs);
+        self.sound = vec![None; lists.pairs];
+        self.faults.clear();
+        self.arrivals.clear();
+        self.updates.clear();
+        self.inbox.clear();
+        self.firmware_inbox.clear();
+        self.counters = Counters::default();
+        self.break_on_purpose(self.broken);
+    }
+
+    // What the host and the firmware see.
+
+    /// Sizes of the card.
+    pub fn sizes(&self) -> CardSizes {
+        self.sizes
+    }
+
+    /// Reads a register of an endpoint's doorbell page.
+    pub fn read_register(&self, endpoint: u8, offset: u32) -> u32 {
+        self.endpoints.read(endpoint, offset)
+    }
+
+    /// Writes a register of an endpoint's doorbell page.
+    pub fn write_register(&mut self, endpoint: u8, offset: u32, value: u32) {
+        let (memory, counters) = (&mut self.memory, &mut self.counters);
+        self.endpoints
+            .write(memory, counters, endpoint, offset, value);
+    }
+
+    /// Interrupt lines.
+    pub fn interrupts(&self) -> u32 {
+        self.endpoints.interrupts() << FIRST_ENDPOINT_INTERRUPT
+    }
+
+    /// How often something has happened.
+    pub fn counter(&self, counter: Counter) -> u32 {
+        self.counters.read(counter)
+    }
+
+    /// The numbers of a pair.
+    pub fn credits(&self, pair: u16) -> Credits {
+        Credits {
+            source: self.sends.numbers(pair),
+            sink: self.acknowledge.numbers(pair),
+        }
+    }
+
+    /// The room that matches.
+    pub fn delivery(&self) -> &Delivery {
+        &self.delivery
+    }
+
+    /// The room that sends.
+    pub fn sends(&self) -> &Sends {
+        &self.sends
+    }
+
+    /// Takes the events that the gates have raised for the firmware.
+    pub fn take_raised(&mut self) -> Vec<Raised> {
+        std::mem::take(&mut self.endpoints.raised)
+    }
+
+    // Frames and time.
+
+    /// A frame has come from the wire.
+    pub fn frame_in(&mut self, frame: Vec<u8>) {
+        self.inbox.push_back(frame);
+    }
+
+    /// The next frame that goes out to the wire.
+    pub fn frame_out(&mut self) -> Option<Vec<u8>> {
+        self.outbox.pop_front()
+    }
+
+    /// The next frame for the firmware, header and payload.
+    pub fn firmware_frame_in(&mut self) -> Option<Vec<u8>> {
+        self.firmware_inbox.pop_front()
+    }
+
+    /// Sends a frame of the firmware.
+    pub fn firmware_frame_out(&mut self, header: &FrameHeader, payload: &[u8]) {
+        self.send_frame(header.destination_mac, seal(header, payload));
+    }
+
+    /// Lets time pass: whoever has been silent for too long by `now` fails its pair.
+    pub fn advance_to(&mut self, now: u64) {
+        self.now = now;
+        let outputs = self.sends.scan(now);
+        self.put_all(outputs);
+    }
+
+    /// Messages that have been looked at, and not delivered.
+    pub fn arrivals(&self) -> impl Iterator<Item = &Arrival> {
+        self.arrivals.iter()
+    }
+
+    /// Updates of envelopes that frames don't tell of yet.
+    pub fn updates(&self) -> impl Iterator<Item = &Update> {
+        self.updates.iter()
+    }
+
+    /// The control frame that a pair owes.
+    pub fn control_due(&self, pair: u16) -> Option<FrameType> {
+        self.acknowledge.due(pair)
+    }
+
+    /// A pair owes a control frame, though nothing has moved on.
+    pub fn mark(&mut self, pair: u16) {
+        self.acknowledge.mark(pair, false);
+    }
+
+    /// When time alone will make something happen.
+    pub fn next_time(&self) -> Option<u64> {
+        self.sends.next_scan()
+    }
+
+    fn send_frame(&mut self, destination: u64, frame: Vec<u8>) {
+        self.counters.count(Counter::FramesSent);
+        match destination == self.transmit.mac {
+            true => self.inbox.push_back(frame),
+            false => self.outbox.push_back(frame),
+        }
+    }
+
+    // What it does.
+
+    /// What it can do.
+    pub fn actions(&self) -> Vec<Action> {
+        let mut all = Vec::new();
+        let mut add = |action, can| all.extend(Some(action).filter(|_| can));
+        add(Action::Receive, !self.inbox.is_empty());
+        add(Action::Arrive, !self.arrivals.is_empty());
+        add(Action::Fault, !self.faults.is_empty());
+        add(Action::Update, !self.updates.is_empty());
+        for endpoint in 0..self.endpoints.count() {
+            let can = |ring| self.endpoints.can_fetch(endpoint, ring);
+            add(Action::List(endpoint), can(WorkRing::List));
+            add(Action::Send(endpoint), can(WorkRing::Send));
+        }
+        for pair in 0..self.sizes.lists.pairs as u16 {
+            add(Action::Transmit(pair), self.sends.has_turn(pair));
+            add(Action::Control(pair), self.acknowledge.due(pair).is_some());
+        }
+        all
+    }
+
+    /// Does one thing. What can't be done does nothing.
+    pub fn step(&mut self, action: Action) {
+        match action {
+            Action::Receive => self.look_at_frame(),
+            Action::Arrive => {
+                if let Some(arrival) = self.arrivals.pop_front() {
+                    self.deliver(|delivery, around| delivery.arrive(&arrival, around));
+                }
+            }
+            Action::Fault => {
+                if let Some((pair, status)) = self.faults.pop_front() {
+                    self.fail_pair(pair, status);
+                }
+            }
+            Action::Update => {
+                if let Some(update) = self.updates.pop_front() {
+                    self.acknowledge.update(&update);
+                }
+            }
+            Action::List(endpoint) => self.list(endpoint),
+            Action::Send(endpoint) => self.send(endpoint),
+            Action::Transmit(pair) => self.transmit(pair),
+            Action::Control(pair) => {
+                if let Some(frame_type) = self.acknowledge.due(pair) {
+                    self.acknowledge.sent(pair);
+                    let numbers = self.acknowledge.numbers(pair);
+                    let frame = self.transmit.control(pair, frame_type, numbers);
+                    self.send_to_peer(frame);
+                }
+            }
+        }
+    }
+
+    /// Goes on until there is nothing left to do, and returns how many things were done.
+    pub fn run(&mut self, schedule: &mut impl Schedule) -> usize {
+        let mut done = 0;
+        loop {
+            let actions = self.actions();
+            if actions.is_empty() {
+                return done;
+            }
+            self.step(actions[schedule.pick(&actions)]);
+            done += 1;
+        }
+    }
+
+    fn send_to_peer(&mut self, frame: Option<Vec<u8>>) {
+        if let Some(frame) = frame {
+            let header = FrameHeader::parse(&frame).expect("it has a header");
+            self.send_frame(header.destination_mac, frame);
+        }
+    }
+
+    fn look_at_frame(&mut self) {
+        let Some(frame) = self.inbox.pop_front() else {
+            return;
+        };
+        let screened = match screen(&frame) {
+            Ok(screened) => screened,
+            Err(counter) => return self.counters.count(counter),
+        };
+        if let FrameType::Handshake | FrameType::Management = screened.frame_type {
+            if self.firmware_inbox.len() >= abi::mgmt::FRAMES_IN {
+                return self.counters.count(Counter::FirmwareFramesDropped);
+            }
+            self.counters.count(Counter::FramesReceived);
+            let end = frame.len() - abi::wire::TRAILER_BYTES;
+            self.firmware_inbox.push_back(frame[..end].to_vec());
+            return;
+        }
+        let judged = self.receive.judge(&screened);
+        self.counters.count(judged.counter);
+        if judged.passes {
+            let outputs = self.sends.progress(&screened.progress(), self.now);
+            self.put_all(outputs);
+        }
+        self.arrivals.extend(judged.arrival);
+        let pair = screened.header.destination_pair;
+        self.faults
+            .extend(judged.fails.map(|status| (pair, status)));
+    }
+
+    /// Fails a pair once: everybody is told, and its endpoint gets the event.
+    pub(crate) fn fail_pair(&mut self, pair: u16, status: u8) {
+        let sound = self.sound.get_mut(usize::from(pair));
+        let Some(endpoint) = sound.and_then(Option::take) else {
+            return;
+        };
+        let outputs = self.sends.fail(pair, status);
+        self.put_all(outputs);
+        self.receive.fail(pair);
+        self.acknowledge.fail(pair, status);
+        self.deliver(|delivery, around| delivery.pair_fails(pair, status, around));
+        if status == Status::LinkError.code() {
+            let info = status.into();
+            self.put(Output::Raise {
+                endpoint,
+                cause: Cause::LinkError,
+                pair,
+                info,
+            });
+        }
+    }
+
+    fn list(&mut self, endpoint: u8) {
+        let words = self
+            .endpoints
+            .fetch(&mut self.memory, endpoint, WorkRing::List);
+        let Some(request) = words.map(|words| ListRequest::from_words(&words)) else {
+            return;
+        };
+        let domain = self.endpoints.domain(endpoint);
+        match decode_list(&request) {
+            Ok(row) => self.deliver(|delivery, around| {
+                delivery.list(endpoint, domain, row, &request, around);
+            }),
+            Err(kind) => self.malformed(endpoint, request.request, request.pair, kind.code()),
+        }
+    }
+
+    fn send(&mut self, endpoint: u8) {
+        let words = self
+            .endpoints
+            .fetch(&mut self.memory, endpoint, WorkRing::Send);
+        let Some(request) = words.map(|words| SendRequest::from_words(&words)) else {
+            return;
+        };
+        match decode_send(&request) {
+            Ok(row) => {
+                let outputs = match row.opcode {
+                    Opcode::CancelSend => self.sends.cancel(endpoint, &request),
+                    _ => self.sends.post(endpoint, &request),
+                };
+                self.put_all(outputs);
+            }
+            Err(kind) => self.malformed(endpoint, request.request, request.pair, kind.code()),
+        }
+    }
+
+    fn malformed(&mut self, endpoint: u8, request: u32, pair: u16, kind: u8) {
+        self.put(Output::Count(Counter::InvalidRequests));
+        let entry = abi::completion::Completion {
+            request,
+            pair,
+            status: Status::InvalidRequest.code(),
+            kind,
+            ..Default::default()
+        };
+        self.put(Output::Complete { endpoint, entry });
+    }
+
+    fn transmit(&mut self, pair: u16) {
+        let Some(job) = self.sends.turn(pair) else {
+            return;
+        };
+        let request = &job.request;
+        let access = Access {
+            domain: job.domain,
+            key: request.key,
+            rights: RIGHT_LOCAL_READ,
+            address: request.address,
+            length: request.length,
+        };
+        let mut payload = vec![0; request.length as usize];
+        let read = if request.length == 0 {
+            Ok(())
+        } else if !self.regions.allowed(&access) {
+            Err(Status::LocalProtection)
+        } else {
+            let read = self.memory.read(request.address, &mut payload);
+            read.map_err(|BusError| Status::MemoryError)
+        };
+        if let Err(status) = read {
+            let outputs = self.sends.refuse(&job, status);
+            return self.put_all(outputs);
+        }
+        self.sends.sent(&job, self.now);
+        let numbers = self.acknowledge.numbers(pair);
+        let frame = self
+            .transmit
+            .eager(pair, job.sequence, request, &payload, numbers);
+        self.send_to_peer(frame);
+    }
+
+    /// Lets Delivery do something, and passes on what follows.
+    pub(crate) fn deliver<R>(
+        &mut self,
+        act: impl FnOnce(&mut Delivery, &mut Around<'_, M, T>) -> R,
+    ) -> R {
+        let mut around = Around {
+            memory: &mut self.memory,
+            timing: &mut self.timing,
+            regions: &self.regions,
+            endpoints: &mut self.endpoints,
+            counters: &mut self.counters,
+            acknowledge: &mut self.acknowledge,
+            updates: &mut self.updates,
+            faults: &mut self.faults,
+        };
+        act(&mut self.delivery, &mut around)
+    }
+
+    pub(crate) fn put_all(&mut self, outputs: Vec<Output>) {
+        for output in outputs {
+            self.put(output);
+        }
+    }
+
+    fn put(&mut self, output: Output) {
+        self.deliver(|_, around| around.put(output));
+    }
+}
+
+/// The card around Delivery.
+pub(crate) struct Around<'a, M, T> {
+    memory: &'a mut M,
+    timing: &'a mut T,
+    regions: &'a Regions,
+    endpoints: &'a mut Endpoints,
+    counters: &'a mut Counters,
+    acknowledge: &'a mut Acknowledge,
+    updates: &'a mut VecDeque<Update>,
+    faults: &'a mut VecDeque<(u16, u8)>,
+}
+
+impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), BusError> {
+        self.memory.read(address, bytes)
+    }
+
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusError> {
+        self.memory.write(address, bytes)
+    }
+
+    fn allowed(&mut self, access: &Access) -> bool {
+        self.regions.allowed(access)
+    }
+
+    fn completion_free(&mut self, endpoint: u8) -> bool {
+        let free = self.endpoints.completion_free(endpoint);
+        self.timing.completion_free(endpoint, free)
+    }
+
+    fn list_pending(&mut self, endpoint: u8) -> bool {
+        let pending = self.endpoints.pending(endpoint, WorkRing::List);
+        self.timing.list_pending(endpoint, pending)
+    }
+
+    fn reply(&mut self, lists: &Lists, command: &Command) -> Reply {
+        self.timing.reply(lists, command)
+    }
+
+    fn put(&mut self, output: Output) {
+        self.timing.seen(&output);
+        match output {
+            Output::Complete { endpoint, entry } => {
+                self.endpoints
+                    .complete(self.memory, self.counters, endpoint, entry);
+            }
+            Output::Reserve { endpoint } => self.endpoints.reserve(endpoint),
+            Output::Release { endpoint } => self.endpoints.release(endpoint),
+            Output::Update(update) => self.updates.push_back(update),
+            Output::Raise {
+                endpoint,
+                cause,
+                pair,
+                info,
+            } => self
+                .endpoints
+                .raise(self.memory, endpoint, cause, pair, info),
+            Output::Fail { pair, status } => self.faults.push_back((pair, status)),
+            Output::Mark { pair, ask } => self.acknowledge.mark(pair, ask),
+            Output::Count(counter) => self.counters.count(counter),
+        }
+    }
+}

@@ -1,0 +1,115 @@
+//! Control requests of the firmware: how the tables of the card are changed.
+
+use abi::control::{
+    CardSetup, EndpointSetup, EventSetup, Operation, PairReport, PairSetup, RegionSetup, RingSetup,
+};
+
+use crate::card::{Card, Timing};
+use crate::memory::HostMemory;
+use crate::schedule::Action;
+
+/// Words of data as a layout takes them; what isn't given is zero.
+fn words<const N: usize>(data: &[u64]) -> [u64; N] {
+    std::array::from_fn(|at| data.get(at).copied().unwrap_or(0))
+}
+
+impl<M: HostMemory, T: Timing> Card<M, T> {
+    /// Carries out a control request, to its end, and returns its result.
+    pub fn control(&mut self, operation: Operation, index: u16, data: &[u64]) -> u64 {
+        // An endpoint's number is eight bits.
+        let endpoint = index as u8;
+        match operation {
+            Operation::CardSet => {
+                let setup = CardSetup::from_words(&words(data));
+                self.transmit.mac = setup.mac;
+                self.sends.timeout = setup.acknowledge_timeout;
+            }
+            // Nothing is hashed here.
+            Operation::MatchSet => {}
+            Operation::RingSet => {
+                let setup = RingSetup::from_words(&words(data));
+                self.endpoints.set_ring(index, setup);
+            }
+            Operation::EndpointSet => {
+                let setup = EndpointSetup::from_words(&words(data));
+                self.endpoints.set(endpoint, setup);
+            }
+            Operation::EndpointStop => self.endpoints.stop(endpoint),
+            Operation::EndpointFlush => {
+                self.settle();
+                if endpoint < self.endpoints.count() {
+                    self.deliver(|delivery, around| delivery.endpoint_flush(endpoint, around));
+                }
+            }
+            Operation::EndpointClear => self.endpoints.clear(endpoint),
+            Operation::PairSet => self.set_pair(index, &PairSetup::from_words(&words(data))),
+            Operation::PairFail => {
+                let status = data.first().map_or(0, |&word| word as u8);
+                self.fail_pair(index, status);
+            }
+            Operation::PairClear => self.clear_pair(index),
+            Operation::PairRead => {
+                let report = PairReport {
+                    refused: self.delivery.refused(index),
+                    ..self.sends.report(index)
+                };
+                return report.to_words()[0];
+            }
+            Operation::RegionSet => {
+                let region = RegionSetup::from_words(&words(data));
+                self.regions.set(index, Some(region));
+            }
+            Operation::RegionClear => self.regions.set(index, None),
+            Operation::CounterRead => return self.counters.read_index(index).into(),
+            Operation::EventRaise => {
+                let EventSetup {
+                    cause, pair, info, ..
+                } = EventSetup::from_words(&words(data));
+                let memory = &mut self.memory;
+                self.endpoints
+                    .raise_to_host(memory, endpoint, cause, pair, info);
+            }
+        }
+        0
+    }
+
+    /// What has been looked at is delivered, and who is to fail does: none of it is left for the next connection of a pair.
+    fn settle(&mut self) {
+        let left = |card: &Self| {
+            !card.faults.is_empty() || !card.arrivals.is_empty() || !card.updates.is_empty()
+        };
+        while left(self) {
+            self.step(Action::Update);
+            self.step(Action::Fault);
+            self.step(Action::Arrive);
+        }
+    }
+
+    fn set_pair(&mut self, pair: u16, setup: &PairSetup) {
+        self.settle();
+        let outputs = self.sends.set(pair, Some(setup));
+        self.put_all(outputs);
+        self.receive.set(pair, Some(*setup));
+        self.transmit.set(pair, Some(*setup));
+        self.acknowledge.set(pair, true);
+        self.delivery.pair_set(pair, setup);
+        if let Some(sound) = self.sound.get_mut(usize::from(pair)) {
+            *sound = Some(setup.endpoint);
+        }
+    }
+
+    fn clear_pair(&mut self, pair: u16) {
+        self.settle();
+        // A frame that says that the pair has failed goes out before the pair is nobody's.
+        self.step(Action::Control(pair));
+        let outputs = self.sends.set(pair, None);
+        self.put_all(outputs);
+        self.receive.set(pair, None);
+        self.transmit.set(pair, None);
+        self.acknowledge.set(pair, false);
+        if usize::from(pair) < self.sound.len() {
+            self.sound[usize::from(pair)] = None;
+            self.deliver(|delivery, around| delivery.pair_clear(pair, around));
+        }
+    }
+}

@@ -1,0 +1,386 @@
+//! Brings arriving messages and posted receives together, and the payload to its place. One thing at a time, to its end.
+//!
+//! ```text
+//!  arrival ──► arrive ──┐               ┌──► completions, updates, events, faults
+//!  request ──► list ────┼──► Delivery ──┤
+//!  fault, control ──────┘   pairs, slots└──► commands to the lists, accesses to memory
+//!                           claims, stalls
+//! ```
+//!
+//! What isn't Delivery's it asks of its [`Neighbours`], in the order in which the gates do: so a test can hold the accesses and outputs of the
+//! gates to those of this room alone, and a card puts its own memory and queues there.
+
+mod arrive;
+mod claims;
+mod flush;
+mod list;
+mod stall;
+
+use std::collections::HashMap;
+
+use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
+use abi::control::RIGHT_LOCAL_WRITE;
+use abi::limits::EAGER_MAX;
+use abi::request::{FLAG_MULTI, ListRequest};
+use abi::status::Status;
+
+use crate::breaks::Break;
+use crate::matching::{Command, Lists, Operation, Reply, Sizes};
+use crate::memory::BusError;
+use crate::output::{Output, Update};
+use crate::regions::Access;
+use stall::Stall;
+
+pub use arrive::Arrival;
+
+/// What Delivery asks of the rest of the card.
+pub trait Neighbours {
+    /// Reads from host memory.
+    ///
+    /// # Errors
+    /// If the host's memory answers so.
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), BusError>;
+
+    /// Writes to host memory.
+    ///
+    /// # Errors
+    /// If the host's memory answers so.
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusError>;
+
+    /// Whether an access is allowed.
+    fn allowed(&mut self, access: &Access) -> bool;
+
+    /// Whether one more completion can be reserved for an endpoint.
+    fn completion_free(&mut self, endpoint: u8) -> bool;
+
+    /// Whether the list ring of an endpoint has an entry that Delivery hasn't been given.
+    fn list_pending(&mut self, endpoint: u8) -> bool;
+
+    /// The reply of the lists to a command: what they decide, unless the gates have decided it.
+    fn reply(&mut self, lists: &Lists, command: &Command) -> Reply {
+        lists.decide(command)
+    }
+
+    /// Takes what follows.
+    fn put(&mut self, output: Output);
+}
+
+/// A pair, from the side that receives.
+#[derive(Clone, Copy, Debug, Default)]
+struct Sink {
+    connected: bool,
+    failed: Option<u8>,
+    endpoint: u8,
+    /// Slots.
+    granted: u8,
+    slots: u64,
+    /// A bit for each slot that holds a message.
+    used: u16,
+    /// Accesses of the peer that a region refused.
+    refused: u32,
+}
+
+/// A receive and its buffer.
+#[derive(Clone, Copy, Debug)]
+struct Receive {
+    endpoint: u8,
+    domain: u8,
+    request: u32,
+    key: u32,
+    address: u64,
+    /// Bytes left of the buffer. A receive holds at most so many.
+    length: u32,
+    multi: bool,
+    min_free: u32,
+}
+
+impl Receive {
+    fn of(endpoint: u8, domain: u8, request: &ListRequest) -> Self {
+        Self {
+            endpoint,
+            domain,
+            request: request.request,
+            key: request.key,
+            address: request.address,
+            length: u32::try_from(request.length).unwrap_or(u32::MAX),
+            multi: request.flags & FLAG_MULTI != 0,
+            min_free: request.min_free,
+        }
+    }
+
+    fn completion(&self, kind: CompletionKind, status: u8) -> Completion {
+        Completion {
+            request: self.request,
+            status,
+            kind: kind.code(),
+            ..Completion::default()
+        }
+    }
+}
+
+/// The envelope of a message that rests in a slot.
+#[derive(Clone, Copy, Debug)]
+struct Envelope {
+    pair: u16,
+    slot: u8,
+    context: u16,
+    match_bits: u64,
+    immediate: u64,
+    length: u16,
+    /// Number of the claim that has taken it; 0 if none has.
+    claim: u16,
+}
+
+impl Envelope {
+    fn fill(&self, entry: Completion) -> Completion {
+        Completion {
+            match_bits: self.match_bits,
+            immediate: self.immediate,
+            length: self.length.into(),
+            pair: self.pair,
+            context: self.context,
+            ..entry
+        }
+    }
+}
+
+/// The room.
+#[derive(Clone, Debug)]
+pub struct Delivery {
+    lists: Lists,
+    pairs: Vec<Sink>,
+    /// Posted receives, by their place in the lists.
+    receives: HashMap<u16, Receive>,
+    /// Messages in slots, by their place.
+    messages: HashMap<u16, Envelope>,
+    stalls: Vec<Stall>,
+    /// Posted receives that have gone, by 16.
+    gone: u8,
+    /// Number of the next claim, never 0.
+    claims: u16,
+    pub(crate) broken: Break,
+}
+
+impl Delivery {
+    /// Empty lists, and no pair.
+    pub fn new(sizes: Sizes) -> Self {
+        Self {
+            lists: Lists::new(sizes),
+            pairs: vec![Sink::default(); sizes.pairs],
+            receives: HashMap::new(),
+            messages: HashMap::new(),
+            stalls: vec![Stall::default(); sizes.endpoints],
+            gone: 0,
+            claims: 1,
+            broken: Break::None,
+        }
+    }
+
+    /// What is posted and what waits.
+    pub fn lists(&self) -> &Lists {
+        &self.lists
+    }
+
+    /// Accesses of a pair's peer that a region refused.
+    pub fn refused(&self, pair: u16) -> u32 {
+        self.sink(pair).refused
+    }
+
+    /// Slots of a pair that hold a message.
+    pub fn slots_used(&self, pair: u16) -> u32 {
+        self.sink(pair).used.count_ones()
+    }
+
+    /// Whether the host of an endpoint may keep receives back.
+    pub fn keeps(&self, endpoint: u8) -> bool {
+        self.stall(endpoint).kept
+    }
+
+    /// Whether requests of an endpoint are refused as `Behind` without a look: somebody in front has to look first.
+    pub fn looks_at_nothing(&self, endpoint: u8) -> bool {
+        let stall = self.stall(endpoint);
+        stall.stalled && stall.news
+    }
+
+    /// Handle of the receive of an endpoint that waits for room.
+    pub fn waits(&self, endpoint: u8) -> Option<u32> {
+        self.stall(endpoint).waiting()
+    }
+
+    fn sink(&self, pair: u16) -> Sink {
+        let sink = self.pairs.get(usize::from(pair)).copied();
+        sink.unwrap_or_default()
+    }
+
+    fn sink_mut(&mut self, pair: u16) -> Option<&mut Sink> {
+        self.pairs.get_mut(usize::from(pair))
+    }
+
+    fn stall(&self, endpoint: u8) -> &Stall {
+        &self.stalls[usize::from(endpoint)]
+    }
+
+    fn stall_mut(&mut self, endpoint: u8) -> &mut Stall {
+        &mut self.stalls[usize::from(endpoint)]
+    }
+
+    /// Gives a command to the lists, which act on it as they or the gates reply.
+    ///
+    /// # Panics
+    /// If the gates have replied what they may not.
+    fn command(&mut self, command: &Command, around: &mut impl Neighbours) -> Reply {
+        let reply = around.reply(&self.lists, command);
+        if let Err(expected) = self.lists.act(command, reply) {
+            panic!("{command:x?} {expected}; the reply is {reply:x?}");
+        }
+        reply
+    }
+
+    /// One thing has been done: receives that wait for room are told if they may try again.
+    fn wake(&mut self, around: &mut impl Neighbours) {
+        for endpoint in 0..self.stalls.len() as u8 {
+            if let Some(waiting) = self.stall_mut(endpoint).wakes() {
+                self.ends(endpoint, waiting, Status::ListFull.code(), around);
+            }
+        }
+    }
+
+    /// A receive ends without a message.
+    fn ends(&mut self, endpoint: u8, request: u32, status: u8, around: &mut impl Neighbours) {
+        let entry = Completion {
+            request,
+            status,
+            kind: CompletionKind::Receive.code(),
+            ..Completion::default()
+        };
+        around.put(Output::Complete { endpoint, entry });
+    }
+
+    /// A posted receive has gone: every sixteenth time there may be room for those that wait.
+    fn goes(&mut self) {
+        self.gone = (self.gone + 1) % 16;
+        if self.gone == 0 {
+            self.stalls.iter_mut().for_each(Stall::has_room);
+        }
+    }
+
+    /// How much of a message the buffer takes, and what its receive completes with if nothing goes wrong.
+    fn fit(&self, receive: &Receive, length: u16) -> (u16, Status) {
+        match u16::try_from(receive.length) {
+            Ok(room) if room < length && self.broken == Break::TruncationUntold => {
+                (room, Status::Success)
+            }
+            Ok(room) if room < length => (room, Status::Truncated),
+            _ => (length, Status::Success),
+        }
+    }
+
+    /// A message has been written to the buffer of a receive, or not: what is left of a multi-receive that stays, for which a completion is
+    /// reserved.
+    fn settle(
+        &self,
+        receive: &Receive,
+        written: u16,
+        status: Status,
+        around: &mut impl Neighbours,
+    ) -> Option<Receive> {
+        let length = receive.length - u32::from(written);
+        let enough =
+            receive.multi && status == Status::Success && length >= receive.min_free.max(1);
+        let endpoint = receive.endpoint;
+        if !enough || !around.completion_free(endpoint) {
+            return None;
+        }
+        around.put(Output::Reserve { endpoint });
+        let behind = match self.broken {
+            Break::MultiStartsAgain => 0,
+            _ => u64::from(written),
+        };
+        Some(Receive {
+            address: receive.address.wrapping_add(behind),
+            length,
+            ..*receive
+        })
+    }
+
+    fn complete(
+        &self,
+        receive: &Receive,
+        envelope: &Envelope,
+        status: Status,
+        stays: bool,
+        around: &mut impl Neighbours,
+    ) {
+        let entry = receive.completion(CompletionKind::Receive, status.code());
+        let flags = if stays { COMPLETION_MORE } else { 0 };
+        let entry = envelope.fill(Completion { flags, ..entry });
+        let endpoint = receive.endpoint;
+        around.put(Output::Complete { endpoint, entry });
+    }
+
+    /// Copies a message from its slot to the buffer of a receive. Returns what is left of a multi-receive that stays.
+    fn copy(
+        &mut self,
+        place: u16,
+        receive: &Receive,
+        around: &mut impl Neighbours,
+    ) -> Option<Receive> {
+        let envelope = self.messages.remove(&place).expect("the lists hold it");
+        let (written, mut status) = self.fit(receive, envelope.length);
+        if written > 0 {
+            let from = self.sink(envelope.pair).slots + slot_offset(envelope.slot);
+            let mut bytes = vec![0; written.into()];
+            let moved = around
+                .read(from, &mut bytes)
+                .and_then(|()| around.write(receive.address, &bytes));
+            if moved.is_err() {
+                status = Status::MemoryError;
+            }
+        }
+        let rest = self.settle(receive, written, status, around);
+        self.complete(receive, &envelope, status, rest.is_some(), around);
+        self.vacate(&envelope, true, around);
+        rest
+    }
+
+    /// The slot of a message is vacant, and its envelope is free.
+    fn vacate(&mut self, envelope: &Envelope, freed: bool, around: &mut impl Neighbours) {
+        let stays = self.broken == Break::SlotStaysTaken;
+        if let Some(sink) = self.sink_mut(envelope.pair)
+            && !stays
+        {
+            sink.used &= !(1 << envelope.slot);
+        }
+        around.put(Output::Update(Update {
+            pair: envelope.pair,
+            accepted: false,
+            freed,
+            refused: false,
+        }));
+    }
+
+    /// What a receive asks of the regions for `length` bytes of its buffer.
+    fn access(receive: &Receive, length: u64) -> Access {
+        Access {
+            domain: receive.domain,
+            key: receive.key,
+            rights: RIGHT_LOCAL_WRITE,
+            address: receive.address,
+            length,
+        }
+    }
+}
+
+/// Where a slot begins, from the first of its pair.
+fn slot_offset(slot: u8) -> u64 {
+    u64::from(slot) * EAGER_MAX as u64
+}
+
+/// A command that names a pair of an endpoint.
+fn of_pair(operation: Operation, endpoint: u8, pair: u16) -> Command {
+    Command {
+        endpoint,
+        pair,
+        ..Command::new(operation)
+    }
+}

@@ -1,0 +1,40 @@
+//! What the gates of a card do, in plain Rust and without their time.
+//!
+//! ```text
+//!             registers          host memory (trait)
+//!                 │                  ▲
+//!  control ──►┌───▼──────────────────┴───┐──► interrupts, counters, credits
+//!  requests   │ Card: one action at a    │
+//!  frames ───►│ time, to its end         │──► frames, as bytes of abi::wire
+//!             └───▲──────────────────────┘
+//!            Schedule: which action;  Timing: what the gates decide by their time
+//! ```
+//!
+//! One model for three uses. Its rooms are the references of the blocks' tests: [`matching::Lists`], [`delivery::Delivery`] with
+//! [`delivery::Neighbours`] of the test. The whole [`Card`] is a card for whoever needs one without gates, driven by a [`Schedule`]. And it is
+//! the oracle of end-to-end runs: told by a [`Timing`] in which order the gates did things, it says what every completion, frame and byte of
+//! memory has to be.
+//!
+//! The order of a card is that in which commands enter its lists. A room is a file, as a block of the gates is.
+
+mod breaks;
+mod card;
+mod control;
+mod counters;
+pub mod delivery;
+mod endpoints;
+pub mod link;
+pub mod matching;
+pub mod memory;
+mod output;
+mod regions;
+mod schedule;
+pub mod sends;
+
+pub use breaks::Break;
+pub use card::{Card, CardSizes, Credits, Timing, Untimed};
+pub use counters::Counters;
+pub use endpoints::{Endpoints, Entry, Raised};
+pub use output::{Output, Update};
+pub use regions::{Access, Regions};
+pub use schedule::{Action, InTurn, Schedule, Seeded};

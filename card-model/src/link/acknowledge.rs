@@ -1,0 +1,116 @@
+//! The numbers that every frame of a pair carries for the reverse direction, and the control frames that carry them alone.
+
+use abi::status::Status;
+use abi::wire::FrameType;
+
+use crate::output::Update;
+
+/// Numbers of a pair's receiving side.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SinkNumbers {
+    /// Messages that are safe here.
+    pub accepted: u32,
+    /// Envelopes that need no storage any more.
+    pub freed: u32,
+    /// Which of the latest accepted were refused, the last one's bit first.
+    pub refused: u16,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Sink {
+    connected: bool,
+    failed: bool,
+    numbers: SinkNumbers,
+    /// A control frame is due; it asks; it says that the pair has failed.
+    marked: bool,
+    asks: bool,
+    announces: bool,
+}
+
+/// The receiving numbers of all pairs.
+#[derive(Clone, Debug)]
+pub struct Acknowledge {
+    pairs: Vec<Sink>,
+}
+
+impl Acknowledge {
+    /// So many pairs, none of which is connected.
+    pub fn new(pairs: usize) -> Self {
+        Self {
+            pairs: vec![Sink::default(); pairs],
+        }
+    }
+
+    fn sound(&mut self, pair: u16) -> Option<&mut Sink> {
+        let sink = self.pairs.get_mut(usize::from(pair))?;
+        (sink.connected && !sink.failed).then_some(sink)
+    }
+
+    /// Numbers of a pair.
+    pub fn numbers(&self, pair: u16) -> SinkNumbers {
+        let sink = self.pairs.get(usize::from(pair));
+        sink.map_or_else(SinkNumbers::default, |sink| sink.numbers)
+    }
+
+    /// Connects a pair or forgets it.
+    pub fn set(&mut self, pair: u16, connected: bool) {
+        if let Some(sink) = self.pairs.get_mut(usize::from(pair)) {
+            *sink = Sink {
+                connected,
+                ..Sink::default()
+            };
+        }
+    }
+
+    /// Envelopes have moved on: a control frame is due.
+    pub fn update(&mut self, update: &Update) {
+        let Some(sink) = self.sound(update.pair) else {
+            return;
+        };
+        let numbers = &mut sink.numbers;
+        if update.accepted {
+            numbers.accepted = numbers.accepted.wrapping_add(1);
+            numbers.refused = numbers.refused << 1 | u16::from(update.refused);
+        }
+        numbers.freed = numbers.freed.wrapping_add(update.freed.into());
+        sink.marked = true;
+    }
+
+    /// A control frame is wanted.
+    pub fn mark(&mut self, pair: u16, ask: bool) {
+        if let Some(sink) = self.sound(pair) {
+            sink.marked = true;
+            sink.asks |= ask;
+        }
+    }
+
+    /// A pair has failed: its next frame says so, and is its last. Of an orderly end the firmware has told the peer itself.
+    pub fn fail(&mut self, pair: u16, status: u8) {
+        if let Some(sink) = self.sound(pair) {
+            sink.failed = true;
+            sink.announces = status != Status::PeerClosed.code();
+        }
+    }
+
+    /// The control frame that is due, if there is one.
+    pub fn due(&self, pair: u16) -> Option<FrameType> {
+        let sink = self.pairs.get(usize::from(pair))?;
+        if sink.announces {
+            return Some(FrameType::PairFailed);
+        }
+        let due = sink.marked && !sink.failed;
+        due.then_some(match sink.asks {
+            true => FrameType::Ask,
+            false => FrameType::Acknowledge,
+        })
+    }
+
+    /// The control frame that is due is sent.
+    pub fn sent(&mut self, pair: u16) {
+        if let Some(sink) = self.pairs.get_mut(usize::from(pair)) {
+            sink.marked = false;
+            sink.asks = false;
+            sink.announces = false;
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Which frames are of a connection, and in which order: pair, endpoints, epochs, cookie, sequence.
+
+use abi::control::{Counter, PairSetup};
+use abi::status::Status;
+use abi::wire::{FRAME_READY, FrameType};
+
+use super::Screened;
+use crate::delivery::Arrival;
+use crate::sends::Progress;
+
+/// A connection, as its frames are held to it.
+#[derive(Clone, Copy, Debug)]
+struct Peer {
+    setup: PairSetup,
+    failed: bool,
+    /// Numbers of the next request and of the next control frame.
+    requests: u32,
+    control: u32,
+}
+
+/// What becomes of a frame.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Judged {
+    /// What counts it.
+    pub counter: Counter,
+    /// It passes: the peer's numbers are heard.
+    pub passes: bool,
+    /// The message that it carries.
+    pub arrival: Option<Arrival>,
+    /// Its pair fails, with this code.
+    pub fails: Option<u8>,
+}
+
+/// The receiving end of all connections.
+#[derive(Clone, Debug)]
+pub struct Receive {
+    pairs: Vec<Option<Peer>>,
+}
+
+impl Receive {
+    /// So many pairs, none of which is connected.
+    pub fn new(pairs: usize) -> Self {
+        Self {
+            pairs: vec![None; pairs],
+        }
+    }
+
+    /// Connects a pair or forgets it.
+    pub fn set(&mut self, pair: u16, setup: Option<PairSetup>) {
+        if let Some(entry) = self.pairs.get_mut(usize::from(pair)) {
+            *entry = setup.map(|setup| Peer {
+                setup,
+                failed: false,
+                requests: 0,
+                control: 0,
+            });
+        }
+    }
+
+    /// Frames of a pair are dropped from now on.
+    pub fn fail(&mut self, pair: u16) {
+        if let Some(Some(peer)) = self.pairs.get_mut(usize::from(pair)) {
+            peer.failed = true;
+        }
+    }
+
+    /// Judges a frame that has passed the screen.
+    pub fn judge(&mut self, frame: &Screened) -> Judged {
+        let header = &frame.header;
+        let drop = |counter| Judged {
+            counter,
+            passes: false,
+            arrival: None,
+            fails: None,
+        };
+        let peer = self.pairs.get_mut(usize::from(header.destination_pair));
+        let Some(Some(peer)) = peer else {
+            return drop(Counter::PairErrors);
+        };
+        let setup = &peer.setup;
+        let agrees = header.destination_endpoint == u16::from(setup.endpoint)
+            && header.source_endpoint == setup.remote_endpoint
+            && header.source_pair == setup.remote_pair
+            && header.destination_epoch == setup.epoch
+            && header.source_epoch == setup.remote_epoch
+            && header.cookie == setup.cookie;
+        if !agrees || peer.failed {
+            return drop(Counter::PairErrors);
+        }
+        let is_request = frame.frame_type == FrameType::Eager;
+        let next = match is_request {
+            true => &mut peer.requests,
+            false => &mut peer.control,
+        };
+        let ahead = header.sequence.wrapping_sub(*next);
+        if ahead >> 31 != 0 {
+            return drop(Counter::Duplicates);
+        }
+        let link_error = Some(Status::LinkError.code());
+        // The numbers of a control frame are absolute: what a lost one said is in it too.
+        if is_request && ahead != 0 {
+            peer.failed = true;
+            return Judged {
+                fails: link_error,
+                ..drop(Counter::Gaps)
+            };
+        }
+        *next = header.sequence.wrapping_add(1);
+        let fails = frame.frame_type == FrameType::PairFailed;
+        peer.failed |= fails;
+        Judged {
+            counter: Counter::FramesReceived,
+            passes: true,
+            arrival: is_request.then(|| Arrival {
+                pair: header.destination_pair,
+                endpoint: setup.endpoint,
+                context: header.context,
+                match_bits: header.match_bits,
+                immediate: header.immediate,
+                ready: header.flags & FRAME_READY != 0,
+                payload: frame.payload.clone(),
+            }),
+            fails: link_error.filter(|_| fails),
+        }
+    }
+}
+
+impl Screened {
+    /// What the frame says of the sends of its receiver.
+    pub fn progress(&self) -> Progress {
+        Progress {
+            pair: self.header.destination_pair,
+            acknowledge: self.header.acknowledge,
+            credit: self.header.credit,
+            ask: self.frame_type == FrameType::Ask,
+            refused: self.header.refused,
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! Tag matching: the posted receives and the unexpected messages of a card, and the operations on them.
+
+mod command;
+mod lists;
+mod sizes;
+
+pub use command::{Command, Operation, Reply};
+pub use lists::{Class, Lists, Outcome, Receive, has_class, has_room};
+pub use sizes::{CLASSES, SLOTS, Sizes};

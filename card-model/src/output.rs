@@ -1,0 +1,69 @@
+//! What a room of the card tells its neighbours.
+
+use abi::completion::Completion;
+use abi::control::Counter;
+use abi::event::Cause;
+
+/// One thing that follows, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Output {
+    /// A completion is written.
+    Complete {
+        /// Endpoint.
+        endpoint: u8,
+        /// The entry, without its phase.
+        entry: Completion,
+    },
+    /// One more completion is reserved, for a multi-receive that stays.
+    Reserve {
+        /// Endpoint.
+        endpoint: u8,
+    },
+    /// A reservation ends without a completion: that of a cancel which was in time.
+    Release {
+        /// Endpoint.
+        endpoint: u8,
+    },
+    /// Envelopes of a pair have moved on.
+    Update(Update),
+    /// An event is raised.
+    Raise {
+        /// Endpoint.
+        endpoint: u8,
+        /// Cause.
+        cause: Cause,
+        /// Pair.
+        pair: u16,
+        /// Depends on the cause.
+        info: u64,
+    },
+    /// A pair is to be failed.
+    Fail {
+        /// Pair.
+        pair: u16,
+        /// What its operations complete with: the code of a `Status`.
+        status: u8,
+    },
+    /// A pair is to send a control frame.
+    Mark {
+        /// Pair.
+        pair: u16,
+        /// The frame asks the peer for its numbers.
+        ask: bool,
+    },
+    /// A counter counts.
+    Count(Counter),
+}
+
+/// How the envelopes of a pair that its peer owns have moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Update {
+    /// Pair.
+    pub pair: u16,
+    /// One more message is safe here.
+    pub accepted: bool,
+    /// One more envelope needs no storage any more.
+    pub freed: bool,
+    /// The message that was accepted was refused, being ready.
+    pub refused: bool,
+}

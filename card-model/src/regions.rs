@@ -1,0 +1,118 @@
+//! Which memory may be accessed: the table of regions, and the question whether an access lies in one with the right.
+
+use abi::control::{RegionSetup, key_index, key_tag};
+
+/// A question for [`Regions`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Access {
+    /// Protection domain of whoever asks.
+    pub domain: u8,
+    /// Local key.
+    pub key: u32,
+    /// `RIGHT_*` needed.
+    pub rights: u8,
+    /// First byte.
+    pub address: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// The regions of a card.
+#[derive(Clone, Debug)]
+pub struct Regions {
+    table: Vec<Option<RegionSetup>>,
+}
+
+impl Regions {
+    /// An empty table of `count` regions.
+    pub fn new(count: usize) -> Self {
+        Self {
+            table: vec![None; count],
+        }
+    }
+
+    /// Enters a region or forgets it. An index beyond the table names nothing.
+    pub fn set(&mut self, index: u16, region: Option<RegionSetup>) {
+        if let Some(entry) = self.table.get_mut(usize::from(index)) {
+            *entry = region;
+        }
+    }
+
+    /// Whether the access is allowed: the key names a region of the domain that has the rights and covers all of it.
+    pub fn allowed(&self, access: &Access) -> bool {
+        let region = self.table.get(usize::from(key_index(access.key)));
+        let Some(Some(region)) = region else {
+            return false;
+        };
+        let end = |base: u64, length: u64| u128::from(base) + u128::from(length);
+        region.tag == key_tag(access.key)
+            && region.domain == access.domain
+            && region.rights & access.rights == access.rights
+            && access.address >= region.base
+            && end(access.address, access.length) <= end(region.base, region.length)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, region_key};
+
+    #[test]
+    fn key_domain_rights_and_every_byte_have_to_agree() {
+        let mut regions = Regions::new(4);
+        let region = RegionSetup {
+            base: u64::MAX - 15,
+            length: 16,
+            tag: 9,
+            domain: 3,
+            rights: RIGHT_LOCAL_READ,
+            ..RegionSetup::default()
+        };
+        regions.set(2, Some(region));
+        regions.set(4, Some(region));
+        let good = Access {
+            domain: 3,
+            key: region_key(2, 9),
+            rights: RIGHT_LOCAL_READ,
+            address: u64::MAX - 15,
+            length: 16,
+        };
+        assert!(regions.allowed(&good));
+        let key = |index, tag| Access {
+            key: region_key(index, tag),
+            ..good
+        };
+        let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE;
+        let (address, length) = (good.address, good.length);
+        for bad in [
+            key(1, 9),
+            key(2, 8),
+            key(4, 9),
+            Access { domain: 2, ..good },
+            Access { rights, ..good },
+            Access {
+                address: address - 1,
+                ..good
+            },
+            Access {
+                address: address + 1,
+                ..good
+            },
+            Access {
+                length: length + 1,
+                ..good
+            },
+            // The end wraps into the region.
+            Access {
+                address: address + 8,
+                length: u64::MAX,
+                ..good
+            },
+        ] {
+            assert!(!regions.allowed(&bad), "{bad:x?}");
+        }
+        regions.set(2, None);
+        assert!(!regions.allowed(&good));
+    }
+}

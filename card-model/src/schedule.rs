@@ -1,0 +1,65 @@
+//! Who of the rooms of a card goes next.
+
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+
+/// What a card can do next: one thing, to its end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// The next frame from the wire is looked at.
+    Receive,
+    /// The next message that has been looked at is delivered.
+    Arrive,
+    /// The next request to fail a pair is carried out.
+    Fault,
+    /// The next thing that has happened to envelopes is counted: frames tell of it from now on.
+    Update,
+    /// The next entry of an endpoint's list ring is fetched and carried out.
+    List(u8),
+    /// The next entry of an endpoint's send ring is fetched, and queued or refused.
+    Send(u8),
+    /// The oldest waiting send of a pair goes out.
+    Transmit(u16),
+    /// The control frame that a pair owes goes out.
+    Control(u16),
+}
+
+/// Chooses among what can be done.
+pub trait Schedule {
+    /// Index of one of `actions`, of which there is at least one.
+    fn pick(&mut self, actions: &[Action]) -> usize;
+}
+
+/// Each in turn: what has been done goes to the end.
+#[derive(Clone, Debug, Default)]
+pub struct InTurn {
+    turns: usize,
+}
+
+impl Schedule for InTurn {
+    fn pick(&mut self, actions: &[Action]) -> usize {
+        self.turns = self.turns.wrapping_add(1);
+        self.turns % actions.len()
+    }
+}
+
+/// As a seed decides.
+#[derive(Clone, Debug)]
+pub struct Seeded {
+    rng: ChaCha8Rng,
+}
+
+impl Seeded {
+    /// The schedule of a seed.
+    pub fn new(seed: u64) -> Self {
+        Self {
+            rng: ChaCha8Rng::seed_from_u64(seed),
+        }
+    }
+}
+
+impl Schedule for Seeded {
+    fn pick(&mut self, actions: &[Action]) -> usize {
+        self.rng.random_range(0..actions.len())
+    }
+}

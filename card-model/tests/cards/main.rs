@@ -1,0 +1,6 @@
+//! Model cards and wires between them, under programs and schedules that a seed decides.
+
+mod desk;
+mod net;
+mod random;
+mod rooms;

@@ -1,0 +1,114 @@
+//! Cards, the wires between them, and the credits of their pairs.
+
+use std::collections::VecDeque;
+
+use abi::control::{CardSetup, Operation, PairSetup};
+use abi::wire::FrameHeader;
+use card_model::memory::Pieces;
+use card_model::{Card, CardSizes};
+
+use crate::desk::Desk;
+
+/// Address of a card.
+pub fn mac(card: usize) -> u64 {
+    0x02 | (card as u64) << 8
+}
+
+/// One end of a pair.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct End {
+    pub card: usize,
+    pub endpoint: u8,
+    pub pair: u16,
+}
+
+/// Cards and wires.
+pub struct Net {
+    pub cards: Vec<Card<Pieces>>,
+    /// Desks, by card and endpoint.
+    pub desks: Vec<Vec<Desk>>,
+    /// Frames under way to each card.
+    pub wires: Vec<VecDeque<Vec<u8>>>,
+    /// Both ends of each pair, and its credits; a pair with itself is there once.
+    pub pairs: Vec<(End, End, u8)>,
+}
+
+impl Net {
+    /// Cards with `endpoints` endpoints each, with rings of `1 << log2` entries.
+    pub fn new(cards: usize, sizes: CardSizes, endpoints: u8, log2: u8) -> Self {
+        let mut net = Self {
+            cards: (0..cards)
+                .map(|_| Card::new(sizes, Pieces::default()))
+                .collect(),
+            desks: Vec::new(),
+            wires: vec![VecDeque::new(); cards],
+            pairs: Vec::new(),
+        };
+        for (number, card) in net.cards.iter_mut().enumerate() {
+            let setup = CardSetup {
+                mac: mac(number),
+                acknowledge_timeout: 10_000,
+                ..CardSetup::default()
+            };
+            card.control(Operation::CardSet, 0, &setup.to_words());
+            let desks = (0..endpoints).map(|endpoint| Desk::open(card, endpoint, log2));
+            net.desks.push(desks.collect());
+        }
+        net
+    }
+
+    /// Connects two ends, or an end with itself.
+    pub fn connect(&mut self, a: End, b: End, credits: u8) {
+        let cookie = 0xc00c_0000 | self.pairs.len() as u32;
+        let ends = if a == b {
+            vec![(a, b)]
+        } else {
+            vec![(a, b), (b, a)]
+        };
+        for (local, remote) in ends {
+            let desk = &self.desks[local.card][usize::from(local.endpoint)];
+            let setup = PairSetup {
+                remote_mac: mac(remote.card),
+                remote_endpoint: remote.endpoint.into(),
+                remote_pair: remote.pair,
+                remote_epoch: 1,
+                cookie,
+                endpoint: local.endpoint,
+                domain: local.endpoint + 1,
+                epoch: 1,
+                remote_credits: credits,
+                local_credits: credits,
+                slots: desk.slots + u64::from(local.pair) * 16 * 1024,
+                ..PairSetup::default()
+            };
+            self.cards[local.card].control(Operation::PairSet, local.pair, &setup.to_words());
+        }
+        self.pairs.push((a, b, credits));
+    }
+
+    /// Puts what the cards have sent on the wires.
+    pub fn collect(&mut self) {
+        for card in 0..self.cards.len() {
+            while let Some(frame) = self.cards[card].frame_out() {
+                let header = FrameHeader::parse(&frame).expect("a header");
+                let to = (0..self.cards.len()).find(|&to| mac(to) == header.destination_mac);
+                self.wires[to.expect("a card of the net")].push_back(frame);
+            }
+        }
+    }
+
+    /// Checks the credits of all pairs, both ways: returned ≤ freed ≤ accepted ≤ taken ≤ returned + G.
+    pub fn check_credits(&self) {
+        for &(a, b, credits) in &self.pairs {
+            for (from, to) in [(a, b), (b, a)] {
+                let source = self.cards[from.card].credits(from.pair).source;
+                let sink = self.cards[to.card].credits(to.pair).sink;
+                let sound = source.returned <= sink.freed
+                    && sink.freed <= sink.accepted
+                    && sink.accepted <= source.taken
+                    && source.taken <= source.returned + u32::from(credits);
+                assert!(sound, "{from:?} to {to:?}: {source:?}, {sink:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,680 @@
+//! A random program of a host that obeys the rules of rings and buffers and no others, and keeps account of all that it does.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use abi::completion::{COMPLETION_MORE, Completion};
+use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, key_index, key_tag};
+use abi::limits::EAGER_MAX;
+use abi::mailbox::{PairId, Words};
+use abi::opcode::WorkRing;
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME, ListRequest, Opcode,
+    SendRequest,
+};
+use abi::status::Status;
+use card_model::CardSizes;
+use hdl::config::Config;
+use host_driver::transport::Transport;
+use match_reference::sizes_of;
+use rand::seq::{IndexedRandom, IteratorRandom};
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use sim::Host;
+
+use super::{Opened, Post, Story};
+use crate::raw::{Mapped, RawEndpoint, RawHost, Ring};
+
+/// log2 of the entries of each ring: so many that no completion is ever short.
+const LOG2: u8 = 8;
+/// Buffers of an endpoint: of sends, of receives, of multi-receives.
+const BUFFERS: [(usize, u64); 3] = [(32, 1024), (110, 1024), (8, 4096)];
+/// Sends of a pair that may be outstanding: no more than may wait.
+const SENDS: usize = 8;
+const TAGS: [u64; 3] = [0, 1, 1 << 63 | 1];
+const STRANGE: u64 = 1 << 40;
+/// Counters that the model has to come to as well.
+const COUNTERS: [Counter; 7] = [
+    Counter::FramesSent,
+    Counter::FramesReceived,
+    Counter::InvalidRequests,
+    Counter::DoorbellErrors,
+    Counter::Expected,
+    Counter::Unexpected,
+    Counter::Completions,
+];
+
+/// A request that has not completed.
+#[derive(Clone, Copy, Debug)]
+struct Pending {
+    opcode: Opcode,
+    pair: u16,
+    target: u32,
+    /// Kind and address of its buffer.
+    buffer: Option<(usize, u64)>,
+}
+
+struct Desk<'a> {
+    endpoint: RawEndpoint<'a>,
+    memory: Mapped,
+    key: u32,
+    /// Pairs: number, and their slots.
+    pairs: Vec<u16>,
+    free: [Vec<u64>; 3],
+    pending: BTreeMap<u32, Pending>,
+    claims: Vec<u32>,
+    completions: Vec<Completion>,
+    /// Next handles: even for sends, odd for lists.
+    next: [u32; 2],
+}
+
+struct Program<'a> {
+    raw: &'a RawHost,
+    host: &'a Host,
+    rng: ChaCha8Rng,
+    mix: Mix,
+    desks: Vec<Desk<'a>>,
+    posts: Vec<Post>,
+}
+
+/// What a program does.
+#[derive(Clone, Copy, Debug)]
+pub struct Mix {
+    /// Random steps.
+    pub steps: usize,
+    /// Steps of a hundred in which it sends, and in which it posts a receive; 52 of a hundred are these.
+    pub sends: u32,
+    /// Match bits of a third of the messages are such as only probes and claims look for, until the end.
+    pub strangers: bool,
+}
+
+impl Mix {
+    /// About as many sends as receives.
+    pub const fn even(steps: usize) -> Self {
+        Self {
+            steps,
+            sends: 24,
+            strangers: false,
+        }
+    }
+
+    /// Mostly receives, more than a `tiny` card has room for, and messages that pass them by.
+    pub const fn flood(steps: usize) -> Self {
+        Self {
+            steps,
+            sends: 12,
+            strangers: true,
+        }
+    }
+}
+
+/// Plays random steps on the card of a host, then receives all that is left, and tells the story. All hosts must call it.
+///
+/// # Panics
+/// If the card doesn't come to rest.
+pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
+    let transport: Arc<dyn Transport> = Arc::new(host.transport());
+    let raw = RawHost::new(transport);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    rng.set_stream(host.card() as u64);
+    let desks: Vec<_> = (0..2).map(|_| desk(&raw)).collect();
+    let mut program = Program {
+        raw: &raw,
+        host,
+        rng,
+        mix,
+        desks,
+        posts: Vec::new(),
+    };
+    let (pairs, slots) = program.connect();
+    let begin = program.counters();
+    program.meet();
+    let start = raw.transport().now();
+    for _ in 0..mix.steps {
+        program.step();
+    }
+    program.come_to_rest();
+    let end = raw.transport().now();
+    program.meet();
+    let counters = COUNTERS.iter().zip(begin.iter().zip(program.counters()));
+    let counters = counters.map(|(&counter, (begin, end))| (counter, end - begin));
+    let mut memory: Vec<_> = slots.iter().map(|m| (m.address(), m.bytes())).collect();
+    for desk in &program.desks {
+        memory.push((desk.memory.address(), desk.memory.bytes()));
+        for ring in [Ring::Send, Ring::List, Ring::Completion, Ring::Event] {
+            let ring = desk.endpoint.ring(ring);
+            memory.push((ring.address(), ring.bytes()));
+        }
+    }
+    Story {
+        sizes: CardSizes {
+            lists: sizes_of(config),
+            regions: config.regions,
+        },
+        mac: raw.identity().mac,
+        endpoints: program.desks.iter().map(Desk::opened).collect(),
+        pairs,
+        memory,
+        counters: counters.collect(),
+        completions: program
+            .desks
+            .iter()
+            .map(|desk| desk.completions.clone())
+            .collect(),
+        posts: program.posts,
+        cycles: (start, end),
+    }
+}
+
+fn desk(raw: &RawHost) -> Desk<'_> {
+    let domain = raw.domain();
+    let endpoint = RawEndpoint::open(raw, domain, LOG2);
+    let bytes: u64 = BUFFERS
+        .iter()
+        .map(|(count, size)| *count as u64 * size)
+        .sum();
+    let memory = Mapped::new(raw.transport(), bytes as usize);
+    let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE;
+    let key = raw.region(domain, rights, memory.address(), bytes);
+    let mut at = memory.address();
+    let free = BUFFERS.map(|(count, size)| {
+        let begin = at;
+        at += count as u64 * size;
+        (0..count as u64).map(|k| begin + k * size).collect()
+    });
+    Desk {
+        endpoint,
+        memory,
+        key,
+        pairs: Vec::new(),
+        free,
+        pending: BTreeMap::new(),
+        claims: Vec::new(),
+        completions: Vec::new(),
+        next: [2, 1],
+    }
+}
+
+impl Desk<'_> {
+    fn opened(&self) -> Opened {
+        let length = self.memory.bytes().len() as u64;
+        let ring = |ring| self.endpoint.ring(ring).address();
+        Opened {
+            endpoint: self.endpoint.place(),
+            epoch: self.endpoint.epoch,
+            rings: [Ring::Send, Ring::List, Ring::Completion, Ring::Event].map(ring),
+            log2: LOG2,
+            region: (
+                key_index(self.key),
+                key_tag(self.key),
+                self.memory.address(),
+                length,
+            ),
+        }
+    }
+
+    fn pend(&mut self, ring: usize, pending: Pending) -> u32 {
+        let request = self.next[ring];
+        self.next[ring] += 2;
+        self.pending.insert(request, pending);
+        request
+    }
+
+    fn count(&self, which: impl Fn(&Pending) -> bool) -> usize {
+        self.pending
+            .values()
+            .filter(|pending| which(pending))
+            .count()
+    }
+}
+
+impl Program<'_> {
+    /// Opens a pair of some endpoint to some endpoint of each other card, and connects it.
+    fn connect(&mut self) -> (Vec<(u16, PairSetup)>, Vec<Mapped>) {
+        let cards = self.host.cards();
+        let me = self.host.card();
+        let mac = self.raw.identity().mac;
+        let mut given = Vec::new();
+        let mut opened = Vec::new();
+        for other in 0..cards {
+            if other == me {
+                given.extend([0; 8 * 6]);
+                continue;
+            }
+            let at = self.rng.random_range(0..2);
+            let desk = &mut self.desks[at];
+            let credits = self.rng.random_range(1..=8);
+            let slots = Mapped::new(self.raw.transport(), 16 * EAGER_MAX);
+            let id = self.raw.open_pair(desk.endpoint.id, credits, &slots);
+            desk.pairs.push(id.pair as u16);
+            let mut words = [0; PairId::COUNT];
+            id.to_words(&mut words);
+            let words = words.into_iter().map(u64::from).chain([mac]);
+            given.extend(words.flat_map(u64::to_le_bytes));
+            opened.push((other, at, id, slots));
+        }
+        let all = self.host.all_gather(given).expect("all are there");
+        let mut pairs = Vec::new();
+        let mut kept = Vec::new();
+        for (other, at, local, slots) in opened {
+            let bytes = &all[other][8 * 6 * me..][..8 * 6];
+            let words: Vec<u64> = bytes
+                .chunks_exact(8)
+                .map(|word| u64::from_le_bytes(word.try_into().expect("eight")))
+                .collect();
+            let remote: Vec<u32> = words[..5].iter().map(|&word| word as u32).collect();
+            let remote = PairId::from_words(&remote);
+            self.raw.connect_to(&local, &remote, words[5]);
+            let endpoint = &self.desks[at].endpoint;
+            let setup = PairSetup {
+                remote_mac: words[5],
+                remote_endpoint: remote.endpoint as u16,
+                remote_pair: remote.pair as u16,
+                remote_epoch: remote.epoch as u16,
+                cookie: local.nonce ^ remote.nonce,
+                endpoint: endpoint.place(),
+                domain: endpoint.place(),
+                epoch: endpoint.epoch,
+                remote_credits: remote.credits as u8,
+                local_credits: local.credits as u8,
+                slots: slots.address(),
+                ..PairSetup::default()
+            };
+            pairs.push((local.pair as u16, setup));
+            kept.push(slots);
+        }
+        self.meet();
+        (pairs, kept)
+    }
+
+    fn meet(&self) {
+        self.host.all_gather(Vec::new()).expect("all are there");
+    }
+
+    fn counters(&self) -> Vec<u64> {
+        COUNTERS.iter().map(|&c| self.raw.count(c)).collect()
+    }
+
+    fn pause(&self, cycles: u64) {
+        let transport = self.raw.transport();
+        let _ = transport.pause(&[], transport.now() + cycles);
+    }
+
+    fn step(&mut self) {
+        let sends = self.mix.sends;
+        let at = self.rng.random_range(0..2);
+        match self.rng.random_range(0..100) {
+            step if step < sends => self.send(at),
+            0..52 => self.receive(at, None),
+            52..56 => self.cancel_send(at),
+            56..66 => self.look(at),
+            66..71 => self.use_claim(at),
+            71..79 => {
+                let target = self.some(at, Opcode::TaggedReceive);
+                self.cancel(at, target.unwrap_or(1));
+            }
+            79..90 => {
+                let cycles = self.rng.random_range(1..600);
+                self.pause(cycles);
+            }
+            _ => {}
+        }
+        self.poll();
+    }
+
+    fn some(&mut self, at: usize, opcode: Opcode) -> Option<u32> {
+        let all = self.desks[at].pending.iter();
+        let all = all.filter(|(_, pending)| pending.opcode == opcode);
+        all.map(|(&request, _)| request).choose(&mut self.rng)
+    }
+
+    /// One request of twelve is spoilt, in one of so many ways; 0 is none of them.
+    fn spoil(&mut self, ways: u32) -> u32 {
+        match self.rng.random_ratio(1, 12) {
+            true => self.rng.random_range(1..=ways),
+            false => 0,
+        }
+    }
+
+    fn post_send(&mut self, at: usize, request: SendRequest, fill: Option<(u64, Vec<u8>)>) {
+        let desk = &mut self.desks[at];
+        if let Some((address, bytes)) = &fill {
+            let word = ((address - desk.memory.address()) / 8) as usize;
+            let words = bytes.chunks_exact(8);
+            let words: Vec<u64> = words
+                .map(|word| u64::from_le_bytes(word.try_into().expect("eight")))
+                .collect();
+            desk.memory.write(word, &words);
+        }
+        self.posts.push(Post {
+            endpoint: desk.endpoint.place(),
+            ring: WorkRing::Send,
+            words: request.to_words(),
+            fill,
+        });
+        desk.endpoint.post_send(request.to_words());
+    }
+
+    fn post_list(&mut self, at: usize, request: ListRequest) {
+        let desk = &mut self.desks[at];
+        self.posts.push(Post {
+            endpoint: desk.endpoint.place(),
+            ring: WorkRing::List,
+            words: request.to_words(),
+            fill: None,
+        });
+        desk.endpoint.post_list(request.to_words());
+    }
+
+    fn send(&mut self, at: usize) {
+        let Some(&pair) = self.desks[at].pairs.choose(&mut self.rng) else {
+            return;
+        };
+        let waits = |p: &Pending| p.opcode == Opcode::TaggedSend && p.pair == pair;
+        if self.desks[at].count(waits) >= SENDS {
+            return;
+        }
+        let Some(address) = self.desks[at].free[0].pop() else {
+            return;
+        };
+        let request = self.desks[at].pend(
+            0,
+            Pending {
+                opcode: Opcode::TaggedSend,
+                pair,
+                target: 0,
+                buffer: Some((0, address)),
+            },
+        );
+        let mut bytes = vec![0; EAGER_MAX];
+        self.rng.fill(&mut bytes[..]);
+        let offset = self.rng.random_range(0..16);
+        let longest = EAGER_MAX as u64 - offset;
+        let length = match self.rng.random_range(0..4) {
+            0 => 0,
+            1 => self.rng.random_range(1..40),
+            _ => self.rng.random_range(0..=longest),
+        };
+        let ready = self.rng.random_ratio(1, 4);
+        let strange = self.mix.strangers && self.rng.random_ratio(1, 3);
+        let mut send = SendRequest {
+            opcode: Opcode::TaggedSend.code(),
+            flags: if ready { FLAG_READY } else { 0 },
+            pair,
+            context: self.rng.random_range(0..2),
+            request,
+            key: self.desks[at].key,
+            match_bits: match strange {
+                true => STRANGE,
+                false => TAGS[self.rng.random_range(0..TAGS.len())],
+            },
+            immediate: self.rng.random(),
+            address: address + offset,
+            length,
+            ..SendRequest::default()
+        };
+        match self.spoil(4) {
+            1 => send.key ^= 1 << 21,
+            2 => send.pair = 7,
+            3 => send.length = EAGER_MAX as u64 + 1,
+            4 => send.reserved2 = 1,
+            _ => {}
+        }
+        self.post_send(at, send, Some((address, bytes)));
+    }
+
+    fn cancel_send(&mut self, at: usize) {
+        let target = self.some(at, Opcode::TaggedSend).unwrap_or(0);
+        let pair = self.desks[at].pending.get(&target).map_or(0, |p| p.pair);
+        let request = self.desks[at].pend(0, nothing(Opcode::CancelSend, target));
+        let cancel = SendRequest {
+            opcode: Opcode::CancelSend.code(),
+            pair,
+            request,
+            target,
+            ..SendRequest::default()
+        };
+        self.post_send(at, cancel, None);
+    }
+
+    /// A receive; with a context one that takes whatever there is in it.
+    fn receive(&mut self, at: usize, all: Option<u16>) {
+        let multi = all.is_none() && self.rng.random_ratio(1, 6);
+        let kind = if multi { 2 } else { 1 };
+        let Some(&pair) = self.desks[at].pairs.choose(&mut self.rng) else {
+            return;
+        };
+        let Some(address) = self.desks[at].free[kind].pop() else {
+            return;
+        };
+        let request = self.desks[at].pend(
+            1,
+            Pending {
+                opcode: Opcode::TaggedReceive,
+                pair,
+                target: 0,
+                buffer: Some((kind, address)),
+            },
+        );
+        let offset = self.rng.random_range(0..16);
+        let size = BUFFERS[kind].1 - offset;
+        let length = match self.rng.random_range(0..4) {
+            0 if !multi && all.is_none() => self.rng.random_range(0..200),
+            _ => size,
+        };
+        let ignored = match self.mix.strangers {
+            true => &[0, 0, 1, 1 << 63][..],
+            false => &[0, 0, 1, 1 << 63, u64::MAX],
+        };
+        let mut receive = ListRequest {
+            opcode: Opcode::TaggedReceive.code(),
+            flags: self.flags(),
+            pair,
+            context: self.rng.random_range(0..2),
+            request,
+            key: self.desks[at].key,
+            match_bits: TAGS[self.rng.random_range(0..TAGS.len())],
+            ignore_bits: ignored[self.rng.random_range(0..ignored.len())],
+            address: address + offset,
+            length,
+            ..ListRequest::default()
+        };
+        if multi {
+            receive.flags |= FLAG_MULTI;
+            receive.min_free = self.rng.random_range(0..3000);
+        }
+        match (all, self.spoil(3)) {
+            (Some(context), _) => {
+                receive.flags = FLAG_ANY_SOURCE | FLAG_RESUME;
+                receive.context = context;
+                receive.ignore_bits = u64::MAX;
+            }
+            (None, 1) => receive.key ^= 1 << 21,
+            (None, 2) => receive.reserved0 = 1,
+            (None, 3) => receive.pair = 7,
+            _ => {}
+        }
+        self.post_list(at, receive);
+    }
+
+    fn flags(&mut self) -> u8 {
+        let mut flags = 0;
+        for flag in [FLAG_ANY_SOURCE, FLAG_RESUME, FLAG_NOTHING_KEPT] {
+            flags |= if self.rng.random_ratio(2, 5) { flag } else { 0 };
+        }
+        flags
+    }
+
+    fn look(&mut self, at: usize) {
+        let opcode = [Opcode::Probe, Opcode::Claim][self.rng.random_range(0..2)];
+        let request = self.desks[at].pend(1, nothing(opcode, 0));
+        let pair = self.desks[at].pairs.choose(&mut self.rng);
+        let look = ListRequest {
+            opcode: opcode.code(),
+            pair: pair.copied().unwrap_or(0),
+            flags: self.flags(),
+            context: self.rng.random_range(0..2),
+            request,
+            match_bits: TAGS[self.rng.random_range(0..TAGS.len())],
+            ignore_bits: [0, u64::MAX][self.rng.random_range(0..2)],
+            ..ListRequest::default()
+        };
+        self.post_list(at, look);
+    }
+
+    fn use_claim(&mut self, at: usize) {
+        let handle = match self.rng.random_ratio(1, 8) {
+            true => self.rng.random(),
+            false => match self.desks[at].claims.pop() {
+                Some(handle) => handle,
+                None => return,
+            },
+        };
+        let address = match self.rng.random() {
+            true => self.desks[at].free[1].pop(),
+            false => None,
+        };
+        let opcode = match address {
+            Some(_) => Opcode::ReceiveClaimed,
+            None => Opcode::Discard,
+        };
+        let mut pending = nothing(opcode, handle);
+        pending.buffer = address.map(|address| (1, address));
+        let request = self.desks[at].pend(1, pending);
+        let claimed = ListRequest {
+            opcode: opcode.code(),
+            request,
+            key: self.desks[at].key,
+            address: address.unwrap_or(0),
+            length: [100, 1024][self.rng.random_range(0..2)],
+            target: handle,
+            ..ListRequest::default()
+        };
+        self.post_list(at, claimed);
+    }
+
+    fn cancel(&mut self, at: usize, target: u32) {
+        let request = self.desks[at].pend(1, nothing(Opcode::Cancel, target));
+        let cancel = ListRequest {
+            opcode: Opcode::Cancel.code(),
+            request,
+            target,
+            ..ListRequest::default()
+        };
+        self.post_list(at, cancel);
+    }
+
+    fn poll(&mut self) {
+        for desk in &mut self.desks {
+            while let Some(entry) = desk.endpoint.poll() {
+                desk.completed(entry);
+            }
+        }
+    }
+
+    /// Waits until of the requests that `which` picks none is left.
+    fn wait(&mut self, what: &str, which: impl Fn(&Pending) -> bool) {
+        for _ in 0..2000 {
+            self.poll();
+            if self.desks.iter().all(|desk| desk.count(&which) == 0) {
+                return;
+            }
+            self.pause(100);
+        }
+        let left: Vec<_> = self.desks.iter().map(|desk| &desk.pending).collect();
+        panic!("card {}: {what} never end: {left:x?}", self.host.card());
+    }
+
+    /// Cancels what is posted, receives what still comes, and ends with nothing outstanding anywhere.
+    fn come_to_rest(&mut self) {
+        let receives = |p: &Pending| p.opcode == Opcode::TaggedReceive;
+        self.cancel_all();
+        self.wait("cancelled receives", receives);
+        for round in 0.. {
+            for at in 0..2 {
+                while let Some(handle) = self.desks[at].claims.pop() {
+                    let request = self.desks[at].pend(1, nothing(Opcode::Discard, handle));
+                    let discard = ListRequest {
+                        opcode: Opcode::Discard.code(),
+                        request,
+                        target: handle,
+                        ..ListRequest::default()
+                    };
+                    self.post_list(at, discard);
+                }
+                let posted = self.desks[at].count(receives);
+                if posted < 16 {
+                    self.receive(at, Some(round % 2));
+                }
+            }
+            self.pause(300);
+            self.poll();
+            let sends = |p: &Pending| p.opcode == Opcode::TaggedSend;
+            let left: usize = self.desks.iter().map(|desk| desk.count(sends)).sum();
+            let all = self.host.all_gather(vec![u8::from(left > 0)]);
+            let all = all.expect("all are there");
+            if all.iter().all(|left| left == &[0]) {
+                break;
+            }
+            assert!(round < 2000, "sends never end");
+        }
+        self.cancel_all();
+        self.wait("requests", |p| {
+            !matches!(p.opcode, Opcode::Cancel | Opcode::CancelSend)
+        });
+        // The last control frames are on their way.
+        self.pause(4000);
+        self.poll();
+    }
+
+    fn cancel_all(&mut self) {
+        for at in 0..2 {
+            let pending = &self.desks[at].pending;
+            let receives = pending.iter();
+            let receives = receives.filter(|(_, p)| p.opcode == Opcode::TaggedReceive);
+            let receives: Vec<u32> = receives.map(|(&request, _)| request).collect();
+            for target in receives {
+                self.cancel(at, target);
+                self.poll();
+            }
+        }
+    }
+}
+
+fn nothing(opcode: Opcode, target: u32) -> Pending {
+    Pending {
+        opcode,
+        pair: 0,
+        target,
+        buffer: None,
+    }
+}
+
+impl Desk<'_> {
+    fn completed(&mut self, entry: Completion) {
+        self.completions.push(entry);
+        let Some(pending) = self.pending.get(&entry.request).copied() else {
+            panic!("{entry:x?} has completed before");
+        };
+        if entry.flags & COMPLETION_MORE != 0 {
+            return;
+        }
+        self.pending.remove(&entry.request);
+        if let Some((kind, address)) = pending.buffer {
+            self.free[kind].push(address);
+        }
+        if pending.opcode == Opcode::Claim && entry.status == Status::Success.code() {
+            self.claims.push(entry.handle);
+        }
+        if entry.status == Status::Cancelled.code() {
+            // The cancel itself completes not at all.
+            let cancel = |p: &Pending| {
+                matches!(p.opcode, Opcode::Cancel | Opcode::CancelSend) && p.target == entry.request
+            };
+            let found = self.pending.iter().find(|(_, p)| cancel(p));
+            if let Some(request) = found.map(|(&request, _)| request) {
+                self.pending.remove(&request);
+            }
+        }
+    }
+}

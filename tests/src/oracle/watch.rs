@@ -1,0 +1,227 @@
+//! What happens on the pins of a card, cycle by cycle.
+
+use std::path::Path;
+use std::sync::{Arc, Mutex};
+
+use abi::register::{ENDPOINT_PAGE, FIRST_ENDPOINT_PAGE, PAGE_BYTES};
+use card_model::matching::{Command, Reply, Sizes};
+use sim::Cluster;
+use sim::pins::{CardModel, Inputs, Outputs, StreamBeat};
+use sim::verilated::VerilatedCard;
+
+use crate::cards::firmware;
+
+/// One thing that was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Event {
+    /// The host has written a register of an endpoint's page.
+    Doorbell {
+        /// Endpoint.
+        endpoint: u8,
+        /// Register.
+        offset: u32,
+        /// Value.
+        value: u32,
+    },
+    /// A command has entered the lists, and this was the reply.
+    Matched(Command, Reply),
+    /// The envelopes of a pair have moved on, at the card that receives on it.
+    Sink {
+        /// Pair.
+        pair: u16,
+        /// Envelopes accepted.
+        accepted: u32,
+        /// Envelopes freed.
+        freed: u32,
+    },
+    /// The credits of a pair have moved on, at the card that sends on it.
+    Source {
+        /// Pair.
+        pair: u16,
+        /// Credits returned.
+        returned: u32,
+    },
+    /// A frame has come, of which this was the last cycle.
+    FrameIn(Vec<u8>),
+    /// A frame has gone out, of which this was the first cycle.
+    FrameOut(Vec<u8>),
+}
+
+/// What was seen of a card: cycle and event, in the order in which they ended.
+pub type Seen = Arc<Mutex<Vec<(u64, Event)>>>;
+
+/// Changes what a card shows in a cycle, so that it is one with broken gates. Told how many beats of the write burst under way have passed.
+pub type Tamper = fn(beat: usize, outputs: &mut Outputs);
+
+/// A cluster of Verilated cards with firmware, and what is seen of each. With `tamper` card 0 is broken.
+pub fn watched(
+    config: &'static str,
+    cards: usize,
+    seed: u64,
+    tamper: Option<Tamper>,
+) -> (Cluster, Vec<Seen>) {
+    let seen: Vec<Seen> = (0..cards).map(|_| Seen::default()).collect();
+    let logs = seen.clone();
+    let cluster = Cluster::of(move |card, seed, traced| {
+        let inner = VerilatedCard::open(config, seed, traced).map_err(|e| e.to_string())?;
+        Ok(Box::new(Watched {
+            inner,
+            cycle: 0,
+            log: Arc::clone(&logs[card]),
+            command: None,
+            frame_in: Vec::new(),
+            frame_out: (0, Vec::new()),
+            address: None,
+            data: None,
+            tamper: tamper.filter(|_| card == 0),
+            beats: 0,
+        }))
+    });
+    let cluster = cluster
+        .cards(cards)
+        .seed(seed)
+        .threads(1)
+        .firmware(firmware());
+    (cluster, seen)
+}
+
+/// A card that is watched.
+struct Watched {
+    inner: VerilatedCard,
+    cycle: u64,
+    log: Seen,
+    /// The command that awaits its reply.
+    command: Option<(u64, Command)>,
+    frame_in: Vec<u8>,
+    /// First cycle, and the bytes so far.
+    frame_out: (u64, Vec<u8>),
+    /// Address and data of a register write under way.
+    address: Option<u32>,
+    data: Option<u32>,
+    tamper: Option<Tamper>,
+    /// Beats of the write burst under way.
+    beats: usize,
+}
+
+impl Watched {
+    fn note(&self, cycle: u64, event: Event) {
+        self.log.lock().expect("no panic").push((cycle, event));
+    }
+
+    fn look(&mut self, inputs: &Inputs, outputs: &Outputs) {
+        let cycle = self.cycle;
+        if outputs.reply.valid
+            && let Some((since, command)) = self.command.take()
+        {
+            let reply = Reply {
+                found: outputs.reply.found,
+                full: outputs.reply.full,
+                index: outputs.reply.index,
+            };
+            self.note(since, Event::Matched(command, reply));
+        }
+        if outputs.matching.valid {
+            let command = Command::from_words(&outputs.matching.command);
+            self.command = Some((cycle, command.expect("a command of the ABI")));
+        }
+        if outputs.sink.valid {
+            let sink = &outputs.sink;
+            let (pair, accepted, freed) = (sink.pair, sink.accepted, sink.freed);
+            self.note(
+                cycle,
+                Event::Sink {
+                    pair,
+                    accepted,
+                    freed,
+                },
+            );
+        }
+        if outputs.source.valid {
+            let (pair, returned) = (outputs.source.pair, outputs.source.returned);
+            self.note(cycle, Event::Source { pair, returned });
+        }
+        if inputs.rx.valid && outputs.rx_ready {
+            collect(&mut self.frame_in, &inputs.rx);
+            if inputs.rx.last {
+                let frame = std::mem::take(&mut self.frame_in);
+                self.note(cycle, Event::FrameIn(frame));
+            }
+        }
+        if outputs.tx.valid {
+            if self.frame_out.1.is_empty() && self.frame_out.0 == 0 {
+                self.frame_out.0 = cycle;
+            }
+            if inputs.tx_ready {
+                collect(&mut self.frame_out.1, &outputs.tx);
+                if outputs.tx.last {
+                    let (begin, frame) = std::mem::take(&mut self.frame_out);
+                    self.note(begin, Event::FrameOut(frame));
+                }
+            }
+        }
+        self.look_at_registers(inputs, outputs);
+    }
+
+    fn look_at_registers(&mut self, inputs: &Inputs, outputs: &Outputs) {
+        let (lite, answers) = (&inputs.lite, &outputs.lite);
+        if lite.awvalid && answers.awready {
+            self.address = Some(lite.awaddr);
+        }
+        if lite.wvalid && answers.wready {
+            self.data = Some(lite.wdata);
+        }
+        let (Some(address), Some(value)) = (self.address, self.data) else {
+            return;
+        };
+        (self.address, self.data) = (None, None);
+        let page = address / PAGE_BYTES;
+        let offset = address % PAGE_BYTES;
+        if page >= FIRST_ENDPOINT_PAGE && ENDPOINT_PAGE.iter().any(|r| r.offset == offset) {
+            let endpoint = (page - FIRST_ENDPOINT_PAGE) as u8;
+            let doorbell = Event::Doorbell {
+                endpoint,
+                offset,
+                value,
+            };
+            self.note(self.cycle, doorbell);
+        }
+    }
+}
+
+/// Adds the bytes of a beat to a frame.
+fn collect(frame: &mut Vec<u8>, beat: &StreamBeat) {
+    let bytes = beat.data.to_le_bytes().into_iter().enumerate();
+    frame.extend(bytes.filter_map(|(k, byte)| (beat.keep >> k & 1 == 1).then_some(byte)));
+}
+
+impl CardModel for Watched {
+    fn step(&mut self, inputs: &Inputs, outputs: &mut Outputs) {
+        self.inner.step(inputs, outputs);
+        if let Some(tamper) = self.tamper {
+            tamper(self.beats, outputs);
+        }
+        if outputs.w.valid && inputs.w_ready {
+            self.beats = if outputs.w.last { 0 } else { self.beats + 1 };
+        }
+        if !inputs.reset {
+            self.look(inputs, outputs);
+        }
+        self.cycle += 1;
+    }
+
+    fn assertion(&mut self) -> Option<String> {
+        self.inner.assertion()
+    }
+
+    fn sizes(&self) -> Option<Sizes> {
+        self.inner.sizes()
+    }
+
+    fn start_waves(&mut self, path: &Path) -> std::io::Result<()> {
+        self.inner.start_waves(path)
+    }
+
+    fn stop_waves(&mut self) {
+        self.inner.stop_waves();
+    }
+}
