@@ -232,9 +232,10 @@ impl Endpoint {
     ) -> Result<EndpointAddress, ConnectError> {
         let device = self.device();
         let deadline = device.now().saturating_add(timeout);
+        let (mut cycles, most) = LOOK_CYCLES;
         loop {
             let link = &device.card.link;
-            let closing = link.watch(Line::Library);
+            let closings = link.closings();
             let event: Watch = self.shared.core().arm_for_event(link)?;
             if let Some(peer) = self.poll_connection(pair)? {
                 return Ok(peer);
@@ -242,7 +243,14 @@ impl Endpoint {
             if device.now() >= deadline {
                 return Err(ConnectError::TimedOut);
             }
-            ended(device.pause(&[event, closing], deadline))?;
+            let closing = link.watch(Line::Library);
+            if link.closings() != closings {
+                continue;
+            }
+            // The event that tells of it may find the queue full, and then nobody is interrupted.
+            let next = deadline.min(device.now().saturating_add(cycles));
+            ended(device.pause(&[event, closing], next))?;
+            cycles = most.min(2 * cycles);
         }
     }
 }

@@ -145,7 +145,9 @@ impl Desk<'_> {
         if self.card.link.is_restarted() {
             // Nothing is open on the card, so there is nothing to close.
             self.state.late = None;
-            self.card.releases().clear();
+            // Ending their mappings waits for the card, and the list isn't held meanwhile.
+            let gone = std::mem::take(&mut *self.card.releases());
+            drop(gone);
             return Err(CommandError::Restarted);
         }
         self.settle()?;

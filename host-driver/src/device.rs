@@ -7,7 +7,7 @@ use crate::link::Link;
 use crate::transport::{PauseResult, Transport, TransportError, Watch};
 use abi::ABI_VERSION;
 use abi::control::Counter;
-use abi::mailbox::{Command, CounterId, CounterValue, Identity, Nothing};
+use abi::mailbox::{AuditEntry, AuditIndex, Command, CounterId, CounterValue, Identity, Nothing};
 use abi::register::{
     ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, ID, MAGIC, MAILBOX_REQUEST, STATUS, STATUS_FIRMWARE,
     STATUS_READY,
@@ -126,6 +126,14 @@ impl Device {
             .desk()?
             .call(Command::ReadCounter, &CounterId { counter })?;
         Ok(answer.value)
+    }
+
+    /// Reads entry `entry` of the firmware's audit ring, or the oldest that is kept. If it is the answer's `next`, there is none yet.
+    ///
+    /// # Errors
+    /// [`CommandError`].
+    pub fn read_audit(&self, entry: u32) -> Result<AuditEntry, CommandError> {
+        self.desk()?.call(Command::ReadAudit, &AuditIndex { entry })
     }
 
     /// Cycles that the firmware is given for a command.

@@ -78,7 +78,7 @@ mod table;
 pub mod transport;
 
 pub use abi::control::Counter;
-pub use abi::mailbox::{ConnectReason, Identity, PairState, PairStatus};
+pub use abi::mailbox::{AuditEntry, AuditKind, ConnectReason, Identity, PairState, PairStatus};
 pub use abi::status::{MailboxStatus, Status as WcStatus};
 pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};

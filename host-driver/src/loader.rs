@@ -16,7 +16,11 @@ use std::sync::Arc;
 /// # Errors
 /// [`OpenError::AlreadyOpen`] if the card has an owner, [`OpenError::CardTimeout`] if its gates don't get ready,
 /// [`OpenError::Command`] if it can't be reached.
-pub fn load_firmware<'a>(
+///
+/// # Safety
+/// The segments are Posthorn's firmware of this version. Another program could say that an endpoint is closed while the card still
+/// writes into its buffers, which the library then gives back.
+pub unsafe fn load_firmware<'a>(
     transport: Arc<dyn Transport>,
     segments: impl IntoIterator<Item = (u32, &'a [u8])>,
 ) -> Result<(), OpenError> {

@@ -497,7 +497,8 @@ mod tests {
         monitor.note(0, [(3, source(1, 0))]);
         assert_eq!(monitor.check(), Ok(()));
         // Set once more, it starts anew.
-        monitor.note(0, [(4, source(CREDITS + 1, 0))]);
+        monitor.note(0, [(4, source(2, 0))]);
+        assert_eq!(monitor.check(), Ok(()));
         connect(&mut monitor);
         assert_eq!(monitor.check(), Ok(()));
         monitor.note(1, [(5, sink(1, 0))]);

@@ -30,6 +30,7 @@ use abi::control::{
 use abi::event::{self, NO_PAIR};
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 use abi::mailbox::{AuditKind, PairState};
+use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
 use abi::times::{ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT};
 use heapless::{Deque, Vec};
@@ -193,12 +194,13 @@ impl<C: Card> Firmware<C> {
         if self.boot != Boot::Up {
             return self.boot() | answered;
         }
-        let event = self.take_event();
+        // All that the gates had told before this step: what they are asked for next comes behind it. No more, so that a flood of events
+        // holds up nobody.
+        let event = (0..EVENTS_IN).take_while(|_| self.take_event()).count() > 0;
         let frame = self.take_frame();
         let timer = self.run_timers();
         let sent = self.send_frame();
-        // What the gates have told is known before they are asked for anything else.
-        let started = !event && self.start_control();
+        let started = self.start_control();
         answered | event | frame | timer | sent | started
     }
 

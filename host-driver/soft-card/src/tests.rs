@@ -239,7 +239,9 @@ fn firmware_that_is_started_again_quiets_the_gates_and_goes_on_with_epochs_and_i
     assert_eq!(b.events(), causes.map(Some));
     // By register, with the processor held.
     a.write(CONTROL, CONTROL_RESET);
-    assert_eq!(a.read(CONTROL), 0);
+    while a.read(CONTROL) & CONTROL_RESET != 0 {
+        a.pass(100);
+    }
     a.write(CONTROL, CONTROL_RUN);
     a.until_up();
     a.reopen();

@@ -58,7 +58,9 @@ fn absent_firmware_is_a_time_out_that_says_so() {
 #[test]
 fn firmware_that_is_loaded_comes_up() {
     let fabric = fabric_with(|options| options.firmware = FirmwareBehaviour::AwaitsLoad);
-    load_firmware(fabric.transport(0), [(0x4000_0080, &[1, 2, 3, 4, 5][..])]).unwrap();
+    let image = [(0x4000_0080, &[1, 2, 3, 4, 5][..])];
+    // SAFETY: the soft card runs its own firmware, whatever is loaded.
+    unsafe { load_firmware(fabric.transport(0), image) }.unwrap();
     assert_eq!(
         fabric.loaded(0),
         [(0x4000_0080, 0x0403_0201), (0x4000_0084, 5)]
@@ -124,7 +126,8 @@ fn traffic_goes_on_under_firmware_that_hangs() {
 #[test]
 fn gates_that_do_not_answer_the_firmware_are_reported() {
     let fabric = fabric();
-    let device = open(&fabric).unwrap();
+    // With the default patience, which is longer than the firmware's with the gates.
+    let device = Device::open(fabric.transport(0)).unwrap();
     let pd = device.alloc_pd().unwrap();
     fabric.silence_gates(0);
     let error = pd.reg_mr(64, Access::Read).err().unwrap();

@@ -480,6 +480,13 @@ impl<'a> Player<'a> {
     }
 
     fn keep(&mut self, line: u64, completion: WorkCompletion) -> Result<(), PlayError> {
+        // When the simulation is over, the library flushes what was outstanding.
+        let device = self.endpoint.device();
+        if completion.status == WcStatus::Flushed
+            && device.pause(&[], device.now()) == PauseResult::Closed
+        {
+            return Err(PlayError::Stopped);
+        }
         *self
             .played
             .completions

@@ -796,6 +796,25 @@ fn the_audit_ring_folds_repetitions_and_keeps_the_latest() {
 }
 
 #[test]
+fn a_flood_of_events_holds_up_no_command() {
+    let mut fw = firmware();
+    let domain = domain(&mut fw);
+    fw.card().flood = true;
+    give(&mut fw, Command::OpenEndpoint, rings(domain));
+    let mut steps = 0;
+    let opened: Result<EndpointId, _> = loop {
+        // It never comes to rest, and is to be done with the command all the same.
+        assert!(fw.step() && steps < 1000, "no answer after {steps} steps");
+        steps += 1;
+        fw.card().now += 1;
+        if let Some(answer) = answer(&mut fw) {
+            break answer;
+        }
+    };
+    assert!(opened.is_ok(), "{opened:?}");
+}
+
+#[test]
 fn events_that_were_lost_are_made_up_by_reading() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;

@@ -4,7 +4,7 @@ use abi::control::{
     CardSetup, DATA_WORDS, EndpointSetup, EventSetup, MatchSetup, Operation, PairReport, PairSetup,
     RING_BITS, RING_EVENT, RegionSetup, RingSetup,
 };
-use abi::event::Cause as EventCause;
+use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
 use abi::mailbox::{PairState, Words};
 use abi::mgmt::{EVENTS_IN, FRAMES_IN, PERSISTENT_BYTES};
@@ -59,6 +59,8 @@ pub struct Gates {
     frames_lost: u32,
     pub events: VecDeque<GateEvent>,
     pub events_lost: u32,
+    /// A process rings its doorbells with nonsense, faster than anybody takes the events of it.
+    pub flood: bool,
     pub outbox: Vec<Wire>,
     /// The out buffer is full until this cycle.
     out_until: u32,
@@ -113,6 +115,7 @@ impl Gates {
             frames_lost: 0,
             events: VecDeque::new(),
             events_lost: 0,
+            flood: false,
             outbox: Vec::new(),
             out_until: 0,
             persistent,
@@ -385,7 +388,13 @@ impl Card for Gates {
     }
 
     fn event_take(&mut self) -> Option<GateEvent> {
-        self.events.pop_front()
+        let nonsense = self.flood.then_some(GateEvent {
+            cause: EventCause::IndexError.code(),
+            endpoint: 0,
+            pair: NO_PAIR,
+            info: 0,
+        });
+        self.events.pop_front().or(nonsense)
     }
 
     fn events_lost(&mut self) -> u32 {
