@@ -101,6 +101,48 @@ fn two_threads_connect_and_accept_by_interrupt_and_talk() {
     assert!(fabric.now() < TIMEOUT.into(), "woken in time");
 }
 
+/// The event that tells of a connection interrupts nobody when the queue is full.
+#[test]
+fn connections_are_made_though_nobody_takes_the_events_of_those_before() {
+    let fabric = fabric();
+    let small = |card| {
+        let device = Device::open(fabric.transport(card)).unwrap();
+        let builder = device.alloc_pd().unwrap().endpoint().event_queue(4);
+        builder.open().unwrap()
+    };
+    let (a, b) = (small(0), small(1));
+    let to = b.address();
+    let [first, second] = [fabric.attach(), fabric.attach()];
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let _attached = first;
+            for _ in 0..6 {
+                let pair = loop {
+                    // No time-out: nothing but the connection ends it.
+                    match a.connect(&to, 4, 0) {
+                        Ok(pair) => break pair,
+                        Err(ConnectError::Refused {
+                            reason: ConnectReason::NotAccepting,
+                            ..
+                        }) => {}
+                        Err(error) => panic!("{error}"),
+                    }
+                };
+                a.disconnect(pair, TIMEOUT).unwrap();
+            }
+        });
+        scope.spawn(|| {
+            let _attached = second;
+            for _ in 0..6 {
+                let (pair, _) = b.accept(4, PATIENCE).unwrap();
+                while !b.is_disconnected(pair).unwrap() {}
+                b.close_pair(pair).unwrap();
+            }
+        });
+    });
+    assert!(a.events_lost().unwrap() > 0, "or it proves nothing");
+}
+
 #[test]
 fn a_connection_ends_in_order_and_the_peer_learns_that_it_is_no_failure() {
     let fabric = fabric();
