@@ -12,6 +12,7 @@ use abi::register::{
     ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, ID, MAGIC, MAILBOX_REQUEST, STATUS, STATUS_FIRMWARE,
     STATUS_READY,
 };
+use abi::times::{COMMAND_TIMEOUT, READY_TIMEOUT};
 use std::sync::Arc;
 
 /// Cycles between two looks at a register that no interrupt tells of.
@@ -29,8 +30,8 @@ pub struct DeviceOptions {
 impl DeviceOptions {
     /// 80 ms and 16 ms at 125 MHz: some hundred times what a well-behaved card needs.
     pub const DEFAULT: Self = Self {
-        ready_timeout: 10_000_000,
-        command_timeout: 2_000_000,
+        ready_timeout: READY_TIMEOUT as u64,
+        command_timeout: COMMAND_TIMEOUT as u64,
     };
 }
 
