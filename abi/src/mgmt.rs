@@ -36,8 +36,8 @@ pub const TIMER_ENABLE: u32 = 0x0c;
 pub const MAILBOX_REQUEST: u32 = 0x10;
 /// Write: sequence number of the command answered; also clears the external interrupt that the command raised.
 pub const MAILBOX_ANSWER: u32 = 0x14;
-/// Write: bit 0 says that the firmware is up.
-pub const FIRMWARE_READY: u32 = 0x18;
+/// Write: the number of this start of the firmware, never 0, says that it is up; 0 says that it isn't, and is what a processor that is held leaves.
+pub const FIRMWARE_START: u32 = 0x18;
 /// Write: control operation in bits 7:0, index in bits 31:16; starts the request.
 pub const CONTROL_START: u32 = 0x20;
 /// Bit of [`CONTROL_START`] where the index begins.

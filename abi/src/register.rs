@@ -79,6 +79,10 @@ registers! {
         MAILBOX_REQUEST = 0x010, ReadWrite;
         /// Sequence number of the last command answered; equal to the request's when the answer is there.
         MAILBOX_ANSWER = 0x014, ReadOnly;
+        /// Number of the firmware's start while [`STATUS_FIRMWARE`] is set, and 0 otherwise. Each start has the number after that of the start
+        /// before, modulo 2^32 and without 0, also if the gates were reset in between; the first after power-on has any. A host that reads
+        /// another one than when it opened the card knows that all its objects are gone.
+        FIRMWARE_START = 0x018, ReadOnly;
         /// Address, as the processor sees it, of the next loader word; only while the processor is held.
         LOADER_ADDRESS = 0x020, ReadWrite;
         /// Writes a word of the management memory and advances the address; ignored unless the processor is held.

@@ -1,7 +1,7 @@
 //! The program of the card's management processor: it boots, says that it is up, and drives the firmware's state machines.
 //!
 //! ```text
-//!  reset ► log the build id ► steps until the gates are reset and told ► mailbox taken over ► ready ─┐
+//!  reset ► log the build id ► steps until the gates are reset and told ► mailbox taken over ► number ┐
 //!     ┌──────────────────────────────────────────────────────────────────────────────────────────◄───┘
 //!     ▼
 //!  command ► step ► answer ── something was done ──► again
@@ -21,18 +21,16 @@ mod port;
 
 use abi::mailbox::Command;
 use abi::mgmt::{
-    INTERRUPT_CONTROL, INTERRUPT_ENABLE, INTERRUPT_EVENT, INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT,
+    FIRMWARE_START, INTERRUPT_CONTROL, INTERRUPT_ENABLE, INTERRUPT_EVENT, INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT,
     INTERRUPT_GATES_READY, INTERRUPT_MAILBOX,
 };
 use abi::status::MailboxStatus;
 use core::panic::PanicInfo;
-use embedded_hal::digital::OutputPin;
 use firmware::mailbox::Mailbox;
 use firmware::registers::write;
 use firmware::{BUILD, STACK_BYTES, timer};
 use firmware_core::{Answer, Firmware};
 use gates::Gates;
-use port::ReadyLine;
 
 /// Looks at a control request before the processor sleeps: most are answered in some tens of cycles, and a sleep costs more.
 const LOOKS: u32 = 8;
@@ -64,7 +62,7 @@ fn main() -> ! {
         rest(&firmware, moved, &mut looks);
     }
     let mut mailbox = Mailbox::take_over();
-    let Ok(()) = ReadyLine.set_high();
+    write(FIRMWARE_START, firmware.start_number());
     defmt::info!("ready");
     loop {
         if firmware.is_free()
@@ -131,9 +129,9 @@ fn report(answer: &Answer) {
     }
 }
 
-/// Gives up: the host sees the ready line fall, and its commands time out.
+/// Gives up: the host reads that no firmware is up, and its commands time out.
 fn stop() -> ! {
-    let Ok(()) = ReadyLine.set_low();
+    write(FIRMWARE_START, 0);
     riscv::interrupt::disable();
     loop {
         riscv::asm::wfi();

@@ -1,8 +1,7 @@
-//! The two outward ports of the firmware: the byte port of its log, and the line that says it is up.
+//! The outward port of the firmware: the byte port of its log.
 
-use abi::mgmt::{FIRMWARE_READY, LOG};
+use abi::mgmt::LOG;
 use core::convert::Infallible;
-use embedded_hal::digital::{self, OutputPin};
 use embedded_io::{ErrorType, Write};
 use firmware::registers;
 
@@ -22,25 +21,6 @@ impl Write for LogPort {
     }
 
     fn flush(&mut self) -> Result<(), Infallible> {
-        Ok(())
-    }
-}
-
-/// The line that the host sees as `STATUS_FIRMWARE`.
-pub struct ReadyLine;
-
-impl digital::ErrorType for ReadyLine {
-    type Error = Infallible;
-}
-
-impl OutputPin for ReadyLine {
-    fn set_low(&mut self) -> Result<(), Infallible> {
-        registers::write(FIRMWARE_READY, 0);
-        Ok(())
-    }
-
-    fn set_high(&mut self) -> Result<(), Infallible> {
-        registers::write(FIRMWARE_READY, 1);
         Ok(())
     }
 }

@@ -82,8 +82,8 @@ pub struct Datapath {
     pub mailbox_request: Signal<Out, Bits<32>>,
     /// Number of the last command answered.
     pub mailbox_answer: Signal<In, Bits<32>>,
-    /// The firmware is up.
-    pub firmware_ready: Signal<In, Bit>,
+    /// Number of the firmware's start; 0 while it isn't up.
+    pub firmware_start: Signal<In, Bits<32>>,
     /// A control request is under way.
     pub control_valid: Signal<In, Bit>,
     /// The request.
@@ -238,7 +238,7 @@ impl Datapath {
         } default {
             clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data
-            mailbox_read_data mailbox_request mailbox_answer firmware_ready
+            mailbox_read_data mailbox_request mailbox_answer firmware_start
             control_valid control control_done control_result gates_reset_request gates_ready gates_reset frame_write
             frame_write_address frame_write_data frame_send frame_out_ready frame_in_valid
             frame_take frame_read_address frame_read_data frame_dropped told_valid told interrupts
@@ -296,7 +296,7 @@ impl Logic for Datapath {
         self.mailbox_request.next = self.registers.mailbox_request.val();
         self.registers.mailbox_read_data.next = self.mailbox_read_data.val();
         self.registers.mailbox_answer.next = self.mailbox_answer.val();
-        self.registers.firmware_ready.next = self.firmware_ready.val();
+        self.registers.firmware_start.next = self.firmware_start.val();
         self.work_queues.doorbell_valid.next = self.registers.doorbell_valid.val();
         self.work_queues.doorbell.next = self.registers.doorbell.val();
         self.work_queues.read_endpoint.next = self.registers.read_endpoint.val();

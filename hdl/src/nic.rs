@@ -144,7 +144,7 @@ impl Logic for Nic {
         self.datapath.mailbox_read_data.next = self.subsystem.mailbox_read_data.val();
         self.subsystem.mailbox_request.next = self.datapath.mailbox_request.val();
         self.datapath.mailbox_answer.next = self.subsystem.mailbox_answer.val();
-        self.datapath.firmware_ready.next = self.subsystem.firmware_ready.val();
+        self.datapath.firmware_start.next = self.subsystem.firmware_start.val();
         self.datapath.control_valid.next = self.subsystem.control_valid.val();
         self.datapath.control.next = self.subsystem.control.val();
         self.subsystem.control_done.next = self.datapath.control_done.val();

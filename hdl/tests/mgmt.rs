@@ -74,7 +74,7 @@ impl Host {
         self.bench.set("run", true);
         for _ in 0..1000 {
             self.step();
-            if self.bench.is("firmware_ready") {
+            if self.bench.get("firmware_start") != 0 {
                 return;
             }
         }
@@ -647,7 +647,7 @@ fn a_processor_that_is_held_can_be_given_another_program() {
     host.bench.set("run", false);
     host.step();
     host.step();
-    assert!(!host.bench.is("firmware_ready"));
+    assert_eq!(host.bench.get("firmware_start"), 0, "held, it isn't up");
     host.bench.set("mailbox_request", 0_u64);
     host.request = 0;
     host.load(&monitor(b'n'));

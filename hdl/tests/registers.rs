@@ -89,7 +89,7 @@ impl Reference {
             register::ABI => abi::ABI_VERSION.into(),
             register::STATUS => u64::from(
                 u32::from(inputs.ready) * register::STATUS_READY
-                    + u32::from(inputs.firmware) * register::STATUS_FIRMWARE,
+                    + u32::from(inputs.start != 0) * register::STATUS_FIRMWARE,
             ),
             register::CONTROL => u64::from(
                 u32::from(self.run) * register::CONTROL_RUN
@@ -97,6 +97,7 @@ impl Reference {
             ),
             register::MAILBOX_REQUEST => self.request.into(),
             register::MAILBOX_ANSWER => inputs.answer.into(),
+            register::FIRMWARE_START => inputs.start.into(),
             register::LOADER_ADDRESS => self.loader_address.into(),
             _ if mailbox_word(offset).is_some() => mailbox,
             _ => 0,
@@ -123,7 +124,7 @@ fn mailbox_word(offset: u32) -> Option<u32> {
 struct Inputs {
     ready: bool,
     resetting: bool,
-    firmware: bool,
+    start: u32,
     answer: u32,
 }
 
@@ -230,12 +231,12 @@ fn run(top: &str, config: &Config, rng: &mut ChaCha8Rng) {
         if rng.random_bool(0.2) {
             inputs.ready = rng.random();
             inputs.resetting = rng.random();
-            inputs.firmware = rng.random();
+            inputs.start = [0, 1, 1 << 31, rng.random()][rng.random_range(0..4)];
             inputs.answer = rng.random_range(0..3);
         }
         bench.set("gates_ready", inputs.ready);
         bench.set("gates_resetting", inputs.resetting);
-        bench.set("firmware_ready", inputs.firmware);
+        bench.set("firmware_start", inputs.start);
         bench.set("mailbox_answer", inputs.answer);
         bench.set("mailbox_read_data", mailbox_out);
         for ((name, _), value) in ENDPOINT_INPUTS.into_iter().zip(endpoint_out) {

@@ -58,6 +58,8 @@ pub enum Break {
     EndsAsFailure,
     /// A repeated request is one more request.
     RepetitionServed,
+    /// A start has the number of the start before.
+    StartNotCounted,
 }
 
 /// The card as the firmware sees it.

@@ -128,8 +128,9 @@ impl<C: Card> Firmware<C> {
         if card.is_broken(Break::EpochsStartAgain) {
             persistent = Persistent::fresh(persistent.starts);
         }
-        persistent.starts = persistent.starts.wrapping_add(1);
-        persistent.store(&mut card);
+        if !card.is_broken(Break::StartNotCounted) {
+            persistent.start(&mut card);
+        }
         let first_generation = persistent.starts.wrapping_mul(GENERATION_STRIDE) as u16;
         let mut audit = Audit::new();
         audit.record(AuditKind::Started, 0, build_id as u32, card.now());
@@ -177,6 +178,11 @@ impl<C: Card> Firmware<C> {
     /// Whether it has started: the gates are clear and know what they must, and commands are taken.
     pub fn is_up(&self) -> bool {
         self.boot == Boot::Up
+    }
+
+    /// Number of this start, never 0; the start after it has the next one.
+    pub fn start_number(&self) -> u32 {
+        self.persistent.starts
     }
 
     /// What it waits for besides its timers, frames and events.

@@ -19,7 +19,7 @@ const _: () = assert!(2 * COPY_WORDS * 4 <= PERSISTENT_BYTES as usize);
 /// What is kept.
 pub(crate) struct Persistent {
     sequence: u32,
-    /// Starts of the firmware since power-on.
+    /// Number of this start of the firmware: never 0, and after power-on any.
     pub(crate) starts: u32,
     epochs: [u16; MAX_ENDPOINTS],
 }
@@ -84,6 +84,12 @@ impl Persistent {
         for (word, &value) in copy.iter().enumerate() {
             card.set_persistent(at + word, value);
         }
+    }
+
+    /// Counts one more start.
+    pub(crate) fn start(&mut self, card: &mut impl Card) {
+        self.starts = self.starts.checked_add(1).unwrap_or(1);
+        self.store(card);
     }
 
     /// The last epoch of an endpoint.

@@ -10,7 +10,7 @@ use abi::list_bench::{
     ANY_SOURCE, CYCLES, DEPTH, FOUND, IGNORE, LONGEST, MAX_DEPTH, OWN_MASKS, SAMPLES, SEED,
     UNEXPECTED,
 };
-use abi::mgmt::FIRMWARE_READY;
+use abi::mgmt::FIRMWARE_START;
 use core::cell::RefCell;
 use core::panic::PanicInfo;
 use critical_section::Mutex;
@@ -180,7 +180,7 @@ fn main() -> ! {
     let mut mailbox = Mailbox::take_over();
     // SAFETY: enables the source of the wake-up; interrupts as such stay disabled.
     unsafe { riscv::register::mie::set_mext() };
-    write(FIRMWARE_READY, 1);
+    write(FIRMWARE_START, 1);
     loop {
         let Some(request) = mailbox.pending() else {
             riscv::asm::wfi();

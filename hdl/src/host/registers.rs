@@ -36,6 +36,7 @@ pub struct Offsets {
     control: Bits<12>,
     mailbox_request: Bits<12>,
     mailbox_answer: Bits<12>,
+    firmware_start: Bits<12>,
     loader_address: Bits<12>,
     loader_data: Bits<12>,
     command: Bits<12>,
@@ -67,6 +68,7 @@ impl Offsets {
             control: at(register::CONTROL),
             mailbox_request: at(register::MAILBOX_REQUEST),
             mailbox_answer: at(register::MAILBOX_ANSWER),
+            firmware_start: at(register::FIRMWARE_START),
             loader_address: at(register::LOADER_ADDRESS),
             loader_data: at(register::LOADER_DATA),
             command: at(register::MAILBOX_COMMAND),
@@ -140,8 +142,8 @@ pub struct Registers {
     pub mailbox_answer: Signal<In, Bits<32>>,
     /// The last command has been answered.
     pub mailbox_interrupt: Signal<Out, Bit>,
-    /// The firmware is up.
-    pub firmware_ready: Signal<In, Bit>,
+    /// Number of the firmware's start; 0 while it isn't up.
+    pub firmware_start: Signal<In, Bits<32>>,
     /// Pulse: the host has asked for a reset of the gates.
     pub gates_reset: Signal<Out, Bit>,
     /// It is under way: doorbells are ignored.
@@ -226,7 +228,7 @@ impl Registers {
             completion_tail event_tail sticky events_lost run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data mailbox_read_data
             mailbox_request mailbox_request_valid mailbox_answer mailbox_interrupt
-            firmware_ready gates_reset gates_resetting gates_ready
+            firmware_start gates_reset gates_resetting gates_ready
             take_write whole act write_page write_offset write_endpoint rings value
             answering_write refused
             take_read looking found answering_read address read_page read_offset endpoint
@@ -403,7 +405,7 @@ impl Logic for Registers {
         if self.gates_ready.val() {
             self.state.next = self.status_ready.val();
         }
-        if self.firmware_ready.val() {
+        if self.firmware_start.val().any() {
             self.state.next = self.state.val() | self.status_firmware.val();
         }
         if self.found.q.val() {
@@ -427,6 +429,9 @@ impl Logic for Registers {
                 }
                 if self.read_offset.val() == self.offsets.val().mailbox_answer {
                     self.word.d.next = self.mailbox_answer.val();
+                }
+                if self.read_offset.val() == self.offsets.val().firmware_start {
+                    self.word.d.next = self.firmware_start.val();
                 }
                 if self.read_offset.val() == self.offsets.val().loader_address {
                     self.word.d.next = self.next_load.q.val();

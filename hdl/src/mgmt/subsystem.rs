@@ -9,7 +9,7 @@
 //!              └─▲───▲─┘   │    ┌──────────────────┐──► control, control_valid ─► Fanout
 //!          timer │   │     └───►│ registers        │──► log
 //!        compare ┘   │          │ abi::mgmt        │◄── straps, sizes, random
-//!           external │          │                  │──► mailbox answer, firmware_ready
+//!           external │          │                  │──► mailbox answer, firmware_start
 //!          interrupt └──────────┤ GateRegisters    │◄─► frames, events, reset of the gates
 //!                               └──────────────────┘
 //!                               ┌──────────────────┐
@@ -50,7 +50,7 @@ pub struct Offsets {
     timer_enable: Bits<12>,
     mailbox_request: Bits<12>,
     mailbox_answer: Bits<12>,
-    firmware_ready: Bits<12>,
+    firmware_start: Bits<12>,
     control_start: Bits<12>,
     control_busy: Bits<12>,
     result_low: Bits<12>,
@@ -86,7 +86,7 @@ impl Offsets {
             timer_enable: offset(mgmt::TIMER_ENABLE),
             mailbox_request: offset(mgmt::MAILBOX_REQUEST),
             mailbox_answer: offset(mgmt::MAILBOX_ANSWER),
-            firmware_ready: offset(mgmt::FIRMWARE_READY),
+            firmware_start: offset(mgmt::FIRMWARE_START),
             control_start: offset(mgmt::CONTROL_START),
             control_busy: offset(mgmt::CONTROL_BUSY),
             result_low: offset(mgmt::CONTROL_RESULT),
@@ -150,8 +150,8 @@ pub struct Subsystem {
     pub mailbox_request: Signal<In, Bits<32>>,
     /// Number of the last command answered.
     pub mailbox_answer: Signal<Out, Bits<32>>,
-    /// The firmware says that it is up.
-    pub firmware_ready: Signal<Out, Bit>,
+    /// Number of the firmware's start once it says that it is up; 0 if it doesn't.
+    pub firmware_start: Signal<Out, Bits<32>>,
     /// A control request is under way.
     pub control_valid: Signal<Out, Bit>,
     /// The request.
@@ -225,7 +225,7 @@ pub struct Subsystem {
     timer_enabled: Reg<Bit>,
     late: Signal<Local, Bits<32>>,
     answer: Reg<Bits<32>>,
-    ready: Reg<Bit>,
+    start: Reg<Bits<32>>,
     busy: Reg<Bit>,
     operation: Reg<Bits<8>>,
     index: Reg<Bits<16>>,
@@ -286,7 +286,7 @@ impl Subsystem {
             mailbox_read_data: Signal::default(),
             mailbox_request: Signal::default(),
             mailbox_answer: Signal::default(),
-            firmware_ready: Signal::default(),
+            firmware_start: Signal::default(),
             control_valid: Signal::default(),
             control: Signal::default(),
             control_done: Signal::default(),
@@ -332,7 +332,7 @@ impl Subsystem {
             timer_enabled: Reg::default(),
             late: Signal::default(),
             answer: Reg::default(),
-            ready: Reg::default(),
+            start: Reg::default(),
             busy: Reg::default(),
             operation: Reg::default(),
             index: Reg::default(),
@@ -410,7 +410,7 @@ impl Logic for Subsystem {
             timer_enabled
         );
         registers!(
-            self, clock, reset, answer, ready, busy, operation, index, words, outcome
+            self, clock, reset, answer, start, busy, operation, index, words, outcome
         );
         registers!(self, clock, reset, log, logs);
         clocked!(
@@ -566,8 +566,8 @@ impl Logic for Subsystem {
             if self.offset.val() == self.offsets.val().mailbox_answer {
                 self.answer.d.next = self.data.val();
             }
-            if self.offset.val() == self.offsets.val().firmware_ready {
-                self.ready.d.next = self.data.val().get_bit(0);
+            if self.offset.val() == self.offsets.val().firmware_start {
+                self.start.d.next = self.data.val();
             }
             if self.offset.val() == self.offsets.val().control_start {
                 self.one_request_at_a_time.ok.next = !self.busy.q.val();
@@ -596,11 +596,11 @@ impl Logic for Subsystem {
             }
         }
         if !self.running.q.val() {
-            self.ready.d.next = false;
+            self.start.d.next = 0.into();
             self.timer_enabled.d.next = false;
         }
         self.mailbox_answer.next = self.answer.q.val();
-        self.firmware_ready.next = self.ready.q.val();
+        self.firmware_start.next = self.start.q.val();
         self.log_data.next = self.log.q.val();
         self.log_valid.next = self.logs.q.val();
         self.control_valid.next = self.busy.q.val();

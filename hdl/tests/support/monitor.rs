@@ -1,7 +1,7 @@
 //! A program for the management processor by which a test has its loads and stores done.
 
 use abi::mgmt::{
-    FIRMWARE_READY, LOG, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT,
+    FIRMWARE_START, LOG, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT,
     REGISTER_BASE,
 };
 
@@ -48,7 +48,7 @@ pub fn monitor(greeting: u8) -> Vec<u32> {
     p.addi(7, 0, i32::from(greeting));
     p.sw(7, 5, LOG as i32);
     p.addi(7, 0, 1);
-    p.sw(7, 5, FIRMWARE_READY as i32);
+    p.sw(7, 5, FIRMWARE_START as i32);
     p.addi(8, 0, 0);
     p.label("wait");
     p.wfi();

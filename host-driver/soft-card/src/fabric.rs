@@ -12,9 +12,9 @@ use crate::gates::Gates;
 use crate::pairs::{Body, Frame};
 use abi::ABI_VERSION;
 use abi::register::{
-    ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRST_ENDPOINT_PAGE, ID, LOADER_ADDRESS, LOADER_DATA,
-    MAGIC, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS,
-    PAGE_BYTES, STATUS, STATUS_FIRMWARE, STATUS_READY, WINDOW_BYTES,
+    ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, FIRST_ENDPOINT_PAGE, ID,
+    LOADER_ADDRESS, LOADER_DATA, MAGIC, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST,
+    MAILBOX_RESULT, MAILBOX_WORDS, PAGE_BYTES, STATUS, STATUS_FIRMWARE, STATUS_READY, WINDOW_BYTES,
 };
 use abi::status::MailboxStatus;
 use firmware_core::{Card as _, Firmware, Sizes};
@@ -711,6 +711,7 @@ impl World {
                 CONTROL => card.control | if card.resetting { CONTROL_RESET } else { 0 },
                 MAILBOX_REQUEST => card.request,
                 MAILBOX_ANSWER => card.answer,
+                FIRMWARE_START if card.up => card.firmware.start_number(),
                 LOADER_ADDRESS => card.loader_address,
                 _ => match area(offset) {
                     Some((MAILBOX_COMMAND, word)) => card.command[word],

@@ -8,8 +8,8 @@ use abi::mailbox::{
     PairId, PairState, PairStatus, Words, id_index,
 };
 use abi::register::{
-    CONTROL, CONTROL_RESET, CONTROL_RUN, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST,
-    MAILBOX_RESULT, STATUS, STATUS_FIRMWARE,
+    CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, MAILBOX_ANSWER, MAILBOX_COMMAND,
+    MAILBOX_REQUEST, MAILBOX_RESULT, STATUS, STATUS_FIRMWARE,
 };
 use abi::status::MailboxStatus;
 use std::ptr::NonNull;
@@ -217,13 +217,15 @@ fn firmware_that_is_started_again_quiets_the_gates_and_goes_on_with_epochs_and_i
     b.accept();
     let pair = a.connect(&b);
     a.pass(10_000);
-    let before = a.endpoint;
+    let (before, start) = (a.endpoint, a.read(FIRMWARE_START));
     a.give(Command::QueryPair, Pair { pair });
     a.write(CONTROL, 0);
     assert_eq!(a.read(STATUS) & STATUS_FIRMWARE, 0);
+    assert_eq!(a.read(FIRMWARE_START), 0);
     a.write(CONTROL, CONTROL_RUN);
     let lost = a.answer::<PairStatus>();
     assert_eq!(lost, Err(MailboxStatus::Restarted));
+    assert_eq!(a.read(FIRMWARE_START), start + 1);
     let stale = a.command::<_, PairStatus>(Command::QueryPair, Pair { pair });
     assert_eq!(stale, Err(MailboxStatus::NotFound));
     a.reopen();
@@ -244,6 +246,7 @@ fn firmware_that_is_started_again_quiets_the_gates_and_goes_on_with_epochs_and_i
     }
     a.write(CONTROL, CONTROL_RUN);
     a.until_up();
+    assert_eq!(a.read(FIRMWARE_START), start + 2);
     a.reopen();
     assert_eq!(a.endpoint.epoch, before.epoch + 2);
 }

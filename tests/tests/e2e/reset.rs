@@ -5,8 +5,8 @@ use std::sync::Arc;
 use abi::control::Counter;
 use abi::mailbox::{PairId, Words, id_index};
 use abi::register::{
-    CONTROL, CONTROL_RESET, LIST_TAIL, SEND_TAIL, STATUS, STATUS_FIRMWARE, STATUS_READY,
-    endpoint_page,
+    CONTROL, CONTROL_RESET, FIRMWARE_START, LIST_TAIL, SEND_TAIL, STATUS, STATUS_FIRMWARE,
+    STATUS_READY, endpoint_page,
 };
 use host_driver::transport::Transport;
 use posthorn_tests::cards::{cards, firmware, run};
@@ -35,6 +35,7 @@ fn start_anew(host: &Host) {
     let transport = host.transport();
     // SAFETY: reading these registers has no effect.
     let read = |offset| unsafe { transport.read_register(offset) }.expect("a register");
+    let start = read(FIRMWARE_START);
     // SAFETY: the card is quiet when it is ready again, and reaches no memory of the endpoints that were open.
     unsafe { transport.write_register(CONTROL, CONTROL_RESET) }.unwrap();
     // Its bits tell of nothing that isn't so.
@@ -43,12 +44,22 @@ fn start_anew(host: &Host) {
     }
     assert_eq!(read(CONTROL), 0, "the reset is over, the processor held");
     assert_eq!(read(STATUS) & STATUS_FIRMWARE, 0);
+    assert_eq!(read(FIRMWARE_START), 0, "nobody runs");
     let firmware = firmware();
     let segments = firmware.segments().iter();
     let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
     // SAFETY: it is the firmware that was built from this tree.
     unsafe { host_driver::load_firmware(Arc::new(transport), segments) }
         .expect("the firmware is loaded");
+    while read(STATUS) & STATUS_FIRMWARE == 0 {
+        wait(host, 50);
+    }
+    let next = start.checked_add(1).unwrap_or(1);
+    assert_eq!(
+        read(FIRMWARE_START),
+        next,
+        "a host that knew the start before sees another"
+    );
 }
 
 /// Tells the other rank a pair and hears of its.

@@ -11,7 +11,7 @@ use abi::mailbox::{
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::{MailboxStatus, Status};
-use firmware_core::{CONTROL_TIMEOUT, TELL_TIMEOUT};
+use firmware_core::{Break, CONTROL_TIMEOUT, TELL_TIMEOUT};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -583,6 +583,30 @@ fn epochs_and_generations_go_on_over_a_restart_at_any_moment_and_start_anew_with
     gates.epochs.clear();
     let mut fw = boot(gates, BUILD_ID);
     assert_eq!(endpoint(&mut fw).epoch, 1);
+}
+
+/// Numbers of some starts in a row, each over what the one before left.
+fn starts(broken: Option<Break>) -> Vec<u32> {
+    let mut gates = Gates::new(5, MAC);
+    gates.broken = broken;
+    let next = |_| {
+        let blank = Gates::new(6, MAC);
+        let mut fw = boot(std::mem::replace(&mut gates, blank), BUILD_ID);
+        gates = std::mem::replace(fw.card(), Gates::new(6, MAC));
+        fw.start_number()
+    };
+    (0..4).map(next).collect()
+}
+
+/// As it broke: firmware that started again while the mailbox was idle looked to its host as if it had run all the time.
+#[test]
+fn each_start_has_the_number_after_that_of_the_start_before() {
+    let counted = |numbers: &[u32]| {
+        let after = |last: u32| last.checked_add(1).unwrap_or(1);
+        numbers.windows(2).all(|two| two[1] == after(two[0])) && !numbers.contains(&0)
+    };
+    assert!(counted(&starts(None)));
+    assert!(!counted(&starts(Some(Break::StartNotCounted))));
 }
 
 #[test]

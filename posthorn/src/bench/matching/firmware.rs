@@ -70,15 +70,15 @@ impl Processor {
             }
         }
         model.set(write, 0);
-        let (run, ready) = (model.port("run")?, model.port("firmware_ready")?);
+        let (run, start) = (model.port("run")?, model.port("firmware_start")?);
         model.set(run, 1);
         for _ in 0..STARTED {
-            if model.get(ready) != 0 {
+            if model.get(start) != 0 {
                 break;
             }
             model.step();
         }
-        ensure!(model.get(ready) != 0, "the program doesn't start");
+        ensure!(model.get(start) != 0, "the program doesn't start");
         Ok(Self {
             mailbox_address: model.port("mailbox_address")?,
             mailbox_read_data: model.port("mailbox_read_data")?,
