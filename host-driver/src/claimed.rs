@@ -10,7 +10,7 @@
 //! endpoint and discarded as soon as its rings have room.
 
 use crate::endpoint::Shared;
-use crate::error::PostError;
+use crate::error::{PostError, Refused};
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::table::Request;
@@ -85,10 +85,10 @@ impl Claimed {
         let posted = shared
             .core()
             .receive_claimed(shared.link(), wr_id, claim, buffer);
-        posted.map_err(|(error, buffer)| ClaimedRefused {
+        posted.map_err(|Refused { error, buffer }| ClaimedRefused {
             error,
             claimed: Self::new(shared, claim),
-            buffer: buffer.unwrap_or(Buffer::empty()),
+            buffer,
         })
     }
 

@@ -15,6 +15,7 @@ use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::table::Request;
 use crate::transport::{Line, PauseResult, TransportError, Watch};
+use crate::shared::SharedBuffer;
 use abi::completion::CompletionKind;
 use abi::status::Status;
 use std::sync::Arc;
@@ -76,6 +77,8 @@ pub struct WorkCompletion {
     pub buffer: Option<Buffer>,
     /// A multi-receive that stays posted: more completions of the request follow.
     pub more: bool,
+    /// The shared buffer that was sent, instead.
+    pub shared: Option<SharedBuffer>,
     /// The message that a claim found, unless its pair has been closed since.
     pub claimed: Option<Claimed>,
 }
@@ -109,6 +112,16 @@ impl CompletionQueue {
 
     /// Whether [`poll`](Self::poll) would return a completion.
     pub fn is_ready(&self) -> bool {
+    /// Takes up to `limit` completions in one call, adds them to `completions` and returns how many it took. (`ibv_poll_cq` with more than one entry.)
+    /// Nothing is allocated if `completions` has room for them.
+    pub fn poll_many(&self, completions: &mut Vec<WorkCompletion>, limit: usize) -> usize {
+        let link = self.shared.link();
+        let mut core = self.shared.core();
+        let before = completions.len();
+        completions.extend(std::iter::from_fn(|| core.poll(link)).take(limit));
+        completions.len() - before
+    }
+
         self.shared.core().is_ready(self.shared.link())
     }
 

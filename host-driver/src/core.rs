@@ -19,9 +19,12 @@
 //!
 //! **Claims.** A claimed message that the program drops is discarded: its handle is kept until a slot is free and the ring has room.
 
+mod arm;
+mod complete;
+mod post;
+
 use crate::backlog::Backlog;
-use crate::claimed::{Claim, Claimed};
-use crate::completion::{WcKind, WorkCompletion};
+use crate::claimed::Claim;
 use crate::endpoint::Shared;
 use crate::error::{PostError, WaitError};
 use crate::event::{AsyncEvent, Cause};
@@ -37,10 +40,8 @@ use abi::event::{Event, NO_PAIR};
 use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::id_index;
 use abi::register::{
-    COMPLETION_ARM, COMPLETION_HEAD, EVENT_ARM, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD,
-    SEND_TAIL, endpoint_page,
+    COMPLETION_HEAD, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, endpoint_page,
 };
-use abi::request::{ListRequest, Opcode};
 use abi::status::Status;
 use std::sync::{Arc, Weak};
 
@@ -85,9 +86,6 @@ pub(crate) enum Ring {
     Send,
     List,
 }
-
-/// A request that could not be posted, with its buffer if it has one.
-pub(crate) type NotPosted = (PostError, Option<Buffer>);
 
 /// Rings and outstanding requests of one endpoint.
 pub(crate) struct Core {
@@ -295,6 +293,11 @@ impl Core {
             entry: Some(entry),
         };
         let handle = match self.table.insert(request) {
+    /// Whether there is a buffer for an injected send.
+    pub(crate) const fn has_bounce(&self) -> bool {
+        !self.bounce.is_empty()
+    }
+
             Ok(handle) => handle,
             Err(buffer) => return Err((PostError::CompletionQueueFull, buffer)),
         };

@@ -1,4 +1,4 @@
-//! Endpoints: opened on rings in host memory, closed with everything accounted for, and the verbs that post.
+//! Endpoints: opened on rings in host memory, closed with everything accounted for, and their pairs and events. The verbs that post are in [`crate::post`].
 //!
 //! ```text
 //!  builder ── OpenEndpoint ──► open ── CloseEndpoint ──► closed: what was outstanding is `Flushed`
@@ -8,63 +8,26 @@
 
 use crate::claimed::Claim;
 use crate::completion::CompletionQueue;
-use crate::core::{Core, Ring};
+use crate::core::Core;
 use crate::desk::{Concern, Desk, Release};
 use crate::device::Device;
 use crate::domain::{Domain, ProtectionDomain};
-use crate::error::{CommandError, PostError, Refused};
+use crate::error::CommandError;
 use crate::event::AsyncEvent;
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::{Pair, PairAddress};
-use crate::region::{Access, Buffer, MemoryRegion};
+use crate::region::{Access, MemoryRegion};
 use crate::ring::{EntryQueue, RequestRing, ring_log2};
 use crate::sync::{CardGuard, CardMutex};
-use crate::table::{ListEntry, Request, Work};
-use crate::transport::TransportError;
+use crate::transport::{TransportError, Watch};
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, Nothing, OpenEndpoint, OpenPair, PairId,
     PairStatus, Words, id_index,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_READY, ListRequest, Opcode, SendRequest};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// How a message is addressed.
-#[derive(Clone, Copy, Debug)]
-pub struct TaggedSend {
-    /// Pair to send on.
-    pub pair: Pair,
-    /// Communicator context.
-    pub context: u16,
-    /// Bits that the receive is matched against.
-    pub match_bits: u64,
-    /// Delivered with the message, not matched.
-    pub immediate: u64,
-}
-
-/// Where a message may come from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
-    /// Any pair of the endpoint.
-    Any,
-    /// This pair.
-    Pair(Pair),
-}
-
-/// Which messages a receive, a probe or a claim matches.
-#[derive(Clone, Copy, Debug)]
-pub struct TaggedReceive {
-    /// Source.
-    pub source: Source,
-    /// Communicator context.
-    pub context: u16,
-    /// Match bits.
-    pub match_bits: u64,
-    /// Bits of `match_bits` that don't have to agree.
-    pub ignore_bits: u64,
-}
 
 /// What the handles of an endpoint share.
 pub(crate) struct Shared {
@@ -433,285 +396,16 @@ impl Endpoint {
         id.ok_or(CommandError::NotFound)
     }
 
-    /// Sends the buffer. It comes back with the completion, when the message is safe at its destination.
-    ///
-    /// # Errors
-    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
-    pub fn post_tagged_send(
-        &self,
-        wr_id: u64,
-        send: &TaggedSend,
-        buffer: Buffer,
-    ) -> Result<Request, Refused> {
-        self.post_buffer(wr_id, send, 0, buffer)
-    }
-
-    /// Sends the buffer to a receive that the program knows to be posted. (MPI's ready mode.) If there is none when the message arrives, it isn't
-    /// delivered and the send completes with [`NotReady`](crate::WcStatus::NotReady); the pair goes on.
-    ///
-    /// A receive counts as posted from the return of the call that posts it. While the peer's endpoint has more receives posted than its card
-    /// holds, a message that finds none there may belong to one of the rest: then it waits, like any other.
-    ///
-    /// # Errors
-    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
-    pub fn post_ready_send(
-        &self,
-        wr_id: u64,
-        send: &TaggedSend,
-        buffer: Buffer,
-    ) -> Result<Request, Refused> {
-        self.post_buffer(wr_id, send, FLAG_READY, buffer)
-    }
-
-    /// Sends a copy of `bytes`, which may be reused at once. No completion is shown unless it is an error.
-    ///
-    /// # Errors
-    /// [`PostError`]: `TooLong` for more than 1024 bytes, `InjectBusy` while all copies are in flight.
-    pub fn post_tagged_inject(
-        &self,
-        wr_id: u64,
-        send: &TaggedSend,
-        bytes: &[u8],
-    ) -> Result<(), PostError> {
-        if bytes.len() > EAGER_MAX {
-            return Err(PostError::TooLong);
-        }
-        // Completions that nobody polls for hold the buffers: look before giving up.
-        let take = || self.shared.core().take_bounce();
-        let buffer = take().or_else(|| {
-            self.shared.core().is_ready(self.shared.link());
-            take()
-        });
-        let mut buffer = buffer.ok_or(PostError::InjectBusy)?;
-        buffer[..bytes.len()].copy_from_slice(bytes);
-        let (key, address, _) = buffer.local();
-        match self.post_send(
-            wr_id,
-            send,
-            (true, 0),
-            buffer,
-            (key, address, bytes.len() as u64),
-        ) {
-            Ok(_) => Ok(()),
-            Err((error, buffer)) => {
-                if let Some(buffer) = buffer {
-                    self.shared.core().give_bounce(buffer);
-                }
-                Err(error)
-            }
-        }
-    }
-
-    fn post_buffer(
-        &self,
-        wr_id: u64,
-        send: &TaggedSend,
-        flags: u8,
-        buffer: Buffer,
-    ) -> Result<Request, Refused> {
-        if !buffer.is_of(&self.shared.domain) {
-            return Err(wrong_domain(buffer));
-        }
-        let local = buffer.local();
-        self.post_send(wr_id, send, (false, flags), buffer, local)
-            .map_err(refused)
-    }
-
-    fn post_send(
-        &self,
-        wr_id: u64,
-        send: &TaggedSend,
-        (inject, flags): (bool, u8),
-        buffer: Buffer,
-        (key, address, length): (u32, u64, u64),
-    ) -> Result<Request, crate::core::NotPosted> {
-        let work = Work::Send {
-            pair: send.pair.index,
-            serial: send.pair.serial,
-            inject,
-            cancel: None,
-        };
-        let words = |request: Request| {
-            SendRequest {
-                opcode: Opcode::TaggedSend.code(),
-                flags,
-                pair: send.pair.index,
-                context: send.context,
-                request: request.wire(),
-                key,
-                match_bits: send.match_bits,
-                immediate: send.immediate,
-                address,
-                length,
-                ..SendRequest::default()
-            }
-            .to_words()
-        };
-        let link = self.shared.link();
-        self.shared
-            .core()
-            .post(link, Ring::Send, wr_id, work, Some(buffer), words)
-    }
-
-    /// Posts a receive into the buffer. It comes back with the completion.
-    ///
-    /// # Errors
-    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
-    pub fn post_tagged_recv(
-        &self,
-        wr_id: u64,
-        receive: &TaggedReceive,
-        buffer: Buffer,
-    ) -> Result<Request, Refused> {
-        self.post_receive(wr_id, receive, buffer, 0, 0)
-    }
-
-    /// Posts a receive that takes message after message, each behind the one before in the buffer, until less than `min_free` bytes of it, or none,
-    /// are left. (libfabric's `FI_MULTI_RECV`, Portals' locally managed offset.) Each message completes the request once: with
-    /// the part of the buffer that it fills, and [`more`](crate::WorkCompletion::more) until the last, which brings what is left. So no message is
-    /// truncated that isn't longer than `min_free`.
-    ///
-    /// A message after which the receive stays needs an entry of the completion queue for itself. If none is free when it
-    /// matches, it is the last: keep the queue longer than the requests that are outstanding, and post again what is left.
-    ///
-    /// # Errors
-    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
-    pub fn post_multi_recv(
-        &self,
-        wr_id: u64,
-        receive: &TaggedReceive,
-        buffer: Buffer,
-        min_free: u32,
-    ) -> Result<Request, Refused> {
-        self.post_receive(wr_id, receive, buffer, FLAG_MULTI, min_free)
-    }
-
-    fn post_receive(
-        &self,
-        wr_id: u64,
-        receive: &TaggedReceive,
-        buffer: Buffer,
-        flags: u8,
-        min_free: u32,
-    ) -> Result<Request, Refused> {
-        if !buffer.is_of(&self.shared.domain) {
-            return Err(wrong_domain(buffer));
-        }
-        let (key, address, length) = buffer.local();
-        self.post_list(
-            wr_id,
-            Work::Receive { cancel: None },
-            receive,
-            Some(buffer),
-            ListRequest {
-                opcode: Opcode::TaggedReceive.code(),
-                flags,
-                min_free,
-                key,
-                address,
-                length,
-                ..ListRequest::default()
-            },
-        )
-        .map_err(refused)
-    }
-
-    /// Looks for a message that waits to be received, without taking it. The completion's status is
-    /// `Success`, with what was found, or `NoMessage`.
-    ///
-    /// # Errors
-    /// [`PostError`].
-    pub fn probe(&self, wr_id: u64, receive: &TaggedReceive) -> Result<Request, PostError> {
-        let request = ListRequest {
-            opcode: Opcode::Probe.code(),
-            ..ListRequest::default()
-        };
-        self.post_list(wr_id, Work::Probe, receive, None, request)
-            .map_err(|(error, _)| error)
-    }
-
-    /// Looks for a message that waits to be received, and takes it for the caller: nobody else finds it from then on. (MPI's `MPI_Mprobe`, libfabric's
-    /// `FI_CLAIM`.) The completion's status is `Success`, with what was found and the [`Claimed`](crate::Claimed) message, or `NoMessage`. A claim whose
-    /// completion is never polled holds its message until the pair is closed.
-    ///
-    /// # Errors
-    /// [`PostError`].
-    pub fn claim(&self, wr_id: u64, receive: &TaggedReceive) -> Result<Request, PostError> {
-        let request = ListRequest {
-            opcode: Opcode::Claim.code(),
-            ..ListRequest::default()
-        };
-        self.post_list(wr_id, Work::Claim, receive, None, request)
-            .map_err(|(error, _)| error)
-    }
-
-    /// Cancels a receive that hasn't matched, or a send that waits for credit or for its turn. Either the
-    /// request completes as `Cancelled`, once, and nothing else does; or it completes in some other way and the
-    /// cancel itself completes as `TooLate`. Until the request has completed the card may use its buffer, which
-    /// therefore comes back with that completion.
-    ///
-    /// # Errors
-    /// [`PostError`]: `NothingToCancel` if the request has been polled for already.
-    pub fn cancel(&self, wr_id: u64, target: Request) -> Result<Request, PostError> {
-        let mut core = self.shared.core();
-        let sent_on = core.sent_on(target);
-        let ring = match sent_on {
-            Some(_) => Ring::Send,
-            None => Ring::List,
-        };
-        let words = |request: Request| match sent_on {
-            Some(pair) => SendRequest {
-                opcode: Opcode::CancelSend.code(),
-                pair,
-                request: request.wire(),
-                target: target.wire(),
-                ..SendRequest::default()
-            }
-            .to_words(),
-            None => ListRequest {
-                opcode: Opcode::Cancel.code(),
-                request: request.wire(),
-                target: target.wire(),
-                ..ListRequest::default()
-            }
-            .to_words(),
-        };
-        let work = Work::Cancel { target };
-        core.post(self.shared.link(), ring, wr_id, work, None, words)
-            .map_err(|(error, _)| error)
-    }
-
-    fn post_list(
-        &self,
-        wr_id: u64,
-        work: Work,
-        receive: &TaggedReceive,
-        buffer: Option<Buffer>,
-        mut entry: ListRequest,
-    ) -> Result<Request, crate::core::NotPosted> {
-        let mut core = self.shared.core();
-        entry.context = receive.context;
-        entry.match_bits = receive.match_bits;
-        entry.ignore_bits = receive.ignore_bits;
-        let source = match receive.source {
-            Source::Any => {
-                entry.flags |= FLAG_ANY_SOURCE;
-                None
-            }
-            Source::Pair(pair) if core.is_usable(pair) => {
-                entry.pair = pair.index;
-                Some(pair)
-            }
-            Source::Pair(_) => return Err((PostError::InvalidPair, buffer)),
-        };
-        let entry = ListEntry {
-            request: entry,
-            source,
-        };
-        core.post_list(self.shared.link(), wr_id, work, buffer, entry)
-    }
-
     /// Takes the next event, if there is one.
+    ///
+    /// # Errors
+    /// [`TransportError`].
+    pub fn poll_event(&self) -> Result<Option<AsyncEvent>, TransportError> {
+        self.shared.core().poll_event(self.shared.link())
+    }
+
+    /// Asks for an interrupt at the next event after those that the queue has, taken or not, and at the next completion in the same way. Poll once more
+    /// before waiting, as after [`CompletionQueue::req_notify`].
     ///
     /// # Errors
     /// [`TransportError`].
@@ -778,19 +472,5 @@ impl Drop for Endpoint {
             let card = &self.shared.domain.device.card;
             card.release(Release::Endpoint(shared));
         }
-    }
-}
-
-/// A post with a buffer that was refused.
-fn refused((error, buffer): crate::core::NotPosted) -> Refused {
-    // What was posted with a buffer is refused with it.
-    let buffer = buffer.unwrap_or(Buffer::empty());
-    Refused { error, buffer }
-}
-
-fn wrong_domain(buffer: Buffer) -> Refused {
-    Refused {
-        error: PostError::WrongDomain,
-        buffer,
     }
 }

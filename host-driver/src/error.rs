@@ -4,6 +4,7 @@ use crate::Buffer;
 use crate::transport::TransportError;
 use abi::mailbox::{Command, ConnectReason};
 use abi::status::MailboxStatus;
+use std::fmt;
 
 /// A mailbox command that did not do what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -160,15 +161,40 @@ pub enum PostError {
     Transport(#[from] TransportError),
 }
 
-/// A post that was refused, with the buffer that was to be posted.
+/// A post that was refused, with the buffer that was to be posted: a send's is of one of the kinds that [`SendBuffer`](crate::SendBuffer) has.
 #[derive(Debug, thiserror::Error)]
 #[error("{error}")]
-pub struct Refused {
+pub struct Refused<B = Buffer> {
     /// Why.
     #[source]
     pub error: PostError,
     /// The buffer. The card has not seen it.
-    pub buffer: Buffer,
+    pub buffer: B,
+}
+
+/// A list of which only the front was posted: the requests that the card has not seen.
+#[derive(thiserror::Error)]
+#[error("request {posted} of the list: {error}")]
+pub struct ListRefused<W, I> {
+    /// Requests that were posted, which is the place in the list of the one that was refused.
+    pub posted: usize,
+    /// Why it was refused.
+    #[source]
+    pub error: PostError,
+    /// The request that was refused.
+    pub request: W,
+    /// Those behind it, not looked at.
+    pub rest: I,
+}
+
+impl<W: fmt::Debug, I> fmt::Debug for ListRefused<W, I> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ListRefused")
+            .field("posted", &self.posted)
+            .field("error", &self.error)
+            .field("request", &self.request)
+            .finish_non_exhaustive()
+    }
 }
 
 /// Why a wait ended without a completion.

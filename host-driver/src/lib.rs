@@ -72,10 +72,12 @@ mod memory;
 mod pair;
 mod primitives;
 mod region;
+mod post;
 mod ring;
 mod sync;
 mod table;
 pub mod transport;
+mod shared;
 
 pub use abi::control::Counter;
 pub use abi::mailbox::{AuditEntry, AuditKind, ConnectReason, Identity, PairState, PairStatus};
@@ -84,8 +86,10 @@ pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
 pub use device::{Device, DeviceOptions};
 pub use domain::ProtectionDomain;
-pub use endpoint::{Endpoint, EndpointBuilder, Source, TaggedReceive, TaggedSend};
-pub use error::{CommandError, ConnectError, OpenError, PostError, Refused, WaitError};
+pub use endpoint::{Endpoint, EndpointBuilder};
+pub use error::{
+    CommandError, ConnectError, ListRefused, OpenError, PostError, Refused, WaitError,
+};
 pub use event::{AsyncEvent, Cause};
 pub use loader::load_firmware;
 pub use pair::{EndpointAddress, Pair, PairAddress};
@@ -97,6 +101,7 @@ const _: () = {
     const fn shared<T: Send + Sync + ?Sized>() {}
     shared::<Device>();
     shared::<ProtectionDomain>();
+pub use shared::{Payload, SendBuffer, SharedBuffer};
     shared::<MemoryRegion>();
     shared::<Buffer>();
     shared::<Endpoint>();
@@ -106,6 +111,11 @@ const _: () = {
     shared::<EndpointBuilder>();
     shared::<DeviceOptions>();
     shared::<Identity>();
+    shared::<SharedBuffer>();
+    shared::<Payload>();
+    shared::<SendWr>();
+    shared::<RecvWr>();
+    shared::<ListRefused<RecvWr, ()>>();
     shared::<Pair>();
     shared::<PairAddress>();
     shared::<EndpointAddress>();

@@ -1,4 +1,4 @@
-//! Memory that the card can reach: one allocation that host and card share.
+//! Memory that the card can reach: one allocation that host and card share, the transport's or the program's.
 //!
 //! All of the library's `unsafe` is here, in [`crate::link`], [`crate::ring`] and [`crate::region`], which say who
 //! may look at which byte when; this file says how long the bytes exist.

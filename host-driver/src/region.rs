@@ -85,7 +85,8 @@ impl MemoryRegion {
             return Err(CommandError::Argument("a region has at least one byte"));
         }
         let domain = Arc::clone(&pd.inner);
-        let memory = Arc::new(HostMemory::new(&domain.device.card.link, length)?);
+        let length = memory.length();
+        let memory = Arc::new(memory);
         let argument = RegisterRegion {
             domain: domain.id.domain,
             rights: u32::from(access.rights()),
@@ -308,6 +309,12 @@ impl Deref for Buffer {
         match &self.region {
             // SAFETY: the range lies inside the region's allocation, which lives as long as this `Arc`, and was
             // zeroed when allocated. Buffers of a region are disjoint, and while the application has this one, it is in
+    /// Lets several sends read the bytes at once, and nobody write them until all have.
+    #[must_use]
+    pub fn share(self) -> SharedBuffer {
+        self.into()
+    }
+
             // no request, so the card has not been given its bytes.
             Some(region) => unsafe {
                 slice::from_raw_parts(region.memory.start().as_ptr().add(self.offset), self.length)

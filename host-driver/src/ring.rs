@@ -88,24 +88,22 @@ impl RequestRing {
         Ok(self.tail.wrapping_sub(self.head) < entries)
     }
 
-    /// Writes a request to the next entry, which the caller knows to be free, and rings the doorbell. If that can't be done now, the next
-    /// [`ring`](Self::ring) or post does it.
-    pub(crate) fn post(&mut self, link: &Link, words: &[u64; REQUEST_WORDS]) {
+    /// Writes a request to the next entry, which the caller knows to be free. The card looks at it after the next [`ring`](Self::ring).
+    pub(crate) fn post(&mut self, words: &[u64; REQUEST_WORDS]) {
         let entry = usize::from(self.tail) & ((1 << self.log2) - 1);
         let base = self.memory.start().cast::<u64>();
         for (k, word) in words.iter().enumerate() {
             // SAFETY: `entry` is inside the ring, which `memory` holds aligned to a page. The entry is free, so the
-            // card doesn't read it before the doorbell below, and no reference to it exists.
+            // card doesn't read it before the doorbell, and no reference to it exists.
             unsafe {
                 base.add(entry * REQUEST_WORDS + k)
                     .write_volatile(word.to_le())
             };
         }
         self.tail = self.tail.wrapping_add(1);
-        self.ring(link);
     }
 
-    /// Tells the card of the requests that it hasn't been told of.
+    /// Tells the card of the requests that it hasn't been told of: all of them by one doorbell. If that can't be done now, the next call does it.
     pub(crate) fn ring(&mut self, link: &Link) {
         if self.tail == self.rung {
             return;

@@ -8,6 +8,7 @@ use crate::claimed::Claim;
 use crate::completion::WcKind;
 use crate::pair::Pair;
 use crate::region::Buffer;
+use crate::shared::SharedBuffer;
 use abi::request::ListRequest;
 
 /// A posted request, to cancel it or to recognise its completion.
@@ -98,6 +99,8 @@ pub(crate) struct Outstanding {
     pub(crate) wr_id: u64,
     pub(crate) work: Work,
     pub(crate) buffer: Option<Buffer>,
+    /// Sends: what others read too, instead.
+    pub(crate) shared: Option<SharedBuffer>,
     /// Receives, probes and claims: how to post it again.
     pub(crate) entry: Option<ListEntry>,
 }
@@ -153,17 +156,15 @@ impl RequestTable {
 
     /// Enters a request.
     ///
-    /// # Errors
-    /// The request's buffer, if the table is full.
-    pub(crate) fn insert(&mut self, request: Outstanding) -> Result<Request, Option<Buffer>> {
-        let Some(slot) = self.free.pop() else {
-            return Err(request.buffer);
-        };
+    /// # Panics
+    /// If the table is full.
+    pub(crate) fn insert(&mut self, request: Outstanding) -> Request {
+        let slot = self.free.pop().expect("a free slot is seen to before");
         let entry = &mut self.slots[usize::from(slot)];
         entry.uses = entry.uses.wrapping_add(1);
         entry.request = Some(request);
         entry.place = Place::Card;
-        Ok(Request::new(slot, entry.uses))
+        Request::new(slot, entry.uses)
     }
 
     /// The handle of the request in a slot that the card names by its low bits; one that names nothing, if the slot isn't in use by it.
@@ -235,13 +236,14 @@ mod tests {
 
     #[test]
     fn a_handle_names_its_request_once() {
+            shared: None,
         let mut table = RequestTable::new(2);
-        let a = table.insert(probe(1)).ok().unwrap();
-        let b = table.insert(probe(2)).ok().unwrap();
-        assert!(table.is_full() && table.insert(probe(3)).is_err());
+        let a = table.insert(probe(1));
+        let b = table.insert(probe(2));
+        assert!(table.is_full());
         assert_eq!(table.remove(a).unwrap().wr_id, 1);
         assert!(table.remove(a).is_none());
-        let c = table.insert(probe(4)).ok().unwrap();
+        let c = table.insert(probe(4));
         assert_ne!(a, c);
         assert!(table.get_mut(a).is_none());
         assert_eq!(table.outstanding(), 2);
@@ -259,14 +261,14 @@ mod tests {
     #[test]
     fn a_handle_names_no_stranger_after_65536_uses_of_its_slot() {
         let mut table = RequestTable::new(1);
-        let old = table.insert(probe(1)).ok().unwrap();
+        let old = table.insert(probe(1));
         table.remove(old);
         let mut last = old;
         for _ in 0..1 << 16 {
-            last = table.insert(probe(2)).ok().unwrap();
+            last = table.insert(probe(2));
             table.remove(last);
         }
-        let stranger = table.insert(probe(3)).ok().unwrap();
+        let stranger = table.insert(probe(3));
         assert_eq!(
             last.wire(),
             old.wire(),

@@ -1,7 +1,9 @@
 //! Posting and polling don't allocate: the global allocator counts, except inside the simulated card.
 
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
-use host_driver::{Access, Buffer, Device, Source, TaggedReceive, TaggedSend, WcStatus};
+use host_driver::{
+    Access, Buffer, Device, RecvWr, SendWr, Source, TaggedReceive, TaggedSend, WcStatus,
+};
 use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
@@ -158,8 +160,42 @@ fn posting_and_polling_do_not_allocate() {
         ignore_bits: 0,
     };
 
+    let mut receives = Vec::with_capacity(4);
+    let mut sends = Vec::with_capacity(4);
+    let mut posted = Vec::with_capacity(8);
+    let mut completions = Vec::with_capacity(8);
+    let (_shared_region, shared) = pd.reg_mr(8, Access::Read).unwrap();
+    let shared = shared.share();
+
     let before = ALLOCATIONS.get();
     for _ in 0..200 {
+        for wr_id in 0..4 {
+            receives.push(RecvWr {
+                wr_id,
+                receive,
+                multi: None,
+                buffer: Buffer::empty(),
+            });
+            sends.push(SendWr {
+                wr_id,
+                send,
+                ready: false,
+                buffer: shared.slice(..4),
+            });
+        }
+        endpoint
+            .post_recv_list(receives.drain(..), &mut posted)
+            .unwrap();
+        endpoint
+            .post_send_list(sends.drain(..), &mut posted)
+            .unwrap();
+        while completions.len() < 8 {
+            if cq.poll_many(&mut completions, 8) == 0 {
+                completions.push(cq.wait(1_000_000).unwrap());
+            }
+        }
+        completions.clear();
+        posted.clear();
         let (from, into) = buffers;
         let (from, rest) = {
             let mut from = from;

@@ -174,6 +174,8 @@ struct Card {
     cut: bool,
     command: [u32; MAILBOX_WORDS],
     result: [u32; MAILBOX_WORDS],
+    /// Writes to the pages of endpoints.
+    doorbells: u64,
     request: u32,
     answer: u32,
     loader_address: u32,
@@ -293,6 +295,7 @@ impl SoftFabric {
     }
 
     /// How a host reaches a card.
+            doorbells: 0,
     ///
     /// # Panics
     /// If there is no such card.
@@ -416,6 +419,11 @@ impl SoftFabric {
             .world
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes to the pages of endpoints that `card` has had.
+    pub fn doorbells(&self, card: usize) -> u64 {
+        self.world().cards[card].doorbells
     }
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
@@ -611,6 +619,7 @@ impl World {
                 break;
             }
         }
+                card.doorbells += 1;
         let Some(deadline) = card.firmware.next_deadline() else {
             return;
         };

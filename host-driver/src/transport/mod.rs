@@ -311,7 +311,8 @@ pub unsafe trait Transport: Send + Sync {
     /// The memory is one allocation, and valid for reads and writes through `start`, until the matching
     /// [`unmap`](Self::unmap) has returned `Ok` or the transport has been dropped. Until then the caller
     /// holds no reference to bytes that the card has been given (entries of a ring between its
-    /// two indices, buffers of requests that have not completed), and looks at those that the card
+    /// two indices, buffers of requests that have not completed), except shared ones to buffers of sends, which
+    /// both only read, and looks at those that the card
     /// signals by (the last word of a completion or event) with atomic accesses only.
     unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError>;
 

@@ -14,6 +14,8 @@ mod failure;
 #[path = "../host/memory.rs"]
 mod memory;
 #[path = "../host/messages.rs"]
+#[path = "../host/lists.rs"]
+mod lists;
 mod messages;
 #[path = "../host/multi.rs"]
 mod multi;

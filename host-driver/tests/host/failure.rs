@@ -186,7 +186,7 @@ fn closing_an_endpoint_flushes_what_is_outstanding_and_gives_the_buffers_back() 
         .endpoint
         .post_tagged_recv(0, &a.receive(1), buffer)
         .unwrap_err();
-    assert_eq!(refused.error, PostError::InvalidPair);
+    assert_eq!(refused.error, PostError::Closed);
     let mut any = a.receive(1);
     any.source = Source::Any;
     assert_eq!(a.endpoint.probe(0, &any), Err(PostError::Closed));

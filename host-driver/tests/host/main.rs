@@ -7,6 +7,7 @@ mod connections;
 mod failure;
 mod memory;
 mod messages;
+mod lists;
 mod multi;
 mod ownership;
 mod random;

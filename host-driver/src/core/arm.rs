@@ -1,0 +1,88 @@
+//! Interrupts: armed at the entries that the card writes next.
+
+use super::{Core, Phase};
+use crate::error::WaitError;
+use crate::link::Link;
+use crate::transport::{Line, TransportError, Watch};
+use abi::register::{COMPLETION_ARM, EVENT_ARM, endpoint_page};
+
+impl Core {
+    /// Arms the completion interrupt, unless it is still armed at the next entry. Look once more
+    /// before pausing: the line shows no edge if it was high and the queue isn't empty.
+    pub(crate) fn arm_completions(&mut self, link: &Link) -> Result<Watch, TransportError> {
+        loop {
+            let fed = self.feed_all(link);
+            let watch = self.arm_at_head(link)?;
+            // What the application isn't told of may have come before the arming, and then shows no edge either.
+            let armed = self.completion_armed;
+            let told = self.is_ready(link);
+            let asleep = armed == Some(self.completions.head()) || self.phase != Phase::Open;
+            if told || asleep && (!fed || self.phase != Phase::Open || !self.is_due()) {
+                return Ok(watch);
+            }
+        }
+    }
+
+    /// Arms both interrupts at the next entries that the card will write, for who waits for an event and takes none.
+    pub(crate) fn arm_for_event(&mut self, link: &Link) -> Result<Watch, TransportError> {
+        let watch = link.watch(Line::Endpoint(self.endpoint));
+        if self.phase != Phase::Open {
+            return Ok(watch);
+        }
+        let page = endpoint_page(self.endpoint);
+        let next = self.completions.next_unwritten();
+        if self.completion_armed != Some(next) {
+            link.write(page + COMPLETION_ARM, u32::from(next))?;
+            self.completion_armed = Some(next);
+        }
+        let next = self.events.next_unwritten();
+        if self.event_armed != Some(next) {
+            link.write(page + EVENT_ARM, u32::from(next))?;
+            self.event_armed = Some(next);
+        }
+        Ok(watch)
+    }
+
+    pub(super) fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {
+        let watch = link.watch(Line::Endpoint(self.endpoint));
+        if self.phase != Phase::Open {
+            return Ok(watch);
+        }
+        let page = endpoint_page(self.endpoint);
+        let head = self.completions.head();
+        // An interrupt that is armed at an entry not yet written has not been raised.
+        if self.completion_armed != Some(head) || self.completions.is_written(head) {
+            link.write(page + COMPLETION_ARM, u32::from(head))?;
+            self.completion_armed = Some(head);
+        }
+        // The line is shared: events that nobody waits for must not hold it high.
+        if let Some(armed) = self.event_armed {
+            let head = self.events.head();
+            let taken = (armed.wrapping_sub(head) as i16) < 0;
+            let mut next = if taken { head } else { armed };
+            while self.events.is_written(next) {
+                next = next.wrapping_add(1);
+            }
+            if next != armed {
+                link.write(page + EVENT_ARM, u32::from(next))?;
+                self.event_armed = Some(next);
+            }
+        }
+        Ok(watch)
+    }
+
+    /// Arms both interrupts, unless an event has come that no wait was interrupted by.
+    pub(crate) fn arm(&mut self, link: &Link) -> Result<Watch, WaitError> {
+        let watch = self.arm_completions(link)?;
+        if self.event_armed.is_none() && self.phase == Phase::Open {
+            let register = endpoint_page(self.endpoint) + EVENT_ARM;
+            link.write(register, u32::from(self.event_told))?;
+            self.event_armed = Some(self.event_told);
+        }
+        if self.events.is_written(self.event_told) {
+            self.event_told = self.event_told.wrapping_add(1);
+            return Err(WaitError::Interrupted);
+        }
+        Ok(watch)
+    }
+}

@@ -1,0 +1,260 @@
+//! Completions and events: from the card's entries to what the application is told.
+
+use super::{Core, Phase, is_refusal};
+use crate::claimed::{Claim, Claimed};
+use crate::completion::{WcKind, WorkCompletion};
+use crate::event::{AsyncEvent, Cause};
+use crate::link::Link;
+use crate::pair::Pair;
+use crate::table::{ListEntry, Outstanding, Place, Request, Work};
+use crate::transport::TransportError;
+use abi::completion::{COMPLETION_MORE, Completion};
+use abi::event::{Event, NO_PAIR};
+use abi::status::Status;
+
+impl Core {
+    /// Whether a completion waits to be polled.
+    pub(crate) fn is_ready(&mut self, link: &Link) -> bool {
+        loop {
+            self.feed(link);
+            match self.completions.peek() {
+                None if self.phase == Phase::Closed => return self.flush_next().is_some(),
+                // What the card wrote before it went is there, and is taken first.
+                None if link.is_lost() => self.set_closed(),
+                None => return false,
+                Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
+                Some(_) => drop(self.take(link)),
+            }
+        }
+    }
+
+    /// Whether the application isn't told of a completion: an inject that went well, a refusal for want of room, or none of its requests.
+    pub(super) fn is_silent(&mut self, completion: &Completion) -> bool {
+        match self.named(completion) {
+            Some(Work::Send { inject, .. }) => {
+                inject && completion.status == Status::Success.code()
+            }
+            Some(Work::Receive { .. } | Work::Probe | Work::Claim) => is_refusal(completion),
+            Some(Work::Discard { silent, .. }) => silent,
+            Some(Work::Cancel { .. } | Work::ReceiveClaimed { .. }) => false,
+            None => true,
+        }
+    }
+
+    /// The outstanding request that a completion is of.
+    pub(super) fn named(&mut self, completion: &Completion) -> Option<Work> {
+        let work = self
+            .table
+            .get_mut(self.table.of_wire(completion.request))?
+            .work;
+        let kind = WcKind::from_card(completion.kind);
+        kind.is_none_or(|kind| kind == work.kind()).then_some(work)
+    }
+
+    /// In a closed endpoint, a request that the card never fetched. A cancel of that sort has nothing to tell, nor has a discard that nobody asked for.
+    pub(super) fn flush_next(&mut self) -> Option<Request> {
+        loop {
+            let request = self.table.any()?;
+            match self.table.get_mut(request)?.work {
+                Work::Cancel { .. } | Work::Discard { silent: true, .. } => {
+                    drop(self.table.remove(request));
+                }
+                _ => return Some(request),
+            }
+        }
+    }
+
+    /// Takes the next completion that the application is told of.
+    pub(crate) fn poll(&mut self, link: &Link) -> Option<WorkCompletion> {
+        while self.is_ready(link) {
+            if let Some(completion) = self.take(link) {
+                return Some(completion);
+            }
+        }
+        None
+    }
+
+    /// Takes the next entry of the queue, or after the end of a closed queue what the card never fetched.
+    pub(super) fn take(&mut self, link: &Link) -> Option<WorkCompletion> {
+        let Some(words) = self.completions.peek() else {
+            let request = self.flush_next()?;
+            let flushed = Completion {
+                request: request.wire(),
+                status: Status::Flushed.code(),
+                ..Completion::default()
+            };
+            return self.finish(&flushed);
+        };
+        self.completions.advance();
+        // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
+        let (unrung, entries) = (self.completions.unrung(), self.completions.entries());
+        let due = unrung >= entries / 4 || self.table.outstanding() + unrung > entries;
+        if due && self.phase == Phase::Open {
+            // If this fails the head stays unrung, and the next call that needs the card says so.
+            let _ = self.completions.ring(link);
+        }
+        self.finish(&Completion::from_words(&words))
+    }
+
+    /// Ends the request that a completion names. None if the application isn't told.
+    pub(super) fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
+        let handle = self.table.of_wire(completion.request);
+        let silent = self.is_silent(completion);
+        if self.named(completion).is_none() {
+            self.strays += 1;
+            return None;
+        }
+        if completion.flags & COMPLETION_MORE != 0 {
+            return self.finish_one(completion);
+        }
+        self.backlog.returned(handle);
+        if silent && is_refusal(completion) {
+            let behind = completion.status == Status::Behind.code();
+            let waiting = behind.then(|| self.table.of_wire(completion.handle));
+            self.backlog.refused(&mut self.table, handle, waiting);
+            return None;
+        }
+        let Outstanding {
+            wr_id,
+            mut work,
+            mut buffer,
+            shared,
+            entry,
+        } = self.table.remove(handle)?;
+        if let Work::Cancel { target } = work
+            && self.table.place(target) == Some(Place::Withdrawn)
+        {
+            self.set_cancel(target, None);
+            return self.finish(&Completion {
+                request: target.wire(),
+                status: Status::Cancelled.code(),
+                ..Completion::default()
+            });
+        }
+        // A code that the ABI doesn't have isn't what a card wrote.
+        let mut status = Status::from_code(completion.status).unwrap_or(Status::MemoryError);
+        if let Some(ListEntry {
+            source: Some(source),
+            ..
+        }) = entry
+            && status == Status::InvalidPair
+            && self.pair_mut(source).is_none()
+        {
+            status = Status::Flushed;
+        }
+        if let Work::ReceiveClaimed { claim } | Work::Discard { claim, .. } = work
+            && status == Status::InvalidClaim
+            && self.pair_mut(claim.pair).is_none()
+        {
+            status = Status::Flushed;
+        }
+        let mut pair = self.pair_of_card(completion.pair);
+        if matches!(status, Status::Cancelled)
+            && let Some(&mut Some(cancel)) = work.cancel_mut()
+        {
+            self.table.remove(cancel);
+        }
+        match work {
+            Work::Send {
+                pair: index,
+                serial,
+                inject,
+                ..
+            } => {
+                let sent_on = Pair { index, serial };
+                if let Some(open) = self.pair_mut(sent_on) {
+                    open.sends -= 1;
+                    pair = Some(sent_on);
+                } else {
+                    pair = None;
+                }
+                if inject && let Some(buffer) = buffer.take() {
+                    self.bounce.push(buffer);
+                }
+            }
+            Work::Cancel { target } => self.set_cancel(target, None),
+            Work::Receive { .. }
+            | Work::Probe
+            | Work::Claim
+            | Work::ReceiveClaimed { .. }
+            | Work::Discard { .. } => {}
+        }
+        let has_source = match work.kind() {
+            WcKind::Send => true,
+            WcKind::Receive | WcKind::Probe | WcKind::Claim => {
+                matches!(status, Status::Success | Status::Truncated)
+            }
+            WcKind::Cancel | WcKind::Discard => false,
+        };
+        let found =
+            matches!(work, Work::Claim) && status == Status::Success && self.phase == Phase::Open;
+        let claimed = pair.filter(|_| found).and_then(|pair| {
+            let handle = completion.handle;
+            Some(Claimed::new(self.shared.upgrade()?, Claim { handle, pair }))
+        });
+        (!silent).then_some(WorkCompletion {
+            wr_id,
+            request: handle,
+            kind: work.kind(),
+            status,
+            pair: pair.filter(|_| has_source),
+            context: completion.context,
+            match_bits: completion.match_bits,
+            immediate: completion.immediate,
+            length: completion.length,
+            buffer,
+            shared,
+            more: false,
+            claimed,
+        })
+    }
+
+    /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.
+    pub(super) fn finish_one(&mut self, completion: &Completion) -> Option<WorkCompletion> {
+        let handle = self.table.of_wire(completion.request);
+        let pair = self.pair_of_card(completion.pair);
+        let found = self.table.get_mut(handle)?;
+        let rest = found.buffer.as_mut()?;
+        let length = usize::try_from(completion.length).map_or(rest.len(), |n| n.min(rest.len()));
+        Some(WorkCompletion {
+            wr_id: found.wr_id,
+            request: handle,
+            kind: WcKind::Receive,
+            status: Status::from_code(completion.status).unwrap_or(Status::MemoryError),
+            pair,
+            context: completion.context,
+            match_bits: completion.match_bits,
+            immediate: completion.immediate,
+            length: completion.length,
+            buffer: Some(rest.split_to(length)),
+            shared: None,
+            more: true,
+            claimed: None,
+        })
+    }
+
+    /// Takes the next event.
+    pub(crate) fn poll_event(&mut self, link: &Link) -> Result<Option<AsyncEvent>, TransportError> {
+        while let Some(words) = self.events.peek() {
+            if self.event_told == self.events.head() {
+                self.event_told = self.event_told.wrapping_add(1);
+            }
+            self.events.advance();
+            if self.phase == Phase::Open {
+                self.events.ring(link)?;
+            }
+            let event = Event::from_words(&words);
+            if let Some(cause) = Cause::from_code(event.cause) {
+                return Ok(Some(AsyncEvent {
+                    cause,
+                    pair: (event.pair != NO_PAIR)
+                        .then(|| self.pair_of_card(event.pair))
+                        .flatten(),
+                    info: event.info,
+                }));
+            }
+            self.strays += 1;
+        }
+        Ok(None)
+    }
+}

@@ -1,0 +1,338 @@
+//! Posting: admission, the rings, and what the library keeps until it can be posted.
+
+use super::{Core, FEED_PAUSE, FEED_PAUSES, Phase, Ring};
+use crate::claimed::Claim;
+use crate::error::{PostError, Refused};
+use crate::link::Link;
+use crate::pair::Pair;
+use crate::region::Buffer;
+use crate::ring::{REQUEST_WORDS, RequestRing};
+use crate::shared::Payload;
+use crate::table::{ListEntry, Outstanding, Request, Work};
+use crate::transport::{PauseResult, TransportError};
+use abi::event::NO_PAIR;
+use abi::limits::SEND_QUEUE_DEPTH;
+use abi::request::{ListRequest, Opcode};
+
+impl Core {
+    /// Looks whether a receive, a probe or a claim can be posted, or kept.
+    pub(crate) fn admit_list(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
+        let ring = (!self.backlog.keeps()).then_some(Ring::List);
+        self.admit(link, ring, work)
+    }
+
+    /// Posts a receive, a probe or a claim that has been [admitted](Self::admit_list), or keeps it behind those that the card had no room for. The
+    /// card is told by the next [`feed`](Self::feed).
+    pub(crate) fn post_list(
+        &mut self,
+        wr_id: u64,
+        work: Work,
+        buffer: Option<Buffer>,
+        entry: ListEntry,
+    ) -> Request {
+        let handle = self.table.insert(Outstanding {
+            wr_id,
+            work,
+            buffer,
+            shared: None,
+            entry: Some(entry),
+        });
+        if self.backlog.keeps() {
+            self.backlog.keep(&mut self.table, handle);
+        } else {
+            self.post_entry(handle);
+        }
+        handle
+    }
+
+    /// Puts a receive, a probe or a claim on the ring, which has room.
+    pub(super) fn post_entry(&mut self, handle: Request) {
+        let found = self.table.get_mut(handle).and_then(|found| found.entry);
+        let Some(ListEntry {
+            mut request,
+            source,
+        }) = found
+        else {
+            return;
+        };
+        request.request = handle.wire();
+        if let Some(buffer) = self.table.get_mut(handle).and_then(|f| f.buffer.as_ref()) {
+            // A multi-receive that comes back has given away the front of its buffer.
+            (request.key, request.address, request.length) = buffer.local();
+        }
+        if source.is_some_and(|pair| self.pair_mut(pair).is_none()) {
+            // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
+            request.pair = NO_PAIR;
+        }
+        request.flags |= self.backlog.posted(&mut self.table, handle);
+        self.list.post(&request.to_words());
+    }
+
+    /// Posts what is kept, as far as the card would look at it and the ring has room, and tells the card of all that it doesn't know.
+    pub(crate) fn feed(&mut self, link: &Link) {
+        if self.phase == Phase::Open {
+            self.discard_dropped(link);
+            self.post_kept(link);
+            self.ring(link, Ring::Send);
+            self.ring(link, Ring::List);
+        }
+    }
+
+    /// Tells the card of the entries of a ring that it hasn't been told of. If that can't be done now, the next call that posts, polls or waits does it.
+    pub(crate) fn ring(&mut self, link: &Link, ring: Ring) {
+        self.ring_mut(ring).ring(link);
+    }
+
+    fn post_kept(&mut self, link: &Link) {
+        while self.backlog.is_due(&mut self.table) {
+            // What fails here fails the next call that needs the card, which says so.
+            if !matches!(self.list.has_room(link), Ok(true)) {
+                return;
+            }
+            if self.table.outstanding() + self.completions.unrung() > self.completions.entries()
+                && self.completions.ring(link).is_err()
+            {
+                return;
+            }
+            match self.backlog.take_next(&mut self.table) {
+                Some(handle) => self.post_entry(handle),
+                None => return,
+            }
+        }
+    }
+
+    /// Posts all that is kept before the caller sleeps: what the card takes in silence would wake nobody to post the rest. The ring moves on
+    /// in bounded time, unless the card has stopped it: false then.
+    pub(super) fn feed_all(&mut self, link: &Link) -> bool {
+        for _ in 0..FEED_PAUSES {
+            self.feed(link);
+            if self.phase != Phase::Open || self.completions.peek().is_some() || !self.is_due() {
+                return true;
+            }
+            let next = link.now().saturating_add(FEED_PAUSE);
+            if matches!(
+                link.pause(&[], next),
+                PauseResult::Closed | PauseResult::Unreachable
+            ) {
+                return false;
+            }
+        }
+        false
+    }
+
+    /// Whether something is kept that could be posted now.
+    pub(super) fn is_due(&mut self) -> bool {
+        self.backlog.is_due(&mut self.table) || !self.dropped.is_empty() && !self.table.is_full()
+    }
+
+    /// Receives a claimed message into a buffer.
+    pub(crate) fn receive_claimed(
+        &mut self,
+        link: &Link,
+        wr_id: u64,
+        claim: Claim,
+        buffer: Buffer,
+    ) -> Result<Request, Refused> {
+        self.feed(link);
+        let work = Work::ReceiveClaimed { claim };
+        if let Err(error) = self.admit(link, Some(Ring::List), &work) {
+            return Err(Refused { error, buffer });
+        }
+        let (key, address, length) = buffer.local();
+        let words = |request: Request| {
+            ListRequest {
+                opcode: Opcode::ReceiveClaimed.code(),
+                request: request.wire(),
+                target: claim.handle,
+                key,
+                address,
+                length,
+                ..ListRequest::default()
+            }
+            .to_words()
+        };
+        let posted = self.post(Ring::List, wr_id, work, Some(buffer.into()), words);
+        self.ring(link, Ring::List);
+        Ok(posted)
+    }
+
+    /// Discards a claimed message.
+    pub(crate) fn discard(
+        &mut self,
+        link: &Link,
+        wr_id: u64,
+        claim: Claim,
+    ) -> Result<Request, PostError> {
+        self.feed(link);
+        let posted = self.post_discard(link, wr_id, claim, false)?;
+        self.ring(link, Ring::List);
+        Ok(posted)
+    }
+
+    fn post_discard(
+        &mut self,
+        link: &Link,
+        wr_id: u64,
+        claim: Claim,
+        silent: bool,
+    ) -> Result<Request, PostError> {
+        let work = Work::Discard { claim, silent };
+        self.admit(link, Some(Ring::List), &work)?;
+        let words = |request: Request| {
+            ListRequest {
+                opcode: Opcode::Discard.code(),
+                request: request.wire(),
+                target: claim.handle,
+                ..ListRequest::default()
+            }
+            .to_words()
+        };
+        Ok(self.post(Ring::List, wr_id, work, None, words))
+    }
+
+    /// The program has dropped a claimed message.
+    pub(crate) fn keep_dropped(&mut self, claim: Claim) {
+        if self.phase == Phase::Open {
+            self.dropped.push(claim);
+        }
+    }
+
+    /// Discards what the program has dropped, as far as there is room. A closed pair has taken its messages with it.
+    pub(super) fn discard_dropped(&mut self, link: &Link) {
+        while let Some(claim) = self.dropped.pop() {
+            let open = self.pair_mut(claim.pair).is_some();
+            let posted = open.then(|| self.post_discard(link, 0, claim, true));
+            if let Some(Err(PostError::ListRingFull | PostError::CompletionQueueFull)) = posted {
+                self.dropped.push(claim);
+                return;
+            }
+        }
+    }
+
+    /// Posts a send or a cancel, or uses a claim; it has been [admitted](Self::admit). `words` makes the ring entry from the handle. The card is told by the
+    /// next [`ring`](Self::ring).
+    pub(crate) fn post(
+        &mut self,
+        ring: Ring,
+        wr_id: u64,
+        work: Work,
+        payload: Option<Payload>,
+        words: impl FnOnce(Request) -> [u64; REQUEST_WORDS],
+    ) -> Request {
+        let (buffer, shared) = match payload {
+            None => (None, None),
+            Some(Payload::Unique(buffer)) => (Some(buffer), None),
+            Some(Payload::Shared(shared)) => (None, Some(shared)),
+        };
+        let handle = self.table.insert(Outstanding {
+            wr_id,
+            work,
+            buffer,
+            shared,
+            entry: None,
+        });
+        match work {
+            Work::Send { pair, serial, .. } => {
+                if let Some(open) = self.pair_mut(Pair {
+                    index: pair,
+                    serial,
+                }) {
+                    open.sends += 1;
+                }
+            }
+            Work::Cancel { target } => {
+                self.set_cancel(target, Some(handle));
+                self.backlog.withdraw(&mut self.table, target);
+            }
+            Work::Receive { .. }
+            | Work::Probe
+            | Work::Claim
+            | Work::ReceiveClaimed { .. }
+            | Work::Discard { .. } => {}
+        }
+        self.ring_mut(ring).post(&words(handle));
+        handle
+    }
+
+    const fn ring_mut(&mut self, ring: Ring) -> &mut RequestRing {
+        match ring {
+            Ring::Send => &mut self.send,
+            Ring::List => &mut self.list,
+        }
+    }
+
+    /// Looks whether there is room for a request everywhere, and makes the card see it.
+    pub(crate) fn admit(
+        &mut self,
+        link: &Link,
+        ring: Option<Ring>,
+        work: &Work,
+    ) -> Result<(), PostError> {
+        if self.phase != Phase::Open {
+            return Err(PostError::Closed);
+        }
+        if link.is_closed() {
+            return Err(TransportError::Closed.into());
+        }
+        match *work {
+            Work::Send { pair, serial, .. } => {
+                let pair = Pair {
+                    index: pair,
+                    serial,
+                };
+                let open = self.usable_pair(pair).ok_or(PostError::InvalidPair)?;
+                if open.sends >= SEND_QUEUE_DEPTH {
+                    return Err(PostError::PairBusy);
+                }
+            }
+            Work::Cancel { target } => match self.cancel_of(target) {
+                Some(None) => {}
+                Some(Some(_)) | None => return Err(PostError::NothingToCancel),
+            },
+            Work::ReceiveClaimed { claim } | Work::Discard { claim, .. } => {
+                self.usable_pair(claim.pair).ok_or(PostError::InvalidPair)?;
+            }
+            Work::Receive { .. } | Work::Probe | Work::Claim => {}
+        }
+        if self.table.is_full() {
+            return Err(PostError::CompletionQueueFull);
+        }
+        let (has_room, full) = match ring {
+            Some(Ring::Send) => (self.send.has_room(link)?, PostError::SendRingFull),
+            Some(Ring::List) => (self.list.has_room(link)?, PostError::ListRingFull),
+            None => return Ok(()),
+        };
+        if !has_room {
+            return Err(full);
+        }
+        if self.table.outstanding() + 1 + self.completions.unrung() > self.completions.entries() {
+            self.completions.ring(link)?;
+        }
+        Ok(())
+    }
+
+    /// The pair that an outstanding send goes by. None if the request isn't one.
+    pub(crate) fn sent_on(&mut self, request: Request) -> Option<u16> {
+        match self.table.get_mut(request)?.work {
+            Work::Send { pair, .. } => Some(pair),
+            Work::Receive { .. }
+            | Work::Cancel { .. }
+            | Work::Probe
+            | Work::Claim
+            | Work::ReceiveClaimed { .. }
+            | Work::Discard { .. } => None,
+        }
+    }
+
+    /// The cancel under way for an outstanding send or receive. None if the request isn't one.
+    pub(super) fn cancel_of(&mut self, target: Request) -> Option<Option<Request>> {
+        self.table.get_mut(target)?.work.cancel_mut().copied()
+    }
+
+    pub(super) fn set_cancel(&mut self, target: Request, cancel: Option<Request>) {
+        let found = self.table.get_mut(target);
+        if let Some(slot) = found.and_then(|found| found.work.cancel_mut()) {
+            *slot = cancel;
+        }
+    }
+}

@@ -1,0 +1,484 @@
+//! The verbs that post: sends, receives, looks and cancels, one by one or as a list with one doorbell.
+//!
+//! ```text
+//!  post        admit ► write entry ► doorbell
+//!  post a list admit ► write entry ► admit ► write entry ► … ► doorbell     stops at the first that isn't admitted
+//! ```
+
+use crate::core::{Core, Ring};
+use crate::endpoint::Endpoint;
+use crate::error::{ListRefused, PostError, Refused};
+use crate::pair::Pair;
+use crate::region::Buffer;
+use crate::shared::SendBuffer;
+use crate::table::{ListEntry, Request, Work};
+use abi::limits::EAGER_MAX;
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_READY, ListRequest, Opcode, SendRequest};
+
+/// How a message is addressed.
+#[derive(Clone, Copy, Debug)]
+pub struct TaggedSend {
+    /// Pair to send on.
+    pub pair: Pair,
+    /// Communicator context.
+    pub context: u16,
+    /// Bits that the receive is matched against.
+    pub match_bits: u64,
+    /// Delivered with the message, not matched.
+    pub immediate: u64,
+}
+
+/// Where a message may come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// Any pair of the endpoint.
+    Any,
+    /// This pair.
+    Pair(Pair),
+}
+
+/// Which messages a receive, a probe or a claim matches.
+#[derive(Clone, Copy, Debug)]
+pub struct TaggedReceive {
+    /// Source.
+    pub source: Source,
+    /// Communicator context.
+    pub context: u16,
+    /// Match bits.
+    pub match_bits: u64,
+    /// Bits of `match_bits` that don't have to agree.
+    pub ignore_bits: u64,
+}
+
+/// A send of a list: `ibv_send_wr`. `B` is [`Buffer`], [`SharedBuffer`](crate::SharedBuffer) or, for a list of both, [`Payload`](crate::Payload).
+#[derive(Debug)]
+pub struct SendWr<B = Buffer> {
+    /// The application's number.
+    pub wr_id: u64,
+    /// How the message is addressed.
+    pub send: TaggedSend,
+    /// Whether it is sent as by [`Endpoint::post_ready_send`].
+    pub ready: bool,
+    /// What is sent.
+    pub buffer: B,
+}
+
+/// A receive of a list: `ibv_recv_wr`.
+#[derive(Debug)]
+pub struct RecvWr {
+    /// The application's number.
+    pub wr_id: u64,
+    /// Which message it matches.
+    pub receive: TaggedReceive,
+    /// Of a multi-receive, `min_free` of [`Endpoint::post_multi_recv`].
+    pub multi: Option<u32>,
+    /// Where the message goes to.
+    pub buffer: Buffer,
+}
+
+impl Endpoint {
+    /// Sends the buffer. It comes back with the completion, when the message is safe at its destination.
+    ///
+    /// # Errors
+    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
+    pub fn post_tagged_send<B: SendBuffer>(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        buffer: B,
+    ) -> Result<Request, Refused<B>> {
+        self.post_send(wr_id, send, 0, buffer)
+    }
+
+    /// Sends the buffer to a receive that the program knows to be posted. (MPI's ready mode.) If there is none when the message arrives, it isn't
+    /// delivered and the send completes with [`NotReady`](crate::WcStatus::NotReady); the pair goes on.
+    ///
+    /// A receive counts as posted from the return of the call that posts it. While the peer's endpoint has more receives posted than its card
+    /// holds, a message that finds none there may belong to one of the rest: then it waits, like any other.
+    ///
+    /// # Errors
+    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
+    pub fn post_ready_send<B: SendBuffer>(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        buffer: B,
+    ) -> Result<Request, Refused<B>> {
+        self.post_send(wr_id, send, FLAG_READY, buffer)
+    }
+
+    /// Posts the sends of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_send` of a chain.) The handles of those that
+    /// were posted are added to `posted`.
+    ///
+    /// Either all are posted, or those in front of the first that is refused. `list` is asked for one at a time, without a lock held; posts of other
+    /// threads may come in between. The ring takes no more at once than it has entries free: a longer list is refused with `SendRingFull` there,
+    /// after the doorbell, and can go on when the card has fetched.
+    ///
+    /// # Errors
+    /// [`ListRefused`], with the request that was refused and those behind it; see [`PostError`] for what to do.
+    pub fn post_send_list<B: SendBuffer, L: IntoIterator<Item = SendWr<B>>>(
+        &self,
+        list: L,
+        posted: &mut impl Extend<Request>,
+    ) -> Result<(), ListRefused<SendWr<B>, L::IntoIter>> {
+        let mut rest = list.into_iter();
+        let mut count = 0;
+        let refused = loop {
+            let Some(wr) = rest.next() else {
+                break None;
+            };
+            let flags = if wr.ready { FLAG_READY } else { 0 };
+            let entered = self.enter_send(
+                &mut self.shared.core(),
+                wr.wr_id,
+                &wr.send,
+                flags,
+                wr.buffer,
+            );
+            match entered {
+                Ok(request) => posted.extend([request]),
+                Err(Refused { error, buffer }) => break Some((error, SendWr { buffer, ..wr })),
+            }
+            count += 1;
+        };
+        self.shared.core().ring(self.shared.link(), Ring::Send);
+        refused_list(refused, count, rest)
+    }
+
+    /// Sends a copy of `bytes`, which may be reused at once. No completion is shown unless it is an error.
+    ///
+    /// # Errors
+    /// [`PostError`]: `TooLong` for more than 1024 bytes, `InjectBusy` while all copies are in flight.
+    pub fn post_tagged_inject(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        bytes: &[u8],
+    ) -> Result<(), PostError> {
+        if bytes.len() > EAGER_MAX {
+            return Err(PostError::TooLong);
+        }
+        let link = self.shared.link();
+        let mut core = self.shared.core();
+        // Completions that nobody polls for hold the buffers: look before giving up.
+        if !core.has_bounce() {
+            core.is_ready(link);
+        }
+        if !core.has_bounce() {
+            return Err(PostError::InjectBusy);
+        }
+        let work = send_work(send, true);
+        core.admit(link, Some(Ring::Send), &work)?;
+        let mut buffer = core.take_bounce().ok_or(PostError::InjectBusy)?;
+        buffer[..bytes.len()].copy_from_slice(bytes);
+        let (key, address, _) = buffer.local();
+        let words = send_words(send, 0, (key, address, bytes.len() as u64));
+        core.post(Ring::Send, wr_id, work, Some(buffer.into()), words);
+        core.ring(link, Ring::Send);
+        Ok(())
+    }
+
+    fn post_send<B: SendBuffer>(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        flags: u8,
+        buffer: B,
+    ) -> Result<Request, Refused<B>> {
+        let mut core = self.shared.core();
+        let entered = self.enter_send(&mut core, wr_id, send, flags, buffer)?;
+        core.ring(self.shared.link(), Ring::Send);
+        Ok(entered)
+    }
+
+    /// Posts a send without ringing.
+    fn enter_send<B: SendBuffer>(
+        &self,
+        core: &mut Core,
+        wr_id: u64,
+        send: &TaggedSend,
+        flags: u8,
+        buffer: B,
+    ) -> Result<Request, Refused<B>> {
+        let work = send_work(send, false);
+        let (whole, offset, length) = buffer.part();
+        let admitted = match whole.is_of(self.shared.domain()) {
+            true => core.admit(self.shared.link(), Some(Ring::Send), &work),
+            false => Err(PostError::WrongDomain),
+        };
+        if let Err(error) = admitted {
+            return Err(Refused { error, buffer });
+        }
+        let (key, address, _) = whole.local();
+        let local = (key, address + offset as u64, length as u64);
+        let words = send_words(send, flags, local);
+        Ok(core.post(Ring::Send, wr_id, work, Some(buffer.into()), words))
+    }
+
+    /// Posts a receive into the buffer. It comes back with the completion.
+    ///
+    /// # Errors
+    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
+    pub fn post_tagged_recv(
+        &self,
+        wr_id: u64,
+        receive: &TaggedReceive,
+        buffer: Buffer,
+    ) -> Result<Request, Refused> {
+        self.post_receive(wr_id, receive, None, buffer)
+    }
+
+    /// Posts a receive that takes message after message, each behind the one before in the buffer, until less than `min_free` bytes of it, or none,
+    /// are left. (libfabric's `FI_MULTI_RECV`, Portals' locally managed offset.) Each message completes the request once: with
+    /// the part of the buffer that it fills, and [`more`](crate::WorkCompletion::more) until the last, which brings what is left. So no message is
+    /// truncated that isn't longer than `min_free`.
+    ///
+    /// A message after which the receive stays needs an entry of the completion queue for itself. If none is free when it
+    /// matches, it is the last: keep the queue longer than the requests that are outstanding, and post again what is left.
+    ///
+    /// # Errors
+    /// [`Refused`], with the buffer; see [`PostError`] for what to do.
+    pub fn post_multi_recv(
+        &self,
+        wr_id: u64,
+        receive: &TaggedReceive,
+        buffer: Buffer,
+        min_free: u32,
+    ) -> Result<Request, Refused> {
+        self.post_receive(wr_id, receive, Some(min_free), buffer)
+    }
+
+    /// Posts the receives of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_srq_recv` of a chain.) As
+    /// [`post_send_list`](Self::post_send_list) otherwise, on the list ring.
+    ///
+    /// # Errors
+    /// [`ListRefused`], with the request that was refused and those behind it; see [`PostError`] for what to do.
+    pub fn post_recv_list<L: IntoIterator<Item = RecvWr>>(
+        &self,
+        list: L,
+        posted: &mut impl Extend<Request>,
+    ) -> Result<(), ListRefused<RecvWr, L::IntoIter>> {
+        let mut rest = list.into_iter();
+        let mut count = 0;
+        self.shared.core().feed(self.shared.link());
+        let refused = loop {
+            let Some(wr) = rest.next() else {
+                break None;
+            };
+            let mut core = self.shared.core();
+            match self.enter_receive(&mut core, wr.wr_id, &wr.receive, wr.multi, wr.buffer) {
+                Ok(request) => {
+                    drop(core);
+                    posted.extend([request]);
+                }
+                Err(Refused { error, buffer }) => break Some((error, RecvWr { buffer, ..wr })),
+            }
+            count += 1;
+        };
+        self.shared.core().feed(self.shared.link());
+        refused_list(refused, count, rest)
+    }
+
+    fn post_receive(
+        &self,
+        wr_id: u64,
+        receive: &TaggedReceive,
+        multi: Option<u32>,
+        buffer: Buffer,
+    ) -> Result<Request, Refused> {
+        let link = self.shared.link();
+        let mut core = self.shared.core();
+        core.feed(link);
+        let entered = self.enter_receive(&mut core, wr_id, receive, multi, buffer)?;
+        core.feed(link);
+        Ok(entered)
+    }
+
+    /// Posts a receive without ringing.
+    fn enter_receive(
+        &self,
+        core: &mut Core,
+        wr_id: u64,
+        receive: &TaggedReceive,
+        multi: Option<u32>,
+        buffer: Buffer,
+    ) -> Result<Request, Refused> {
+        if !buffer.is_of(self.shared.domain()) {
+            let error = PostError::WrongDomain;
+            return Err(Refused { error, buffer });
+        }
+        let (key, address, length) = buffer.local();
+        let entry = ListRequest {
+            opcode: Opcode::TaggedReceive.code(),
+            flags: if multi.is_some() { FLAG_MULTI } else { 0 },
+            min_free: multi.unwrap_or(0),
+            key,
+            address,
+            length,
+            ..ListRequest::default()
+        };
+        let work = Work::Receive { cancel: None };
+        match self.admit_list(core, work, receive, entry) {
+            Ok(entry) => Ok(core.post_list(wr_id, work, Some(buffer), entry)),
+            Err(error) => Err(Refused { error, buffer }),
+        }
+    }
+
+    /// Looks for a message that waits to be received, without taking it. The completion's status is
+    /// `Success`, with what was found, or `NoMessage`.
+    ///
+    /// # Errors
+    /// [`PostError`].
+    pub fn probe(&self, wr_id: u64, receive: &TaggedReceive) -> Result<Request, PostError> {
+        self.post_look(wr_id, receive, Opcode::Probe, Work::Probe)
+    }
+
+    /// Looks for a message that waits to be received, and takes it for the caller: nobody else finds it from then on. (MPI's `MPI_Mprobe`, libfabric's
+    /// `FI_CLAIM`.) The completion's status is `Success`, with what was found and the [`Claimed`](crate::Claimed) message, or `NoMessage`. A claim whose
+    /// completion is never polled holds its message until the pair is closed.
+    ///
+    /// # Errors
+    /// [`PostError`].
+    pub fn claim(&self, wr_id: u64, receive: &TaggedReceive) -> Result<Request, PostError> {
+        self.post_look(wr_id, receive, Opcode::Claim, Work::Claim)
+    }
+
+    fn post_look(
+        &self,
+        wr_id: u64,
+        receive: &TaggedReceive,
+        opcode: Opcode,
+        work: Work,
+    ) -> Result<Request, PostError> {
+        let request = ListRequest {
+            opcode: opcode.code(),
+            ..ListRequest::default()
+        };
+        let link = self.shared.link();
+        let mut core = self.shared.core();
+        core.feed(link);
+        let entry = self.admit_list(&mut core, work, receive, request)?;
+        let posted = core.post_list(wr_id, work, None, entry);
+        core.feed(link);
+        Ok(posted)
+    }
+
+    /// Cancels a receive that hasn't matched, or a send that waits for credit or for its turn. Either the
+    /// request completes as `Cancelled`, once, and nothing else does; or it completes in some other way and the
+    /// cancel itself completes as `TooLate`. Until the request has completed the card may use its buffer, which
+    /// therefore comes back with that completion.
+    ///
+    /// # Errors
+    /// [`PostError`]: `NothingToCancel` if the request has been polled for already.
+    pub fn cancel(&self, wr_id: u64, target: Request) -> Result<Request, PostError> {
+        let mut core = self.shared.core();
+        let sent_on = core.sent_on(target);
+        let ring = match sent_on {
+            Some(_) => Ring::Send,
+            None => Ring::List,
+        };
+        let words = |request: Request| match sent_on {
+            Some(pair) => SendRequest {
+                opcode: Opcode::CancelSend.code(),
+                pair,
+                request: request.wire(),
+                target: target.wire(),
+                ..SendRequest::default()
+            }
+            .to_words(),
+            None => ListRequest {
+                opcode: Opcode::Cancel.code(),
+                request: request.wire(),
+                target: target.wire(),
+                ..ListRequest::default()
+            }
+            .to_words(),
+        };
+        let link = self.shared.link();
+        let work = Work::Cancel { target };
+        core.admit(link, Some(ring), &work)?;
+        let posted = core.post(ring, wr_id, work, None, words);
+        core.ring(link, ring);
+        Ok(posted)
+    }
+
+    /// Completes the entry of a receive, a probe or a claim, and looks whether it can be posted or kept.
+    fn admit_list(
+        &self,
+        core: &mut Core,
+        work: Work,
+        receive: &TaggedReceive,
+        mut entry: ListRequest,
+    ) -> Result<ListEntry, PostError> {
+        core.admit_list(self.shared.link(), &work)?;
+        entry.context = receive.context;
+        entry.match_bits = receive.match_bits;
+        entry.ignore_bits = receive.ignore_bits;
+        let source = match receive.source {
+            Source::Any => {
+                entry.flags |= FLAG_ANY_SOURCE;
+                None
+            }
+            Source::Pair(pair) if core.is_usable(pair) => {
+                entry.pair = pair.index;
+                Some(pair)
+            }
+            Source::Pair(_) => return Err(PostError::InvalidPair),
+        };
+        Ok(ListEntry {
+            request: entry,
+            source,
+        })
+    }
+}
+
+fn send_work(send: &TaggedSend, inject: bool) -> Work {
+    Work::Send {
+        pair: send.pair.index,
+        serial: send.pair.serial,
+        inject,
+        cancel: None,
+    }
+}
+
+/// The ring entry of a send, from its handle.
+fn send_words(
+    send: &TaggedSend,
+    flags: u8,
+    (key, address, length): (u32, u64, u64),
+) -> impl FnOnce(Request) -> [u64; SendRequest::WORDS] {
+    let entry = SendRequest {
+        opcode: Opcode::TaggedSend.code(),
+        flags,
+        pair: send.pair.index,
+        context: send.context,
+        key,
+        match_bits: send.match_bits,
+        immediate: send.immediate,
+        address,
+        length,
+        ..SendRequest::default()
+    };
+    move |request| {
+        SendRequest {
+            request: request.wire(),
+            ..entry
+        }
+        .to_words()
+    }
+}
+
+fn refused_list<W, I>(
+    refused: Option<(PostError, W)>,
+    posted: usize,
+    rest: I,
+) -> Result<(), ListRefused<W, I>> {
+    refused.map_or(Ok(()), |(error, request)| {
+        Err(ListRefused {
+            posted,
+            error,
+            request,
+            rest,
+        })
+    })
+}

@@ -1,0 +1,195 @@
+//! Buffers that several sends read at once.
+//!
+//! ```text
+//!  Buffer ── share ──► SharedBuffer ── clone, slice ──► SharedBuffer ── post ──► in a request
+//!     ▲                      │               ▲                                     │
+//!     └── try_into_buffer ◄──┘ the last      └───────────── completion ◄───────────┘
+//! ```
+//!
+//! All of them only read, the program as the card, so any number may at the same time. What writes, a receive or the program, needs the
+//! [`Buffer`], and that comes back from the last `SharedBuffer` only: a request in flight has one.
+
+use crate::region::Buffer;
+use std::fmt;
+use std::ops::{Bound, Deref, RangeBounds};
+use std::sync::Arc;
+
+/// Bytes of a region that several may read: the program and any number of sends, at the same time. Clones are the same bytes.
+///
+/// Sharing a buffer allocates once; cloning, slicing and posting don't.
+///
+/// ```no_run
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, sends: [TaggedSend; 2], buffer: Buffer) -> Result<(), Box<dyn std::error::Error>> {
+/// let shared = buffer.share();
+/// for send in &sends {
+///     endpoint.post_tagged_send(1, send, shared.clone())?;
+/// }
+/// let first = shared[0]; // as the card may be reading it
+/// for _ in &sends {
+///     endpoint.completion_queue().wait(1_000_000)?;
+/// }
+/// let mut buffer = shared.try_into_buffer().expect("the sends have completed");
+/// buffer[0] = first + 1;
+/// # Ok(()) }
+/// ```
+///
+/// # What the compiler refuses
+/// Bytes that others may read aren't written, by the program,
+///
+/// ```compile_fail,E0594
+/// # use host_driver::*;
+/// # fn example(mut shared: SharedBuffer) {
+/// shared[0] = 1;
+/// # }
+/// ```
+///
+/// or by a receive:
+///
+/// ```compile_fail,E0308
+/// # use host_driver::*;
+/// # fn example(endpoint: &Endpoint, receive: &TaggedReceive, shared: SharedBuffer) {
+/// endpoint.post_tagged_recv(1, receive, shared);
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct SharedBuffer {
+    whole: Arc<Buffer>,
+    offset: usize,
+    length: usize,
+}
+
+impl SharedBuffer {
+    /// A part of the same bytes.
+    ///
+    /// # Panics
+    /// If the range is not inside of the buffer.
+    #[must_use]
+    pub fn slice(&self, range: impl RangeBounds<usize>) -> Self {
+        let start = match range.start_bound() {
+            Bound::Included(&start) => start,
+            Bound::Excluded(&before) => before + 1,
+            Bound::Unbounded => 0,
+        };
+        let end = match range.end_bound() {
+            Bound::Included(&last) => last + 1,
+            Bound::Excluded(&end) => end,
+            Bound::Unbounded => self.length,
+        };
+        assert!(
+            start <= end && end <= self.length,
+            "slice past the end of the buffer"
+        );
+        Self {
+            whole: Arc::clone(&self.whole),
+            offset: self.offset + start,
+            length: end - start,
+        }
+    }
+
+    /// The buffer that was shared, all of it, if this is the last that reads it.
+    ///
+    /// # Errors
+    /// This one, unchanged, while a clone, a slice or a request has the bytes too.
+    pub fn try_into_buffer(self) -> Result<Buffer, Self> {
+        let Self {
+            whole,
+            offset,
+            length,
+        } = self;
+        Arc::try_unwrap(whole).map_err(|whole| Self {
+            whole,
+            offset,
+            length,
+        })
+    }
+}
+
+impl From<Buffer> for SharedBuffer {
+    fn from(buffer: Buffer) -> Self {
+        Self {
+            offset: 0,
+            length: buffer.len(),
+            whole: Arc::new(buffer),
+        }
+    }
+}
+
+impl Deref for SharedBuffer {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.whole[self.offset..][..self.length]
+    }
+}
+
+/// What a send reads: the one or the other kind of buffer.
+#[derive(Debug)]
+pub enum Payload {
+    /// A buffer of the request alone.
+    Unique(Buffer),
+    /// One that others read too.
+    Shared(SharedBuffer),
+}
+
+impl From<Buffer> for Payload {
+    fn from(buffer: Buffer) -> Self {
+        Self::Unique(buffer)
+    }
+}
+
+impl From<SharedBuffer> for Payload {
+    fn from(shared: SharedBuffer) -> Self {
+        Self::Shared(shared)
+    }
+}
+
+impl Deref for Payload {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Unique(buffer) => buffer,
+            Self::Shared(shared) => shared,
+        }
+    }
+}
+
+/// What can be sent: a [`Buffer`], a [`SharedBuffer`], or a [`Payload`], which is either. What is refused is given back as it came.
+pub trait SendBuffer: Into<Payload> + fmt::Debug + readable::Readable {}
+
+impl SendBuffer for Buffer {}
+impl SendBuffer for SharedBuffer {}
+impl SendBuffer for Payload {}
+
+mod readable {
+    //! What the library asks of a buffer to be sent; nobody else implements it, because a request rests on it.
+
+    use super::{Buffer, Payload, SharedBuffer};
+
+    pub trait Readable {
+        /// The bytes: a buffer, where in it they begin, and how many they are.
+        fn part(&self) -> (&Buffer, usize, usize);
+    }
+
+    impl Readable for Buffer {
+        fn part(&self) -> (&Buffer, usize, usize) {
+            (self, 0, self.len())
+        }
+    }
+
+    impl Readable for SharedBuffer {
+        fn part(&self) -> (&Buffer, usize, usize) {
+            (&self.whole, self.offset, self.length)
+        }
+    }
+
+    impl Readable for Payload {
+        fn part(&self) -> (&Buffer, usize, usize) {
+            match self {
+                Self::Unique(buffer) => buffer.part(),
+                Self::Shared(shared) => shared.part(),
+            }
+        }
+    }
+}
