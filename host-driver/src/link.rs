@@ -8,8 +8,10 @@
 //! a doorbell or a command names is memory of the card's is kept by the modules that ring and ask, which are all of this crate: rings by
 //! [`crate::ring`], requests by [`crate::region`], commands by [`crate::device`].
 
+use crate::memory::Owner;
 use crate::sync::Waits;
 use crate::transport::{Answer, Line, PauseResult, SharedMemory, Transport, TransportError, Watch};
+use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -21,7 +23,7 @@ pub(crate) struct Link {
     /// Endpoints that were closed, or that a close was given up of.
     closings: AtomicU64,
     /// Memory that nobody uses and that couldn't be given back while the card was out of reach.
-    limbo: Mutex<Vec<SharedMemory>>,
+    limbo: Mutex<Vec<(SharedMemory, Option<Owner>)>>,
 }
 
 impl Link {
@@ -79,28 +81,55 @@ impl Link {
         unsafe { self.transport.alloc(length) }
     }
 
-    /// Gives memory back: now, or when the card can be reached again. If it never can, the memory is left to it.
+    /// Lets the card reach memory of the program's, whose owner the caller keeps until [`free`](Self::free).
+    pub(crate) fn map(
+        &self,
+        start: NonNull<u8>,
+        length: usize,
+    ) -> Result<SharedMemory, TransportError> {
+        // SAFETY: as for `alloc`; the bytes are valid as long as their owner is kept, which is until the mapping has ended.
+        let address = unsafe { self.transport.map(start, length) }?;
+        Ok(SharedMemory {
+            start,
+            length,
+            address,
+        })
+    }
+
+    /// Gives memory back, to the transport or by dropping its owner: now, or when the card can be reached again. If it never can, the memory is left to it.
     ///
     /// # Safety
-    /// As for [`Transport::free`].
-    pub(crate) unsafe fn free(&self, memory: SharedMemory) {
-        // SAFETY: the caller's promise is the same.
-        if unsafe { self.transport.free(memory) }.is_err() {
-            self.limbo().push(memory);
+    /// As for [`Transport::free`]; the owner is that of the memory, if it was [mapped](Self::map).
+    pub(crate) unsafe fn free(&self, memory: SharedMemory, owner: Option<Owner>) {
+        let Some(owner) = owner else {
+            // SAFETY: the caller's promise is the same.
+            if unsafe { self.transport.free(memory) }.is_err() {
+                self.limbo().push((memory, None));
+            }
+            return;
+        };
+        // SAFETY: the mapping is of this link's `map`.
+        match unsafe { self.transport.unmap(memory.address) } {
+            // As in `Transport::free`: the mapping is over.
+            Ok(()) | Err(TransportError::NotMapped(_) | TransportError::Closed) => {
+                // SAFETY: nobody has a reference, as the caller promises, and the card's accesses are over.
+                unsafe { owner.end() };
+            }
+            Err(_) => self.limbo().push((memory, Some(owner))),
         }
     }
 
     /// Gives back what couldn't be given back before.
     pub(crate) fn free_limbo(&self) {
-        // The lock isn't held while the card is called.
+        // The lock isn't held while the card is called, or an owner dropped.
         let waiting = std::mem::take(&mut *self.limbo());
-        for memory in waiting {
+        for (memory, owner) in waiting {
             // SAFETY: what is in there was given to `free` and was not freed.
-            unsafe { self.free(memory) };
+            unsafe { self.free(memory, owner) };
         }
     }
 
-    fn limbo(&self) -> MutexGuard<'_, Vec<SharedMemory>> {
+    fn limbo(&self) -> MutexGuard<'_, Vec<(SharedMemory, Option<Owner>)>> {
         self.limbo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -13,7 +13,8 @@
 use crate::desk::Release;
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::CommandError;
-use crate::memory::HostMemory;
+use crate::memory::{HostMemory, Owner};
+use crate::shared::SharedBuffer;
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::mailbox::{Command, RegionKey, RegisterRegion};
 use std::fmt;
@@ -41,6 +42,8 @@ impl Access {
         }
     }
 }
+
+const EMPTY: CommandError = CommandError::Argument("a region has at least one byte");
 
 /// A region on a card.
 struct Region {
@@ -82,8 +85,32 @@ impl MemoryRegion {
         access: Access,
     ) -> Result<(Self, Buffer), CommandError> {
         if length == 0 {
-            return Err(CommandError::Argument("a region has at least one byte"));
+            return Err(EMPTY);
         }
+        let memory = HostMemory::new(&pd.device().card.link, length)?;
+        Self::register_memory(pd, memory, access)
+    }
+
+    pub(crate) fn register_owned<O: AsMut<[u8]> + Send + 'static>(
+        pd: &ProtectionDomain,
+        owner: O,
+        access: Access,
+    ) -> Result<(Self, Buffer), CommandError> {
+        let (owner, bytes) = Owner::new(owner);
+        if bytes.is_empty() {
+            // SAFETY: nobody has been told of the bytes.
+            unsafe { owner.end() };
+            return Err(EMPTY);
+        }
+        let memory = HostMemory::of_program(&pd.device().card.link, owner, bytes)?;
+        Self::register_memory(pd, memory, access)
+    }
+
+    fn register_memory(
+        pd: &ProtectionDomain,
+        memory: HostMemory,
+        access: Access,
+    ) -> Result<(Self, Buffer), CommandError> {
         let domain = Arc::clone(&pd.inner);
         let length = memory.length();
         let memory = Arc::new(memory);
@@ -307,8 +334,8 @@ impl Deref for Buffer {
 
     fn deref(&self) -> &[u8] {
         match &self.region {
-            // SAFETY: the range lies inside the region's allocation, which lives as long as this `Arc`, and was
-            // zeroed when allocated. Buffers of a region are disjoint, and while the application has this one, it is in
+            // SAFETY: the range lies inside the region's allocation, which lives as long as this `Arc`, and is
+            // initialised: zeroed when allocated, or bytes of the program's. Buffers of a region are disjoint, and while the application has this one, it is in
     /// Lets several sends read the bytes at once, and nobody write them until all have.
     #[must_use]
     pub fn share(self) -> SharedBuffer {

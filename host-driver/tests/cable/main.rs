@@ -24,8 +24,14 @@ mod ownership;
 #[path = "../host/random.rs"]
 mod random;
 #[path = "../host/ready.rs"]
+#[path = "../host/queries.rs"]
+mod queries;
 mod ready;
 #[path = "../host/waiting.rs"]
 mod waiting;
 
+#[path = "../host/shared.rs"]
+mod shared;
+#[path = "../host/user_memory.rs"]
+mod user_memory;
 const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Cable;

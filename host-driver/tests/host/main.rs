@@ -12,7 +12,10 @@ mod multi;
 mod ownership;
 mod random;
 mod ready;
+mod queries;
 mod waiting;
 
+mod shared;
+mod user_memory;
 /// How the suite's hosts reach their cards. `tests/cable` runs the same suite in the other way.
 const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Shared;
