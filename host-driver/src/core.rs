@@ -31,13 +31,13 @@ use crate::event::{AsyncEvent, Cause};
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::Pair;
+use crate::query::EndpointStatus;
 use crate::region::Buffer;
-use crate::ring::{EntryQueue, REQUEST_WORDS, RequestRing};
-use crate::table::{ListEntry, Outstanding, Place, Request, RequestTable, Work};
-use crate::transport::{Line, PauseResult, TransportError, Watch};
-use abi::completion::{COMPLETION_MORE, Completion};
-use abi::event::{Event, NO_PAIR};
-use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
+use crate::ring::{EntryQueue, RequestRing};
+use crate::table::{Place, Request, RequestTable};
+use abi::completion::Completion;
+use abi::event::Event;
+use abi::limits::MAX_CREDITS;
 use abi::mailbox::id_index;
 use abi::register::{
     COMPLETION_HEAD, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, endpoint_page,
@@ -72,7 +72,7 @@ pub(crate) struct OpenPair {
 
 /// What an endpoint is doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Phase {
+pub(crate) enum Phase {
     Open,
     /// A close is under way, or was and its end isn't known: no register of the endpoint is touched.
     Closing,
@@ -166,6 +166,28 @@ impl Core {
     }
 
     pub(crate) fn is_closed(&self) -> bool {
+    /// What the endpoint is doing, what it has and what is outstanding.
+    pub(crate) fn status(&self) -> EndpointStatus {
+        EndpointStatus {
+            state: self.phase.into(),
+            send_ring: self.send.entries(),
+            list_ring: self.list.entries(),
+            completion_queue: usize::from(self.completions.entries()),
+            event_queue: usize::from(self.events.entries()),
+            outstanding: usize::from(self.table.outstanding()),
+            kept: self.table.kept(),
+            inject_buffers: self.bounce.len(),
+            pairs: self.pairs.iter().flatten().count(),
+        }
+    }
+
+    /// Where an outstanding request is, and whether a cancel is under way for it.
+    pub(crate) fn place_of(&mut self, request: Request) -> Option<(Place, bool)> {
+        let place = self.table.place(request)?;
+        let cancel = self.cancel_of(request).flatten();
+        Some((place, cancel.is_some()))
+    }
+
         self.phase == Phase::Closed
     }
 

@@ -74,6 +74,7 @@ mod primitives;
 mod region;
 mod post;
 mod ring;
+mod query;
 mod sync;
 mod table;
 pub mod transport;
@@ -97,6 +98,8 @@ pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
 pub use table::Request;
 
 /// What may cross threads and be shared by them: everything.
+pub use post::{RecvWr, SendWr, Source, TaggedReceive, TaggedSend};
+pub use query::{DeviceLimits, EndpointState, EndpointStatus, RequestState};
 const _: () = {
     const fn shared<T: Send + Sync + ?Sized>() {}
     shared::<Device>();
@@ -119,6 +122,9 @@ pub use shared::{Payload, SendBuffer, SharedBuffer};
     shared::<Pair>();
     shared::<PairAddress>();
     shared::<EndpointAddress>();
+    shared::<DeviceLimits>();
+    shared::<EndpointStatus>();
+    shared::<RequestState>();
     shared::<Request>();
     shared::<Source>();
     shared::<TaggedReceive>();

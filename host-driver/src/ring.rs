@@ -74,6 +74,11 @@ impl RequestRing {
         self.log2
     }
 
+    /// Number of entries.
+    pub(crate) fn entries(&self) -> usize {
+        1 << self.log2
+    }
+
     /// Whether an entry is free. Asks the card only if the ring looks full.
     pub(crate) fn has_room(&mut self, link: &Link) -> Result<bool, TransportError> {
         let entries = 1 << self.log2;

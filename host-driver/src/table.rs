@@ -149,6 +149,12 @@ impl RequestTable {
         (self.slots.len() - self.free.len()) as u16
     }
 
+    /// Number of those that are in the backlog.
+    pub(crate) fn kept(&self) -> usize {
+        let kept = |slot: &&Slot| slot.request.is_some() && slot.place == Place::Kept;
+        self.slots.iter().filter(kept).count()
+    }
+
     /// Whether every slot is taken.
     pub(crate) fn is_full(&self) -> bool {
         self.free.is_empty()

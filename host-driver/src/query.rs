@@ -1,0 +1,136 @@
+//! Typed answers about limits and states: `ibv_query_device`, `ibv_query_qp`, `ibv_query_srq`.
+//!
+//! | | asks | takes time of the card |
+//! |---|---|---|
+//! | [`Device::limits`] | what [`Device::open`] was told, and the ABI | no |
+//! | [`Endpoint::query`] | the library | no |
+//! | [`Endpoint::query_request`] | the library | no |
+//! | [`Endpoint::query_pair`] | the firmware | a command |
+
+use crate::core::Phase;
+use crate::device::Device;
+use crate::endpoint::Endpoint;
+use crate::table::{Place, Request};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2, SEND_QUEUE_DEPTH};
+use std::ops::RangeInclusive;
+
+/// What a card, and this library on it, can do at most.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct DeviceLimits {
+    /// Endpoints of the card.
+    pub endpoints: usize,
+    /// Pairs of the card, of all its endpoints.
+    pub pairs: usize,
+    /// Regions of the card.
+    pub regions: usize,
+    /// Receives that the card holds, of all its endpoints; the library keeps what is posted beyond.
+    pub posted_receives: usize,
+    /// Messages that may wait for a receive: the sum of the credits of all pairs.
+    pub unexpected_messages: usize,
+    /// Credits of one pair.
+    pub pair_credits: usize,
+    /// Sends of one pair that may be outstanding.
+    pub pair_sends: usize,
+    /// Longest message, in bytes.
+    pub message_bytes: u64,
+    /// Longest injected message, in bytes.
+    pub inject_bytes: usize,
+    /// Entries of a ring or a queue; powers of two only.
+    pub ring_entries: RangeInclusive<usize>,
+}
+
+impl Device {
+    /// The card's limits: `ibv_query_device`.
+    pub fn limits(&self) -> DeviceLimits {
+        let identity = self.identity();
+        DeviceLimits {
+            endpoints: identity.endpoints as usize,
+            pairs: identity.pairs as usize,
+            regions: identity.regions as usize,
+            posted_receives: identity.posted as usize,
+            unexpected_messages: identity.unexpected as usize,
+            pair_credits: usize::from(MAX_CREDITS),
+            pair_sends: usize::from(SEND_QUEUE_DEPTH),
+            message_bytes: identity.message_max,
+            inject_bytes: EAGER_MAX,
+            ring_entries: 1 << MIN_RING_LOG2..=1 << MAX_RING_LOG2,
+        }
+    }
+}
+
+/// What an endpoint is doing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum EndpointState {
+    /// Requests can be posted.
+    Open,
+    /// A close is under way, or its outcome isn't known: call [`Endpoint::close`] again.
+    Closing,
+    /// Closed, by the program or with its card: what was outstanding can be polled as `Flushed`.
+    Closed,
+}
+
+impl From<Phase> for EndpointState {
+    fn from(phase: Phase) -> Self {
+        match phase {
+            Phase::Open => Self::Open,
+            Phase::Closing => Self::Closing,
+            Phase::Closed => Self::Closed,
+        }
+    }
+}
+
+/// State and sizes of an endpoint.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct EndpointStatus {
+    /// What it is doing.
+    pub state: EndpointState,
+    /// Entries of the send ring.
+    pub send_ring: usize,
+    /// Entries of the list ring.
+    pub list_ring: usize,
+    /// Entries of the completion queue, and so the requests that may be outstanding.
+    pub completion_queue: usize,
+    /// Entries of the event queue.
+    pub event_queue: usize,
+    /// Requests that have not been polled for.
+    pub outstanding: usize,
+    /// Of these, the receives, probes and claims that the library keeps because the card has no room for them.
+    pub kept: usize,
+    /// Injected sends that could be posted now without polling.
+    pub inject_buffers: usize,
+    /// Pairs that are open.
+    pub pairs: usize,
+}
+
+/// Where a request is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestState {
+    /// In a ring, with the card, or completed and not polled for.
+    Posted,
+    /// A receive, a probe or a claim that the library keeps because the card has no room for it. It is as good as posted.
+    Kept,
+    /// A cancel is under way for it.
+    Cancelling,
+    /// It has been polled for, or is of another endpoint.
+    Ended,
+}
+
+impl Endpoint {
+    /// State and sizes of the endpoint: `ibv_query_qp`.
+    pub fn query(&self) -> EndpointStatus {
+        self.shared.core().status()
+    }
+
+    /// Where a request is: a receive, in what `ibv_query_srq` counts.
+    pub fn query_request(&self, request: Request) -> RequestState {
+        let mut core = self.shared.core();
+        match core.place_of(request) {
+            None => RequestState::Ended,
+            Some((_, true)) | Some((Place::Withdrawn, _)) => RequestState::Cancelling,
+            Some((Place::Kept, false)) => RequestState::Kept,
+            Some((Place::Card, false)) => RequestState::Posted,
+        }
+    }
+}
