@@ -11,11 +11,13 @@
 use crate::claimed::Claimed;
 use crate::endpoint::Shared;
 use crate::error::WaitError;
+#[cfg(target_os = "linux")]
+use crate::event_fd::{EventFd, EventFdError};
 use crate::pair::Pair;
 use crate::region::Buffer;
+use crate::shared::SharedBuffer;
 use crate::table::Request;
 use crate::transport::{Line, PauseResult, TransportError, Watch};
-use crate::shared::SharedBuffer;
 use abi::completion::CompletionKind;
 use abi::status::Status;
 use std::sync::Arc;
@@ -75,10 +77,10 @@ pub struct WorkCompletion {
     pub length: u64,
     /// The buffer that was posted. Of a multi-receive, the part that the message fills; with its last completion, all that is left.
     pub buffer: Option<Buffer>,
-    /// A multi-receive that stays posted: more completions of the request follow.
-    pub more: bool,
     /// The shared buffer that was sent, instead.
     pub shared: Option<SharedBuffer>,
+    /// A multi-receive that stays posted: more completions of the request follow.
+    pub more: bool,
     /// The message that a claim found, unless its pair has been closed since.
     pub claimed: Option<Claimed>,
 }
@@ -110,8 +112,6 @@ impl CompletionQueue {
         self.shared.core().poll(self.shared.link())
     }
 
-    /// Whether [`poll`](Self::poll) would return a completion.
-    pub fn is_ready(&self) -> bool {
     /// Takes up to `limit` completions in one call, adds them to `completions` and returns how many it took. (`ibv_poll_cq` with more than one entry.)
     /// Nothing is allocated if `completions` has room for them.
     pub fn poll_many(&self, completions: &mut Vec<WorkCompletion>, limit: usize) -> usize {
@@ -122,6 +122,8 @@ impl CompletionQueue {
         completions.len() - before
     }
 
+    /// Whether [`poll`](Self::poll) would return a completion.
+    pub fn is_ready(&self) -> bool {
         self.shared.core().is_ready(self.shared.link())
     }
 
@@ -142,6 +144,32 @@ impl CompletionQueue {
     /// [`TransportError`].
     pub fn req_notify(&self) -> Result<Watch, TransportError> {
         self.shared.core().arm_completions(self.shared.link())
+    }
+
+    /// A file descriptor that becomes readable when the interrupt that [`req_notify`](Self::req_notify) asks for has come. All calls give the same
+    /// event, by descriptors of their own.
+    ///
+    /// ```no_run
+    /// # use host_driver::*;
+    /// # fn example(cq: CompletionQueue, wait: impl Fn(&EventFd)) -> Result<(), Box<dyn std::error::Error>> {
+    /// let event = cq.event_fd()?;
+    /// let mut completions = Vec::with_capacity(64);
+    /// loop {
+    ///     event.clear()?;
+    ///     cq.req_notify()?;
+    ///     if cq.poll_many(&mut completions, 64) == 0 {
+    ///         wait(&event); // poll(2), or what the executor has
+    ///     }
+    ///     // … what is in `completions` is worked off …
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    /// [`EventFdError::Transport`] with [`TransportError::NoEventFd`] if the transport signals none; [`EventFdError::System`] if the system has none.
+    #[cfg(target_os = "linux")]
+    pub fn event_fd(&self) -> Result<EventFd, EventFdError> {
+        self.shared.core().event_fd(self.shared.link())
     }
 
     /// Waits for a completion, `timeout` cycles at most, and takes it.

@@ -124,7 +124,7 @@ impl Shared {
     pub(crate) fn closing_ended(&self, done: bool, heard: bool) {
         let mut core = self.core();
         match done {
-            true => core.set_closed(),
+            true => core.set_closed(self.link()),
             false => core.set_closing(heard),
         }
         drop(core);
@@ -138,6 +138,7 @@ impl Drop for Shared {
         let core = self.core.get_mut();
         if !core.is_closed() {
             let memory = core.memory();
+            core.set_closed(&self.domain.device.card.link);
             self.domain.device.card.release(Release::Object {
                 close: Command::CloseEndpoint,
                 id: self.id.endpoint,
@@ -409,8 +410,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`TransportError`].
-    pub fn poll_event(&self) -> Result<Option<AsyncEvent>, TransportError> {
-        self.shared.core().poll_event(self.shared.link())
+    pub fn req_notify_event(&self) -> Result<Watch, TransportError> {
+        self.shared.core().arm_for_event(self.shared.link())
     }
 
     /// The causes of events since the last clearing, one bit each, whether or not the event queue had room.

@@ -66,19 +66,21 @@ mod domain;
 mod endpoint;
 mod error;
 mod event;
+#[cfg(target_os = "linux")]
+mod event_fd;
 mod link;
 mod loader;
 mod memory;
 mod pair;
-mod primitives;
-mod region;
 mod post;
-mod ring;
+mod primitives;
 mod query;
+mod region;
+mod ring;
+mod shared;
 mod sync;
 mod table;
 pub mod transport;
-mod shared;
 
 pub use abi::control::Counter;
 pub use abi::mailbox::{AuditEntry, AuditKind, ConnectReason, Identity, PairState, PairStatus};
@@ -92,39 +94,41 @@ pub use error::{
     CommandError, ConnectError, ListRefused, OpenError, PostError, Refused, WaitError,
 };
 pub use event::{AsyncEvent, Cause};
+#[cfg(target_os = "linux")]
+pub use event_fd::{EventFd, EventFdError};
 pub use loader::load_firmware;
 pub use pair::{EndpointAddress, Pair, PairAddress};
+pub use post::{RecvWr, SendWr, Source, TaggedReceive, TaggedSend};
+pub use query::{DeviceLimits, EndpointState, EndpointStatus, RequestState};
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
+pub use shared::{Payload, SendBuffer, SharedBuffer};
 pub use table::Request;
 
 /// What may cross threads and be shared by them: everything.
-pub use post::{RecvWr, SendWr, Source, TaggedReceive, TaggedSend};
-pub use query::{DeviceLimits, EndpointState, EndpointStatus, RequestState};
 const _: () = {
     const fn shared<T: Send + Sync + ?Sized>() {}
     shared::<Device>();
     shared::<ProtectionDomain>();
-pub use shared::{Payload, SendBuffer, SharedBuffer};
     shared::<MemoryRegion>();
     shared::<Buffer>();
+    shared::<SharedBuffer>();
+    shared::<Payload>();
+    shared::<SendWr>();
+    shared::<RecvWr>();
+    shared::<ListRefused<RecvWr, ()>>();
     shared::<Endpoint>();
     shared::<CompletionQueue>();
     shared::<CompletionChannel>();
     shared::<WorkCompletion>();
     shared::<EndpointBuilder>();
     shared::<DeviceOptions>();
-    shared::<Identity>();
-    shared::<SharedBuffer>();
-    shared::<Payload>();
-    shared::<SendWr>();
-    shared::<RecvWr>();
-    shared::<ListRefused<RecvWr, ()>>();
-    shared::<Pair>();
-    shared::<PairAddress>();
-    shared::<EndpointAddress>();
     shared::<DeviceLimits>();
     shared::<EndpointStatus>();
     shared::<RequestState>();
+    shared::<Identity>();
+    shared::<Pair>();
+    shared::<PairAddress>();
+    shared::<EndpointAddress>();
     shared::<Request>();
     shared::<Source>();
     shared::<TaggedReceive>();

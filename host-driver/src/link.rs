@@ -154,6 +154,16 @@ impl Link {
         self.closings.load(Ordering::SeqCst)
     }
 
+    /// Has the transport signal a file descriptor when `line` interrupts, or not any more.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_event_fd(
+        &self,
+        line: Line,
+        event: Option<std::os::fd::OwnedFd>,
+    ) -> Result<(), TransportError> {
+        self.transport.set_event_fd(line, event)
+    }
+
     pub(crate) fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
         self.transport.pause(watch, deadline)
     }

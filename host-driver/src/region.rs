@@ -309,6 +309,12 @@ impl Buffer {
         Ok(())
     }
 
+    /// Lets several sends read the bytes at once, and nobody write them until all have.
+    #[must_use]
+    pub fn share(self) -> SharedBuffer {
+        self.into()
+    }
+
     /// Key, card address and length, as a work request names the buffer.
     pub(crate) fn local(&self) -> (u32, u64, u64) {
         match &self.region {
@@ -336,12 +342,6 @@ impl Deref for Buffer {
         match &self.region {
             // SAFETY: the range lies inside the region's allocation, which lives as long as this `Arc`, and is
             // initialised: zeroed when allocated, or bytes of the program's. Buffers of a region are disjoint, and while the application has this one, it is in
-    /// Lets several sends read the bytes at once, and nobody write them until all have.
-    #[must_use]
-    pub fn share(self) -> SharedBuffer {
-        self.into()
-    }
-
             // no request, so the card has not been given its bytes.
             Some(region) => unsafe {
                 slice::from_raw_parts(region.memory.start().as_ptr().add(self.offset), self.length)

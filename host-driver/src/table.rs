@@ -236,13 +236,13 @@ mod tests {
             wr_id,
             work: Work::Probe,
             buffer: None,
+            shared: None,
             entry: None,
         }
     }
 
     #[test]
     fn a_handle_names_its_request_once() {
-            shared: None,
         let mut table = RequestTable::new(2);
         let a = table.insert(probe(1));
         let b = table.insert(probe(2));

@@ -11,12 +11,16 @@
 //! knows nothing of the card but what the answers say. A call is answered by a worker of the card end, as many as there are
 //! threads of the host in a call at a time; DMA by one thread of the host end.
 
+#[cfg(target_os = "linux")]
+use crate::fabric::EventPlace;
 use crate::fabric::{SoftTransport, is_stranger};
 use crate::memory::store_words;
 use host_driver::transport::{
     Answer, Line, MAP_BYTES, PauseResult, Transport, TransportError, Watch,
 };
 use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -71,11 +75,16 @@ impl Wire {
 const READ: u64 = 0;
 const WRITE: u64 = 1;
 const WRITE_ENTRY: u64 = 2;
+#[cfg(target_os = "linux")]
+const SIGNAL: u64 = 3;
 
 /// Memory of the host, by the card's addresses.
 #[derive(Default)]
 struct Mapped {
     starts: BTreeMap<u64, (NonNull<u8>, usize)>,
+    /// Descriptors to be signalled, by the words of their lines.
+    #[cfg(target_os = "linux")]
+    event_fds: BTreeMap<[u64; 2], OwnedFd>,
 }
 
 // SAFETY: the memory is plain bytes; who mapped it promised that the card may access them from any thread.
@@ -89,7 +98,8 @@ impl Mapped {
         (offset + length <= mapped).then(|| unsafe { start.add(offset) })
     }
 
-    /// Carries out what the card asks for: `READ address length`, `WRITE address` and bytes, `WRITE_ENTRY address` and words. An empty answer is a
+    /// Carries out what the card asks for: `READ address length`, `WRITE address` and bytes, `WRITE_ENTRY address` and words, `SIGNAL` and
+    /// the words of a line. An empty answer is a
     /// bus error; any other begins with a byte of no meaning.
     fn answer(&self, question: &[u8]) -> Option<Bytes> {
         let words = to_words(question.get(..16)?);
@@ -108,6 +118,13 @@ impl Mapped {
                 let to = self.find(address, rest.len())?;
                 // SAFETY: as for reading.
                 unsafe { to.copy_from_nonoverlapping(NonNull::from(rest).cast(), rest.len()) };
+                Some(vec![0])
+            }
+            #[cfg(target_os = "linux")]
+            SIGNAL => {
+                let line = [address, *to_words(rest).first()?];
+                let event = self.event_fds.get(&line)?;
+                host_driver::transport::signal_event_fd(event.as_fd());
                 Some(vec![0])
             }
             _ => {
@@ -148,6 +165,14 @@ impl HostEnd {
     }
 }
 
+#[cfg(target_os = "linux")]
+impl HostEnd {
+    pub(crate) fn signal(&self, line: Line) {
+        let [kind, number] = line_words(line);
+        let _ = self.ask(SIGNAL, kind, &to_bytes(&[number]));
+    }
+}
+
 // Calls
 
 /// What a host asks of a card.
@@ -168,9 +193,11 @@ enum Call {
     Notify,
     Pause,
     IsClosed,
+    #[cfg(target_os = "linux")]
+    SetEventFd,
 }
 
-const CALLS: [Call; 14] = [
+const CALLS: &[Call] = &[
     Call::Claim,
     Call::Release,
     Call::Read,
@@ -185,6 +212,8 @@ const CALLS: [Call; 14] = [
     Call::Notify,
     Call::Pause,
     Call::IsClosed,
+    #[cfg(target_os = "linux")]
+    Call::SetEventFd,
 ];
 
 fn error_words(error: TransportError) -> [u64; 2] {
@@ -311,6 +340,12 @@ fn serve(
                 }
             }
             Call::IsClosed => vec![card.is_closed().into()],
+            #[cfg(target_os = "linux")]
+            Call::SetEventFd => {
+                let place = (words[2] != 0).then(|| EventPlace::There(Arc::clone(host)));
+                card.set_event_place(line_of(words), place)?;
+                vec![]
+            }
         })
     }
 }
@@ -448,6 +483,21 @@ unsafe impl Transport for Cable {
         let words = line_words(line);
         self.call(Call::Interrupts, &words)
             .map_or(0, |words| words[0])
+    }
+
+    #[cfg(target_os = "linux")]
+    fn set_event_fd(&self, line: Line, event: Option<OwnedFd>) -> Result<(), TransportError> {
+        let words = line_words(line);
+        let is_set = event.is_some();
+        {
+            let events = &mut lock(&self.mapped).event_fds;
+            match event {
+                Some(event) => events.insert(words, event),
+                None => events.remove(&words),
+            };
+        }
+        self.call(Call::SetEventFd, &[words[0], words[1], is_set.into()])
+            .map(drop)
     }
 
     fn notify(&self) {

@@ -18,11 +18,15 @@ use abi::register::{
 };
 use abi::status::MailboxStatus;
 use firmware_core::{Card as _, Firmware, Sizes};
+#[cfg(target_os = "linux")]
+use host_driver::transport::signal_event_fd;
 use host_driver::transport::{
     Answer, Line, Mailbox, PauseResult, Transport, TransportError, Watch,
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -170,12 +174,12 @@ struct Card {
     answers: u64,
     /// Notifications among the host's threads.
     notified: u64,
+    /// Writes to the pages of endpoints.
+    doorbells: u64,
     /// The host can't reach the card.
     cut: bool,
     command: [u32; MAILBOX_WORDS],
     result: [u32; MAILBOX_WORDS],
-    /// Writes to the pages of endpoints.
-    doorbells: u64,
     request: u32,
     answer: u32,
     loader_address: u32,
@@ -204,6 +208,37 @@ pub(crate) struct World {
     waiters: Vec<Waiter>,
     attached: usize,
     closed: bool,
+    #[cfg(target_os = "linux")]
+    event_fds: Vec<EventFd>,
+}
+
+/// A file descriptor that is signalled when a line interrupts.
+#[cfg(target_os = "linux")]
+struct EventFd {
+    card: usize,
+    line: Line,
+    /// Interrupts that it has been signalled for.
+    seen: u64,
+    place: EventPlace,
+}
+
+/// Where the descriptor is.
+#[cfg(target_os = "linux")]
+pub(crate) enum EventPlace {
+    /// In this process.
+    Here(OwnedFd),
+    /// With a host that is reached by messages only.
+    There(Arc<HostEnd>),
+}
+
+#[cfg(target_os = "linux")]
+impl EventFd {
+    fn signal(&self) {
+        match &self.place {
+            EventPlace::Here(event) => signal_event_fd(event.as_fd()),
+            EventPlace::There(host) => host.signal(self.line),
+        }
+    }
 }
 
 struct Inner {
@@ -260,6 +295,7 @@ impl SoftFabric {
             starts: 0,
             answers: 0,
             notified: 0,
+            doorbells: 0,
             cut: false,
             command: [0; MAILBOX_WORDS],
             result: [0; MAILBOX_WORDS],
@@ -279,6 +315,8 @@ impl SoftFabric {
             waiters: Vec::new(),
             attached: 0,
             closed: false,
+            #[cfg(target_os = "linux")]
+            event_fds: Vec::new(),
             options,
         };
         for card in 0..world.cards.len() {
@@ -295,7 +333,6 @@ impl SoftFabric {
     }
 
     /// How a host reaches a card.
-            doorbells: 0,
     ///
     /// # Panics
     /// If there is no such card.
@@ -384,6 +421,11 @@ impl SoftFabric {
         self.world().cards[card].firmware.card().memory.mappings()
     }
 
+    /// Writes to the pages of endpoints that `card` has had.
+    pub fn doorbells(&self, card: usize) -> u64 {
+        self.world().cards[card].doorbells
+    }
+
     /// Endpoints that the gates of `card` know.
     pub fn open_endpoints(&self, card: usize) -> usize {
         let mut world = self.world();
@@ -410,6 +452,8 @@ impl SoftFabric {
         for waiter in &mut world.waiters {
             waiter.released = Some(PauseResult::Closed);
         }
+        #[cfg(target_os = "linux")]
+        world.event_fds.iter().for_each(EventFd::signal);
         drop(world);
         self.inner.moved.notify_all();
     }
@@ -419,11 +463,6 @@ impl SoftFabric {
             .world
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Writes to the pages of endpoints that `card` has had.
-    pub fn doorbells(&self, card: usize) -> u64 {
-        self.world().cards[card].doorbells
     }
 
     /// Blocks the calling thread until one of `watches` or cycle `deadline`.
@@ -580,6 +619,7 @@ impl World {
             Action::FirmwareUp(_) | Action::Command(_) | Action::Wake => {}
             Action::Ready => card.resetting = false,
             Action::Doorbell(endpoint, offset, value) => {
+                card.doorbells += 1;
                 if !card.resetting {
                     let gates = card.firmware.card();
                     gates.write_doorbell_page(endpoint, offset, value);
@@ -597,6 +637,22 @@ impl World {
         self.run_firmware(index);
         self.dispatch(index);
         self.kick(index);
+        #[cfg(target_os = "linux")]
+        self.signal(index);
+    }
+
+    /// Signals the file descriptors of the lines that have interrupted.
+    #[cfg(target_os = "linux")]
+    fn signal(&mut self, index: usize) {
+        for event in &mut self.event_fds {
+            if event.card == index {
+                let count = self.cards[index].interrupts(event.line);
+                if count > event.seen {
+                    event.seen = count;
+                    event.signal();
+                }
+            }
+        }
     }
 
     /// Lets the firmware do what it can, and puts its timer on the agenda.
@@ -619,7 +675,6 @@ impl World {
                 break;
             }
         }
-                card.doorbells += 1;
         let Some(deadline) = card.firmware.next_deadline() else {
             return;
         };
@@ -865,6 +920,28 @@ impl SoftTransport {
         &self.fabric.inner.mailboxes[self.card]
     }
 
+    /// Signals a descriptor, in place of the one that the line had.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn set_event_place(
+        &self,
+        line: Line,
+        place: Option<EventPlace>,
+    ) -> Result<(), TransportError> {
+        let mut world = self.reach()?;
+        let card = self.card;
+        let seen = world.cards[card].interrupts(line);
+        world
+            .event_fds
+            .retain(|event| (event.card, event.line) != (card, line));
+        world.event_fds.extend(place.map(|place| EventFd {
+            card,
+            line,
+            seen,
+            place,
+        }));
+        Ok(())
+    }
+
     /// Maps memory of a distant host.
     pub(crate) fn map_there(
         &self,
@@ -965,8 +1042,16 @@ unsafe impl Transport for SoftTransport {
         self.fabric.world().cards[self.card].interrupts(line)
     }
 
+    #[cfg(target_os = "linux")]
+    fn set_event_fd(&self, line: Line, event: Option<OwnedFd>) -> Result<(), TransportError> {
+        self.set_event_place(line, event.map(EventPlace::Here))
+    }
+
     fn notify(&self) {
-        self.fabric.world().cards[self.card].notified += 1;
+        let mut world = self.fabric.world();
+        world.cards[self.card].notified += 1;
+        #[cfg(target_os = "linux")]
+        world.signal(self.card);
     }
 
     fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {

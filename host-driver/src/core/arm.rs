@@ -2,11 +2,42 @@
 
 use super::{Core, Phase};
 use crate::error::WaitError;
+#[cfg(target_os = "linux")]
+use crate::event_fd::{EventFd, EventFdError};
 use crate::link::Link;
 use crate::transport::{Line, TransportError, Watch};
 use abi::register::{COMPLETION_ARM, EVENT_ARM, endpoint_page};
 
 impl Core {
+    /// The endpoint's event file descriptor, which is made when it is first asked for. That of an endpoint that isn't open is signalled.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn event_fd(&mut self, link: &Link) -> Result<EventFd, EventFdError> {
+        if let Some(event) = &self.event_fd {
+            return Ok(event.try_clone()?);
+        }
+        let event = EventFd::new()?;
+        match self.phase {
+            Phase::Open => {
+                let line = Line::Endpoint(self.endpoint);
+                link.set_event_fd(line, Some(event.try_clone()?.into()))?;
+            }
+            Phase::Closing | Phase::Closed => event.signal(),
+        }
+        Ok(self.event_fd.insert(event).try_clone()?)
+    }
+
+    /// The endpoint is closed: who waits finds what was flushed, and the line may become another endpoint's.
+    #[cfg(target_os = "linux")]
+    pub(super) fn end_event_fd(&mut self, link: &Link) {
+        if let Some(event) = &self.event_fd
+            && self.phase != Phase::Closed
+        {
+            event.signal();
+            // A card that can't be reached signals no more.
+            let _ = link.set_event_fd(Line::Endpoint(self.endpoint), None);
+        }
+    }
+
     /// Arms the completion interrupt, unless it is still armed at the next entry. Look once more
     /// before pausing: the line shows no edge if it was high and the queue isn't empty.
     pub(crate) fn arm_completions(&mut self, link: &Link) -> Result<Watch, TransportError> {

@@ -20,7 +20,7 @@ impl Core {
             match self.completions.peek() {
                 None if self.phase == Phase::Closed => return self.flush_next().is_some(),
                 // What the card wrote before it went is there, and is taken first.
-                None if link.is_lost() => self.set_closed(),
+                None if link.is_lost() => self.set_closed(link),
                 None => return false,
                 Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
                 Some(_) => drop(self.take(link)),

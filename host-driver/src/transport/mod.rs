@@ -39,6 +39,8 @@ pub use mailbox::Mailbox;
 
 use abi::register::{MAILBOX_INTERRUPT, endpoint_interrupt};
 use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+#[cfg(target_os = "linux")]
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::ptr::NonNull;
 
 /// A mapping keeps addresses modulo this many bytes: what is aligned for the host is for the card.
@@ -60,6 +62,9 @@ pub enum TransportError {
     /// No mapping starts at this card address, so that the card reaches nothing through it.
     #[error("nothing is mapped at card address {0:#x}")]
     NotMapped(u64),
+    /// The transport signals no event file descriptor: wait by [`Transport::pause`].
+    #[error("the transport signals no event file descriptor")]
+    NoEventFd,
     /// The card can't be reached at the moment. It may be alive, and still read and write what it was given.
     #[error("the card can't be reached")]
     Unreachable,
@@ -361,6 +366,17 @@ pub unsafe trait Transport: Send + Sync {
     /// Interrupts of `line` so far: rising edges of the card's interrupt line, or notifications. Takes no cycles. May be called from any thread.
     fn interrupts(&self, line: Line) -> u64;
 
+    /// From now on signals this event file descriptor too, by [`signal_event_fd`], when `line` interrupts, and when the card is gone. It takes the place of
+    /// the one that the line had; none ends that. Unless a transport says otherwise it can't.
+    ///
+    /// # Errors
+    /// [`TransportError::NoEventFd`], [`TransportError::Unreachable`] or [`TransportError::Closed`].
+    #[cfg(target_os = "linux")]
+    fn set_event_fd(&self, line: Line, event: Option<OwnedFd>) -> Result<(), TransportError> {
+        let _ = (line, event);
+        Err(TransportError::NoEventFd)
+    }
+
     /// Counts an interrupt of [`Line::Library`], and wakes those who watch it.
     fn notify(&self);
 
@@ -376,6 +392,13 @@ pub unsafe trait Transport: Send + Sync {
     fn may_call(&self) -> bool {
         true
     }
+}
+
+/// Makes an event file descriptor readable.
+#[cfg(target_os = "linux")]
+pub fn signal_event_fd(event: BorrowedFd<'_>) {
+    // It fails only if it has been signalled 2^64 - 2 times and is readable anyway.
+    let _ = rustix::io::write(event, &1u64.to_ne_bytes());
 }
 
 fn layout(length: usize) -> Option<Layout> {

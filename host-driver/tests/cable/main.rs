@@ -9,29 +9,32 @@ mod claims;
 mod common;
 #[path = "../host/connections.rs"]
 mod connections;
+#[cfg(target_os = "linux")]
+#[path = "../host/event_fd.rs"]
+mod event_fd;
 #[path = "../host/failure.rs"]
 mod failure;
+#[path = "../host/lists.rs"]
+mod lists;
 #[path = "../host/memory.rs"]
 mod memory;
 #[path = "../host/messages.rs"]
-#[path = "../host/lists.rs"]
-mod lists;
 mod messages;
 #[path = "../host/multi.rs"]
 mod multi;
 #[path = "../host/ownership.rs"]
 mod ownership;
+#[path = "../host/queries.rs"]
+mod queries;
 #[path = "../host/random.rs"]
 mod random;
 #[path = "../host/ready.rs"]
-#[path = "../host/queries.rs"]
-mod queries;
 mod ready;
-#[path = "../host/waiting.rs"]
-mod waiting;
-
 #[path = "../host/shared.rs"]
 mod shared;
 #[path = "../host/user_memory.rs"]
 mod user_memory;
+#[path = "../host/waiting.rs"]
+mod waiting;
+
 const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Cable;

@@ -4,18 +4,20 @@ mod backlog;
 mod claims;
 mod common;
 mod connections;
+#[cfg(target_os = "linux")]
+mod event_fd;
 mod failure;
+mod lists;
 mod memory;
 mod messages;
-mod lists;
 mod multi;
 mod ownership;
+mod queries;
 mod random;
 mod ready;
-mod queries;
-mod waiting;
-
 mod shared;
 mod user_memory;
+mod waiting;
+
 /// How the suite's hosts reach their cards. `tests/cable` runs the same suite in the other way.
 const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Shared;
