@@ -20,11 +20,13 @@ pub enum Break {
     RefusalUnheard,
     /// A multi-receive goes on at the start of its buffer.
     MultiStartsAgain,
+    /// A receive that got a message completes once more.
+    CompletesTwice,
 }
 
 impl Break {
     /// All that break something.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::TruncationUntold,
         Self::LooksAgain,
         Self::DiscardKeepsEnvelope,
@@ -32,5 +34,6 @@ impl Break {
         Self::ReadyWaits,
         Self::RefusalUnheard,
         Self::MultiStartsAgain,
+        Self::CompletesTwice,
     ];
 }

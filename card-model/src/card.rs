@@ -224,6 +224,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         &self.sends
     }
 
+    /// Endpoints that have been set and not cleared.
+    pub fn open_endpoints(&self) -> usize {
+        self.endpoints.open()
+    }
+
     /// Takes the events that the gates have raised for the firmware.
     pub fn take_raised(&mut self) -> Vec<Raised> {
         std::mem::take(&mut self.endpoints.raised)
@@ -276,6 +281,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// A pair owes a control frame, though nothing has moved on.
     pub fn mark(&mut self, pair: u16) {
         self.acknowledge.mark(pair, false);
+    }
+
+    /// The cycle that time has got to.
+    pub fn now(&self) -> u64 {
+        self.now
     }
 
     /// When time alone will make something happen.
@@ -348,9 +358,19 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
 
     /// Goes on until there is nothing left to do, and returns how many things were done.
     pub fn run(&mut self, schedule: &mut impl Schedule) -> usize {
+        self.run_those(|_| true, schedule)
+    }
+
+    /// Goes on until there is nothing left of what is wanted, and returns how many things were done.
+    pub fn run_those(
+        &mut self,
+        wanted: impl Fn(&Action) -> bool,
+        schedule: &mut impl Schedule,
+    ) -> usize {
         let mut done = 0;
         loop {
-            let actions = self.actions();
+            let mut actions = self.actions();
+            actions.retain(&wanted);
             if actions.is_empty() {
                 return done;
             }

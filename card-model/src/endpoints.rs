@@ -123,6 +123,8 @@ impl Queue {
 
 #[derive(Clone, Debug, Default)]
 struct Endpoint {
+    /// It has been set, and not cleared.
+    open: bool,
     domain: u8,
     /// It fetches.
     runs: bool,
@@ -172,6 +174,11 @@ impl Endpoints {
     /// Endpoints of the card.
     pub fn count(&self) -> u8 {
         self.all.len() as u8
+    }
+
+    /// Those that have been set and not cleared.
+    pub fn open(&self) -> usize {
+        self.all.iter().filter(|endpoint| endpoint.open).count()
     }
 
     /// Protection domain of an endpoint.
@@ -291,6 +298,7 @@ impl Endpoints {
     /// Lets an endpoint fetch.
     pub fn set(&mut self, endpoint: u8, setup: EndpointSetup) {
         if let Some(endpoint) = self.get_mut(endpoint) {
+            endpoint.open = true;
             endpoint.domain = setup.domain;
             endpoint.runs = true;
         }

@@ -11,9 +11,10 @@
 //! ```
 //!
 //! One model for three uses. Its rooms are the references of the blocks' tests: [`matching::Lists`], [`delivery::Delivery`] with
-//! [`delivery::Neighbours`] of the test. The whole [`Card`] is a card for whoever needs one without gates, driven by a [`Schedule`]. And it is
-//! the oracle of end-to-end runs: told by a [`Timing`] in which order the gates did things, it says what every completion, frame and byte of
-//! memory has to be.
+//! [`delivery::Neighbours`] of the test. The whole [`Card`] is a card for whoever needs one without gates, driven by a [`Schedule`]: the soft card
+//! of the host library's tests, and the cards of the firmware's (feature `firmware`: `Managed`, a card as its firmware sees it). And it is the
+//! oracle of end-to-end runs: told by a [`Timing`] in which order the gates did things, it says what every completion, frame and byte of memory
+//! has to be.
 //!
 //! The order of a card is that in which commands enter its lists. A room is a file, as a block of the gates is.
 
@@ -24,6 +25,8 @@ mod counters;
 pub mod delivery;
 mod endpoints;
 pub mod link;
+#[cfg(feature = "firmware")]
+mod managed;
 pub mod matching;
 pub mod memory;
 mod output;
@@ -35,6 +38,8 @@ pub use breaks::Break;
 pub use card::{Card, CardSizes, Credits, Timing, Untimed};
 pub use counters::Counters;
 pub use endpoints::{Endpoints, Entry, Raised};
+#[cfg(feature = "firmware")]
+pub use managed::{Managed, Persistent};
 pub use output::{Output, Update};
 pub use regions::{Access, Regions};
 pub use schedule::{Action, InTurn, Schedule, Seeded};

@@ -24,6 +24,13 @@ pub enum Action {
     Control(u16),
 }
 
+impl Action {
+    /// Whether an entry of a ring is read for it.
+    pub fn fetches(&self) -> bool {
+        matches!(self, Self::List(_) | Self::Send(_))
+    }
+}
+
 /// Chooses among what can be done.
 pub trait Schedule {
     /// Index of one of `actions`, of which there is at least one.

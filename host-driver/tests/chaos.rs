@@ -12,7 +12,7 @@ use host_driver::{
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soft_card::{Attachment, FirmwareBehaviour, Flaw, Sizes, SoftFabric, SoftOptions};
+use soft_card::{Attachment, Break, FirmwareBehaviour, Flaw, Sizes, SoftFabric, SoftOptions};
 use std::collections::HashMap;
 use std::ops::Range;
 
@@ -713,7 +713,7 @@ fn nothing_is_lost_or_doubled_in_ten_million_steps() {
 #[cfg_attr(miri, ignore)]
 fn cards_that_break_a_promise_are_noticed() {
     for (flaw, message) in [
-        (Flaw::CompletesTwice, "completions of nothing"),
+        (Flaw::Gates(Break::CompletesTwice), "completions of nothing"),
         (Flaw::WritesLate, "wrote to the program's memory"),
         (Flaw::ClosesInName, "in name only"),
         (Flaw::KeepsGates, "endpoints of somebody else"),

@@ -21,7 +21,7 @@ use std::collections::HashMap;
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::RIGHT_LOCAL_WRITE;
 use abi::limits::EAGER_MAX;
-use abi::request::{FLAG_MULTI, ListRequest};
+use abi::request::{FLAG_MULTI, ListRequest, claim_handle};
 use abi::status::Status;
 
 use crate::breaks::Break;
@@ -191,6 +191,21 @@ impl Delivery {
         self.sink(pair).used.count_ones()
     }
 
+    /// Endpoint and handle of each claimed message, in the order of the handles.
+    pub fn claims(&self) -> Vec<(u8, u32)> {
+        let claimed = self
+            .messages
+            .iter()
+            .filter(|(_, message)| message.claim != 0);
+        let named = claimed.map(|(&place, message)| {
+            let endpoint = self.sink(message.pair).endpoint;
+            (endpoint, claim_handle(message.claim, place))
+        });
+        let mut claims: Vec<_> = named.collect();
+        claims.sort_by_key(|&(_, handle)| handle);
+        claims
+    }
+
     /// Whether the host of an endpoint may keep receives back.
     pub fn keeps(&self, endpoint: u8) -> bool {
         self.stall(endpoint).kept
@@ -316,6 +331,10 @@ impl Delivery {
         let entry = envelope.fill(Completion { flags, ..entry });
         let endpoint = receive.endpoint;
         around.put(Output::Complete { endpoint, entry });
+        if self.broken == Break::CompletesTwice && around.completion_free(endpoint) {
+            around.put(Output::Reserve { endpoint });
+            around.put(Output::Complete { endpoint, entry });
+        }
     }
 
     /// Copies a message from its slot to the buffer of a receive. Returns what is left of a multi-receive that stays.

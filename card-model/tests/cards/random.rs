@@ -914,6 +914,7 @@ fn what_a_program_can_see_of_a_break_is_noticed() {
         Break::SlotStaysTaken,
         Break::RefusalUnheard,
         Break::MultiStartsAgain,
+        Break::CompletesTwice,
     ] {
         let noticed =
             (0..8).any(|seed| std::panic::catch_unwind(|| play(seed, 4000, CALM, broken)).is_err());

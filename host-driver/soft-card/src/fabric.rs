@@ -1,23 +1,26 @@
 //! The cards, the frames between them, and the time in which it all happens.
 //!
 //! ```text
-//!  agenda  (cycle, order) ─► firmware up, command taken, timer of the firmware, rings worked, frame arrives, silence checked
-//!  firmware                  steps after each of these until it has nothing to do
+//!  agenda  (cycle, order) ─► firmware up, command taken, timer of the firmware, rings worked, frame arrives, silence looked for
+//!  gates, firmware           go on after each of these until they have nothing to do, but for the next entries of the rings
 //!  hosts   blocked in the transport until a cycle or an interrupt
 //!  time    moves to the earlier of the two when every attached host is blocked
 //! ```
 
 use crate::cable::{Cable, HostEnd};
-use crate::gates::Gates;
-use crate::pairs::{Body, Frame};
+use crate::memory::Memory;
 use abi::ABI_VERSION;
 use abi::register::{
-    ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, FIRST_ENDPOINT_PAGE, ID,
-    LOADER_ADDRESS, LOADER_DATA, MAGIC, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST,
-    MAILBOX_RESULT, MAILBOX_WORDS, PAGE_BYTES, STATUS, STATUS_FIRMWARE, STATUS_READY, WINDOW_BYTES,
+    ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, FIRST_ENDPOINT_INTERRUPT,
+    FIRST_ENDPOINT_PAGE, ID, LOADER_ADDRESS, LOADER_DATA, MAGIC, MAILBOX_ANSWER, MAILBOX_COMMAND,
+    MAILBOX_REQUEST, MAILBOX_RESULT, MAILBOX_WORDS, PAGE_BYTES, STATUS, STATUS_FIRMWARE,
+    STATUS_READY, WINDOW_BYTES,
 };
 use abi::status::MailboxStatus;
-use firmware_core::{Card as _, Firmware, Sizes};
+use abi::wire::FrameHeader;
+use card_model::matching::Sizes as ListSizes;
+use card_model::{Action as GateAction, Break, Card as Gates, CardSizes, InTurn, Managed};
+use firmware_core::{Firmware, Sizes};
 #[cfg(target_os = "linux")]
 use host_driver::transport::signal_event_fd;
 use host_driver::transport::{
@@ -69,9 +72,9 @@ pub enum Flaw {
     /// Nothing.
     #[default]
     None,
-    /// A receive that is delivered completes once more.
-    CompletesTwice,
-    /// A receive's buffer is written once more after its completion.
+    /// The model of the gates is broken.
+    Gates(Break),
+    /// What is written to buffers and slots is written once more, later.
     WritesLate,
     /// The firmware answers `Ok` to a close of an endpoint and closes nothing.
     ClosesInName,
@@ -84,7 +87,8 @@ pub enum Flaw {
 pub struct SoftOptions {
     /// Number of cards.
     pub cards: usize,
-    /// Sizes of each.
+    /// Sizes of each. Of the posted receives one in five is on the associative side, as in the named configurations, or one at least; half of each side is
+    /// shared evenly among the endpoints.
     pub sizes: Sizes,
     /// From a frame's leaving to its arrival.
     pub latency: u64,
@@ -118,7 +122,7 @@ impl Default for SoftOptions {
             sizes: Sizes {
                 endpoints: 2,
                 pairs: 8,
-                posted: 64,
+                posted: 80,
                 unexpected: 64,
                 regions: 32,
             },
@@ -149,19 +153,23 @@ enum Action {
     /// The firmware's timer.
     Wake,
     Ready,
-    Doorbell(usize, u32, u32),
+    Doorbell(u8, u32, u32),
     Work,
-    Arrive(Box<Frame>),
-    CheckSilence,
+    Arrive(Vec<u8>),
+    /// A pair may have been silent for too long.
+    Silence,
 }
 
 struct Card {
-    firmware: Firmware<Gates>,
+    firmware: Firmware<Managed<Memory>>,
+    schedule: InTurn,
     up: bool,
     /// The command that the firmware has not taken.
     command_waits: bool,
     /// When the firmware's timer is on the agenda for.
     wakes_at: Option<u64>,
+    /// When silence is looked for.
+    silent_at: Option<u64>,
     behaviour: FirmwareBehaviour,
     /// Commands that have been given since the behaviour was set.
     commands: u32,
@@ -172,6 +180,9 @@ struct Card {
     starts: u32,
     /// Rising edges of the mailbox's line.
     answers: u64,
+    /// Rising edges of each endpoint's line, and the lines.
+    interrupts: Vec<u64>,
+    lines: u32,
     /// Notifications among the host's threads.
     notified: u64,
     /// Writes to the pages of endpoints.
@@ -281,10 +292,12 @@ impl SoftFabric {
     /// Makes the fabric. Its cards begin to boot at cycle 0.
     pub fn new(options: SoftOptions) -> Self {
         let card = |index: usize| Card {
-            firmware: Firmware::new(gates(&options, index), options.seed),
+            firmware: Firmware::new(managed(&options, index), options.seed),
+            schedule: InTurn::default(),
             up: false,
             command_waits: false,
             wakes_at: None,
+            silent_at: None,
             behaviour: options.firmware,
             commands: 0,
             control: match options.firmware {
@@ -294,6 +307,8 @@ impl SoftFabric {
             resetting: false,
             starts: 0,
             answers: 0,
+            interrupts: vec![0; options.sizes.endpoints as usize],
+            lines: 0,
             notified: 0,
             doorbells: 0,
             cut: false,
@@ -406,19 +421,17 @@ impl SoftFabric {
     /// The program says that it has these bytes, or hasn't any more; see [`trespasses`](Self::trespasses).
     pub fn set_owned(&self, card: usize, bytes: &[u8], owned: bool) {
         let range = bytes.as_ptr().addr()..bytes.as_ptr().addr() + bytes.len();
-        let mut world = self.world();
-        let memory = &mut world.cards[card].firmware.card().memory;
-        memory.set_owned(range, owned);
+        self.world().memory(card).set_owned(range, owned);
     }
 
     /// Times that `card` would have written to bytes that the program has.
     pub fn trespasses(&self, card: usize) -> u64 {
-        self.world().cards[card].firmware.card().memory.trespasses
+        self.world().memory(card).trespasses
     }
 
     /// Mappings that `card` has of its host's memory.
     pub fn mappings(&self, card: usize) -> usize {
-        self.world().cards[card].firmware.card().memory.mappings()
+        self.world().memory(card).mappings()
     }
 
     /// Writes to the pages of endpoints that `card` has had.
@@ -428,12 +441,7 @@ impl SoftFabric {
 
     /// Endpoints that the gates of `card` know.
     pub fn open_endpoints(&self, card: usize) -> usize {
-        let mut world = self.world();
-        let endpoints = &world.cards[card].firmware.card().endpoints;
-        endpoints
-            .iter()
-            .filter(|endpoint| endpoint.setup.is_some())
-            .count()
+        self.world().cards[card].gates().open_endpoints()
     }
 
     /// Words that the host has loaded into the management memory of `card`: address, word.
@@ -446,7 +454,7 @@ impl SoftFabric {
         let mut world = self.world();
         world.closed = true;
         for card in &mut world.cards {
-            card.firmware.card().memory.unmap_all();
+            card.gates().memory.unmap_all();
         }
         self.inner.closed.store(true, Ordering::Release);
         for waiter in &mut world.waiters {
@@ -523,14 +531,32 @@ impl Drop for HostThread {
     }
 }
 
-/// The gates of a card, clear.
-fn gates(options: &SoftOptions, card: usize) -> Gates {
-    Gates::new(
-        options.sizes,
-        mac(card),
-        options.seed ^ card as u64,
-        options.flaw,
-    )
+/// A card out of reset, as its firmware sees it.
+fn managed(options: &SoftOptions, card: usize) -> Managed<Memory> {
+    let memory = Memory::new(options.flaw == Flaw::WritesLate);
+    let seed = options.seed ^ card as u64;
+    let mut managed = Managed::new(card_sizes(&options.sizes), memory, mac(card), seed);
+    managed.deaf_to_reset = options.flaw == Flaw::KeepsGates;
+    if let Flaw::Gates(broken) = options.flaw {
+        managed.gates.break_on_purpose(broken);
+    }
+    managed
+}
+
+fn card_sizes(sizes: &Sizes) -> CardSizes {
+    let posted = sizes.posted as usize;
+    let associative = posted.div_ceil(5);
+    let lists = ListSizes::new(
+        sizes.endpoints as usize,
+        sizes.pairs as usize,
+        posted - associative,
+        associative,
+        sizes.unexpected as usize,
+    );
+    CardSizes {
+        lists,
+        regions: sizes.regions as usize,
+    }
 }
 
 /// Ethernet address of a card: locally administered.
@@ -604,7 +630,7 @@ impl World {
     /// Something happens to a card; what it sends leaves.
     fn act(&mut self, index: usize, action: Action) {
         let card = &mut self.cards[index];
-        card.firmware.card().now = self.now;
+        card.gates().advance_to(self.now);
         match action {
             Action::FirmwareUp(start) if start == card.starts => card.boot(self.options.seed),
             Action::Command(start) if start == card.starts => {
@@ -616,27 +642,21 @@ impl World {
                     card.command_waits = true;
                 }
             }
-            Action::FirmwareUp(_) | Action::Command(_) | Action::Wake => {}
+            Action::FirmwareUp(_) | Action::Command(_) | Action::Wake | Action::Silence => {}
             Action::Ready => card.resetting = false,
             Action::Doorbell(endpoint, offset, value) => {
                 card.doorbells += 1;
                 if !card.resetting {
-                    let gates = card.firmware.card();
-                    gates.write_doorbell_page(endpoint, offset, value);
+                    card.gates().write_register(endpoint, offset, value);
                 }
             }
-            Action::Work => {
-                card.working = card.firmware.card().work();
-                if card.working {
-                    self.after(self.options.fetch_cycles, index, Action::Work);
-                }
-            }
-            Action::Arrive(frame) => card.firmware.card().receive(&frame),
-            Action::CheckSilence => card.firmware.card().check_silence(),
+            Action::Work => card.fetch(),
+            Action::Arrive(frame) => card.gates().frame_in(frame),
         }
-        self.run_firmware(index);
+        self.run(index);
         self.dispatch(index);
-        self.kick(index);
+        self.look_ahead(index);
+        self.cards[index].note_interrupts();
         #[cfg(target_os = "linux")]
         self.signal(index);
     }
@@ -655,27 +675,13 @@ impl World {
         }
     }
 
-    /// Lets the firmware do what it can, and puts its timer on the agenda.
-    fn run_firmware(&mut self, index: usize) {
+    /// Lets gates and firmware do what they can, and puts the firmware's timer on the agenda.
+    fn run(&mut self, index: usize) {
         let now = self.now;
         let card = &mut self.cards[index];
-        if !card.up {
-            return;
-        }
-        loop {
-            if card.command_waits && card.firmware.is_free() {
-                card.command_waits = false;
-                card.firmware.command(&card.command);
-            }
-            let moved = card.firmware.step();
-            if let Some(answer) = card.firmware.take_answer() {
-                card.result[..answer.count].copy_from_slice(&answer.words[..answer.count]);
-                card.give_answer();
-            } else if !moved {
-                break;
-            }
-        }
-        let Some(deadline) = card.firmware.next_deadline() else {
+        while card.settle() | card.run_firmware() {}
+        let deadline = card.firmware.next_deadline().filter(|_| card.up);
+        let Some(deadline) = deadline else {
             return;
         };
         let left = deadline.wrapping_sub(now as u32) as i32;
@@ -688,46 +694,40 @@ impl World {
 
     /// Sends the frames that have left a card on their way.
     fn dispatch(&mut self, index: usize) {
-        let gates = self.cards[index].firmware.card();
-        let timeout = u64::from(gates.setup.acknowledge_timeout);
-        for frame in std::mem::take(&mut gates.outbox) {
-            if timeout > 0 && !matches!(frame.body, Body::Firmware(_)) {
-                self.after(timeout, index, Action::CheckSilence);
-            }
+        while let Some(frame) = self.cards[index].gates().frame_out() {
             let to_lose = &mut self.cards[index].to_lose;
             if *to_lose > 0 {
                 *to_lose -= 1;
                 continue;
             }
-            let to = (0..self.cards.len()).find(|&card| mac(card) == frame.destination_mac);
+            let header = FrameHeader::parse(&frame).expect("gates send whole frames");
+            let to = (0..self.cards.len()).find(|&card| mac(card) == header.destination_mac);
             if let Some(to) = to {
-                self.after(self.options.latency, to, Action::Arrive(Box::new(frame)));
+                self.after(self.options.latency, to, Action::Arrive(frame));
             }
         }
     }
 
-    /// Puts a fetch on the agenda, if there may be something to fetch.
-    fn kick(&mut self, index: usize) {
-        if !self.cards[index].working {
-            let waiting = self.cards[index]
-                .firmware
-                .card()
-                .endpoints
-                .iter()
-                .any(|endpoint| {
-                    let waiting = endpoint.send.waiting() > 0 || endpoint.list.waiting() > 0;
-                    waiting && !endpoint.stopped && endpoint.completions.has_room()
-                });
-            if waiting {
-                self.cards[index].working = true;
-                self.after(self.options.fetch_cycles, index, Action::Work);
-            }
+    /// Puts a fetch on the agenda, if there may be something to fetch, and a look for silence.
+    fn look_ahead(&mut self, index: usize) {
+        let now = self.now;
+        let card = &mut self.cards[index];
+        let fetches = !card.working && card.gates().actions().iter().any(GateAction::fetches);
+        card.working |= fetches;
+        let silence = card.gates().next_time().map(|at| at.max(now + 1));
+        let later = |planned: u64| planned <= now || silence.is_some_and(|at| at < planned);
+        let silence = silence.filter(|_| card.silent_at.is_none_or(later));
+        card.silent_at = silence.or(card.silent_at);
+        if fetches {
+            self.after(self.options.fetch_cycles, index, Action::Work);
+        }
+        if let Some(at) = silence {
+            self.after(at - now, index, Action::Silence);
         }
     }
 
-    #[cfg(test)]
-    pub(crate) fn memory(&mut self, index: usize) -> &mut crate::memory::Memory {
-        &mut self.cards[index].firmware.card().memory
+    pub(crate) fn memory(&mut self, index: usize) -> &mut Memory {
+        &mut self.cards[index].gates().memory
     }
 
     /// The firmware comes up in a while, if there is one.
@@ -762,9 +762,7 @@ impl World {
     pub(crate) fn read(&mut self, index: usize, offset: u32) -> u32 {
         let card = &mut self.cards[index];
         match page(offset) {
-            Page::Endpoint(endpoint, offset) => {
-                card.firmware.card().read_doorbell_page(endpoint, offset)
-            }
+            Page::Endpoint(endpoint, offset) => card.gates().read_register(endpoint, offset),
             Page::Mailbox(offset) => match offset {
                 ID => self.options.id,
                 ABI => self.options.abi_version,
@@ -808,6 +806,7 @@ impl World {
                 if value & CONTROL_RESET != 0 {
                     card.resetting = true;
                     card.firmware.card().reset();
+                    card.note_interrupts();
                     self.after(RESET_CYCLES, index, Action::Ready);
                 }
                 if held && value & CONTROL_RUN != 0 {
@@ -830,13 +829,14 @@ impl World {
 
 enum Page {
     Mailbox(u32),
-    Endpoint(usize, u32),
+    Endpoint(u8, u32),
 }
 
 fn page(offset: u32) -> Page {
     match (offset / PAGE_BYTES).checked_sub(FIRST_ENDPOINT_PAGE) {
         None => Page::Mailbox(offset),
-        Some(endpoint) => Page::Endpoint(endpoint as usize, offset % PAGE_BYTES),
+        // The window has as many pages as an endpoint's number has values.
+        Some(endpoint) => Page::Endpoint(endpoint as u8, offset % PAGE_BYTES),
     }
 }
 
@@ -851,11 +851,53 @@ fn area(offset: u32) -> Option<(u32, usize)> {
 }
 
 impl Card {
+    fn gates(&mut self) -> &mut Gates<Memory> {
+        &mut self.firmware.card().gates
+    }
+
+    /// Carries out the next entry of each ring that has one.
+    fn fetch(&mut self) {
+        self.working = false;
+        self.gates().memory.write_late();
+        for endpoint in 0..self.interrupts.len() as u8 {
+            for action in [GateAction::Send(endpoint), GateAction::List(endpoint)] {
+                self.gates().step(action);
+                self.settle();
+            }
+        }
+    }
+
+    /// Lets the gates do all but fetch. True if there was something to do.
+    fn settle(&mut self) -> bool {
+        let gates = &mut self.firmware.card().gates;
+        gates.run_those(|action| !action.fetches(), &mut self.schedule) > 0
+    }
+
+    /// Lets the firmware do what it can. True if it did something.
+    fn run_firmware(&mut self) -> bool {
+        let mut moved = false;
+        while self.up {
+            if self.command_waits && self.firmware.is_free() {
+                self.command_waits = false;
+                self.firmware.command(&self.command);
+            }
+            let stepped = self.firmware.step();
+            if let Some(answer) = self.firmware.take_answer() {
+                self.result[..answer.count].copy_from_slice(&answer.words[..answer.count]);
+                self.give_answer();
+            } else if !stepped {
+                break;
+            }
+            moved = true;
+        }
+        moved
+    }
+
     /// The firmware starts over gates and persistent memory as they are, and clears the gates first.
     fn boot(&mut self, build_id: u64) {
-        let blank = Gates::new(self.firmware.card().sizes(), 0, 0, Flaw::None);
-        let gates = std::mem::replace(self.firmware.card(), blank);
-        self.firmware = Firmware::new(gates, build_id);
+        let blank = Managed::new(self.gates().sizes(), Memory::new(false), 0, 0);
+        let managed = std::mem::replace(self.firmware.card(), blank);
+        self.firmware = Firmware::new(managed, build_id);
         while !self.firmware.is_up() && self.firmware.step() {}
         self.up = self.firmware.is_up();
         self.wakes_at = None;
@@ -866,20 +908,29 @@ impl Card {
         }
     }
 
+    /// Counts the edges of the endpoints' lines.
+    fn note_interrupts(&mut self) {
+        let lines = self.gates().interrupts() >> FIRST_ENDPOINT_INTERRUPT;
+        let risen = lines & !self.lines;
+        self.lines = lines;
+        for (endpoint, edges) in self.interrupts.iter_mut().enumerate() {
+            *edges += u64::from(risen >> endpoint & 1);
+        }
+    }
+
     fn give_answer(&mut self) {
         self.answer = self.request;
         self.answers += 1;
     }
 
     /// Interrupts of a line so far.
-    fn interrupts(&mut self, line: Line) -> u64 {
+    fn interrupts(&self, line: Line) -> u64 {
         match line {
             Line::Mailbox => self.answers,
             Line::Library => self.notified,
             Line::Endpoint(endpoint) => {
-                let endpoints = &self.firmware.card().endpoints;
-                let endpoint = endpoints.get(usize::from(endpoint));
-                endpoint.map_or(0, |endpoint| endpoint.interrupts)
+                let edges = self.interrupts.get(usize::from(endpoint));
+                edges.copied().unwrap_or(0)
             }
         }
     }
@@ -953,7 +1004,7 @@ impl SoftTransport {
         if length == 0 {
             return Err(TransportError::NoSpace(0));
         }
-        let memory = &mut world.cards[self.card].firmware.card().memory;
+        let memory = world.memory(self.card);
         Ok(memory.map_there(misaligned, length, host))
     }
 }
@@ -1002,14 +1053,14 @@ unsafe impl Transport for SoftTransport {
         if length == 0 {
             return Err(TransportError::NoSpace(length));
         }
-        let memory = &mut world.cards[self.card].firmware.card().memory;
+        let memory = world.memory(self.card);
         // SAFETY: the caller's promise is the same.
         Ok(unsafe { memory.map(start, length) })
     }
 
     unsafe fn unmap(&self, address: u64) -> Result<(), TransportError> {
         let mut world = self.reach()?;
-        let unmapped = world.cards[self.card].firmware.card().memory.unmap(address);
+        let unmapped = world.memory(self.card).unmap(address);
         unmapped
             .then_some(())
             .ok_or(TransportError::NotMapped(address))

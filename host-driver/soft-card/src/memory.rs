@@ -1,6 +1,7 @@
 //! Host memory as a card reaches it: by addresses that only a mapping makes valid, in this process or at the end of a cable.
 
 use crate::cable::HostEnd;
+use card_model::memory::{BusError, HostMemory};
 use host_driver::transport::MAP_BYTES;
 use std::ops::Range;
 use std::ptr::NonNull;
@@ -11,10 +12,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 const PAGE: u64 = MAP_BYTES as u64;
 /// The first address handed out: far from any pointer, so that the two can't be confused unnoticed.
 const FIRST: u64 = 0x00c0_ffee_0000_0000;
-
-/// An access outside every mapping.
-#[derive(Debug)]
-pub(crate) struct BusError;
 
 /// Where the bytes of a mapping are.
 enum Place {
@@ -41,15 +38,19 @@ pub(crate) struct Memory {
     owned: Vec<Range<usize>>,
     /// Accesses to such bytes.
     pub(crate) trespasses: u64,
+    /// Writes that are done once more, if the card has that flaw.
+    late: Option<Vec<(u64, Vec<u8>)>>,
 }
 
 impl Memory {
-    pub(crate) fn new() -> Self {
+    /// Memory of which nothing is mapped; of a card that writes everything once more, if `writes_late`.
+    pub(crate) fn new(writes_late: bool) -> Self {
         Self {
             mappings: Vec::new(),
             next: FIRST,
             owned: Vec::new(),
             trespasses: 0,
+            late: writes_late.then(Vec::new),
         }
     }
 
@@ -117,51 +118,69 @@ impl Memory {
         unsafe { start.add((address - mapping.address) as usize) }
     }
 
-    pub(crate) fn read(&self, address: u64, length: usize) -> Result<Vec<u8>, BusError> {
-        let mut bytes = vec![0; length];
-        if length > 0 {
-            let mapping = self.find(address, length)?;
-            match &mapping.place {
-                Place::Here(start) => {
-                    let from = Self::pointer(mapping, *start, address);
-                    let to = NonNull::from(&mut bytes[..]).cast();
-                    // SAFETY: mapped for as many bytes. The host holds no reference to what it has given to the card.
-                    unsafe { from.copy_to_nonoverlapping(to, length) };
-                }
-                Place::There(host) => bytes = host.read(address, length).ok_or(BusError)?,
-            }
+    /// Does the late writes.
+    pub(crate) fn write_late(&mut self) {
+        let late = self.late.as_mut().map(std::mem::take);
+        for (address, bytes) in late.into_iter().flatten() {
+            // A region that is gone is none to write to.
+            let _ = self.write_now(address, &bytes);
         }
-        Ok(bytes)
     }
 
-    pub(crate) fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusError> {
-        if !bytes.is_empty() {
-            let mapping = self.find(address, bytes.len())?;
-            match &mapping.place {
-                Place::Here(start) => {
-                    let to = Self::pointer(mapping, *start, address);
-                    let first = to.addr().get();
-                    let touches = |owned: &Range<usize>| {
-                        first < owned.end && owned.start < first + bytes.len()
-                    };
-                    if self.owned.iter().any(touches) {
-                        // It is found out, and not done: the program may be looking at these bytes.
-                        self.trespasses += 1;
-                        return Ok(());
-                    }
-                    // SAFETY: as for `read`.
-                    unsafe {
-                        to.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len())
-                    };
+    fn write_now(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mapping = self.find(address, bytes.len())?;
+        match &mapping.place {
+            Place::Here(start) => {
+                let to = Self::pointer(mapping, *start, address);
+                let first = to.addr().get();
+                let touches =
+                    |owned: &Range<usize>| first < owned.end && owned.start < first + bytes.len();
+                if self.owned.iter().any(touches) {
+                    // It is found out, and not done: the program may be looking at these bytes.
+                    self.trespasses += 1;
+                    return Ok(());
                 }
-                Place::There(host) => host.write(address, bytes).ok_or(BusError)?,
+                // SAFETY: as for `read`.
+                unsafe { to.copy_from_nonoverlapping(NonNull::from(bytes).cast(), bytes.len()) };
+            }
+            Place::There(host) => host.write(address, bytes).ok_or(BusError)?,
+        }
+        Ok(())
+    }
+}
+
+impl HostMemory for Memory {
+    fn read(&mut self, address: u64, bytes: &mut [u8]) -> Result<(), BusError> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        let mapping = self.find(address, bytes.len())?;
+        match &mapping.place {
+            Place::Here(start) => {
+                let from = Self::pointer(mapping, *start, address);
+                let length = bytes.len();
+                let to = NonNull::from(bytes).cast();
+                // SAFETY: mapped for as many bytes. The host holds no reference to what it has given to the card.
+                unsafe { from.copy_to_nonoverlapping(to, length) };
+            }
+            Place::There(host) => {
+                bytes.copy_from_slice(&host.read(address, bytes.len()).ok_or(BusError)?);
             }
         }
         Ok(())
     }
 
-    /// Writes an entry of a ring, whose last word tells the host that it is there.
-    pub(crate) fn write_entry(&self, address: u64, words: &[u64]) -> Result<(), BusError> {
+    fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusError> {
+        if let Some(late) = &mut self.late {
+            late.push((address, bytes.to_vec()));
+        }
+        self.write_now(address, bytes)
+    }
+
+    fn write_entry(&mut self, address: u64, words: &[u64]) -> Result<(), BusError> {
         let mapping = self.find(address, 8 * words.len())?;
         match &mapping.place {
             Place::Here(start) => {

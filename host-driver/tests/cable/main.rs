@@ -3,6 +3,8 @@
 
 #[path = "../host/backlog.rs"]
 mod backlog;
+#[path = "../host/breaks.rs"]
+mod breaks;
 #[path = "../host/claims.rs"]
 mod claims;
 #[path = "../host/common.rs"]

@@ -22,7 +22,7 @@ fn send(side: &Side, match_bits: u64, number: u64) {
 }
 
 #[test]
-fn receives_of_one_kind_are_matched_in_the_order_that_they_were_posted_in() {
+pub fn receives_of_one_kind_are_matched_in_the_order_that_they_were_posted_in() {
     for posted in [1, 3, 8] {
         let (a, mut b) = cramped(posted, 4);
         let receive = b.receive(7);
@@ -54,7 +54,7 @@ fn messages_in_the_reverse_order_find_their_receives_with_one_credit() {
 }
 
 #[test]
-fn a_receive_never_overtakes_one_that_is_kept() {
+pub fn a_receive_never_overtakes_one_that_is_kept() {
     for seed in 0..20 {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

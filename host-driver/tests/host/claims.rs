@@ -100,7 +100,7 @@ fn a_message_longer_than_the_buffer_is_truncated_and_its_place_is_free() {
 }
 
 #[test]
-fn a_claimed_message_keeps_its_credit_until_it_is_received_discarded_or_dropped() {
+pub fn a_claimed_message_keeps_its_credit_until_it_is_received_discarded_or_dropped() {
     let (a, mut b) = connected(&fabric(), 2);
     let credits = |side: &Side| side.endpoint.query_pair(side.pair).unwrap().available;
     let ends: [fn(&mut Side, Claimed); 3] = [

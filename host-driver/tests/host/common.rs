@@ -5,15 +5,31 @@ use host_driver::{
     Access, Buffer, CompletionQueue, Device, Endpoint, Pair, PostError, ProtectionDomain, Request,
     Source, TaggedReceive, TaggedSend, WorkCompletion,
 };
-use soft_card::{Sizes, SoftFabric, SoftOptions};
+use soft_card::{Flaw, Sizes, SoftFabric, SoftOptions};
+use std::cell::Cell;
+use std::panic::catch_unwind;
 
 /// Cycles after which a test gives a completion up.
 pub const PATIENCE: u64 = 10_000_000;
+
+thread_local! {
+    /// What is wrong with the cards of this thread's tests.
+    static FLAW: Cell<Flaw> = const { Cell::new(Flaw::None) };
+}
+
+/// Runs a test over cards with a flaw, and returns whether it passes.
+pub fn passes_with(flaw: Flaw, test: fn()) -> bool {
+    FLAW.set(flaw);
+    let passed = catch_unwind(test).is_ok();
+    FLAW.set(Flaw::None);
+    passed
+}
 
 /// Options of a fabric of this suite.
 pub fn options() -> SoftOptions {
     SoftOptions {
         attachment: crate::ATTACHMENT,
+        flaw: FLAW.get(),
         ..SoftOptions::default()
     }
 }
@@ -129,10 +145,11 @@ pub fn fabric() -> SoftFabric {
     SoftFabric::new(options())
 }
 
-/// Two sides on cards with room for `posted` receives.
+/// Two sides on cards with room for `posted` receives, all of them for the one endpoint that there is.
 pub fn cramped(posted: u32, credits: u16) -> (Side, Side) {
     let fabric = SoftFabric::new(SoftOptions {
         sizes: Sizes {
+            endpoints: 1,
             posted,
             ..options().sizes
         },

@@ -1,6 +1,7 @@
 //! The host library over cards in plain Rust, in one address space with them.
 
 mod backlog;
+mod breaks;
 mod claims;
 mod common;
 mod connections;

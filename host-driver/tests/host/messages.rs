@@ -80,7 +80,7 @@ fn wildcards_match_and_the_context_separates() {
 }
 
 #[test]
-fn a_message_longer_than_the_buffer_is_truncated_and_says_so() {
+pub fn a_message_longer_than_the_buffer_is_truncated_and_says_so() {
     let (mut a, mut b) = connected(&fabric(), 8);
     let buffer = b.buffer(4);
     let after = b.filled(b"untouched");

@@ -15,7 +15,7 @@ fn send(side: &Side, match_bits: u64, bytes: &[u8]) {
 }
 
 #[test]
-fn messages_fill_the_buffer_one_behind_the_other_until_too_little_is_left() {
+pub fn messages_fill_the_buffer_one_behind_the_other_until_too_little_is_left() {
     // Before the receive is posted, and after.
     for early in [0, 3, 7] {
         let (a, mut b) = connected(&fabric(), 8);

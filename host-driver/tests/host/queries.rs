@@ -13,7 +13,7 @@ fn a_card_says_its_limits_and_keeps_them() {
     assert_eq!((limits.endpoints, limits.pairs, limits.regions), (2, 8, 32));
     assert_eq!(
         (limits.posted_receives, limits.unexpected_messages),
-        (64, 64)
+        (80, 64)
     );
     assert_eq!((limits.message_bytes, limits.inject_bytes), (1024, 1024));
     assert_eq!((limits.pair_credits, limits.pair_sends), (16, 8));

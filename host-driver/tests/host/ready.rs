@@ -23,7 +23,7 @@ fn post(side: &mut Side, wr_id: u64, tag: u64) -> Request {
 }
 
 #[test]
-fn a_ready_send_without_a_receive_fails_and_the_pair_goes_on() {
+pub fn a_ready_send_without_a_receive_fails_and_the_pair_goes_on() {
     let (mut a, mut b) = cramped(64, 2);
     for round in 0..20 {
         // More refusals than there are credits.
