@@ -1,70 +1,101 @@
-//! Gates that keep what they are told, panic if it can't be right, and answer when the test lets them.
+//! The gates of the model of a card under the firmware: they answer when the test lets them, and panic if what they are asked can't be right.
+//!
+//! ```text
+//!  Firmware ── control request ──► delay, silence ──► check ──► Managed (card-model) ──► outbox, events
+//! ```
 
 use abi::control::{
     CardSetup, DATA_WORDS, EndpointSetup, EventSetup, MatchSetup, Operation, PairReport, PairSetup,
     RING_BITS, RING_EVENT, RegionSetup, RingSetup,
 };
-use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
 use abi::mailbox::{PairState, Words};
-use abi::mgmt::{EVENTS_IN, FRAMES_IN, PERSISTENT_BYTES};
-use abi::register::MAILBOX_WORDS;
-use abi::status::{MailboxStatus, Status};
+use abi::register::{MAILBOX_WORDS, SEND_TAIL};
+use abi::status::MailboxStatus;
+use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
+use card_model::matching::Sizes as ListSizes;
+use card_model::memory::Pieces;
+use card_model::{CardSizes, InTurn, Managed, link};
 use firmware_core::connection::{Cause, State};
 use firmware_core::{Break, Card, Firmware, FrameWords, GateEvent, Sizes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
-pub const SIZES: Sizes = Sizes {
-    endpoints: 2,
-    pairs: 8,
-    posted: 16,
-    unexpected: 20,
-    regions: 4,
-};
+/// Sizes of a card with two endpoints.
+pub fn sizes(pairs: usize, unexpected: usize, regions: usize) -> CardSizes {
+    CardSizes {
+        lists: ListSizes::new(2, pairs, 12, 4, unexpected),
+        regions,
+    }
+}
 
-pub type Persistent = [u32; PERSISTENT_BYTES as usize / 4];
-
-/// What leaves the gates for another card.
+/// What leaves a card for another one.
 #[derive(Clone, Debug)]
 pub enum Wire {
+    /// A frame of the firmware.
     Firmware(FrameWords),
-    /// The gates of `from` have failed a pair and tell those of the peer.
-    PairFailed(PairSetup),
+    /// One of the gates, all its bytes.
+    Gates(Vec<u8>),
+}
+
+impl Wire {
+    fn of(frame: Vec<u8>) -> Self {
+        let screened = link::screen(&frame).expect("a card sends good frames");
+        match screened.frame_type {
+            FrameType::Handshake | FrameType::Management => {
+                let (words, _) = frame.as_chunks();
+                Self::Firmware(std::array::from_fn(|k| u32::from_le_bytes(words[k])))
+            }
+            _ => Self::Gates(frame),
+        }
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        match self {
+            Self::Firmware(words) => {
+                let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
+                let header = FrameHeader::parse(&bytes).expect("it is longer than a header");
+                link::seal(&header, &bytes[HEADER_BYTES..])
+            }
+            Self::Gates(frame) => frame.clone(),
+        }
+    }
+
+    /// Address of the card that it is for.
+    pub fn destination(&self) -> u64 {
+        let header = FrameHeader::parse(&self.bytes());
+        header.expect("it has a header").destination_mac
+    }
 }
 
 /// A pair that the gates hold.
 #[derive(Clone, Copy, Debug)]
 pub struct Held {
     pub setup: PairSetup,
-    pub failed: Option<u64>,
+    /// The status with which the firmware has failed it.
+    pub failed_with: Option<u64>,
     /// Sends that are not acknowledged: none from some cycle on.
     pub busy_until: u32,
 }
 
 pub struct Gates {
+    pub model: Managed<Pieces>,
     pub rng: ChaCha8Rng,
-    pub mac: u64,
-    pub sizes: Sizes,
     pub now: u32,
+    /// What the gates have been told, by the firmware's requests.
     pub endpoints: HashMap<u16, EndpointSetup>,
     stopped: Vec<u16>,
     pub pairs: BTreeMap<u16, Held>,
     pub regions: HashMap<u16, RegionSetup>,
     pub log: Vec<(Operation, u16)>,
-    /// Events for the host: endpoint, cause, pair, info.
+    /// Events for the host: endpoint, cause, pair, info. Those of the gates are here when the firmware takes them.
     pub raised: Vec<(u16, u8, u16, u64)>,
-    pub inbox: VecDeque<FrameWords>,
-    frames_lost: u32,
-    pub events: VecDeque<GateEvent>,
-    pub events_lost: u32,
-    /// A process rings its doorbells with nonsense, faster than anybody takes the events of it.
+    /// The process of endpoint 0 rings its doorbells with nonsense, faster than anybody takes the events of it.
     pub flood: bool,
     pub outbox: Vec<Wire>,
     /// The out buffer is full until this cycle.
     out_until: u32,
-    pub persistent: Persistent,
     under_way: Option<(Operation, u16, [u64; DATA_WORDS])>,
     done_at: u32,
     result: u64,
@@ -97,13 +128,16 @@ fn is_later(epoch: u16, than: u16) -> bool {
 
 impl Gates {
     pub fn new(seed: u64, mac: u64) -> Self {
+        Self::of(sizes(8, 20, 4), seed, mac)
+    }
+
+    pub fn of(sizes: CardSizes, seed: u64, mac: u64) -> Self {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let mut persistent = [0; PERSISTENT_BYTES as usize / 4];
-        rng.fill(&mut persistent[..]);
+        let mut model = Managed::new(sizes, Pieces::default(), mac, seed);
+        rng.fill(&mut model.persistent[..]);
         Self {
+            model,
             rng,
-            mac,
-            sizes: SIZES,
             now: 0,
             endpoints: HashMap::new(),
             stopped: Vec::new(),
@@ -111,14 +145,9 @@ impl Gates {
             regions: HashMap::new(),
             log: Vec::new(),
             raised: Vec::new(),
-            inbox: VecDeque::new(),
-            frames_lost: 0,
-            events: VecDeque::new(),
-            events_lost: 0,
             flood: false,
             outbox: Vec::new(),
             out_until: 0,
-            persistent,
             under_way: None,
             done_at: 0,
             result: 0,
@@ -148,67 +177,71 @@ impl Gates {
         self.regions.clear();
         self.connected_epochs.clear();
         self.under_way = None;
-        self.inbox.clear();
+        self.model.reset();
     }
 
-    /// Another card's gates have failed their end of a pair.
-    pub fn peer_failed(&mut self, theirs: &PairSetup, from: u64) {
-        let index = theirs.remote_pair;
-        let agrees = |held: &&Held| {
-            let ours = &held.setup;
-            ours.cookie == theirs.cookie
-                && ours.remote_mac == from
-                && ours.epoch == theirs.remote_epoch
-                && ours.remote_epoch == theirs.epoch
-        };
-        if self.pairs.get(&index).filter(agrees).is_some() {
-            self.fail(index, u64::from(Status::LinkError.code()));
-        }
+    /// Lets the gates do what there is to do, and takes what they send.
+    fn run(&mut self) {
+        let gates = &mut self.model.gates;
+        gates.run(&mut InTurn::default());
+        let frames = std::iter::from_fn(|| gates.frame_out());
+        self.outbox.extend(frames.map(Wire::of));
     }
 
-    /// Fails a pair, once.
+    /// The gates fail a pair.
     pub fn fail(&mut self, index: u16, status: u64) {
-        let held = self.pairs.get_mut(&index).expect("a pair");
-        if held.failed.is_some() {
-            return;
-        }
-        held.failed = Some(status);
-        let setup = held.setup;
-        if status != u64::from(Status::PeerClosed.code()) {
-            self.outbox.push(Wire::PairFailed(setup));
-        }
-        if status == u64::from(Status::LinkError.code()) {
-            let cause = EventCause::LinkError.code();
-            self.raised
-                .push((setup.endpoint.into(), cause, index, status));
-            self.events.push_back(GateEvent {
-                cause,
-                endpoint: setup.endpoint,
-                pair: index,
-                info: status,
-            });
-            if self.events.len() > EVENTS_IN {
-                self.events.pop_back();
-                self.events_lost += 1;
-            }
-        }
+        self.model
+            .gates
+            .control(Operation::PairFail, index, &[status]);
+        self.run();
     }
 
-    pub fn take_in(&mut self, frame: FrameWords) {
-        if self.inbox.len() == FRAMES_IN {
-            self.frames_lost += 1;
-        } else {
-            self.inbox.push_back(frame);
-        }
+    pub fn is_failed(&self, index: u16) -> bool {
+        let report = self.model.gates.sends().report(index);
+        report.state == PairState::Failed.code()
+    }
+
+    /// A process rings a doorbell with nonsense, of which the gates raise an event.
+    pub fn ring_nonsense(&mut self) {
+        self.model.gates.write_register(0, SEND_TAIL, u32::MAX);
+    }
+
+    /// Something comes from the wire.
+    pub fn take_in(&mut self, wire: &Wire) {
+        self.model.gates.frame_in(wire.bytes());
+        self.run();
     }
 
     fn carry_out(&mut self, operation: Operation, index: u16, data: &[u64]) -> u64 {
         self.log.push((operation, index));
-        let sizes = self.sizes;
+        self.check(operation, index, data);
+        let result = self.model.gates.control(operation, index, data);
+        self.run();
+        let busy = self.pairs.get(&index).is_some_and(|pair| {
+            let ended = (self.now.wrapping_sub(pair.busy_until) as i32) >= 0;
+            !ended && !self.is_failed(index)
+        });
+        match operation {
+            Operation::PairRead if busy => {
+                let report = PairReport {
+                    unacknowledged: 3,
+                    waiting: 1,
+                    refused: 0x8000_0002,
+                    ..PairReport::from_words(&[result])
+                };
+                report.to_words()[0]
+            }
+            _ => result,
+        }
+    }
+
+    /// Whether a request can be right.
+    fn check(&mut self, operation: Operation, index: u16, data: &[u64]) {
+        let sizes = Card::sizes(self);
         let endpoint_exists = |index: u16| assert!(u32::from(index) < sizes.endpoints);
         let pair_exists = |index: u16| assert!(u32::from(index) < sizes.pairs);
         match operation {
-            Operation::CardSet => assert_eq!(CardSetup::from_words(&words(data)).mac, self.mac),
+            Operation::CardSet => assert_eq!(CardSetup::from_words(&words(data)).mac, self.mac()),
             Operation::MatchSet => {
                 let setup = MatchSetup::from_words(&words(data));
                 assert_ne!(setup.seed_low, setup.seed_high, "a random seed");
@@ -273,43 +306,26 @@ impl Gates {
                 }
                 let held = Held {
                     setup,
-                    failed: None,
+                    failed_with: None,
                     busy_until: self.now.wrapping_add(self.busy),
                 };
                 self.cookies.insert(setup.cookie);
                 assert!(self.pairs.insert(index, held).is_none(), "pair set twice");
                 assert!(
-                    self.granted() <= self.sizes.unexpected,
+                    self.granted() <= sizes.unexpected,
                     "unexpected list oversubscribed"
                 );
             }
-            Operation::PairFail => self.fail(index, data[0]),
-            Operation::PairClear => {
-                let held = self.pairs.remove(&index).expect("a pair to clear");
-                assert!(held.failed.is_some(), "cleared while alive");
+            Operation::PairFail => {
+                let held = self.pairs.get_mut(&index).expect("a pair to fail");
+                held.failed_with = Some(data[0]);
             }
-            Operation::PairRead => {
-                let Some(pair) = self.pairs.get(&index) else {
-                    return 0;
-                };
-                let (state, outstanding) = match pair.failed {
-                    Some(_) => (PairState::Failed, 0),
-                    None if (self.now.wrapping_sub(pair.busy_until) as i32) < 0 => {
-                        (PairState::Connected, 3)
-                    }
-                    None => (PairState::Connected, 0),
-                };
-                let report = PairReport {
-                    state: state.code(),
-                    available: pair.setup.remote_credits,
-                    unacknowledged: outstanding,
-                    waiting: outstanding / 2,
-                    refused: 0x8000_0002,
-                };
-                return report.to_words()[0];
+            Operation::PairClear => {
+                assert!(self.is_failed(index), "cleared while alive");
+                self.pairs.remove(&index).expect("a pair to clear");
             }
             Operation::RegionSet => {
-                assert!(u32::from(index) < self.sizes.regions);
+                assert!(u32::from(index) < sizes.regions);
                 let region = RegionSetup::from_words(&words(data));
                 assert!(region.length > 0 && region.base.checked_add(region.length).is_some());
                 assert!(
@@ -318,7 +334,7 @@ impl Gates {
                 );
             }
             Operation::RegionClear => assert!(self.regions.remove(&index).is_some()),
-            Operation::CounterRead => return 1000 + u64::from(index),
+            Operation::PairRead | Operation::CounterRead => {}
             Operation::EventRaise => {
                 let event = EventSetup::from_words(&words(data));
                 endpoint_exists(index);
@@ -327,7 +343,6 @@ impl Gates {
                     .push((index, event.cause, event.pair, event.info));
             }
         }
-        0
     }
 }
 
@@ -376,29 +391,30 @@ impl Card for Gates {
     fn frame_send(&mut self, frame: &FrameWords) {
         assert!(self.frame_out_is_free());
         self.out_until = self.now.wrapping_add(self.delay / 4);
-        self.outbox.push(Wire::Firmware(*frame));
+        self.model.frame_send(frame);
+        self.run();
     }
 
     fn frame_take(&mut self) -> Option<FrameWords> {
-        self.inbox.pop_front()
+        self.model.frame_take()
     }
 
     fn frames_lost(&mut self) -> u32 {
-        self.frames_lost
+        self.model.frames_lost()
     }
 
     fn event_take(&mut self) -> Option<GateEvent> {
-        let nonsense = self.flood.then_some(GateEvent {
-            cause: EventCause::IndexError.code(),
-            endpoint: 0,
-            pair: NO_PAIR,
-            info: 0,
-        });
-        self.events.pop_front().or(nonsense)
+        if self.flood {
+            self.ring_nonsense();
+        }
+        let event = self.model.event_take()?;
+        self.raised
+            .push((event.endpoint.into(), event.cause, event.pair, event.info));
+        Some(event)
     }
 
     fn events_lost(&mut self) -> u32 {
-        self.events_lost
+        self.model.events_lost()
     }
 
     fn now(&self) -> u32 {
@@ -410,19 +426,19 @@ impl Card for Gates {
     }
 
     fn mac(&self) -> u64 {
-        self.mac
+        self.model.mac()
     }
 
     fn sizes(&self) -> Sizes {
-        self.sizes
+        self.model.sizes()
     }
 
     fn persistent(&self, word: usize) -> u32 {
-        self.persistent[word]
+        self.model.persistent(word)
     }
 
     fn set_persistent(&mut self, word: usize, value: u32) {
-        self.persistent[word] = value;
+        self.model.set_persistent(word, value);
     }
 
     fn transition(&mut self, from: State, cause: Cause, to: State) {

@@ -1,7 +1,7 @@
 //! Cards together: their firmwares connect and disconnect over frames that are lost, repeated, overtaken and late, while hosts do what they like,
 //! firmwares restart and gates fall silent. Afterwards all is calm, and what stands must be right.
 
-use crate::gates::{Gates, Held, Unit, Wire, answer, boot, call, give};
+use crate::gates::{Gates, Held, Unit, Wire, answer, boot, call, give, sizes};
 use abi::control::Operation;
 use abi::event::Cause as EventCause;
 use abi::limits::RING_ALIGN;
@@ -86,8 +86,7 @@ enum Waiting {
 impl World {
     fn new(seed: u64, cards: usize, weather: Weather, broken: Option<Break>) -> Self {
         let card = |index: usize| {
-            let mut gates = Gates::new(seed ^ (index as u64) << 32, mac(index));
-            gates.sizes.unexpected = 64;
+            let mut gates = Gates::of(sizes(8, 64, 4), seed ^ (index as u64) << 32, mac(index));
             gates.broken = broken;
             boot(gates, 1)
         };
@@ -137,10 +136,7 @@ impl World {
 
     /// Something leaves a card.
     fn launch(&mut self, from: usize, wire: Wire) {
-        let target = match &wire {
-            Wire::Firmware(words) => u64::from(words[0]) | u64::from(words[1] & 0xffff) << 32,
-            Wire::PairFailed(setup) => setup.remote_mac,
-        };
+        let target = wire.destination();
         let Some(to) = (0..self.cards.len()).find(|&card| mac(card) == target) else {
             return;
         };
@@ -217,12 +213,8 @@ impl World {
             while let Some((&(at, order), _)) = self.flying.first_key_value()
                 && at <= self.now
             {
-                let (from, to, wire) = self.flying.remove(&(at, order)).unwrap();
-                let gates = self.cards[to].card();
-                match wire {
-                    Wire::Firmware(words) => gates.take_in(words),
-                    Wire::PairFailed(setup) => gates.peer_failed(&setup, mac(from)),
-                }
+                let (_, to, wire) = self.flying.remove(&(at, order)).unwrap();
+                self.cards[to].card().take_in(&wire);
             }
             self.settle();
         }
@@ -381,7 +373,7 @@ impl World {
     fn restart(&mut self, card: usize, forgets: bool) {
         let mut gates = std::mem::replace(self.cards[card].card(), Gates::new(0, 0));
         if forgets {
-            self.rng.fill(&mut gates.persistent);
+            self.rng.fill(&mut gates.model.persistent);
             gates.epochs.clear();
         }
         gates.delay = 0;
@@ -440,8 +432,9 @@ impl World {
 
     /// Pairs that the gates of a card hold and have not failed.
     fn alive(&mut self, card: usize) -> Vec<(u16, Held)> {
-        let held = self.cards[card].card().pairs.iter();
-        let alive = held.filter(|(_, held)| held.failed.is_none());
+        let gates = self.cards[card].card();
+        let held = gates.pairs.iter();
+        let alive = held.filter(|(index, _)| !gates.is_failed(**index));
         alive.map(|(&index, &held)| (index, held)).collect()
     }
 
@@ -714,6 +707,7 @@ fn a_reservation_is_kept(seed: u64, broken: Option<Break>) {
 fn anything_happens(seed: u64, broken: Option<Break>) -> HashSet<(State, Cause, State)> {
     let cards = 2 + (seed % 2) as usize;
     let weather = Weather {
+        lost: [ROUGH.lost, 70][usize::from(seed % 5 == 4)],
         hostile: 10 * u32::from(seed % 4 == 3),
         ..ROUGH
     };
@@ -721,7 +715,7 @@ fn anything_happens(seed: u64, broken: Option<Break>) -> HashSet<(State, Cause, 
     let violent = seed % 3 == 2;
     for card in &mut world.cards {
         card.card().delay = 200;
-        card.card().busy = 30_000;
+        card.card().busy = [30_000, 600_000][usize::from(seed % 7 == 6)];
     }
     for _ in 0..150 {
         let card = world.rng.random_range(0..cards);
@@ -752,6 +746,18 @@ fn anything_happens(seed: u64, broken: Option<Break>) -> HashSet<(State, Cause, 
     if !violent && weather.hostile == 0 {
         world.check_confirmed();
     }
+    world.transitions
+}
+
+/// Both connect at once, and the gates don't answer before both have given up.
+fn they_give_up_while_gates_are_silent() -> HashSet<(State, Cause, State)> {
+    let mut world = two(1, CALM, None);
+    let timeout = CONTROL_TIMEOUT / 2;
+    for card in [0, 1] {
+        world.cards[card].card().silent_until = world.now + 2 * timeout;
+        world.connect(card, 0, 1 - card, 0, timeout);
+    }
+    world.calm_when_done();
     world.transitions
 }
 
@@ -942,9 +948,7 @@ fn offers_are_served_oldest_first() {
 
 #[test]
 fn more_handshakes_than_there_is_room_for_are_refused() {
-    let mut gates = Gates::new(1, mac(0));
-    (gates.sizes.pairs, gates.sizes.unexpected) = (32, 64);
-    let mut fw = boot(gates, 1);
+    let mut fw = boot(Gates::of(sizes(32, 64, 4), 1, mac(0)), 1);
     let DomainId { domain } = call(&mut fw, Command::OpenDomain, Nothing {}).unwrap();
     let open = OpenEndpoint {
         domain,
@@ -1016,6 +1020,7 @@ fn whatever_happens_all_comes_to_an_end_and_both_ends_agree() {
         println!("seed {seed}");
         reached.extend(anything_happens(seed, None));
     }
+    reached.extend(they_give_up_while_gates_are_silent());
     let missing: Vec<_> = TRANSITIONS
         .iter()
         .filter(|row| !reached.contains(row))
