@@ -1,0 +1,39 @@
+//! What no completion tells: `cargo run -p host-driver --example events`.
+
+mod support;
+
+use host_driver::{PairState, WaitError, WcStatus};
+use support::{PATIENCE, Result, connected};
+
+pub(crate) fn main() -> Result<()> {
+    let (a, b) = connected()?;
+    a.endpoint
+        .post_tagged_recv(1, &a.receive(7), a.buffer(&[0; 8])?)?;
+    b.endpoint.close_pair(b.pair)?;
+
+    // An event ends a wait, because what is waited for may never come.
+    let mut failed = None;
+    let event = loop {
+        if let Some(event) = a.endpoint.poll_event()? {
+            break event;
+        }
+        match a.cq.wait(PATIENCE) {
+            Ok(completion) => failed = Some(completion),
+            Err(WaitError::Interrupted) => {}
+            Err(error) => return Err(error.into()),
+        }
+    };
+    println!("{:?} of pair {:?}", event.cause, event.pair);
+    assert_eq!(event.pair, Some(a.pair));
+    let failed = match failed {
+        Some(failed) => failed,
+        None => a.cq.wait(PATIENCE)?,
+    };
+    assert_eq!(failed.status, WcStatus::LinkError);
+
+    // The failure is state as well, and stays when the event queue is full.
+    assert_ne!(a.endpoint.sticky_causes()? & 1 << event.cause.code(), 0);
+    let status = a.endpoint.query_pair(a.pair)?;
+    assert_eq!(status.state, u32::from(PairState::Failed.code()));
+    Ok(())
+}
