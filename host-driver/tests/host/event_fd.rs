@@ -120,7 +120,7 @@ fn the_end_of_a_close_and_of_the_card_make_it_readable() {
 }
 
 #[test]
-fn an_old_queue_takes_no_event_from_the_next_endpoint_in_its_place() {
+fn an_old_queue_and_the_next_endpoint_in_its_place_have_events_of_their_own() {
     let (a, b) = connected(&fabric(), 8);
     let old = a.cq.event_fd().unwrap();
     a.endpoint.close().unwrap();
@@ -128,17 +128,23 @@ fn an_old_queue_takes_no_event_from_the_next_endpoint_in_its_place() {
     let next = a.pd.endpoint().open().unwrap();
     assert_eq!(next.index(), a.endpoint.index());
     let cq = next.completion_queue();
-    let event = cq.event_fd().unwrap();
-    drop((a.cq, a.endpoint));
-    cq.req_notify().unwrap();
     let receive = host_driver::TaggedReceive {
         source: host_driver::Source::Any,
         context: 0,
         match_bits: 0,
         ignore_bits: 0,
     };
-    next.probe(1, &receive).unwrap();
-    b.pause(100_000);
+    let interrupt = || {
+        cq.req_notify().unwrap();
+        next.probe(1, &receive).unwrap();
+        b.pause(100_000);
+        assert!(cq.poll().is_some());
+    };
+    interrupt();
+    assert!(!readable_now(&old));
+    let event = cq.event_fd().unwrap();
+    drop((a.cq, a.endpoint));
+    interrupt();
     assert!(readable_now(&event) && !readable_now(&old));
 }
 
