@@ -17,7 +17,7 @@ use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
 use crate::table::Request;
-use crate::transport::{Line, PauseResult, TransportError, Watch};
+use crate::transport::{PauseResult, TransportError, Watch};
 use abi::completion::CompletionKind;
 use abi::status::Status;
 use std::sync::Arc;
@@ -194,10 +194,9 @@ impl CompletionQueue {
                 }
                 watch
             };
-            let closing = link.watch(Line::Library);
-            if link.closings() != closings {
+            let Some(closing) = link.watch_closings(closings) else {
                 continue;
-            }
+            };
             match link.pause(&[watch, closing], deadline) {
                 PauseResult::Interrupt(_) => {}
                 PauseResult::Deadline => return self.poll().ok_or(WaitError::Timeout),
@@ -253,10 +252,10 @@ impl CompletionChannel {
                     return Ok(position);
                 }
             }
-            self.watches.push(link.watch(Line::Library));
-            if link.closings() != closings {
+            let Some(closing) = link.watch_closings(closings) else {
                 continue;
-            }
+            };
+            self.watches.push(closing);
             match link.pause(&self.watches, deadline) {
                 PauseResult::Interrupt(_) => {}
                 PauseResult::Unreachable => return Err(TransportError::Unreachable.into()),

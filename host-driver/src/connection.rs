@@ -13,7 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{CommandError, ConnectError};
 use crate::memory::HostMemory;
 use crate::pair::{EndpointAddress, Pair};
-use crate::transport::{Line, PauseResult, TransportError, Watch};
+use crate::transport::{PauseResult, TransportError, Watch};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, Command, Connect, ConnectReason, Disconnect, Nothing, PairState, PairStatus, Reserve,
@@ -243,10 +243,9 @@ impl Endpoint {
             if device.now() >= deadline {
                 return Err(ConnectError::TimedOut);
             }
-            let closing = link.watch(Line::Library);
-            if link.closings() != closings {
+            let Some(closing) = link.watch_closings(closings) else {
                 continue;
-            }
+            };
             // The event that tells of it may find the queue full, and then nobody is interrupted.
             let next = deadline.min(device.now().saturating_add(cycles));
             ended(device.pause(&[event, closing], next))?;

@@ -25,11 +25,11 @@ use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{Answer, TransportError};
+use crate::waiting::Waiting;
 use abi::mailbox::{Command, Identity, WordField, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
-use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Weak};
 
 /// An object of the card's that nobody uses any more.
 pub(crate) enum Release {
@@ -76,7 +76,7 @@ pub(crate) struct Card {
     pub(crate) identity: Identity,
     pub(crate) options: DeviceOptions,
     state: CardMutex<State>,
-    releases: Mutex<VecDeque<Release>>,
+    releases: Waiting<Release>,
 }
 
 impl Card {
@@ -86,7 +86,7 @@ impl Card {
             identity: Identity::default(),
             options,
             state: CardMutex::new(State::default()),
-            releases: Mutex::default(),
+            releases: Waiting::new(),
         }
     }
 
@@ -105,17 +105,13 @@ impl Card {
 
     /// Has an object closed that nobody uses: now, if this thread can talk to the card and nobody has the desk, or by who has it next.
     pub(crate) fn release(&self, release: Release) {
-        self.releases().push_back(release);
+        self.releases.push_back(release);
         if self.link.may_call()
             && let Some(state) = self.state.try_lock(&*self.link)
         {
             // What fails stays released, and the next command says why.
             let _ = Desk { card: self, state }.prepare();
         }
-    }
-
-    fn releases(&self) -> MutexGuard<'_, VecDeque<Release>> {
-        self.releases.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -126,7 +122,7 @@ impl Drop for Card {
             return;
         }
         let _ = self.desk();
-        if self.state.get_mut().late.is_some() || !self.releases().is_empty() {
+        if self.state.get_mut().late.is_some() || !self.releases.is_empty() {
             let _ = device::reset(&self.link, self.options.ready_timeout);
         }
     }
@@ -145,15 +141,13 @@ impl Desk<'_> {
         if self.card.link.is_restarted() {
             // Nothing is open on the card, so there is nothing to close.
             self.state.late = None;
-            // Ending their mappings waits for the card, and the list isn't held meanwhile.
-            let gone = std::mem::take(&mut *self.card.releases());
-            drop(gone);
+            drop(self.card.releases.take());
             return Err(CommandError::Restarted);
         }
         self.settle()?;
-        let waiting = self.card.releases().len();
+        let waiting = self.card.releases.len();
         for _ in 0..waiting {
-            let next = self.card.releases().pop_front();
+            let next = self.card.releases.pop_front();
             next.map_or(Ok(()), |release| self.let_go(release))?;
         }
         Ok(())
@@ -206,7 +200,7 @@ impl Desk<'_> {
                 if let Some([_, id]) = words.filter(|_| status == Some(Some(MailboxStatus::Ok))) {
                     // In front: what was dropped since may be what it uses.
                     let object = Release::Object { close, id, memory };
-                    self.card.releases().push_front(object);
+                    self.card.releases.push_front(object);
                 }
             }
             Concern::EndpointClosed(shared) => {
@@ -221,7 +215,7 @@ impl Desk<'_> {
                         .pair_closing_ended(pair, done, status.is_some());
                 }
             }
-            Concern::Released(release) if !done => self.card.releases().push_back(release),
+            Concern::Released(release) if !done => self.card.releases.push_back(release),
             Concern::Released(_) => {}
         }
     }
@@ -234,11 +228,11 @@ impl Desk<'_> {
                 let closed = shared.map_or(Ok(()), |shared| shared.close_at(self));
                 return match closed {
                     Err(CommandError::Refused { .. }) => {
-                        self.card.releases().push_back(release);
+                        self.card.releases.push_back(release);
                         Ok(())
                     }
                     Err(error) => {
-                        self.card.releases().push_front(release);
+                        self.card.releases.push_front(release);
                         Err(error)
                     }
                     Ok(()) => Ok(()),
@@ -251,13 +245,13 @@ impl Desk<'_> {
             Ok(_) => Ok(()),
             Err(error) if error.is_not_found() => Ok(()),
             Err(CommandError::Refused { .. }) => {
-                self.card.releases().push_back(release);
+                self.card.releases.push_back(release);
                 Ok(())
             }
             Err(error) => {
                 match &mut self.state.late {
                     Some(late) => late.concern = Concern::Released(release),
-                    None => self.card.releases().push_front(release),
+                    None => self.card.releases.push_front(release),
                 }
                 Err(error)
             }

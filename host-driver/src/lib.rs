@@ -81,6 +81,7 @@ mod shared;
 mod sync;
 mod table;
 pub mod transport;
+mod waiting;
 
 pub use abi::control::Counter;
 pub use abi::mailbox::{AuditEntry, AuditKind, ConnectReason, Identity, PairState, PairStatus};

@@ -9,11 +9,12 @@
 //! [`crate::ring`], requests by [`crate::region`], commands by [`crate::device`].
 
 use crate::memory::Owner;
-use crate::sync::Waits;
+use crate::sync::{Changes, Waits};
 use crate::transport::{Answer, Line, PauseResult, SharedMemory, Transport, TransportError, Watch};
+use crate::waiting::Waiting;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// An owned card.
 pub(crate) struct Link {
@@ -21,9 +22,9 @@ pub(crate) struct Link {
     /// The firmware has started anew by itself: nothing is open on the card any more.
     restarted: AtomicBool,
     /// Endpoints that were closed, or that a close was given up of.
-    closings: AtomicU64,
+    closings: Changes,
     /// Memory that nobody uses and that couldn't be given back while the card was out of reach.
-    limbo: Mutex<Vec<(SharedMemory, Option<Owner>)>>,
+    limbo: Waiting<(SharedMemory, Option<Owner>)>,
 }
 
 impl Link {
@@ -33,8 +34,8 @@ impl Link {
         Ok(claimed.then(|| Self {
             transport,
             restarted: AtomicBool::new(false),
-            closings: AtomicU64::new(0),
-            limbo: Mutex::default(),
+            closings: Changes::new(),
+            limbo: Waiting::new(),
         }))
     }
 
@@ -104,7 +105,7 @@ impl Link {
         let Some(owner) = owner else {
             // SAFETY: the caller's promise is the same.
             if unsafe { self.transport.free(memory) }.is_err() {
-                self.limbo().push((memory, None));
+                self.limbo.push_back((memory, None));
             }
             return;
         };
@@ -115,22 +116,16 @@ impl Link {
                 // SAFETY: nobody has a reference, as the caller promises, and the card's accesses are over.
                 unsafe { owner.end() };
             }
-            Err(_) => self.limbo().push((memory, Some(owner))),
+            Err(_) => self.limbo.push_back((memory, Some(owner))),
         }
     }
 
     /// Gives back what couldn't be given back before.
     pub(crate) fn free_limbo(&self) {
-        // The lock isn't held while the card is called, or an owner dropped.
-        let waiting = std::mem::take(&mut *self.limbo());
-        for (memory, owner) in waiting {
+        for (memory, owner) in self.limbo.take() {
             // SAFETY: what is in there was given to `free` and was not freed.
             unsafe { self.free(memory, owner) };
         }
-    }
-
-    fn limbo(&self) -> MutexGuard<'_, Vec<(SharedMemory, Option<Owner>)>> {
-        self.limbo.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     pub(crate) fn now(&self) -> u64 {
@@ -143,15 +138,17 @@ impl Link {
 
     /// An endpoint was closed, or not after all: wakes who waits for its completions.
     pub(crate) fn closing_ended(&self) {
-        self.closings.fetch_add(1, Ordering::SeqCst);
-        self.transport.notify();
+        self.closings.raise(self);
     }
 
-    /// Times that a close has ended. A thread that is about to sleep watches [`Line::Library`] *after* it has given back its locks, for
-    /// giving back a lock that somebody waits for raises that line as well and would wake the thread itself, for ever; what was
-    /// closed between its look and its watch shows here.
+    /// Times that a close has ended.
     pub(crate) fn closings(&self) -> u64 {
-        self.closings.load(Ordering::SeqCst)
+        self.closings.seen()
+    }
+
+    /// What a thread waits for that has looked whether something was closed, from when `closings` were counted; none if it has to look again.
+    pub(crate) fn watch_closings(&self, closings: u64) -> Option<Watch> {
+        self.closings.watch(closings, self)
     }
 
     /// Has the transport signal a file descriptor when `line` interrupts, or not any more.

@@ -1,4 +1,5 @@
-//! What [`crate::sync`] is made of; the test that tries every order of threads puts loom's in its place.
+//! What the files that threads share are made of: [`crate::sync`], [`crate::waiting`], the mailbox. The test that tries every order of threads puts
+//! loom's in its place.
 
-pub(crate) use std::sync::atomic::{AtomicUsize, fence};
+pub(crate) use std::sync::atomic::{AtomicU64, AtomicUsize, fence};
 pub(crate) use std::sync::{Mutex, MutexGuard};

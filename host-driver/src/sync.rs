@@ -1,4 +1,4 @@
-//! A lock whose holder may be waiting for the card.
+//! A lock whose holder may be waiting for the card, and a count of changes that a thread must not sleep through.
 //!
 //! A thread that waited for it outside the transport would stop a simulated card, and so the holder: it waits in one call of the
 //! transport, which the holder's [`notify`](crate::transport::Transport::notify) ends.
@@ -10,9 +10,20 @@
 //! ```
 //!
 //! Either the waiter's try comes after the unlocking and takes the lock, or the holder's look comes after the waiter's entry and
-//! notifies it: between the two steps of each is a fence. `tests/loom.rs` tries every order, with this file over loom's `crate::primitives`.
+//! notifies it: between the two steps of each is a fence.
+//!
+//! ```text
+//!  waiter   count changes ► look ► count notifications ► changes moved? ─┬─ look again
+//!                                                                       └─ pause until the notifications move
+//!  changer  change ► changes + 1 ► notify
+//! ```
+//!
+//! A change that the waiter's look missed has either moved the count by its second look, or notifies after it. The waiter can't just count the
+//! notifications first: giving up the locks that it looked under may notify as well, and would wake the waiter itself, for ever.
+//!
+//! `tests/loom.rs` tries every order, with this file over loom's `crate::primitives`.
 
-use crate::primitives::{AtomicUsize, Mutex, MutexGuard, fence};
+use crate::primitives::{AtomicU64, AtomicUsize, Mutex, MutexGuard, fence};
 use crate::transport::Watch;
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::Ordering;
@@ -109,5 +120,32 @@ impl<T, W: Waits> Drop for CardGuard<'_, T, W> {
         if self.mutex.waiters.load(Ordering::SeqCst) > 0 {
             self.link.wake();
         }
+    }
+}
+
+/// Changes that no interrupt of the card tells of, counted.
+pub(crate) struct Changes(AtomicU64);
+
+impl Changes {
+    pub(crate) fn new() -> Self {
+        Self(AtomicU64::new(0))
+    }
+
+    /// Changes so far.
+    pub(crate) fn seen(&self) -> u64 {
+        self.0.load(Ordering::SeqCst)
+    }
+
+    /// Something has changed: wakes who waits for it.
+    pub(crate) fn raise<W: Waits>(&self, link: &W) {
+        self.0.fetch_add(1, Ordering::SeqCst);
+        link.wake();
+    }
+
+    /// What to wait for after a look that began when `seen` changes were counted. None if there has been another since: look again.
+    /// The caller has given back the locks that it looked under.
+    pub(crate) fn watch<W: Waits>(&self, seen: u64, link: &W) -> Option<Watch> {
+        let watch = link.notifications();
+        (self.seen() == seen).then_some(watch)
     }
 }

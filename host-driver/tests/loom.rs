@@ -1,8 +1,12 @@
-//! What threads share in the library, in every order of their steps that memory allows.
+//! What threads share in the library, in every order of their steps that memory allows: the lock that is waited for in the transport, the count of closings,
+//! the lists of what waits for a thread that can talk to the card, the claim of a card, and the table of requests under its lock.
+//!
+//! These files are compiled here once more, over loom's primitives. What a ring shares with the card is memory of the transport's and not in here: the
+//! test-suite runs that under Miri.
 
 mod primitives {
     //! loom's, in the place of the standard library's.
-    pub use loom::sync::atomic::{AtomicUsize, fence};
+    pub use loom::sync::atomic::{AtomicU64, AtomicUsize, fence};
     pub use loom::sync::{Mutex, MutexGuard};
 }
 
@@ -10,15 +14,55 @@ mod transport {
     pub use host_driver::transport::Watch;
 }
 
+/// What a request keeps, of which the table only knows that it is kept.
+mod kept {
+    #[derive(Clone, Copy, Debug)]
+    pub struct Claim;
+    #[derive(Clone, Copy, Debug)]
+    pub struct Pair;
+    pub struct Buffer;
+    pub struct SharedBuffer;
+}
+mod claimed {
+    pub use crate::kept::Claim;
+}
+mod completion {
+    pub use host_driver::WcKind;
+}
+mod pair {
+    pub use crate::kept::Pair;
+}
+mod region {
+    pub use crate::kept::Buffer;
+}
+mod shared {
+    pub use crate::kept::SharedBuffer;
+}
+
+#[path = "../src/transport/mailbox.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod mailbox;
 #[path = "../src/sync.rs"]
 #[allow(dead_code, unreachable_pub)]
 mod sync;
+#[path = "../src/table.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod table;
+#[path = "../src/waiting.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod waiting;
 
-use host_driver::transport::Line;
+// The mailbox finds the rest of the transport's types beside itself.
+use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError};
+use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
-use sync::{CardMutex, Waits};
+use mailbox::Mailbox;
+use std::collections::VecDeque;
+use sync::{CardMutex, Changes, Waits};
+use table::{Outstanding, RequestTable, Work};
 use transport::Watch;
+use waiting::Waiting;
 
 /// Notifications, as a transport has them; a wait is a wait for one.
 struct Notifications {
@@ -113,33 +157,255 @@ impl Waits for Silent {
     fn wake(&self) {}
 }
 
-/// A test of the tests: without the waking a waiter sleeps for ever, and that is noticed. loom takes the process along, so it is another one's.
-#[test]
-fn a_holder_that_wakes_nobody_is_noticed() {
-    const INNER: &str = "POSTHORN_LOOM_SILENT";
+/// A test of the tests: `model` sleeps for ever, and loom notices. It takes the process along, so it is another one's, which runs the test `name` alone.
+fn assert_deadlocks(name: &str, model: impl Fn() + Send + Sync + 'static) {
+    const INNER: &str = "POSTHORN_LOOM_DEADLOCK";
     if std::env::var_os(INNER).is_some() {
-        return loom::model(|| {
-            let shared = Arc::new((CardMutex::new(0), Silent(Notifications::new())));
-            let other = {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || add(&shared.0, &shared.1))
-            };
-            add(&shared.0, &shared.1);
-            other.join().unwrap();
-        });
+        return loom::model(model);
     }
     let inner = std::process::Command::new(std::env::current_exe().unwrap())
-        .args([
-            "--exact",
-            "a_holder_that_wakes_nobody_is_noticed",
-            "--nocapture",
-        ])
+        .args(["--exact", name, "--nocapture"])
         .env(INNER, "1")
         .output()
         .unwrap();
-    let told = String::from_utf8_lossy(&inner.stderr);
+    let said = String::from_utf8_lossy(&inner.stderr);
     assert!(
-        !inner.status.success() && told.contains("deadlock"),
-        "{told}"
+        !inner.status.success() && said.contains("deadlock"),
+        "{said}"
     );
+}
+
+#[test]
+fn a_holder_that_wakes_nobody_is_noticed() {
+    assert_deadlocks("a_holder_that_wakes_nobody_is_noticed", || {
+        let shared = Arc::new((CardMutex::new(0), Silent(Notifications::new())));
+        let other = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || add(&shared.0, &shared.1))
+        };
+        add(&shared.0, &shared.1);
+        other.join().unwrap();
+    });
+}
+
+/// A queue that is closed, and the count of closings.
+struct Queue<W> {
+    closed: CardMutex<bool>,
+    closings: Changes,
+    link: W,
+}
+
+impl<W: Waits> Queue<W> {
+    fn new(link: W) -> Arc<Self> {
+        Arc::new(Self {
+            closed: CardMutex::new(false),
+            closings: Changes::new(),
+            link,
+        })
+    }
+
+    fn close(&self) {
+        *self.closed.lock(&self.link) = true;
+        self.closings.raise(&self.link);
+    }
+
+    /// As a completion queue waits.
+    fn wait(&self) {
+        loop {
+            let closings = self.closings.seen();
+            if *self.closed.lock(&self.link) {
+                return;
+            }
+            if let Some(watch) = self.closings.watch(closings, &self.link) {
+                self.link.wait(watch);
+            }
+        }
+    }
+
+    /// In the wrong order: a closing between its two last steps is slept through.
+    fn wait_wrongly(&self) {
+        loop {
+            let closings = self.closings.seen();
+            if *self.closed.lock(&self.link) {
+                return;
+            }
+            if self.closings.seen() == closings {
+                self.link.wait(self.link.notifications());
+            }
+        }
+    }
+}
+
+#[test]
+fn no_closing_is_slept_through() {
+    for (waiters, bound) in [(1, 4), (2, 2)] {
+        let mut builder = loom::model::Builder::new();
+        builder.preemption_bound = Some(bound);
+        builder.check(move || {
+            let queue = Queue::new(Notifications::new());
+            let waiters: Vec<_> = (0..waiters)
+                .map(|_| {
+                    let queue = Arc::clone(&queue);
+                    thread::spawn(move || queue.wait())
+                })
+                .collect();
+            queue.close();
+            for waiter in waiters {
+                waiter.join().unwrap();
+            }
+        });
+    }
+}
+
+#[test]
+fn a_waiter_that_looks_in_the_wrong_order_is_noticed() {
+    assert_deadlocks("a_waiter_that_looks_in_the_wrong_order_is_noticed", || {
+        let queue = Queue::new(Notifications::new());
+        let waiter = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.wait_wrongly())
+        };
+        queue.close();
+        waiter.join().unwrap();
+    });
+}
+
+/// A card whose objects are released: how often each of four was closed.
+struct Card {
+    closed: CardMutex<[u32; 4]>,
+    releases: Waiting<usize>,
+    link: Notifications,
+}
+
+impl Card {
+    fn settle(&self, closed: &mut [u32; 4]) {
+        for _ in 0..self.releases.len() {
+            if let Some(object) = self.releases.pop_front() {
+                closed[object] += 1;
+            }
+        }
+    }
+
+    /// By a thread that can talk to the card, unless somebody else does just now.
+    fn release(&self, object: usize) {
+        self.releases.push_back(object);
+        if let Some(mut closed) = self.closed.try_lock(&self.link) {
+            self.settle(&mut closed);
+        }
+    }
+}
+
+#[test]
+fn what_is_released_is_closed_once_whoever_releases_it() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let card = Arc::new(Card {
+            closed: CardMutex::new([0; 4]),
+            releases: Waiting::new(),
+            link: Notifications::new(),
+        });
+        let other = {
+            let card = Arc::clone(&card);
+            thread::spawn(move || card.release(1))
+        };
+        let stranger = {
+            let card = Arc::clone(&card);
+            thread::spawn(move || card.releases.push_back(2))
+        };
+        card.release(0);
+        other.join().unwrap();
+        stranger.join().unwrap();
+        // The next command.
+        let mut closed = card.closed.lock(&card.link);
+        card.settle(&mut closed);
+        assert_eq!(*closed, [1, 1, 1, 0]);
+    });
+}
+
+#[test]
+fn a_card_has_one_owner_and_the_next_sees_what_the_last_has_done() {
+    loom::model(|| {
+        let card = Arc::new((Mailbox::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let own = |card: &(Mailbox, AtomicUsize, AtomicUsize)| {
+            while !card.0.claim() {
+                thread::yield_now();
+            }
+            assert_eq!(card.1.fetch_add(1, Ordering::Relaxed), 0, "two owners");
+            // Not one step: what the other wrote has to be there.
+            let done = card.2.load(Ordering::Relaxed);
+            card.2.store(done + 1, Ordering::Relaxed);
+            card.1.fetch_sub(1, Ordering::Relaxed);
+            card.0.release();
+        };
+        let other = {
+            let card = Arc::clone(&card);
+            thread::spawn(move || own(&card))
+        };
+        own(&card);
+        other.join().unwrap();
+        assert_eq!(card.2.load(Ordering::Relaxed), 2);
+    });
+}
+
+#[test]
+fn a_request_is_taken_once_and_by_its_own_name_while_another_thread_posts() {
+    const REQUESTS: u64 = 3;
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        // Fewer slots than requests, so that one is used again; the card completes what it has fetched.
+        let shared = Arc::new((
+            CardMutex::new(RequestTable::new(2)),
+            Notifications::new(),
+            Mutex::new(VecDeque::new()),
+        ));
+        let poster = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (table, link, ring) = &*shared;
+                let mut old = Vec::new();
+                for wr_id in 0..REQUESTS {
+                    let posted = loop {
+                        let request = Outstanding {
+                            wr_id,
+                            work: Work::Probe,
+                            buffer: None,
+                            shared: None,
+                            entry: None,
+                        };
+                        let mut table = table.lock(link);
+                        if !table.is_full() {
+                            break table.insert(request);
+                        }
+                        drop(table);
+                        thread::yield_now();
+                    };
+                    ring.lock().unwrap().push_back(posted.wire());
+                    old.push(posted);
+                }
+                // A handle names its own request or none, whoever has its slot by now.
+                for (wr_id, request) in (0..).zip(old) {
+                    let mut table = table.lock(link);
+                    let found = table.get_mut(request).map(|found| found.wr_id);
+                    assert!(found.is_none_or(|found| found == wr_id));
+                }
+            })
+        };
+        let (table, link, ring) = &*shared;
+        for wr_id in 0..REQUESTS {
+            let wire = loop {
+                if let Some(wire) = ring.lock().unwrap().pop_front() {
+                    break wire;
+                }
+                thread::yield_now();
+            };
+            let mut table = table.lock(link);
+            let request = table.of_wire(wire);
+            assert_eq!(table.remove(request).map(|taken| taken.wr_id), Some(wr_id));
+            assert!(table.remove(request).is_none());
+        }
+        poster.join().unwrap();
+        assert_eq!(shared.0.lock(&shared.1).outstanding(), 0);
+    });
 }

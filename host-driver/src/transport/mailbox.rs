@@ -10,8 +10,9 @@
 //! reads when the card is claimed, and are never 0, so that a card that has had no command since power-up reads as 0.
 
 use super::{Answer, Line, PauseResult, Transport, TransportError, Watch};
+use crate::primitives::{Mutex, MutexGuard};
 use abi::register::{MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
 
 /// Position in the conversation with the firmware.
 #[derive(Clone, Copy, Default)]
