@@ -10,14 +10,18 @@
 //! Host end and card end share no memory: the card end knows addresses and lengths of mappings, and asks the host end for their bytes; the host end
 //! knows nothing of the card but what the answers say. A call is answered by a worker of the card end, as many as there are
 //! threads of the host in a call at a time; DMA by one thread of the host end.
+//!
+//! The host end has memory of its own for its card, which it lends out block by block, as the driver of such a card has memory that was pinned for it
+//! beforehand: the allocator of the program knows nothing of the cable, and may have no memory that the cable can reach.
 
 #[cfg(target_os = "linux")]
 use crate::fabric::EventPlace;
-use crate::fabric::{SoftTransport, is_stranger};
+use crate::fabric::{Flaw, SoftTransport, is_stranger};
 use crate::memory::store_words;
 use host_driver::transport::{
-    Answer, Line, MAP_BYTES, PauseResult, Transport, TransportError, Watch,
+    Answer, Line, MAP_BYTES, PauseResult, SharedMemory, Transport, TransportError, Watch,
 };
+use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
 use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, OwnedFd};
@@ -67,6 +71,70 @@ impl Wire {
     fn ask(&self, question: Bytes) -> Option<Bytes> {
         self.questions.send(question).ok()?;
         self.answers.recv().ok()
+    }
+}
+
+// Memory
+
+/// Written over what was given back, so that who still reads it gets nothing that looks right.
+const GIVEN_BACK: u8 = 0xa5;
+
+/// Whole pages that the host end has for its card.
+struct Block {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+// SAFETY: a block is plain bytes that nothing ties to a thread.
+unsafe impl Send for Block {}
+
+impl Block {
+    fn new(layout: Layout) -> Self {
+        // SAFETY: the layout has at least a page.
+        let start = unsafe { alloc_zeroed(layout) };
+        match NonNull::new(start) {
+            Some(start) => Self { start, layout },
+            None => handle_alloc_error(layout),
+        }
+    }
+
+    fn fill(&mut self, byte: u8) {
+        // SAFETY: the block is this many bytes, and in nobody's hands while it is not lent.
+        unsafe { self.start.write_bytes(byte, self.layout.size()) };
+    }
+}
+
+impl Drop for Block {
+    fn drop(&mut self) {
+        // SAFETY: allocated in `new` with this layout. A cable is dropped when nobody has memory of it.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
+/// The blocks, lent out by the card's addresses, and those that were given back.
+#[derive(Default)]
+struct Blocks {
+    lent: BTreeMap<u64, Block>,
+    free: Vec<Block>,
+}
+
+impl Blocks {
+    /// A zeroed block, if possible one that was used before.
+    fn take(&mut self, layout: Layout) -> Block {
+        let used = self.free.iter().rposition(|block| block.layout == layout);
+        match used {
+            Some(at) => {
+                let mut block = self.free.remove(at);
+                block.fill(0);
+                block
+            }
+            None => Block::new(layout),
+        }
+    }
+
+    fn give_back(&mut self, mut block: Block) {
+        block.fill(GIVEN_BACK);
+        self.free.push(block);
     }
 }
 
@@ -350,12 +418,24 @@ fn serve(
     }
 }
 
+/// What becomes of a command whose caller has not waited for its answer.
+#[derive(Default)]
+enum Delayed {
+    #[default]
+    None,
+    OnItsWay(Bytes),
+    Answered(Vec<u64>),
+}
+
 /// A card at the end of a cable, as its host reaches it.
 pub(crate) struct Cable {
     card: Arc<SoftTransport>,
     /// As the card's end has it.
     end: Arc<HostEnd>,
     mapped: Arc<Mutex<Mapped>>,
+    blocks: Mutex<Blocks>,
+    /// A command that is on its way, though its caller was told that the card can't be reached; and its answer, once it has come.
+    command: Mutex<Delayed>,
     /// Wires that no thread of the host uses at the moment.
     idle: Mutex<Vec<Wire>>,
 }
@@ -375,11 +455,47 @@ impl Cable {
                 wire: Mutex::new(wire),
             }),
             mapped,
+            blocks: Mutex::default(),
+            command: Mutex::default(),
             idle: Mutex::default(),
         }
     }
 
     fn call(&self, call: Call, arguments: &[u64]) -> Result<Vec<u64>, TransportError> {
+        let question = to_bytes(&[&[call as u64], arguments].concat());
+        if matches!(call, Call::Command) && self.card.takes_delay() {
+            *lock(&self.command) = Delayed::OnItsWay(question);
+            return Err(TransportError::Unreachable);
+        }
+        if self.card.flaw() == Flaw::Overtakes {
+            let answer = self.ask(question);
+            if matches!(call, Call::LateAnswer) {
+                self.deliver();
+                *lock(&self.command) = Delayed::None;
+            }
+            return answer;
+        }
+        // What was sent first arrives first.
+        self.deliver();
+        self.ask(question)
+    }
+
+    /// Lets the command that is on its way arrive.
+    fn deliver(&self) {
+        let mut command = lock(&self.command);
+        if let Delayed::OnItsWay(question) = &mut *command {
+            let question = std::mem::take(question);
+            *command = match self.ask(question) {
+                Ok(answer) if matches!(answer_of(answer[0]), Answer::Complete) => {
+                    Delayed::Answered(answer)
+                }
+                // The card's end has it, or has refused it.
+                _ => Delayed::None,
+            };
+        }
+    }
+
+    fn ask(&self, question: Bytes) -> Result<Vec<u64>, TransportError> {
         let wire = lock(&self.idle).pop();
         let wire = wire.unwrap_or_else(|| {
             let (card, end) = (Arc::clone(&self.card), Arc::clone(&self.end));
@@ -391,8 +507,7 @@ impl Cable {
                 })
             })
         });
-        let question = [&[call as u64], arguments].concat();
-        let answer = wire.ask(to_bytes(&question));
+        let answer = wire.ask(question);
         lock(&self.idle).push(wire);
         let words = to_words(&answer.ok_or(TransportError::Unreachable)?);
         match words[0] {
@@ -407,7 +522,12 @@ impl Cable {
         arguments: &[u64],
         answer: &mut [u32],
     ) -> Result<Answer, TransportError> {
-        let results = self.call(call, arguments)?;
+        let mut results = self.call(call, arguments)?;
+        if matches!(call, Call::LateAnswer)
+            && let Delayed::Answered(kept) = std::mem::take(&mut *lock(&self.command))
+        {
+            results = kept;
+        }
         for (word, result) in answer.iter_mut().zip(&results[1..]) {
             *word = *result as u32;
         }
@@ -415,8 +535,9 @@ impl Cable {
     }
 }
 
-// SAFETY: the memory is this process's allocator's, by the default `alloc` and `free`; the host's end looks for each access whether it is mapped, and
-// what the card's end promises of order, ending and claims is passed on call by call.
+// SAFETY: the memory is the host end's own: whole pages, zeroed when they are lent, and not used again before the card's end has unmapped them or is gone.
+// The host's end looks for each access whether it is mapped. What the card's end promises of order, ending and claims is passed on call by call, and a
+// command that was on its way when its caller gave up arrives before every later call.
 unsafe impl Transport for Cable {
     fn claim(&self) -> Result<bool, TransportError> {
         Ok(self.call(Call::Claim, &[])?[0] != 0)
@@ -438,6 +559,44 @@ unsafe impl Transport for Cable {
     unsafe fn doorbell(&self, offset: u32, value: u32) -> Result<(), TransportError> {
         self.call(Call::Doorbell, &[offset.into(), value.into()])
             .map(drop)
+    }
+
+    unsafe fn alloc(&self, length: usize) -> Result<SharedMemory, TransportError> {
+        let layout = Layout::from_size_align(length, MAP_BYTES).map(|layout| layout.pad_to_align());
+        let layout = layout.ok().filter(|layout| layout.size() > 0);
+        let block = lock(&self.blocks).take(layout.ok_or(TransportError::NoSpace(length))?);
+        let start = block.start;
+        // SAFETY: the block is as long, and is lent until it is unmapped; the caller keeps to the rules.
+        match unsafe { self.map(start, length) } {
+            Ok(address) => {
+                lock(&self.blocks).lent.insert(address, block);
+                self.card.count_lent(1);
+                Ok(SharedMemory {
+                    start,
+                    length,
+                    address,
+                })
+            }
+            Err(error) => {
+                lock(&self.blocks).give_back(block);
+                Err(error)
+            }
+        }
+    }
+
+    unsafe fn free(&self, memory: SharedMemory) -> Result<(), TransportError> {
+        // SAFETY: nobody has a reference to the memory.
+        match unsafe { self.unmap(memory.address) } {
+            Ok(()) | Err(TransportError::NotMapped(_) | TransportError::Closed) => {
+                let mut blocks = lock(&self.blocks);
+                if let Some(block) = blocks.lent.remove(&memory.address) {
+                    blocks.give_back(block);
+                    self.card.count_lent(-1);
+                }
+                Ok(())
+            }
+            Err(error) => Err(error),
+        }
     }
 
     unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {

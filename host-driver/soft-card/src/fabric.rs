@@ -31,7 +31,7 @@ use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How the firmware of the cards behaves.
@@ -80,6 +80,8 @@ pub enum Flaw {
     ClosesInName,
     /// A register reset leaves the gates as they are.
     KeepsGates,
+    /// What its host sends later overtakes a command that was on its way when the host heard that the card can't be reached.
+    Overtakes,
 }
 
 /// What a soft fabric is made of. Times are in cycles.
@@ -143,6 +145,8 @@ impl Default for SoftOptions {
 
 /// Cycles that a reset of the gates takes.
 const RESET_CYCLES: u64 = 1000;
+/// Cycles that a write may be on its way after its host has been told that the card can't be reached.
+const DELAY_CYCLES: u64 = 5000;
 
 /// What is going to happen to a card.
 enum Action {
@@ -158,6 +162,8 @@ enum Action {
     Arrive(Vec<u8>),
     /// A pair may have been silent for too long.
     Silence,
+    /// A write that was on its way arrives.
+    DelayedRequest,
 }
 
 struct Card {
@@ -189,6 +195,10 @@ struct Card {
     doorbells: u64,
     /// The host can't reach the card.
     cut: bool,
+    /// The next command is on its way when its host hears that the card can't be reached.
+    delays: bool,
+    /// The number of such a command, which has not arrived.
+    delayed: Option<u32>,
     command: [u32; MAILBOX_WORDS],
     result: [u32; MAILBOX_WORDS],
     request: u32,
@@ -257,6 +267,8 @@ struct Inner {
     moved: Condvar,
     /// One a card.
     mailboxes: Vec<Mailbox>,
+    /// Blocks of memory lent out by cables, by card.
+    lent: Vec<AtomicUsize>,
     closed: AtomicBool,
 }
 
@@ -312,6 +324,8 @@ impl SoftFabric {
             notified: 0,
             doorbells: 0,
             cut: false,
+            delays: false,
+            delayed: None,
             command: [0; MAILBOX_WORDS],
             result: [0; MAILBOX_WORDS],
             request: 0,
@@ -340,6 +354,7 @@ impl SoftFabric {
         Self {
             inner: Arc::new(Inner {
                 mailboxes: world.cards.iter().map(|_| Mailbox::new()).collect(),
+                lent: world.cards.iter().map(|_| AtomicUsize::new(0)).collect(),
                 world: Mutex::new(world),
                 moved: Condvar::new(),
                 closed: AtomicBool::new(false),
@@ -410,6 +425,17 @@ impl SoftFabric {
         }
         drop(world);
         self.inner.moved.notify_all();
+    }
+
+    /// The next command to the firmware of `card` is still on its way when its host hears that the card can't be reached. It arrives in a while, or before the
+    /// next that the host asks of the card.
+    pub fn delay_command(&self, card: usize) {
+        self.world().cards[card].delays = true;
+    }
+
+    /// Blocks of memory that the host end of the cable to `card` has lent out.
+    pub fn lent(&self, card: usize) -> usize {
+        self.inner.lent[card].load(Ordering::Acquire)
     }
 
     /// Lets cycles pass, whoever can reach his card. No other thread may be attached.
@@ -652,6 +678,7 @@ impl World {
             }
             Action::Work => card.fetch(),
             Action::Arrive(frame) => card.gates().frame_in(frame),
+            Action::DelayedRequest => self.arrive_delayed(index),
         }
         self.run(index);
         self.dispatch(index);
@@ -757,6 +784,13 @@ impl World {
         };
         let start = card.starts;
         self.after(cycles, index, Action::Command(start));
+    }
+
+    /// A command that was on its way arrives.
+    fn arrive_delayed(&mut self, index: usize) {
+        if let Some(request) = self.cards[index].delayed.take() {
+            self.write(index, MAILBOX_REQUEST, request);
+        }
     }
 
     pub(crate) fn read(&mut self, index: usize, offset: u32) -> u32 {
@@ -963,8 +997,28 @@ impl SoftTransport {
         match self.fabric.wait(self.card, &[], deadline, false) {
             PauseResult::Closed => Err(TransportError::Closed),
             PauseResult::Unreachable => Err(TransportError::Unreachable),
-            _ => Ok(self.fabric.world()),
+            _ => {
+                let mut world = self.fabric.world();
+                if world.options.flaw != Flaw::Overtakes {
+                    world.arrive_delayed(self.card);
+                }
+                Ok(world)
+            }
         }
+    }
+
+    /// Whether the command that is being given is to be delayed.
+    pub(crate) fn takes_delay(&self) -> bool {
+        std::mem::take(&mut self.fabric.world().cards[self.card].delays)
+    }
+
+    pub(crate) fn flaw(&self) -> Flaw {
+        self.fabric.world().options.flaw
+    }
+
+    /// The cable has lent out so many blocks more, or one fewer.
+    pub(crate) fn count_lent(&self, blocks: isize) {
+        self.fabric.inner.lent[self.card].fetch_add(blocks as usize, Ordering::AcqRel);
     }
 
     fn mailbox(&self) -> &Mailbox {
@@ -1029,11 +1083,23 @@ unsafe impl Transport for SoftTransport {
     }
 
     unsafe fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
-        Ok(self.access(offset)?.read(self.card, offset))
+        let mut world = self.access(offset)?;
+        let value = world.read(self.card, offset);
+        if world.options.flaw == Flaw::Overtakes && offset == MAILBOX_REQUEST {
+            world.arrive_delayed(self.card);
+        }
+        Ok(value)
     }
 
     unsafe fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
-        self.access(offset)?.write(self.card, offset, value);
+        let mut world = self.access(offset)?;
+        let card = &mut world.cards[self.card];
+        if offset == MAILBOX_REQUEST && std::mem::take(&mut card.delays) {
+            card.delayed = Some(value);
+            world.after(DELAY_CYCLES, self.card, Action::DelayedRequest);
+            return Err(TransportError::Unreachable);
+        }
+        world.write(self.card, offset, value);
         Ok(())
     }
 

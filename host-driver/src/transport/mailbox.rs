@@ -128,7 +128,7 @@ impl Mailbox {
         };
         // SAFETY: the caller owns the card.
         if unsafe { card.read_register(MAILBOX_REQUEST) }? != sequence {
-            // The write that would have handed it over was lost.
+            // The write that would have handed it over was lost: it came before this read, so that it isn't on its way.
             *self.position() = Position {
                 claimed: true,
                 ..Position::default()

@@ -204,7 +204,11 @@ unsafe impl Sync for SharedMemory {}
 /// - The card reads and writes memory of the host only inside of mappings, and of these only what the requests, rings and slots that it
 ///   was given say. Once `unmap` or `free` has returned `Ok`, no access to that mapping is under way or will come.
 /// - `Closed` is returned, and `is_closed` is true, only when no access of the card to any memory is under way or will come.
-/// - The order of accesses is that of the head of this module, and accesses to words that the library looks at while the card may write them are
+/// - Accesses, doorbells and commands reach the card in the order in which they were made, whoever made them, where one had returned before the other
+///   began. One that returned `Unreachable` may be on its way still. When a later access has returned `Ok`, it has reached the card or never will.
+/// - `late_answer` returns `NotSent` only if the command has not reached the firmware and never will. It returns the answer also of a command that
+///   returned `Unreachable`.
+/// - The order of other accesses is that of the head of this module, and accesses to words that the library looks at while the card may write them are
 ///   atomic.
 /// - `claim` is exclusive among everybody who can reach the card, through whatever clone of the transport, until `release`.
 pub unsafe trait Transport: Send + Sync {
@@ -229,10 +233,11 @@ pub unsafe trait Transport: Send + Sync {
     /// The caller is the card's owner.
     unsafe fn read_register(&self, offset: u32) -> Result<u32, TransportError>;
 
-    /// Writes a 32-bit register. The card has taken the write when the call returns.
+    /// Writes a 32-bit register. The card has taken the write when the call returns `Ok`.
     ///
     /// # Errors
-    /// As for [`read_register`](Self::read_register).
+    /// As for [`read_register`](Self::read_register). After [`TransportError::Unreachable`] the write has been taken, or is on its way, or is lost; only the
+    /// next access that returns `Ok` says that it isn't on its way any more.
     ///
     /// # Safety
     /// The caller is the card's owner. What the write makes the card do touches only memory that the owner has given to it: the indices of a ring move over
@@ -347,7 +352,8 @@ pub unsafe trait Transport: Send + Sync {
         deadline: u64,
     ) -> Result<Answer, TransportError>;
 
-    /// Waits until cycle `deadline` for the answer to the command that is outstanding. [`Answer::NotSent`] if none is.
+    /// Waits until cycle `deadline` for the answer to the last command whose caller has not got one. [`Answer::NotSent`] if there is none, or if it was lost on its
+    /// way to the firmware; what it named is the caller's again then. Who doesn't know whether it was lost returns an error, or [`Answer::Outstanding`].
     ///
     /// # Errors
     /// As for [`command`](Self::command).

@@ -39,4 +39,27 @@ mod user_memory;
 #[path = "../host/waiting.rs"]
 mod waiting;
 
+#[test]
+fn the_memory_is_the_cables_own_and_zero_however_often_it_is_used() {
+    let fabric = common::fabric();
+    let device = host_driver::Device::open(fabric.transport(0)).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    for _ in 0..3 {
+        let (_, mut buffer) = pd.reg_mr(5000, host_driver::Access::ReadWrite).unwrap();
+        assert_eq!((fabric.lent(0), fabric.mappings(0)), (1, 1));
+        assert!(buffer.iter().all(|&byte| byte == 0));
+        buffer.fill(7);
+        drop(buffer);
+        assert_eq!((fabric.lent(0), fabric.mappings(0)), (0, 0));
+    }
+    let endpoint = pd.endpoint().open().unwrap();
+    assert_eq!(fabric.lent(0), fabric.mappings(0), "rings too");
+    fabric.cut(0, true);
+    drop(endpoint);
+    assert!(
+        fabric.lent(0) > 0,
+        "nothing is used again that the card may have"
+    );
+}
+
 const ATTACHMENT: soft_card::Attachment = soft_card::Attachment::Cable;

@@ -383,6 +383,50 @@ fn a_card_that_cannot_be_reached_gives_nothing_back() {
     b.endpoint.close().unwrap();
 }
 
+/// Opens an endpoint by a command that is on its way when the library hears that the card can't be reached, and looks what is left of it.
+fn open_on_the_way(flaw: Flaw) -> Result<(), String> {
+    let fabric = SoftFabric::new(SoftOptions {
+        flaw,
+        // What overtakes must find the firmware before the next command does.
+        command_cycles: if flaw == Flaw::None { 2000 } else { 1 },
+        ..options()
+    });
+    let device = Device::open_with(fabric.transport(0), QUICK).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    let mapped = fabric.mappings(0);
+    for _ in 0..4 {
+        fabric.delay_command(0);
+        let opened = pd.endpoint().inject_buffers(0).open();
+        let unreachable = CommandError::Transport(TransportError::Unreachable);
+        assert_eq!(opened.err(), Some(unreachable));
+        assert_eq!(fabric.mappings(0), mapped + 4, "its rings are kept");
+        let settled = loop {
+            match device.read_counter(host_driver::Counter::FramesSent) {
+                Err(CommandError::FirmwareTimeout { .. }) => fabric.run(1000),
+                settled => break settled,
+            }
+        };
+        settled.map_err(|error| error.to_string())?;
+        fabric.run(100_000);
+        let open = fabric.open_endpoints(0);
+        if (open, fabric.mappings(0)) != (0, mapped) {
+            return Err(format!("{open} endpoints of nobody are open"));
+        }
+    }
+    Ok(())
+}
+
+#[test]
+fn what_a_command_names_is_kept_while_it_is_on_its_way() {
+    open_on_the_way(Flaw::None).unwrap();
+}
+
+#[test]
+fn a_transport_on_which_a_command_is_overtaken_is_noticed() {
+    let error = open_on_the_way(Flaw::Overtakes).unwrap_err();
+    assert!(error.contains("endpoints of nobody"), "{error}");
+}
+
 #[test]
 fn memory_of_a_card_that_is_never_reached_again_is_left_to_it() {
     let fabric = fabric();
