@@ -231,9 +231,14 @@ impl Core {
         rings.into_iter().chain(slots).map(Arc::clone).collect()
     }
 
+    /// Enters a pair; none if its place is another's, or out of the table.
     pub(crate) fn add_pair(&mut self, id: u32, slots: Arc<HostMemory>) -> Option<Pair> {
         let pair = Pair::new(id_index(id));
-        *self.pairs.get_mut(usize::from(pair.index))? = Some(OpenPair {
+        let place = self.pairs.get_mut(usize::from(pair.index))?;
+        if place.is_some() {
+            return None;
+        }
+        *place = Some(OpenPair {
             serial: pair.serial,
             id,
             sends: 0,

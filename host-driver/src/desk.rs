@@ -15,11 +15,14 @@
 //! has said that the object is closed, or doesn't know it. When the last user of the card is gone and something is still late or unreleased, the
 //! gates are reset, and then it is freed.
 //!
-//! Locks are taken in the order desk, heart of an endpoint; the list of releases is never held across a call.
+//! Locks are taken in the order desk, heart of an endpoint; the lists of releases and of endpoints are never held across a call.
+//!
+//! Before each command, and after each that has opened something, the number of the firmware's start is read: another than the card was opened with means
+//! that the firmware has closed everything.
 
 use crate::device::{self, DeviceOptions};
 use crate::endpoint::Shared;
-use crate::error::CommandError;
+use crate::error::{CommandError, OpenError};
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::Pair;
@@ -29,7 +32,7 @@ use crate::waiting::Waiting;
 use abi::mailbox::{Command, Identity, WordField, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 /// An object of the card's that nobody uses any more.
 pub(crate) enum Release {
@@ -77,6 +80,8 @@ pub(crate) struct Card {
     pub(crate) options: DeviceOptions,
     state: CardMutex<State>,
     releases: Waiting<Release>,
+    /// The endpoints that the library has, by their places on the card.
+    endpoints: Mutex<Vec<Weak<Shared>>>,
 }
 
 impl Card {
@@ -87,6 +92,7 @@ impl Card {
             options,
             state: CardMutex::new(State::default()),
             releases: Waiting::new(),
+            endpoints: Mutex::default(),
         }
     }
 
@@ -115,6 +121,30 @@ impl Card {
     }
 }
 
+impl Card {
+    /// Whether the library has an endpoint at this place that isn't closed.
+    pub(crate) fn has_endpoint(&self, place: u8) -> bool {
+        let held = self.endpoints().get(usize::from(place)).cloned();
+        held.and_then(|held| held.upgrade())
+            .is_some_and(|endpoint| !endpoint.core().is_closed())
+    }
+
+    pub(crate) fn enter_endpoint(&self, place: u8, endpoint: Weak<Shared>) {
+        let mut endpoints = self.endpoints();
+        let place = usize::from(place);
+        if endpoints.len() <= place {
+            endpoints.resize_with(place + 1, Weak::new);
+        }
+        endpoints[place] = endpoint;
+    }
+
+    fn endpoints(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+        self.endpoints
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
 impl Drop for Card {
     fn drop(&mut self) {
         if !self.link.may_call() {
@@ -138,12 +168,7 @@ impl Desk<'_> {
     /// Settles what is late, then releases what waits for it.
     fn prepare(&mut self) -> Result<(), CommandError> {
         self.card.link.free_limbo();
-        if self.card.link.is_restarted() {
-            // Nothing is open on the card, so there is nothing to close.
-            self.state.late = None;
-            drop(self.card.releases.take());
-            return Err(CommandError::Restarted);
-        }
+        self.look_for_restart()?;
         self.settle()?;
         let waiting = self.card.releases.len();
         for _ in 0..waiting {
@@ -151,6 +176,32 @@ impl Desk<'_> {
             next.map_or(Ok(()), |release| self.let_go(release))?;
         }
         Ok(())
+    }
+
+    /// Looks whether the firmware has started anew since the card was opened.
+    fn look_for_restart(&mut self) -> Result<(), CommandError> {
+        let link = &self.card.link;
+        match link.is_restarted() || link.is_another_start()? {
+            true => Err(self.restarted()),
+            false => Ok(()),
+        }
+    }
+
+    /// The firmware has started anew, which closed everything. A command that was on its way may have opened something since: the gates are reset, so that
+    /// nothing is open for sure, and then all memory is free.
+    pub(crate) fn restarted(&mut self) -> CommandError {
+        let link = &self.card.link;
+        if !link.is_restarted() {
+            match device::reset(link, self.card.options.ready_timeout) {
+                Ok(()) => link.set_restarted(),
+                // The card keeps what it has, and the next command tries again.
+                Err(OpenError::Command(error)) => return error,
+                Err(_) => return CommandError::Restarted,
+            }
+        }
+        self.state.late = None;
+        drop(self.card.releases.take());
+        CommandError::Restarted
     }
 
     /// Looks whether the late command has been answered, and does what follows from that.
@@ -169,27 +220,24 @@ impl Desk<'_> {
                     command, cycles, ..
                 } = late;
                 self.state.late = Some(late);
-                return Err(CommandError::FirmwareTimeout { command, cycles });
+                Err(CommandError::FirmwareTimeout { command, cycles })
             }
             Err(error) => {
                 self.state.late = Some(late);
-                return Err(error.into());
+                Err(error.into())
             }
         }
-        if self.card.link.is_restarted() {
-            return Err(CommandError::Restarted);
-        }
-        Ok(())
     }
 
     /// What follows from a late answer: its status and its first result. None if the command never reached the firmware.
-    fn conclude(&mut self, concern: Concern, words: Option<[u32; 2]>) {
+    fn conclude(
+        &mut self,
+        concern: Concern,
+        words: Option<[u32; 2]>,
+    ) -> Result<(), CommandError> {
         let status = words.map(|[status, _]| status_of(status));
         let done = match status {
-            Some(Some(MailboxStatus::Restarted)) => {
-                self.card.link.set_restarted();
-                return;
-            }
+            Some(Some(MailboxStatus::Restarted)) => return Err(self.restarted()),
             // What the card doesn't know is closed.
             Some(Some(MailboxStatus::Ok | MailboxStatus::NotFound)) => true,
             Some(_) | None => false,
@@ -218,6 +266,7 @@ impl Desk<'_> {
             Concern::Released(release) if !done => self.card.releases.push_back(release),
             Concern::Released(_) => {}
         }
+        Ok(())
     }
 
     /// Closes what nobody uses. What the card doesn't close now is kept for the next time.
@@ -296,10 +345,7 @@ impl Desk<'_> {
         }
         match status_of(answer[0]) {
             Some(MailboxStatus::Ok) => Ok(R::from_words(&answer[1..=R::COUNT])),
-            Some(MailboxStatus::Restarted) => {
-                link.set_restarted();
-                Err(CommandError::Restarted)
-            }
+            Some(MailboxStatus::Restarted) => Err(self.restarted()),
             Some(status) => Err(CommandError::Refused {
                 command,
                 status,
@@ -323,12 +369,44 @@ impl Desk<'_> {
         close: Command,
         memory: &[&Arc<HostMemory>],
     ) -> Result<R, CommandError> {
-        let opened = self.call(command, argument);
-        if opened.is_err() {
-            let memory = memory.iter().map(|memory| Arc::clone(memory)).collect();
-            self.concerns(Concern::Opened { close, memory });
+        let opened: Result<R, _> = self.call(command, argument);
+        let memory = || memory.iter().map(|memory| Arc::clone(memory)).collect();
+        match &opened {
+            // A start since the command was prepared may have answered it: what it opened isn't one among the objects that the library has.
+            Ok(answer) => match self.card.link.is_another_start() {
+                Ok(false) => {}
+                Ok(true) => return Err(self.refuse(close, answer, memory())),
+                Err(error) => {
+                    self.close_later(close, answer, memory());
+                    return Err(error.into());
+                }
+            },
+            Err(_) => self.concerns(Concern::Opened {
+                close,
+                memory: memory(),
+            }),
         }
         opened
+    }
+
+    /// Refuses what the firmware has opened just now over `memory`: it can't be beside what the library has, so another start of the firmware has opened it.
+    pub(crate) fn refuse<R: Words>(
+        &mut self,
+        close: Command,
+        answer: &R,
+        memory: Vec<Arc<HostMemory>>,
+    ) -> CommandError {
+        // In case the gates can't be reset.
+        self.close_later(close, answer, memory);
+        self.restarted()
+    }
+
+    fn close_later<R: Words>(&self, close: Command, answer: &R, memory: Vec<Arc<HostMemory>>) {
+        let mut words = [0; MAILBOX_WORDS];
+        answer.to_words(&mut words);
+        let id = words[0];
+        let object = Release::Object { close, id, memory };
+        self.card.releases.push_front(object);
     }
 
     /// Whether the last command is late.

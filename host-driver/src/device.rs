@@ -85,6 +85,7 @@ impl Device {
         if !await_status(&link, STATUS_FIRMWARE, timeout)? {
             return Err(OpenError::FirmwareTimeout(timeout));
         }
+        link.note_start()?;
         let mut card = Card::new(link, options);
         let identity: Identity = card.desk()?.call(Command::Identify, &Nothing {})?;
         card.identity = identity;

@@ -249,28 +249,30 @@ impl EndpointBuilder {
         let close = Command::CloseEndpoint;
         let mut desk = device.desk()?;
         let id: EndpointId = desk.open(Command::OpenEndpoint, &argument, close, &rings)?;
-        drop(desk);
-        let endpoint =
-            u8::try_from(id_index(id.endpoint)).map_err(|_| CommandError::Malformed {
-                command: Command::OpenEndpoint,
-                answer: id.endpoint,
-            })?;
+        let place = u8::try_from(id_index(id.endpoint)).ok();
+        let free = |place: &u8| !device.card.has_endpoint(*place);
+        let Some(endpoint) = place.filter(free) else {
+            return Err(desk.refuse(close, &id, rings.map(Arc::clone).to_vec()));
+        };
         let pairs = device.identity().pairs as usize;
         let mut core = Core::new(send, list, completions, events, pairs, bounce);
         core.set_endpoint(endpoint);
         let claims = pairs * usize::from(MAX_CREDITS);
-        Ok(Endpoint {
-            shared: Arc::new_cyclic(|shared| {
-                core.set_shared(Weak::clone(shared));
-                Shared {
-                    core: CardMutex::new(core),
-                    domain: self.pd.inner,
-                    id,
-                    // Posting and polling don't allocate, whoever drops what.
-                    dropped: Mutex::new(Vec::with_capacity(claims)),
-                }
-            }),
-        })
+        let shared = Arc::new_cyclic(|shared| {
+            core.set_shared(Weak::clone(shared));
+            Shared {
+                core: CardMutex::new(core),
+                domain: Arc::clone(&self.pd.inner),
+                id,
+                // Posting and polling don't allocate, whoever drops what.
+                dropped: Mutex::new(Vec::with_capacity(claims)),
+            }
+        });
+        device
+            .card
+            .enter_endpoint(endpoint, Arc::downgrade(&shared));
+        drop(desk);
+        Ok(Endpoint { shared })
     }
 }
 
@@ -331,10 +333,11 @@ impl Endpoint {
             return Err(CommandError::NotFound);
         }
         let id: PairId = desk.open(command, argument, Command::ClosePair, &[&slots])?;
-        let opened = self.shared.core().add_pair(id.pair, slots);
-        let answer = id.pair;
-        let pair = opened.ok_or(CommandError::Malformed { command, answer })?;
-        Ok((pair, id))
+        let opened = self.shared.core().add_pair(id.pair, Arc::clone(&slots));
+        match opened {
+            Some(pair) => Ok((pair, id)),
+            None => Err(desk.refuse(Command::ClosePair, &id, vec![slots])),
+        }
     }
 
     /// Connects a pair to the peer's.

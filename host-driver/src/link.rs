@@ -13,12 +13,15 @@ use crate::sync::{Changes, Waits};
 use crate::transport::{Answer, Line, PauseResult, SharedMemory, Transport, TransportError, Watch};
 use crate::waiting::Waiting;
 use std::ptr::NonNull;
+use abi::register::FIRMWARE_START;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 
 /// An owned card.
 pub(crate) struct Link {
     transport: Arc<dyn Transport>,
+    /// Number of the firmware's start that the card was opened with; 0 before.
+    start: AtomicU32,
     /// The firmware has started anew by itself: nothing is open on the card any more.
     restarted: AtomicBool,
     /// Endpoints that were closed, or that a close was given up of.
@@ -33,6 +36,7 @@ impl Link {
         let claimed = transport.claim()?;
         Ok(claimed.then(|| Self {
             transport,
+            start: AtomicU32::new(0),
             restarted: AtomicBool::new(false),
             closings: Changes::new(),
             limbo: Waiting::new(),
@@ -189,7 +193,20 @@ impl Link {
         self.restarted.load(Ordering::Acquire)
     }
 
-    /// Notes that the firmware has started anew, which it does with gates that it has cleared.
+    /// Notes which start of the firmware everything is opened with.
+    pub(crate) fn note_start(&self) -> Result<(), TransportError> {
+        self.start
+            .store(self.read(FIRMWARE_START)?, Ordering::Release);
+        Ok(())
+    }
+
+    /// Whether another start of the firmware than the noted one is up. While none is up, what is open may go on.
+    pub(crate) fn is_another_start(&self) -> Result<bool, TransportError> {
+        let start = self.read(FIRMWARE_START)?;
+        Ok(start != 0 && start != self.start.load(Ordering::Acquire))
+    }
+
+    /// Notes that the firmware has started anew, and that the gates are quiet.
     pub(crate) fn set_restarted(&self) {
         self.restarted.store(true, Ordering::Release);
     }

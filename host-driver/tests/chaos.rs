@@ -221,13 +221,16 @@ impl World {
     fn set_firmware(&mut self, who: usize) {
         let after = self.rng.random_range(0..3);
         let cycles = self.rng.random_range(4000..40_000);
-        let behaviour = match self.rng.random_range(0..12) {
+        let behaviour = match self.rng.random_range(0..14) {
             0 => {
                 self.hung[who] = true;
                 FirmwareBehaviour::HangsAfter(after)
             }
             1 => FirmwareBehaviour::RestartsAfter(after),
             2..6 => FirmwareBehaviour::Sound,
+            6 => FirmwareBehaviour::RestartsBefore(after),
+            // While no command is given.
+            7 => return self.fabric.restart_firmware(who),
             _ => FirmwareBehaviour::AnswersLate { after, cycles },
         };
         self.fabric.set_firmware(who, behaviour);

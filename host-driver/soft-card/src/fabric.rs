@@ -10,6 +10,7 @@
 use crate::cable::{Cable, HostEnd};
 use crate::memory::Memory;
 use abi::ABI_VERSION;
+use abi::mailbox::{id_generation, object_id};
 use abi::register::{
     ABI, CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, FIRST_ENDPOINT_INTERRUPT,
     FIRST_ENDPOINT_PAGE, ID, LOADER_ADDRESS, LOADER_DATA, MAGIC, MAILBOX_ANSWER, MAILBOX_COMMAND,
@@ -54,6 +55,8 @@ pub enum FirmwareBehaviour {
     },
     /// It comes up, answers this many commands, and starts anew instead of carrying out the next one.
     RestartsAfter(u32),
+    /// It comes up, answers this many commands, and starts anew just before the next one is given, which it carries out.
+    RestartsBefore(u32),
 }
 
 /// How a host is attached to its card.
@@ -80,6 +83,8 @@ pub enum Flaw {
     ClosesInName,
     /// A register reset leaves the gates as they are.
     KeepsGates,
+    /// The firmware gives each endpoint the first place.
+    GivesPlaceTwice,
     /// What its host sends later overtakes a command that was on its way when the host heard that the card can't be reached.
     Overtakes,
 }
@@ -427,6 +432,11 @@ impl SoftFabric {
         self.inner.moved.notify_all();
     }
 
+    /// The firmware of `card` starts anew.
+    pub fn restart_firmware(&self, card: usize) {
+        self.world().restart_firmware(card);
+    }
+
     /// The next command to the firmware of `card` is still on its way when its host hears that the card can't be reached. It arrives in a while, or before the
     /// next that the host asks of the card.
     pub fn delay_command(&self, card: usize) {
@@ -766,6 +776,14 @@ impl World {
         }
     }
 
+    /// The firmware starts anew.
+    fn restart_firmware(&mut self, index: usize) {
+        let card = &mut self.cards[index];
+        card.up = false;
+        card.starts += 1;
+        self.run_processor(index);
+    }
+
     /// The firmware takes the command in the mailbox.
     fn take_command(&mut self, index: usize) {
         let card = &mut self.cards[index];
@@ -776,9 +794,7 @@ impl World {
             FirmwareBehaviour::AnswersLate { after, cycles } if number >= after => cycles,
             FirmwareBehaviour::RestartsAfter(commands) if number >= commands => {
                 card.behaviour = FirmwareBehaviour::Sound;
-                card.up = false;
-                card.starts += 1;
-                return self.run_processor(index);
+                return self.restart_firmware(index);
             }
             _ => self.options.command_cycles,
         };
@@ -811,6 +827,13 @@ impl World {
                 LOADER_ADDRESS => card.loader_address,
                 _ => match area(offset) {
                     Some((MAILBOX_COMMAND, word)) => card.command[word],
+                    Some((_, 1)) if self.options.flaw == Flaw::GivesPlaceTwice => {
+                        let opened = abi::mailbox::Command::OpenEndpoint.code();
+                        match card.command[0] == u32::from(opened) {
+                            true => object_id(0, id_generation(card.result[1])),
+                            false => card.result[1],
+                        }
+                    }
                     Some((_, word)) => card.result[word],
                     None => 0,
                 },
@@ -826,6 +849,12 @@ impl World {
                 self.act(index, Action::Doorbell(endpoint, offset, value));
             }
             Page::Mailbox(MAILBOX_REQUEST) => {
+                if matches!(card.behaviour, FirmwareBehaviour::RestartsBefore(commands) if card.commands >= commands)
+                {
+                    card.behaviour = FirmwareBehaviour::Sound;
+                    card.starts += 1;
+                    card.boot(self.options.seed);
+                }
                 card.request = value;
                 if card.up {
                     self.take_command(index);

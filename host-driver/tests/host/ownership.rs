@@ -296,13 +296,75 @@ fn a_firmware_that_starts_anew_flushes_everything_and_says_so() {
         .unwrap();
     fabric.set_firmware(0, FirmwareBehaviour::RestartsAfter(0));
     assert_eq!(a.device.alloc_pd().err(), Some(CommandError::Restarted));
-    let flushed = a.cq.poll().expect("flushed");
+    assert_restarted(&fabric, a);
+}
+
+/// All that was outstanding is flushed, the commands say why, and the card can be opened again.
+#[track_caller]
+fn assert_restarted(fabric: &SoftFabric, side: Side) {
+    let flushed = side.cq.poll().expect("flushed");
     assert_eq!((flushed.wr_id, flushed.status), (1, WcStatus::Flushed));
-    assert_eq!(a.endpoint.close(), Ok(()), "there is nothing to close");
-    assert_eq!(a.device.alloc_pd().err(), Some(CommandError::Restarted));
-    let transport = fabric.transport(0);
-    drop((a, flushed));
-    assert!(Device::open(transport).is_ok());
+    assert_eq!(side.endpoint.close(), Ok(()), "there is nothing to close");
+    let again = side.device.alloc_pd().err();
+    assert_eq!(again, Some(CommandError::Restarted));
+    assert_eq!(fabric.open_endpoints(0), 0, "its gates are quiet");
+    drop((side, flushed));
+    assert_eq!(fabric.mappings(0), 0);
+    assert!(Device::open(fabric.transport(0)).is_ok());
+}
+
+#[test]
+fn a_firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next() {
+    // Its mailbox had answered every command, so that nothing was answered `Restarted`: new objects had the names of old ones.
+    let fabric = fabric();
+    let (mut a, _b) = connected(&fabric, 8);
+    busy(&mut a);
+    fabric.restart_firmware(0);
+    fabric.run(100_000);
+    assert_eq!(a.cq.outstanding(), 1);
+    let query = a.endpoint.query_pair(a.pair);
+    assert_eq!(query, Err(CommandError::Restarted));
+    assert_restarted(&fabric, a);
+}
+
+#[test]
+fn what_another_start_of_the_firmware_opens_is_refused() {
+    let fabric = fabric();
+    let (mut a, _b) = connected(&fabric, 8);
+    busy(&mut a);
+    // Between the library's look and its command.
+    fabric.set_firmware(0, FirmwareBehaviour::RestartsBefore(0));
+    let opened = a.device.alloc_pd().err();
+    assert_eq!(opened, Some(CommandError::Restarted));
+    assert_restarted(&fabric, a);
+}
+
+#[test]
+fn an_endpoint_in_the_place_of_another_is_refused() {
+    let fabric = SoftFabric::new(SoftOptions {
+        flaw: Flaw::GivesPlaceTwice,
+        ..options()
+    });
+    let (mut a, _b) = connected(&fabric, 8);
+    busy(&mut a);
+    let twin = a.pd.endpoint().inject_buffers(0).open().err();
+    assert_eq!(twin, Some(CommandError::Restarted));
+    assert_restarted(&fabric, a);
+}
+
+#[test]
+fn a_firmware_that_is_held_is_not_one_that_has_started_anew() {
+    let fabric = fabric();
+    let (a, mut b) = connected(&fabric, 8);
+    busy(&mut b);
+    fabric.set_firmware(1, FirmwareBehaviour::Absent);
+    fabric.restart_firmware(1);
+    let refused = b.endpoint.query_pair(b.pair);
+    assert!(matches!(refused, Err(CommandError::FirmwareTimeout { .. })));
+    a.endpoint
+        .post_tagged_inject(1, &a.send(9), b"alive")
+        .unwrap();
+    assert_eq!(b.next().received(), b"alive", "what is open goes on");
 }
 
 /// Posts a receive and a send that waits, and says what may come back.
