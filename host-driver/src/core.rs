@@ -203,7 +203,7 @@ impl Core {
 
     /// A close begins, or was not begun after all.
     pub(crate) fn set_closing(&mut self, closing: bool) {
-        if self.phase != Phase::Closed {
+        if self.phase != Phase::Closed && !is_broken!(RingsWhileClosing) {
             self.phase = if closing { Phase::Closing } else { Phase::Open };
         }
     }
@@ -287,7 +287,7 @@ impl Core {
 
     pub(crate) fn pair_mut(&mut self, pair: Pair) -> Option<&mut OpenPair> {
         let open = self.pairs.get_mut(usize::from(pair.index))?.as_mut()?;
-        (open.serial == pair.serial).then_some(open)
+        (open.serial == pair.serial || is_broken!(StalePair)).then_some(open)
     }
 
     fn pair_of_card(&self, index: u16) -> Option<Pair> {

@@ -111,6 +111,12 @@ impl Card {
 
     /// Has an object closed that nobody uses: now, if this thread can talk to the card and nobody has the desk, or by who has it next.
     pub(crate) fn release(&self, release: Release) {
+        if is_broken!(FreesBeforeClose) {
+            return;
+        }
+        if is_broken!(ForgetsStrangers) && !self.link.may_call() {
+            return;
+        }
         self.releases.push_back(release);
         if self.link.may_call()
             && let Some(state) = self.state.try_lock(&*self.link)
@@ -124,6 +130,9 @@ impl Card {
 impl Card {
     /// Whether the library has an endpoint at this place that isn't closed.
     pub(crate) fn has_endpoint(&self, place: u8) -> bool {
+        if is_broken!(TrustsPlace) {
+            return false;
+        }
         let held = self.endpoints().get(usize::from(place)).cloned();
         held.and_then(|held| held.upgrade())
             .is_some_and(|endpoint| !endpoint.core().is_closed())
@@ -191,6 +200,9 @@ impl Desk<'_> {
     /// nothing is open for sure, and then all memory is free.
     pub(crate) fn restarted(&mut self) -> CommandError {
         let link = &self.card.link;
+        if is_broken!(TrustsRestart) {
+            link.set_restarted();
+        }
         if !link.is_restarted() {
             match device::reset(link, self.card.options.ready_timeout) {
                 Ok(()) => link.set_restarted(),
@@ -211,6 +223,9 @@ impl Desk<'_> {
         };
         let link = &self.card.link;
         let mut words = [0; 2];
+        if is_broken!(ForgetsLateAnswer) {
+            return Ok(());
+        }
         let answer = link.late_answer(&mut words, link.now());
         match answer {
             Ok(Answer::Complete) => self.conclude(late.concern, Some(words)),
@@ -230,11 +245,7 @@ impl Desk<'_> {
     }
 
     /// What follows from a late answer: its status and its first result. None if the command never reached the firmware.
-    fn conclude(
-        &mut self,
-        concern: Concern,
-        words: Option<[u32; 2]>,
-    ) -> Result<(), CommandError> {
+    fn conclude(&mut self, concern: Concern, words: Option<[u32; 2]>) -> Result<(), CommandError> {
         let status = words.map(|[status, _]| status_of(status));
         let done = match status {
             Some(Some(MailboxStatus::Restarted)) => return Err(self.restarted()),
@@ -374,6 +385,7 @@ impl Desk<'_> {
         match &opened {
             // A start since the command was prepared may have answered it: what it opened isn't one among the objects that the library has.
             Ok(answer) => match self.card.link.is_another_start() {
+                Ok(true) if is_broken!(TrustsAnswer) => {}
                 Ok(false) => {}
                 Ok(true) => return Err(self.refuse(close, answer, memory())),
                 Err(error) => {
@@ -416,7 +428,9 @@ impl Desk<'_> {
 
     /// Says what the last command concerns, if it is late.
     pub(crate) fn concerns(&mut self, concern: Concern) {
-        if let Some(late) = &mut self.state.late {
+        if let Some(late) = &mut self.state.late
+            && !is_broken!(FreesWhatIsLate)
+        {
             late.concern = concern;
         }
     }

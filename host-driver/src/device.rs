@@ -15,7 +15,8 @@ use abi::register::{
 use abi::times::{COMMAND_TIMEOUT, READY_TIMEOUT};
 use std::sync::Arc;
 
-/// Cycles between two looks at a register that no interrupt tells of.
+/// Cycles between two looks at whether the gates are clear or the firmware is up. No interrupt tells of that: the mailbox's line is raised by an answer of the
+/// firmware, which is held or boots meanwhile, and the lines of a card in reset are low.
 const LOOK_CYCLES: u64 = 200;
 
 /// How patient the library is with the card. All in cycles of the card's clock.
@@ -78,7 +79,7 @@ impl Device {
         if !await_status(&link, STATUS_READY, timeout)? {
             return Err(OpenError::CardTimeout(timeout));
         }
-        if is_used(&link)? {
+        if is_used(&link)? && !is_broken!(OpensUsed) {
             reset(&link, timeout)?;
             link.write(CONTROL, CONTROL_RUN)?;
         }

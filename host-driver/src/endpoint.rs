@@ -107,6 +107,9 @@ impl Shared {
             // Somebody else's close has taken effect.
             Err(error) if error.is_not_found() => self.closing_ended(true, true),
             Err(_) if self.link().is_lost() => self.closing_ended(true, true),
+            Err(_) if is_broken!(FreesAtTimeout) && desk.is_late() => {
+                self.closing_ended(true, true);
+            }
             Err(error) => {
                 let refused = matches!(error, CommandError::Refused { .. });
                 if desk.is_late() {

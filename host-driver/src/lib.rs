@@ -55,7 +55,23 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+/// Whether a test breaks this promise.
+#[cfg(feature = "breaks")]
+macro_rules! is_broken {
+    ($promise:ident) => {
+        crate::breaks::is_broken(crate::breaks::Break::$promise)
+    };
+}
+#[cfg(not(feature = "breaks"))]
+macro_rules! is_broken {
+    ($promise:ident) => {
+        false
+    };
+}
+
 mod backlog;
+#[cfg(feature = "breaks")]
+pub mod breaks;
 mod claimed;
 mod completion;
 mod connection;

@@ -187,7 +187,7 @@ impl RequestTable {
     /// The outstanding request that a handle names.
     pub(crate) fn get_mut(&mut self, request: Request) -> Option<&mut Outstanding> {
         let slot = self.slots.get_mut(request.slot())?;
-        (slot.uses == request.use_()).then_some(())?;
+        (slot.uses == request.use_() || is_broken!(StaleRequest)).then_some(())?;
         slot.request.as_mut()
     }
 

@@ -7,10 +7,15 @@ use crate::event::{AsyncEvent, Cause};
 use crate::link::Link;
 use crate::pair::Pair;
 use crate::table::{ListEntry, Outstanding, Place, Request, Work};
-use crate::transport::TransportError;
+use crate::transport::{PauseResult, TransportError};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::{Event, NO_PAIR};
 use abi::status::Status;
+
+/// Whether the card can't be reached now. Takes no time.
+fn is_unreachable(link: &Link) -> bool {
+    matches!(link.pause(&[], 0), PauseResult::Unreachable)
+}
 
 impl Core {
     /// Whether a completion waits to be polled.
@@ -21,6 +26,9 @@ impl Core {
                 None if self.phase == Phase::Closed => return self.flush_next().is_some(),
                 // What the card wrote before it went is there, and is taken first.
                 None if link.is_lost() => self.set_closed(link),
+                None if is_broken!(FlushesUnreachable) && is_unreachable(link) => {
+                    self.set_closed(link);
+                }
                 None => return false,
                 Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
                 Some(_) => drop(self.take(link)),
@@ -88,7 +96,8 @@ impl Core {
         self.completions.advance();
         // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
         let (unrung, entries) = (self.completions.unrung(), self.completions.entries());
-        let due = unrung >= entries / 4 || self.table.outstanding() + unrung > entries;
+        let starves = self.table.outstanding() + unrung > entries && !is_broken!(StarvesCard);
+        let due = unrung >= entries / 4 || starves;
         if due && self.phase == Phase::Open {
             // If this fails the head stays unrung, and the next call that needs the card says so.
             let _ = self.completions.ring(link);

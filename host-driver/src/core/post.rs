@@ -305,7 +305,8 @@ impl Core {
         if !has_room {
             return Err(full);
         }
-        if self.table.outstanding() + 1 + self.completions.unrung() > self.completions.entries() {
+        let known_free = self.table.outstanding() + 1 + self.completions.unrung();
+        if known_free > self.completions.entries() && !is_broken!(StarvesCard) {
             self.completions.ring(link)?;
         }
         Ok(())

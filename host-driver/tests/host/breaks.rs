@@ -1,8 +1,10 @@
-//! Tests of the tests: cards whose model is broken on purpose are noticed by this suite.
+//! Tests of the tests: cards whose model is broken on purpose are noticed by this suite, and so is a library that breaks a promise.
 
 use crate::common::passes_with;
-use crate::{backlog, claims, messages, multi, ready};
+use crate::{backlog, claims, failure, messages, multi, ownership, ready, waiting};
+use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Break, Flaw};
+use std::panic::catch_unwind;
 
 /// The test that is to notice a break.
 fn noticed_by(broken: Break) -> fn() {
@@ -34,5 +36,85 @@ fn each_break_of_the_model_is_noticed() {
         assert!(passes_with(Flaw::None, test), "{broken:?}: fails anyway");
         let unnoticed = passes_with(Flaw::Gates(broken), test);
         assert!(!unnoticed, "{broken:?} goes unnoticed");
+    }
+}
+
+/// What breaks a promise, and who notices.
+const PROMISES: &[(Promise, fn())] = &[
+    (
+        Promise::OpensTwice,
+        ownership::a_second_open_is_refused_where_it_once_swallowed_the_answer_to_a_close,
+    ),
+    (
+        Promise::OpensUsed,
+        ownership::a_card_that_a_crashed_owner_left_behind_is_quieted_at_open,
+    ),
+    (
+        Promise::FreesAtTimeout,
+        ownership::a_close_that_timed_out_and_took_effect_gives_everything_back,
+    ),
+    (
+        Promise::RingsWhileClosing,
+        ownership::a_close_that_timed_out_and_took_effect_gives_everything_back,
+    ),
+    (
+        Promise::ForgetsLateAnswer,
+        ownership::what_is_opened_too_late_is_closed_again,
+    ),
+    (
+        Promise::FreesWhatIsLate,
+        ownership::what_is_opened_too_late_is_closed_again,
+    ),
+    (
+        Promise::FreesBeforeClose,
+        ownership::what_is_dropped_while_the_firmware_hangs_keeps_its_memory_until_the_card_is_done,
+    ),
+    (
+        Promise::ForgetsStrangers,
+        ownership::what_a_thread_that_is_none_of_the_hosts_drops_is_released_by_the_next_call,
+    ),
+    (
+        Promise::FlushesUnreachable,
+        ownership::a_card_that_cannot_be_reached_gives_nothing_back,
+    ),
+    (
+        Promise::StalePair,
+        failure::a_pair_of_another_endpoint_is_refused,
+    ),
+    (
+        Promise::StaleRequest,
+        ownership::a_cancel_of_an_old_request_cancels_no_stranger_after_65536_uses_of_its_slot,
+    ),
+    (
+        Promise::StarvesCard,
+        waiting::a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card,
+    ),
+    (
+        Promise::ForgetsStart,
+        ownership::a_firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next,
+    ),
+    (
+        Promise::TrustsAnswer,
+        ownership::what_another_start_of_the_firmware_opens_is_refused,
+    ),
+    (
+        Promise::TrustsPlace,
+        ownership::an_endpoint_in_the_place_of_another_is_refused,
+    ),
+    (
+        Promise::TrustsRestart,
+        ownership::an_endpoint_in_the_place_of_another_is_refused,
+    ),
+    (
+        Promise::ClosesInSilence,
+        waiting::a_wait_ends_when_another_thread_closes_the_endpoint,
+    ),
+];
+
+#[test]
+fn each_promise_that_is_broken_is_noticed_by_the_test_that_names_it() {
+    for (promise, test) in PROMISES {
+        let broken = catch_unwind(|| breaks::with(*promise, test));
+        assert!(broken.is_err(), "{promise:?} is not noticed");
     }
 }

@@ -251,7 +251,7 @@ fn closing_a_pair_flushes_its_own_and_leaves_the_rest() {
 }
 
 #[test]
-fn a_pair_of_another_endpoint_is_refused() {
+pub fn a_pair_of_another_endpoint_is_refused() {
     let (a, mut b) = connected(&fabric(), 8);
     let buffer = b.buffer(8);
     let refused = b

@@ -48,7 +48,7 @@ fn four_endpoints() -> SoftFabric {
 }
 
 #[test]
-fn a_second_open_is_refused_where_it_once_swallowed_the_answer_to_a_close() {
+pub fn a_second_open_is_refused_where_it_once_swallowed_the_answer_to_a_close() {
     // Four endpoints, a second device on the same card, a close: the second had taken the number of the first's next command, so that this was taken
     // for answered, and the card still wrote into buffers that the library gave back.
     let fabric = four_endpoints();
@@ -90,7 +90,7 @@ fn a_card_is_free_again_when_the_last_of_what_was_opened_on_it_is_gone() {
 }
 
 #[test]
-fn a_card_that_a_crashed_owner_left_behind_is_quieted_at_open() {
+pub fn a_card_that_a_crashed_owner_left_behind_is_quieted_at_open() {
     let fabric = fabric();
     let (a, b) = connected(&fabric, 8);
     // The process is gone, and its transport says so; its card still has the endpoint.
@@ -110,7 +110,7 @@ fn a_card_that_a_crashed_owner_left_behind_is_quieted_at_open() {
 }
 
 #[test]
-fn a_close_that_timed_out_and_took_effect_gives_everything_back() {
+pub fn a_close_that_timed_out_and_took_effect_gives_everything_back() {
     let fabric = fabric();
     let (mut a, mut b) = connected(&fabric, 8);
     for k in 0..3 {
@@ -164,7 +164,7 @@ fn a_late_close_is_settled_by_any_command_and_an_old_handle_closes_no_stranger()
 }
 
 #[test]
-fn what_is_opened_too_late_is_closed_again() {
+pub fn what_is_opened_too_late_is_closed_again() {
     let fabric = fabric();
     let device = Device::open_with(fabric.transport(0), QUICK).unwrap();
     let pd = device.alloc_pd().unwrap();
@@ -231,7 +231,7 @@ fn a_pair_that_was_closed_too_late_is_closed_and_usable_by_nobody_meanwhile() {
 }
 
 #[test]
-fn what_is_dropped_while_the_firmware_hangs_keeps_its_memory_until_the_card_is_done() {
+pub fn what_is_dropped_while_the_firmware_hangs_keeps_its_memory_until_the_card_is_done() {
     let fabric = fabric();
     let (a, b) = connected(&fabric, 8);
     let device = b.device.clone();
@@ -314,7 +314,7 @@ fn assert_restarted(fabric: &SoftFabric, side: Side) {
 }
 
 #[test]
-fn a_firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next() {
+pub fn a_firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next() {
     // Its mailbox had answered every command, so that nothing was answered `Restarted`: new objects had the names of old ones.
     let fabric = fabric();
     let (mut a, _b) = connected(&fabric, 8);
@@ -328,7 +328,7 @@ fn a_firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next(
 }
 
 #[test]
-fn what_another_start_of_the_firmware_opens_is_refused() {
+pub fn what_another_start_of_the_firmware_opens_is_refused() {
     let fabric = fabric();
     let (mut a, _b) = connected(&fabric, 8);
     busy(&mut a);
@@ -340,7 +340,7 @@ fn what_another_start_of_the_firmware_opens_is_refused() {
 }
 
 #[test]
-fn an_endpoint_in_the_place_of_another_is_refused() {
+pub fn an_endpoint_in_the_place_of_another_is_refused() {
     let fabric = SoftFabric::new(SoftOptions {
         flaw: Flaw::GivesPlaceTwice,
         ..options()
@@ -420,7 +420,7 @@ fn what_a_card_wrote_before_it_went_is_not_flushed() {
 }
 
 #[test]
-fn a_card_that_cannot_be_reached_gives_nothing_back() {
+pub fn a_card_that_cannot_be_reached_gives_nothing_back() {
     let fabric = fabric();
     let (a, mut b) = connected(&fabric, 8);
     busy(&mut b);
@@ -503,7 +503,7 @@ fn memory_of_a_card_that_is_never_reached_again_is_left_to_it() {
 }
 
 #[test]
-fn a_cancel_of_an_old_request_cancels_no_stranger_after_65536_uses_of_its_slot() {
+pub fn a_cancel_of_an_old_request_cancels_no_stranger_after_65536_uses_of_its_slot() {
     let fabric = fabric();
     let device = Device::open(fabric.transport(0)).unwrap();
     let endpoint = device.alloc_pd().unwrap().endpoint();
@@ -565,7 +565,7 @@ fn one_of_two_threads_that_close_a_pair_closes_it_and_the_other_finds_nothing() 
 }
 
 #[test]
-fn what_a_thread_that_is_none_of_the_hosts_drops_is_released_by_the_next_call() {
+pub fn what_a_thread_that_is_none_of_the_hosts_drops_is_released_by_the_next_call() {
     // A buffer that was the last of its region panicked in `drop` there.
     let fabric = fabric();
     let (a, mut b) = connected(&fabric, 8);

@@ -58,6 +58,34 @@ fn a_notification_asked_for_wakes_once() {
 }
 
 #[test]
+pub fn a_wait_ends_when_another_thread_closes_the_endpoint() {
+    // The card doesn't fetch the receive, so that it is the library that flushes it, and no interrupt tells.
+    let fabric = SoftFabric::new(SoftOptions {
+        fetch_cycles: 2 * PATIENCE,
+        ..options()
+    });
+    let (_a, mut b) = connected(&fabric, 8);
+    let buffer = b.buffer(8);
+    b.endpoint
+        .post_tagged_recv(1, &b.receive(9), buffer)
+        .unwrap();
+    let (closer, attached) = (fabric.attach(), fabric.attach());
+    let (flushed, ended) = std::thread::scope(|scope| {
+        let waiter = scope.spawn(|| {
+            let _attached = attached;
+            let flushed = b.cq.wait(PATIENCE).unwrap();
+            (flushed.status, fabric.now())
+        });
+        b.pause(50_000);
+        b.endpoint.close().unwrap();
+        drop(closer);
+        waiter.join().unwrap()
+    });
+    assert_eq!(flushed, WcStatus::Flushed);
+    assert!(ended < PATIENCE / 2, "nobody was woken until {ended}");
+}
+
+#[test]
 fn a_channel_says_which_queue_is_ready() {
     let fabric = fabric();
     let device = Device::open(fabric.transport(0)).unwrap();
@@ -92,7 +120,7 @@ fn a_channel_is_of_one_device() {
 }
 
 #[test]
-fn a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card() {
+pub fn a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card() {
     // A head that the card isn't told of would stop its fetching for good: every receive but one stays
     // outstanding, so that a quarter of the queue is never polled at once.
     let (a, mut b) = sized(&fabric(), 8, 16);

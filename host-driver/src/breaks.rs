@@ -1,0 +1,63 @@
+//! Promises of the library that a test breaks, to show that it would notice. Only tests build this, by the feature `breaks`.
+
+use std::cell::Cell;
+
+/// A promise, by what the library does that has broken it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Break {
+    /// A card that has an owner is opened once more.
+    OpensTwice,
+    /// A card that has been used is opened as it is.
+    OpensUsed,
+    /// An endpoint whose close wasn't answered in time is taken for closed.
+    FreesAtTimeout,
+    /// While a close is under way the registers of the endpoint are used.
+    RingsWhileClosing,
+    /// The answer to a command that wasn't answered in time is not looked at.
+    ForgetsLateAnswer,
+    /// The memory of what a command concerns is given back when its answer is late.
+    FreesWhatIsLate,
+    /// What is dropped is given back before the card has closed it.
+    FreesBeforeClose,
+    /// What a thread drops that can't talk to the card is never closed.
+    ForgetsStrangers,
+    /// A card that can't be reached is taken for gone.
+    FlushesUnreachable,
+    /// A pair's handle names whatever pair has its place.
+    StalePair,
+    /// A request's handle names whatever request has its slot.
+    StaleRequest,
+    /// A request is posted whether or not the card knows of a free entry for its completion.
+    StarvesCard,
+    /// The start of the firmware is not compared.
+    ForgetsStart,
+    /// The start is not compared after an object was opened.
+    TrustsAnswer,
+    /// An endpoint is entered whatever the library has at its place.
+    TrustsPlace,
+    /// The memory of a card that has started anew is given back before its gates are quiet.
+    TrustsRestart,
+    /// A closing wakes nobody who waits for a completion.
+    ClosesInSilence,
+}
+
+thread_local! {
+    static BROKEN: Cell<Option<Break>> = const { Cell::new(None) };
+}
+
+/// Runs `code` with a library that, on this thread, doesn't keep a promise.
+pub fn with<T>(promise: Break, code: impl FnOnce() -> T) -> T {
+    struct Mended;
+    impl Drop for Mended {
+        fn drop(&mut self) {
+            BROKEN.set(None);
+        }
+    }
+    BROKEN.set(Some(promise));
+    let _mended = Mended;
+    code()
+}
+
+pub(crate) fn is_broken(promise: Break) -> bool {
+    BROKEN.get() == Some(promise)
+}
