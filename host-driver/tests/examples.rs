@@ -93,13 +93,20 @@ fn user_memory_runs() {
 }
 
 #[test]
-fn no_example_is_left_out() {
+fn every_example_has_its_test_and_its_page() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
+    let verbs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/verbs");
+    let pages: String = std::fs::read_dir(verbs)
+        .unwrap()
+        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
+        .collect();
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if let Some(name) = name.strip_suffix(".rs") {
             let test = format!("fn {name}_runs()");
             assert!(include_str!("examples.rs").contains(&test), "{name}");
+            let shown = format!("examples/{name}.rs}}}}");
+            assert!(pages.contains(&shown), "no page shows {name}");
         }
     }
 }

@@ -5,6 +5,7 @@ mod tables;
 use std::path::Path;
 
 use abi::mailbox::Command;
+use abi::request::Opcode;
 use abi::{completion, control, event, limits, mailbox, mgmt, register, request, times, wire};
 use anyhow::{Context, Result, bail};
 
@@ -24,6 +25,7 @@ const PAGES: &[(&str, Writer)] = &[
     ("command-codes.md", command_codes),
     ("frames.md", frames),
     ("control-requests.md", control_requests),
+    ("verbs/statuses.md", verb_statuses),
 ];
 
 /// Writes the pages, or with `check` only sees whether they are what would be written.
@@ -259,9 +261,48 @@ fn control_requests() -> String {
     page.text()
 }
 
+/// Verbs that have a table of statuses, with the anchor by which their pages include it.
+const VERBS: [(&str, &str, Opcode); 6] = [
+    ("A send", "tagged_send", Opcode::TaggedSend),
+    ("A receive", "tagged_receive", Opcode::TaggedReceive),
+    ("A probe or a claim", "probe", Opcode::Probe),
+    (
+        "A receive of a claimed message",
+        "receive_claimed",
+        Opcode::ReceiveClaimed,
+    ),
+    ("A discard of a claimed message", "discard", Opcode::Discard),
+    ("A cancel", "cancel", Opcode::Cancel),
+];
+
+fn verb_statuses() -> String {
+    let mut page = Page::new(
+        "Statuses by request",
+        "What the completion of a request may say to a program that uses [the host library](../host-driver.md). A request is *refused* if nothing but its \
+         completion came of it. What the card says about a full list is between it and the library, which posts such requests again.",
+    );
+    for (title, anchor, opcode) in VERBS {
+        page.section(title).verb(anchor, opcode.row());
+    }
+    page.text()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_the_library_posts_has_its_statuses_and_equals_have_one_table() {
+        for &opcode in Opcode::ALL {
+            let row = opcode.row();
+            let statuses = |row: &abi::opcode::OpcodeRow| (row.refusals, row.ends);
+            let shown = VERBS.iter().any(|(.., shown)| {
+                let shown = shown.row();
+                shown.kind == row.kind || statuses(shown) == statuses(row)
+            });
+            assert!(shown, "{opcode}");
+        }
+    }
 
     #[test]
     fn the_pages_in_the_book_are_current() {

@@ -4,7 +4,7 @@ use abi::Constant;
 use abi::explain::{CodeSet, Explanation, Plain};
 use abi::layout::Field;
 use abi::mailbox::{Command, WordField};
-use abi::opcode::{BufferUse, Completes, OPCODES, TargetUse, WorkRing};
+use abi::opcode::{BufferUse, Completes, OPCODES, OpcodeRow, TargetUse, WorkRing};
 use abi::register::{Access, Register};
 use abi::request;
 use abi::status::{Code, Status};
@@ -19,6 +19,9 @@ pub fn cell(doc: &'static str) -> String {
 
 /// Longest line of prose, in characters.
 const LINE: usize = 155;
+
+/// Statuses that the library doesn't show: it posts such requests again.
+const BETWEEN_CARD_AND_LIBRARY: [Status; 2] = [Status::ListFull, Status::Behind];
 
 /// A page that is being written.
 pub struct Page(String);
@@ -75,6 +78,22 @@ impl Page {
             self.line(&format!("| {} |", row.join(" | ")));
         }
         self.line("");
+    }
+
+    /// What a request of the library completes with, between anchors by which another page includes it.
+    pub fn verb(&mut self, anchor: &str, row: &OpcodeRow) {
+        let refusals = row.refusals.iter().map(|status| (status, "refused"));
+        let ends = row.ends.iter().map(|status| (status, "ended"));
+        let seen = ends
+            .chain(refusals)
+            .filter(|(status, _)| !BETWEEN_CARD_AND_LIBRARY.contains(status));
+        let rows = seen.map(|(status, how)| {
+            let Explanation { cause, help } = status.explanation();
+            vec![format!("`{status}`"), how.into(), cell(cause), cell(help)]
+        });
+        self.line(&format!("<!-- ANCHOR: {anchor} -->"));
+        self.table(&["status", "", "what causes it", "what helps"], rows);
+        self.line(&format!("<!-- ANCHOR_END: {anchor} -->\n"));
     }
 
     /// Registers of a page of the window.
