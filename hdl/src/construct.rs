@@ -15,6 +15,6 @@ macro_rules! construct {
 pub(crate) use construct;
 
 /// A number of the source as it enters a kernel.
-pub(crate) fn constant<const N: usize>(value: impl Into<u64>) -> Constant<Bits<N>> {
+pub fn constant<const N: usize>(value: impl Into<u64>) -> Constant<Bits<N>> {
     Constant::new(value.into().into())
 }

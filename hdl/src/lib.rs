@@ -8,6 +8,7 @@ mod construct;
 pub mod datapath;
 pub mod envelope;
 pub mod host;
+pub mod language;
 pub mod link;
 pub mod matching;
 pub mod mgmt;

@@ -1,6 +1,8 @@
-//! What every file with a block in it imports: rust-hdl's names, the register, the check, and the
-//! attribute that goes with them.
+//! What every file with a block in it imports: rust-hdl's names, the register, the check, streams, and the
+//! attributes that go with them.
 
+pub use crate::construct::constant;
+pub use crate::language::{Pulse, Stream};
 pub use crate::prim::{Check, Reg};
-pub use kernel_macros::module;
+pub use kernel_macros::{block, module};
 pub use rust_hdl::prelude::*;

@@ -16,10 +16,11 @@ use std::path::{Path, PathBuf};
 
 /// What a simulation of the kernels depends on, apart from rust-hdl itself: its release is in the
 /// last of these.
-const SOURCES: [&str; 6] = [
+const SOURCES: [&str; 7] = [
     "build",
     "src",
     "../macros/src",
+    "../src/language",
     "../src/prim/reg.rs",
     "../src/prim/check.rs",
     "../../Cargo.toml",

@@ -105,6 +105,68 @@ impl Logic for AddConstants {
     }
 }
 
+const LIMIT: u8 = 200;
+const PLACES: usize = 3;
+
+/// A register in a stream.
+#[block]
+struct Stage {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub input: Stream<In, Bits<8>>,
+    pub output: Stream<Out, Bits<8>>,
+    #[is(Reg::new(u64::from(LIMIT).into()))]
+    word: Reg<Bits<8>>,
+    full: Reg<Bit>,
+}
+
+#[block]
+impl Logic for Stage {
+    fn update(&mut self) {
+        self.input.ready.next = !self.full.q.val() | self.output.ready.val();
+        if self.input.ready.val() {
+            self.full.d.next = self.input.valid.val();
+            self.word.d.next = self.input.data.val() + PLACES;
+        }
+        send!(self.output, self.full.q.val(), self.word.q.val());
+    }
+}
+
+/// Several of them behind each other.
+#[block(depth: usize)]
+struct Stages {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub input: Stream<In, Bits<8>>,
+    pub words: Pulse<Out, Bits<8>>,
+    #[each(depth)]
+    stage: Vec<Stage>,
+    #[is(depth)]
+    _depth: usize,
+}
+
+impl Default for Stages {
+    fn default() -> Self {
+        Self::build(PLACES)
+    }
+}
+
+#[block(depth = self._depth)]
+impl Logic for Stages {
+    fn update(&mut self) {
+        join!(self.input => self.stage[0].input);
+        for j in 1..self._depth {
+            join!(self.stage[j - 1].output => self.stage[j].input);
+        }
+        send!(
+            self.words,
+            self.stage[PLACES - 1].output.valid.val(),
+            self.stage[PLACES - 1].output.data.val()
+        );
+        self.stage[PLACES - 1].output.ready.next = self.input.data.val().get_bit(PLACES);
+    }
+}
+
 /// A bundle.
 #[derive(LogicInterface, Default)]
 struct Bus {
@@ -1235,6 +1297,80 @@ clocked! {
     }
 }
 
+written! {
+    /// Constants of the source: numbers, codes, states, structs, sizes, patterns.
+    ConstantsOfTheSource, full_range, Bits<8>, { hue: Signal<Local, Hue>, record: Signal<Local, Record> },
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.hue.next = self.e.val();
+        if self.x.val() {
+            self.hue.next = Hue::default();
+        }
+        self.record.next = self.r.val();
+        if self.y.val() {
+            self.record.next = Record::default();
+            self.record.next.hue = Hue::Green;
+        }
+        self.o.next = (self.a.val() + LIMIT - 1) ^ (self.b.val() >> PLACES);
+        if self.a.val().get_bit(PLACES) & (self.b.val().get_bits::<PLACES>(PLACES - 1) != 2) {
+            self.o.next = u64::from(LIMIT).into();
+        }
+        match self.i.val().index() {
+            PLACES => self.o.next = (PLACES * 9).into(),
+            1 => self.o.next = abi::status::Status::Truncated.into(),
+            _ => {}
+        }
+        if (self.hue.val() != Hue::Red) & (self.record.val().hue == Hue::Green) {
+            self.o.next = bit_cast::<8, 4>(self.record.val().op) - LIMIT;
+        }
+    }
+}
+
+written! {
+    /// Structs that are assigned as they are written.
+    StructLiterals, full_range, Bits<40>, { record: Signal<Local, Record>, other: Signal<Local, Record> },
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.record.next = Record {
+            op: self.a.val().get_bits::<4>(2),
+            flag: self.x.val(),
+            hue: Hue::Blue,
+            inner: self.r.val().inner,
+            key: bit_cast::<70, 40>(self.l.val()),
+        };
+        self.other.next = Record {
+            flag: self.y.val(),
+            key: self.record.val().key + LIMIT,
+            ..self.r.val()
+        };
+        if self.x.val() {
+            set!(self.other.next, op = self.record.val().op, hue = self.e.val());
+        }
+        self.o.next = bit_cast::<40, 70>(self.other.val().key) ^ bit_cast::<40, 4>(self.other.val().op);
+        if self.other.val().flag & (self.other.val().hue == Hue::Blue) {
+            self.o.next = bit_cast::<40, 9>(self.record.val().inner.v);
+        }
+    }
+}
+
+clocked! {
+    /// Streams that are joined, in a loop too, and blocks that get clock and reset by themselves.
+    Streams, full_range, Bits<8>, { stages: Stages, seen: Reg<Bits<8>> },
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, seen);
+        clocked!(self, clock, reset, stages);
+        set!(self.stages.input, valid = self.x.val(), data = self.a.val());
+        if self.stages.words.valid.val() {
+            self.seen.d.next = self.stages.words.data.val() + self.b.val();
+        }
+        self.o.next = self.seen.q.val();
+        if self.stages.input.ready.val() {
+            self.o.next = !self.seen.q.val();
+        }
+    }
+}
+
 /// All of them.
 pub fn all() -> Vec<Case> {
     vec![
@@ -1313,5 +1449,8 @@ pub fn all() -> Vec<Case> {
         Case::of::<FlipFlops>(),
         Case::of::<RunTimeSizes>(),
         Case::of::<Checked>(),
+        Case::of::<ConstantsOfTheSource>(),
+        Case::of::<StructLiterals>(),
+        Case::of::<Streams>(),
     ]
 }

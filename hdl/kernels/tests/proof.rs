@@ -124,7 +124,8 @@ fn the_stock_printer_is_seen_to_disagree() {
             "{name} passes the control"
         );
     }
-    assert!(illegal > 0 && wrong.len() > 20, "the control is too tame");
+    // Most kernels with a field of a struct are illegal: it knows fields by their offsets only.
+    assert!(illegal > 0 && wrong.len() > 15, "the control is too tame");
 }
 
 #[test]

@@ -609,6 +609,94 @@ fn the_block_is_named_by_its_path() {
     );
 }
 
+/// Where the statement stands that begins so many lines below this macro.
+macro_rules! below {
+    ($lines:literal, $column:literal) => {
+        Some(format!("{}:{}:{}", file!(), line!() + $lines, $column))
+    };
+}
+
+#[test]
+fn a_refusal_says_where_the_statement_stands() {
+    #[block]
+    struct Kernel {
+        pub a: Signal<In, Bits<8>>,
+        pub o: Signal<Out, Bits<8>>,
+    }
+
+    let place = below!(7, 17);
+    #[block]
+    impl Logic for Kernel {
+        fn update(&mut self) {
+            self.o.next = self.a.val() + LIMIT;
+            if self.a.val() == LIMIT {
+                // A constant of the source that is too wide.
+                self.o.next = (LIMIT + 400).into();
+            }
+        }
+    }
+
+    let error = generate(&Kernel::default(), &Options::new("top")).unwrap_err();
+    assert_eq!(error.place.as_deref(), place.as_deref());
+    assert_eq!(error.reason, too_wide("403", 8));
+    let text = format!(
+        "{}: top: signal `o`: constant 403",
+        place.expect("it was built")
+    );
+    assert!(error.to_string().starts_with(&text), "{error}");
+}
+
+#[test]
+fn a_latch_is_shown_where_it_is_assigned_first() {
+    #[block]
+    struct Kernel {
+        pub a: Signal<In, Bits<8>>,
+        pub x: Signal<In, Bit>,
+        pub o: Signal<Out, Bits<8>>,
+    }
+
+    let place = below!(5, 17);
+    #[block]
+    impl Logic for Kernel {
+        fn update(&mut self) {
+            if self.x.val() {
+                self.o.next = self.a.val();
+            }
+        }
+    }
+
+    let error = generate(&Kernel::default(), &Options::new("top")).unwrap_err();
+    assert_eq!(
+        (error.place.as_deref(), error.reason),
+        (place.as_deref(), Reason::Latch)
+    );
+}
+
+#[test]
+fn a_block_that_is_not_driven_is_shown_by_its_kernel() {
+    #[block]
+    struct Kernel {
+        pub a: Signal<In, Bits<8>>,
+        pub o: Signal<Out, Bits<8>>,
+        device: Device,
+    }
+
+    let place = below!(3, 30);
+    #[block]
+    impl Logic for Kernel {
+        fn update(&mut self) {
+            self.o.next = self.a.val();
+        }
+    }
+
+    let error = generate(&Kernel::default(), &Options::new("top")).unwrap_err();
+    assert_eq!(error.signal.as_deref(), Some("device.bus.d"));
+    assert_eq!(
+        (error.place.as_deref(), error.reason),
+        (place.as_deref(), Reason::NeverAssigned)
+    );
+}
+
 #[test]
 fn a_signal_of_no_bits_is_refused() {
     #[derive(LogicBlock, Default)]

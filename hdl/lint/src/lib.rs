@@ -10,7 +10,7 @@
 //! - `.index()` anywhere but as a plain bit index or as what a `match` looks at;
 //! - guards of match arms, `..=` in loops, attributes on statements: the tree forgets them;
 //! - calls of functions and methods that the tree takes for others by the start of their names;
-//! - names that are neither signals (`self.…`), loop variables nor `Enum::Variant`.
+//! - names that are neither signals (`self.…`), loop variables nor constants.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
@@ -50,15 +50,25 @@ impl<'ast> Visit<'ast> for Attributes {
     }
 }
 
-/// Looks at every function with `#[hdl_gen]` in the text of a file. Returns a `line:column:
+/// Looks at every kernel in the text of a file: functions with `#[hdl_gen]`, and `update` under `#[block]`. Returns a `line:column:
 /// message` for each finding.
 pub fn check_file(text: &str) -> syn::Result<Vec<String>> {
     #[derive(Default)]
     struct File(Vec<Finding>);
     impl<'ast> Visit<'ast> for File {
-        fn visit_impl_item_fn(&mut self, f: &'ast syn::ImplItemFn) {
-            if is_kernel(&f.attrs) {
-                self.0.extend(check_kernel(&f.block));
+        fn visit_item_impl(&mut self, item: &'ast syn::ItemImpl) {
+            let functions = || {
+                item.items.iter().filter_map(|member| match member {
+                    syn::ImplItem::Fn(function) => Some(function),
+                    _ => None,
+                })
+            };
+            let in_block = item.attrs.iter().any(|a| a.path().is_ident("block"))
+                && !functions().any(|f| f.sig.ident == "hdl");
+            for f in functions() {
+                if is_kernel(&f.attrs) || in_block && f.sig.ident == "update" {
+                    self.0.extend(check_kernel(&f.block));
+                }
             }
         }
     }
@@ -109,6 +119,62 @@ pub fn is_kernel(attributes: &[syn::Attribute]) -> bool {
     })
 }
 
+/// Whether an expression of a kernel is computed by Rust before there is a circuit: of literals only
+/// (`false`), or with a constant of the source in it (`true`): `LIMIT`, `Status::Truncated`,
+/// `u64::from(wire::VERSION)`, `Row::default()`. `loops` are the variables of the loops around it.
+pub fn constant(x: &Expr, loops: &[String]) -> Option<bool> {
+    match x {
+        Expr::Lit(_) => Some(false),
+        Expr::Path(path) => {
+            let Some(name) = path.path.get_ident().map(ToString::to_string) else {
+                return Some(true);
+            };
+            let shouts = !name.contains(|c: char| c.is_lowercase());
+            (shouts && !loops.contains(&name)).then_some(true)
+        }
+        Expr::Paren(x) => constant(&x.expr, loops),
+        Expr::Group(x) => constant(&x.expr, loops),
+        Expr::Unary(x) => constant(&x.expr, loops),
+        Expr::Cast(x) => constant(&x.expr, loops),
+        Expr::Field(x) => constant(&x.base, loops).filter(|named| *named),
+        Expr::Index(x) => {
+            constant(&x.index, loops)?;
+            constant(&x.expr, loops).filter(|named| *named)
+        }
+        Expr::Binary(x) => Some(constant(&x.left, loops)? | constant(&x.right, loops)?),
+        Expr::Call(call) => {
+            let Expr::Path(function) = &*call.func else {
+                return None;
+            };
+            let names: Vec<String> = function
+                .path
+                .segments
+                .iter()
+                .map(|s| s.ident.to_string())
+                .collect();
+            let names: Vec<&str> = names.iter().map(String::as_str).collect();
+            match names[..] {
+                [.., "Bits", "from"] | [.., "link" | "join"] => return None,
+                [one] if FUNCTIONS.contains(&one) => return None,
+                _ => {}
+            }
+            let mut arguments = call.args.iter();
+            arguments
+                .all(|x| constant(x, loops).is_some())
+                .then_some(true)
+        }
+        Expr::MethodCall(call) => {
+            if METHODS.contains(&call.method.to_string().as_str()) {
+                return None;
+            }
+            let mut arguments = call.args.iter();
+            let known = arguments.all(|x| constant(x, loops).is_some());
+            constant(&call.receiver, loops).filter(|named| *named && known)
+        }
+        _ => None,
+    }
+}
+
 /// Methods that rust-hdl's tree knows by their whole name.
 const METHODS: [&str; 11] = [
     "val",
@@ -133,15 +199,18 @@ const FUNCTIONS: [&str; 5] = [
     "signed_cast",
 ];
 
-/// Macros whose meaning the tree keeps, or that mean nothing to the circuit. The last two are
-/// expanded by `#[module]` before rust-hdl sees them.
-const MACROS: [&str; 6] = [
+/// Macros whose meaning the tree keeps, or that mean nothing to the circuit. Those from `registers` on are this
+/// language's.
+const MACROS: [&str; 9] = [
     "dff_setup",
     "clock",
     "println",
     "comment",
     "registers",
     "clocked",
+    "join",
+    "send",
+    "set",
 ];
 
 struct Kernel {
@@ -167,17 +236,14 @@ impl Kernel {
     }
 
     fn path(&mut self, path: &syn::ExprPath) {
-        if path.path.segments.len() > 1 || path.path.is_ident("self") {
+        if path.path.is_ident("self") {
             return;
         }
         let name = path.path.segments[0].ident.to_string();
         if !self.loops.contains(&name) {
             self.find(
                 path,
-                format!(
-                    "`{name}` is neither a signal, a loop variable nor an Enum::Variant; constants \
-                     leave no trace in a kernel: use a Constant field, or a literal"
-                ),
+                format!("`{name}` is neither a signal, a loop variable nor a constant"),
             );
         }
     }
@@ -213,9 +279,10 @@ impl Kernel {
         match pattern {
             Pat::Lit(_) | Pat::Wild(_) => {}
             Pat::Path(path) if path.path.segments.len() > 1 => {}
+            Pat::Ident(x) if !x.ident.to_string().contains(|c: char| c.is_lowercase()) => {}
             _ => self.find(
                 pattern,
-                "a pattern in a kernel is an integer, an Enum::Variant, or `_`",
+                "a pattern in a kernel is an integer, an Enum::Variant, a constant, or `_`",
             ),
         }
     }
@@ -235,6 +302,9 @@ impl<'ast> Visit<'ast> for Kernel {
     }
 
     fn visit_expr(&mut self, x: &'ast Expr) {
+        if constant(x, &self.loops).is_some() {
+            return;
+        }
         match x {
             Expr::Path(path) => self.path(path),
             Expr::Call(call) => {
@@ -320,6 +390,9 @@ mod tests {
             "Bus::link(&mut self.bus, &mut self.dev.bus);",
             "dff_setup!(self, clock, a); registers!(self, clock, reset, b[0..self._n]);",
             "self.o.next = Bits::<8>::from(self.x.val());",
+            "self.o.next = self.a.val() + LIMIT * 2;",
+            "self.row.next = Row::default();",
+            "match self.a.val().index() { LIMIT => {} _ => {} }",
         ] {
             assert_eq!(findings(body), Vec::<String>::new(), "{body}");
         }
@@ -353,7 +426,11 @@ mod tests {
                 "self.o.next = self.a.val().get_value_x();",
                 "`.get_value_x()`",
             ),
-            ("self.o.next = self.a.val() + K;", "`K`"),
+            ("self.o.next = self.a.val() + k;", "`k`"),
+            (
+                "self.o.next = self.a.val() + limit(self.b.val());",
+                "`limit`",
+            ),
             ("assert!(self.x.val());", "Check"),
             ("other!(self);", "macro"),
         ] {
@@ -377,8 +454,20 @@ mod tests {
     }
 
     #[test]
+    fn a_kernel_under_block_is_looked_at_and_a_model_is_not() {
+        let file = |more: &str| {
+            format!(
+                "#[block]\nimpl Logic for X {{ fn update(&mut self) {{ let x = 1; y(self.a.val()); }} {more} }}"
+            )
+        };
+        let findings = |more| check_file(&file(more)).expect("the test's text parses");
+        assert_eq!(findings("").len(), 1, "{:?}", findings(""));
+        assert!(findings("fn hdl(&self) -> Verilog { text() }").is_empty());
+    }
+
+    #[test]
     fn a_finding_says_where() {
-        let found = findings("self.o.next =\n  self.a.val() + K;");
+        let found = findings("self.o.next =\n  self.a.val() + k;");
         assert!(found[0].starts_with("4:18: "), "{found:?}");
     }
 }

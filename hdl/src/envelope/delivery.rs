@@ -812,13 +812,13 @@ impl Logic for Delivery {
         self.reserve_endpoint.next = self.receive.q.val().endpoint;
         self.sink_update_valid.next = false;
         self.raise_valid.next = false;
-        self.fault_request_valid.next = self.faults.out_valid.val();
-        self.fault_request.next = self.faults.out_data.val();
-        self.faults.out_ready.next = self.fault_request_ready.val();
-        self.faults.in_valid.next = false;
-        self.copy.in_valid.next = false;
-        self.copy.in_data.next = self.read_data.val();
-        self.copy.out_ready.next = false;
+        self.fault_request_valid.next = self.faults.output.valid.val();
+        self.fault_request.next = self.faults.output.data.val();
+        self.faults.output.ready.next = self.fault_request_ready.val();
+        self.faults.input.valid.next = false;
+        self.copy.input.valid.next = false;
+        self.copy.input.data.next = self.read_data.val();
+        self.copy.output.ready.next = false;
         self.fault_ready.next = false;
         self.count_expected.next = false;
         self.count_unexpected.next = false;
@@ -1043,7 +1043,7 @@ impl Logic for Delivery {
             self.raise.next.cause = self.slot_error.val();
             self.own_fault.next.status = self.memory_error.val();
         }
-        self.faults.in_data.next = self.own_fault.val();
+        self.faults.input.data.next = self.own_fault.val();
 
         // Bytes to move: those of the message that the buffer holds.
         self.bytes.next = self.message.q.val().length;
@@ -1263,8 +1263,8 @@ impl Logic for Delivery {
                 }
             }
             State::FaultRequest => {
-                self.faults.in_valid.next = true;
-                if self.faults.in_ready.val() {
+                self.faults.input.valid.next = true;
+                if self.faults.input.ready.val() {
                     // What else it sends is dropped from now on.
                     self.pair_write.next = true;
                     self.changed_pair.next.failed = true;
@@ -1283,10 +1283,10 @@ impl Logic for Delivery {
             }
             State::Stream => {
                 if self.way.q.val() == Way::Copy {
-                    self.write_data.next = self.copy.out_data.val();
-                    self.write_data_valid.next = self.copy.out_valid.val();
-                    self.copy.out_ready.next = self.write_data_ready.val();
-                    self.moved.next = self.copy.out_valid.val() & self.write_data_ready.val();
+                    self.write_data.next = self.copy.output.data.val();
+                    self.write_data_valid.next = self.copy.output.valid.val();
+                    self.copy.output.ready.next = self.write_data_ready.val();
+                    self.moved.next = self.copy.output.valid.val() & self.write_data_ready.val();
                 } else {
                     self.write_data_valid.next = self.payload_valid.val();
                     self.payload_ready.next = self.write_data_ready.val();
@@ -1520,9 +1520,9 @@ impl Logic for Delivery {
                 }
             }
             State::CopyFill => {
-                self.read_data_ready.next = self.copy.in_ready.val();
-                self.copy.in_valid.next = self.read_data_valid.val();
-                if self.read_data_valid.val() & self.copy.in_ready.val() {
+                self.read_data_ready.next = self.copy.input.ready.val();
+                self.copy.input.valid.next = self.read_data_valid.val();
+                if self.read_data_valid.val() & self.copy.input.ready.val() {
                     self.words.d.next = self.words.q.val() - 1;
                     if self.words.q.val() == 1 {
                         self.words_of.next = (self.length.q.val() + 7) >> 3;
@@ -1536,8 +1536,8 @@ impl Logic for Delivery {
                 }
             }
             State::CopyDiscard => {
-                self.copy.out_ready.next = true;
-                if self.copy.out_valid.val() {
+                self.copy.output.ready.next = true;
+                if self.copy.output.valid.val() {
                     self.words.d.next = self.words.q.val() - 1;
                     if self.words.q.val() == 1 {
                         self.state.d.next = self.finish.val();

@@ -646,7 +646,7 @@ impl Logic for SendQueues {
         // What may ask for a fault or for a frame waits until the last request for one has been taken.
         self.held_back.next = self.fault_pending.q.val() | self.mark_pending.q.val();
         self.others.next = self.scan_due.q.val()
-            | (self.turns.out_valid.val() & !self.job_open.q.val())
+            | (self.turns.output.valid.val() & !self.job_open.q.val())
             | self.sends_valid.val();
         // A job's pair keeps its word until the job is answered, and a fault that was asked for
         // must have been taken before its pair can be another one.
@@ -672,8 +672,8 @@ impl Logic for SendQueues {
                     self.address.next = self.progress.val().pair;
                 } else if self.scan_due.q.val() & !self.held_back.val() {
                     self.address.next = self.scan.q.val();
-                } else if self.turns.out_valid.val() & !self.job_open.q.val() {
-                    self.address.next = self.turns.out_data.val();
+                } else if self.turns.output.valid.val() & !self.job_open.q.val() {
+                    self.address.next = self.turns.output.data.val();
                 } else {
                     self.address.next = self.request.val().pair;
                 }
@@ -819,7 +819,7 @@ impl Logic for SendQueues {
         self.is_own_pair.next = self.source.val().connected
             & self.in_range.val()
             & (self.source.val().endpoint == self.sends.val().endpoint);
-        self.turns.out_ready.next = false;
+        self.turns.output.ready.next = false;
 
         match self.state.q.val() {
             State::Clear => {
@@ -855,7 +855,7 @@ impl Logic for SendQueues {
                     } else if self.scan_due.q.val() & !self.held_back.val() {
                         self.progress_last.d.next = false;
                         self.state.d.next = State::Scan;
-                    } else if self.turns.out_valid.val() & !self.job_open.q.val() {
+                    } else if self.turns.output.valid.val() & !self.job_open.q.val() {
                         self.progress_last.d.next = false;
                         self.state.d.next = State::Turn;
                     } else if self.sends_valid.val() {
@@ -1046,7 +1046,7 @@ impl Logic for SendQueues {
                 self.state.d.next = State::Idle;
             }
             State::Turn => {
-                self.turns.out_ready.next = true;
+                self.turns.output.ready.next = true;
                 self.write.next = true;
                 self.source_next.next.queued = false;
                 self.cursor.d.next = self.source.val().taken;
@@ -1234,8 +1234,8 @@ impl Logic for SendQueues {
         }
         self.turn_again.next =
             self.push.val() | ((self.state.q.val() == State::Load) & self.requeue.q.val());
-        self.turns.in_valid.next = self.turn_again.val();
-        self.turns.in_data.next = self.pair.q.val();
+        self.turns.input.valid.next = self.turn_again.val();
+        self.turns.input.data.next = self.pair.q.val();
         self.sources.write_enable.next = self.write.val();
         self.sources.write_address.next = self.address.val();
         self.sources.write_data.next = self.source_next.val();
@@ -1259,7 +1259,7 @@ impl Logic for SendQueues {
             | ((self.unacknowledged_next.val() <= bit_cast::<32, 8>(self.max_credits.val()))
                 & (self.ready_next.val() <= bit_cast::<32, 8>(self.max_credits.val())));
         self.one_turn.ok.next =
-            !self.push.val() | (self.turns.in_ready.val() & !self.source.val().queued);
+            !self.push.val() | (self.turns.input.ready.val() & !self.source.val().queued);
         self.fits.ok.next = !self.write.val() | (self.source_next.val().count <= self.depth.val());
         self.asked.ok.next = !self.job_result_valid.val()
             | (self.job_open.q.val() & !self.job_offered.q.val() & !self.answered.q.val());

@@ -346,19 +346,19 @@ impl Logic for Completions {
         self.control_result.next = 0.into();
 
         // The sources, in turn, into `current`.
-        self.source.in_valid[0].next = self.queues_valid.val();
-        self.queues_ready.next = self.source.in_ready[0].val();
-        self.source.in_data[0].next = self.queues.val();
-        self.source.in_valid[1].next = self.sends_valid.val();
-        self.sends_ready.next = self.source.in_ready[1].val();
-        self.source.in_data[1].next = self.sends.val();
-        self.source.in_valid[2].next = self.delivery_valid.val();
-        self.delivery_ready.next = self.source.in_ready[2].val();
-        self.source.in_data[2].next = self.delivery.val();
-        self.source.out_ready.next = !self.current_valid.q.val();
-        if !self.current_valid.q.val() & self.source.out_valid.val() {
+        self.source.input[0].valid.next = self.queues_valid.val();
+        self.queues_ready.next = self.source.input[0].ready.val();
+        self.source.input[0].data.next = self.queues.val();
+        self.source.input[1].valid.next = self.sends_valid.val();
+        self.sends_ready.next = self.source.input[1].ready.val();
+        self.source.input[1].data.next = self.sends.val();
+        self.source.input[2].valid.next = self.delivery_valid.val();
+        self.delivery_ready.next = self.source.input[2].ready.val();
+        self.source.input[2].data.next = self.delivery.val();
+        self.source.output.ready.next = !self.current_valid.q.val();
+        if !self.current_valid.q.val() & self.source.output.valid.val() {
             self.current_valid.d.next = true;
-            self.current.d.next = self.source.out_data.val();
+            self.current.d.next = self.source.output.data.val();
         }
 
         // From there to the writer, at the place and with the phase of its queue.

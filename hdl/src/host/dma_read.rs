@@ -214,7 +214,7 @@ impl Logic for DmaRead {
         self.turn.request.next = self.requests.val();
         self.accept.next = self.turn.valid.val()
             & self.bursts.start_ready.val()
-            & self.under_way.in_ready.val()
+            & self.under_way.input.ready.val()
             & !self.quiet.val();
         self.turn.advance.next = self.accept.val();
         for i in 0..self._clients {
@@ -224,8 +224,8 @@ impl Logic for DmaRead {
         self.bursts.start_address.next = self.chosen.val().address;
         self.bursts.start_beats.next = self.measured.val().beats;
         self.bursts.start_in_page.next = self.in_page.val();
-        self.under_way.in_valid.next = self.accept.val();
-        self.under_way.in_data.next = self.measured.val();
+        self.under_way.input.valid.next = self.accept.val();
+        self.under_way.input.data.next = self.measured.val();
         self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
 
         self.m_axi.arid.next = 0.into();
@@ -237,7 +237,7 @@ impl Logic for DmaRead {
         self.bursts.burst_ready.next = self.m_axi.arready.val();
 
         // Beats, to words of the access at the head. A step takes a beat if one is left.
-        self.access.next = self.under_way.out_data.val();
+        self.access.next = self.under_way.output.data.val();
         self.taken.next = self.quiet.val() & !self.awaits_clients.val();
         for i in 0..self._clients {
             if (self.out_client.q.val() == i.to_bits()) & self.data_ready[i].val() {
@@ -246,11 +246,11 @@ impl Logic for DmaRead {
         }
         self.room.next = !self.out_valid.q.val() | self.taken.val();
         self.wants_beat.next = self.beat.q.val() != self.access.val().beats;
-        self.advance.next = self.under_way.out_valid.val()
+        self.advance.next = self.under_way.output.valid.val()
             & self.room.val()
             & (self.m_axi.rvalid.val() | !self.wants_beat.val());
         self.m_axi.rready.next =
-            self.under_way.out_valid.val() & self.room.val() & self.wants_beat.val();
+            self.under_way.output.valid.val() & self.room.val() & self.wants_beat.val();
 
         self.incoming.next = 0.into();
         self.bad.next = self.failed.q.val() & !self.forgets_errors.val();
@@ -274,7 +274,7 @@ impl Logic for DmaRead {
         }
         self.kept.next = self.joined.val() & self.mask.val();
 
-        self.under_way.out_ready.next = false;
+        self.under_way.output.ready.next = false;
         if self.taken.val() {
             self.out_valid.d.next = false;
         }
@@ -293,7 +293,7 @@ impl Logic for DmaRead {
                 self.out_error.d.next = self.last.val() & self.bad.val();
                 self.word.d.next = self.next_word.val();
                 if self.last.val() {
-                    self.under_way.out_ready.next = true;
+                    self.under_way.output.ready.next = true;
                     self.beat.d.next = 0.into();
                     self.word.d.next = 0.into();
                     self.failed.d.next = false;

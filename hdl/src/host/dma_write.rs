@@ -274,7 +274,7 @@ impl Logic for DmaWrite {
         self.turn.request.next = self.requests.val();
         self.accept.next = self.turn.valid.val()
             & self.bursts.start_ready.val()
-            & self.under_way.in_ready.val()
+            & self.under_way.input.ready.val()
             & !self.quiet.val();
         self.turn.advance.next = self.accept.val();
         for i in 0..self._clients {
@@ -287,27 +287,27 @@ impl Logic for DmaWrite {
         self.bursts.start_address.next = self.chosen.val().address;
         self.bursts.start_beats.next = self.measured.val().beats;
         self.bursts.start_in_page.next = self.in_page.val();
-        self.under_way.in_valid.next = self.accept.val();
-        self.under_way.in_data.next = self.measured.val();
+        self.under_way.input.valid.next = self.accept.val();
+        self.under_way.input.data.next = self.measured.val();
         self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
 
         // Addresses, each with an answer that is owed.
         self.m_axi.awid.next = 0.into();
         self.m_axi.awsize.next = self.beat_size.val();
         self.m_axi.awburst.next = self.burst_type.val();
-        self.m_axi.awvalid.next = self.bursts.burst_valid.val() & self.owed.in_ready.val();
+        self.m_axi.awvalid.next = self.bursts.burst_valid.val() & self.owed.input.ready.val();
         self.m_axi.awaddr.next = self.bursts.burst_address.val();
         self.m_axi.awlen.next = self.bursts.burst_length.val();
-        self.bursts.burst_ready.next = self.m_axi.awready.val() & self.owed.in_ready.val();
+        self.bursts.burst_ready.next = self.m_axi.awready.val() & self.owed.input.ready.val();
         self.issue.next =
-            self.bursts.burst_valid.val() & self.m_axi.awready.val() & self.owed.in_ready.val();
-        self.owed.in_valid.next = self.issue.val();
-        self.owed.in_data.next = self.nothing.val();
-        self.owed.in_data.next.client = self.burst_client.q.val();
-        self.owed.in_data.next.last = self.bursts.burst_last.val();
+            self.bursts.burst_valid.val() & self.m_axi.awready.val() & self.owed.input.ready.val();
+        self.owed.input.valid.next = self.issue.val();
+        self.owed.input.data.next = self.nothing.val();
+        self.owed.input.data.next.client = self.burst_client.q.val();
+        self.owed.input.data.next.last = self.bursts.burst_last.val();
 
         // Words of the access at the head, to beats. The last beat may need no word of its own.
-        self.access.next = self.under_way.out_data.val();
+        self.access.next = self.under_way.output.data.val();
         self.room.next = !self.out_valid.q.val() | self.m_axi.wready.val();
         self.wants_word.next = self.beat.q.val() != self.access.val().words;
         self.offered.next = false;
@@ -321,12 +321,13 @@ impl Logic for DmaWrite {
         if self.quiet.val() & !self.awaits_clients.val() {
             self.offered.next = true;
         }
-        self.take.next = self.under_way.out_valid.val() & self.room.val() & self.wants_word.val();
+        self.take.next =
+            self.under_way.output.valid.val() & self.room.val() & self.wants_word.val();
         for i in 0..self._clients {
             self.data_ready[i].next =
                 self.take.val() & (self.access.val().client == i.to_bits()) & !self.quiet.val();
         }
-        self.advance.next = self.under_way.out_valid.val()
+        self.advance.next = self.under_way.output.valid.val()
             & self.room.val()
             & (self.offered.val() | !self.wants_word.val());
 
@@ -370,7 +371,7 @@ impl Logic for DmaWrite {
                 (self.incoming.val() << self.up.val()) | (self.previous.q.val() >> self.down.val());
         }
 
-        self.under_way.out_ready.next = false;
+        self.under_way.output.ready.next = false;
         if self.m_axi.wready.val() {
             self.out_valid.d.next = false;
         }
@@ -384,7 +385,7 @@ impl Logic for DmaWrite {
                 self.position.d.next = 0.into();
             }
             if self.last.val() {
-                self.under_way.out_ready.next = true;
+                self.under_way.output.ready.next = true;
                 self.beat.d.next = 0.into();
             }
         }
@@ -394,19 +395,19 @@ impl Logic for DmaWrite {
         self.m_axi.wlast.next = self.out_beat.q.val().last;
 
         // Answers.
-        self.m_axi.bready.next = self.owed.out_valid.val();
-        self.owed.out_ready.next = self.m_axi.bvalid.val();
+        self.m_axi.bready.next = self.owed.output.valid.val();
+        self.owed.output.ready.next = self.m_axi.bvalid.val();
         self.bad.next =
             (self.failed.q.val() & !self.forgets_errors.val()) | self.m_axi.bresp.val().get_bit(1);
         self.done_valid.d.next = false;
-        self.done_client.d.next = self.owed.out_data.val().client;
+        self.done_client.d.next = self.owed.output.data.val().client;
         self.done_failed.d.next = self.bad.val();
-        if self.owed.out_valid.val() & self.m_axi.bvalid.val() {
+        if self.owed.output.valid.val() & self.m_axi.bvalid.val() {
             self.failed.d.next = self.bad.val();
-            if self.owed.out_data.val().last {
+            if self.owed.output.data.val().last {
                 self.failed.d.next = false;
             }
-            self.done_valid.d.next = self.owed.out_data.val().last | self.done_early.val();
+            self.done_valid.d.next = self.owed.output.data.val().last | self.done_early.val();
         }
         for i in 0..self._clients {
             self.done[i].next = self.done_valid.q.val()

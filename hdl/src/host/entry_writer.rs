@@ -94,9 +94,9 @@ impl<const N: usize> Logic for EntryWriter<N> {
         clocked!(self, clock, reset, endpoints, answers_what_was_asked);
 
         self.ready.next =
-            !self.asking.q.val() & (self.left.q.val() == 0) & self.endpoints.in_ready.val();
-        self.endpoints.in_valid.next = self.start.val();
-        self.endpoints.in_data.next = self.endpoint.val();
+            !self.asking.q.val() & (self.left.q.val() == 0) & self.endpoints.input.ready.val();
+        self.endpoints.input.valid.next = self.start.val();
+        self.endpoints.input.data.next = self.endpoint.val();
 
         self.request_valid.next = self.asking.q.val();
         self.request.next = self.wanted.q.val();
@@ -117,10 +117,10 @@ impl<const N: usize> Logic for EntryWriter<N> {
             self.left.d.next = self.count.val();
         }
 
-        self.endpoints.out_ready.next = self.done.val();
+        self.endpoints.output.ready.next = self.done.val();
         self.finished.next = self.done.val();
-        self.finished_endpoint.next = self.endpoints.out_data.val();
+        self.finished_endpoint.next = self.endpoints.output.data.val();
         self.finished_error.next = self.done_error.val();
-        self.answers_what_was_asked.ok.next = !self.done.val() | self.endpoints.out_valid.val();
+        self.answers_what_was_asked.ok.next = !self.done.val() | self.endpoints.output.valid.val();
     }
 }

@@ -337,22 +337,22 @@ impl Logic for Events {
             & (self.target.val() < self.endpoints.val());
         self.control_done.next = self.control_valid.val()
             & (!self.clear_endpoint.val() | !self.under_way.val())
-            & (!self.raises.val() | self.source.in_ready[5].val() | (self.mutation.val() == 7));
+            & (!self.raises.val() | self.source.input[5].ready.val() | (self.mutation.val() == 7));
         self.control_result.next = 0.into();
 
         // The sources, in turn, into `current`; index errors of these queues are one of them.
-        self.source.in_valid[0].next = self.queues_valid.val();
-        self.queues_ready.next = self.source.in_ready[0].val();
-        self.source.in_data[0].next = self.queues.val();
-        self.source.in_valid[1].next = self.completions_valid.val();
-        self.completions_ready.next = self.source.in_ready[1].val();
-        self.source.in_data[1].next = self.completions.val();
-        self.source.in_valid[2].next = self.delivery_valid.val();
-        self.delivery_ready.next = self.source.in_ready[2].val();
-        self.source.in_data[2].next = self.delivery.val();
-        self.source.in_valid[3].next = self.faults_valid.val();
-        self.faults_ready.next = self.source.in_ready[3].val();
-        self.source.in_data[3].next = self.faults.val();
+        self.source.input[0].valid.next = self.queues_valid.val();
+        self.queues_ready.next = self.source.input[0].ready.val();
+        self.source.input[0].data.next = self.queues.val();
+        self.source.input[1].valid.next = self.completions_valid.val();
+        self.completions_ready.next = self.source.input[1].ready.val();
+        self.source.input[1].data.next = self.completions.val();
+        self.source.input[2].valid.next = self.delivery_valid.val();
+        self.delivery_ready.next = self.source.input[2].ready.val();
+        self.source.input[2].data.next = self.delivery.val();
+        self.source.input[3].valid.next = self.faults_valid.val();
+        self.faults_ready.next = self.source.input[3].ready.val();
+        self.source.input[3].data.next = self.faults.val();
         self.own.next = self.no_raise.val();
         self.own_valid.next = false;
         for i in 0..self._n {
@@ -363,20 +363,20 @@ impl Logic for Events {
                 self.own.next.info = bit_cast::<64, 32>(self.rung.val());
             }
         }
-        self.source.in_valid[4].next = self.own_valid.val();
-        self.source.in_data[4].next = self.own.val();
-        self.own_taken.next = self.source.in_ready[4].val();
+        self.source.input[4].valid.next = self.own_valid.val();
+        self.source.input[4].data.next = self.own.val();
+        self.own_taken.next = self.source.input[4].ready.val();
         self.raised.next = self.no_raise.val();
         self.raised.next.endpoint = bit_cast::<8, 16>(self.target.val());
         self.raised.next.cause = self.event_setup.val().cause;
         self.raised.next.pair = self.event_setup.val().pair;
         self.raised.next.info = self.event_setup.val().info;
-        self.source.in_valid[5].next = self.raises.val();
-        self.source.in_data[5].next = self.raised.val();
-        self.source.out_ready.next = !self.current_valid.q.val();
-        if !self.current_valid.q.val() & self.source.out_valid.val() {
+        self.source.input[5].valid.next = self.raises.val();
+        self.source.input[5].data.next = self.raised.val();
+        self.source.output.ready.next = !self.current_valid.q.val();
+        if !self.current_valid.q.val() & self.source.output.valid.val() {
             self.current_valid.d.next = true;
-            self.current.d.next = self.source.out_data.val();
+            self.current.d.next = self.source.output.data.val();
             self.by_firmware.d.next = self.source.out_index.val() == 5;
         }
 

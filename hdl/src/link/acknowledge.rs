@@ -274,10 +274,10 @@ impl Logic for Acknowledge {
         if self.control_frame_ready.val() {
             self.offered.d.next = false;
         }
-        self.turns.out_ready.next = false;
+        self.turns.output.ready.next = false;
 
         // Whatever is done is done to one pair: read it in Idle, change it in the next cycle.
-        self.address.next = self.turns.out_data.val();
+        self.address.next = self.turns.output.data.val();
         if self.serves_control.val() {
             self.address.next = self.control.val().index;
         } else if self.fault_valid.val() {
@@ -318,7 +318,7 @@ impl Logic for Acknowledge {
                     self.state.d.next = State::Update;
                 } else if self.mark_valid.val() {
                     self.state.d.next = State::Mark;
-                } else if self.turns.out_valid.val() & !self.offered.q.val() {
+                } else if self.turns.output.valid.val() & !self.offered.q.val() {
                     self.state.d.next = State::Turn;
                 }
             }
@@ -413,8 +413,8 @@ impl Logic for Acknowledge {
                 self.state.d.next = State::Idle;
             }
             State::Turn => {
-                self.address.next = self.turns.out_data.val();
-                self.turns.out_ready.next = true;
+                self.address.next = self.turns.output.data.val();
+                self.turns.output.ready.next = true;
                 self.write.next = true;
                 self.sink.next.queued = false;
                 for m in 0..self._mutable {
@@ -425,7 +425,7 @@ impl Logic for Acknowledge {
                 self.sink.next.marked = false;
                 self.sink.next.asks = false;
                 self.sink.next.announce = false;
-                self.offered_frame.d.next.pair = self.turns.out_data.val();
+                self.offered_frame.d.next.pair = self.turns.output.data.val();
                 if self.held.val().announce {
                     self.offered.d.next = true;
                     self.offered_frame.d.next.frame_type = self.pair_failed_type.val();
@@ -449,8 +449,8 @@ impl Logic for Acknowledge {
         if self.push.val() {
             self.sink.next.queued = true;
         }
-        self.turns.in_valid.next = self.push.val();
-        self.turns.in_data.next = self.address.val();
+        self.turns.input.valid.next = self.push.val();
+        self.turns.input.data.next = self.address.val();
         self.carried_now.next = self.carried.val();
         self.carried_now.next.accepted = self.sink.val().accepted;
         self.carried_now.next.freed = self.sink.val().freed;
@@ -469,7 +469,7 @@ impl Logic for Acknowledge {
 
         self.used.next = self.sink.val().accepted - self.sink.val().freed;
         self.one_turn.ok.next =
-            !self.push.val() | (self.turns.in_ready.val() & !self.held.val().queued);
+            !self.push.val() | (self.turns.input.ready.val() & !self.held.val().queued);
         self.within_grant.ok.next =
             !self.changed.val() | (self.used.val() <= bit_cast::<32, 8>(self.sink.val().granted));
     }

@@ -199,11 +199,11 @@ impl Logic for Faults {
         clock!(self, clock, pairs);
 
         for source in 0..party::SOURCES {
-            self.requests.in_valid[source].next = self.fault_request_valid[source].val();
-            self.fault_request_ready[source].next = self.requests.in_ready[source].val();
-            self.requests.in_data[source].next = self.fault_request[source].val();
+            self.requests.input[source].valid.next = self.fault_request_valid[source].val();
+            self.fault_request_ready[source].next = self.requests.input[source].ready.val();
+            self.requests.input[source].data.next = self.fault_request[source].val();
         }
-        self.requests.out_ready.next = false;
+        self.requests.output.ready.next = false;
 
         self.initialized.next = self.state.q.val() != State::Clear;
         self.setup.next = self.control.val().data.into();
@@ -263,11 +263,11 @@ impl Logic for Faults {
                         self.pair.next.sound = self.is_set.val();
                         self.pair.next.endpoint = self.setup.val().endpoint;
                     }
-                } else if self.requests.out_valid.val() {
-                    self.requests.out_ready.next = true;
-                    self.held.d.next = self.requests.out_data.val();
+                } else if self.requests.output.valid.val() {
+                    self.requests.output.ready.next = true;
+                    self.held.d.next = self.requests.output.data.val();
                     self.state.d.next = State::Look;
-                    self.pairs.read_address.next = self.requests.out_data.val().pair;
+                    self.pairs.read_address.next = self.requests.output.data.val().pair;
                 }
             }
             State::Look => {

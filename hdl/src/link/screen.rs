@@ -179,7 +179,7 @@ impl Logic for Screen {
         // Words come in while there is room for one of payload and for a header.
         self.level.next = self.write.q.val() - self.read.q.val();
         self.s_axis.tready.next =
-            self.frames.in_ready.val() & (self.level.val() < self.ring_words.val());
+            self.frames.input.ready.val() & (self.level.val() < self.ring_words.val());
         self.fire.next = self.s_axis.tvalid.val() & self.s_axis.tready.val();
 
         self.crc.state.next = self.register.q.val();
@@ -307,16 +307,16 @@ impl Logic for Screen {
         self.passes.next = self.fire.val();
         self.passes_index.next = self.index.q.val();
         self.firmware.next = self.good.val() & self.for_firmware.val();
-        self.frames.in_valid.next = self.good.val() & !self.for_firmware.val();
+        self.frames.input.valid.next = self.good.val() & !self.for_firmware.val();
         for m in 0..self._mutable {
             if self.mutation[m].val() == ReceiveMutation::FirmwareFramesGoOn {
-                self.frames.in_valid.next = self.good.val();
+                self.frames.input.valid.next = self.good.val();
             }
         }
-        self.frames.in_data.next = self.head.val();
-        self.frame_valid.next = self.frames.out_valid.val();
-        self.frame.next = self.frames.out_data.val();
-        self.frames.out_ready.next = self.frame_ready.val();
+        self.frames.input.data.next = self.head.val();
+        self.frame_valid.next = self.frames.output.valid.val();
+        self.frame.next = self.frames.output.data.val();
+        self.frames.output.ready.next = self.frame_ready.val();
 
         self.room.ok.next = self.level.val() <= self.ring_words.val();
     }

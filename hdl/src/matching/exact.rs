@@ -1330,23 +1330,23 @@ impl Logic for Exact {
         // The number for the next receive, and one behind it, stand ready, so that whether one is taken isn't asked of the queue.
         self.wants_number.next = self.numbering.val() | !self.number_valid.q.val();
         if self.wants_number.val() {
-            self.number_valid.d.next = self.spare_valid.q.val() | self.free.out_valid.val();
-            self.number.d.next = self.free.out_data.val();
+            self.number_valid.d.next = self.spare_valid.q.val() | self.free.output.valid.val();
+            self.number.d.next = self.free.output.data.val();
             if self.spare_valid.q.val() {
                 self.number.d.next = self.spare.q.val();
             }
             self.spare_valid.d.next = false;
-        } else if self.free.out_valid.val() {
+        } else if self.free.output.valid.val() {
             self.spare_valid.d.next = true;
         }
         if !self.spare_valid.q.val() {
-            self.spare.d.next = self.free.out_data.val();
+            self.spare.d.next = self.free.output.data.val();
         }
-        self.free.out_ready.next = !self.spare_valid.q.val();
+        self.free.output.ready.next = !self.spare_valid.q.val();
         self.put_free_now.d.next = self.freeing.val();
         self.put_free.d.next = self.freed.val();
-        self.free.in_valid.next = self.put_free_now.q.val();
-        self.free.in_data.next = self.put_free.q.val();
+        self.free.input.valid.next = self.put_free_now.q.val();
+        self.free.input.data.next = self.put_free.q.val();
         self.count.d.next = self.count.q.val();
         if self.freeing.val() {
             self.count.d.next = self.count.q.val() - 1;

@@ -85,15 +85,15 @@ impl Logic for EventQueue {
         registers!(self, clock, reset, count);
         clocked!(self, clock, reset, events);
 
-        self.events.in_valid.next = self.told_valid.val();
-        self.events.in_data.next = self.told.val();
-        self.events.out_ready.next = self.take.val();
-        self.event_valid.next = self.events.out_valid.val();
-        self.oldest.next = self.events.out_data.val();
-        self.loses.next = self.told_valid.val() & !self.events.in_ready.val();
+        self.events.input.valid.next = self.told_valid.val();
+        self.events.input.data.next = self.told.val();
+        self.events.output.ready.next = self.take.val();
+        self.event_valid.next = self.events.output.valid.val();
+        self.oldest.next = self.events.output.data.val();
+        self.loses.next = self.told_valid.val() & !self.events.input.ready.val();
         for m in 0..self._mutable {
             if (self.mutation[m].val() == EventQueueMutation::Overwrites) & self.loses.val() {
-                self.events.out_ready.next = true;
+                self.events.output.ready.next = true;
             }
             if self.mutation[m].val() == EventQueueMutation::LossNotCounted {
                 self.loses.next = false;
@@ -102,7 +102,7 @@ impl Logic for EventQueue {
                 & self.told_valid.val()
                 & (self.told.val().cause == 0)
             {
-                self.events.out_ready.next = true;
+                self.events.output.ready.next = true;
             }
         }
         if self.loses.val() {

@@ -19,7 +19,7 @@ use crate::prelude::*;
 
 /// A memory of words of type `T`: one write and one read, of another word, in each cycle. With more than 16 words it is made of
 /// block RAM.
-#[derive(LogicBlock)]
+#[block(depth: usize, mutation: memory::Mutation)]
 pub struct BlockRam<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -33,7 +33,9 @@ pub struct BlockRam<T: Synth> {
     pub read_address: Signal<In, Bits<16>>,
     /// The word at the `read_address` of the last edge, unless it was written at that edge.
     pub read_data: Signal<Out, T>,
+    #[is(vec![T::default(); memory::capacity(depth)])]
     _words: Vec<T>,
+    #[is(mutation)]
     _mutation: memory::Mutation,
 }
 
@@ -48,20 +50,11 @@ impl<T: Synth> BlockRam<T> {
 
     /// A memory whose printed text breaks a contract, for tests.
     pub(super) fn mutated(depth: usize, mutation: memory::Mutation) -> Self {
-        BlockRam {
-            clock: Signal::default(),
-            write_enable: Signal::default(),
-            write_address: Signal::default(),
-            write_data: Signal::default(),
-            read_address: Signal::default(),
-            read_data: Signal::default(),
-            _words: vec![T::default(); memory::capacity(depth)],
-            _mutation: mutation,
-        }
+        Self::build(depth, mutation)
     }
 }
 
-#[module(depth = self._words.len())]
+#[block(depth = self._words.len())]
 impl<T: Synth> Logic for BlockRam<T> {
     fn update(&mut self) {
         if self.clock.pos_edge() {

@@ -16,7 +16,7 @@ use super::memory::{self, Mutation};
 use crate::prelude::*;
 
 /// A memory of words of `W` bits, which are `NB` bytes.
-#[derive(LogicBlock)]
+#[block(depth: usize, mutation: Mutation)]
 pub struct ByteRam<const W: usize, const NB: usize> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -30,7 +30,9 @@ pub struct ByteRam<const W: usize, const NB: usize> {
     pub read_address: Signal<In, Bits<16>>,
     /// The word at the `read_address` of the last edge, as it was before that edge.
     pub read_data: Signal<Out, Bits<W>>,
+    #[is(vec![Bits::default(); memory::capacity(depth)])]
     _words: Vec<Bits<W>>,
+    #[is(mutation)]
     _mutation: Mutation,
 }
 
@@ -46,20 +48,11 @@ impl<const W: usize, const NB: usize> ByteRam<W, NB> {
     /// A memory whose printed text breaks a contract, for tests.
     pub(super) fn mutated(depth: usize, mutation: Mutation) -> Self {
         assert_eq!(W, 8 * NB, "a word of {W} bits isn't {NB} bytes");
-        ByteRam {
-            clock: Signal::default(),
-            write_enable: Signal::default(),
-            write_address: Signal::default(),
-            write_data: Signal::default(),
-            read_address: Signal::default(),
-            read_data: Signal::default(),
-            _words: vec![Bits::default(); memory::capacity(depth)],
-            _mutation: mutation,
-        }
+        Self::build(depth, mutation)
     }
 }
 
-#[module(depth = self._words.len())]
+#[block(depth = self._words.len())]
 impl<const W: usize, const NB: usize> Logic for ByteRam<W, NB> {
     fn update(&mut self) {
         if self.clock.pos_edge() {

@@ -18,38 +18,40 @@ pub enum CounterMutation {
 }
 
 /// A counter of `W` bits.
-#[derive(LogicBlock, Default)]
+#[block(mutable: usize)]
 pub struct Counter<const W: usize> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Back to 0.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, CounterMutation>>,
     /// Counts this cycle.
     pub increment: Signal<In, Bit>,
     /// Cycles counted before this one, modulo 2^`W`.
     pub count: Signal<Out, Bits<W>>,
     value: Reg<Bits<W>>,
+    #[is(mutable)]
     _mutable: usize,
+}
+
+impl<const W: usize> Default for Counter<W> {
+    fn default() -> Self {
+        Self::build(0)
+    }
 }
 
 impl<const W: usize> Counter<W> {
     /// A counter with the input `mutation`, for tests.
     pub fn mutable() -> Self {
-        Counter {
-            mutation: vec![Signal::default()],
-            _mutable: 1,
-            ..Self::default()
-        }
+        Self::build(1)
     }
 }
 
-#[module]
+#[block]
 impl<const W: usize> Logic for Counter<W> {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, value);
         if self.increment.val() {
             self.value.d.next = self.value.q.val() + 1;
         }

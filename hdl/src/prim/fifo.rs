@@ -1,12 +1,10 @@
 //! A queue in a memory.
 //!
 //! ```text
-//!              ┌──────────────────────────┐
-//!   in_valid ─►│                          ├─► out_valid
-//!   in_data ──►│ ► Ram ► its read register├─► out_data
-//!   in_ready ◄─┤                          │◄─ out_ready
-//!              │                          ├─► level
-//!              └──────────────────────────┘
+//!           ┌──────────────────────────┐
+//!   input ─►│ ► Ram ► its read register├─► output
+//!           │                          ├─► level
+//!           └──────────────────────────┘
 //! ```
 //!
 //! The memory is read ahead at the place that will be the head in the next cycle, so its read
@@ -33,36 +31,34 @@ pub enum FifoMutation {
 }
 
 /// A queue of up to `depth` words of type `T`, in order.
-#[derive(LogicBlock)]
+#[block(depth: usize, mutable: usize)]
 pub struct Fifo<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Empties the queue.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, FifoMutation>>,
-    /// A word is offered.
-    pub in_valid: Signal<In, Bit>,
-    /// There is room for it.
-    pub in_ready: Signal<Out, Bit>,
-    /// The word.
-    pub in_data: Signal<In, T>,
-    /// There is a word at the head.
-    pub out_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub out_ready: Signal<In, Bit>,
-    /// The word.
-    pub out_data: Signal<Out, T>,
+    /// Words that come; `ready` while there is room.
+    pub input: Stream<In, T>,
+    /// The word at the head.
+    pub output: Stream<Out, T>,
     /// Words in the queue, the one at the head included.
     pub level: Signal<Out, Bits<16>>,
+    #[is(constant(depth as u64))]
     depth: Constant<Bits<16>>,
     /// A bit set for each that an index has, and that a level has: registers have no others.
+    #[is(constant(places(depth) - 1))]
     index_mask: Constant<Bits<16>>,
+    #[is(constant(2 * places(depth) - 1))]
     level_mask: Constant<Bits<16>>,
+    #[is(Ram::new(depth))]
     ram: Ram<T>,
     write_index: Reg<Bits<16>>,
     read_index: Reg<Bits<16>>,
     /// The place behind `read_index`: the memory's address waits for no sum.
+    #[is(Reg::new(1u64.into()))]
     following: Reg<Bits<16>>,
     head_valid: Reg<Bit>,
     full: Reg<Bit>,
@@ -71,7 +67,13 @@ pub struct Fifo<T: Synth> {
     pop: Signal<Local, Bit>,
     next_read: Signal<Local, Bits<16>>,
     one_more: Signal<Local, Bits<16>>,
+    #[is(mutable)]
     _mutable: usize,
+}
+
+/// Places of the memory of a queue for `depth` words.
+fn places(depth: usize) -> u64 {
+    depth.next_power_of_two() as u64
 }
 
 impl<T: Synth> Fifo<T> {
@@ -80,73 +82,32 @@ impl<T: Synth> Fifo<T> {
     /// # Panics
     /// If `depth` is below 2 or above 32768.
     pub fn new(depth: usize) -> Self {
-        Self::build(depth, 0)
+        Self::checked(depth, 0)
     }
 
     /// The same with the input `mutation`, for tests.
     pub fn mutable(depth: usize) -> Self {
-        Self::build(depth, 1)
+        Self::checked(depth, 1)
     }
 
-    fn build(depth: usize, mutable: usize) -> Self {
+    fn checked(depth: usize, mutable: usize) -> Self {
         assert!(
             (2..=1 << 15).contains(&depth),
             "a queue has 2 to 32768 words, not {depth}"
         );
-        let places = depth.next_power_of_two() as u64;
-        Fifo {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            in_valid: Signal::default(),
-            in_ready: Signal::default(),
-            in_data: Signal::default(),
-            out_valid: Signal::default(),
-            out_ready: Signal::default(),
-            out_data: Signal::default(),
-            level: Signal::default(),
-            depth: Constant::new((depth as u64).into()),
-            index_mask: Constant::new((places - 1).into()),
-            level_mask: Constant::new((2 * places - 1).into()),
-            ram: Ram::new(depth),
-            write_index: Reg::default(),
-            read_index: Reg::default(),
-            following: Reg::new(1u64.into()),
-            head_valid: Reg::default(),
-            full: Reg::default(),
-            held: Reg::default(),
-            push: Signal::default(),
-            pop: Signal::default(),
-            next_read: Signal::default(),
-            one_more: Signal::default(),
-            _mutable: mutable,
-        }
+        Self::build(depth, mutable)
     }
 }
 
-#[module(depth = self.depth.val().index())]
+#[block(depth = self.depth.val().index())]
 impl<T: Synth> Logic for Fifo<T> {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            write_index,
-            read_index,
-            following,
-            head_valid,
-            full,
-            held
-        );
-        clock!(self, clock, ram);
-
         self.level.next = self.held.q.val();
-        self.in_ready.next = !self.full.q.val();
-        self.pop.next = self.head_valid.q.val() & self.out_ready.val();
+        self.input.ready.next = !self.full.q.val();
+        self.pop.next = self.head_valid.q.val() & self.output.ready.val();
         for m in 0..self._mutable {
             if self.mutation[m].val() == FifoMutation::Overflows {
-                self.in_ready.next = true;
+                self.input.ready.next = true;
             }
             if (self.mutation[m].val() == FifoMutation::HeadNotCounted) & self.head_valid.q.val() {
                 self.level.next = self.held.q.val() - 1;
@@ -154,16 +115,16 @@ impl<T: Synth> Logic for Fifo<T> {
             // One of as many words as the memory has places.
             if (self.mutation[m].val() == FifoMutation::RepeatsWords)
                 & (self.read_index.q.val() == self.index_mask.val())
-                & self.in_valid.val()
+                & self.input.valid.val()
             {
                 self.pop.next = false;
             }
         }
-        self.push.next = self.in_valid.val() & self.in_ready.val();
+        self.push.next = self.input.valid.val() & self.input.ready.val();
 
         self.ram.write_enable.next = self.push.val();
         self.ram.write_address.next = self.write_index.q.val();
-        self.ram.write_data.next = self.in_data.val();
+        self.ram.write_data.next = self.input.data.val();
         if self.push.val() {
             self.write_index.d.next = (self.write_index.q.val() + 1) & self.index_mask.val();
         }
@@ -183,8 +144,11 @@ impl<T: Synth> Logic for Fifo<T> {
                 self.head_valid.d.next = true;
             }
         }
-        self.out_valid.next = self.head_valid.q.val();
-        self.out_data.next = self.ram.read_data.val();
+        send!(
+            self.output,
+            self.head_valid.q.val(),
+            self.ram.read_data.val()
+        );
 
         self.one_more.next = (self.held.q.val() + 1) & self.level_mask.val();
         if self.push.val() & !self.pop.val() {

@@ -4,7 +4,6 @@
 pub mod axi;
 mod block_ram;
 mod byte_ram;
-mod cast;
 mod check;
 mod counter;
 mod duty;
@@ -20,7 +19,6 @@ mod stream_mux;
 
 pub use block_ram::BlockRam;
 pub use byte_ram::ByteRam;
-pub use cast::Cast;
 pub use check::Check;
 pub use counter::{Counter, CounterMutation};
 pub use duty::Duty;

@@ -30,19 +30,21 @@ pub enum PowerOnResetMutation {
 }
 
 /// Reset of the card, from power-on or from outside.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct PowerOnReset {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Reset from outside: synchronous, active high, may stay low for ever.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, PowerOnResetMutation>>,
     /// Reset of the card: synchronous, active high.
     pub card_reset: Signal<Out, Bit>,
     elapsed: Reg<Bits<4>>,
+    #[is(Reg::new(true))]
     held: Reg<Bit>,
-    last: Constant<Bits<4>>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -57,34 +59,19 @@ impl PowerOnReset {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        PowerOnReset {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            card_reset: Signal::default(),
-            elapsed: Reg::default(),
-            held: Reg::new(true),
-            last: Constant::new((CYCLES - 1).into()),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        }
-    }
 }
 
-#[module]
+#[block]
 impl Logic for PowerOnReset {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, elapsed, held);
-        if self.elapsed.q.val() == self.last.val() {
+        if self.elapsed.q.val() == CYCLES - 1 {
             self.held.d.next = false;
         } else {
             self.elapsed.d.next = self.elapsed.q.val() + 1;
         }
         for m in 0..self._mutable {
             if (self.mutation[m].val() == PowerOnResetMutation::ReleasesEarly)
-                & (self.elapsed.q.val() == (self.last.val() - 1))
+                & (self.elapsed.q.val() == CYCLES - 2)
             {
                 self.held.d.next = false;
             }

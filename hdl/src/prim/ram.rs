@@ -18,7 +18,7 @@ use super::memory::{self, Mutation};
 use crate::prelude::*;
 
 /// A memory of words of type `T`: one write and one read in each cycle.
-#[derive(LogicBlock)]
+#[block(depth: usize, mutation: Mutation)]
 pub struct Ram<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -32,8 +32,11 @@ pub struct Ram<T: Synth> {
     pub read_address: Signal<In, Bits<16>>,
     /// The word at the `read_address` of the last edge, as it was before that edge.
     pub read_data: Signal<Out, T>,
+    #[is(vec![T::default(); memory::capacity(depth)])]
     _words: Vec<T>,
+    #[is(mutation)]
     _mutation: Mutation,
+    #[is(memory::Style::Any)]
     _style: memory::Style,
 }
 
@@ -59,21 +62,11 @@ impl<T: Synth> Ram<T> {
 
     /// A memory whose printed text breaks a contract, for tests.
     pub(super) fn mutated(depth: usize, mutation: Mutation) -> Self {
-        Ram {
-            clock: Signal::default(),
-            write_enable: Signal::default(),
-            write_address: Signal::default(),
-            write_data: Signal::default(),
-            read_address: Signal::default(),
-            read_data: Signal::default(),
-            _words: vec![T::default(); memory::capacity(depth)],
-            _mutation: mutation,
-            _style: memory::Style::Any,
-        }
+        Self::build(depth, mutation)
     }
 }
 
-#[module(depth = self._words.len())]
+#[block(depth = self._words.len())]
 impl<T: Synth> Logic for Ram<T> {
     fn update(&mut self) {
         if self.clock.pos_edge() {

@@ -28,13 +28,14 @@ pub enum RoundRobinMutation {
 }
 
 /// A round-robin arbiter of `n` requests.
-#[derive(LogicBlock)]
+#[block(n: usize, mutable: usize)]
 pub struct RoundRobin {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Puts the first request first.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, RoundRobinMutation>>,
     /// Bit `i`: request `i`. Bits from `n` on are ignored.
     pub request: Signal<In, Bits<32>>,
@@ -46,10 +47,13 @@ pub struct RoundRobin {
     pub index: Signal<Out, Bits<8>>,
     /// Where the search begins.
     first: Reg<Bits<8>>,
+    #[is(constant(n as u64 - 1))]
     last: Constant<Bits<8>>,
     found: Signal<Local, Bit>,
     chosen: Signal<Local, Bits<8>>,
+    #[is(n)]
     _n: usize,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -59,39 +63,23 @@ impl RoundRobin {
     /// # Panics
     /// If `n` is 0 or above 32.
     pub fn new(n: usize) -> Self {
-        Self::build(n, 0)
+        Self::checked(n, 0)
     }
 
     /// The same with the input `mutation`, for tests.
     pub fn mutable(n: usize) -> Self {
-        Self::build(n, 1)
+        Self::checked(n, 1)
     }
 
-    fn build(n: usize, mutable: usize) -> Self {
+    fn checked(n: usize, mutable: usize) -> Self {
         assert!((1..=32).contains(&n), "1 to 32 requests, not {n}");
-        RoundRobin {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            request: Signal::default(),
-            advance: Signal::default(),
-            valid: Signal::default(),
-            index: Signal::default(),
-            first: Reg::default(),
-            last: Constant::new((n as u64 - 1).into()),
-            found: Signal::default(),
-            chosen: Signal::default(),
-            _n: n,
-            _mutable: mutable,
-        }
+        Self::build(n, mutable)
     }
 }
 
-#[module(n = self._n)]
+#[block(n = self._n)]
 impl Logic for RoundRobin {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, first);
         self.found.next = false;
         self.chosen.next = 0.into();
         for i in 0..self._n {

@@ -2,14 +2,14 @@
 //!
 //! ```text
 //!                       ┌───────┐
-//!   in_data ──┬────────►│ head  ├──► out_data
+//!   input ────┬────────►│ head  ├──► output
 //!             │ ┌─────┐ │       │
 //!             └►│spare├►│       │
 //!               └─────┘ └───────┘
-//!   in_ready = spare is empty
+//!   input.ready = spare is empty
 //! ```
 //!
-//! `in_ready` is known a cycle before the taker's `out_ready`, so one more word may come when the
+//! `input.ready` is known a cycle before the taker's `output.ready`, so one more word may come when the
 //! taker stops: the spare register holds it. One cycle of latency, a transfer in every cycle.
 
 use crate::prelude::*;
@@ -28,70 +28,63 @@ pub enum SkidMutation {
 }
 
 /// A stream register for words of type `T`.
-#[derive(LogicBlock, Default)]
+#[block(mutable: usize)]
 pub struct Skid<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Forgets what it holds.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, SkidMutation>>,
-    /// A word is offered.
-    pub in_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub in_ready: Signal<Out, Bit>,
-    /// The word.
-    pub in_data: Signal<In, T>,
-    /// A word is offered on.
-    pub out_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub out_ready: Signal<In, Bit>,
-    /// The word.
-    pub out_data: Signal<Out, T>,
+    /// Words that come.
+    pub input: Stream<In, T>,
+    /// The same words.
+    pub output: Stream<Out, T>,
     head: Reg<T>,
     head_valid: Reg<Bit>,
     spare: Reg<T>,
     spare_valid: Reg<Bit>,
+    #[is(mutable)]
     _mutable: usize,
+}
+
+impl<T: Synth> Default for Skid<T> {
+    fn default() -> Self {
+        Self::build(0)
+    }
 }
 
 impl<T: Synth> Skid<T> {
     /// A register with the input `mutation`, for tests.
     pub fn mutable() -> Self {
-        Skid {
-            mutation: vec![Signal::default()],
-            _mutable: 1,
-            ..Self::default()
-        }
+        Self::build(1)
     }
 }
 
-#[module]
+#[block]
 impl<T: Synth> Logic for Skid<T> {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, head, head_valid, spare, spare_valid);
-        self.in_ready.next = !self.spare_valid.q.val();
-        self.out_valid.next = self.head_valid.q.val();
-        self.out_data.next = self.head.q.val();
-        if self.out_ready.val() | !self.head_valid.q.val() {
+        self.input.ready.next = !self.spare_valid.q.val();
+        send!(self.output, self.head_valid.q.val(), self.head.q.val());
+        if self.output.ready.val() | !self.head_valid.q.val() {
             if self.spare_valid.q.val() {
                 self.head.d.next = self.spare.q.val();
                 self.head_valid.d.next = true;
                 self.spare_valid.d.next = false;
             } else {
-                self.head.d.next = self.in_data.val();
-                self.head_valid.d.next = self.in_valid.val();
+                self.head.d.next = self.input.data.val();
+                self.head_valid.d.next = self.input.valid.val();
             }
-        } else if self.in_valid.val() & !self.spare_valid.q.val() {
-            self.spare.d.next = self.in_data.val();
+        } else if self.input.valid.val() & !self.spare_valid.q.val() {
+            self.spare.d.next = self.input.data.val();
             self.spare_valid.d.next = true;
         }
         for m in 0..self._mutable {
             if self.mutation[m].val() == SkidMutation::SpareOverwritten {
-                self.in_ready.next = true;
-                if self.in_valid.val() & self.spare_valid.q.val() {
-                    self.spare.d.next = self.in_data.val();
+                self.input.ready.next = true;
+                if self.input.valid.val() & self.spare_valid.q.val() {
+                    self.spare.d.next = self.input.data.val();
                 }
             }
             if (self.mutation[m].val() == SkidMutation::HeadReplaced) & self.spare_valid.q.val() {

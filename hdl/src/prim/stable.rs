@@ -12,7 +12,7 @@
 use crate::prelude::*;
 
 /// Checks the stream of words of type `T` that it is connected to.
-#[derive(LogicBlock)]
+#[block(name: &'static str)]
 pub struct Stable<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -26,6 +26,7 @@ pub struct Stable<T: Synth> {
     pub data: Signal<In, T>,
     waiting: Reg<Bit>,
     offered: Reg<T>,
+    #[is(Check::new(name))]
     unchanged: Check,
 }
 
@@ -35,25 +36,13 @@ impl<T: Synth> Stable<T> {
     /// # Panics
     /// As [`Check::new`].
     pub fn new(name: &'static str) -> Self {
-        Stable {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            valid: Signal::default(),
-            ready: Signal::default(),
-            data: Signal::default(),
-            waiting: Reg::default(),
-            offered: Reg::default(),
-            unchanged: Check::new(name),
-        }
+        Self::build(name)
     }
 }
 
-#[module]
+#[block]
 impl<T: Synth> Logic for Stable<T> {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, waiting, offered);
-        clocked!(self, clock, reset, unchanged);
         self.waiting.d.next = self.valid.val() & !self.ready.val();
         self.offered.d.next = self.data.val();
         self.unchanged.ok.next =

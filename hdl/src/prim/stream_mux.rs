@@ -1,10 +1,10 @@
 //! Several streams of one type into one, in turn.
 //!
 //! ```text
-//!   in_*[0] ──►┌───────────┐
-//!   in_*[1] ──►│ StreamMux ├──► out_valid, out_data, out_index
-//!   …       ──►│           │◄── out_ready
-//!              └───────────┘
+//!   input[0] ──►┌───────────┐
+//!   input[1] ──►│ StreamMux ├──► output, out_index
+//!   …        ──►│           │
+//!               └───────────┘
 //! ```
 //!
 //! A word passes in the cycle in which both its source and the taker are ready; nothing is stored.
@@ -27,31 +27,28 @@ pub enum StreamMuxMutation {
 }
 
 /// A fair multiplexer of `n` streams of words of type `T`.
-#[derive(LogicBlock)]
+#[block(n: usize, mutable: usize)]
 pub struct StreamMux<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Puts source 0 first.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, StreamMuxMutation>>,
-    /// Source `i` offers a word.
-    pub in_valid: Vec<Signal<In, Bit>>,
-    /// It is taken.
-    pub in_ready: Vec<Signal<Out, Bit>>,
-    /// The word.
-    pub in_data: Vec<Signal<In, T>>,
-    /// A word is offered.
-    pub out_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub out_ready: Signal<In, Bit>,
-    /// The word.
-    pub out_data: Signal<Out, T>,
-    /// The source that it is from.
+    /// Words of the sources.
+    #[each(n)]
+    pub input: Vec<Stream<In, T>>,
+    /// The words of all.
+    pub output: Stream<Out, T>,
+    /// With `output`: the source of the word.
     pub out_index: Signal<Out, Bits<8>>,
+    #[is(RoundRobin::new(n))]
     turn: RoundRobin,
     request: Signal<Local, Bits<32>>,
+    #[is(n)]
     _n: usize,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -68,46 +65,24 @@ impl<T: Synth> StreamMux<T> {
     pub fn mutable(n: usize) -> Self {
         Self::build(n, 1)
     }
-
-    fn build(n: usize, mutable: usize) -> Self {
-        StreamMux {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            in_valid: (0..n).map(|_| Signal::default()).collect(),
-            in_ready: (0..n).map(|_| Signal::default()).collect(),
-            in_data: (0..n).map(|_| Signal::default()).collect(),
-            out_valid: Signal::default(),
-            out_ready: Signal::default(),
-            out_data: Signal::default(),
-            out_index: Signal::default(),
-            turn: RoundRobin::new(n),
-            request: Signal::default(),
-            _n: n,
-            _mutable: mutable,
-        }
-    }
 }
 
-#[module(n = self._n)]
+#[block(n = self._n)]
 impl<T: Synth> Logic for StreamMux<T> {
-    #[hdl_gen]
     fn update(&mut self) {
-        clocked!(self, clock, reset, turn);
         self.request.next = 0.into();
         for i in 0..self._n {
-            self.request.next = self.request.val().replace_bit(i, self.in_valid[i].val());
+            self.request.next = self.request.val().replace_bit(i, self.input[i].valid.val());
         }
         self.turn.request.next = self.request.val();
-        self.turn.advance.next = self.out_ready.val();
-        self.out_valid.next = self.turn.valid.val();
+        self.turn.advance.next = self.output.ready.val();
         self.out_index.next = self.turn.index.val();
-        self.out_data.next = self.in_data[0].val();
+        send!(self.output, self.turn.valid.val(), self.input[0].data.val());
         for i in 0..self._n {
-            self.in_ready[i].next = false;
+            self.input[i].ready.next = false;
             if self.turn.index.val() == i.to_bits() {
-                self.in_ready[i].next = self.turn.valid.val() & self.out_ready.val();
-                self.out_data.next = self.in_data[i].val();
+                self.input[i].ready.next = self.turn.valid.val() & self.output.ready.val();
+                self.output.data.next = self.input[i].data.val();
             }
         }
         for m in 0..self._mutable {
@@ -116,11 +91,11 @@ impl<T: Synth> Logic for StreamMux<T> {
             }
             if self.mutation[m].val() == StreamMuxMutation::AllTaken {
                 for i in 0..self._n {
-                    self.in_ready[i].next = self.out_ready.val() & self.in_valid[i].val();
+                    self.input[i].ready.next = self.output.ready.val() & self.input[i].valid.val();
                 }
             }
             if self.mutation[m].val() == StreamMuxMutation::WrongWord {
-                self.out_data.next = self.in_data[0].val();
+                self.output.data.next = self.input[0].data.val();
             }
         }
     }

@@ -28,6 +28,8 @@ pub(crate) enum Role {
 pub(crate) struct Signal {
     /// Name in the kernel, parts joined by `$`: `bus$valid`, `entry$3$hit`.
     pub(crate) path: String,
+    /// The path by which it is printed: another one if it belongs to a stream.
+    pub(crate) port: String,
     /// Name in the printed module.
     pub(crate) name: String,
     pub(crate) role: Role,
@@ -87,6 +89,8 @@ pub(crate) fn collect(top: &dyn Block, name: &str) -> Vec<Module> {
 struct Collector {
     open: Vec<Module>,
     namespace: Vec<String>,
+    /// The bundle is a stream.
+    in_stream: bool,
     done: Vec<Module>,
 }
 
@@ -107,12 +111,14 @@ impl Probe for Collector {
         });
     }
 
-    fn visit_start_namespace(&mut self, name: &str, _: &dyn Block) {
+    fn visit_start_namespace(&mut self, name: &str, bundle: &dyn Block) {
         self.namespace.push(name.to_string());
+        self.in_stream = names::is_stream(bundle);
     }
 
     fn visit_end_namespace(&mut self, _: &str, _: &dyn Block) {
         self.namespace.pop();
+        self.in_stream = false;
     }
 
     fn visit_atom(&mut self, name: &str, atom: &dyn Atom) {
@@ -125,10 +131,20 @@ impl Probe for Collector {
         };
         let mut parts: Vec<&str> = self.namespace.iter().map(String::as_str).collect();
         parts.push(name);
+        let port = match self.namespace.split_last() {
+            Some((stream, around)) if self.in_stream => {
+                let own = names::stream_port(stream, name);
+                let mut parts: Vec<&str> = around.iter().map(String::as_str).collect();
+                parts.push(&own);
+                parts.join("$")
+            }
+            _ => parts.join("$"),
+        };
         let descriptor = atom.descriptor();
         let module = self.open.last_mut().expect("signals are inside a block");
         module.signals.push(Signal {
             path: parts.join("$"),
+            port,
             name: String::new(),
             role,
             ty: Type::of(&descriptor),
@@ -152,6 +168,7 @@ impl Probe for Collector {
                 };
                 parent.signals.push(Signal {
                     path: format!("{name}${}", signal.path),
+                    port: format!("{name}${}", signal.port),
                     role,
                     ..signal.clone()
                 });
@@ -173,9 +190,9 @@ fn name_signals(module: &mut Module) {
     let mut taken = HashMap::new();
     for signal in &mut module.signals {
         signal.name = if verbatim {
-            signal.path.clone()
+            signal.port.clone()
         } else {
-            names::unique(&signal.path.replace('$', "_"), &mut taken)
+            names::unique(&signal.port.replace('$', "_"), &mut taken)
         };
     }
     for child in &mut module.children {

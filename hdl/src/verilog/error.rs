@@ -6,20 +6,30 @@
 
 use std::fmt;
 
-/// A refusal: which block, which signal, and why.
+/// How a comment in a kernel's tree begins that says where in the source the next statement stands.
+pub const PLACE: &str = "at ";
+
+/// A refusal: which block, where in its source, which signal, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintError {
     /// Path of the block from the top, as `card.match.entry.3`.
     pub block: String,
+    /// The statement of the kernel, as `hdl/src/prim/fifo.rs:120:9`; of a signal that isn't assigned on
+    /// every path the first that assigns it. `None` where no statement is concerned, or where the kernel
+    /// doesn't say where it stands.
+    pub place: Option<Box<str>>,
     /// The signal that was being assigned, or else the first one that was read. `None` where the
     /// reason concerns the block as a whole.
-    pub signal: Option<String>,
+    pub signal: Option<Box<str>>,
     /// Why the block can't be printed.
     pub reason: Reason,
 }
 
 impl fmt::Display for PrintError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(place) = &self.place {
+            write!(f, "{place}: ")?;
+        }
         write!(f, "{}", self.block)?;
         if let Some(signal) = &self.signal {
             write!(f, ": signal `{signal}`")?;
@@ -123,8 +133,8 @@ impl fmt::Display for Reason {
             Reason::UnknownName(name) => write!(
                 f,
                 "`{name}` is not a signal, Constant field, enum variant or loop variable of this \
-                 block. Rust constants, const generics and the signals of grandchildren leave no \
-                 trace in a kernel: use a Constant field, or a port of the child"
+                 block. The signals of grandchildren leave no trace in a kernel: use a port of the \
+                 child. Without #[block] or #[module] nor do constants: use a Constant field"
             ),
             Reason::AmbiguousVariant(name) => write!(
                 f,

@@ -8,7 +8,7 @@
 //! assignment, a child's input read back.
 
 use super::collect::{Module, Role};
-use super::error::{PrintError, Reason};
+use super::error::{PLACE, PrintError, Reason};
 use super::ir::{Expr, Kernel, Node, Part, SignalId, Stmt, Variable, VariableId};
 use super::path::{Loops, Meaning, Names, integer, loop_value};
 use super::types::{Type, field_at, literal};
@@ -25,19 +25,22 @@ type Lowered<T> = Result<T, Reason>;
 /// Lowers the module's kernel and checks that it leaves nothing unassigned.
 pub(crate) fn lower(module: &Module) -> Result<Kernel, PrintError> {
     let mut lowering = Lowering::new(module);
-    let fail = |signal: Option<String>, reason| PrintError {
+    let fail = |place: Option<&String>, signal: Option<String>, reason| PrintError {
         block: module.display_path(),
-        signal,
+        place: place.map(|place| place.as_str().into()),
+        signal: signal.map(String::into),
         reason,
     };
     let body = match &module.code {
         Verilog::Combinatorial(code) => lowering.block(code),
         _ => Ok(vec![]),
     };
-    let body = body.map_err(|reason| fail(lowering.focus.clone(), reason))?;
+    let body =
+        body.map_err(|reason| fail(lowering.place.as_ref(), lowering.focus.clone(), reason))?;
     let kernel = lowering.finish(body);
     for (id, signal) in module.signals.iter().enumerate() {
-        let complain = |reason| Err(fail(Some(signal.path.replace('$', ".")), reason));
+        let place = lowering.places.get(&id).or(lowering.start.as_ref());
+        let complain = |reason| Err(fail(place, Some(signal.path.replace('$', ".")), reason));
         match (kernel.last.get(&id), signal.role) {
             (Some(v), _) if !lowering.assigned.contains(v) => return complain(Reason::Latch),
             (None, Role::Output | Role::ChildInput) => {
@@ -70,6 +73,11 @@ struct Lowering<'a> {
     at: usize,
     /// The signal that an error is about.
     focus: Option<String>,
+    /// Where in the source the kernel begins, and the statement stands, if the kernel says so.
+    start: Option<String>,
+    place: Option<String>,
+    /// The first statement that assigns each signal.
+    places: HashMap<SignalId, String>,
 }
 
 impl<'a> Lowering<'a> {
@@ -86,6 +94,9 @@ impl<'a> Lowering<'a> {
             depth: 0,
             at: 0,
             focus: None,
+            start: None,
+            place: None,
+            places: HashMap::new(),
         }
     }
 
@@ -535,6 +546,9 @@ impl<'a> Lowering<'a> {
             return Err(Reason::PartBeforeWhole);
         }
         self.assigned.insert(variable);
+        if let Some(place) = &self.place {
+            self.places.entry(id).or_insert_with(|| place.clone());
+        }
         self.at += 1;
         self.variables[variable].last = self.at;
         self.variables[variable].assignments += 1;
@@ -615,7 +629,12 @@ impl<'a> Lowering<'a> {
                 self.focus = None;
                 return Err(Reason::AssertInKernel);
             }
-            AstStmt::Comment(_) => {}
+            AstStmt::Comment(text) => {
+                if let Some(place) = text.strip_prefix(PLACE) {
+                    self.start.get_or_insert_with(|| place.to_string());
+                    self.place = Some(place.to_string());
+                }
+            }
             AstStmt::Macro(body) => out.extend(self.block(body)?),
             AstStmt::Assignment(target, value) => out.push(self.assign_to(target, value)?),
             AstStmt::SliceAssignment {

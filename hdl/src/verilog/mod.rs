@@ -51,9 +51,9 @@ mod process;
 mod types;
 mod waive;
 
-pub use error::{PrintError, Reason};
+pub use error::{PLACE, PrintError, Reason};
 pub use known::{check, duty, register};
-pub use names::describe;
+pub use names::{describe, stream};
 pub use process::Grouping;
 pub use waive::{WAIVERS, Waiver};
 
@@ -210,7 +210,8 @@ impl Writer<'_> {
     fn module(&mut self, id: usize, module: &Module, is_top: bool) -> Result<(), PrintError> {
         let fail = |signal: Option<&str>, reason| PrintError {
             block: module.display_path(),
-            signal: signal.map(|s| s.replace('$', ".")),
+            place: None,
+            signal: signal.map(|s| s.replace('$', ".").into()),
             reason,
         };
         let has_custom_text = !matches!(module.code, Verilog::Combinatorial(_) | Verilog::Empty);

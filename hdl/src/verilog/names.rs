@@ -28,6 +28,39 @@ pub fn describe<T: ?Sized>(parameters: &[(&str, &dyn Display)]) -> Vec<TimingInf
     }]
 }
 
+/// Marks a bundle that is a stream; see [`stream`].
+const STREAM: &str = "verilog stream";
+
+/// For the `Logic::timing` of a bundle that is a stream: its ports are called after it. A stream `frame` has
+/// the ports `frame_valid`, `frame_ready`, and `frame` for its `data`; streams `input` and `output`, whose
+/// names are keywords, `in_valid`, `in_data` and so on. In an array the index comes last.
+pub fn stream() -> Vec<TimingInfo> {
+    vec![TimingInfo {
+        name: STREAM.to_string(),
+        clock: String::new(),
+        inputs: vec![],
+        outputs: vec![],
+    }]
+}
+
+pub(crate) fn is_stream(bundle: &dyn Block) -> bool {
+    bundle.timing().iter().any(|entry| entry.name == STREAM)
+}
+
+/// Name of the port of a stream, as a path of a signal is written: `valid` of `frame$2` is `frame_valid$2`.
+pub(crate) fn stream_port(stream: &str, member: &str) -> String {
+    let (name, index) = match stream.split_once('$') {
+        Some((name, index)) => (name, format!("${index}")),
+        None => (stream, String::new()),
+    };
+    match (name, member) {
+        ("input", _) => format!("in_{member}{index}"),
+        ("output", _) => format!("out_{member}{index}"),
+        (_, "data") => stream.to_string(),
+        _ => format!("{name}_{member}{index}"),
+    }
+}
+
 /// The name that a block gives itself.
 pub(crate) fn title(block: &dyn Block) -> Option<String> {
     let entry = block.timing().into_iter().find(|t| t.name == TAG)?;
@@ -111,6 +144,16 @@ mod tests {
             flatten("a::b::Fifo<c::Bits<8>, 4, true>"),
             "Fifo_Bits_8_4_true"
         );
+    }
+
+    #[test]
+    fn a_streams_ports_are_called_after_it() {
+        assert_eq!(stream_port("frame", "valid"), "frame_valid");
+        assert_eq!(stream_port("frame", "data"), "frame");
+        assert_eq!(stream_port("frame$2", "ready"), "frame_ready$2");
+        assert_eq!(stream_port("frame$2", "data"), "frame$2");
+        assert_eq!(stream_port("input", "data"), "in_data");
+        assert_eq!(stream_port("output$1", "valid"), "out_valid$1");
     }
 
     #[test]

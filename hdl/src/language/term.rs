@@ -1,0 +1,93 @@
+//! Constants of the source in a kernel: `Status::Truncated`, `limits::EAGER_MAX`, `Row::default()`.
+//!
+//! The attribute puts `(&Term(x)).term()` in place of a constant `x`. It can't know the type of `x`, so
+//! Rust's search for the method decides: [`Coded`] takes a number or a code, which becomes a `u64`,
+//! [`State`] everything that signals are made of, which stays what it is. The printer refuses a number
+//! that has more bits than what it meets.
+
+use super::Value;
+use abi::{completion, control, event, mailbox, monitor, request, status, wire};
+use rust_hdl::prelude::{Synth, TypeKind};
+
+/// A constant that is a number in a kernel.
+pub trait Code: Copy {
+    /// The number.
+    fn number(self) -> u64;
+}
+
+macro_rules! integers {
+    ($($type:ty)*) => {$(
+        impl Code for $type {
+            fn number(self) -> u64 {
+                u64::try_from(self).expect("no constant of a kernel is negative")
+            }
+        }
+    )*};
+}
+integers!(u8 u16 u32 u64 usize i32);
+
+macro_rules! codes {
+    ($($type:ty),*) => {$(
+        impl Code for $type {
+            fn number(self) -> u64 {
+                self.code().into()
+            }
+        }
+    )*};
+}
+codes!(
+    completion::CompletionKind,
+    control::Counter,
+    control::Operation,
+    event::Cause,
+    mailbox::Command,
+    mailbox::PairState,
+    monitor::MatchOperation,
+    request::Opcode,
+    status::MailboxStatus,
+    status::Status,
+    wire::FrameType,
+    wire::ManagementKind
+);
+
+/// A constant, on its way into a kernel.
+pub struct Term<T>(pub T);
+
+/// Terms that are numbers. The first that Rust finds.
+pub trait Coded {
+    /// What Rust computes with.
+    fn term(&self) -> u64;
+    /// What is printed.
+    fn value(&self) -> Value;
+}
+
+impl<T: Code> Coded for Term<T> {
+    fn term(&self) -> u64 {
+        self.0.number()
+    }
+
+    fn value(&self) -> Value {
+        Value::Number(self.0.number())
+    }
+}
+
+/// Terms that signals are made of. Rust looks here if there is no number, because it has to borrow once more.
+pub trait State<T> {
+    /// What Rust computes with.
+    fn term(&self) -> T;
+    /// What is printed.
+    fn value(&self) -> Value;
+}
+
+impl<T: Synth> State<T> for &Term<T> {
+    fn term(&self) -> T {
+        self.0
+    }
+
+    fn value(&self) -> Value {
+        match T::descriptor().kind {
+            TypeKind::Enum(_) => Value::State(self.0.verilog()),
+            _ => Value::Bits(self.0.verilog()),
+        }
+    }
+}

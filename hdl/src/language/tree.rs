@@ -1,0 +1,270 @@
+//! rust-hdl's tree of a kernel, from the text that `#[block]` and `#[module]` make of it.
+//!
+//! The text is in prefix order, words apart by spaces:
+//!
+//! | words | meaning |
+//! |---|---|
+//! | `@12:9` | what follows stands in this line and column |
+//! | `= target value` | an assignment |
+//! | `if test { … } else { … }`, `if … if …`, `if … end` | a condition |
+//! | `match test 2 pattern { … } pattern { … }` | a choice of two |
+//! | `for i #0 #1 { … }` | a loop between two values |
+//! | `link #0` | signals of two bundles |
+//! | `.a$b` | a signal, a field or a loop variable |
+//! | `7`, `true` | a literal |
+//! | `#0` | a size |
+//! | `? NAME #0` | a constant of the source; `-` for one without a name |
+//! | `(`, operators, `all`, `cast #0`, `slice #0`, `bit`, `put`, … | before their operands |
+
+use crate::verilog::PLACE;
+use rust_hdl::prelude::ast::{
+    Verilog, VerilogBlock, VerilogBlockOrConditional as Otherwise, VerilogCase, VerilogConditional,
+    VerilogExpression as Expression, VerilogLink, VerilogLiteral, VerilogLoop, VerilogMatch,
+    VerilogOp as Op, VerilogOpUnary as Unary, VerilogStatement as Statement,
+};
+use std::iter::Peekable;
+use std::str::SplitAsciiWhitespace;
+
+/// What only Rust knows of a kernel.
+#[derive(Clone, Debug)]
+pub enum Value {
+    /// A size, or a constant that is a number.
+    Number(u64),
+    /// A constant with bits of its own.
+    Bits(VerilogLiteral),
+    /// The same of an enum: the printer knows it by its name, if it has one.
+    State(VerilogLiteral),
+}
+
+/// A tree that begins with what `#[block]` connects, before the kernel.
+#[derive(Default)]
+pub struct Tree(VerilogBlock);
+
+impl Tree {
+    /// `target` takes the value of `source`.
+    pub fn assign(&mut self, target: &str, source: &str) {
+        let signal = |name: &str| Expression::Signal(name.to_string());
+        self.0
+            .push(Statement::Assignment(signal(target), signal(source)));
+    }
+
+    /// The port `port` of the block at `path` is connected to that of this block.
+    pub fn connect(&mut self, path: &str, port: &str) {
+        self.assign(&format!("{path}${port}$next"), port);
+    }
+
+    /// Adds the kernel. `file` is where it stands, `values` and `links` are what the text counts from 0.
+    ///
+    /// # Panics
+    /// If the text isn't one that the attributes write.
+    pub fn kernel(
+        mut self,
+        file: &str,
+        text: &str,
+        values: &[Value],
+        links: &[Vec<VerilogLink>],
+    ) -> Verilog {
+        let mut reader = Reader {
+            file,
+            words: text.split_ascii_whitespace().peekable(),
+            values,
+            links,
+        };
+        self.0.extend(reader.statements());
+        assert!(reader.words.next().is_none(), "text behind the kernel");
+        Verilog::Combinatorial(self.0)
+    }
+}
+
+struct Reader<'a> {
+    file: &'a str,
+    words: Peekable<SplitAsciiWhitespace<'a>>,
+    values: &'a [Value],
+    links: &'a [Vec<VerilogLink>],
+}
+
+impl<'a> Reader<'a> {
+    fn word(&mut self) -> &'a str {
+        self.words.next().expect("the attribute has closed it all")
+    }
+
+    fn value(&mut self) -> &'a Value {
+        let word = self.word();
+        &self.values[number(&word[1..])]
+    }
+
+    fn size(&mut self) -> usize {
+        match self.value() {
+            Value::Number(n) => usize::try_from(*n).expect("sizes are of this machine"),
+            other => panic!("{other:?} is no size"),
+        }
+    }
+
+    /// A path, with the values of constant indices in it.
+    fn path(&self, raw: &str) -> String {
+        let mut path = String::new();
+        let mut rest = raw;
+        while let Some((before, after)) = rest.split_once("[#") {
+            let (index, after) = after.split_once(']').expect("indices are closed");
+            let Value::Number(index) = &self.values[number(index)] else {
+                panic!("an index is a number");
+            };
+            path += &format!("{before}[{index}]");
+            rest = after;
+        }
+        path + rest
+    }
+
+    fn statements(&mut self) -> VerilogBlock {
+        let mut block = vec![];
+        while self.words.peek().is_some_and(|word| *word != "}") {
+            self.statement(&mut block);
+        }
+        block
+    }
+
+    fn block(&mut self) -> VerilogBlock {
+        assert_eq!(self.word(), "{");
+        let block = self.statements();
+        assert_eq!(self.word(), "}");
+        block
+    }
+
+    fn statement(&mut self, out: &mut VerilogBlock) {
+        let word = self.word();
+        if let Some(place) = word.strip_prefix('@') {
+            out.push(Statement::Comment(format!("{PLACE}{}:{place}", self.file)));
+            return;
+        }
+        out.push(match word {
+            "=" => Statement::Assignment(self.expression(), self.expression()),
+            "if" => self.condition(),
+            "match" => {
+                let test = self.expression();
+                let arms = number(self.word());
+                let cases = (0..arms).map(|_| VerilogCase {
+                    condition: self.pattern(),
+                    block: self.block(),
+                });
+                Statement::Match(VerilogMatch {
+                    cases: cases.collect(),
+                    test,
+                })
+            }
+            "for" => Statement::Loop(VerilogLoop {
+                index: self.word().to_string(),
+                from: self.size().into(),
+                to: self.size().into(),
+                block: self.block(),
+            }),
+            "link" => Statement::Link(self.links[number(&self.word()[1..])].clone()),
+            other => panic!("`{other}` begins no statement"),
+        });
+    }
+
+    fn condition(&mut self) -> Statement {
+        let test = self.expression();
+        let then = self.block();
+        let otherwise = match self.word() {
+            "end" => Otherwise::None,
+            "else" => Otherwise::Block(self.block()),
+            "if" => Otherwise::Conditional(Box::new(self.condition())),
+            other => panic!("`{other}` goes on no condition"),
+        };
+        Statement::If(VerilogConditional {
+            test,
+            then,
+            otherwise,
+        })
+    }
+
+    fn pattern(&mut self) -> String {
+        let word = self.word();
+        if word != "?" {
+            return word.to_string();
+        }
+        let name = self.word();
+        match self.value() {
+            Value::Number(n) => n.to_string(),
+            _ => name.to_string(),
+        }
+    }
+
+    fn boxed(&mut self) -> Box<Expression> {
+        Box::new(self.expression())
+    }
+
+    fn expression(&mut self) -> Expression {
+        let word = self.word();
+        if let Some(path) = word.strip_prefix('.') {
+            return Expression::Signal(self.path(path));
+        }
+        if let Some(index) = word.strip_prefix('#') {
+            let Value::Number(size) = &self.values[number(index)] else {
+                panic!("a size is a number");
+            };
+            return Expression::Literal((*size).into());
+        }
+        if word.starts_with(|c: char| c.is_ascii_digit()) {
+            let value: u128 = word.parse().expect("the attribute has read it");
+            return Expression::Literal(value.into());
+        }
+        match word {
+            "true" => Expression::Literal(true.into()),
+            "false" => Expression::Literal(false.into()),
+            "?" => {
+                let name = self.word();
+                match self.value() {
+                    Value::Number(n) => Expression::Literal((*n).into()),
+                    Value::State(_) if name != "-" => Expression::Signal(name.to_string()),
+                    Value::Bits(bits) | Value::State(bits) => Expression::Literal(bits.clone()),
+                }
+            }
+            "(" => Expression::Paren(self.boxed()),
+            "neg" => Expression::Unary(Unary::Neg, self.boxed()),
+            "!" => Expression::Unary(Unary::Not, self.boxed()),
+            "all" => Expression::Unary(Unary::All, self.boxed()),
+            "any" => Expression::Unary(Unary::Any, self.boxed()),
+            "xor" => Expression::Unary(Unary::Xor, self.boxed()),
+            "signed" => Expression::Signed(self.boxed()),
+            "unsigned" => Expression::Unsigned(self.boxed()),
+            "cast" => {
+                let width = self.size();
+                Expression::Cast(self.boxed(), width)
+            }
+            "slice" => {
+                let width = self.size();
+                Expression::Slice(self.boxed(), width, self.boxed())
+            }
+            "bit" => Expression::Index(self.boxed(), self.boxed()),
+            "put" => Expression::IndexReplace(self.boxed(), self.boxed(), self.boxed()),
+            operator => {
+                let op = match operator {
+                    "+" => Op::Add,
+                    "-" => Op::Sub,
+                    "*" => Op::Mul,
+                    "&&" => Op::LogicalAnd,
+                    "||" => Op::LogicalOr,
+                    "^" => Op::BitXor,
+                    "&" => Op::BitAnd,
+                    "|" => Op::BitOr,
+                    "<<" => Op::Shl,
+                    ">>" => Op::Shr,
+                    "==" => Op::Eq,
+                    "<" => Op::Lt,
+                    "<=" => Op::Le,
+                    "!=" => Op::Ne,
+                    ">=" => Op::Ge,
+                    ">" => Op::Gt,
+                    other => panic!("`{other}` begins no expression"),
+                };
+                let left = self.boxed();
+                Expression::Binary(left, op, self.boxed())
+            }
+        }
+    }
+}
+
+fn number(word: &str) -> usize {
+    word.parse().expect("the attribute has counted")
+}
