@@ -152,7 +152,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// Breaks the card on purpose.
     pub fn break_on_purpose(&mut self, broken: Break) {
         self.broken = broken;
-        self.delivery.broken = broken;
+        self.delivery.break_on_purpose(broken);
         self.sends.broken = broken;
     }
 

@@ -158,7 +158,7 @@ pub struct Delivery {
     gone: u8,
     /// Number of the next claim, never 0.
     claims: u16,
-    pub(crate) broken: Break,
+    broken: Break,
 }
 
 impl Delivery {
@@ -174,6 +174,11 @@ impl Delivery {
             claims: 1,
             broken: Break::None,
         }
+    }
+
+    /// Breaks the room on purpose.
+    pub fn break_on_purpose(&mut self, broken: Break) {
+        self.broken = broken;
     }
 
     /// What is posted and what waits.

@@ -36,12 +36,12 @@ pub enum Outcome {
 }
 
 /// What the receives of a class have in common: the bits that they ignore, and whether they take any source.
-pub type Class = (u64, bool);
+type Class = (u64, bool);
 
 /// Whether the exact side can look up one more receive of `class`, if `live` are the classes of its endpoint's receives there: it is among
 /// them, or one of the `classes` that the endpoint has is free. Classes without live receives are as good as never learnt, so their numbers
 /// don't matter.
-pub fn has_class(live: impl IntoIterator<Item = Class>, class: Class, classes: usize) -> bool {
+fn has_class(live: impl IntoIterator<Item = Class>, class: Class, classes: usize) -> bool {
     let mut distinct = Vec::with_capacity(classes);
     for class in live {
         if !distinct.contains(&class) {
@@ -53,7 +53,7 @@ pub fn has_class(live: impl IntoIterator<Item = Class>, class: Class, classes: u
 
 /// Whether a side of `capacity` receives, of which each endpoint has `reserved` of its own and the rest is common, has room for one more of `endpoint`.
 /// `used` are the live ones of each endpoint.
-pub fn has_room(capacity: usize, reserved: usize, used: &[usize], endpoint: usize) -> bool {
+fn has_room(capacity: usize, reserved: usize, used: &[usize], endpoint: usize) -> bool {
     let common: usize = used.iter().map(|used| used.saturating_sub(reserved)).sum();
     used[endpoint] < reserved || common < capacity - used.len() * reserved
 }

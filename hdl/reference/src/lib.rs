@@ -19,9 +19,7 @@ mod tables;
 mod traffic;
 
 pub use block::{Block, Outputs, Verilated};
-pub use card_model::matching::{
-    Class, Command, Lists, Operation, Outcome, Receive, Reply, SLOTS, Sizes, has_class, has_room,
-};
+pub use card_model::matching::{Command, Lists, Operation, Outcome, Receive, Reply, SLOTS, Sizes};
 pub use harness::{Breach, Done, Harness, LATENCY, Seen, Step};
 pub use sizes::sizes_of;
 pub use tables::Tables;

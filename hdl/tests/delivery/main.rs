@@ -1,9 +1,9 @@
-//! Delivery, the matching lists and the regions, Verilated together, against a reference.
+//! Delivery, the matching lists and the regions, Verilated together, against Delivery of the model of a card.
 //!
 //! The test is everything around them: peers that send within their credits, hosts that post,
 //! cancel and probe, firmware that connects and closes, memory that is slow or answers with errors.
-//! Whatever is taken is told to the reference, and every access and every output has to be the one
-//! that the reference wants next.
+//! Whatever is taken is told to the model, and every access and every output has to be the one
+//! that the model comes to next.
 
 #[path = "../support/bits.rs"]
 mod bits;
@@ -18,6 +18,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::completion::CompletionKind;
 use abi::request::Opcode;
 use abi::status::Status;
+use card_model::Break;
 use hdl::config::{ECP5, SCARCE};
 use hdl::envelope::DeliveryMutation;
 use rand::{Rng, SeedableRng};
@@ -36,7 +37,10 @@ fn scarce(seed: u64) -> (Size, ChaCha8Rng) {
 
 /// Everything at random, for a while; then all is taken down, and nothing may be left.
 fn life(size: &Size, rng: &mut ChaCha8Rng, cycles: u32, mutation: DeliveryMutation) -> World {
-    let mut world = World::new(size, rng, mutation);
+    live(World::new(size, rng, mutation), rng, cycles)
+}
+
+fn live(mut world: World, rng: &mut ChaCha8Rng, cycles: u32) -> World {
     world.set_up();
     for cycle in 0..cycles {
         if cycle % 8192 == 0 {
@@ -58,7 +62,7 @@ fn every_message_and_every_request_ends_as_it_should() {
     let kinds = std::cell::RefCell::new(std::collections::HashMap::new());
     let test = |size: &Size, rng: &mut ChaCha8Rng| {
         let world = life(size, rng, 120_000, DeliveryMutation::None);
-        let seen = &world.reference.seen;
+        let seen = &world.reference.wanted.seen;
         println!("{seen:?}");
         let mut counts = counts.borrow_mut();
         for (key, count) in &seen.statuses {
@@ -134,7 +138,7 @@ fn a_receive_without_room_waits_and_nothing_overtakes_it() {
         for _ in 0..80_000 {
             world.cycle();
         }
-        let seen = &world.reference.seen;
+        let seen = &world.reference.wanted.seen;
         println!("{seen:?}");
         let counts = [
             seen.from_behind,
@@ -167,9 +171,9 @@ fn a_peer_that_overruns_its_credits_fails_its_pair() {
             world.cycle();
         }
         assert!(
-            world.reference.seen.overflows > 3,
+            world.reference.wanted.seen.overflows > 3,
             "{:?}",
-            world.reference.seen
+            world.reference.wanted.seen
         );
         world.settle();
         world.receive_all();
@@ -187,7 +191,7 @@ fn a_cancel_and_a_message_that_race_have_one_winner() {
             world.cycle();
         }
         world.settle();
-        let statuses = &world.reference.seen.statuses;
+        let statuses = &world.reference.wanted.seen.statuses;
         let of = |kind: CompletionKind, status: Status| {
             statuses.get(&(kind.code(), status.code())).copied()
         };
@@ -214,7 +218,7 @@ fn a_control_request_of_others_is_done_at_once() {
 
 #[test]
 fn opcodes_are_those_of_the_list_ring() {
-    // The reference takes what isn't one of the others for a receive, as the block does.
+    // The block takes what isn't one of the others for a receive.
     let list = [
         Opcode::TaggedReceive,
         Opcode::Cancel,
@@ -264,6 +268,24 @@ fn each_broken_contract_is_noticed() {
             catch_unwind(AssertUnwindSafe(run)).is_err()
         });
         assert!(noticed, "{mutation:?} goes unnoticed");
+    }
+}
+
+#[test]
+fn each_break_of_the_model_is_noticed() {
+    // What a send hears of its refusal is SendQueues' to know.
+    let of_delivery = |broken: &Break| *broken != Break::RefusalUnheard;
+    for broken in Break::ALL.into_iter().filter(of_delivery) {
+        let noticed = (1..40).any(|seed| {
+            let (size, mut rng) = scarce(seed);
+            let run = || {
+                let mut world = World::new(&size, &mut rng, DeliveryMutation::None);
+                world.reference.break_on_purpose(broken);
+                live(world, &mut rng, 20_000)
+            };
+            catch_unwind(AssertUnwindSafe(run)).is_err()
+        });
+        assert!(noticed, "{broken:?} goes unnoticed");
     }
 }
 

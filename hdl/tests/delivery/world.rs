@@ -1,16 +1,19 @@
 //! Everything around Delivery: peers, hosts, firmware, memory.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use abi::completion::Completion;
+use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
     KEY_INDEX_BITS, Operation, PairReport, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
     RegionSetup,
 };
+use abi::limits::EAGER_MAX;
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, ListRequest, Opcode,
 };
 use abi::status::Status;
+use card_model::delivery::Arrival;
+use card_model::{Output, Update};
 use hdl::envelope::DeliveryMutation;
 use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
@@ -19,7 +22,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::bits::{pack, unpack};
 use crate::memory::{Access, Memory};
-use crate::reference::{ENDPOINTS, Message, Output, PAIRS, Reference};
+use crate::reference::{ENDPOINTS, PAIRS, Reference};
 use crate::support::{Bench, Size, rate};
 
 const BASE: u64 = 0x7_ffff_0000;
@@ -90,7 +93,7 @@ pub struct World {
     memory: Memory,
     rng: ChaCha8Rng,
     /// A message that is offered, and the incarnation of its pair.
-    arrival: Option<(Message, u32)>,
+    arrival: Option<(Arrival, u32)>,
     payload: VecDeque<u64>,
     payload_offered: bool,
     list: Option<(u8, ListRequest)>,
@@ -105,6 +108,8 @@ pub struct World {
     pair_count: u16,
     /// Buffers in use: start and length.
     buffers: BTreeMap<u64, u64>,
+    /// Which of them each request has.
+    lent: HashMap<u32, u64>,
     next_request: u32,
     /// Requests that may be worth a cancel.
     recent: VecDeque<(u8, u32)>,
@@ -151,6 +156,7 @@ impl World {
             pairs: std::array::from_fn(|place| size.pairs[place] as u16),
             pair_count: size.config.pairs as u16,
             buffers: BTreeMap::new(),
+            lent: HashMap::new(),
             next_request: 0x8000_0000,
             recent: VecDeque::new(),
             claims: VecDeque::new(),
@@ -260,7 +266,7 @@ impl World {
                 && self.control.is_none()
                 && self.faults.is_empty()
                 && self.early.is_empty()
-                && self.reference.settled()
+                && self.reference.wanted.settled()
                 && !self.memory.busy();
             quiet = if idle { quiet + 1 } else { 0 };
         }
@@ -270,7 +276,7 @@ impl World {
             self.bench.get("unexpected_depth"),
         );
         assert_eq!(depths, self.reference.depths());
-        let seen = &self.reference.seen;
+        let seen = &self.reference.wanted.seen;
         let counts = [seen.expected, seen.unexpected, seen.invalid];
         assert_eq!(
             self.counted, counts,
@@ -290,7 +296,7 @@ impl World {
             self.control,
             self.faults,
             self.early,
-            self.reference.accesses,
+            self.reference.wanted.accesses,
             self.memory.busy()
         )
     }
@@ -330,7 +336,7 @@ impl World {
             request.context = message.context;
             request.match_bits = message.match_bits;
             request.ignore_bits = 0;
-            self.give_buffer(&mut request, index, message.payload.len() as u64 + 1);
+            self.give_buffer(&mut request, index, EAGER_MAX as u64);
             self.list = Some((message.endpoint, request));
             let before = self.reference.waiting().len();
             self.settle();
@@ -347,7 +353,7 @@ impl World {
     /// Sends each living pair as many messages as it has credits: all slots have to be vacant.
     pub fn fill_all_slots(&mut self) {
         self.settle();
-        let overflows = self.reference.seen.overflows;
+        let overflows = self.reference.wanted.seen.overflows;
         for pair in self.pairs {
             let Some(state) = self.reference.pair(pair).filter(|p| p.failed.is_none()) else {
                 continue;
@@ -361,7 +367,8 @@ impl World {
                 self.settle();
             }
         }
-        assert_eq!(self.reference.seen.overflows, overflows, "a slot was lost");
+        let seen = &self.reference.wanted.seen;
+        assert_eq!(seen.overflows, overflows, "a slot was lost");
         let fitting = self.reference.depths().1;
         assert!(fitting > 0, "some pair is alive");
     }
@@ -392,7 +399,7 @@ impl World {
             self.cycle();
         }
         let state = self.reference.pair(pair).expect("a pair that is set");
-        let message = Message {
+        let message = Arrival {
             pair,
             endpoint: state.endpoint,
             context: self.rng.random_range(0..2),
@@ -465,6 +472,7 @@ impl World {
                 request.address = address;
                 request.length = length;
                 self.buffers.insert(address, length);
+                self.lent.insert(request.request, address);
                 return;
             }
         }
@@ -595,6 +603,7 @@ impl World {
         if request.length == 0 || what > 6 {
             return;
         }
+        self.lent.remove(&request.request);
         self.buffers.remove(&request.address);
         match what {
             0 => request.key ^= 1 << self.rng.random_range(0..32),
@@ -701,7 +710,7 @@ impl World {
             || self.list.is_some()
             || self.fault.is_some()
             || self.control.is_some()
-            || !self.reference.settled();
+            || !self.reference.wanted.settled();
         self.idle = if moved || !waiting { 0 } else { self.idle + 1 };
         assert!(
             self.idle < PATIENCE,
@@ -732,7 +741,7 @@ impl World {
         if let Some(word) = self.payload.front().filter(|_| self.payload_offered) {
             bench.set("payload", *word);
         }
-        let pending = &self.reference.pending;
+        let pending = &self.reference.wanted.pending;
         bench.set(
             "lists_pending",
             u64::from(pending[0]) | u64::from(pending[1]) << 1,
@@ -743,7 +752,7 @@ impl World {
             fields.extend(request.to_words().map(|word| (word, 64)));
             bench.set_wide("lists", &pack(&fields));
         }
-        let free = &self.reference.free;
+        let free = &self.reference.wanted.free;
         bench.set(
             "completion_free",
             u64::from(free[0]) | u64::from(free[1]) << 1,
@@ -773,30 +782,29 @@ impl World {
         }
     }
 
-    /// Credits and slots that a pair gets.
-    fn grant(&self, pair: u16) -> (u16, u64) {
+    /// What a pair gets.
+    fn setup(&self, pair: u16) -> PairSetup {
         let credits = match self.credits {
             0 => 1 + pair % 8,
             credits => credits,
         };
-        (credits, SLOTS + SLOTS_OF_PAIR * self.place(pair) as u64)
+        PairSetup {
+            remote_mac: 0x1234_5678_9abc,
+            remote_pair: 0xffff,
+            cookie: 0xffff_ffff,
+            endpoint: self.endpoint_of(pair),
+            remote_credits: 0xff,
+            local_credits: credits as u8,
+            slots: SLOTS + SLOTS_OF_PAIR * self.place(pair) as u64,
+            ..PairSetup::default()
+        }
     }
 
     fn words(&self, control: Control) -> Vec<u64> {
         let (operation, index, data) = match control {
             Control::PairSet(pair) => {
-                let (credits, slots) = self.grant(pair);
-                let setup = PairSetup {
-                    remote_mac: 0x1234_5678_9abc,
-                    remote_pair: 0xffff,
-                    cookie: 0xffff_ffff,
-                    endpoint: self.endpoint_of(pair),
-                    remote_credits: 0xff,
-                    local_credits: credits as u8,
-                    slots,
-                    ..PairSetup::default()
-                };
-                (Operation::PairSet, pair, setup.to_words().to_vec())
+                let words = self.setup(pair).to_words();
+                (Operation::PairSet, pair, words.to_vec())
             }
             Control::PairClear(pair) => (Operation::PairClear, pair, vec![]),
             Control::PairRead(pair) => (Operation::PairRead, pair, vec![]),
@@ -819,7 +827,7 @@ impl World {
     fn observe(&mut self) -> bool {
         let mut moved = false;
         for access in self.memory.observe(&self.bench, &mut self.rng) {
-            self.reference.access(access);
+            self.reference.wanted.asked(access);
             moved = true;
         }
         moved |= self.bench.is("write_done") || self.taken("read_data") || self.taken("write_data");
@@ -852,13 +860,13 @@ impl World {
                     "{message:x?} is of another time"
                 );
             }
-            self.reference.arrive(message);
+            self.reference.arrive(&message);
             moved = true;
         }
         if self.taken("lists") {
             let (endpoint, request) = self.list.take().expect("it was offered");
             assert_eq!(self.early, [], "an output without a cause");
-            self.reference.list(endpoint, domain(endpoint), request);
+            self.reference.list(endpoint, domain(endpoint), &request);
             moved = true;
         }
         self.ends();
@@ -869,8 +877,8 @@ impl World {
     /// Whether completions will be free for what is taken now, and whether the list rings have more meanwhile.
     fn free_or_not(&mut self) {
         if self.taken("arrival") || self.taken("lists") {
-            self.reference.free = std::array::from_fn(|_| self.rng.random_bool(0.9));
-            self.reference.pending = std::array::from_fn(|_| self.rng.random_bool(0.3));
+            self.reference.wanted.free = std::array::from_fn(|_| self.rng.random_bool(0.9));
+            self.reference.wanted.pending = std::array::from_fn(|_| self.rng.random_bool(0.3));
         }
     }
 
@@ -878,9 +886,9 @@ impl World {
     fn ends(&mut self) {
         let request = |output: &Output| match output {
             Output::Complete { entry, .. } => Some(entry.request),
-            Output::Update { .. } => None,
+            _ => None,
         };
-        self.reference.flushed = self.early.iter().filter_map(request).collect();
+        self.reference.wanted.flushed = self.early.iter().filter_map(request).collect();
         if self.taken("fault") {
             let (pair, status) = self.fault.take().expect("it was offered");
             self.reference.fault(pair, status);
@@ -893,35 +901,30 @@ impl World {
         }
         let control = self.control.take().expect("it was offered");
         if let Control::PairSet(pair) | Control::PairClear(pair) = control {
-            let left = self.reference.faults.iter().any(|f| f.0 == pair);
+            let left = self.reference.wanted.faults.iter().any(|f| f.0 == pair);
             assert!(!left, "a fault of pair {pair} outlives its connection");
         }
         match control {
             Control::PairSet(pair) => {
-                let (credits, slots) = self.grant(pair);
                 self.owing[usize::from(pair)] = 0;
-                let endpoint = self.endpoint_of(pair);
-                self.reference.pair_set(pair, endpoint, credits, slots);
+                let setup = self.setup(pair);
+                self.reference.pair_set(pair, &setup);
             }
             Control::PairClear(pair) => self.reference.pair_clear(pair),
             Control::PairRead(_) if self.blind => {}
             Control::PairRead(pair) => {
-                let refused = self.reference.pair(pair).map_or(0, |p| p.refused);
+                let refused = self.reference.refused(pair);
                 let report = PairReport {
                     refused,
                     ..PairReport::default()
                 };
                 let result = self.bench.get("delivery_control_result");
                 assert_eq!([result], report.to_words(), "accesses refused to {pair}");
-                self.reference.seen.refusals_read += u32::from(refused > 0);
+                self.reference.wanted.seen.refusals_read += u32::from(refused > 0);
             }
             Control::EndpointFlush(endpoint) => self.reference.endpoint_flush(endpoint),
-            Control::RegionSet(index, setup) => {
-                self.reference.regions.insert(index, setup);
-            }
-            Control::RegionClear(index) => {
-                self.reference.regions.remove(&index);
-            }
+            Control::RegionSet(index, setup) => self.reference.region_set(index, Some(setup)),
+            Control::RegionClear(index) => self.reference.region_set(index, None),
         }
     }
 
@@ -941,55 +944,36 @@ impl World {
             let pair = pair as u16;
             let (accepted, freed, refused) = (accepted == 1, freed == 1, refused == 1);
             moved = true;
-            self.early.push_back(Output::Update {
+            self.early.push_back(Output::Update(Update {
                 pair,
                 accepted,
                 freed,
                 refused,
-            });
+            }));
         }
-        while let Some(output) = self.early.front() {
-            let Some((mut wanted, duty)) = self.reference.outputs.pop_front() else {
+        while !self.early.is_empty() {
+            let wanted = &mut self.reference.wanted;
+            let Some((owed, duty)) = wanted.outputs.pop_front() else {
                 break;
             };
-            if let (Some(id), Output::Complete { entry, .. }) = (duty.claims, output)
-                && let Output::Complete {
-                    endpoint,
-                    entry: wanted,
-                } = &mut wanted
-            {
-                // The card chooses the handle.
-                wanted.handle = entry.handle;
-                self.reference.claim(id, entry.handle);
-                self.claims.push_front((*endpoint, entry.handle));
-                self.claims.truncate(20);
-            }
-            assert_eq!(*output, wanted);
+            assert_eq!(self.early.pop_front(), Some(owed.clone()));
             assert!(
-                self.reference.accessed >= duty.accesses,
-                "{wanted:x?} before its accesses"
+                wanted.accessed >= duty.accesses,
+                "{owed:x?} before its accesses"
             );
-            self.early.pop_front();
             if let Some((address, bytes)) = duty.bytes {
-                assert_eq!(
-                    self.memory.bytes(address, bytes.len()),
-                    bytes,
-                    "{wanted:x?}"
-                );
+                assert_eq!(self.memory.bytes(address, bytes.len()), bytes, "{owed:x?}");
             }
-            if let Some(id) = duty.vacates {
-                self.reference.vacate(id);
-            }
-            if let Some(address) = duty.returns {
-                self.buffers.remove(&address);
-            }
-            if let Output::Update {
-                pair, freed: true, ..
-            } = wanted
-            {
-                let owing = &mut self.owing[usize::from(pair)];
-                assert!(*owing > 0, "pair {pair} gets back more than it has spent");
-                *owing -= 1;
+            match owed {
+                Output::Complete { endpoint, entry } => self.completed(endpoint, &entry),
+                Output::Update(Update {
+                    pair, freed: true, ..
+                }) => {
+                    let owing = &mut self.owing[usize::from(pair)];
+                    assert!(*owing > 0, "pair {pair} gets back more than it has spent");
+                    *owing -= 1;
+                }
+                _ => {}
             }
             moved = true;
         }
@@ -1003,27 +987,41 @@ impl World {
 
         if self.bench.is("reserve_valid") {
             let endpoint = self.bench.get("reserve_endpoint") as u8;
-            assert_eq!(self.reference.reserves.pop_front(), Some(endpoint));
+            assert_eq!(self.reference.wanted.reserves.pop_front(), Some(endpoint));
         }
         if self.bench.is("release_valid") {
             let endpoint = self.bench.get("release_endpoint") as u8;
-            assert_eq!(self.reference.releases.pop_front(), Some(endpoint));
+            assert_eq!(self.reference.wanted.releases.pop_front(), Some(endpoint));
         }
         if self.taken("raise") {
             let words = self.bench.get_wide::<2>("raise");
             let [endpoint, cause, pair, _info] = unpack(&words, [8, 8, 16, 64]);
             let event = (endpoint as u8, cause as u8, pair as u16);
-            assert_eq!(self.reference.events.pop_front(), Some(event));
+            assert_eq!(self.reference.wanted.events.pop_front(), Some(event));
             moved = true;
         }
         if self.taken("fault_request") {
             let [pair, status] = unpack(&[self.bench.get("fault_request")], [16, 8]);
             let fault = (pair as u16, status as u8);
-            assert_eq!(self.reference.faults.pop_front(), Some(fault));
+            assert_eq!(self.reference.wanted.faults.pop_front(), Some(fault));
             self.faults.push_back(fault);
             moved = true;
         }
         moved
+    }
+
+    /// The host has seen a completion.
+    fn completed(&mut self, endpoint: u8, entry: &Completion) {
+        if entry.kind == CompletionKind::Receive.code() && entry.flags & COMPLETION_MORE == 0 {
+            let buffer = self.lent.remove(&entry.request);
+            buffer.inspect(|address| {
+                self.buffers.remove(address);
+            });
+        }
+        if entry.kind == CompletionKind::Claim.code() && entry.status == Status::Success.code() {
+            self.claims.push_front((endpoint, entry.handle));
+            self.claims.truncate(20);
+        }
     }
 
     /// Keeps the traffic going without comparing anything.
@@ -1043,6 +1041,7 @@ impl World {
         self.ends();
         if self.taken("complete") {
             self.buffers.clear();
+            self.lent.clear();
         }
         if self.taken("sink_update") {
             let [pair, _, freed] = unpack(&[self.bench.get("sink_update")], [16, 1, 1]);
