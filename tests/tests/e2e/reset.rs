@@ -49,7 +49,7 @@ fn start_anew(host: &Host) {
     let segments = firmware.segments().iter();
     let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
     // SAFETY: it is the firmware that was built from this tree.
-    unsafe { host_driver::load_firmware(Arc::new(transport), segments) }
+    unsafe { host_driver::load_firmware(Arc::new(host.transport()), segments) }
         .expect("the firmware is loaded");
     while read(STATUS) & STATUS_FIRMWARE == 0 {
         wait(host, 50);
