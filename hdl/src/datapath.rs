@@ -721,6 +721,5 @@ impl Logic for Datapath {
         self.completions.mutation.next = 0.into();
         self.events.mutation.next = 0.into();
         self.delivery.mutation.next = 0.into();
-        self.lists.mutation.next = 0.into();
     }
 }

@@ -7,7 +7,7 @@
 use rust_hdl::prelude::Block;
 
 use crate::tops::Text;
-use crate::verilog::{Options, Target, generate};
+use crate::verilog::{Break, Options, Target, generate};
 
 /// How far a claim reaches.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,17 +30,17 @@ pub struct Proof {
     pub method: Method,
     /// Checks that are taken for granted.
     pub assumed: &'static [&'static str],
-    /// Values of the input `mutation` with each of which the proof has to fail.
-    pub breaks: Vec<u64>,
+    /// With each of which the proof has to fail.
+    pub breaks: Vec<Break>,
     /// Ports that are constant, `PORT=NUMBER`: it is proved of each of these sets, one after the other. The broken block has
     /// to fail in one of them.
     pub cases: Vec<Vec<String>>,
-    /// Makes the text.
-    pub text: Box<dyn Fn() -> Text>,
+    /// Makes the text of the block that these breaks can break.
+    pub text: Box<dyn Fn(&[Break]) -> Text>,
 }
 
 impl Proof {
-    /// A proof of a block whose input `mutation` is zero.
+    /// A proof of a block.
     pub fn of<B: Block>(
         name: &'static str,
         method: Method,
@@ -52,8 +52,9 @@ impl Proof {
             assumed: &[],
             breaks: vec![],
             cases: vec![vec![]],
-            text: Box::new(move || {
+            text: Box::new(move |breaks| {
                 let options = Options::new(name).target(Target::Formal);
+                let options = options.broken(breaks.to_vec());
                 Ok(generate(&block(), &options)?.text)
             }),
         }
@@ -69,12 +70,9 @@ impl Proof {
         Proof { cases, ..self }
     }
 
-    /// The same, to fail with each of these mutations.
-    pub fn broken_by(self, breaks: impl IntoIterator<Item = u64>) -> Self {
-        Proof {
-            breaks: breaks.into_iter().collect(),
-            ..self
-        }
+    /// The same, to fail with each of these breaks.
+    pub fn broken_by(self, breaks: Vec<Break>) -> Self {
+        Proof { breaks, ..self }
     }
 }
 

@@ -19,7 +19,7 @@ use std::error::Error;
 
 use rust_hdl::prelude::Block;
 
-use crate::verilog::{Options, generate};
+use crate::verilog::{Break, Options, generate, picks};
 
 /// How a top is simulated, which decides how long its compiler works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -34,6 +34,8 @@ pub enum Class {
     Bench,
     /// Not at all: only its size and speed on an FPGA are wanted.
     Synthesis,
+    /// For a moment, to see whether the test of its block notices what is wrong. Never synthesised.
+    Broken,
 }
 
 /// Text of a top, or why it can't be printed.
@@ -72,10 +74,42 @@ impl Top {
         })
     }
 
+    /// The variant of a top that can be broken: its input [`PICK`](crate::verilog::PICK) picks one of `breaks`. By convention
+    /// the name is that of the sound top and `_broken`.
+    pub fn broken<B: Block>(
+        name: &'static str,
+        breaks: impl Fn() -> Vec<Break> + 'static,
+        block: impl Fn() -> B + 'static,
+    ) -> Self {
+        Top::new(name, Class::Broken, move || {
+            let options = Options::new(name).broken(breaks());
+            Ok(generate(&block(), &options)?.text)
+        })
+    }
+
+    /// The variant of a top with all its mutants, one of which its input [`PICK`](crate::verilog::PICK) picks. By convention
+    /// the name is that of the sound top and `_mutants`.
+    pub fn mutants<B: Block>(name: &'static str, block: impl Fn() -> B + 'static) -> Self {
+        Top::new(name, Class::Broken, move || {
+            Ok(generate(&block(), &Options::new(name).mutants())?.text)
+        })
+    }
+
     /// The same with file lists of foreign sources.
     pub fn with_sources(self, sources: &'static [&'static str]) -> Self {
         Top { sources, ..self }
     }
+}
+
+/// Names of what the variant `name` can pick, in the order of their numbers from 1 on.
+///
+/// # Panics
+/// If there is no such top, or it can't be printed.
+pub fn picks_of(name: &str) -> Vec<String> {
+    let top = all().into_iter().find(|top| top.name == name);
+    let top = top.unwrap_or_else(|| panic!("no top is called {name}"));
+    let text = (top.text)().unwrap_or_else(|error| panic!("{name}: {error}"));
+    picks(&text)
 }
 
 /// All tops.

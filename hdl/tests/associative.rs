@@ -5,13 +5,11 @@
 
 mod support;
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use hdl::config::{self, Config};
-use hdl::matching::{AssociativeSearch, Mutation};
+use hdl::matching::AssociativeSearch;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use rand_chacha::rand_core::SeedableRng;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds};
 
 /// What an entry holds, or a search looks for.
@@ -227,9 +225,8 @@ struct Pair {
 }
 
 impl Pair {
-    fn new(config: &Config, mutation: Mutation) -> Self {
-        let mut bench = Bench::open(&format!("associative_{}", config.name));
-        bench.set("mutation", mutation as u64);
+    fn new(config: &Config) -> Self {
+        let bench = Bench::open(&format!("associative_{}", config.name));
         Pair {
             bench,
             endpoints: config.endpoints,
@@ -427,8 +424,8 @@ impl Pair {
     }
 }
 
-fn mixed(config: &Config, rng: &mut ChaCha8Rng, cycles: u32, mutation: Mutation) -> Seen {
-    let mut pair = Pair::new(config, mutation);
+fn mixed(config: &Config, rng: &mut ChaCha8Rng, cycles: u32) -> Seen {
+    let mut pair = Pair::new(config);
     let mut seen = Seen::default();
     let mut mood = Mood::random(rng);
     for _ in 0..cycles {
@@ -442,7 +439,7 @@ fn mixed(config: &Config, rng: &mut ChaCha8Rng, cycles: u32, mutation: Mutation)
 
 fn every_overlap(config: &Config, cycles: u32) {
     for_seeds(3, |rng| {
-        let seen = mixed(config, rng, cycles, Mutation::None);
+        let seen = mixed(config, rng, cycles);
         assert!(seen.found.iter().all(|n| *n > 50), "{seen:?}");
         assert!(seen.missing.iter().all(|n| *n > 20), "{seen:?}");
         let rare = [
@@ -521,27 +518,18 @@ fn reset_forgets_receives_and_quotas() {
     assert_eq!((bench.get("depth"), bench.get("waiting")), (0, 0));
 }
 
-/// What noticed the breach: a comparison of the random test, if `mutation` has one to offer.
-fn breach(run: impl Fn()) -> Option<String> {
-    let panic = catch_unwind(AssertUnwindSafe(run)).err()?;
-    let text = panic.downcast_ref::<String>().cloned();
-    Some(text.unwrap_or_else(|| "a panic without words".into()))
+#[test]
+fn the_comparison_notices_each_broken_contract() {
+    breaks("associative_tiny", 1, |rng| {
+        mixed(&config::TINY, rng, 20_000);
+    });
 }
 
 #[test]
-fn the_comparison_notices_each_broken_contract() {
-    let run = |mutation| {
-        breach(|| {
-            let mut rng = ChaCha8Rng::seed_from_u64(1);
-            mixed(&config::TINY, &mut rng, 20_000, mutation);
-        })
-    };
-    assert_eq!(run(Mutation::None), None);
-    for mutation in Mutation::BREACHES {
-        let said = run(mutation);
-        println!("{mutation:?}: {said:?}");
-        assert!(said.is_some(), "{mutation:?} goes unnoticed");
-    }
+fn the_comparison_notices_most_mutants() {
+    mutants("associative_tiny", 1, |rng| {
+        mixed(&config::TINY, rng, 20_000);
+    });
 }
 
 /// One cycle's inputs of the directed tests.
@@ -556,9 +544,7 @@ enum Do {
 }
 
 /// Drives these cycles without looking at an output, then says whether a check in the gates has failed.
-fn check_fails(mutation: Mutation, cycles: &[Do]) -> bool {
-    let mut bench = Bench::open("associative_tiny");
-    bench.set("mutation", mutation as u64);
+fn check_fails(mut bench: Bench, cycles: &[Do]) -> bool {
     for (age, what) in cycles.iter().enumerate() {
         bench.set("age", age as u64);
         bench.set("insert", matches!(what, Do::Insert));
@@ -580,16 +566,18 @@ fn checks_in_the_gates_notice_what_comparison_may_not() {
     let removed = [Search, Wait, Wait, Wait, Remove].repeat(2);
     let removed = after(&removed);
     let overlapping = after(&[Take, Take]);
-    for (mutation, cycles) in [
-        (Mutation::LoseCancels, &cancelled),
-        (Mutation::MatchTwice, &removed),
-        (Mutation::ForgetAges, &removed),
-        (Mutation::ReusePlaces, &removed),
-        (Mutation::FindRemoved, &removed),
-        (Mutation::ChooseDeparting, &overlapping),
+    let sound = || Bench::open("associative_tiny");
+    for (broken, cycles) in [
+        ("lose_cancels", &cancelled),
+        ("match_twice", &removed),
+        ("forget_ages", &removed),
+        ("reuse_places", &removed),
+        ("find_removed", &removed),
+        ("choose_departing", &overlapping),
     ] {
-        assert!(!check_fails(Mutation::None, cycles), "sound");
-        assert!(check_fails(mutation, cycles), "{mutation:?} goes unnoticed");
+        assert!(!check_fails(sound(), cycles), "sound");
+        let noticed = check_fails(Bench::broken("associative_tiny", broken), cycles);
+        assert!(noticed, "{broken} goes unnoticed");
     }
     // What the caller may not do.
     for wrong in [
@@ -599,14 +587,13 @@ fn checks_in_the_gates_notice_what_comparison_may_not() {
         &[Insert, Take, Wait, Wait, Wait, Remove],
         &[Insert, Search, Wait, Wait, Wait, Remove, Remove],
     ] {
-        assert!(check_fails(Mutation::None, wrong));
+        assert!(check_fails(sound(), wrong));
     }
 }
 
 /// Random takes and gives, by themselves and together.
-fn quota(config: &Config, rng: &mut ChaCha8Rng, cycles: u32, mutation: Mutation) {
+fn quota(config: &Config, rng: &mut ChaCha8Rng, cycles: u32) {
     let mut bench = Bench::open(&format!("quota_{}", config.name));
-    bench.set("mutation", mutation as u64);
     let mut shares = Shares::new(config);
     let (mut refused, mut full, mut reserved_kept) = (0, 0, 0);
     let (mut taking, mut giving) = (0.5, 0.5);
@@ -642,21 +629,16 @@ fn quota(config: &Config, rng: &mut ChaCha8Rng, cycles: u32, mutation: Mutation)
 #[test]
 fn an_endpoint_may_take_its_part_and_what_is_common() {
     for config in config::ALL {
-        for_seeds(3, |rng| quota(config, rng, 20_000, Mutation::None));
+        for_seeds(3, |rng| quota(config, rng, 20_000));
     }
 }
 
 #[test]
 fn quotas_that_are_broken_are_noticed() {
-    for mutation in [Mutation::OverdrawQuota, Mutation::LoseQuota] {
-        let run = || {
-            quota(
-                &config::TINY,
-                &mut ChaCha8Rng::seed_from_u64(1),
-                2000,
-                mutation,
-            )
-        };
-        assert!(breach(run).is_some(), "{mutation:?} goes unnoticed");
-    }
+    breaks("quota_tiny", 1, |rng| quota(&config::TINY, rng, 2000));
+}
+
+#[test]
+fn most_mutants_of_quotas_are_noticed() {
+    mutants("quota_tiny", 1, |rng| quota(&config::TINY, rng, 2000));
 }

@@ -173,7 +173,7 @@ fn judge(
 /// left out, their blocks stand for them.
 ///
 /// # Errors
-/// Names what has jumped, what has no figures, and which page is out of date.
+/// Names what has no figures, and which page is out of date. What has jumped is only told.
 pub fn check() -> Result<()> {
     let kept = read()?;
     pages(&kept, true)?;
@@ -224,13 +224,23 @@ pub fn check() -> Result<()> {
         );
     }
     if !jumps.is_empty() {
-        bail!(
-            "{}\nIf it is meant, keep the new figures, which the pages then show:\n  cargo xtask synth --write {}",
-            jumps.join("\n"),
+        for jump in &jumps {
+            notice(jump);
+        }
+        eprintln!(
+            "Keep the new figures, which the pages then show:\n  cargo xtask synth --write {}",
             names.join(" ")
         );
     }
     Ok(())
+}
+
+/// Tells of a jump: a line here, a notice beside the change in GitHub's CI. It is no failure until the card's shape rests.
+fn notice(jump: &str) {
+    eprintln!("{jump}");
+    if std::env::var_os("GITHUB_ACTIONS").is_some() {
+        println!("::notice title=The gates' figures::{jump}");
+    }
 }
 
 /// Judges tops whose gates have changed, as many at a time as there are cores.
@@ -249,7 +259,7 @@ fn judge_all<'a>(changed: &[(&'a Prepared, &Figures)]) -> Result<Vec<(&'a str, V
             let verdict = judge(top.name(), figures, top.digest(), || match top.class() {
                 // It takes too long; its blocks stand for it.
                 Class::Card => Ok((*figures).clone()),
-                Class::Test | Class::Long | Class::Bench | Class::Synthesis => top.measure(None),
+                _ => top.measure(None),
             });
             verdicts
                 .lock()

@@ -9,6 +9,7 @@ mod figures;
 mod firmware;
 mod manifest;
 mod models;
+mod mutants;
 mod paths;
 mod prerequisites;
 mod progress;
@@ -90,6 +91,8 @@ enum Task {
         /// Proofs to make; all if none is named
         names: Vec<String>,
     },
+    /// Count the mutants of blocks that their tests notice, and write the scores on the blocks' pages
+    Mutants,
     /// Build the Verilated models that changed
     Models {
         /// Build the variants that can write waveforms
@@ -121,7 +124,7 @@ enum Task {
         #[command(flatten)]
         options: ReplayOptions,
     },
-    /// Check formatting, lints, generated pages, and that no block has jumped in size
+    /// Check formatting, lints and generated pages, and say which blocks have jumped in size
     Check,
     /// Write the book as web pages into docs/book
     Book,
@@ -214,6 +217,7 @@ fn task(task: Task) -> Result<()> {
             json,
             write,
         ),
+        Task::Mutants => mutants::run(cores()),
         Task::Prove { sound, names } => prove::run(&names, !sound, cores()),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))

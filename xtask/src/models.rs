@@ -43,12 +43,14 @@ pub enum Class {
     Bench,
     /// For synthesis, and simulated only if somebody asks for it by name: -O1.
     Synthesis,
+    /// Wrong on purpose, for a test to notice: -O1, and never synthesised.
+    Broken,
 }
 
 impl Class {
     fn flag(self) -> &'static str {
         match self {
-            Class::Test | Class::Synthesis => "-O1",
+            Class::Test | Class::Synthesis | Class::Broken => "-O1",
             Class::Long | Class::Card | Class::Bench => "-O3",
         }
     }

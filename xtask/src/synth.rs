@@ -126,7 +126,7 @@ fn expanded(names: &[String]) -> Vec<String> {
     names
 }
 
-/// Writes the Verilog of tops, all if none is named; see [`MATCHING`].
+/// Writes the Verilog of tops, all if none is named; see [`MATCHING`]. Those that are wrong on purpose are left out.
 ///
 /// # Errors
 /// If the gates can't be printed, or no top has such a name.
@@ -159,7 +159,8 @@ pub fn prepare(names: &[String]) -> Result<Vec<Prepared>> {
             digest,
         })
     };
-    tops.into_iter().map(prepare).collect()
+    let whole = tops.into_iter().filter(|top| top.class != Class::Broken);
+    whole.map(prepare).collect()
 }
 
 impl Prepared {

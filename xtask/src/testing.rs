@@ -1,11 +1,12 @@
 //! `cargo xtask test`: every test of the workspace, and their sum in one line.
 
+use std::fs;
 use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::process::Stdio;
 
 use anyhow::{Context, Result, bail};
 
-use crate::{driver, run, setup};
+use crate::{driver, paths, run, setup};
 
 use driver::Count;
 
@@ -45,6 +46,10 @@ pub fn run(long: bool, rest: &[String], mut count: Count) -> Result<()> {
         .args(rest);
     if long {
         cargo.arg("--include-ignored");
+        // All mutants, not a sample.
+        let folder = paths::target().join("mutants");
+        fs::create_dir_all(&folder)?;
+        cargo.env("POSTHORN_MUTANTS", folder);
     }
     if std::io::stdout().is_terminal() {
         cargo.args(["--color", "always"]);

@@ -46,18 +46,32 @@ pub struct Verilated {
 }
 
 impl Verilated {
-    /// Opens the model `name`, with a contract broken if `mutation` isn't zero, resets it, and waits until
-    /// its memories are cleared. `seed` is that of its hash.
+    /// Opens the model `name`, resets it, and waits until its memories are cleared. `seed` is that of its hash.
     ///
     /// # Errors
     /// If there is no such model, or it lacks a pin.
     ///
     /// # Panics
     /// If it never says that it is ready for use.
-    pub fn open(name: &str, mutation: u64, seed: u128) -> Result<Self, ModelError> {
+    pub fn open(name: &str, seed: u128) -> Result<Self, ModelError> {
+        Self::of(Model::open(name)?, seed)
+    }
+
+    /// The same with the variant `name` whose pin `broken` picks what is wrong.
+    ///
+    /// # Errors
+    /// If there is no such model, or it lacks a pin.
+    ///
+    /// # Panics
+    /// If it never says that it is ready for use.
+    pub fn open_broken(name: &str, broken: u64, seed: u128) -> Result<Self, ModelError> {
         let mut model = Model::open(name)?;
-        let port = model.port("mutation")?;
-        model.set(port, mutation);
+        let port = model.port("broken")?;
+        model.set(port, broken);
+        Self::of(model, seed)
+    }
+
+    fn of(model: Model, seed: u128) -> Result<Self, ModelError> {
         let mut block = Verilated {
             command_valid: model.port("command_valid")?,
             command: model.port("command")?,

@@ -8,6 +8,7 @@ use std::collections::HashSet;
 use std::error::Error;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::rc::Rc;
 use std::{env, fs};
 
 use hdl::proofs::{self, Method, Proof};
@@ -27,6 +28,8 @@ fn main() -> ExitCode {
 struct Item {
     name: &'static str,
     text: Box<dyn Fn() -> Text>,
+    /// The variant that can be broken, if it has a text of its own.
+    broken: Option<Box<dyn Fn() -> Text>>,
     /// Its element of the list. Names hold nothing that JSON would want escaped.
     entry: String,
 }
@@ -40,6 +43,7 @@ impl From<Top> for Item {
                 top.name, top.module, top.class, top.sources
             ),
             text: top.text,
+            broken: None,
         }
     }
 }
@@ -51,13 +55,18 @@ impl From<Proof> for Item {
             Method::Induction(cycles) => ("Induction", cycles),
             Method::Unrolled(cycles) => ("Unrolled", cycles),
         };
+        let proof = Rc::new(proof);
+        let names: Vec<_> = proof.breaks.iter().map(|b| b.name).collect();
+        let printed = Rc::clone(&proof);
+        let broken: Box<dyn Fn() -> Text> = Box::new(move || (printed.text)(&printed.breaks));
         Item {
             name: proof.name,
             entry: format!(
                 r#"{{"name": "{}", "method": "{method}", "cycles": {cycles}, "assumed": {:?}, "breaks": {:?}, "cases": {:?}}}"#,
-                proof.name, proof.assumed, proof.breaks, proof.cases
+                proof.name, proof.assumed, names, proof.cases
             ),
-            text: proof.text,
+            broken: (!proof.breaks.is_empty()).then_some(broken),
+            text: Box::new(move || (proof.text)(&[])),
         }
     }
 }
@@ -101,6 +110,10 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
             println!("{}", item.name);
             let text = (item.text)().map_err(|error| format!("{}: {error}", item.name))?;
             fs::write(out.join(format!("{}.sv", item.name)), text)?;
+            if let Some(broken) = &item.broken {
+                let text = broken().map_err(|error| format!("{}, broken: {error}", item.name))?;
+                fs::write(out.join(format!("{}_broken.sv", item.name)), text)?;
+            }
             list.push(item.entry.clone());
         }
     }

@@ -228,7 +228,6 @@ impl Logic for DeliveryBench {
         self.count_unexpected.next = self.delivery.count_unexpected.val();
         self.count_invalid_requests.next = self.delivery.count_invalid_requests.val();
 
-        self.lists_block.mutation.next = 0.into();
         self.lists_block.seed.next = self.seed.val();
         self.lists_block.command_valid.next = self.delivery.command_valid.val();
         self.delivery.command_ready.next = self.lists_block.command_ready.val();

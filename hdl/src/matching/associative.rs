@@ -26,10 +26,10 @@
 //! `insert` may not come in the two cycles after another insert: the vacant place isn't known yet, and
 //! `fills_a_vacant_place` would say so.
 
+use super::MAX_ENTRIES;
 use super::invariants::Invariants;
 use super::order::Order;
 use super::quota::Quota;
-use super::{MAX_ENTRIES, Mutation};
 use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::{Duty, Ram};
@@ -54,8 +54,6 @@ pub struct AssociativeEntry {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Contract to break, for tests; see [`Mutation`].
-    pub mutation: Signal<In, Bits<8>>,
     /// Take the new receive.
     pub load: Signal<In, Bit>,
     /// It is live: what agrees is that of its receive.
@@ -135,8 +133,6 @@ pub struct AssociativeEntry {
     context_agrees: Signal<Local, Bit>,
     same_handle: Signal<Local, Bit>,
     differing: Signal<Local, Bits<64>>,
-    widen_sources: Constant<Bits<8>>,
-    narrow_wildcards: Constant<Bits<8>>,
     oldest_was_chosen: Check,
     memory_agrees: Check,
     found_of_its_endpoint: Check,
@@ -147,7 +143,6 @@ impl Default for AssociativeEntry {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            mutation: Signal::default(),
             load: Signal::default(),
             present: Signal::default(),
             remains: Signal::default(),
@@ -196,8 +191,6 @@ impl Default for AssociativeEntry {
             context_agrees: Signal::default(),
             same_handle: Signal::default(),
             differing: Signal::default(),
-            widen_sources: constant(Mutation::WidenSources as u64),
-            narrow_wildcards: constant(Mutation::NarrowWildcards as u64),
             oldest_was_chosen: Check::new("oldest_was_chosen"),
             memory_agrees: Check::new("memory_agrees"),
             found_of_its_endpoint: Check::new("found_of_its_endpoint"),
@@ -236,9 +229,7 @@ impl Logic for AssociativeEntry {
             found_of_its_endpoint
         );
         self.pair_agrees.next = self.held_pair.q.val() == self.pair.val();
-        self.from_its_source.next = self.held_any_source.q.val()
-            | self.pair_agrees.val()
-            | (self.mutation.val() == self.widen_sources.val());
+        self.from_its_source.next = self.held_any_source.q.val() | self.pair_agrees.val();
         self.differing.next =
             (self.held_match_bits.q.val() ^ self.match_bits.val()) & !self.held_ignore_bits.q.val();
         self.context_agrees.next = self.held_context.q.val() == self.context_id.val();
@@ -269,9 +260,6 @@ impl Logic for AssociativeEntry {
             self.held_context.d.next = self.new_context.val();
             self.held_match_bits.d.next = self.new_match_bits.val();
             self.held_ignore_bits.d.next = self.new_ignore_bits.val();
-            if self.mutation.val() == self.narrow_wildcards.val() {
-                self.held_ignore_bits.d.next = (self.new_ignore_bits.val() >> 1) << 1;
-            }
             self.held_request.d.next = self.new_request.val();
             self.held_age.d.next = self.new_age.val();
         }
@@ -295,8 +283,6 @@ pub struct Associative {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: there are no receives.
     pub reset: Signal<In, Bit>,
-    /// Contract to break, for tests; zero in a card. See [`Mutation`].
-    pub mutation: Signal<In, Bits<8>>,
     /// Compare all entries with the key.
     pub search: Signal<In, Bit>,
     /// With `search`: what it finds is removed when it is found, unless it is `multi`.
@@ -435,11 +421,6 @@ pub struct Associative {
     pair_bits: Constant<Bits<16>>,
     places: Constant<Bits<64>>,
     capacity: Constant<Bits<16>>,
-    lose_cancels: Constant<Bits<8>>,
-    delay_cancels: Constant<Bits<8>>,
-    /// A cancel in the cycle before, if it is to be late.
-    delayed: Reg<Bit>,
-    lose_multi: Constant<Bits<8>>,
     count_is_of_live_entries: Check,
     cancelled_is_never_matched: Check,
     ages_grow: Duty,
@@ -469,7 +450,6 @@ impl Associative {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            mutation: Signal::default(),
             search: Signal::default(),
             take: Signal::default(),
             drop: Signal::default(),
@@ -564,10 +544,6 @@ impl Associative {
             pair_bits: constant(bits_of(pairs)),
             places: constant(u64::MAX >> (MAX_ENTRIES - entries)),
             capacity: constant(entries as u64),
-            lose_cancels: constant(Mutation::LoseCancels as u64),
-            delay_cancels: constant(Mutation::DelayCancels as u64),
-            delayed: Reg::default(),
-            lose_multi: constant(Mutation::LoseMulti as u64),
             count_is_of_live_entries: Check::new("count_is_of_live_entries"),
             cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
             ages_grow: Duty::new("ages_grow"),
@@ -639,7 +615,6 @@ impl Logic for Associative {
             multis,
             gone,
             cancelled,
-            delayed,
             considered,
             considered_before,
             judged,
@@ -706,7 +681,6 @@ impl Logic for Associative {
         self.alive.next = self.order.chosen.val() & self.order.living.val();
         self.hits.next = 0.into();
         for i in 0..self._n {
-            self.entry[i].mutation.next = self.mutation.val();
             self.entry[i].load.next = self.order.filling.val().get_bit(i);
             self.entry[i].present.next = self.order.present.val().get_bit(i);
             self.entry[i].remains.next = self.order.remaining.val().get_bit(i);
@@ -737,28 +711,16 @@ impl Logic for Associative {
         }
 
         self.staying.next = self.multis.q.val();
-        if self.mutation.val() == self.lose_multi.val() {
-            self.staying.next = 0.into();
-        }
         self.spared.next = 0.into();
         if self.spare_multi.val() {
             self.spared.next = self.staying.val();
         }
-        self.order.mutation.next = self.mutation.val();
         self.order.hits.next = self.hits.val();
         self.order.select.next = self.choosing.q.val();
         self.order.take.next = self.choosing_to_take.q.val();
         self.order.spare.next = self.staying.val();
         self.order.insert.next = self.insert.val();
         self.order.remove.next = self.remove.val();
-        if (self.mutation.val() == self.lose_cancels.val()) & self.cancel.val() {
-            self.order.remove.next = false;
-        }
-        if self.mutation.val() == self.delay_cancels.val() {
-            self.delayed.d.next = self.remove.val() & self.cancel.val();
-            self.order.remove.next =
-                (self.remove.val() & !self.cancel.val()) | self.delayed.q.val();
-        }
         self.order.keep.next = self.spared.val();
         self.multis.d.next = self.multis.q.val() & !self.order.filling.val();
         if self.new_multi.q.val() {
@@ -791,7 +753,6 @@ impl Logic for Associative {
             & self.order.found.val()
             & !((self.takes.q.val() | self.spare_multi.val()) & self.is_multi.val());
         self.gone.d.next = self.departs.val();
-        self.quota.mutation.next = self.mutation.val();
         self.quota.endpoint.next = self.insert_endpoint.val();
         self.quota.take.next = self.inserting.q.val();
         self.quota.take_bit.next = self.new_bit.q.val();

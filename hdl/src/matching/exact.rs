@@ -30,7 +30,7 @@ use super::key_way::{FreshSlots, KeyWay, Queue};
 use super::one_hot::OneHot;
 use super::places::{Clash, Emptier, Rows};
 use super::way::{SameRow, Written};
-use crate::construct::{constant, construct};
+use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Duty, Fifo};
 use crate::types::{ExactResult, Lookup, MatchCommand};
@@ -47,54 +47,6 @@ pub const ROW_WAYS: usize = WAYS / 2;
 /// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
 pub const fn table_rows(entries: usize) -> usize {
     entries.div_ceil(2).next_power_of_two()
-}
-
-/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero in a
-/// card.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum ExactMutation {
-    /// The youngest of the receives that the classes offer is taken.
-    NewestClass = 32,
-    /// A receive that is matched stays.
-    MatchTwice = 33,
-    /// An operation reads what an older one is about to write.
-    IgnoreConflicts = 34,
-    /// A queue doesn't learn its new last receive.
-    ForgetTail = 35,
-    /// A receive that is cancelled leaves a wrong predecessor to its successor.
-    ForgetPrev = 36,
-    /// A receive for which there is no place takes another's.
-    OverwriteSlot = 37,
-    /// A receive that was matched can still be found by its handle.
-    LeaveHandle = 38,
-    /// A cancelled receive stays posted.
-    LoseCancels = 39,
-    /// There is a result before all classes have been looked up.
-    HastyResult = 40,
-    /// What comes behind a cancel reads before its receive is out of reach.
-    LateCancel = 41,
-    /// The slot of a cancelled receive is looked for in row 0.
-    ForgetRow = 42,
-    /// A search by pair or endpoint takes a wrong row for the one behind its row.
-    StandStill = 43,
-}
-
-impl ExactMutation {
-    /// Every contract that can be broken.
-    pub const BREACHES: [ExactMutation; 12] = [
-        ExactMutation::NewestClass,
-        ExactMutation::MatchTwice,
-        ExactMutation::IgnoreConflicts,
-        ExactMutation::ForgetTail,
-        ExactMutation::ForgetPrev,
-        ExactMutation::OverwriteSlot,
-        ExactMutation::LeaveHandle,
-        ExactMutation::LoseCancels,
-        ExactMutation::HastyResult,
-        ExactMutation::LateCancel,
-        ExactMutation::ForgetRow,
-        ExactMutation::StandStill,
-    ];
 }
 
 /// What a look-up is for.
@@ -168,8 +120,6 @@ pub struct Exact {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Contract to break, for tests; zero in a card. See [`ExactMutation`].
-    pub mutation: Signal<In, Bits<8>>,
     /// The tables are cleared.
     pub initialized: Signal<Out, Bit>,
     /// Key of the hashes. May change only while there is no receive.
@@ -404,6 +354,8 @@ pub struct Exact {
     older: Signal<Local, Bit>,
     arriving: Signal<Local, Bit>,
     single: Signal<Local, Bit>,
+    /// The receive that an arrival has found is gone once it is taken.
+    matched_leaves: Signal<Local, Bit>,
     /// What the end would write is written.
     acts: Signal<Local, Bit>,
     // If so: a number becomes free, or is taken; a link is written, or a link back.
@@ -460,18 +412,6 @@ pub struct Exact {
     no_home: Constant<Home>,
     no_link: Constant<Link>,
     no_result: Constant<ExactResult>,
-    newest_class: Constant<Bits<8>>,
-    match_twice: Constant<Bits<8>>,
-    ignore_conflicts: Constant<Bits<8>>,
-    forget_tail: Constant<Bits<8>>,
-    forget_prev: Constant<Bits<8>>,
-    overwrite_slot: Constant<Bits<8>>,
-    leave_handle: Constant<Bits<8>>,
-    lose_cancels: Constant<Bits<8>>,
-    hasty_result: Constant<Bits<8>>,
-    late_cancel: Constant<Bits<8>>,
-    forget_row: Constant<Bits<8>>,
-    stand_still: Constant<Bits<8>>,
 
     neither_lost_nor_doubled: Check,
     number_for_each_post: Check,
@@ -523,18 +463,6 @@ impl Exact {
             no_link: Constant::new(Link::default()),
             no_found: Constant::new(Found::default()),
             no_result: Constant::new(ExactResult::default()),
-            newest_class: constant(ExactMutation::NewestClass as u64),
-            match_twice: constant(ExactMutation::MatchTwice as u64),
-            ignore_conflicts: constant(ExactMutation::IgnoreConflicts as u64),
-            forget_tail: constant(ExactMutation::ForgetTail as u64),
-            forget_prev: constant(ExactMutation::ForgetPrev as u64),
-            overwrite_slot: constant(ExactMutation::OverwriteSlot as u64),
-            leave_handle: constant(ExactMutation::LeaveHandle as u64),
-            lose_cancels: constant(ExactMutation::LoseCancels as u64),
-            hasty_result: constant(ExactMutation::HastyResult as u64),
-            late_cancel: constant(ExactMutation::LateCancel as u64),
-            forget_row: constant(ExactMutation::ForgetRow as u64),
-            stand_still: constant(ExactMutation::StandStill as u64),
             neither_lost_nor_doubled: Check::new("receive_neither_lost_nor_doubled"),
             number_for_each_post: Check::new("a_number_for_each_post"),
             alone: Check::new("searches_by_handle_are_alone"),
@@ -549,7 +477,7 @@ impl Exact {
             hash_empty: Reg::new(true),
             behind_cursor: Reg::new(1u64.into()),
         } default {
-            clock reset mutation initialized seed lookup_valid lookup_ready lookup result_valid result
+            clock reset initialized seed lookup_valid lookup_ready lookup result_valid result
             commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
             settles stands queued_valid queued hash_free offered fills mends hash_valid hash hash_key next_hash arrives hash_loads place_valid place place_rows slot_row read_valid read read_rows
             compare_valid compare compare_rows compare_by_key compare_chosen
@@ -558,7 +486,7 @@ impl Exact {
             clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
             passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row row_after addressed wanted next_rows next_place unlinking
             occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
-            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at best_age end_age best_above end_above best_low end_high older arriving single acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
+            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at best_age end_age best_above end_above best_low end_high older arriving single matched_leaves acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
             new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
             home_of_end home_key_row home_handle_row gone_row home_handle_way new_id end_key
             key_place handle_place key_number handle_number fresh_slots fresh_handles
@@ -802,12 +730,6 @@ impl Logic for Exact {
             | (self.read_stays.val() & self.clash_best.q.val())
             | (self.read_stays.val() & self.clash_end.q.val() & self.end_remains.val())
             | (self.all_stand.val() & self.clash_end.q.val() & !self.done.val());
-        if self.mutation.val() == self.ignore_conflicts.val() {
-            self.clash_compare.d.next = false;
-            self.clash_mux.d.next = false;
-            self.clash_best.d.next = false;
-            self.clash_end.d.next = false;
-        }
 
         // ---------------------------------------------------------------- read
         self.addressed.next = self.place_rows.q.val();
@@ -978,12 +900,6 @@ impl Logic for Exact {
                     self.muxed.next.way = self.mux_free.q.val();
                     self.muxed.next.room =
                         self.mux_handle_free.q.val().any() & self.mux_free.q.val().any();
-                    if (self.mutation.val() == self.overwrite_slot.val())
-                        & !self.mux_free.q.val().any()
-                    {
-                        self.muxed.next.way = 1.into();
-                        self.muxed.next.room = true;
-                    }
                 }
             }
             Search::Unlink => {
@@ -1033,9 +949,7 @@ impl Logic for Exact {
         // handle: the next row.
         if self.goes_on.val() {
             self.cursor.d.next = self.behind_cursor.q.val();
-            if self.mutation.val() != self.stand_still.val() {
-                self.behind_cursor.d.next = (self.behind_cursor.q.val() + 1) & self.row_mask.val();
-            }
+            self.behind_cursor.d.next = (self.behind_cursor.q.val() + 1) & self.row_mask.val();
         }
         // Found by its handle: now its slot, while the result is told.
         self.unlinking.next = self.best_valid.q.val() & self.unlinks.q.val();
@@ -1053,7 +967,7 @@ impl Logic for Exact {
         if self.place_free.val() {
             self.place_rows.d.next = self.next_rows.val();
             self.slot_row.d.next = 0.into();
-            if self.unlinking.val() & (self.mutation.val() != self.forget_row.val()) {
+            if self.unlinking.val() {
                 self.slot_row.d.next =
                     bit_cast::<16, 12>(self.home_key_row.val()) & self.row_mask.val();
             }
@@ -1067,7 +981,7 @@ impl Logic for Exact {
             & self.read_free.val()
             & (self.place.q.val().search == Search::Unlink)
         {
-            self.mending.d.next = self.mutation.val() != self.late_cancel.val();
+            self.mending.d.next = true;
         }
         // It is told so late that whoever comes behind it finds the queue mended when it is to read.
         self.tell.d.next = self.moves.q.val()
@@ -1105,9 +1019,6 @@ impl Logic for Exact {
         self.older.next = self.best_above.val() < self.end_above.val();
         if self.best_age.val().get_bits::<27>(0) < self.end_age.val().get_bits::<27>(0) {
             self.older.next = self.best_low.val() < self.end_high.val();
-        }
-        if self.mutation.val() == self.newest_class.val() {
-            self.older.next = self.best_age.val() >= self.end_age.val();
         }
         self.better.next = self.best_wins.q.val()
             | (self.best_rivals.q.val() & (!self.end_found.q.val().found | self.older.val()));
@@ -1147,9 +1058,7 @@ impl Logic for Exact {
             self.end_valid.d.next = true;
             self.end.d.next = self.best.q.val();
             self.end_posts.d.next = self.best.q.val().search == Search::Post;
-            self.fills.next = (self.best.q.val().last
-                | (self.mutation.val() == self.hasty_result.val()))
-                & !self.unlinks.q.val();
+            self.fills.next = self.best.q.val().last & !self.unlinks.q.val();
             if self.unlinks.q.val() {
                 self.end.d.next.last = false;
             }
@@ -1240,13 +1149,12 @@ impl Logic for Exact {
         self.new_link.next.successor = self.new_id.val();
         self.new_link.next.age = bit_cast::<53, 54>(self.age.val());
         self.new_link.next.multi = self.receive.val().multi;
+        self.matched_leaves.next =
+            (self.end.q.val().search == Search::Arrive) & !self.end_found.q.val().multi;
         // What would be written is no matter of whether it is, which is known late.
         match self.end.q.val().search {
             Search::Post => {
                 self.queue.next.tail = self.new_id.val();
-                if self.mutation.val() == self.forget_tail.val() {
-                    self.queue.next.tail = self.end_found.q.val().tail;
-                }
                 if !self.end_found.q.val().found {
                     self.new_slot.next = true;
                     self.queue.next.tail = self.new_id.val();
@@ -1272,7 +1180,7 @@ impl Logic for Exact {
                 self.put_prev.d.next = self.end_found.q.val().prev;
                 self.put_prev_at.d.next = bit_cast::<16, 14>(self.entry.val().successor);
                 self.put_link_at.d.next = bit_cast::<16, 14>(self.end_found.q.val().prev);
-                self.frees.next = self.mutation.val() != self.lose_cancels.val();
+                self.frees.next = true;
                 if self.single.val() {
                     self.queue.next = self.no_queue.val();
                 } else if self.end_found.q.val().first {
@@ -1282,13 +1190,11 @@ impl Logic for Exact {
                 } else {
                     self.queue.next.tail = self.end_found.q.val().prev;
                 }
-                if self.frees.val() & self.end_found.q.val().outer {
+                if self.end_found.q.val().outer {
                     self.slot_ways.next = self.end_found.q.val().way;
                 }
-                self.links_now.next = self.frees.val() & !self.end_found.q.val().outer;
-                self.prevs_now.next = self.frees.val()
-                    & !self.end_found.q.val().outer
-                    & (self.mutation.val() != self.forget_prev.val());
+                self.links_now.next = !self.end_found.q.val().outer;
+                self.prevs_now.next = !self.end_found.q.val().outer;
             }
             _ => {
                 // An arrival. Of what was found by its handle nothing is written yet.
@@ -1298,16 +1204,13 @@ impl Logic for Exact {
                 if self.single.val() {
                     self.queue.next = self.no_queue.val();
                 }
-                if (self.end.q.val().search == Search::Arrive)
-                    & !self.end_found.q.val().multi
-                    & (self.mutation.val() != self.match_twice.val())
-                {
+                if self.matched_leaves.val() {
                     self.slot_ways.next = self.end_found.q.val().way;
                     self.frees.next = true;
                 }
             }
         }
-        if self.frees.val() & (self.mutation.val() != self.leave_handle.val()) {
+        if self.frees.val() {
             self.handle_ways.next = bits::<8>(1) << self.home_handle_way.val();
         }
         self.acts.next = self.commit.val() | self.mend.q.val();

@@ -36,46 +36,13 @@ use super::exact::{Exact, Search};
 use super::quota::Quota;
 use super::rows::UnexpectedRows;
 use crate::config::Config;
-use crate::construct::{constant, construct};
+use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{Duty, Ram};
 use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
 
 /// Operations under way at most, by their tags.
 const TAGS: usize = 16;
-
-/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero in a
-/// card.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum ListsMutation {
-    /// An arrival doesn't see a receive that went to the associative side before its eyes.
-    SkipTaint = 48,
-    /// The exact side goes before the associative side whatever the ages.
-    PreferExact = 49,
-    /// A class with receives is learnt anew.
-    LearnLive = 50,
-    /// An arrival stays clear although a receive went to the associative side since.
-    StayClear = 51,
-    /// A search that set out in the cycle in which the one before it has found something goes on.
-    KeepDropped = 52,
-    /// The front seems free while it holds a command.
-    HideFront = 53,
-    /// The exact side is told an age of zero for what the associative side has found.
-    HideAge = 54,
-}
-
-impl ListsMutation {
-    /// Every contract that can be broken.
-    pub const BREACHES: [ListsMutation; 7] = [
-        ListsMutation::SkipTaint,
-        ListsMutation::PreferExact,
-        ListsMutation::LearnLive,
-        ListsMutation::StayClear,
-        ListsMutation::KeepDropped,
-        ListsMutation::HideFront,
-        ListsMutation::HideAge,
-    ];
-}
 
 /// How far the associative side has come for an operation of the exact way that turned out to need it.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -111,9 +78,6 @@ pub struct Lists {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: both lists are empty.
     pub reset: Signal<In, Bit>,
-    /// Contract to break, for tests; zero in a card. Numbers of `Mutation`, `ExactMutation`, and 64 more than
-    /// those of `UnexpectedMutation`.
-    pub mutation: Signal<In, Bits<8>>,
     /// The memories are cleared.
     pub initialized: Signal<Out, Bit>,
     /// Key of the hashes. May change only while no receive is posted and nothing is under way.
@@ -386,6 +350,8 @@ pub struct Lists {
     initialized_now: Signal<Local, Bit>,
     slow_search: Signal<Local, Bit>,
     append: Signal<Local, Bit>,
+    /// What is under way may match what is appended: the associative side has to be asked.
+    none_is_clear: Signal<Local, Bit>,
     remove: Signal<Local, Bit>,
     /// A message will still be being decided slowly in the next cycle.
     slow: Signal<Local, Bit>,
@@ -505,14 +471,6 @@ pub struct Lists {
     match_mask: Constant<Bits<64>>,
     no_lookup: Constant<Lookup>,
     no_reply: Constant<MatchReply>,
-    unexpected_mutations: Constant<Bits<8>>,
-    skip_taint: Constant<Bits<8>>,
-    prefer_exact: Constant<Bits<8>>,
-    learn_live: Constant<Bits<8>>,
-    stay_clear: Constant<Bits<8>>,
-    keep_dropped: Constant<Bits<8>>,
-    hide_front: Constant<Bits<8>>,
-    hide_age: Constant<Bits<8>>,
 
     one_at_a_time: Check,
     commands_name_what_there_is: Duty,
@@ -546,14 +504,6 @@ impl Lists {
             match_mask: Constant::new(config.match_mask().into()),
             no_lookup: Constant::new(Lookup::default()),
             no_reply: Constant::new(MatchReply::default()),
-            unexpected_mutations: Constant::new(64u64.into()),
-            skip_taint: constant(ListsMutation::SkipTaint as u64),
-            prefer_exact: constant(ListsMutation::PreferExact as u64),
-            learn_live: constant(ListsMutation::LearnLive as u64),
-            stay_clear: constant(ListsMutation::StayClear as u64),
-            keep_dropped: constant(ListsMutation::KeepDropped as u64),
-            hide_front: constant(ListsMutation::HideFront as u64),
-            hide_age: constant(ListsMutation::HideAge as u64),
             one_at_a_time: Check::new("one_result_at_a_time"),
             quick_is_right: Check::new("quick_decisions_are_right"),
             commands_name_what_there_is: Duty::new("commands_name_what_there_is"),
@@ -563,14 +513,14 @@ impl Lists {
             seed_changes_while_empty: Duty::new("seed_changes_while_empty"),
             endpoints: Constant::new((config.endpoints as u64).into()),
         } default {
-            clock reset mutation initialized seed command_valid command_ready command reply_valid reply
+            clock reset initialized seed command_valid command_ready command reply_valid reply
             posted_depth unexpected_depth operation count_overflows
             front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class giving_bit gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint latest_endpoint on_associative_way on_exact_way age issue_valid issue_command issue_view
             issue_todo sole sole_joined sole_chosen sole_found sole_ends sole_hit both both_joined both_chosen both_found both_tag found_tag kept clear result_clear alone looking
             searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
             result result_valid equal unlearnt idle chosen first_unlearnt first_idle
             next_endpoint next_bit same_endpoint empty admitted go goes_alone initialized_now
-            slow_search append remove probed takes to_issue
+            slow_search append none_is_clear remove probed takes to_issue
             front_posts asker asks_in todo first_todo todo_class class_id source match_bits front_key issue_key
             lookup lookup_valid precedes older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept keeps_found drops next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone search_answers appends rival_wins next_clear decided accepts commit discard gives associative_search
             same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
@@ -710,13 +660,7 @@ impl Logic for Lists {
         );
         clock!(self, clock, held, held_age);
 
-        self.quota.mutation.next = self.mutation.val();
-        self.exact.mutation.next = self.mutation.val();
-        self.associative.mutation.next = self.mutation.val();
         self.unexpected.mutation.next = 0.into();
-        if self.mutation.val() >= self.unexpected_mutations.val() {
-            self.unexpected.mutation.next = self.mutation.val() - self.unexpected_mutations.val();
-        }
         self.exact.seed.next = self.seed.val();
         self.initialized_now.next =
             self.exact.initialized.val() & self.unexpected.initialized.val();
@@ -756,9 +700,6 @@ impl Logic for Lists {
         }
         self.unlearnt.next = !self.classes.view.val().learnt;
         self.idle.next = !self.classes.live.val();
-        if self.mutation.val() == self.learn_live.val() {
-            self.idle.next = 15.into();
-        }
         // Of each the lowest: a bit that no lower one is set below.
         self.first_unlearnt.next = self.unlearnt.val()
             & !((self.unlearnt.val() << 1)
@@ -990,9 +931,7 @@ impl Logic for Lists {
             & (self.step.q.val() == Step::Run);
         self.next_both.next = self.searches_both.val();
         // What set out a cycle before the last one had found something, or in that cycle.
-        self.drops.next = self.both.q.val()
-            & (self.keeps_found.val()
-                | (self.kept.q.val() & (self.mutation.val() != self.keep_dropped.val())));
+        self.drops.next = self.both.q.val() & (self.keeps_found.val() | self.kept.q.val());
         self.both_joined.d.next = self.both.q.val() & !self.drops.val();
         self.both_chosen.d.next = self.both_joined.q.val();
         self.both_found.d.next = self.both_chosen.q.val();
@@ -1137,8 +1076,7 @@ impl Logic for Lists {
             self.front_fills.next = self.comes.val();
         }
         self.front_valid.d.next = self.front_fills.val();
-        self.vacant.d.next =
-            !self.front_fills.val() | (self.mutation.val() == self.hide_front.val());
+        self.vacant.d.next = !self.front_fills.val();
         self.stale.d.next = self.learns.val() | self.learning.q.val();
         self.weighed.d.next =
             self.front_posts.q.val() & !self.stale.q.val() & !self.post_goes.val();
@@ -1237,21 +1175,16 @@ impl Logic for Lists {
         self.append.next = false;
         self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
         self.key_bit.next = bits::<32>(1) << self.held.read_data.val().endpoint;
-        self.tainted.d.next = (self.associative.waiting.val() & self.key_bit.val()).any()
-            & (self.mutation.val() != self.skip_taint.val());
+        self.tainted.d.next = (self.associative.waiting.val() & self.key_bit.val()).any();
         self.precedes.next =
             self.associative.age_out.val() < bit_cast::<54, 53>(self.result.val().age);
         self.older.next = self.precedes.val();
-        if self.mutation.val() == self.prefer_exact.val() {
-            self.older.next = false;
-        }
         self.was_older.d.next = self.older.val();
         self.runs.next = self.step.q.val() == Step::Run;
         // What was kept for the arrival was compared on the exact side, while the result came about.
         self.rival_older.next = self.was_older.q.val();
         if self.runs.val() {
-            self.rival_older.next =
-                self.result.val().rival_older & (self.mutation.val() != self.prefer_exact.val());
+            self.rival_older.next = self.result.val().rival_older;
         }
         if self.unexpected.ends.val() {
             self.searching.d.next = false;
@@ -1443,7 +1376,8 @@ impl Logic for Lists {
             self.weighed.d.next = false;
             self.lingers.d.next = false;
         }
-        if self.append.val() & (self.mutation.val() != self.stay_clear.val()) {
+        self.none_is_clear.next = self.append.val();
+        if self.none_is_clear.val() {
             self.next_clear.next = false;
             self.next_both.next = false;
             self.both_joined.d.next = false;
@@ -1484,9 +1418,6 @@ impl Logic for Lists {
         self.exact.receive.next = self.held.read_data.val();
         self.exact.age.next = self.held_age.read_data.val();
         self.exact.rival_age.next = self.associative.age_out.val();
-        if self.mutation.val() == self.hide_age.val() {
-            self.exact.rival_age.next = 0.into();
-        }
         self.swift.next = !self.alone.q.val()
             & (self.step.q.val() == Step::Run)
             & (!self.result_valid.val()

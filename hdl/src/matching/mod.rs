@@ -14,6 +14,7 @@
 
 mod age;
 mod associative;
+pub mod breaks;
 mod classes;
 mod exact;
 mod handle_way;
@@ -36,10 +37,10 @@ mod way;
 pub use age::Age;
 pub use associative::{Associative, AssociativeEntry, AssociativeSearch};
 pub use classes::CLASSES;
-pub use exact::{Exact, ExactMutation, MAX_EXACT, ROW_WAYS, Search, table_rows};
+pub use exact::{Exact, MAX_EXACT, ROW_WAYS, Search, table_rows};
 pub use hash::{HandleHash, KeyHash};
 pub use invariants::Invariants;
-pub use lists::{Lists, ListsMutation};
+pub use lists::Lists;
 pub use one_hot::OneHot;
 pub use order::Order;
 pub use quota::{Quota, Share};
@@ -92,59 +93,6 @@ impl Operation {
     ];
 }
 
-/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero
-/// in a card.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum Mutation {
-    /// Nothing is broken.
-    None = 0,
-    /// A cancelled receive stays posted.
-    LoseCancels = 1,
-    /// An entry that was removed stays.
-    MatchTwice = 2,
-    /// Bit 0 of the match bits has to agree although the receive ignores it.
-    NarrowWildcards = 3,
-    /// Entries don't know which ones are older.
-    ForgetAges = 4,
-    /// The next entry always goes to place 0.
-    ReusePlaces = 5,
-    /// Searches find entries that aren't there any more.
-    FindRemoved = 6,
-    /// A choice that is made while an entry is removed may be that entry.
-    ChooseDeparting = 7,
-    /// Removals take entries that are to stay until they are cancelled.
-    LoseMulti = 8,
-    /// A receive from one source takes messages of any.
-    WidenSources = 9,
-    /// A search finds what a place held before it was filled anew.
-    KeepHits = 10,
-    /// An endpoint may take what is reserved for the others.
-    OverdrawQuota = 11,
-    /// What an endpoint gives back is not counted as common again.
-    LoseQuota = 12,
-    /// A cancelled receive goes a cycle late.
-    DelayCancels = 13,
-}
-
-impl Mutation {
-    /// Every contract that can be broken.
-    pub const BREACHES: [Mutation; 13] = [
-        Mutation::LoseCancels,
-        Mutation::MatchTwice,
-        Mutation::NarrowWildcards,
-        Mutation::ForgetAges,
-        Mutation::ReusePlaces,
-        Mutation::FindRemoved,
-        Mutation::ChooseDeparting,
-        Mutation::LoseMulti,
-        Mutation::WidenSources,
-        Mutation::KeepHits,
-        Mutation::OverdrawQuota,
-        Mutation::LoseQuota,
-        Mutation::DelayCancels,
-    ];
-}
-
 /// The lists of each configuration, alone, and their parts.
 pub fn tops() -> Vec<Top> {
     let associative = |config: &Config| {
@@ -166,6 +114,19 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("associative_ecp5", Class::Test, move || {
             associative(&config::ECP5)
+        }),
+        Top::broken("lists_tiny_broken", breaks::lists, || {
+            Lists::new(&config::TINY)
+        }),
+        Top::broken("associative_tiny_broken", breaks::associative, move || {
+            associative(&config::TINY)
+        }),
+        Top::broken("quota_tiny_broken", breaks::quota, move || {
+            quota(&config::TINY)
+        }),
+        Top::mutants("quota_tiny_mutants", move || quota(&config::TINY)),
+        Top::mutants("associative_tiny_mutants", move || {
+            associative(&config::TINY)
         }),
         Top::of("exact_tiny", Class::Synthesis, || {
             Exact::new(config::TINY.exact, config::TINY.rows)

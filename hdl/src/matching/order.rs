@@ -17,10 +17,9 @@
 //! bit; nothing is chosen in that cycle. `insert` says that the vacant place is filled, in the next cycle (`filling`). A change of the places shows
 //! in `place_index` two cycles later: the next `insert` waits for that.
 
+use super::MAX_ENTRIES;
 use super::age::Age;
 use super::one_hot::OneHot;
-use super::{MAX_ENTRIES, Mutation};
-use crate::construct::constant;
 use crate::prelude::*;
 
 /// Order of a list of at most 64 entries.
@@ -30,8 +29,6 @@ pub struct Order {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: the list is empty.
     pub reset: Signal<In, Bit>,
-    /// Contract to break, for tests; see [`Mutation`].
-    pub mutation: Signal<In, Bits<8>>,
     /// Choose among `hits` in this cycle.
     pub select: Signal<In, Bit>,
     /// With `select`: what is chosen leaves in the next cycle.
@@ -98,12 +95,6 @@ pub struct Order {
     lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
     places: Constant<Bits<64>>,
-    reuse_places: Constant<Bits<8>>,
-    forget_ages: Constant<Bits<8>>,
-    match_twice: Constant<Bits<8>>,
-    find_removed: Constant<Bits<8>>,
-    keep_hits: Constant<Bits<8>>,
-    choose_departing: Constant<Bits<8>>,
     one_choice: Check,
     fills_a_vacant_place: Check,
     removes_a_live_entry: Check,
@@ -121,7 +112,6 @@ impl Order {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            mutation: Signal::default(),
             select: Signal::default(),
             take: Signal::default(),
             spare: Signal::default(),
@@ -163,12 +153,6 @@ impl Order {
             lowest: Signal::default(),
             empty_places: Signal::default(),
             places: Constant::new((u64::MAX >> (MAX_ENTRIES - entries)).into()),
-            reuse_places: constant(Mutation::ReusePlaces as u64),
-            match_twice: constant(Mutation::MatchTwice as u64),
-            find_removed: constant(Mutation::FindRemoved as u64),
-            keep_hits: constant(Mutation::KeepHits as u64),
-            choose_departing: constant(Mutation::ChooseDeparting as u64),
-            forget_ages: constant(Mutation::ForgetAges as u64),
             one_choice: Check::new("one_choice"),
             fills_a_vacant_place: Check::new("fills_a_vacant_place"),
             removes_a_live_entry: Check::new("removes_a_live_entry"),
@@ -211,14 +195,8 @@ impl Logic for Order {
             self.departing.next = self.leaving.val() | (self.choice.q.val() & !self.keep.val());
         }
         self.eligible.next = self.hits.val() & !self.leaving.val();
-        if self.mutation.val() == self.choose_departing.val() {
-            self.eligible.next = self.hits.val();
-        }
         self.candidates.next = self.eligible.val();
         self.elders.next = self.places.val();
-        if self.mutation.val() == self.forget_ages.val() {
-            self.elders.next = 0.into();
-        }
         self.filled.d.next = 0.into();
         if self.insert.val() {
             self.filled.d.next = self.vacant.q.val();
@@ -262,27 +240,13 @@ impl Logic for Order {
 
         // The lowest set bit of v is v & -v.
         self.empty_places.next = !self.live.q.val() & self.places.val();
-        if self.mutation.val() == self.reuse_places.val() {
-            self.empty_places.next = self.places.val();
-        }
         self.lowest.next = !self.empty_places.val() + 1;
         self.vacant.d.next = self.empty_places.val() & self.lowest.val();
 
-        self.staying.next = self.live.q.val();
-        if self.mutation.val() != self.match_twice.val() {
-            self.staying.next = self.live.q.val() & !self.departing.val();
-        }
+        self.staying.next = self.live.q.val() & !self.departing.val();
         self.live.d.next = self.staying.val() | self.filled.q.val();
         self.present.next = self.live.q.val();
         self.remaining.next = self.staying.val();
-        // What a place holds while it is filled is that of its last holder.
-        if self.mutation.val() == self.keep_hits.val() {
-            self.present.next = self.live.q.val() | self.filled.q.val();
-        }
-        if self.mutation.val() == self.find_removed.val() {
-            self.present.next = self.places.val();
-            self.remaining.next = self.places.val();
-        }
 
         self.chosen_number.vector.next = self.choice.q.val();
         self.place_number.vector.next = self.vacant.q.val();

@@ -12,12 +12,13 @@
 //! compare; the block's are as wide as in a card with the other bits zero.
 
 use super::associative::{Associative, AssociativeSearch};
-use super::proof_lists::{ListsProof, SMALLEST, order};
+use super::breaks;
+use super::proof_lists::{ListsProof, SMALLEST, order_of_commands};
 use super::quota::Quota;
-use super::{ExactMutation, Mutation};
 use crate::prelude::*;
 use crate::prim::Duty;
 use crate::proofs::{Method, Proof};
+use crate::verilog::Break;
 
 /// Entries of the block that is proved.
 const ENTRIES: usize = 4;
@@ -181,8 +182,6 @@ pub struct AssociativeProof {
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// As of the block.
-    pub mutation: Signal<In, Bits<8>>,
-    /// As of the block.
     pub search: Signal<In, Bit>,
     /// As of the block.
     pub take: Signal<In, Bit>,
@@ -278,7 +277,6 @@ impl Default for AssociativeProof {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            mutation: Signal::default(),
             search: Signal::default(),
             take: Signal::default(),
             drop: Signal::default(),
@@ -401,7 +399,6 @@ impl Logic for AssociativeProof {
             inserted_at_a_vacant_place,
             counted
         );
-        self.block.mutation.next = self.mutation.val();
         self.block.search.next = self.search.val();
         self.block.take.next = self.take.val();
         self.block.drop.next = self.drop.val();
@@ -528,8 +525,6 @@ pub struct QuotaProof {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// As of the block.
-    pub mutation: Signal<In, Bits<8>>,
     /// Endpoint that is asked about, and takes.
     pub endpoint: Signal<In, Bits<8>>,
     /// It takes one.
@@ -555,7 +550,6 @@ impl Default for QuotaProof {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            mutation: Signal::default(),
             endpoint: Signal::default(),
             take: Signal::default(),
             give: Signal::default(),
@@ -588,7 +582,6 @@ impl Logic for QuotaProof {
             what_is_reserved_is_there,
             who_has_room_fits
         );
-        self.block.mutation.next = self.mutation.val();
         self.block.endpoint.next = self.endpoint.val();
         self.block.take.next = self.take.val();
         self.block.take_bit.next = bits::<32>(1) << self.endpoint.val();
@@ -615,55 +608,46 @@ impl Logic for QuotaProof {
 
 /// What is proved here.
 pub fn proofs() -> Vec<Proof> {
-    let broken = |mutations: &[Mutation]| -> Vec<u64> {
-        mutations.iter().map(|mutation| *mutation as u64).collect()
-    };
+    let engine = [breaks::associative(), breaks::exact()].concat();
+    let broken = |names: &[&str]| Break::named(&engine, names);
+    let order = [
+        "lose_cancels",
+        "delay_cancels",
+        "match_twice",
+        "forget_ages",
+        "reuse_places",
+        "find_removed",
+        "choose_departing",
+    ];
+    let list = [
+        "narrow_wildcards",
+        "lose_multi",
+        "widen_sources",
+        "keep_hits",
+    ];
     vec![
         Proof::of("quota", Method::Induction(2), QuotaProof::default)
-            .broken_by(broken(&[Mutation::OverdrawQuota, Mutation::LoseQuota])),
+            .broken_by(broken(&["overdraw_quota", "lose_quota"])),
         Proof::of("associative_order", Method::Induction(4), || {
             Associative::new(ENTRIES, ENDPOINTS, PAIRS, RESERVED).with_invariants()
         })
         .assuming(&["memory_agrees"])
-        .broken_by(broken(&[
-            Mutation::LoseCancels,
-            Mutation::DelayCancels,
-            Mutation::MatchTwice,
-            Mutation::ForgetAges,
-            Mutation::ReusePlaces,
-            Mutation::FindRemoved,
-            Mutation::ChooseDeparting,
-        ])),
+        .broken_by(broken(&order)),
         Proof::of(
             "associative_list",
             Method::Bounded(15),
             AssociativeProof::default,
         )
-        .broken_by(broken(&[
-            Mutation::LoseCancels,
-            Mutation::DelayCancels,
-            Mutation::MatchTwice,
-            Mutation::NarrowWildcards,
-            Mutation::ForgetAges,
-            Mutation::ReusePlaces,
-            Mutation::FindRemoved,
-            Mutation::ChooseDeparting,
-            Mutation::LoseMulti,
-            Mutation::WidenSources,
-            Mutation::KeepHits,
-        ])),
+        .broken_by(broken(&[&order[..], &list].concat())),
         Proof::of("lists_any", Method::Unrolled(26), || {
             ListsProof::new(&SMALLEST, 5)
         })
         .in_cases(vec![vec!["script=4294967295".to_string()]])
-        .broken_by([ExactMutation::IgnoreConflicts as u64]),
+        .broken_by(broken(&["ignore_conflicts"])),
         Proof::of("lists_order", Method::Unrolled(64), || {
             ListsProof::new(&SMALLEST, 5)
         })
-        .in_cases(vec![order()])
-        .broken_by([
-            ExactMutation::NewestClass as u64,
-            ExactMutation::MatchTwice as u64,
-        ]),
+        .in_cases(vec![order_of_commands()])
+        .broken_by(broken(&["newest_class", "keep_matched"])),
     ]
 }

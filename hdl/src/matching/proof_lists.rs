@@ -41,7 +41,7 @@ const SETTLED: u64 = 4;
 
 /// Ports that are constant where one order of commands is followed to its end: *post, post, arrive, cancel, arrive*, at any
 /// times, in fewer keys, all of which fall on the same rows.
-pub fn order() -> Vec<String> {
+pub fn order_of_commands() -> Vec<String> {
     use Operation::{Arrive, Cancel, Post};
     let order = [Post, Post, Arrive, Cancel, Arrive];
     let number = |(k, operation): (usize, &Operation)| (*operation as u32) << (4 * k);
@@ -66,8 +66,6 @@ pub struct ListsProof {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// As of the engine.
-    pub mutation: Signal<In, Bits<8>>,
     /// Key of the hashes: what it is when the engine is initialised.
     pub seed: Signal<In, Bits<128>>,
     /// What each command is to do: numbers of operations of four bits, the first command's least significant. Other
@@ -174,7 +172,7 @@ impl ListsProof {
             counted: Check::new("counted"),
             _n: commands,
         } default {
-            clock reset mutation seed script offer operation endpoint source any_source match_bits ignore_bits request slot multi kept_seed accepted answered silent rests offered permitted number given excluded entering
+            clock reset seed script offer operation endpoint source any_source match_bits ignore_bits request slot multi kept_seed accepted answered silent rests offered permitted number given excluded entering
             command pair place_of_pair key reply replying any index first named taken hit found_line unordered stays appends in_use
             receives odd_receives messages place
         })
@@ -202,7 +200,6 @@ impl Logic for ListsProof {
             answers_in_time,
             counted
         );
-        self.lists.mutation.next = self.mutation.val();
         self.lists.seed.next = self.kept_seed.q.val();
         if !self.lists.initialized.val() {
             self.kept_seed.d.next = self.seed.val();

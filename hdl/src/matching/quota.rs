@@ -14,8 +14,6 @@
 //! as it has more than its part. A pulse shows in `room` and `holds` in the next cycle. What is asked of a count is kept in
 //! bits beside it, since nobody has time for a comparison.
 
-use super::Mutation;
-use crate::construct::constant;
 use crate::prelude::*;
 use abi::limits::MAX_ENDPOINTS;
 
@@ -161,8 +159,6 @@ pub struct Quota {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: nobody has anything.
     pub reset: Signal<In, Bit>,
-    /// Contract to break, for tests; see [`Mutation`].
-    pub mutation: Signal<In, Bits<8>>,
     /// Endpoint that is asked about.
     pub endpoint: Signal<In, Bits<8>>,
     /// It may take one.
@@ -204,8 +200,6 @@ pub struct Quota {
     common_size: Constant<Bits<16>>,
     /// Two less than that.
     two_short: Constant<Bits<16>>,
-    overdraw: Constant<Bits<8>>,
-    lose: Constant<Bits<8>>,
     never_over_capacity: Check,
     sums_are_of_shares: Check,
     takes_with_room_only: Check,
@@ -231,7 +225,6 @@ impl Quota {
         Self {
             clock: Signal::default(),
             reset: Signal::default(),
-            mutation: Signal::default(),
             endpoint: Signal::default(),
             room: Signal::default(),
             ample: Signal::default(),
@@ -259,8 +252,6 @@ impl Quota {
             capacity: Constant::new((capacity as u64).into()),
             common_size: Constant::new((common_size as u64).into()),
             two_short: Constant::new((common_size.wrapping_sub(2) as u64 & 0xffff).into()),
-            overdraw: constant(Mutation::OverdrawQuota as u64),
-            lose: constant(Mutation::LoseQuota as u64),
             sums_are_of_shares: Check::new("sums_are_of_shares"),
             never_over_capacity: Check::new("never_over_capacity"),
             takes_with_room_only: Check::new("takes_with_room_only"),
@@ -286,9 +277,6 @@ impl Logic for Quota {
             knows_what_is_left
         );
         self.common_room.next = self.left.q.val();
-        if self.mutation.val() == self.overdraw.val() {
-            self.common_room.next = self.total.q.val() < self.capacity.val();
-        }
         self.roomy.next = 0.into();
         self.room.next = false;
         self.ample.next = false;
@@ -314,9 +302,6 @@ impl Logic for Quota {
             self.holds.next = self.holds.val().replace_bit(i, self.share[i].holds.val());
             self.take_common.next = self.take_common.val() | self.share[i].take_common.val();
             self.give_common.next = self.give_common.val() | self.share[i].give_common.val();
-        }
-        if self.mutation.val() == self.lose.val() {
-            self.give_common.next = false;
         }
         if self.take_common.val() & !self.give_common.val() {
             self.common.d.next = self.common.q.val() + 1;

@@ -4,6 +4,8 @@
 //! own signals and, after them, the ports of its children under the child's name, because a kernel
 //! speaks of both in the same way.
 
+use super::breaks::Forced;
+use super::ir::SignalId;
 use super::known::{Known, recognise};
 use super::names;
 use super::types::{Type, literal};
@@ -57,6 +59,10 @@ pub(crate) struct Child {
     pub(crate) name: String,
     /// Index of its module in the netlist.
     pub(crate) module: usize,
+    /// It is a check, or a duty.
+    pub(crate) check: bool,
+    /// Number of the mutant that resets it to another value.
+    pub(crate) reset_mutant: Option<usize>,
 }
 
 pub(crate) struct Module {
@@ -69,6 +75,16 @@ pub(crate) struct Module {
     pub(crate) code: Verilog,
     /// Set if the module is a leaf that is printed in its parent.
     pub(crate) known: Option<Known>,
+    /// In a variant that can be broken, where something in here or below can: the input that picks.
+    pub(crate) pick: Option<SignalId>,
+    /// The same input of its children.
+    pub(crate) picking: Vec<SignalId>,
+    /// What breaks force here.
+    pub(crate) forces: Vec<Forced>,
+    /// Sites of mutants are counted here.
+    pub(crate) mutable: bool,
+    /// Numbers of mutants, by site.
+    pub(crate) mutants: HashMap<usize, usize>,
 }
 
 impl Module {
@@ -108,6 +124,11 @@ impl Probe for Collector {
             children: vec![],
             code: node.hdl(),
             known: None,
+            pick: None,
+            picking: vec![],
+            forces: vec![],
+            mutable: false,
+            mutants: HashMap::new(),
         });
     }
 
@@ -177,6 +198,8 @@ impl Probe for Collector {
                 path: name.to_string(),
                 name: String::new(),
                 module: index,
+                check: matches!(module.known, Some(Known::Check { .. })),
+                reset_mutant: None,
             });
         }
         self.done.push(module);

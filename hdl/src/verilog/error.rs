@@ -121,6 +121,21 @@ pub enum Reason {
     NoKernel,
     /// Hand-written Verilog in a block that has children.
     CustomWithChildren,
+    /// A break that forces a signal of a block that the design doesn't have.
+    NoSuchBlock {
+        /// Type of the block.
+        block: String,
+        /// Name of the break.
+        broken: String,
+    },
+    /// A forced value that isn't an expression as kernels have them.
+    ForcedValue(String),
+    /// A forced signal that the kernel reads before its last assignment.
+    ForcedEarly,
+    /// A forced signal that nobody reads, or whose forced value depends on itself.
+    ForcedAlone,
+    /// A name that the input of a variant has that picks a break.
+    NameOfThePick,
     /// A pattern that is neither an integer nor an enum variant.
     Pattern(String),
     /// Anything else that the tree can hold and the printer doesn't know.
@@ -238,6 +253,27 @@ impl fmt::Display for Reason {
                     "pattern `{text}` is neither an integer nor an enum variant"
                 )
             }
+            Reason::NoSuchBlock { block, broken } => write!(
+                f,
+                "break `{broken}` forces a signal of `{block}`, and no block of this type is in the design"
+            ),
+            Reason::ForcedValue(text) => write!(
+                f,
+                "`{text}` is no expression that a break can force; write it as in a kernel"
+            ),
+            Reason::ForcedEarly => write!(
+                f,
+                "a break forces it, and it is read before its last assignment; give the decision a \
+                 Local of its own"
+            ),
+            Reason::ForcedAlone => write!(
+                f,
+                "a break forces it, and nobody reads it, or the forced value depends on it"
+            ),
+            Reason::NameOfThePick => write!(
+                f,
+                "it has the name of the input that picks a break; rename it"
+            ),
             Reason::Unsupported(what) => write!(f, "{what} is not supported"),
         }
     }

@@ -45,6 +45,8 @@ pub(crate) enum Node {
     Unary(&'static str, Box<Expr>),
     /// The first with the bit at the second replaced by the third.
     ReplaceBit(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// The second if the first bit is set, else the third: of mutants.
+    Choose(Box<Expr>, Box<Expr>, Box<Expr>),
 }
 
 impl Expr {
@@ -97,6 +99,40 @@ impl Expr {
         Expr::literal(bits, ty)
     }
 
+    /// The expression without mutants in it: where one is picked, no other is.
+    pub(crate) fn unchosen(mut self) -> Expr {
+        self.each(&mut |x| {
+            while let Node::Choose(_, _, sound) = &mut x.node {
+                *x = (**sound).clone();
+            }
+        });
+        self
+    }
+
+    /// Calls `f` with the expression and each part of it.
+    fn each(&mut self, f: &mut dyn FnMut(&mut Expr)) {
+        f(self);
+        match &mut self.node {
+            Node::Signal(_) | Node::Variable(_) | Node::Literal(_) => {}
+            Node::Extend(a) | Node::Truncate(a) | Node::Slice(a, _) | Node::Unary(_, a) => {
+                a.each(f);
+            }
+            Node::ShiftRight(a, b)
+            | Node::Select(a, b)
+            | Node::Binary(_, a, b)
+            | Node::Compare(_, a, b)
+            | Node::Multiply(a, b) => {
+                a.each(f);
+                b.each(f);
+            }
+            Node::ReplaceBit(a, b, c) | Node::Choose(a, b, c) => {
+                a.each(f);
+                b.each(f);
+                c.each(f);
+            }
+        }
+    }
+
     /// Calls `f` with each variable that the expression reads.
     pub(crate) fn variables(&self, f: &mut impl FnMut(VariableId)) {
         match &self.node {
@@ -113,10 +149,44 @@ impl Expr {
                 a.variables(f);
                 b.variables(f);
             }
-            Node::ReplaceBit(a, b, c) => {
+            Node::ReplaceBit(a, b, c) | Node::Choose(a, b, c) => {
                 a.variables(f);
                 b.variables(f);
                 c.variables(f);
+            }
+        }
+    }
+}
+
+/// Calls `f` with each expression of the statements, parts of others included, with the number of its statement and the
+/// variable that the statement assigns, if it is an assignment.
+pub(crate) fn each_expression(
+    body: &mut [Stmt],
+    f: &mut dyn FnMut(&mut Expr, usize, Option<VariableId>),
+) {
+    for statement in body {
+        match statement {
+            Stmt::Assign {
+                variable,
+                value,
+                at,
+                ..
+            } => value.each(&mut |x| f(x, *at, Some(*variable))),
+            Stmt::If {
+                test,
+                then,
+                otherwise,
+                at,
+            } => {
+                test.each(&mut |x| f(x, *at, None));
+                each_expression(then, f);
+                each_expression(otherwise, f);
+            }
+            Stmt::Case { test, arms, at } => {
+                test.each(&mut |x| f(x, *at, None));
+                for (_, body) in arms {
+                    each_expression(body, f);
+                }
             }
         }
     }
@@ -186,4 +256,8 @@ pub(crate) struct Kernel {
     pub(crate) last: std::collections::BTreeMap<SignalId, VariableId>,
     /// Pairs of bidirectional signals that are one net.
     pub(crate) nets: Vec<(SignalId, SignalId)>,
+    /// Variables that hold forced values.
+    pub(crate) forced: Vec<VariableId>,
+    /// Names of the places where a mutant can be, by site.
+    pub(crate) sites: Vec<String>,
 }

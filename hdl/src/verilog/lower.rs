@@ -7,9 +7,11 @@
 //! is refused. So is what Verilog would run in another way than Rust: latches, reads before
 //! assignment, a child's input read back.
 
+use super::breaks;
 use super::collect::{Module, Role};
 use super::error::{PLACE, PrintError, Reason};
-use super::ir::{Expr, Kernel, Node, Part, SignalId, Stmt, Variable, VariableId};
+use super::ir::{Expr, Kernel, Node, Part, SignalId, Stmt, Variable, VariableId, each_expression};
+use super::mutants::{self, Kind, Sites};
 use super::path::{Loops, Meaning, Names, integer, loop_value};
 use super::types::{Type, field_at, literal};
 use num_bigint::BigInt;
@@ -35,8 +37,10 @@ pub(crate) fn lower(module: &Module) -> Result<Kernel, PrintError> {
         Verilog::Combinatorial(code) => lowering.block(code),
         _ => Ok(vec![]),
     };
-    let body =
+    let mut body =
         body.map_err(|reason| fail(lowering.place.as_ref(), lowering.focus.clone(), reason))?;
+    let forced = lowering.pick_and_force(&mut body);
+    forced.map_err(|reason| fail(None, lowering.focus.clone(), reason))?;
     let kernel = lowering.finish(body);
     for (id, signal) in module.signals.iter().enumerate() {
         let place = lowering.places.get(&id).or(lowering.start.as_ref());
@@ -78,6 +82,12 @@ struct Lowering<'a> {
     place: Option<String>,
     /// The first statement that assigns each signal.
     places: HashMap<SignalId, String>,
+    /// Variables that hold forced values.
+    forced: Vec<VariableId>,
+    /// Where mutants can be.
+    sites: Sites,
+    /// No mutant can be here.
+    quiet: bool,
 }
 
 impl<'a> Lowering<'a> {
@@ -97,6 +107,9 @@ impl<'a> Lowering<'a> {
             start: None,
             place: None,
             places: HashMap::new(),
+            forced: vec![],
+            sites: Sites::default(),
+            quiet: !module.mutable,
         }
     }
 
@@ -106,6 +119,8 @@ impl<'a> Lowering<'a> {
             variables: std::mem::take(&mut self.variables),
             last: self.current.drain().collect(),
             nets: std::mem::take(&mut self.nets),
+            forced: std::mem::take(&mut self.forced),
+            sites: std::mem::take(&mut self.sites.names),
         }
     }
 
@@ -302,6 +317,67 @@ impl<'a> Lowering<'a> {
 
     /// Lowers `x`; `want` is the type that an integer takes here.
     fn expression(&mut self, x: &Ast, want: Option<Type>) -> Lowered<Expr> {
+        let sound = self.sound(x, want)?;
+        if self.quiet {
+            return Ok(sound);
+        }
+        Ok(match mutants::alternative(x, &sound, self.module) {
+            Some((what, other)) => self.choose(x, Kind::Value, &what, other, sound),
+            None => sound,
+        })
+    }
+
+    /// The value of a place where a mutant can be, which `place` is a part of the tree of.
+    fn choose(&mut self, place: &Ast, kind: Kind, what: &str, other: Expr, sound: Expr) -> Expr {
+        if self.quiet {
+            return sound;
+        }
+        let focus = self.focus.clone().unwrap_or_default();
+        let ordinal = self.sites.names.len();
+        let place = std::ptr::from_ref(place) as usize;
+        let name = || format!("{focus}: {what} ({ordinal})");
+        let site = self.sites.number(place, kind, name);
+        match (self.module.pick, self.module.mutants.get(&site)) {
+            (Some(pick), Some(number)) => {
+                let ty = sound.ty;
+                let test = self.picked(pick, *number);
+                let other = other.unchosen();
+                let [test, other, sound] = [test, other, sound].map(Box::new);
+                Expr::new(Node::Choose(test, other, sound), ty)
+            }
+            _ => sound,
+        }
+    }
+
+    /// Whether the break or mutant of this number is picked.
+    fn picked(&self, pick: SignalId, number: usize) -> Expr {
+        let ty = self.module.signals[pick].ty;
+        let pick = Expr::new(Node::Signal(pick), ty);
+        let number = Expr::literal(number, ty);
+        Expr::new(
+            Node::Compare("==", Box::new(pick), Box::new(number)),
+            Type::BIT,
+        )
+    }
+
+    /// The value that an assignment under a condition makes; a mutant keeps what was.
+    fn enabled(&mut self, place: &Ast, id: SignalId, part: Option<Part>, value: Expr) -> Expr {
+        if self.quiet || self.depth == 0 {
+            return value;
+        }
+        let Some(v) = self.current.get(&id).filter(|v| self.assigned.contains(v)) else {
+            return value;
+        };
+        let whole = Expr::new(Node::Variable(*v), self.module.signals[id].ty);
+        let old = match part {
+            Some(part) => Expr::new(Node::Slice(Box::new(whole), part.offset), value.ty),
+            None => whole,
+        };
+        self.choose(place, Kind::Enable, "isn't assigned", old, value)
+    }
+
+    /// Lowers `x` as it is.
+    fn sound(&mut self, x: &Ast, want: Option<Type>) -> Lowered<Expr> {
         if let Some(value) = self.constant(x) {
             let ty = want.ok_or(Reason::UnknownWidth("a constant here"))?;
             if !ty.holds(&value) {
@@ -568,18 +644,28 @@ impl<'a> Lowering<'a> {
         match self.resolve(name)? {
             Meaning::Variant(..) => Err(Reason::NotAssignable(name.replace('$', "::"))),
             Meaning::Field(id, offset, ty) => {
-                let value = self.expression(value, Some(ty))?;
-                fits(ty.width, &value)?;
+                let lowered = self.expression(value, Some(ty))?;
+                fits(ty.width, &lowered)?;
                 let width = ty.width;
-                self.assign(id, Some(Part { offset, width }), value)
+                let part = Some(Part { offset, width });
+                let value = self.enabled(value, id, part, lowered);
+                self.assign(id, part, value)
             }
             Meaning::Signal(id) => {
                 let signal = &self.module.signals[id];
-                let value = self.expression(value, Some(signal.ty))?;
-                fits(signal.ty.width, &value)?;
-                if signal.is_clock() && !self.is_clock(&value) {
+                let checks = self.quiet || self.is_of_a_check(id);
+                let quiet = std::mem::replace(&mut self.quiet, checks);
+                let lowered = self.expression(value, Some(signal.ty));
+                self.quiet = quiet;
+                let lowered = lowered?;
+                fits(signal.ty.width, &lowered)?;
+                if signal.is_clock() && !self.is_clock(&lowered) {
                     return Err(Reason::DerivedClock);
                 }
+                let value = match signal.is_clock() || checks {
+                    true => lowered,
+                    false => self.enabled(value, id, None, lowered),
+                };
                 // x = x.replace_bit(i, v) assigns one bit.
                 if let Node::ReplaceBit(base, index, bit) = &value.node
                     && let (Node::Variable(v), Node::Literal(i)) = (&base.node, &index.node)
@@ -592,6 +678,14 @@ impl<'a> Lowering<'a> {
                 self.assign(id, None, value)
             }
         }
+    }
+
+    /// Whether a signal is an input of a check.
+    fn is_of_a_check(&self, id: SignalId) -> bool {
+        let path = &self.module.signals[id].path;
+        let owner = path.rsplit_once('$').map_or("", |(owner, _)| owner);
+        let mut checks = self.module.children.iter().filter(|child| child.check);
+        checks.any(|child| child.path == owner)
     }
 
     /// Whether a value is a clock as it stands.
@@ -659,6 +753,7 @@ impl<'a> Lowering<'a> {
                     offset: usize::try_from(&at).expect("rust-hdl computed it as a usize"),
                     width: *width,
                 };
+                let value = self.enabled(replacement, id, Some(part), value);
                 out.push(self.assign(id, Some(part), value)?);
             }
             AstStmt::Loop(l) => {
@@ -686,6 +781,9 @@ impl<'a> Lowering<'a> {
                 self.look_into(&c.test);
                 let test = self.expression(&c.test, Some(Type::BIT))?;
                 fits(1, &test)?;
+                let constant = |truth: u8| Expr::literal(truth, Type::BIT);
+                let test = self.choose(&c.test, Kind::Never, "never", constant(0), test);
+                let test = self.choose(&c.test, Kind::Always, "always", constant(1), test);
                 self.at += 1;
                 let at = self.at;
                 let before = self.assigned.clone();
@@ -734,12 +832,178 @@ impl<'a> Lowering<'a> {
                 out.push(Stmt::Case { test, arms, at });
             }
             AstStmt::Link(links) => {
+                // Its expressions are made here, and have no place in the tree.
+                let quiet = std::mem::replace(&mut self.quiet, true);
                 for link in links {
                     self.link(link, out)?;
                 }
+                self.quiet = quiet;
             }
         }
         Ok(())
+    }
+
+    /// Connects the input that picks to the children that have it, and forces what breaks force.
+    fn pick_and_force(&mut self, body: &mut Vec<Stmt>) -> Lowered<()> {
+        let module = self.module;
+        let Some(pick) = module.pick else {
+            return Ok(());
+        };
+        self.quiet = true;
+        for child in &module.picking {
+            let value = Expr::new(Node::Signal(pick), module.signals[pick].ty);
+            let statement = self.assign(*child, None, value)?;
+            body.push(statement);
+        }
+        // All values are of the sound signals, so that one break may force two that depend on each other.
+        let mut targets: Vec<(SignalId, Vec<Stmt>)> = vec![];
+        for forced in &module.forces {
+            self.focus = Some(forced.signal.clone());
+            let value = breaks::parse(&forced.value)?;
+            let Ast::Signal(name) = self.dotted(breaks::parse(&forced.signal)?) else {
+                return Err(Reason::UnknownName(forced.signal.clone()));
+            };
+            let (id, part, ty) = match self.resolve(&name)? {
+                Meaning::Signal(id) => (id, None, module.signals[id].ty),
+                Meaning::Field(id, offset, ty) => {
+                    let width = ty.width;
+                    (id, Some(Part { offset, width }), ty)
+                }
+                Meaning::Variant(..) => return Err(Reason::UnknownName(forced.signal.clone())),
+            };
+            let value = self.expression(&self.dotted(value), Some(ty))?;
+            fits(ty.width, &value)?;
+            // The variable is filled in below. No order among statements: see `module::body`.
+            let assign = Stmt::Assign {
+                variable: usize::MAX,
+                part,
+                value,
+                at: usize::MAX,
+            };
+            let mut test = self.picked(pick, forced.number);
+            if let Some(when) = &forced.when {
+                let when = self.dotted(breaks::parse(when)?);
+                let when = self.expression(&when, Some(Type::BIT))?;
+                fits(1, &when)?;
+                test = Expr::new(
+                    Node::Compare("&&", Box::new(test), Box::new(when)),
+                    Type::BIT,
+                );
+            }
+            let statement = Stmt::If {
+                test,
+                then: vec![assign],
+                otherwise: vec![],
+                at: usize::MAX,
+            };
+            match targets.iter_mut().find(|target| target.0 == id) {
+                Some((_, statements)) => statements.push(statement),
+                None => targets.push((id, vec![statement])),
+            }
+        }
+        let mut forced = vec![];
+        for (id, statements) in targets {
+            self.focus = Some(module.signals[id].path.replace('$', "."));
+            forced.extend(self.force(body, id, statements)?);
+        }
+        body.extend(forced);
+        Ok(())
+    }
+
+    /// Makes all that read the signal read another variable, and returns the statements that assign it: what the
+    /// signal has, and then what each of `statements` forces.
+    fn force(
+        &mut self,
+        body: &mut [Stmt],
+        id: SignalId,
+        statements: Vec<Stmt>,
+    ) -> Lowered<Vec<Stmt>> {
+        let ty = self.module.signals[id].ty;
+        let sound = match self.module.signals[id].role {
+            Role::Local | Role::Output | Role::ChildInput => {
+                let current = self.current.get(&id).copied();
+                let current = current.filter(|v| self.assigned.contains(v));
+                Node::Variable(current.ok_or(Reason::NeverAssigned)?)
+            }
+            _ => Node::Signal(id),
+        };
+        let version = self.versions.entry(id).or_default();
+        *version += 1;
+        let forced = self.variables.len();
+        self.variables.push(Variable {
+            signal: id,
+            version: *version,
+            last: 0,
+            assignments: 1 + statements.len(),
+        });
+        let mut early = false;
+        let variables = &self.variables;
+        each_expression(body, &mut |x, at, target| match (&x.node, &sound) {
+            (Node::Signal(read), Node::Signal(_)) if *read == id => {
+                x.node = Node::Variable(forced);
+            }
+            (Node::Variable(read), Node::Variable(v)) if variables[*read].signal == id => {
+                if read == v && at > variables[*v].last {
+                    x.node = Node::Variable(forced);
+                } else {
+                    // It may build on itself.
+                    early |= target.is_none_or(|target| variables[target].signal != id);
+                }
+            }
+            _ => {}
+        });
+        if early {
+            return Err(Reason::ForcedEarly);
+        }
+        if let Node::Variable(_) = sound {
+            self.current.insert(id, forced);
+        }
+        self.assigned.insert(forced);
+        self.forced.push(forced);
+        let mut all = vec![Stmt::Assign {
+            variable: forced,
+            part: None,
+            value: Expr::new(sound, ty),
+            at: usize::MAX,
+        }];
+        all.extend(statements.into_iter().map(|mut statement| {
+            if let Stmt::If { then, .. } = &mut statement
+                && let [Stmt::Assign { variable, .. }] = &mut then[..]
+            {
+                *variable = forced;
+            }
+            statement
+        }));
+        Ok(all)
+    }
+
+    /// The expression with `val()` between signals and their fields: the longest beginning of a name that is a signal is
+    /// one, and the rest are fields.
+    fn dotted(&self, x: Ast) -> Ast {
+        let inner = |a: Box<Ast>| Box::new(self.dotted(*a));
+        match x {
+            Ast::Signal(name) => {
+                let mut at = name.len();
+                while self.names.signal(&name[..at]).is_none() {
+                    match name[..at].rfind('$') {
+                        Some(shorter) => at = shorter,
+                        None => return Ast::Signal(name),
+                    }
+                }
+                Ast::Signal(match name.get(at + 1..) {
+                    None => name,
+                    Some(fields) => format!("{}$val()${fields}", &name[..at]),
+                })
+            }
+            Ast::Paren(a) => Ast::Paren(inner(a)),
+            Ast::Cast(a, width) => Ast::Cast(inner(a), width),
+            Ast::Unary(op, a) => Ast::Unary(op, inner(a)),
+            Ast::Binary(a, op, b) => Ast::Binary(inner(a), op, inner(b)),
+            Ast::Index(a, at) => Ast::Index(inner(a), inner(at)),
+            Ast::Slice(a, width, at) => Ast::Slice(inner(a), width, inner(at)),
+            Ast::IndexReplace(a, at, bit) => Ast::IndexReplace(inner(a), inner(at), inner(bit)),
+            other => other,
+        }
     }
 
     /// Value of a pattern; `None` for the default.

@@ -38,12 +38,14 @@
 //! # Ok::<(), hdl::verilog::PrintError>(())
 //! ```
 
+mod breaks;
 mod collect;
 mod error;
 mod ir;
 mod known;
 mod lower;
 mod module;
+mod mutants;
 mod names;
 mod path;
 mod print;
@@ -52,6 +54,7 @@ mod types;
 mod waive;
 
 pub use error::{PLACE, PrintError, Reason};
+pub use breaks::{Break, PICK, picks};
 pub use known::{check, duty, register};
 pub use names::{describe, stream};
 pub use process::Grouping;
@@ -84,6 +87,10 @@ pub struct Options {
     pub grouping: Grouping,
     /// Grouping of single modules, by their printed name.
     pub grouping_of: BTreeMap<String, Grouping>,
+    /// What an input of the top can break.
+    pub breaks: Vec<Break>,
+    /// Whether an input of the top picks a mutant. Not with `breaks`.
+    pub mutants: bool,
 }
 
 impl Options {
@@ -98,6 +105,19 @@ impl Options {
     /// The same for another target.
     pub fn target(self, target: Target) -> Self {
         Options { target, ..self }
+    }
+
+    /// The same with an input that picks one of these breaks.
+    pub fn broken(self, breaks: Vec<Break>) -> Self {
+        Options { breaks, ..self }
+    }
+
+    /// The same with an input that picks one of all mutants.
+    pub fn mutants(self) -> Self {
+        Options {
+            mutants: true,
+            ..self
+        }
     }
 
     /// The same with another grouping.
@@ -146,7 +166,14 @@ pub struct Design {
 /// Prints a block and everything under it. The block needn't be connected: the printer checks for
 /// itself that everything is driven.
 pub fn generate(top: &dyn Block, options: &Options) -> Result<Design, PrintError> {
-    let modules = collect::collect(top, &options.top);
+    let mut modules = collect::collect(top, &options.top);
+    breaks::place(&mut modules, &options.breaks)?;
+    let mut picks: Vec<String> = options.breaks.iter().map(|b| b.name.to_string()).collect();
+    if options.mutants {
+        assert!(picks.is_empty(), "either breaks or mutants");
+        picks = mutants::place(&mut modules)?;
+    }
+    breaks::thread(&mut modules)?;
     let last = modules.len() - 1;
     let mut writer = Writer {
         modules: &modules,
@@ -157,7 +184,8 @@ pub fn generate(top: &dyn Block, options: &Options) -> Result<Design, PrintError
         text: waive::EVERYWHERE
             .iter()
             .map(|waiver| waiver.begin() + "\n")
-            .collect(),
+            .collect::<String>()
+            + &breaks::comments(picks.iter().map(String::as_str)),
         printed: vec![],
         cores: vec![],
     };
@@ -259,6 +287,7 @@ impl Writer<'_> {
                 let by_name = self.options.grouping_of.get(&wanted);
                 let grouping = *by_name.unwrap_or(&self.options.grouping);
                 module::body(&context, module, &kernel, grouping)
+                    .map_err(|(id, reason)| fail(Some(&module.signals[id].path), reason))?
             }
         };
         if is_top {

@@ -15,6 +15,7 @@
 
 use super::Target;
 use super::collect::{Child, Module, Role};
+use super::error::Reason;
 use super::ir::{Kernel, SignalId};
 use super::known::Known;
 use super::names;
@@ -45,7 +46,7 @@ pub(crate) fn body(
     module: &Module,
     kernel: &Kernel,
     grouping: Grouping,
-) -> String {
+) -> Result<String, (SignalId, Reason)> {
     let unneeded = unneeded_inputs(context, module);
     let needed = |id: SignalId| match module.signals[id].role {
         Role::Output => true,
@@ -53,6 +54,12 @@ pub(crate) fn body(
         _ => false,
     };
     let plan = plan(module, kernel, grouping, &needed);
+    for v in &kernel.forced {
+        // Alone in its process, it is read after it is forced, wherever its statements stand.
+        if !plan.processes.contains(&vec![*v]) {
+            return Err((kernel.variables[*v].signal, Reason::ForcedAlone));
+        }
+    }
     let mut taken: HashMap<String, usize> = HashMap::new();
     let given = module.signals.iter().map(|s| &s.name);
     for name in given.chain(module.children.iter().map(|c| &c.name)) {
@@ -60,7 +67,7 @@ pub(crate) fn body(
     }
     let mut versions = HashMap::new();
     for (v, variable) in kernel.variables.iter().enumerate() {
-        if kernel.last[&variable.signal] != v {
+        if kernel.last.get(&variable.signal) != Some(&v) {
             let base = &module.signals[variable.signal].name;
             let wanted = format!("{base}_v{}", variable.version);
             versions.insert(v, names::unique(&wanted, &mut taken));
@@ -147,7 +154,7 @@ pub(crate) fn body(
     }
     for v in plan.processes.iter().flatten() {
         let variable = &kernel.variables[*v];
-        if kernel.last[&variable.signal] != *v {
+        if kernel.last.get(&variable.signal) != Some(v) {
             let name = printer.variable(*v);
             let range = range(module.signals[variable.signal].ty.width);
             let unread = !printer.is_read(&name);
@@ -155,7 +162,7 @@ pub(crate) fn body(
         }
     }
     out += &declarations.sorted().print();
-    out + &processes + &instances + &clocked + &checks + "endmodule\n"
+    Ok(out + &processes + &instances + &clocked + &checks + "endmodule\n")
 }
 
 /// Text of a module whose Verilog its author wrote, from the port list on. Outputs are variables
@@ -327,11 +334,14 @@ impl Registers {
         let reset = has_reset
             .then(|| wiring.connection(child, "reset"))
             .filter(|r| r != "1'd0");
-        let update = (
-            q.name.clone(),
-            number(value, q.ty.width),
-            wiring.connection(child, "d"),
-        );
+        let mut reset_value = number(value, q.ty.width);
+        if let (Some(mutant), Some(pick)) = (child.reset_mutant, wiring.module.pick) {
+            let pick = wiring.printer.signal(pick);
+            let other = number(&(value ^ BigInt::from(1)), q.ty.width);
+            let mutant = number(&mutant.into(), 16);
+            reset_value = format!("({pick} == {mutant}) ? {other} : {reset_value}");
+        }
+        let update = (q.name.clone(), reset_value, wiring.connection(child, "d"));
         self.initial.insert(q.path.clone(), value.clone());
         match self
             .domains

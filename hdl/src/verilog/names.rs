@@ -67,8 +67,13 @@ pub(crate) fn title(block: &dyn Block) -> Option<String> {
     Some(entry.clock)
 }
 
+/// `Fifo_Bits_8_4` to `Fifo`: a type's name has no `_`.
+pub(crate) fn base(title: &str) -> &str {
+    title.split('_').next().unwrap_or(title)
+}
+
 /// `a::Fifo<b::Bits<8>, 4>` to `Fifo_Bits_8_4`.
-fn flatten(type_name: &str) -> String {
+pub(crate) fn flatten(type_name: &str) -> String {
     type_name
         .split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == ':'))
         .filter(|word| !word.is_empty())

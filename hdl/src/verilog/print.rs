@@ -155,6 +155,12 @@ impl<'a> Printer<'a> {
                 format!("({} * {})", wide(a), wide(b))
             }
             Node::Unary(op, a) => format!("({op}{})", self.expression(a)),
+            Node::Choose(test, a, b) => format!(
+                "({} ? {} : {})",
+                self.expression(test),
+                self.expression(a),
+                self.expression(b)
+            ),
             Node::ReplaceBit(a, index, value) => {
                 let index = self.amount(index);
                 format!(

@@ -4,6 +4,7 @@
 #![allow(dead_code, reason = "each test program uses some of it")]
 
 pub mod axi;
+pub mod broken;
 pub mod fields;
 pub mod monitor;
 pub mod riscv;
@@ -38,7 +39,8 @@ impl Bench {
 
     /// Opens the model `name` as it is at power-on.
     pub fn open_cold(name: &str) -> Self {
-        let model = Model::open(name).unwrap_or_else(|error| panic!("{error}"));
+        let (name, pick) = broken::picked(name);
+        let model = Model::open(&name).unwrap_or_else(|error| panic!("{error}"));
         let port = |info: &model::PortInfo| {
             (
                 info.name.to_string(),
@@ -46,7 +48,26 @@ impl Bench {
             )
         };
         let ports = model.ports().iter().map(port).collect();
-        Bench { model, ports }
+        let mut bench = Bench { model, ports };
+        if let Some(number) = pick {
+            bench.set(hdl::verilog::PICK, number);
+        }
+        bench
+    }
+
+    /// Opens the variant of the model `name` that can be broken, with the break `broken` picked.
+    ///
+    /// # Panics
+    /// If there is no such break.
+    pub fn broken(name: &str, broken: &str) -> Self {
+        let variant = format!("{name}_broken");
+        let picks = hdl::tops::picks_of(&variant);
+        let index = picks.iter().position(|pick| pick == broken);
+        let index = index.unwrap_or_else(|| panic!("no break of {name} is called {broken}"));
+        let mut bench = Self::open(&variant);
+        bench.set(hdl::verilog::PICK, index as u64 + 1);
+        bench.model.eval();
+        bench
     }
 
     fn port(&self, name: &str) -> Port {
@@ -96,6 +117,7 @@ impl Bench {
 
     /// One rising edge. Panics if a check has failed.
     pub fn step(&mut self) {
+        broken::burn();
         self.model.step();
         self.model
             .got_error()

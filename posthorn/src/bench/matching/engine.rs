@@ -136,7 +136,7 @@ impl Engine {
     /// # Errors
     /// If there is no model of it.
     pub fn open(config: &str, sizes: Sizes, seed: u128) -> Result<Self> {
-        let block = Verilated::open(&format!("lists_{config}"), 0, seed)?;
+        let block = Verilated::open(&format!("lists_{config}"), seed)?;
         Ok(Self {
             harness: Harness::new(block, sizes),
             sizes,

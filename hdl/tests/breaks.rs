@@ -1,0 +1,129 @@
+//! What the printer makes of breaks and mutants, and which breaks it refuses.
+
+use expect_test::expect;
+use hdl::prelude::*;
+use hdl::verilog::{Break, Options, PrintError, Reason, generate, picks};
+
+/// Grants what is asked for and free, and counts the grants.
+#[derive(LogicBlock, Default)]
+struct Gate {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub ask: Signal<In, Bit>,
+    pub free: Signal<In, Bit>,
+    pub grant: Signal<Out, Bit>,
+    pub early: Signal<Out, Bit>,
+    count: Reg<Bits<4>>,
+    may: Signal<Local, Bit>,
+    twice: Signal<Local, Bit>,
+    unread: Signal<Local, Bit>,
+}
+
+#[module]
+impl Logic for Gate {
+    #[hdl_gen]
+    fn update(&mut self) {
+        registers!(self, clock, reset, count);
+        self.may.next = self.ask.val() & self.free.val();
+        self.twice.next = self.ask.val();
+        self.early.next = self.twice.val();
+        if self.free.val() {
+            self.twice.next = false;
+        }
+        if self.may.val() & !self.twice.val() {
+            self.count.d.next = self.count.q.val() + 1;
+        }
+        self.unread.next = self.may.val();
+        self.grant.next = self.may.val();
+    }
+}
+
+/// Two gates, of which only what one does is seen.
+#[derive(LogicBlock, Default)]
+struct Gates {
+    pub clock: Signal<In, Clock>,
+    pub reset: Signal<In, Bit>,
+    pub ask: Signal<In, Bit>,
+    pub grant: Signal<Out, Bit>,
+    gate: [Gate; 2],
+}
+
+#[module]
+impl Logic for Gates {
+    #[hdl_gen]
+    fn update(&mut self) {
+        clocked!(self, clock, reset, gate[0..2]);
+        self.gate[0].ask.next = self.ask.val();
+        self.gate[0].free.next = true;
+        self.gate[1].ask.next = self.gate[0].grant.val();
+        self.gate[1].free.next = self.gate[0].early.val();
+        self.grant.next = self.gate[1].grant.val();
+    }
+}
+
+fn printed(breaks: Vec<Break>) -> Result<String, PrintError> {
+    let options = Options::new("gate_broken").broken(breaks);
+    Ok(generate(&Gate::default(), &options)?.text)
+}
+
+fn refused(breaks: Vec<Break>) -> Reason {
+    printed(breaks).expect_err("it is to be refused").reason
+}
+
+#[test]
+fn a_forced_decision_is_another_while_its_break_is_picked() {
+    let text = printed(vec![
+        Break::new("grants_what_is_taken").force::<Gate>("may", "ask"),
+        Break::new("counts_by_two").force_if::<Gate>("count.d", "count.q + 2", "may & !twice"),
+    ]);
+    let text = text.unwrap();
+    assert_eq!(picks(&text), ["grants_what_is_taken", "counts_by_two"]);
+    let from = text.find("  always_comb begin\n    count_d").unwrap();
+    let to = text.find("  always_ff").unwrap();
+    expect![[r#""#]].assert_eq(&text[from..to]);
+}
+
+#[test]
+fn the_pin_reaches_blocks_that_can_be_broken_and_no_others() {
+    let breaks = vec![Break::new("grants_what_is_taken").force::<Gate>("may", "ask")];
+    let options = Options::new("gates_broken").broken(breaks);
+    let text = generate(&Gates::default(), &options).unwrap().text;
+    assert_eq!(text.matches(".broken(broken)").count(), 2);
+    assert_eq!(text.matches("input  wire [15:0] broken").count(), 2);
+    let sound = generate(&Gates::default(), &Options::new("gates")).unwrap();
+    assert!(!sound.text.contains("broken"));
+}
+
+#[test]
+fn a_break_that_could_break_nothing_is_refused() {
+    let force = |signal: &str, value: &str| vec![Break::new("b").force::<Gate>(signal, value)];
+    let other = vec![Break::new("b").force::<Gates>("grant", "true")];
+    assert!(matches!(refused(other), Reason::NoSuchBlock { .. }));
+    assert_eq!(refused(force("unread", "true")), Reason::ForcedAlone);
+    assert_eq!(refused(force("twice", "true")), Reason::ForcedEarly);
+    assert!(matches!(
+        refused(force("may", "ask +")),
+        Reason::ForcedValue(_)
+    ));
+    assert!(matches!(
+        refused(force("may", "nobody")),
+        Reason::UnknownName(_)
+    ));
+    assert!(matches!(
+        refused(force("may", "count.q")),
+        Reason::AssignmentMismatch { .. }
+    ));
+}
+
+#[test]
+fn a_value_that_depends_on_what_it_forces_is_refused() {
+    let breaks = vec![Break::new("b").force::<Gate>("may", "!grant")];
+    assert_eq!(refused(breaks), Reason::ForcedAlone);
+}
+
+#[test]
+fn every_place_of_the_source_is_a_mutant_once() {
+    let options = Options::new("gates_mutants").mutants();
+    let text = generate(&Gates::default(), &options).unwrap().text;
+    expect![[r#""#]].assert_eq(&(picks(&text).join("\n") + "\n"));
+}

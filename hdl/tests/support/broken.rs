@@ -1,0 +1,143 @@
+//! A block's own test, run on the block when it is wrong: which wrongs does it notice?
+//!
+//! ```text
+//!   test ──► Bench::open("prim_skid")            the sound model
+//!   breaks("prim_skid", test)                    for each break: the same test, and the same call opens
+//!                                                prim_skid_broken with the break picked
+//!   mutants("prim_skid", test)                   likewise prim_skid_mutants, and a sample of its mutants
+//! ```
+
+use std::cell::{Cell, RefCell};
+use std::env;
+use std::fs;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use hdl::tops::picks_of;
+use rand::SeedableRng;
+use rand::seq::SliceRandom;
+use rand_chacha::ChaCha8Rng;
+
+use super::Bench;
+
+/// What is picked where a model is opened.
+#[derive(Clone)]
+struct Pick {
+    model: String,
+    variant: String,
+    number: u64,
+}
+
+thread_local! {
+    static PICK: RefCell<Option<Pick>> = const { RefCell::new(None) };
+    /// Cycles that benches may take until the test counts as hung.
+    static FUEL: Cell<u64> = const { Cell::new(u64::MAX) };
+}
+
+/// The model that is to be opened for `name`, and what its pin `broken` is to have, if it is wrong on purpose.
+pub fn picked(name: &str) -> (String, Option<u64>) {
+    PICK.with_borrow(|pick| match pick {
+        Some(pick) if pick.model == name => (pick.variant.clone(), Some(pick.number)),
+        _ => (name.to_string(), None),
+    })
+}
+
+/// A bench has taken a cycle. A test that waits for what a wrong block never does is to end.
+pub fn burn() {
+    FUEL.set(FUEL.get().checked_sub(1).expect("the test hangs"));
+}
+
+/// Runs `test` while opening `model` opens its variant with `number` picked, and says whether it panics, and the cycles it took.
+fn run(model: &str, kind: &str, number: u64, fuel: u64, test: &dyn Fn()) -> (bool, u64) {
+    struct Restored;
+    impl Drop for Restored {
+        fn drop(&mut self) {
+            PICK.set(None);
+            FUEL.set(u64::MAX);
+        }
+    }
+    let _restored = Restored;
+    PICK.set(Some(Pick {
+        model: model.to_string(),
+        variant: format!("{model}_{kind}"),
+        number,
+    }));
+    FUEL.set(fuel);
+    let fails = catch_unwind(AssertUnwindSafe(test)).is_err();
+    (fails, fuel - FUEL.get())
+}
+
+/// Which of the numbers are noticed by a `test` that passes when nothing is picked.
+fn noticed(model: &str, kind: &str, numbers: &[u64], test: &dyn Fn()) -> Vec<bool> {
+    // A model that isn't there fails as well.
+    drop(Bench::open(&format!("{model}_{kind}")));
+    let (fails, cycles) = run(model, kind, 0, u64::MAX, test);
+    assert!(!fails, "the test fails on {model} as it is");
+    let fuel = 10_000 + 4 * cycles;
+    let notices = |number: &u64| run(model, kind, *number, fuel, test).0;
+    numbers.iter().map(notices).collect()
+}
+
+/// The test of one seed after the other.
+fn seeded(seeds: u64, test: impl Fn(&mut ChaCha8Rng)) -> impl Fn() {
+    move || (1..=seeds).for_each(|seed| test(&mut ChaCha8Rng::seed_from_u64(seed)))
+}
+
+/// Sees to it that `test`, which passes on `model` as it is, fails for some of the seeds with each break of
+/// `MODEL_broken`.
+///
+/// # Panics
+/// With the names of the breaks that it doesn't notice.
+pub fn breaks(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
+    breaks_by(model, &seeded(seeds, test));
+}
+
+/// The same of a test that has its own random choices, with each break.
+///
+/// # Panics
+/// With the names of the breaks that it doesn't notice.
+pub fn breaks_by(model: &str, test: &dyn Fn()) {
+    let names = picks_of(&format!("{model}_broken"));
+    let numbers: Vec<u64> = (1..=names.len() as u64).collect();
+    let noticed = noticed(model, "broken", &numbers, test);
+    let unnoticed = names.iter().zip(noticed).filter(|(_, noticed)| !noticed);
+    let unnoticed: Vec<_> = unnoticed.map(|(name, _)| name).collect();
+    assert!(!names.is_empty() && unnoticed.is_empty(), "{unnoticed:?}");
+}
+
+/// Mutants of a block that its everyday test tries.
+const SAMPLE: usize = 24;
+/// Which those are.
+const SEED: u64 = 17;
+
+/// Counts which mutants of `MODEL_mutants` the `test` notices that passes on `model` as it is: of a fixed sample, or of
+/// all if `POSTHORN_MUTANTS` names a folder, where the score then goes. A mutant that nobody can
+/// tell from the block survives rightly, so a score is told and no more is asked than that most are noticed.
+///
+/// # Panics
+/// If less than half of them are noticed.
+pub fn mutants(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
+    let names = picks_of(&format!("{model}_mutants"));
+    let mut numbers: Vec<u64> = (1..=names.len() as u64).collect();
+    let folder = env::var_os("POSTHORN_MUTANTS");
+    if folder.is_none() {
+        numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
+        numbers.truncate(SAMPLE);
+    }
+    let noticed = noticed(model, "mutants", &numbers, &seeded(seeds, test));
+    let count = noticed.iter().filter(|noticed| **noticed).count();
+    println!("{model}: {count} of {} mutants are noticed", numbers.len());
+    let survivors = numbers
+        .iter()
+        .zip(&noticed)
+        .filter(|(_, noticed)| !*noticed);
+    let survivors: Vec<_> = survivors.map(|(n, _)| &names[*n as usize - 1]).collect();
+    let lines: String = survivors.iter().map(|name| format!("{name}\n")).collect();
+    print!("{lines}");
+    if let Some(folder) = folder {
+        let text = format!("{count} {}\n{lines}", numbers.len());
+        let file = Path::new(&folder).join(format!("{model}.txt"));
+        fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+    }
+    assert!(2 * count >= numbers.len(), "{survivors:?}");
+}

@@ -1,0 +1,143 @@
+//! `cargo xtask mutants`: how many of a block's mutants its tests notice, on the block's page.
+//!
+//! ```text
+//!   tests called …mutants…, POSTHORN_MUTANTS=target/mutants ─► target/mutants/MODEL.txt ─► <!-- mutants: MODEL … -->
+//! ```
+//!
+//! A test of a block runs on each of its mutants (`hdl/tests/support/broken.rs`), and writes its score and the names of those
+//! that it doesn't notice. A survivor is a hint, not an error: some differ from the block in nothing that anybody sees.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+use std::fs;
+
+use anyhow::{Context, Result, bail};
+
+use crate::{book, models, paths, run, setup};
+
+/// The line before a score on a page, with the models that it is of.
+const OPEN: &str = "<!-- mutants:";
+const CLOSE: &str = "<!-- /mutants -->";
+
+/// What a test says of all mutants of a model.
+struct Score {
+    noticed: usize,
+    all: usize,
+    survivors: Vec<String>,
+}
+
+/// Runs the tests of mutants, and writes what they say on the pages of the blocks.
+///
+/// # Errors
+/// If a model can't be built, or a test fails.
+pub fn run(jobs: usize) -> Result<()> {
+    let folder = paths::target().join("mutants");
+    fs::create_dir_all(&folder)?;
+    let tops = models::tops(&paths::target().join("tops"), &[])?;
+    let names = tops.into_iter().map(|top| top.name);
+    let variants: Vec<String> = names.filter(|name| name.ends_with("_mutants")).collect();
+    models::run(&setup::run()?, &variants, false, jobs)?;
+    let mut cargo = setup::cargo();
+    cargo.env("POSTHORN_MUTANTS", &folder);
+    cargo.args(["test", "--package", "hdl", "--tests", "--", "mutants"]);
+    let status = cargo.status().with_context(|| run::shown(&cargo))?;
+    if !status.success() {
+        bail!("the tests of mutants failed");
+    }
+    pages()
+}
+
+/// Writes the scores that are there on the pages that ask for them.
+fn pages() -> Result<()> {
+    let mut scores = BTreeMap::new();
+    for entry in fs::read_dir(paths::target().join("mutants"))? {
+        let path = entry?.path();
+        let name = path.file_stem().and_then(|stem| stem.to_str());
+        let name = name.context("a model's name is text")?.to_string();
+        let score = score(&fs::read_to_string(&path)?);
+        scores.insert(name, score.with_context(|| path.display().to_string())?);
+    }
+    let root = paths::workspace().join("docs/src");
+    for page in book::pages()? {
+        let path = root.join(&page);
+        let text = fs::read_to_string(&path).with_context(|| format!("reading {page}"))?;
+        let current = filled(&text, &scores);
+        if text != current {
+            fs::write(&path, current).with_context(|| format!("writing {page}"))?;
+        }
+    }
+    Ok(())
+}
+
+/// What a test has written: how many it noticed of how many, and then a survivor a line.
+fn score(text: &str) -> Option<Score> {
+    let mut lines = text.lines();
+    let (noticed, all) = lines.next()?.split_once(' ')?;
+    Some(Score {
+        noticed: noticed.parse().ok()?,
+        all: all.parse().ok()?,
+        survivors: lines.map(String::from).collect(),
+    })
+}
+
+/// The page with the scores that are there. What wasn't measured stays as it is.
+fn filled(page: &str, scores: &BTreeMap<String, Score>) -> String {
+    let mut text = String::new();
+    let mut lines = page.lines();
+    while let Some(line) = lines.next() {
+        text.push_str(line);
+        text.push('\n');
+        let asked = line.strip_prefix(OPEN);
+        let Some(names) = asked.and_then(|rest| rest.strip_suffix("-->")) else {
+            continue;
+        };
+        let names: Vec<&str> = names.split_whitespace().collect();
+        let old: Vec<&str> = lines.by_ref().take_while(|line| *line != CLOSE).collect();
+        let known: Option<Vec<_>> = names.iter().map(|name| scores.get(*name)).collect();
+        match known {
+            Some(known) => text.push_str(&list(&names, &known)),
+            None => old.iter().for_each(|line| {
+                text.push_str(line);
+                text.push('\n');
+            }),
+        }
+        text.push_str(CLOSE);
+        text.push('\n');
+    }
+    text
+}
+
+fn list(names: &[&str], scores: &[&Score]) -> String {
+    let mut text = String::from("\n| | mutants | noticed | not noticed |\n|---|--:|--:|---|\n");
+    for (name, score) in names.iter().zip(scores) {
+        let survivors: Vec<String> = score
+            .survivors
+            .iter()
+            .map(|name| format!("`{}`", name.replace('|', "or")))
+            .collect();
+        let _ = writeln!(
+            text,
+            "| `{name}` | {} | {} | {} |",
+            score.all,
+            score.noticed,
+            survivors.join(", ")
+        );
+    }
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_is_written_between_its_markers_and_what_was_not_measured_stays() {
+        let page = "# A\n<!-- mutants: a -->\nold\n<!-- /mutants -->\n<!-- mutants: b -->\nkept\n<!-- /mutants -->\n";
+        let a = score("3 4\nA.x: | is & (2)\n").unwrap();
+        let filled = filled(page, &BTreeMap::from([("a".to_string(), a)]));
+        assert!(filled.contains("| `a` | 4 | 3 | `A.x: or is & (2)` |\n"), "{filled}");
+        assert!(filled.contains("kept\n") && !filled.contains("old\n"));
+        assert!(score("many\n").is_none());
+    }
+}
