@@ -2,7 +2,10 @@
 
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 
-use crate::matching::table_rows;
+/// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
+pub const fn table_rows(entries: usize) -> usize {
+    entries.div_ceil(2).next_power_of_two()
+}
 
 /// Sizes of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -32,6 +32,7 @@ use crate::mgmt::{Counters, Fanout};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::Regions;
+use crate::tops::{Class, Top};
 use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
@@ -41,11 +42,26 @@ const _: () = assert!(
 );
 
 /// Readers of host memory, and writers.
-pub(crate) const CLIENTS: usize = 3;
+const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
-pub(crate) const OUTSTANDING: usize = 8;
+const OUTSTANDING: usize = 8;
 /// Blocks that take control requests.
-pub(crate) const CONTROLLED: usize = 13;
+const CONTROLLED: usize = 13;
+
+/// Blocks of other rooms, as large as a card has them.
+pub fn tops() -> Vec<Top> {
+    vec![
+        Top::of("dma_read_card", Class::Synthesis, || {
+            DmaRead::new(CLIENTS, OUTSTANDING)
+        }),
+        Top::of("dma_write_card", Class::Synthesis, || {
+            DmaWrite::new(CLIENTS, OUTSTANDING)
+        }),
+        Top::of("mgmt_fanout_card", Class::Synthesis, || {
+            Fanout::new(CONTROLLED)
+        }),
+    ]
+}
 
 /// Everything but the management processor.
 #[derive(LogicBlock)]

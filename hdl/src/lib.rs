@@ -3,6 +3,7 @@
 // `#[module]` writes paths that start with `::hdl`; in here they must mean this crate.
 extern crate self as hdl;
 
+pub mod catalogue;
 pub mod config;
 mod construct;
 pub mod datapath;

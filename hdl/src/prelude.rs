@@ -3,6 +3,7 @@
 
 pub use crate::construct::constant;
 pub use crate::language::{Pulse, Stream};
-pub use crate::prim::{Check, Reg};
+pub use crate::prim::check::Check;
+pub use crate::prim::reg::Reg;
 pub use kernel_macros::{block, module};
 pub use rust_hdl::prelude::*;

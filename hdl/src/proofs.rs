@@ -1,8 +1,8 @@
 //! The proofs: designs that are printed for a solver, and what it is to do with each.
 //!
 //! `cargo xtask prove` gives each to yosys and a solver, which look for inputs that the duties allow and that
-//! make a check fail. A block that is proved offers its proofs from its own module and adds one line to
-//! [`all`].
+//! make a check fail. A block that is proved offers its proofs from its own module, and
+//! [`catalogue`](crate::catalogue) lists these.
 
 use rust_hdl::prelude::Block;
 
@@ -74,13 +74,4 @@ impl Proof {
     pub fn broken_by(self, breaks: Vec<Break>) -> Self {
         Proof { breaks, ..self }
     }
-}
-
-/// All proofs.
-pub fn all() -> Vec<Proof> {
-    let blocks = [
-        // One line a block.
-        crate::matching::proof::proofs(),
-    ];
-    blocks.into_iter().flatten().collect()
 }

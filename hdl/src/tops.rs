@@ -1,7 +1,7 @@
 //! The tops: every design that is printed as Verilog under a name of its own, for a model of the
 //! simulator, for a block's tests, or for synthesis.
 //!
-//! A block that is tested alone offers its tops from its own module and adds one line to [`all`]:
+//! A block that is tested alone offers its tops from its room, `pub fn tops()`, and [`catalogue`](crate::catalogue) lists the rooms:
 //!
 //! ```
 //! use hdl::tops::{Class, Top};
@@ -19,7 +19,7 @@ use std::error::Error;
 
 use rust_hdl::prelude::Block;
 
-use crate::verilog::{Break, Options, generate, picks};
+use crate::verilog::{Break, Options, generate};
 
 /// How a top is simulated, which decides how long its compiler works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -99,31 +99,4 @@ impl Top {
     pub fn with_sources(self, sources: &'static [&'static str]) -> Self {
         Top { sources, ..self }
     }
-}
-
-/// Names of what the variant `name` can pick, in the order of their numbers from 1 on.
-///
-/// # Panics
-/// If there is no such top, or it can't be printed.
-pub fn picks_of(name: &str) -> Vec<String> {
-    let top = all().into_iter().find(|top| top.name == name);
-    let top = top.unwrap_or_else(|| panic!("no top is called {name}"));
-    let text = (top.text)().unwrap_or_else(|error| panic!("{name}: {error}"));
-    picks(&text)
-}
-
-/// All tops.
-pub fn all() -> Vec<Top> {
-    let blocks = [
-        // One line a block.
-        crate::envelope::tops(),
-        crate::host::tops(),
-        crate::link::tops(),
-        crate::matching::tops(),
-        crate::mgmt::tops(),
-        crate::nic::tops(),
-        crate::prim::tops(),
-        crate::protect::tops(),
-    ];
-    blocks.into_iter().flatten().collect()
 }

@@ -6,13 +6,67 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
-use crate::matching::{Operation, Search};
 use abi::{
     card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, event_setup_layout,
     frame_header_layout, list_request_layout, match_setup_layout, pair_report_layout,
     pair_setup_layout, region_setup_layout, ring_setup_layout, send_request_layout,
 };
 use rust_hdl::prelude::*;
+
+/// What a [`MatchCommand`] asks for. The numbers are those of the pin `monitor_match_operation`.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, LogicState)]
+pub enum Operation {
+    /// A message has come: the oldest posted receive that matches it is removed.
+    Arrive,
+    /// A message found no receive: append it to the unexpected.
+    Insert,
+    /// A receive: the earliest unexpected message that matches is removed; if there is none, append it to the posted.
+    Post,
+    /// The endpoint's posted receive of this handle is removed.
+    Cancel,
+    /// The earliest unexpected message that matches; it stays.
+    Probe,
+    /// Some posted receive that names this pair, and no other would do, is removed.
+    TakePostedOfPair,
+    /// Some posted receive of this endpoint is removed.
+    TakePostedOfEndpoint,
+    /// The earliest unexpected message of this pair is removed.
+    TakeUnexpectedOfPair,
+    /// The earliest unexpected message that matches is removed; nothing is posted.
+    Claim,
+}
+
+impl Operation {
+    /// Every operation, by number.
+    pub const ALL: [Operation; 9] = [
+        Operation::Arrive,
+        Operation::Insert,
+        Operation::Post,
+        Operation::Cancel,
+        Operation::Probe,
+        Operation::TakePostedOfPair,
+        Operation::TakePostedOfEndpoint,
+        Operation::TakeUnexpectedOfPair,
+        Operation::Claim,
+    ];
+}
+
+/// What a look-up is for.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, LogicState)]
+pub enum Search {
+    /// The oldest receive of the key; `commit` removes it.
+    Arrive,
+    /// The queue of the key; `commit` appends a receive to it.
+    Post,
+    /// The receive of this handle; `commit` removes it.
+    Cancel,
+    /// Any receive that names this source; `commit` removes it.
+    OfPair,
+    /// Any receive of this endpoint; `commit` removes it.
+    OfEndpoint,
+    /// The slot of a receive that has been found by its handle; made here.
+    Unlink,
+}
 
 /// A struct that can be built from its bits: the bridge between memory words and fields.
 pub trait Unpack<const N: usize>: Sized {
@@ -227,7 +281,7 @@ streams! {
     }
     /// An operation on the matching lists.
     MatchCommand {
-        /// `matching::Operation`.
+        /// What is to be done.
         operation: Operation,
         /// Endpoint.
         endpoint: Bits<8>,
@@ -298,6 +352,7 @@ streams! {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use abi::monitor::MatchOperation;
 
     #[test]
     fn a_layout_has_the_same_bits_here_and_in_abi() {
@@ -317,5 +372,14 @@ mod tests {
         assert_eq!(unpacked.payload_length, 1024_u64);
         assert_eq!(unpacked.destination_mac, 0x0605_0403_0201_u64);
         assert_eq!(unpacked.pack(), bits);
+    }
+
+    #[test]
+    fn operations_have_the_numbers_that_the_monitor_pins_are_read_by() {
+        for (operation, number) in Operation::ALL.into_iter().zip(MatchOperation::ALL) {
+            assert_eq!(format!("{operation:?}"), number.name());
+            assert_eq!(operation as u8, number.code());
+        }
+        assert!(Operation::ALL.len() <= MatchOperation::ALL.len());
     }
 }

@@ -136,7 +136,10 @@ mod tests {
         let page = "# A\n<!-- mutants: a -->\nold\n<!-- /mutants -->\n<!-- mutants: b -->\nkept\n<!-- /mutants -->\n";
         let a = score("3 4\nA.x: | is & (2)\n").unwrap();
         let filled = filled(page, &BTreeMap::from([("a".to_string(), a)]));
-        assert!(filled.contains("| `a` | 4 | 3 | `A.x: or is & (2)` |\n"), "{filled}");
+        assert!(
+            filled.contains("| `a` | 4 | 3 | `A.x: or is & (2)` |\n"),
+            "{filled}"
+        );
         assert!(filled.contains("kept\n") && !filled.contains("old\n"));
         assert!(score("many\n").is_none());
     }

@@ -11,8 +11,9 @@ use std::process::ExitCode;
 use std::rc::Rc;
 use std::{env, fs};
 
-use hdl::proofs::{self, Method, Proof};
-use hdl::tops::{self, Text, Top};
+use hdl::catalogue;
+use hdl::proofs::{Method, Proof};
+use hdl::tops::{Text, Top};
 
 fn main() -> ExitCode {
     match run(env::args().skip(1)) {
@@ -85,9 +86,15 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
     }
     let out = out.ok_or("usage: hdl-verilog --out DIR [--proofs] [NAME...]")?;
     let (kind, all): (_, Vec<Item>) = if proofs {
-        ("proof", proofs::all().into_iter().map(Item::from).collect())
+        (
+            "proof",
+            catalogue::proofs().into_iter().map(Item::from).collect(),
+        )
     } else {
-        ("top", tops::all().into_iter().map(Item::from).collect())
+        (
+            "top",
+            catalogue::tops().into_iter().map(Item::from).collect(),
+        )
     };
     let mut seen = HashSet::new();
     for item in &all {

@@ -10,7 +10,7 @@
 //!
 //! Pins have the names that Delivery's ports have.
 
-use super::Delivery;
+use super::delivery::Delivery;
 use crate::config::Config;
 use crate::construct::construct;
 use crate::matching::Lists;

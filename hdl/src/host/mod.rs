@@ -23,7 +23,6 @@ pub use registers::Registers;
 pub use work_queues::WorkQueues;
 
 use crate::config::{ECP5, TINY};
-use crate::datapath::{CLIENTS, OUTSTANDING};
 use crate::tops::{Class, Top};
 use dma::Mutation;
 
@@ -49,13 +48,6 @@ pub fn tops() -> Vec<Top> {
         write("dma_write_awaits_clients", Mutation::AwaitsClients),
         write("dma_write_idle_early", Mutation::IdleEarly),
         write("dma_write_invents_data", Mutation::InventsData),
-        // As large as a card has them.
-        Top::of("dma_read_card", Class::Synthesis, || {
-            DmaRead::new(CLIENTS, OUTSTANDING)
-        }),
-        Top::of("dma_write_card", Class::Synthesis, || {
-            DmaWrite::new(CLIENTS, OUTSTANDING)
-        }),
         Top::of("work_queues_tiny", Class::Test, || WorkQueues::new(&TINY)),
         Top::of("work_queues_ecp5", Class::Test, || WorkQueues::new(&ECP5)),
         Top::of("completions_tiny", Class::Test, || Completions::new(&TINY)),

@@ -15,10 +15,11 @@
 //!
 //! Delivery, Regions, DMA and the host are the test's. Each block has an input that breaks a contract of it.
 
-use super::{
-    Acknowledge, AcknowledgeMutation, Faults, FaultsMutation, Receive, ReceiveMutation, Transmit,
-    TransmitMutation, party,
-};
+use super::acknowledge::{Acknowledge, AcknowledgeMutation};
+use super::faults::{Faults, FaultsMutation, party};
+use super::receive::Receive;
+use super::screen::ReceiveMutation;
+use super::transmit::{Transmit, TransmitMutation};
 use crate::config::Config;
 use crate::construct::construct;
 use crate::envelope::{SendQueues, SendQueuesMutation};

@@ -19,7 +19,7 @@ use crate::prim::Ram;
 use crate::prim::axi::StreamSource;
 use abi::mgmt::FRAME_WORDS;
 
-use super::Crc;
+use super::crc::Crc;
 
 /// Words of 64 bits before the trailer.
 pub(super) const WORDS: usize = FRAME_WORDS / 2;

@@ -42,8 +42,8 @@ pub use firmware_out::{FirmwareOut, FirmwareOutMutation};
 pub use frame_gate::{FrameGate, FrameGateMutation};
 pub use frame_mux::{FrameMux, FrameMuxMutation};
 pub use loopback::{Loopback, LoopbackMutation};
-pub use receive::{Receive, ReceiveMutation};
-pub use screen::Screen;
+pub use receive::Receive;
+pub use screen::{ReceiveMutation, Screen};
 pub use transmit::{Transmit, TransmitMutation};
 
 use crate::config::{ECP5, TINY};

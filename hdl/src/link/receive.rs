@@ -20,7 +20,7 @@
 //! A `fault` is taken at any time, whatever this block waits for itself: only then can the one who
 //! hands faults round never wait in a circle.
 
-use super::Screen;
+use super::screen::{ReceiveMutation, Screen};
 use crate::config::Config;
 use crate::construct::construct;
 use crate::prelude::*;
@@ -33,29 +33,6 @@ use abi::status::Status;
 use abi::wire::{FRAME_READY, FrameType};
 
 const _: () = assert!(FRAME_READY == 1 << 0, "the kernel tests this bit");
-
-/// Breaks the block on purpose, so that a test can show that it would notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum ReceiveMutation {
-    /// As designed.
-    None,
-    /// The trailer isn't looked at.
-    CrcNotChecked,
-    /// The length field isn't compared with the frame.
-    LengthNotChecked,
-    /// A bad frame's payload isn't taken back.
-    PayloadKept,
-    /// The frame after the next one passes as well.
-    SequenceOffByOne,
-    /// The cookie isn't compared.
-    CookieNotChecked,
-    /// Frames of a failed pair pass.
-    FailedPairsPass,
-    /// A frame for the firmware goes the way of the others too.
-    FirmwareFramesGoOn,
-    /// The version of a frame that belongs to a pair isn't compared.
-    VersionNotChecked,
-}
 
 /// Who may send on a pair, and as what.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]

@@ -31,7 +31,7 @@ use crate::types::FrameHeader;
 use abi::limits::EAGER_MAX;
 use abi::wire::{self, FrameType};
 
-use super::{Crc, ReceiveMutation};
+use super::crc::Crc;
 
 /// Words of the header.
 const HEADER_WORDS: usize = wire::HEADER_BYTES / 8;
@@ -41,6 +41,29 @@ const PAYLOAD_WORDS: usize = EAGER_MAX / 8;
 pub const RING_WORDS: usize = (2 * PAYLOAD_WORDS).next_power_of_two();
 /// Frames that may wait with their payload in the ring.
 pub const FRAMES: usize = 8;
+
+/// Breaks the screen, or Receive behind it, on purpose, so that a test can show that it would notice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum ReceiveMutation {
+    /// As designed.
+    None,
+    /// The trailer isn't looked at.
+    CrcNotChecked,
+    /// The length field isn't compared with the frame.
+    LengthNotChecked,
+    /// A bad frame's payload isn't taken back.
+    PayloadKept,
+    /// The frame after the next one passes as well.
+    SequenceOffByOne,
+    /// The cookie isn't compared.
+    CookieNotChecked,
+    /// Frames of a failed pair pass.
+    FailedPairsPass,
+    /// A frame for the firmware goes the way of the others too.
+    FirmwareFramesGoOn,
+    /// The version of a frame that belongs to a pair isn't compared.
+    VersionNotChecked,
+}
 
 /// Checks frames and stores the good ones.
 #[derive(LogicBlock)]

@@ -30,7 +30,7 @@ use abi::request::FLAG_READY;
 use abi::status::Status;
 use abi::wire::{self, FrameType};
 
-use super::Crc;
+use super::crc::Crc;
 
 /// Words of the header.
 const HEADER_WORDS: usize = wire::HEADER_BYTES / 8;

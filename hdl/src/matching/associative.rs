@@ -26,9 +26,8 @@
 //! `insert` may not come in the two cycles after another insert: the vacant place isn't known yet, and
 //! `fills_a_vacant_place` would say so.
 
-use super::MAX_ENTRIES;
 use super::invariants::Invariants;
-use super::order::Order;
+use super::order::{MAX_ENTRIES, Order};
 use super::quota::Quota;
 use crate::construct::constant;
 use crate::prelude::*;

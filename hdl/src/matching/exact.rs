@@ -33,7 +33,7 @@ use super::way::{SameRow, Written};
 use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Duty, Fifo};
-use crate::types::{ExactResult, Lookup, MatchCommand};
+use crate::types::{ExactResult, Lookup, MatchCommand, Search};
 
 /// Ways of a table: three of its first rows, three of its second.
 pub const WAYS: usize = 6;
@@ -43,28 +43,6 @@ pub const MAX_EXACT: usize = 1 << 13;
 
 /// Ways of a row.
 pub const ROW_WAYS: usize = WAYS / 2;
-
-/// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
-pub const fn table_rows(entries: usize) -> usize {
-    entries.div_ceil(2).next_power_of_two()
-}
-
-/// What a look-up is for.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, LogicState)]
-pub enum Search {
-    /// The oldest receive of the key; `commit` removes it.
-    Arrive,
-    /// The queue of the key; `commit` appends a receive to it.
-    Post,
-    /// The receive of this handle; `commit` removes it.
-    Cancel,
-    /// Any receive that names this source; `commit` removes it.
-    OfPair,
-    /// Any receive of this endpoint; `commit` removes it.
-    OfEndpoint,
-    /// The slot of a receive that has been found by its handle; made here.
-    Unlink,
-}
 
 /// A receive's successor in its queue.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -425,7 +403,7 @@ pub struct Exact {
 }
 
 impl Exact {
-    /// The exact side for `entries` receives, whose tables have `rows` rows each; see [`table_rows`].
+    /// The exact side for `entries` receives, whose tables have `rows` rows each; see [`table_rows`](crate::config::table_rows).
     ///
     /// # Panics
     /// If there are fewer than 8 receives or more than [`MAX_EXACT`], or if `rows` isn't a power of two from 2 on, is more than a
@@ -1387,7 +1365,7 @@ mod tests {
     #[test]
     fn tables_have_three_places_for_each_receive() {
         for entries in [8, 64, 100, 1024] {
-            let exact = Exact::new(entries, table_rows(entries));
+            let exact = Exact::new(entries, crate::config::table_rows(entries));
             let rows = exact.rows.val().index();
             assert!(
                 rows.is_power_of_two() && rows * WAYS >= 3 * entries,

@@ -29,17 +29,16 @@
 //! A receive that the exact side can't take after all, because both of its places are full, is appended to the associative
 //! side when its turn comes to be decided; whoever is behind it isn't clear any more, and looks there again before it is decided.
 
-use super::Operation;
 use super::associative::{Associative, AssociativeSearch};
 use super::classes::{ClassKey, ClassView, Classes};
-use super::exact::{Exact, Search};
+use super::exact::Exact;
 use super::quota::Quota;
 use super::rows::UnexpectedRows;
 use crate::config::Config;
 use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{Duty, Ram};
-use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
+use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply, Operation, Search};
 
 /// Operations under way at most, by their tags.
 const TAGS: usize = 16;

@@ -37,61 +37,21 @@ mod way;
 pub use age::Age;
 pub use associative::{Associative, AssociativeEntry, AssociativeSearch};
 pub use classes::CLASSES;
-pub use exact::{Exact, MAX_EXACT, ROW_WAYS, Search, table_rows};
+pub use exact::{Exact, MAX_EXACT, ROW_WAYS};
 pub use hash::{HandleHash, KeyHash};
 pub use invariants::Invariants;
 pub use lists::Lists;
 pub use one_hot::OneHot;
-pub use order::Order;
+pub use order::{MAX_ENTRIES, Order};
 pub use quota::{Quota, Share};
 pub use rows::{UnexpectedMutation, UnexpectedRows};
 pub use seed::Seed;
 
+pub use crate::config::table_rows;
+pub use crate::types::{Operation, Search};
+
 use crate::config::{self, Config};
-use crate::prelude::*;
 use crate::tops::{Class, Top};
-
-/// Most receives that the associative side can have, which keeps them in flip-flops: beyond that, these stop paying.
-/// The exact and the unexpected side lie in block RAM and have no such limit.
-pub const MAX_ENTRIES: usize = 64;
-
-/// What a [`MatchCommand`](crate::types::MatchCommand) asks for. The numbers are those of the pin `monitor_match_operation`.
-#[derive(Copy, Clone, Debug, PartialEq, Eq, Hash, LogicState)]
-pub enum Operation {
-    /// A message has come: the oldest posted receive that matches it is removed.
-    Arrive,
-    /// A message found no receive: append it to the unexpected.
-    Insert,
-    /// A receive: the earliest unexpected message that matches is removed; if there is none, append it to the posted.
-    Post,
-    /// The endpoint's posted receive of this handle is removed.
-    Cancel,
-    /// The earliest unexpected message that matches; it stays.
-    Probe,
-    /// Some posted receive that names this pair, and no other would do, is removed.
-    TakePostedOfPair,
-    /// Some posted receive of this endpoint is removed.
-    TakePostedOfEndpoint,
-    /// The earliest unexpected message of this pair is removed.
-    TakeUnexpectedOfPair,
-    /// The earliest unexpected message that matches is removed; nothing is posted.
-    Claim,
-}
-
-impl Operation {
-    /// Every operation, by number.
-    pub const ALL: [Operation; 9] = [
-        Operation::Arrive,
-        Operation::Insert,
-        Operation::Post,
-        Operation::Cancel,
-        Operation::Probe,
-        Operation::TakePostedOfPair,
-        Operation::TakePostedOfEndpoint,
-        Operation::TakeUnexpectedOfPair,
-        Operation::Claim,
-    ];
-}
 
 /// The lists of each configuration, alone, and their parts.
 pub fn tops() -> Vec<Top> {
@@ -146,19 +106,4 @@ pub fn tops() -> Vec<Top> {
             UnexpectedRows::new(3, 5, 4)
         }),
     ]
-}
-
-#[cfg(test)]
-mod tests {
-    use super::Operation;
-    use abi::monitor::MatchOperation;
-
-    #[test]
-    fn operations_have_the_numbers_that_the_monitor_pins_are_read_by() {
-        for (operation, number) in Operation::ALL.into_iter().zip(MatchOperation::ALL) {
-            assert_eq!(format!("{operation:?}"), number.name());
-            assert_eq!(operation as u8, number.code());
-        }
-        assert!(Operation::ALL.len() <= MatchOperation::ALL.len());
-    }
 }

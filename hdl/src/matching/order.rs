@@ -17,10 +17,13 @@
 //! bit; nothing is chosen in that cycle. `insert` says that the vacant place is filled, in the next cycle (`filling`). A change of the places shows
 //! in `place_index` two cycles later: the next `insert` waits for that.
 
-use super::MAX_ENTRIES;
 use super::age::Age;
 use super::one_hot::OneHot;
 use crate::prelude::*;
+
+/// Most receives that the associative side can have, which keeps them in flip-flops: beyond that, these stop paying.
+/// The exact and the unexpected side lie in block RAM and have no such limit.
+pub const MAX_ENTRIES: usize = 64;
 
 /// Order of a list of at most 64 entries.
 #[derive(LogicBlock)]

@@ -14,12 +14,12 @@
 //! Keys are narrow, since a solver has to try what a search may compare; the engine's are as wide as in a
 //! card with the other bits zero.
 
+use super::lists::Lists;
 use super::told::{Line, Told};
-use super::{Lists, Operation, table_rows};
-use crate::config::{Config, TINY};
+use crate::config::{Config, TINY, table_rows};
 use crate::construct::construct;
 use crate::prelude::*;
-use crate::types::{MatchCommand, MatchReply};
+use crate::types::{MatchCommand, MatchReply, Operation};
 
 /// The engine that is proved.
 pub const SMALLEST: Config = Config {

@@ -8,8 +8,8 @@
 //!
 //! Written for a reader, not for a card: the rules of matching, each in one line.
 
-use super::Operation;
 use crate::prelude::*;
+use crate::types::Operation;
 
 /// A command of a proof: as [`MatchCommand`](crate::types::MatchCommand), but what a solver has to try is narrow.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]

@@ -16,7 +16,7 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
-use super::EventQueue;
+use super::event_queue::EventQueue;
 use crate::construct::construct;
 use crate::prelude::*;
 use crate::types::RaiseEvent;

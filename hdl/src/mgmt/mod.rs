@@ -15,7 +15,6 @@ pub use fanout::Fanout;
 pub use subsystem::Subsystem;
 
 use crate::config::TINY;
-use crate::datapath::CONTROLLED;
 use crate::tops::{Class, Top};
 
 /// File lists of a top that contains the processor.
@@ -26,10 +25,6 @@ pub fn tops() -> Vec<Top> {
     vec![
         Top::of("mgmt_subsystem", Class::Test, || Subsystem::new(&TINY)).with_sources(SOURCES),
         Top::of("mgmt_fanout", Class::Test, || Fanout::new(4)),
-        // As wide as in a card.
-        Top::of("mgmt_fanout_card", Class::Synthesis, || {
-            Fanout::new(CONTROLLED)
-        }),
         Top::of("mgmt_fanout_answers_first", Class::Test, || {
             Fanout::mutated(4, true)
         }),

@@ -12,7 +12,7 @@
 //! queue comes out two cycles later. What its neighbours ask, whether there is room and how much is
 //! in it, are registers: many such answers meet in one cycle of theirs.
 
-use super::Ram;
+use super::ram::Ram;
 use crate::prelude::*;
 
 /// A contract to break, so that a test can show that its breach is seen.

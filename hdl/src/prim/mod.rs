@@ -4,14 +4,14 @@
 pub mod axi;
 mod block_ram;
 mod byte_ram;
-mod check;
+pub(crate) mod check;
 mod counter;
 mod duty;
 mod fifo;
 mod memory;
 pub mod power_on_reset;
 mod ram;
-mod reg;
+pub(crate) mod reg;
 mod round_robin;
 mod skid;
 mod stable;

@@ -10,7 +10,7 @@
 //! A word passes in the cycle in which both its source and the taker are ready; nothing is stored.
 //! Sources take turns word by word, and one that has been offered stays offered until it is taken.
 
-use super::RoundRobin;
+use super::round_robin::RoundRobin;
 use crate::prelude::*;
 
 /// A contract to break, so that a test can show that its breach is seen.

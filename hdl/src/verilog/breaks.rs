@@ -41,7 +41,7 @@
 //! # Ok::<(), hdl::verilog::PrintError>(())
 //! ```
 
-use super::collect::{Module, Role, Signal};
+use super::collect::{Forced, Module, Role, Signal};
 use super::error::{PrintError, Reason};
 use super::names;
 use super::types::Type;
@@ -115,15 +115,6 @@ impl Break {
         };
         names.iter().map(named).cloned().collect()
     }
-}
-
-/// A decision of one module.
-#[derive(Clone, Debug)]
-pub(crate) struct Forced {
-    pub(crate) number: usize,
-    pub(crate) signal: String,
-    pub(crate) value: String,
-    pub(crate) when: Option<String>,
 }
 
 /// Names of what a variant's text can pick, in the order of their numbers from 1 on.

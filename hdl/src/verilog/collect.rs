@@ -4,7 +4,6 @@
 //! own signals and, after them, the ports of its children under the child's name, because a kernel
 //! speaks of both in the same way.
 
-use super::breaks::Forced;
 use super::ir::SignalId;
 use super::known::{Known, recognise};
 use super::names;
@@ -94,6 +93,15 @@ impl Module {
     }
 }
 
+/// A decision of one module.
+#[derive(Clone, Debug)]
+pub(crate) struct Forced {
+    pub(crate) number: usize,
+    pub(crate) signal: String,
+    pub(crate) value: String,
+    pub(crate) when: Option<String>,
+}
+
 /// Modules in an order in which children come before their parents; the top is the last.
 pub(crate) fn collect(top: &dyn Block, name: &str) -> Vec<Module> {
     let mut collector = Collector::default();
@@ -176,7 +184,10 @@ impl Probe for Collector {
 
     fn visit_end_scope(&mut self, name: &str, _: &dyn Block) {
         let mut module = self.open.pop().expect("scopes are balanced");
-        module.known = recognise(&module);
+        if module.children.is_empty() {
+            let ports: Vec<&str> = module.signals.iter().map(|s| s.path.as_str()).collect();
+            module.known = recognise(&module.code, &ports);
+        }
         name_signals(&mut module);
         let index = self.done.len();
         if let Some(parent) = self.open.last_mut() {

@@ -17,7 +17,6 @@
 //! reset, is known as well. Recognition is of the exact text: a block that looks similar is
 //! printed as a module, which is larger and just as right.
 
-use super::collect::Module;
 use super::types::parse_literal;
 use num_bigint::BigInt;
 use rust_hdl::prelude::{Verilog, VerilogLiteral};
@@ -56,16 +55,13 @@ pub fn duty(name: &str) -> Verilog {
 /// What tells a duty from another check.
 const DUTY: &str = "duty: ";
 
-pub(crate) fn recognise(module: &Module) -> Option<Known> {
-    let Verilog::Custom(text) = &module.code else {
+/// The leaf of this code and these ports, if it is known.
+pub(crate) fn recognise(code: &Verilog, ports: &[&str]) -> Option<Known> {
+    let Verilog::Custom(text) = code else {
         return None;
     };
-    if !module.children.is_empty() {
-        return None;
-    }
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    let ports: Vec<&str> = module.signals.iter().map(|s| s.path.as_str()).collect();
-    match ports[..] {
+    match ports {
         ["clock", "reset", "d", "q"] => {
             let rest = text.strip_prefix("initial begin q = ")?;
             let (value, rest) = rest.split_once("; end always @(posedge clock) begin q <= ")?;

@@ -11,8 +11,8 @@ use super::breaks;
 use super::collect::{Module, Role};
 use super::error::{PLACE, PrintError, Reason};
 use super::ir::{Expr, Kernel, Node, Part, SignalId, Stmt, Variable, VariableId, each_expression};
-use super::mutants::{self, Kind, Sites};
 use super::path::{Loops, Meaning, Names, integer, loop_value};
+use super::sites::{self, Kind, Sites};
 use super::types::{Type, field_at, literal};
 use num_bigint::BigInt;
 use rust_hdl::prelude::TypeKind;
@@ -321,7 +321,7 @@ impl<'a> Lowering<'a> {
         if self.quiet {
             return Ok(sound);
         }
-        Ok(match mutants::alternative(x, &sound, self.module) {
+        Ok(match sites::alternative(x, &sound, self.module) {
             Some((what, other)) => self.choose(x, Kind::Value, &what, other, sound),
             None => sound,
         })

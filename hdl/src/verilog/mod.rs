@@ -50,6 +50,7 @@ mod names;
 mod path;
 mod print;
 mod process;
+mod sites;
 mod types;
 mod waive;
 

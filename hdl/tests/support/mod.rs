@@ -61,7 +61,7 @@ impl Bench {
     /// If there is no such break.
     pub fn broken(name: &str, broken: &str) -> Self {
         let variant = format!("{name}_broken");
-        let picks = hdl::tops::picks_of(&variant);
+        let picks = hdl::catalogue::picks_of(&variant);
         let index = picks.iter().position(|pick| pick == broken);
         let index = index.unwrap_or_else(|| panic!("no break of {name} is called {broken}"));
         let mut bench = Self::open(&variant);

@@ -1,0 +1,37 @@
+//! All tops and all proofs, of every room.
+
+use crate::proofs::Proof;
+use crate::tops::Top;
+use crate::verilog::picks;
+
+/// All tops.
+pub fn tops() -> Vec<Top> {
+    let rooms = [
+        crate::prim::tops(),
+        crate::envelope::tops(),
+        crate::host::tops(),
+        crate::link::tops(),
+        crate::matching::tops(),
+        crate::mgmt::tops(),
+        crate::protect::tops(),
+        crate::datapath::tops(),
+        crate::nic::tops(),
+    ];
+    rooms.into_iter().flatten().collect()
+}
+
+/// All proofs.
+pub fn proofs() -> Vec<Proof> {
+    crate::matching::proof::proofs()
+}
+
+/// Names of what the variant `name` can pick, in the order of their numbers from 1 on.
+///
+/// # Panics
+/// If there is no such top, or it can't be printed.
+pub fn picks_of(name: &str) -> Vec<String> {
+    let top = tops().into_iter().find(|top| top.name == name);
+    let top = top.unwrap_or_else(|| panic!("no top is called {name}"));
+    let text = (top.text)().unwrap_or_else(|error| panic!("{name}: {error}"));
+    picks(&text)
+}

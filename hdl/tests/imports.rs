@@ -1,0 +1,171 @@
+//! Files import in one direction: prim ← rooms ← datapath ← nic; configuration and types know no room. Read from the source.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use petgraph::algo::kosaraju_scc;
+use petgraph::graphmap::DiGraphMap;
+use syn::visit::{self, Visit};
+
+/// Names of modules from the root of the crate, and their syntax. `matching::lists` is `hdl/src/matching/lists.rs`.
+type Files = BTreeMap<String, syn::File>;
+
+/// What stands before a file in the order of imports, by the first part of its name.
+fn rank(module: &str) -> u8 {
+    match module.split("::").next().unwrap_or_default() {
+        "verilog" => 0,
+        "construct" | "config" | "prelude" | "prim" | "proofs" | "tops" | "types" => 1,
+        "datapath" => 3,
+        "nic" => 4,
+        "catalogue" => 5,
+        _ => 2,
+    }
+}
+
+fn read(folder: &Path, prefix: &str, files: &mut Files) {
+    for entry in fs::read_dir(folder).expect("the sources are there") {
+        let path = entry.expect("it was listed").path();
+        let stem = path.file_stem().and_then(|s| s.to_str()).expect("a name");
+        let name = match (prefix, stem) {
+            ("", stem) => stem.to_string(),
+            (prefix, "mod") => prefix.to_string(),
+            (prefix, stem) => format!("{prefix}::{stem}"),
+        };
+        if path.is_dir() && name != "bin" {
+            read(&path, &name, files);
+        } else if path.extension().is_some_and(|e| e == "rs") && name != "lib" {
+            let text = fs::read_to_string(&path).expect("it was listed");
+            files.insert(name, syn::parse_file(&text).expect("it compiles"));
+        }
+    }
+}
+
+/// Paths that a file names, outside its tests.
+#[derive(Default)]
+struct Paths(Vec<Vec<String>>);
+
+impl Paths {
+    fn tree(&mut self, before: &[String], tree: &syn::UseTree) {
+        let with = |ident: &syn::Ident| [before, &[ident.to_string()]].concat();
+        match tree {
+            syn::UseTree::Path(path) => self.tree(&with(&path.ident), &path.tree),
+            syn::UseTree::Name(name) => self.0.push(with(&name.ident)),
+            syn::UseTree::Rename(rename) => self.0.push(with(&rename.ident)),
+            syn::UseTree::Glob(_) => self.0.push(before.to_vec()),
+            syn::UseTree::Group(group) => group.items.iter().for_each(|t| self.tree(before, t)),
+        }
+    }
+}
+
+impl<'a> Visit<'a> for Paths {
+    fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
+        self.tree(&[], &item.tree);
+    }
+
+    fn visit_item_mod(&mut self, item: &'a syn::ItemMod) {
+        if item.ident != "tests" {
+            visit::visit_item_mod(self, item);
+        }
+    }
+
+    fn visit_path(&mut self, path: &'a syn::Path) {
+        let segments = path.segments.iter().map(|s| s.ident.to_string());
+        self.0.push(segments.collect());
+        visit::visit_path(self, path);
+    }
+}
+
+/// The file that a path from `from` leads to, if it is one of the crate.
+fn target(files: &Files, from: &str, path: &[String]) -> Option<String> {
+    let mut at: Vec<&str> = from.split("::").collect();
+    let mut rest = path;
+    match rest.first()?.as_str() {
+        "crate" | "hdl" => {
+            at.clear();
+            rest = &rest[1..];
+        }
+        "super" => {
+            while rest.first().is_some_and(|part| part == "super") {
+                at.pop();
+                rest = &rest[1..];
+            }
+        }
+        first if files.contains_key(&format!("{from}::{first}")) => {}
+        _ => return None,
+    }
+    for part in rest {
+        let longer = [&at[..], &[part.as_str()]].concat();
+        if !files.contains_key(&longer.join("::")) {
+            break;
+        }
+        at.push(part);
+    }
+    Some(at.join("::")).filter(|to| files.contains_key(to) && to != from)
+}
+
+fn imports(files: &Files) -> BTreeMap<&str, BTreeSet<String>> {
+    let of = |(name, file): (&'_ String, &syn::File)| {
+        let mut paths = Paths::default();
+        paths.visit_file(file);
+        let targets = paths.0.iter().filter_map(|path| target(files, name, path));
+        targets.collect::<BTreeSet<String>>()
+    };
+    let each = files.iter().map(|entry| (entry.0.as_str(), of(entry)));
+    each.collect()
+}
+
+/// What is wrong with the imports: files in a circle, and imports against the order.
+fn complaints(files: &Files) -> Vec<String> {
+    let imports = imports(files);
+    let mut graph = DiGraphMap::new();
+    let mut complaints = vec![];
+    for (from, targets) in &imports {
+        for to in targets {
+            graph.add_edge(*from, to.as_str(), ());
+            if rank(to) > rank(from) {
+                complaints.push(format!("{from} imports {to}"));
+            }
+        }
+    }
+    let circles = kosaraju_scc(&graph).into_iter();
+    complaints.extend(
+        circles
+            .filter(|circle| circle.len() > 1)
+            .map(|circle| format!("a circle: {}", circle.join(", "))),
+    );
+    complaints
+}
+
+fn sources() -> Files {
+    let mut files = Files::new();
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    read(&folder, "", &mut files);
+    assert!(files.len() > 80 && files.contains_key("matching::lists"));
+    files
+}
+
+#[test]
+fn imports_go_one_way() {
+    let complaints = complaints(&sources());
+    assert!(complaints.is_empty(), "{}", complaints.join("\n"));
+}
+
+#[test]
+fn a_room_in_the_configuration_and_a_circle_are_noticed() {
+    let mut files = sources();
+    let with = |text: &str| syn::parse_str(text).expect("it is Rust");
+    files.insert("config".into(), with("use crate::matching::MAX_EXACT;"));
+    files.insert(
+        "host::ring".into(),
+        with("fn f() { super::dma_read::f(); }"),
+    );
+    files.insert("host::dma_read".into(), with("use super::ring::Ring;"));
+    let complaints = complaints(&files);
+    assert!(complaints.contains(&"config imports matching".to_string()));
+    let circle = complaints.iter().find(|c| c.contains("host::ring"));
+    assert!(
+        circle.is_some_and(|c| c.contains("host::dma_read")),
+        "{complaints:?}"
+    );
+}
