@@ -2,7 +2,7 @@
 //! attributes that go with them.
 
 pub use crate::construct::constant;
-pub use crate::language::{Pulse, Stream};
+pub use crate::language::stream::{Pulse, Stream};
 pub use crate::prim::check::Check;
 pub use crate::prim::reg::Reg;
 pub use kernel_macros::{block, module};

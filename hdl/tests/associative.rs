@@ -635,10 +635,10 @@ fn an_endpoint_may_take_its_part_and_what_is_common() {
 
 #[test]
 fn quotas_that_are_broken_are_noticed() {
-    breaks("quota_tiny", 1, |rng| quota(&config::TINY, rng, 2000));
+    breaks("quota_tiny", 1, |rng| quota(&config::TINY, rng, 20_000));
 }
 
 #[test]
 fn most_mutants_of_quotas_are_noticed() {
-    mutants("quota_tiny", 1, |rng| quota(&config::TINY, rng, 2000));
+    mutants("quota_tiny", 1, |rng| quota(&config::TINY, rng, 20_000));
 }

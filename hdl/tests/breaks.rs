@@ -78,9 +78,39 @@ fn a_forced_decision_is_another_while_its_break_is_picked() {
     ]);
     let text = text.unwrap();
     assert_eq!(picks(&text), ["grants_what_is_taken", "counts_by_two"]);
-    let from = text.find("  always_comb begin\n    count_d").unwrap();
+    let from = text.find("always_comb begin\n    count_d").unwrap();
     let to = text.find("  always_ff").unwrap();
-    expect![[r#""#]].assert_eq(&text[from..to]);
+    let shown = text[from..to].replace("\n  ", "\n");
+    expect![[r#"
+          always_comb begin
+            count_d_v1 = count_q;
+            if ((may & (~twice))) begin
+              count_d_v1 = (count_q + 4'd1);
+            end
+          end
+          assign may_v1 = (ask & free);
+          always_comb begin
+            twice = ask;
+            early = twice;
+            if (free) begin
+              twice = 1'd0;
+            end
+          end
+          assign grant = may;
+          always_comb begin
+            may = may_v1;
+            if ((broken == 16'd1)) begin
+              may = ask;
+            end
+          end
+          always_comb begin
+            count_d = count_d_v1;
+            if (((broken == 16'd2) && (may_v1 & (~twice)))) begin
+              count_d = (count_q + 4'd2);
+            end
+          end
+    "#]]
+    .assert_eq(&shown);
 }
 
 #[test]
@@ -125,5 +155,21 @@ fn a_value_that_depends_on_what_it_forces_is_refused() {
 fn every_place_of_the_source_is_a_mutant_once() {
     let options = Options::new("gates_mutants").mutants();
     let text = generate(&Gates::default(), &options).unwrap().text;
-    expect![[r#""#]].assert_eq(&(picks(&text).join("\n") + "\n"));
+    expect![[r#"
+        Gate.may: & is | (0)
+        Gate.free: never (1)
+        Gate.free: always (2)
+        Gate.twice: 0 is 1 (3)
+        Gate.twice: isn't assigned (4)
+        Gate.may: ~ is missing (5)
+        Gate.may: & is | (6)
+        Gate.may: never (7)
+        Gate.may: always (8)
+        Gate.count.d: 1 is 0 (9)
+        Gate.count.d: + is - (10)
+        Gate.count.d: isn't assigned (11)
+        Gate.count: reset is another
+        Gates.gate.0.free: 1 is 0 (0)
+    "#]]
+    .assert_eq(&(picks(&text).join("\n") + "\n"));
 }

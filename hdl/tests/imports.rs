@@ -15,7 +15,7 @@ type Files = BTreeMap<String, syn::File>;
 fn rank(module: &str) -> u8 {
     match module.split("::").next().unwrap_or_default() {
         "verilog" => 0,
-        "construct" | "config" | "prelude" | "prim" | "proofs" | "tops" | "types" => 1,
+        "construct" | "config" | "language" | "prelude" | "prim" | "proofs" | "tops" | "types" => 1,
         "datapath" => 3,
         "nic" => 4,
         "catalogue" => 5,
@@ -68,6 +68,9 @@ impl<'a> Visit<'a> for Paths {
             visit::visit_item_mod(self, item);
         }
     }
+
+    // Who may see an item is no import.
+    fn visit_vis_restricted(&mut self, _: &'a syn::VisRestricted) {}
 
     fn visit_path(&mut self, path: &'a syn::Path) {
         let segments = path.segments.iter().map(|s| s.ident.to_string());
@@ -129,11 +132,16 @@ fn complaints(files: &Files) -> Vec<String> {
         }
     }
     let circles = kosaraju_scc(&graph).into_iter();
-    complaints.extend(
-        circles
-            .filter(|circle| circle.len() > 1)
-            .map(|circle| format!("a circle: {}", circle.join(", "))),
-    );
+    complaints.extend(circles.filter(|circle| circle.len() > 1).map(|circle| {
+        let within = |from: &str| {
+            let targets = imports[from].iter();
+            let targets = targets.filter(|to| circle.contains(&to.as_str()));
+            let targets: Vec<_> = targets.map(String::as_str).collect();
+            format!("\n  {from} imports {}", targets.join(", "))
+        };
+        let lines: String = circle.iter().map(|from| within(from)).collect();
+        format!("a circle:{lines}")
+    }));
     complaints
 }
 

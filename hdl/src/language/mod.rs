@@ -9,7 +9,7 @@
 //! | `tree` | the kernel's text, for the printer |
 
 mod part;
-mod stream;
+pub(crate) mod stream;
 mod term;
 mod tree;
 

@@ -7,7 +7,7 @@
 //! `#[block]` on a struct implements both: what the block gets from its parent, and what it gives to what is
 //! in it. Each has three forms: for simulation, for the printer, and for rust-hdl's list of what is driven.
 
-use super::Tree;
+use super::tree::Tree;
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, AxiRead, AxiWrite, StreamSink, StreamSource};
 

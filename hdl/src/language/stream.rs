@@ -11,9 +11,8 @@
 //! port. A field `frame` is printed as the ports `frame_valid`, `frame_ready` and `frame`; fields `input` and
 //! `output`, whose names Verilog keeps for itself, as `in_valid`, `in_ready`, `in_data` and so on.
 
-use crate::prelude::*;
 use crate::verilog;
-use rust_hdl::prelude::Direction;
+use rust_hdl::prelude::*;
 
 /// A direction of data, with that of `ready`.
 pub trait Way: Direction {

@@ -142,7 +142,8 @@ pub(crate) fn place(modules: &mut [Module], breaks: &[Break]) -> Result<(), Prin
                 found = true;
                 let fail = |reason| PrintError {
                     block: module.display_path(),
-                    signal: Some(force.signal.clone()),
+                    place: None,
+                    signal: Some(force.signal.as_str().into()),
                     reason,
                 };
                 if !matches!(module.code, Verilog::Combinatorial(_)) {
@@ -158,6 +159,7 @@ pub(crate) fn place(modules: &mut [Module], breaks: &[Break]) -> Result<(), Prin
             if !found {
                 return Err(PrintError {
                     block: modules.last().map(Module::display_path).unwrap_or_default(),
+                    place: None,
                     signal: None,
                     reason: Reason::NoSuchBlock {
                         block: force.block.clone(),
@@ -174,6 +176,7 @@ pub(crate) fn place(modules: &mut [Module], breaks: &[Break]) -> Result<(), Prin
 pub(crate) fn thread(modules: &mut [Module]) -> Result<(), PrintError> {
     let signal = |path: String, role| Signal {
         name: path.replace('$', "_"),
+        port: path.clone(),
         path,
         role,
         ty: Type::unsigned(WIDTH),
@@ -197,7 +200,8 @@ pub(crate) fn thread(modules: &mut [Module]) -> Result<(), PrintError> {
             if let Some(other) = module.signals.iter().find(|s| s.name == signal.name) {
                 return Err(PrintError {
                     block: module.display_path(),
-                    signal: Some(other.path.replace('$', ".")),
+                    place: None,
+                    signal: Some(other.path.replace('$', ".").into()),
                     reason: Reason::NameOfThePick,
                 });
             }

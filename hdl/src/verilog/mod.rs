@@ -54,9 +54,10 @@ mod sites;
 mod types;
 mod waive;
 
-pub use error::{PLACE, PrintError, Reason};
 pub use breaks::{Break, PICK, picks};
+pub use error::{PLACE, PrintError, Reason};
 pub use known::{check, duty, register};
+pub use module::Target;
 pub use names::{describe, stream};
 pub use process::Grouping;
 pub use waive::{WAIVERS, Waiver};
@@ -64,18 +65,6 @@ pub use waive::{WAIVERS, Waiver};
 use collect::{Module, Role};
 use rust_hdl::prelude::{Block, Verilog};
 use std::collections::{BTreeMap, HashMap};
-
-/// What the text is for. It decides how checks are printed.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub enum Target {
-    /// Checks report through `$error`.
-    #[default]
-    Simulation,
-    /// Checks are bare assertions for a solver, and duties assumptions.
-    Formal,
-    /// Checks, and what only they read, are left out.
-    Synthesis,
-}
 
 /// How to print a design.
 #[derive(Clone, Debug, Default)]

@@ -13,7 +13,6 @@
 //!
 //! The body is printed before the declarations, so that these know what is read.
 
-use super::Target;
 use super::collect::{Child, Module, Role};
 use super::error::Reason;
 use super::ir::{Kernel, SignalId};
@@ -25,6 +24,18 @@ use super::waive::{Declarations, INITIAL, UNREAD};
 use num_bigint::BigInt;
 use rust_hdl::prelude::Verilog;
 use std::collections::{HashMap, HashSet};
+
+/// What the text is for. It decides how checks are printed.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Target {
+    /// Checks report through `$error`.
+    #[default]
+    Simulation,
+    /// Checks are bare assertions for a solver, and duties assumptions.
+    Formal,
+    /// Checks, and what only they read, are left out.
+    Synthesis,
+}
 
 /// What a parent knows about the modules below it.
 pub(crate) struct Context<'a> {

@@ -10,8 +10,9 @@
 use std::cell::{Cell, RefCell};
 use std::env;
 use std::fs;
-use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::Path;
+use std::sync::Once;
 
 use hdl::catalogue::picks_of;
 use rand::SeedableRng;
@@ -47,8 +48,23 @@ pub fn burn() {
     FUEL.set(FUEL.get().checked_sub(1).expect("the test hangs"));
 }
 
+/// Panics under a break are expected, and a backtrace of each would cost more than the test.
+fn quieten() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let usual = panic::take_hook();
+        panic::set_hook(Box::new(move |info| {
+            let wrong = PICK.with_borrow(|pick| pick.as_ref().is_some_and(|p| p.number != 0));
+            if !wrong {
+                usual(info);
+            }
+        }));
+    });
+}
+
 /// Runs `test` while opening `model` opens its variant with `number` picked, and says whether it panics, and the cycles it took.
 fn run(model: &str, kind: &str, number: u64, fuel: u64, test: &dyn Fn()) -> (bool, u64) {
+    quieten();
     struct Restored;
     impl Drop for Restored {
         fn drop(&mut self) {
