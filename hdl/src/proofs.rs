@@ -22,6 +22,9 @@ pub enum Method {
     Unrolled(u32),
 }
 
+/// Makes the text of a block that these breaks can break.
+pub type Print = Box<dyn Fn(&[Break]) -> Text>;
+
 /// A design and how it is proved.
 pub struct Proof {
     /// Name, and of the top module. Letters, digits and `_`, unique among the proofs.
@@ -36,7 +39,7 @@ pub struct Proof {
     /// to fail in one of them.
     pub cases: Vec<Vec<String>>,
     /// Makes the text of the block that these breaks can break.
-    pub text: Box<dyn Fn(&[Break]) -> Text>,
+    pub text: Print,
 }
 
 impl Proof {
