@@ -5,7 +5,7 @@
 //! [`State`] everything that signals are made of, which stays what it is. The printer refuses a number
 //! that has more bits than what it meets.
 
-use super::Value;
+use super::tree::Value;
 use abi::{completion, control, event, mailbox, monitor, request, status, wire};
 use rust_hdl::prelude::{Synth, TypeKind};
 
