@@ -39,6 +39,20 @@ pub enum Break {
     TrustsRestart,
     /// A closing wakes nobody who waits for a completion.
     ClosesInSilence,
+    /// Each request of a list has a doorbell of its own.
+    RingsForEach,
+    /// A poll for many takes one more than it may.
+    PollsPastLimit,
+    /// A send doesn't keep the shared buffer that the card reads.
+    UnsharesInFlight,
+    /// The owner of memory of the program's is dropped while the card can't be reached.
+    DropsOwnerUnreached,
+    /// The descriptor of a closed endpoint stays with its line.
+    KeepsEventFd,
+    /// A closing signals no descriptor.
+    SignalsNoClose,
+    /// A request that the library keeps is said to be posted.
+    HidesKept,
 }
 
 thread_local! {

@@ -121,6 +121,8 @@ impl Link {
                 // SAFETY: nobody has a reference, as the caller promises, and the card's accesses are over.
                 unsafe { owner.end() };
             }
+            // SAFETY: of a broken library, whose test has the card do nothing with the memory.
+            Err(_) if is_broken!(DropsOwnerUnreached) => unsafe { owner.end() },
             Err(_) => self.limbo.push_back((memory, Some(owner))),
         }
     }

@@ -129,8 +129,8 @@ impl Endpoint {
         match core.place_of(request) {
             None => RequestState::Ended,
             Some((_, true)) | Some((Place::Withdrawn, _)) => RequestState::Cancelling,
-            Some((Place::Kept, false)) => RequestState::Kept,
-            Some((Place::Card, false)) => RequestState::Posted,
+            Some((Place::Kept, false)) if !is_broken!(HidesKept) => RequestState::Kept,
+            Some((Place::Card | Place::Kept, false)) => RequestState::Posted,
         }
     }
 }

@@ -21,6 +21,8 @@
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
+#[cfg(target_os = "linux")]
+use std::os::fd::{AsFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -28,6 +30,8 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use abi::register::{INTERRUPTS, WINDOW_BYTES};
+#[cfg(target_os = "linux")]
+use host_driver::transport::signal_event_fd;
 use host_driver::transport::{
     Answer as CommandAnswer, Line, Mailbox, PauseResult, Transport, TransportError, Watch,
 };
@@ -177,6 +181,9 @@ pub(crate) struct Shared {
     interrupts: [AtomicU64; INTERRUPTS],
     /// Notifications among the host's threads.
     notified: AtomicU64,
+    /// Descriptors that lines signal.
+    #[cfg(target_os = "linux")]
+    event_fds: Mutex<Vec<(Line, OwnedFd)>>,
     mailbox: Mailbox,
     closed: AtomicBool,
     children: Mutex<Vec<JoinHandle<()>>>,
@@ -321,6 +328,7 @@ impl Seats {
         self.closed = true;
         self.card.memory.unmap_all();
         shared.closed.store(true, Ordering::Release);
+        shared.signal(|_| true);
         for thread in &self.threads {
             thread.wake.notify_all();
         }
@@ -354,6 +362,8 @@ impl Shared {
             now: AtomicU64::new(0),
             interrupts: [const { AtomicU64::new(0) }; INTERRUPTS],
             notified: AtomicU64::new(0),
+            #[cfg(target_os = "linux")]
+            event_fds: Mutex::default(),
             mailbox: Mailbox::new(),
             closed: AtomicBool::new(false),
             children: Mutex::default(),
@@ -386,12 +396,26 @@ impl Shared {
     /// Shows time and interrupts to those who may look without asking.
     fn publish(&self, card: &Card) {
         self.now.store(card.cycle(), Ordering::Release);
-        for (shown, &count) in self.interrupts.iter().zip(&card.interrupts) {
+        for (number, (shown, &count)) in self.interrupts.iter().zip(&card.interrupts).enumerate() {
             if shown.load(Ordering::Relaxed) != count {
                 shown.store(count, Ordering::Release);
+                self.signal(|line| line.number() == Some(number));
             }
         }
     }
+
+    /// Signals the descriptors of these lines.
+    #[cfg(target_os = "linux")]
+    fn signal(&self, which: impl Fn(Line) -> bool) {
+        for (line, event) in &*lock(&self.event_fds) {
+            if which(*line) {
+                signal_event_fd(event.as_fd());
+            }
+        }
+    }
+
+    #[cfg(not(target_os = "linux"))]
+    fn signal(&self, _: impl Fn(Line) -> bool) {}
 
     /// Number of the calling thread on this card.
     fn thread(&self) -> usize {
@@ -661,6 +685,17 @@ unsafe impl Transport for SimTransport {
     /// Takes no cycles. Who is woken goes on when the calling thread blocks.
     fn notify(&self) {
         self.shared.notified.fetch_add(1, Ordering::AcqRel);
+        self.shared.signal(|line| line == Line::Library);
+    }
+
+    /// Takes no cycles. A host thread that sleeps outside of the transport stops its card, and would wait for ever: it looks at the descriptor
+    /// without waiting, between pauses.
+    #[cfg(target_os = "linux")]
+    fn set_event_fd(&self, line: Line, event: Option<OwnedFd>) -> Result<(), TransportError> {
+        let mut events = lock(&self.shared.event_fds);
+        events.retain(|(of, _)| *of != line);
+        events.extend(event.map(|event| (line, event)));
+        Ok(())
     }
 
     fn is_closed(&self) -> bool {

@@ -3,6 +3,8 @@
 
 mod support;
 
+#[cfg(target_os = "linux")]
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -249,6 +251,53 @@ fn an_interrupt_that_came_before_the_pause_is_not_lost() {
         .unwrap()
         .into_iter()
         .for_each(Result::unwrap);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupt_and_the_end_make_the_event_descriptor_of_the_line_readable() {
+    use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
+    let readable = |event: &OwnedFd| {
+        let mut fds = [PollFd::new(event, PollFlags::IN)];
+        let now = Timespec::default();
+        poll(&mut fds, Some(&now)).unwrap() == 1
+    };
+    let outcome = cluster().cards(2).run(|host| {
+        let mut port = Port::open(&host)?;
+        let event = eventfd(0, EventfdFlags::NONBLOCK).unwrap();
+        let signalled = event.try_clone().unwrap();
+        let line = Line::Endpoint(0);
+        port.transport.set_event_fd(line, Some(signalled))?;
+        host.all_gather(Vec::new())?;
+        if host.card() == 1 {
+            port.send(0, &[1; 64])?;
+            host.all_gather(Vec::new())?;
+            assert!(!readable(&event), "the other card's");
+            return Ok(event);
+        }
+        assert!(!readable(&event));
+        let late = port.transport.now() + 10_000;
+        assert_eq!(port.transport.pause(&[], late), PauseResult::Deadline);
+        assert!(readable(&event));
+        port.transport.set_event_fd(line, None)?;
+        host.all_gather(Vec::new())?;
+        let mut count = [0; 8];
+        rustix::io::read(&event, &mut count).unwrap();
+        assert_eq!(u64::from_ne_bytes(count), 1);
+        Ok::<_, TransportError>(event)
+    });
+    let events: Vec<_> = outcome
+        .hosts()
+        .unwrap()
+        .into_iter()
+        .map(Result::unwrap)
+        .collect();
+    let after_the_end: Vec<_> = events.iter().map(readable).collect();
+    assert_eq!(
+        after_the_end,
+        [false, true],
+        "card 0's was taken from its line"
+    );
 }
 
 #[test]

@@ -32,7 +32,12 @@ impl Core {
         if let Some(event) = &self.event_fd
             && self.phase != Phase::Closed
         {
-            event.signal();
+            if !is_broken!(SignalsNoClose) {
+                event.signal();
+            }
+            if is_broken!(KeepsEventFd) {
+                return;
+            }
             // A card that can't be reached signals no more.
             let _ = link.set_event_fd(Line::Endpoint(self.endpoint), None);
         }

@@ -222,6 +222,7 @@ impl Core {
         let (buffer, shared) = match payload {
             None => (None, None),
             Some(Payload::Unique(buffer)) => (Some(buffer), None),
+            Some(Payload::Shared(_)) if is_broken!(UnsharesInFlight) => (None, None),
             Some(Payload::Shared(shared)) => (None, Some(shared)),
         };
         let handle = self.table.insert(Outstanding {
@@ -251,6 +252,11 @@ impl Core {
             | Work::Discard { .. } => {}
         }
         self.ring_mut(ring).post(&words(handle));
+        if is_broken!(RingsForEach)
+            && let Some(shared) = self.shared.upgrade()
+        {
+            self.ring(shared.link(), ring);
+        }
         handle
     }
 

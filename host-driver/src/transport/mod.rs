@@ -373,7 +373,7 @@ pub unsafe trait Transport: Send + Sync {
     fn interrupts(&self, line: Line) -> u64;
 
     /// From now on signals this event file descriptor too, by [`signal_event_fd`], when `line` interrupts, and when the card is gone. It takes the place of
-    /// the one that the line had; none ends that. Unless a transport says otherwise it can't.
+    /// the one that the line had; none ends that. Takes no cycles. May be called from any thread. Unless a transport says otherwise it can't.
     ///
     /// # Errors
     /// [`TransportError::NoEventFd`], [`TransportError::Unreachable`] or [`TransportError::Closed`].

@@ -1,7 +1,12 @@
 //! Tests of the tests: cards whose model is broken on purpose are noticed by this suite, and so is a library that breaks a promise.
 
 use crate::common::passes_with;
-use crate::{backlog, claims, failure, messages, multi, ownership, ready, waiting};
+#[cfg(target_os = "linux")]
+use crate::event_fd;
+use crate::{
+    backlog, claims, failure, lists, messages, multi, ownership, queries, ready, shared,
+    user_memory, waiting,
+};
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Break, Flaw};
 use std::panic::catch_unwind;
@@ -109,6 +114,33 @@ const PROMISES: &[(Promise, fn())] = &[
         Promise::ClosesInSilence,
         waiting::a_wait_ends_when_another_thread_closes_the_endpoint,
     ),
+    (
+        Promise::RingsForEach,
+        lists::a_list_is_posted_in_order_by_one_doorbell,
+    ),
+    (
+        Promise::PollsPastLimit,
+        lists::a_poll_takes_no_more_than_its_limit_and_nothing_when_there_is_nothing,
+    ),
+    (
+        Promise::UnsharesInFlight,
+        shared::several_sends_read_one_buffer_at_once_and_the_last_gives_it_back,
+    ),
+    (
+        Promise::DropsOwnerUnreached,
+        user_memory::the_owner_is_kept_from_a_card_out_of_reach_and_for_ever_if_it_stays_there,
+    ),
+    #[cfg(target_os = "linux")]
+    (
+        Promise::KeepsEventFd,
+        event_fd::an_old_queue_and_the_next_endpoint_in_its_place_have_events_of_their_own,
+    ),
+    #[cfg(target_os = "linux")]
+    (
+        Promise::SignalsNoClose,
+        event_fd::the_end_of_a_close_and_of_the_card_make_it_readable,
+    ),
+    (Promise::HidesKept, queries::a_request_says_where_it_is),
 ];
 
 /// Not under Miri, which sees what a broken library does before the tests do.

@@ -102,7 +102,7 @@ fn an_event_makes_the_descriptor_readable_if_it_was_asked_for() {
 }
 
 #[test]
-fn the_end_of_a_close_and_of_the_card_make_it_readable() {
+pub fn the_end_of_a_close_and_of_the_card_make_it_readable() {
     let fabric = fabric();
     let (mut a, mut b) = connected(&fabric, 8);
     for side in [&mut a, &mut b] {
@@ -120,7 +120,7 @@ fn the_end_of_a_close_and_of_the_card_make_it_readable() {
 }
 
 #[test]
-fn an_old_queue_and_the_next_endpoint_in_its_place_have_events_of_their_own() {
+pub fn an_old_queue_and_the_next_endpoint_in_its_place_have_events_of_their_own() {
     let (a, b) = connected(&fabric(), 8);
     let old = a.cq.event_fd().unwrap();
     a.endpoint.close().unwrap();

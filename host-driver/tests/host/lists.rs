@@ -47,7 +47,7 @@ fn numbers(completions: &[WorkCompletion]) -> Vec<u64> {
 }
 
 #[test]
-fn a_list_is_posted_in_order_by_one_doorbell() {
+pub fn a_list_is_posted_in_order_by_one_doorbell() {
     let fabric = fabric();
     let (mut a, mut b) = connected(&fabric, 8);
     let mut handles = Vec::new();
@@ -303,7 +303,7 @@ fn a_list_may_hold_both_kinds_of_buffers_and_ready_sends() {
 }
 
 #[test]
-fn a_poll_takes_no_more_than_its_limit_and_nothing_when_there_is_nothing() {
+pub fn a_poll_takes_no_more_than_its_limit_and_nothing_when_there_is_nothing() {
     let (mut a, b) = connected(&fabric(), 8);
     let mut completions = Vec::new();
     assert_eq!(a.cq.poll_many(&mut completions, 8), 0);

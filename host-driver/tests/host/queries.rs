@@ -77,7 +77,7 @@ fn an_endpoint_says_whether_it_is_open() {
 }
 
 #[test]
-fn a_request_says_where_it_is() {
+pub fn a_request_says_where_it_is() {
     let (a, mut b) = cramped(2, 8);
     let receive = b.receive(7);
     let requests: Vec<_> = (0..5).map(|k| b.post(k, &receive)).collect();

@@ -4,7 +4,7 @@ use crate::common::{connected, fabric};
 use host_driver::{PostError, WcStatus};
 
 #[test]
-fn several_sends_read_one_buffer_at_once_and_the_last_gives_it_back() {
+pub fn several_sends_read_one_buffer_at_once_and_the_last_gives_it_back() {
     let (mut a, mut b) = connected(&fabric(), 8);
     let shared = a.filled(b"posthorn").share();
     for k in 0..8 {

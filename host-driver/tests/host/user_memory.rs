@@ -135,7 +135,7 @@ fn the_owner_waits_for_a_late_answer_of_the_card() {
 }
 
 #[test]
-fn the_owner_is_kept_from_a_card_out_of_reach_and_for_ever_if_it_stays_there() {
+pub fn the_owner_is_kept_from_a_card_out_of_reach_and_for_ever_if_it_stays_there() {
     for comes_back in [true, false] {
         let fabric = fabric();
         let (a, _b) = connected(&fabric, 8);
