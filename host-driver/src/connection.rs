@@ -16,8 +16,7 @@ use crate::pair::{EndpointAddress, Pair};
 use crate::transport::{PauseResult, TransportError, Watch};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
-    Accept, Command, Connect, ConnectReason, Disconnect, Nothing, PairState, PairStatus, Reserve,
-    Words,
+    Accept, Command, Connect, ConnectReason, Disconnect, Nothing, PairState, Reserve, Words,
 };
 use std::sync::Arc;
 
@@ -112,33 +111,18 @@ impl Endpoint {
     /// [`ConnectError::Refused`] if it came to nothing: close the pair. [`ConnectError::Command`] if the card didn't answer.
     pub fn poll_connection(&self, pair: Pair) -> Result<Option<EndpointAddress>, ConnectError> {
         let status = self.query_pair(pair)?;
-        let PairStatus {
-            state,
-            reason,
-            remote_mac,
-            remote_endpoint,
-            ..
-        } = status;
-        let state = u8::try_from(state).ok().and_then(PairState::from_code);
-        match state {
-            Some(PairState::Open | PairState::Connecting | PairState::Accepting) => Ok(None),
-            Some(PairState::Refused) => Err(ConnectError::Refused {
-                reason: ConnectReason::from_code(reason as u8).unwrap_or(ConnectReason::Malformed),
-                detail: (reason >> 16) as u16,
-            }),
-            Some(PairState::Unsettled) => Err(ConnectError::Refused {
+        match status.state {
+            PairState::Open | PairState::Connecting | PairState::Accepting => Ok(None),
+            PairState::Refused => {
+                let (reason, detail) = status.reason.unwrap_or((ConnectReason::Malformed, 0));
+                Err(ConnectError::Refused { reason, detail })
+            }
+            PairState::Unsettled => Err(ConnectError::Refused {
                 reason: ConnectReason::HardwareTimeout,
                 detail: 0,
             }),
             // It has been connected, whatever became of it since.
-            Some(_) => Ok(Some(EndpointAddress {
-                mac: remote_mac,
-                endpoint: remote_endpoint as u16,
-            })),
-            None => Err(ConnectError::Command(CommandError::Malformed {
-                command: Command::QueryPair,
-                answer: status.state,
-            })),
+            _ => Ok(status.peer),
         }
     }
 
@@ -181,8 +165,10 @@ impl Endpoint {
     /// [`CommandError`]: `NotFound` if the pair isn't open.
     pub fn is_disconnected(&self, pair: Pair) -> Result<bool, CommandError> {
         let state = self.query_pair(pair)?.state;
-        let going = [PairState::Connected, PairState::Disconnecting];
-        Ok(!going.iter().any(|going| u32::from(going.code()) == state))
+        Ok(!matches!(
+            state,
+            PairState::Connected | PairState::Disconnecting
+        ))
     }
 
     /// Ends a connection in an orderly way, waits until that is done, and closes the pair.

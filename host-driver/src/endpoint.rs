@@ -13,10 +13,11 @@ use crate::desk::{Concern, Desk, Release};
 use crate::device::Device;
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::CommandError;
-use crate::event::AsyncEvent;
+use crate::event::{AsyncEvent, Causes};
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::{Pair, PairAddress};
+use crate::query::PairStatus;
 use crate::region::{Access, MemoryRegion};
 use crate::ring::{EntryQueue, RequestRing, ring_log2};
 use crate::sync::{CardGuard, CardMutex};
@@ -24,7 +25,7 @@ use crate::transport::{TransportError, Watch};
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, Nothing, OpenEndpoint, OpenPair, PairId,
-    PairStatus, Words, id_index,
+    Words, id_index,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -369,7 +370,8 @@ impl Endpoint {
     pub fn query_pair(&self, pair: Pair) -> Result<PairStatus, CommandError> {
         let mut desk = self.device().desk()?;
         let pair = self.pair_id(pair)?;
-        desk.call(Command::QueryPair, &abi::mailbox::Pair { pair })
+        let words = desk.call(Command::QueryPair, &abi::mailbox::Pair { pair })?;
+        PairStatus::from_words(&words)
     }
 
     /// Closes a pair: the sends on it and the receives that name it complete as `Flushed`. From the call on, nothing can be posted on it. It may be
@@ -420,20 +422,21 @@ impl Endpoint {
         self.shared.core().arm_for_event(self.shared.link())
     }
 
-    /// The causes of events since the last clearing, one bit each, whether or not the event queue had room.
+    /// The causes of events since the last clearing, whether or not the event queue had room.
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the endpoint is closed.
-    pub fn sticky_causes(&self) -> Result<u32, CommandError> {
-        self.register(|link, page| link.read(page + STICKY))
+    pub fn sticky_causes(&self) -> Result<Causes, CommandError> {
+        let bits = self.register(|link, page| link.read(page + STICKY))?;
+        Ok(Causes::from_bits_retain(bits))
     }
 
     /// Clears causes.
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the endpoint is closed.
-    pub fn clear_causes(&self, causes: u32) -> Result<(), CommandError> {
-        self.register(|link, page| link.write(page + STICKY, causes))
+    pub fn clear_causes(&self, causes: Causes) -> Result<(), CommandError> {
+        self.register(|link, page| link.write(page + STICKY, causes.bits()))
     }
 
     /// Events that found the event queue full.

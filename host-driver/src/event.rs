@@ -3,6 +3,39 @@
 use crate::pair::Pair;
 pub use abi::event::Cause;
 
+bitflags::bitflags! {
+    /// Causes of events, a flag each: see [`Cause`].
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Causes: u32 {
+        /// [`Cause::RingOverrun`].
+        const RING_OVERRUN = 1 << Cause::RingOverrun.code();
+        /// [`Cause::RingError`].
+        const RING_ERROR = 1 << Cause::RingError.code();
+        /// [`Cause::LinkError`].
+        const LINK_ERROR = 1 << Cause::LinkError.code();
+        /// [`Cause::UnexpectedOverflow`].
+        const UNEXPECTED_OVERFLOW = 1 << Cause::UnexpectedOverflow.code();
+        /// [`Cause::CompletionError`].
+        const COMPLETION_ERROR = 1 << Cause::CompletionError.code();
+        /// [`Cause::IndexError`].
+        const INDEX_ERROR = 1 << Cause::IndexError.code();
+        /// [`Cause::SlotError`].
+        const SLOT_ERROR = 1 << Cause::SlotError.code();
+        /// [`Cause::PairConnected`].
+        const PAIR_CONNECTED = 1 << Cause::PairConnected.code();
+        /// [`Cause::ConnectFailed`].
+        const CONNECT_FAILED = 1 << Cause::ConnectFailed.code();
+        /// [`Cause::PeerClosed`].
+        const PEER_CLOSED = 1 << Cause::PeerClosed.code();
+    }
+}
+
+impl From<Cause> for Causes {
+    fn from(cause: Cause) -> Self {
+        Self::from_bits_retain(1 << cause.code())
+    }
+}
+
 /// An event of an endpoint.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AsyncEvent {
@@ -12,4 +45,20 @@ pub struct AsyncEvent {
     pub pair: Option<Pair>,
     /// Depends on the cause; see [`Cause`].
     pub info: u64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Cause, Causes};
+
+    #[test]
+    fn every_cause_has_its_flag() {
+        let all = Cause::ALL.iter().map(|&cause| Causes::from(cause));
+        assert_eq!(all.collect::<Causes>(), Causes::all());
+        for (name, flag) in Causes::all().iter_names() {
+            let cause = Cause::ALL.iter().find(|&&cause| flag == cause.into());
+            let cause = cause.unwrap().name().to_lowercase();
+            assert_eq!(name.to_lowercase().replace('_', ""), cause);
+        }
+    }
 }

@@ -100,7 +100,7 @@ pub mod transport;
 mod waiting;
 
 pub use abi::control::Counter;
-pub use abi::mailbox::{AuditEntry, AuditKind, ConnectReason, Identity, PairState, PairStatus};
+pub use abi::mailbox::{AuditEntry, AuditKind, ConnectReason, Identity, PairState};
 pub use abi::status::{MailboxStatus, Status as WcStatus};
 pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
@@ -110,13 +110,13 @@ pub use endpoint::{Endpoint, EndpointBuilder};
 pub use error::{
     CommandError, ConnectError, ListRefused, OpenError, PostError, Refused, WaitError,
 };
-pub use event::{AsyncEvent, Cause};
+pub use event::{AsyncEvent, Cause, Causes};
 #[cfg(target_os = "linux")]
 pub use event_fd::{EventFd, EventFdError};
 pub use loader::load_firmware;
 pub use pair::{EndpointAddress, Pair, PairAddress};
 pub use post::{RecvWr, SendWr, Source, TaggedReceive, TaggedSend};
-pub use query::{DeviceLimits, EndpointState, EndpointStatus, RequestState};
+pub use query::{DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState};
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
 pub use shared::{Payload, SendBuffer, SharedBuffer};
 pub use table::Request;
@@ -142,6 +142,8 @@ const _: () = {
     shared::<DeviceLimits>();
     shared::<EndpointStatus>();
     shared::<RequestState>();
+    shared::<PairStatus>();
+    shared::<Causes>();
     shared::<Identity>();
     shared::<Pair>();
     shared::<PairAddress>();

@@ -10,8 +10,11 @@
 use crate::core::Phase;
 use crate::device::Device;
 use crate::endpoint::Endpoint;
+use crate::error::CommandError;
+use crate::pair::EndpointAddress;
 use crate::table::{Place, Request};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2, SEND_QUEUE_DEPTH};
+use abi::mailbox::{self, Command, ConnectReason, PairState};
 use std::ops::RangeInclusive;
 
 /// What a card, and this library on it, can do at most.
@@ -102,6 +105,65 @@ pub struct EndpointStatus {
     pub inject_buffers: usize,
     /// Pairs that are open.
     pub pairs: usize,
+}
+
+/// State of a pair, as the firmware tells it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PairStatus {
+    /// What it is doing.
+    pub state: PairState,
+    /// Credits in hand.
+    pub available: u32,
+    /// Sends injected and not acknowledged.
+    pub unacknowledged: u32,
+    /// Sends waiting for credit or for their turn.
+    pub waiting: u32,
+    /// Accesses of the peer that a region of ours refused since the pair was connected. Wraps.
+    pub refused: u32,
+    /// Of a pair that is `Refused`: why, and the detail of that.
+    pub reason: Option<(ConnectReason, u16)>,
+    /// The peer, once it is known.
+    pub peer: Option<EndpointAddress>,
+    /// Envelopes that the peer granted, once it is connected.
+    pub remote_credits: u32,
+    /// Epoch of the peer's endpoint, once it is connected.
+    pub remote_epoch: u32,
+}
+
+impl PairStatus {
+    pub(crate) fn from_words(words: &mailbox::PairStatus) -> Result<Self, CommandError> {
+        let malformed = |answer| CommandError::Malformed {
+            command: Command::QueryPair,
+            answer,
+        };
+        let state = u8::try_from(words.state)
+            .ok()
+            .and_then(PairState::from_code)
+            .ok_or_else(|| malformed(words.state))?;
+        let reason = match state {
+            PairState::Refused => {
+                let reason = ConnectReason::from_code(words.reason as u8)
+                    .ok_or_else(|| malformed(words.reason))?;
+                Some((reason, (words.reason >> 16) as u16))
+            }
+            _ => None,
+        };
+        Ok(Self {
+            state,
+            available: words.available,
+            unacknowledged: words.unacknowledged,
+            waiting: words.waiting,
+            refused: words.refused,
+            reason,
+            peer: (words.remote_mac != 0).then_some(EndpointAddress {
+                mac: words.remote_mac,
+                endpoint: words.remote_endpoint as u16,
+            }),
+            remote_credits: words.remote_credits,
+            remote_epoch: words.remote_epoch,
+        })
+    }
 }
 
 /// Where a request is.

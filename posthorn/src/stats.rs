@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use host_driver::{CommandError, Counter, Device, PairState, PairStatus};
+use host_driver::{CommandError, Counter, Device, PairStatus};
 use serde::Serialize;
 use sim::Report;
 
@@ -28,7 +28,7 @@ pub struct Traffic {
 pub struct PairStats {
     /// Rank at the other end, and so its card.
     pub peer: usize,
-    /// [`PairState`].
+    /// [`PairState`](host_driver::PairState).
     pub state: &'static str,
     /// Credits in hand.
     pub available: u32,
@@ -46,12 +46,9 @@ pub struct PairStats {
 impl PairStats {
     /// The pair with `peer`, of which the card tells `status`.
     pub fn new(peer: usize, status: &PairStatus, traffic: Traffic) -> Self {
-        let state = u8::try_from(status.state)
-            .ok()
-            .and_then(PairState::from_code);
         Self {
             peer,
-            state: state.map_or("?", PairState::name),
+            state: status.state.name(),
             available: status.available,
             unacknowledged: status.unacknowledged,
             waiting: status.waiting,

@@ -2,8 +2,8 @@
 
 use crate::common::{PATIENCE, connected, fabric, options};
 use host_driver::{
-    Access, Cause, CommandError, Device, DeviceOptions, MailboxStatus, OpenError, PairAddress,
-    PairState, PostError, Source, WaitError, WcStatus, load_firmware,
+    Access, Cause, Causes, CommandError, Device, DeviceOptions, MailboxStatus, OpenError,
+    PairAddress, PairState, PostError, Source, WaitError, WcStatus, load_firmware,
 };
 use soft_card::{FirmwareBehaviour, SoftFabric, SoftOptions};
 
@@ -277,7 +277,7 @@ fn a_send_on_a_pair_that_is_not_connected_completes_as_invalid() {
     a.endpoint.post_tagged_send(1, &send, buffer).unwrap();
     assert_eq!(a.next().status, WcStatus::InvalidPair);
     let status = a.endpoint.query_pair(open).unwrap();
-    assert_eq!(status.state, u32::from(PairState::Open.code()));
+    assert_eq!(status.state, PairState::Open);
 }
 
 #[test]
@@ -327,15 +327,15 @@ fn a_gap_fails_the_pair_on_both_sides_and_raises_events() {
     let event = b.endpoint.poll_event().unwrap().expect("an event");
     assert_eq!((event.cause, event.pair), (Cause::LinkError, Some(b.pair)));
     assert_eq!(b.endpoint.poll_event().unwrap(), None);
-    let sticky = 1 << Cause::LinkError.code();
+    let sticky = Causes::LINK_ERROR;
     assert_eq!(b.endpoint.sticky_causes(), Ok(sticky));
     b.endpoint.clear_causes(sticky).unwrap();
     assert_eq!(
         (b.endpoint.sticky_causes(), b.endpoint.events_lost()),
-        (Ok(0), Ok(0))
+        (Ok(Causes::empty()), Ok(0))
     );
     let status = a.endpoint.query_pair(a.pair).unwrap();
-    assert_eq!(status.state, u32::from(PairState::Failed.code()));
+    assert_eq!(status.state, PairState::Failed);
 }
 
 #[test]
@@ -379,7 +379,7 @@ fn events_that_find_no_room_are_counted_and_stay_readable() {
         overrun().unwrap();
     }
     assert_eq!(endpoint.events_lost(), Ok(2));
-    assert_eq!(endpoint.sticky_causes(), Ok(1 << Cause::RingOverrun.code()));
+    assert_eq!(endpoint.sticky_causes(), Ok(Causes::RING_OVERRUN));
     for _ in 0..4 {
         let event = endpoint.poll_event().unwrap().unwrap();
         assert_eq!(

@@ -116,11 +116,11 @@ pub fn a_request_says_where_it_is() {
 fn a_pair_says_its_state_and_a_closed_one_is_not_found() {
     let (a, b) = connected(&fabric(), 8);
     let status = a.endpoint.query_pair(a.pair).unwrap();
-    assert_eq!(status.state, u32::from(PairState::Connected.code()));
+    assert_eq!(status.state, PairState::Connected);
     b.endpoint.close_pair(b.pair).unwrap();
     a.pause(100_000);
     let status = a.endpoint.query_pair(a.pair).unwrap();
-    assert_eq!(status.state, u32::from(PairState::Failed.code()));
+    assert_eq!(status.state, PairState::Failed);
     a.endpoint.close_pair(a.pair).unwrap();
     assert_eq!(a.endpoint.query_pair(a.pair), Err(CommandError::NotFound));
 }

@@ -68,10 +68,7 @@ fn a_lost_message_fails_its_pair_on_both_sides_and_no_other() {
             me.meet();
             if me.rank() < 2 {
                 let peer = 1 - me.rank();
-                assert_eq!(
-                    me.pair_status(peer).state,
-                    u32::from(PairState::Failed.code())
-                );
+                assert_eq!(me.pair_status(peer).state, PairState::Failed);
                 let events = me.events();
                 assert_eq!(events.len(), 1, "{events:?}");
                 assert_eq!(events[0].cause, Cause::LinkError);
