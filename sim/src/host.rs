@@ -44,7 +44,7 @@ use crate::memory::MapError;
 /// Cycles that calls of the transport take, over what happens on the card's own buses.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Costs {
-    /// From the call of a register write to its address on the bus: a posted write crossing PCIe.
+    /// From the call of a register write or a doorbell to its address on the bus: a posted write crossing PCIe.
     pub write: u64,
     /// From the call of a register read to its address on the bus, and again from the data on the bus to
     /// the return of the call.
@@ -236,14 +236,32 @@ impl Seats {
         }
     }
 
-    /// Takes the end of a register access.
+    /// Takes the end of a register access. Nobody waits for that of a posted write, whose error stays untold.
     fn finished(&mut self, finished: Finished, costs: Costs) {
+        let Some(thread) = finished.access.tag else {
+            return;
+        };
         let back = match finished.access.write {
             None if !self.booting => costs.read,
             _ => 0,
         };
         let answer = Answer::Register(finished.result);
-        self.threads[finished.access.tag].seat = Seat::Until(self.now() + back, answer);
+        self.threads[thread].seat = Seat::Until(self.now() + back, answer);
+    }
+
+    /// Puts a register access behind those that are under way.
+    fn queue(&mut self, costs: Costs, tag: Option<usize>, offset: u32, write: Option<u32>) {
+        let cost = match write {
+            _ if self.booting => 0,
+            Some(_) => costs.write,
+            None => costs.read,
+        };
+        self.card.access(Access {
+            tag,
+            start: self.now() + cost,
+            offset,
+            write,
+        });
     }
 
     /// Lets time go on until a call may have ended; everybody waits.
@@ -566,21 +584,9 @@ impl Shared {
     }
 
     fn access(&self, offset: u32, write: Option<u32>) -> Result<u32, TransportError> {
-        if !offset.is_multiple_of(4) || offset >= WINDOW_BYTES {
-            return Err(TransportError::NoRegister(offset));
-        }
-        let answer = self.call(|seats, tag| {
-            let cost = match write {
-                _ if seats.booting => 0,
-                Some(_) => self.costs.write,
-                None => self.costs.read,
-            };
-            seats.card.access(Access {
-                tag,
-                start: seats.now() + cost,
-                offset,
-                write,
-            });
+        check(offset)?;
+        let answer = self.call(|seats, thread| {
+            seats.queue(self.costs, Some(thread), offset, write);
             Seat::Access
         });
         match answer {
@@ -589,6 +595,27 @@ impl Shared {
             None => Err(TransportError::Closed),
         }
     }
+
+    /// Posts a register write: the calling thread goes on, and the card takes it in its turn.
+    fn post(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        check(offset)?;
+        // Only an attached thread has the turn that makes this the same in every run.
+        self.thread();
+        self.look();
+        let mut seats = lock(&self.seats);
+        if seats.closed {
+            return Err(TransportError::Closed);
+        }
+        seats.queue(self.costs, None, offset, Some(value));
+        Ok(())
+    }
+}
+
+fn check(offset: u32) -> Result<(), TransportError> {
+    if !offset.is_multiple_of(4) || offset >= WINDOW_BYTES {
+        return Err(TransportError::NoRegister(offset));
+    }
+    Ok(())
 }
 
 /// What a panic said.
@@ -627,6 +654,11 @@ unsafe impl Transport for SimTransport {
     /// Takes [`Costs::write`], and the time on the bus.
     unsafe fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
         self.shared.access(offset, Some(value)).map(drop)
+    }
+
+    /// Takes no cycles. The write is on the bus [`Costs::write`] after the call, behind the accesses of this card that were made before.
+    unsafe fn doorbell(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        self.shared.post(offset, value)
     }
 
     /// Takes [`Costs::map`]. The address depends on the order of calls and on `start` modulo 4096.

@@ -23,8 +23,8 @@ pub const PATIENCE: u64 = 100_000;
 /// A register access.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Access {
-    /// Who asked; given back with the result.
-    pub tag: usize,
+    /// The thread that waits for it, which gets the result; none for a posted write.
+    pub tag: Option<usize>,
     /// First cycle in which it may be on the bus.
     pub start: u64,
     /// Byte offset.
@@ -310,7 +310,7 @@ mod tests {
                     (Some(word), None) => Ok(*word),
                 };
                 let access = Access {
-                    tag,
+                    tag: Some(tag),
                     start: 3 * tag as u64,
                     offset: 4 * word as u32,
                     write,
@@ -340,7 +340,7 @@ mod tests {
     fn an_access_is_not_on_the_bus_before_its_start() {
         let mut master = LiteMaster::new(BackPressure::NONE, 0, 0);
         let access = Access {
-            tag: 0,
+            tag: None,
             start: 10,
             offset: 4,
             write: None,
@@ -375,7 +375,7 @@ mod tests {
         for write in [None, Some(7)] {
             let mut master = LiteMaster::new(BackPressure::NONE, 0, 0);
             master.start(Access {
-                tag: 0,
+                tag: None,
                 start: 5,
                 offset: 0x10,
                 write,

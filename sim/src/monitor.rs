@@ -573,7 +573,7 @@ mod tests {
     fn the_build_id_is_learnt_from_the_mailbox() {
         let mut watch = MailboxWatch::default();
         let access = |offset, write| Access {
-            tag: 0,
+            tag: None,
             start: 0,
             offset,
             write,

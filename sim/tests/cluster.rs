@@ -20,6 +20,7 @@ use sim::memory::MemoryConfig;
 use sim::pins::CardModel;
 use sim::protocol::Violation;
 use sim::seed::{BackPressure, generator};
+use sim::timing::Moment;
 use sim::{CardFault, Cluster, Costs, Error, Firmware, Host, Report, fabric};
 use support::elf::{Elf, LogMessage};
 use support::port::{HEADER, Pages, Port};
@@ -194,6 +195,9 @@ fn calls_cost_what_is_said() {
             let read = time(&|| assert_eq!(unsafe { transport.read_register(ID) }, Ok(MAGIC)));
             // SAFETY: as above.
             let write = time(&|| unsafe { transport.write_register(MAILBOX_RESULT, 1) }.unwrap());
+            // SAFETY: as above.
+            let doorbell = time(&|| unsafe { transport.doorbell(MAILBOX_RESULT, 2) }.unwrap());
+            assert_eq!(doorbell, 0, "a posted write");
             let pages = Pages::new(4096);
             // SAFETY: unmapped below.
             let map = || unsafe { transport.map(pages.start(), 4096) }.unwrap();
@@ -217,6 +221,58 @@ fn calls_cost_what_is_said() {
     } = Costs::PCIE;
     let expected = [bus[0] + 2 * read, bus[1] + write, map, unmap];
     assert_eq!(cycles(Costs::PCIE), expected);
+}
+
+#[test]
+fn a_doorbell_is_posted_and_taken_before_every_access_behind_it() {
+    let outcome = cluster().moments().run(|host| {
+        let transport = host.transport();
+        let start = transport.now();
+        for value in 1..=3 {
+            // SAFETY: nobody has opened the card, and this register moves nothing.
+            unsafe { transport.doorbell(MAILBOX_RESULT, value) }.unwrap();
+        }
+        assert_eq!(transport.now(), start, "nobody waits for it");
+        let other = host.spawn(|host| {
+            // SAFETY: as above.
+            unsafe { host.transport().read_register(MAILBOX_RESULT) }
+        });
+        // SAFETY: as above.
+        let read = || unsafe { transport.read_register(MAILBOX_RESULT) };
+        assert_eq!(read(), Ok(3));
+        assert_eq!(
+            other.join(),
+            Ok(Ok(3)),
+            "another thread's access is behind it too"
+        );
+        // SAFETY: as above; the stand-in refuses the write.
+        assert_eq!(
+            unsafe { transport.doorbell(ID, 0) },
+            Ok(()),
+            "an error stays untold"
+        );
+        // SAFETY: as above; there is no such register.
+        let misaligned = unsafe { transport.doorbell(2, 0) };
+        assert_eq!(misaligned, Err(TransportError::NoRegister(2)));
+        assert_eq!(read(), Ok(3));
+        start
+    });
+    let moments = outcome.report.cards[0].moments.clone();
+    let start = outcome.hosts().unwrap()[0];
+    let writes: Vec<_> = moments
+        .iter()
+        .filter_map(|record| match record.moment {
+            Moment::RegisterWrite { offset, value } if offset == MAILBOX_RESULT => {
+                Some((record.cycle, value))
+            }
+            _ => None,
+        })
+        .collect();
+    assert!(writes[0].0 >= start + Costs::PCIE.write, "{writes:?}");
+    assert_eq!(
+        writes.iter().map(|write| write.1).collect::<Vec<_>>(),
+        [1, 2, 3]
+    );
 }
 
 #[test]

@@ -231,8 +231,15 @@ impl Player<'_> {
             .side
             .filter(criteria.source, criteria.tag, criteria.ignore);
         let name = self.next + 1;
-        let posted = self.side.endpoint.post_tagged_recv(name, &filter, buffer);
-        let request = posted.expect("there is room for all of them");
+        let request = loop {
+            match self.side.endpoint.post_tagged_recv(name, &filter, buffer) {
+                Ok(request) => break request,
+                Err(refused) => {
+                    self.await_room(refused.error);
+                    buffer = refused.buffer;
+                }
+            }
+        };
         let at = self.record.receives.len();
         let posted = Posted::Receive {
             at,
@@ -255,7 +262,15 @@ impl Player<'_> {
             .side
             .filter(criteria.source, criteria.tag, criteria.ignore);
         let name = self.name(Posted::Probe);
-        self.side.endpoint.probe(name, &filter).expect("room");
+        while let Err(error) = self.side.endpoint.probe(name, &filter) {
+            self.await_room(error);
+        }
+    }
+
+    /// Lets the card fetch: a host, whose doorbells are posted, may fill a ring before.
+    fn await_room(&self, error: PostError) {
+        assert_eq!(error, PostError::ListRingFull);
+        self.side.pause(100);
     }
 
     fn cancel_one(&mut self) {
@@ -287,7 +302,9 @@ impl Player<'_> {
         *cancelling = true;
         let request = *request;
         let cancel = self.name(Posted::Cancel(name));
-        self.side.endpoint.cancel(cancel, request).expect("room");
+        while let Err(error) = self.side.endpoint.cancel(cancel, request) {
+            self.await_room(error);
+        }
     }
 
     fn take(&mut self, completion: WorkCompletion) {
