@@ -8,6 +8,7 @@ use crate::verilog::picks;
 pub fn tops() -> Vec<Top> {
     let rooms = [
         crate::prim::tops(),
+        crate::example::tops(),
         crate::envelope::tops(),
         crate::host::tops(),
         crate::link::tops(),

@@ -1,6 +1,6 @@
 //! Posthorn's gates, in rust-hdl, and the SystemVerilog printer under it.
 
-// `#[module]` writes paths that start with `::hdl`; in here they must mean this crate.
+// `#[block]` writes paths that start with `::hdl`; in here they must mean this crate.
 extern crate self as hdl;
 
 pub mod catalogue;
@@ -8,6 +8,7 @@ pub mod config;
 mod construct;
 pub mod datapath;
 pub mod envelope;
+pub mod example;
 pub mod host;
 pub mod language;
 pub mod link;

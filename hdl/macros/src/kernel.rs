@@ -312,7 +312,7 @@ impl Encoder {
         let target = self.path(&a.left)?;
         let Expr::Struct(literal) = &mut *a.right else {
             self.word(format_args!("= .{target}"));
-            return self.expression(&mut a.right);
+            return self.assigned(&mut a.right);
         };
         // The whole first, then its fields.
         self.word(format_args!("= .{target}"));
@@ -332,7 +332,7 @@ impl Encoder {
             ));
             self.word(format_args!("= .{target}${name}"));
             let before = self.text.len();
-            self.expression(&mut field.expr)?;
+            self.assigned(&mut field.expr)?;
             let reads_itself = self.text[before..].split(' ').any(|word| {
                 word.strip_prefix('.').is_some_and(|path| {
                     path == signal
@@ -347,6 +347,16 @@ impl Encoder {
                     "a field is set from the signal itself: set the fields singly",
                 );
             }
+        }
+        Ok(())
+    }
+
+    /// What is assigned: a constant becomes what its target is made of.
+    fn assigned(&mut self, x: &mut Expr) -> syn::Result<()> {
+        let converts = constant(x, &self.loops) == Some(true);
+        self.expression(x)?;
+        if converts {
+            *x = syn::parse_quote!(#x.into());
         }
         Ok(())
     }

@@ -232,6 +232,6 @@ fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Res
     // Kernels have no match guards, which is what clippy would have instead; and a `match` of an enum may
     // have a default.
     item.attrs
-        .push(syn::parse_quote!(#[allow(clippy::collapsible_match, unreachable_patterns)]));
+        .push(syn::parse_quote!(#[allow(clippy::collapsible_match, clippy::useless_conversion, unreachable_patterns)]));
     Ok(quote!(#item))
 }

@@ -229,28 +229,28 @@ impl Logic for DeliveryBench {
         self.count_invalid_requests.next = self.delivery.count_invalid_requests.val();
 
         self.lists_block.seed.next = self.seed.val();
-        self.lists_block.command_valid.next = self.delivery.command_valid.val();
-        self.delivery.command_ready.next = self.lists_block.command_ready.val();
-        self.lists_block.command.next = self.delivery.command.val();
-        self.delivery.reply_valid.next = self.lists_block.reply_valid.val();
-        self.delivery.reply.next = self.lists_block.reply.val();
+        self.lists_block.command.valid.next = self.delivery.command_valid.val();
+        self.delivery.command_ready.next = self.lists_block.command.ready.val();
+        self.lists_block.command.data.next = self.delivery.command.val();
+        self.delivery.reply_valid.next = self.lists_block.reply.valid.val();
+        self.delivery.reply.next = self.lists_block.reply.data.val();
         self.posted_depth.next = self.lists_block.posted_depth.val();
         self.unexpected_depth.next = self.lists_block.unexpected_depth.val();
 
-        self.regions.delivery_query_valid.next = self.delivery.query_valid.val();
-        self.regions.delivery_query.next = self.delivery.query.val();
-        self.delivery.query_ready.next = self.regions.delivery_query_ready.val();
-        self.delivery.allowed_valid.next = self.regions.delivery_allowed_valid.val();
-        self.delivery.allowed.next = self.regions.delivery_allowed.val();
-        self.regions.transmit_query_valid.next = false;
-        self.regions.transmit_query.next = self.no_query.val();
+        self.regions.delivery_query.valid.next = self.delivery.query_valid.val();
+        self.regions.delivery_query.data.next = self.delivery.query.val();
+        self.delivery.query_ready.next = self.regions.delivery_query.ready.val();
+        self.delivery.allowed_valid.next = self.regions.delivery_allowed.valid.val();
+        self.delivery.allowed.next = self.regions.delivery_allowed.data.val();
+        self.regions.transmit_query.valid.next = false;
+        self.regions.transmit_query.data.next = self.no_query.val();
 
         self.delivery.control.next = self.control.val();
         self.delivery.control_valid.next = self.delivery_control_valid.val();
         self.delivery_control_done.next = self.delivery.control_done.val();
         self.delivery_control_result.next = self.delivery.control_result.val();
-        self.regions.control.next = self.control.val();
-        self.regions.control_valid.next = self.regions_control_valid.val();
+        self.regions.control.data.next = self.control.val();
+        self.regions.control.valid.next = self.regions_control_valid.val();
         self.regions_control_done.next = self.regions.control_done.val();
         self.initialized.next = self.delivery.initialized.val()
             & self.lists_block.initialized.val()

@@ -37,7 +37,7 @@
 //! memory; which are taken is a bitmap in the pair's table entry.
 
 use crate::config::Config;
-use crate::construct::{constant, construct};
+use crate::construct::construct;
 use crate::matching;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, Ram};

@@ -19,7 +19,7 @@ use crate::prim::axi::BOUNDARY;
 pub const MAX_BEATS: u64 = 16;
 
 /// The splitter of one AXI address channel.
-#[derive(LogicBlock)]
+#[block(mutation: Mutation)]
 pub struct Bursts {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -64,65 +64,26 @@ pub struct Bursts {
     room_and_most: Signal<Local, Bits<14>>,
     next_is_last: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
-    most: Constant<Bits<14>>,
-    two_bursts: Constant<Bits<14>>,
-    page_beats: Constant<Bits<14>>,
+    #[is(Constant::new(mutation == Mutation::IgnoresBoundary))]
     ignores_boundary: Constant<Bit>,
+    #[is(Check::new("burst_stays_within_4_kib"))]
     stays_in_page: Check,
+    #[is(Stable::new("burst_address_stays_offered"))]
     stays_offered: Stable<Bits<64>>,
 }
 
 impl Bursts {
     /// A splitter; `mutation` is `None` but for tests of the tests.
     pub(super) fn new(mutation: Mutation) -> Self {
-        Bursts {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            start_valid: Signal::default(),
-            start_ready: Signal::default(),
-            start_address: Signal::default(),
-            start_beats: Signal::default(),
-            start_in_page: Signal::default(),
-            burst_valid: Signal::default(),
-            burst_ready: Signal::default(),
-            burst_address: Signal::default(),
-            burst_length: Signal::default(),
-            burst_last: Signal::default(),
-            active: Reg::default(),
-            address: Reg::default(),
-            remaining: Reg::default(),
-            room: Reg::default(),
-            last: Reg::default(),
-            beats: Signal::default(),
-            less_one: Signal::default(),
-            first_beat: Signal::default(),
-            last_beat: Signal::default(),
-            page: Signal::default(),
-            next_beat: Signal::default(),
-            left: Signal::default(),
-            room_left: Signal::default(),
-            room_and_most: Signal::default(),
-            next_is_last: Signal::default(),
-            free: Signal::default(),
-            most: Constant::new(MAX_BEATS.into()),
-            two_bursts: Constant::new((2 * MAX_BEATS).into()),
-            page_beats: Constant::new((BOUNDARY / 8).into()),
-            ignores_boundary: Constant::new(mutation == Mutation::IgnoresBoundary),
-            stays_in_page: Check::new("burst_stays_within_4_kib"),
-            stays_offered: Stable::new("burst_address_stays_offered"),
-        }
+        Self::build(mutation)
     }
 }
 
-#[module]
+#[block]
 impl Logic for Bursts {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, active, address, remaining, room, last);
-        clocked!(self, clock, reset, stays_in_page, stays_offered);
-
         self.first_beat.next = self.address.q.val().get_bits::<9>(3);
-        self.beats.next = self.most.val();
+        self.beats.next = MAX_BEATS;
         if self.remaining.q.val() < self.beats.val() {
             self.beats.next = self.remaining.q.val();
         }
@@ -133,20 +94,20 @@ impl Logic for Bursts {
         // What follows a burst doesn't ask for `beats`, which comes late: unless it was the last, a burst is as long
         // as one may be or as there is room. The next is the last one if what is left is no more than that again.
         self.page.next = self.address.q.val().get_bits::<52>(12);
-        self.room_left.next = self.room.q.val() - self.most.val();
-        if self.room.q.val() <= self.most.val() {
+        self.room_left.next = self.room.q.val() - MAX_BEATS;
+        if self.room.q.val() <= MAX_BEATS {
             self.page.next = self.address.q.val().get_bits::<52>(12) + 1;
-            self.room_left.next = self.page_beats.val();
+            self.room_left.next = BOUNDARY / 8;
         }
-        self.next_beat.next = self.first_beat.val() + bit_cast::<9, 14>(self.most.val());
-        self.left.next = self.remaining.q.val() - self.most.val();
-        self.next_is_last.next = (self.remaining.q.val() <= self.two_bursts.val())
+        self.next_beat.next = self.first_beat.val() + MAX_BEATS;
+        self.left.next = self.remaining.q.val() - MAX_BEATS;
+        self.next_is_last.next = (self.remaining.q.val() <= 2 * MAX_BEATS)
             & ((self.remaining.q.val() <= self.room.q.val()) | self.ignores_boundary.val());
-        self.room_and_most.next = self.room.q.val() + self.most.val();
-        if (self.room.q.val() == self.most.val()) & !self.ignores_boundary.val() {
-            self.next_is_last.next = self.remaining.q.val() <= self.two_bursts.val();
+        self.room_and_most.next = self.room.q.val() + MAX_BEATS;
+        if (self.room.q.val() == MAX_BEATS) & !self.ignores_boundary.val() {
+            self.next_is_last.next = self.remaining.q.val() <= 2 * MAX_BEATS;
         }
-        if (self.room.q.val() < self.most.val()) & !self.ignores_boundary.val() {
+        if (self.room.q.val() < MAX_BEATS) & !self.ignores_boundary.val() {
             self.next_beat.next = 0.into();
             self.left.next = self.remaining.q.val() - self.room.q.val();
             self.next_is_last.next = self.remaining.q.val() <= self.room_and_most.val();
@@ -171,9 +132,9 @@ impl Logic for Bursts {
             self.active.d.next = true;
             self.address.d.next = (self.start_address.val() >> 3) << 3;
             self.remaining.d.next = self.start_beats.val();
-            self.room.d.next = self.page_beats.val()
-                - bit_cast::<14, 9>(self.start_address.val().get_bits::<9>(3));
-            self.last.d.next = (self.start_beats.val() <= self.most.val())
+            self.room.d.next =
+                BOUNDARY / 8 - bit_cast::<14, 9>(self.start_address.val().get_bits::<9>(3));
+            self.last.d.next = (self.start_beats.val() <= MAX_BEATS)
                 & (self.start_in_page.val() | self.ignores_boundary.val());
         }
 

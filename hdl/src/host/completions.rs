@@ -19,7 +19,6 @@ use super::entry_writer::EntryWriter;
 use super::queue::Queue;
 use super::reservations::Reservations;
 use crate::config::Config;
-use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::{RoundRobin, StreamMux};
 use crate::types::{
@@ -387,12 +386,12 @@ impl Logic for Completions {
         self.writer.address.next = self.address.val();
         self.writer.endpoint.next = self.current.q.val().endpoint;
         self.writer.entry.next = self.entry.val().into();
-        self.write_request_valid.next = self.writer.request_valid.val();
-        self.writer.request_ready.next = self.write_request_ready.val();
-        self.write_request.next = self.writer.request.val();
-        self.write_data_valid.next = self.writer.data_valid.val();
-        self.writer.data_ready.next = self.write_data_ready.val();
-        self.write_data.next = self.writer.data.val();
+        self.write_request_valid.next = self.writer.request.valid.val();
+        self.writer.request.ready.next = self.write_request_ready.val();
+        self.write_request.next = self.writer.request.data.val();
+        self.write_data_valid.next = self.writer.data.valid.val();
+        self.writer.data.ready.next = self.write_data_ready.val();
+        self.write_data.next = self.writer.data.data.val();
         self.writer.done.next = self.write_done.val();
         self.writer.done_error.next = self.write_done_error.val();
         self.count_completions.next =

@@ -63,7 +63,7 @@ pub struct Access {
 }
 
 /// Works out an [`Access`].
-#[derive(LogicBlock)]
+#[block]
 pub struct Measure {
     /// Client that it is for.
     pub client: Signal<In, Bits<8>>,
@@ -75,46 +75,27 @@ pub struct Measure {
     pub in_page: Signal<Out, Bit>,
     place: Signal<Local, Bits<12>>,
     room: Signal<Local, Bits<17>>,
-    boundary: Constant<Bits<17>>,
     lanes: Signal<Local, Bits<17>>,
     bytes: Signal<Local, Bits<17>>,
-    nothing: Constant<Access>,
 }
 
-impl Default for Measure {
-    fn default() -> Self {
-        Measure {
-            client: Signal::default(),
-            request: Signal::default(),
-            access: Signal::default(),
-            in_page: Signal::default(),
-            place: Signal::default(),
-            room: Signal::default(),
-            boundary: Constant::new(BOUNDARY.into()),
-            lanes: Signal::default(),
-            bytes: Signal::default(),
-            nothing: Constant::new(Access::default()),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for Measure {
-    #[hdl_gen]
     fn update(&mut self) {
         self.bytes.next = bit_cast::<17, 16>(self.request.val().length);
         self.lanes.next =
             self.bytes.val() + bit_cast::<17, 3>(self.request.val().address.get_bits::<3>(0));
         self.place.next = self.request.val().address.get_bits::<12>(0);
-        self.room.next = self.boundary.val() - bit_cast::<17, 12>(self.place.val());
+        self.room.next = BOUNDARY - bit_cast::<17, 12>(self.place.val());
         self.in_page.next = self.bytes.val() <= self.room.val();
-        self.access.next = self.nothing.val();
-        self.access.next.client = self.client.val();
-        self.access.next.offset = self.request.val().address.get_bits::<3>(0);
-        self.access.next.first = self.request.val().address.get_bits::<9>(3);
-        self.access.next.tail = self.bytes.val().get_bits::<3>(0);
-        self.access.next.end = self.lanes.val().get_bits::<3>(0);
-        self.access.next.words = bit_cast::<14, 17>((self.bytes.val() + 7) >> 3);
-        self.access.next.beats = bit_cast::<14, 17>((self.lanes.val() + 7) >> 3);
+        self.access.next = Access {
+            client: self.client.val(),
+            offset: self.request.val().address.get_bits::<3>(0),
+            first: self.request.val().address.get_bits::<9>(3),
+            tail: self.bytes.val().get_bits::<3>(0),
+            end: self.lanes.val().get_bits::<3>(0),
+            words: bit_cast::<14, 17>((self.bytes.val() + 7) >> 3),
+            beats: bit_cast::<14, 17>((self.lanes.val() + 7) >> 3),
+        };
     }
 }

@@ -23,27 +23,23 @@ use crate::prim::{Fifo, RoundRobin};
 use crate::types::DmaRequest;
 
 /// The read engine.
-#[derive(LogicBlock)]
+#[block(clients: usize, outstanding: usize, mutation: Mutation)]
 pub struct DmaRead {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Forgets everything. The bus has to be idle.
     pub reset: Signal<In, Bit>,
-    /// Client `i` asks.
-    pub request_valid: Vec<Signal<In, Bit>>,
-    /// It is heard.
-    pub request_ready: Vec<Signal<Out, Bit>>,
-    /// What it asks for.
-    pub request: Vec<Signal<In, DmaRequest>>,
-    /// A word for client `i`.
-    pub data_valid: Vec<Signal<Out, Bit>>,
-    /// It is taken.
-    pub data_ready: Vec<Signal<In, Bit>>,
-    /// The word; the first byte in the lowest lane.
-    pub data: Vec<Signal<Out, Bits<64>>>,
+    /// What client `i` asks for.
+    #[each(clients)]
+    pub request: Vec<Stream<In, DmaRequest>>,
+    /// A word for client `i`; the first byte in the lowest lane.
+    #[each(clients)]
+    pub data: Vec<Stream<Out, Bits<64>>>,
     /// The last word of the access.
+    #[each(clients)]
     pub data_last: Vec<Signal<Out, Bit>>,
     /// With `data_last`: some of the access couldn't be read.
+    #[each(clients)]
     pub data_error: Vec<Signal<Out, Bit>>,
     /// No request is taken, and clients get nothing.
     pub quiet: Signal<In, Bit>,
@@ -52,13 +48,17 @@ pub struct DmaRead {
     /// Host memory.
     pub m_axi: AxiRead,
 
+    #[is(RoundRobin::new(clients))]
     turn: RoundRobin,
     requests: Signal<Local, Bits<32>>,
     chosen: Signal<Local, DmaRequest>,
+    #[each(clients)]
     measure: Vec<Measure>,
     measured: Signal<Local, Access>,
     in_page: Signal<Local, Bit>,
+    #[is(Bursts::new(mutation))]
     bursts: Bursts,
+    #[is(Fifo::new(outstanding))]
     under_way: Fifo<Access>,
     accept: Signal<Local, Bit>,
 
@@ -89,15 +89,17 @@ pub struct DmaRead {
     out_last: Reg<Bit>,
     out_error: Reg<Bit>,
     taken: Signal<Local, Bit>,
-
-    whole: Constant<Bits<64>>,
-    burst_type: Constant<Bits<2>>,
-    beat_size: Constant<Bits<3>>,
+    #[is(Constant::new(mutation == Mutation::ForgetsErrors))]
     forgets_errors: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::LeavesTail))]
     leaves_tail: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::AwaitsClients))]
     awaits_clients: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::IdleEarly))]
     idle_early: Constant<Bit>,
+    #[is(Check::new("dma_read_length_is_not_zero"))]
     asks_for_something: Check,
+    #[is(clients)]
     _clients: usize,
 }
 
@@ -112,96 +114,25 @@ impl DmaRead {
 
     /// The same with a defect.
     pub(crate) fn mutated(clients: usize, outstanding: usize, mutation: Mutation) -> Self {
-        DmaRead {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            request_valid: (0..clients).map(|_| Signal::default()).collect(),
-            request_ready: (0..clients).map(|_| Signal::default()).collect(),
-            request: (0..clients).map(|_| Signal::default()).collect(),
-            data_valid: (0..clients).map(|_| Signal::default()).collect(),
-            data_ready: (0..clients).map(|_| Signal::default()).collect(),
-            data: (0..clients).map(|_| Signal::default()).collect(),
-            data_last: (0..clients).map(|_| Signal::default()).collect(),
-            data_error: (0..clients).map(|_| Signal::default()).collect(),
-            quiet: Signal::default(),
-            idle: Signal::default(),
-            m_axi: AxiRead::default(),
-            turn: RoundRobin::new(clients),
-            requests: Signal::default(),
-            chosen: Signal::default(),
-            measure: (0..clients).map(|_| Measure::default()).collect(),
-            measured: Signal::default(),
-            in_page: Signal::default(),
-            bursts: Bursts::new(mutation),
-            under_way: Fifo::new(outstanding),
-            accept: Signal::default(),
-            beat: Reg::default(),
-            word: Reg::default(),
-            previous: Reg::default(),
-            failed: Reg::default(),
-            access: Signal::default(),
-            room: Signal::default(),
-            wants_beat: Signal::default(),
-            advance: Signal::default(),
-            incoming: Signal::default(),
-            bad: Signal::default(),
-            down: Signal::default(),
-            up: Signal::default(),
-            joined: Signal::default(),
-            spare: Signal::default(),
-            mask: Signal::default(),
-            kept: Signal::default(),
-            next_word: Signal::default(),
-            last: Signal::default(),
-            out_valid: Reg::default(),
-            out_client: Reg::default(),
-            out_data: Reg::default(),
-            out_last: Reg::default(),
-            out_error: Reg::default(),
-            taken: Signal::default(),
-            whole: Constant::new(u64::MAX.into()),
-            burst_type: Constant::new(BURST_INCR.into()),
-            beat_size: Constant::new(SIZE_8_BYTES.into()),
-            forgets_errors: Constant::new(mutation == Mutation::ForgetsErrors),
-            leaves_tail: Constant::new(mutation == Mutation::LeavesTail),
-            awaits_clients: Constant::new(mutation == Mutation::AwaitsClients),
-            idle_early: Constant::new(mutation == Mutation::IdleEarly),
-            asks_for_something: Check::new("dma_read_length_is_not_zero"),
-            _clients: clients,
-        }
+        Self::build(clients, outstanding, mutation)
     }
 }
 
-#[module(clients = self._clients)]
+#[block(clients = self._clients)]
 impl Logic for DmaRead {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, beat, word, previous, failed);
-        registers!(
-            self, clock, reset, out_valid, out_client, out_data, out_last, out_error
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            turn,
-            bursts,
-            under_way,
-            asks_for_something
-        );
-
         // Requests, in turn, to the splitter and to the list of accesses under way.
         self.requests.next = 0.into();
-        self.chosen.next = self.request[0].val();
+        self.chosen.next = self.request[0].data.val();
         self.measured.next = self.measure[0].access.val();
         self.in_page.next = self.measure[0].in_page.val();
         for i in 0..self._clients {
             self.requests.next = self
                 .requests
                 .val()
-                .replace_bit(i, self.request_valid[i].val());
+                .replace_bit(i, self.request[i].valid.val());
             if self.turn.index.val() == i.to_bits() {
-                self.chosen.next = self.request[i].val();
+                self.chosen.next = self.request[i].data.val();
                 self.measured.next = self.measure[i].access.val();
                 self.in_page.next = self.measure[i].in_page.val();
             }
@@ -209,7 +140,7 @@ impl Logic for DmaRead {
         // Each is measured before the choice, which comes late.
         for i in 0..self._clients {
             self.measure[i].client.next = i.to_bits();
-            self.measure[i].request.next = self.request[i].val();
+            self.measure[i].request.next = self.request[i].data.val();
         }
         self.turn.request.next = self.requests.val();
         self.accept.next = self.turn.valid.val()
@@ -218,7 +149,7 @@ impl Logic for DmaRead {
             & !self.quiet.val();
         self.turn.advance.next = self.accept.val();
         for i in 0..self._clients {
-            self.request_ready[i].next = self.accept.val() & (self.turn.index.val() == i.to_bits());
+            self.request[i].ready.next = self.accept.val() & (self.turn.index.val() == i.to_bits());
         }
         self.bursts.start_valid.next = self.accept.val();
         self.bursts.start_address.next = self.chosen.val().address;
@@ -229,8 +160,8 @@ impl Logic for DmaRead {
         self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
 
         self.m_axi.arid.next = 0.into();
-        self.m_axi.arsize.next = self.beat_size.val();
-        self.m_axi.arburst.next = self.burst_type.val();
+        self.m_axi.arsize.next = SIZE_8_BYTES;
+        self.m_axi.arburst.next = BURST_INCR;
         self.m_axi.arvalid.next = self.bursts.burst_valid.val();
         self.m_axi.araddr.next = self.bursts.burst_address.val();
         self.m_axi.arlen.next = self.bursts.burst_length.val();
@@ -240,7 +171,7 @@ impl Logic for DmaRead {
         self.access.next = self.under_way.output.data.val();
         self.taken.next = self.quiet.val() & !self.awaits_clients.val();
         for i in 0..self._clients {
-            if (self.out_client.q.val() == i.to_bits()) & self.data_ready[i].val() {
+            if (self.out_client.q.val() == i.to_bits()) & self.data[i].ready.val() {
                 self.taken.next = true;
             }
         }
@@ -267,10 +198,10 @@ impl Logic for DmaRead {
         }
         self.next_word.next = self.word.q.val() + 1;
         self.last.next = self.next_word.val() == self.access.val().words;
-        self.mask.next = self.whole.val();
+        self.mask.next = u64::MAX;
         self.spare.next = bits::<7>(64) - (bit_cast::<7, 3>(self.access.val().tail) << 3);
         if self.last.val() & self.access.val().tail.any() & !self.leaves_tail.val() {
-            self.mask.next = self.whole.val() >> self.spare.val();
+            self.mask.next = u64::MAX >> self.spare.val();
         }
         self.kept.next = self.joined.val() & self.mask.val();
 
@@ -301,10 +232,10 @@ impl Logic for DmaRead {
             }
         }
         for i in 0..self._clients {
-            self.data_valid[i].next = self.out_valid.q.val()
+            self.data[i].valid.next = self.out_valid.q.val()
                 & (self.out_client.q.val() == i.to_bits())
                 & !self.quiet.val();
-            self.data[i].next = self.out_data.q.val();
+            self.data[i].data.next = self.out_data.q.val();
             self.data_last[i].next = self.out_last.q.val();
             self.data_error[i].next = self.out_error.q.val();
         }

@@ -46,27 +46,23 @@ pub struct WriteBeat {
 }
 
 /// The write engine.
-#[derive(LogicBlock)]
+#[block(clients: usize, outstanding: usize, mutation: Mutation)]
 pub struct DmaWrite {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Forgets everything. The bus has to be idle.
     pub reset: Signal<In, Bit>,
-    /// Client `i` asks.
-    pub request_valid: Vec<Signal<In, Bit>>,
-    /// It is heard.
-    pub request_ready: Vec<Signal<Out, Bit>>,
-    /// Where it writes.
-    pub request: Vec<Signal<In, DmaRequest>>,
-    /// A word of client `i`.
-    pub data_valid: Vec<Signal<In, Bit>>,
-    /// It is taken.
-    pub data_ready: Vec<Signal<Out, Bit>>,
-    /// The word; the first byte in the lowest lane. Bytes beyond the length are ignored.
-    pub data: Vec<Signal<In, Bits<64>>>,
+    /// What client `i` asks for.
+    #[each(clients)]
+    pub request: Vec<Stream<In, DmaRequest>>,
+    /// A word of client `i`; the first byte in the lowest lane. Bytes beyond the length are ignored.
+    #[each(clients)]
+    pub data: Vec<Stream<In, Bits<64>>>,
     /// Pulse: the oldest access of client `i` is in memory, or never will be.
+    #[each(clients)]
     pub done: Vec<Signal<Out, Bit>>,
     /// With `done`: some of it couldn't be written.
+    #[each(clients)]
     pub done_error: Vec<Signal<Out, Bit>>,
     /// No request and no word is taken, and clients hear nothing.
     pub quiet: Signal<In, Bit>,
@@ -75,16 +71,21 @@ pub struct DmaWrite {
     /// Host memory.
     pub m_axi: AxiWrite,
 
+    #[is(RoundRobin::new(clients))]
     turn: RoundRobin,
     requests: Signal<Local, Bits<32>>,
     chosen: Signal<Local, DmaRequest>,
+    #[each(clients)]
     measure: Vec<Measure>,
     measured: Signal<Local, Access>,
     in_page: Signal<Local, Bit>,
+    #[is(Bursts::new(mutation))]
     bursts: Bursts,
     /// Client whose bursts are being sent.
     burst_client: Reg<Bits<8>>,
+    #[is(Fifo::new(outstanding))]
     under_way: Fifo<Access>,
+    #[is(Fifo::new(outstanding))]
     owed: Fifo<Owed>,
     issue: Signal<Local, Bit>,
     accept: Signal<Local, Bit>,
@@ -125,21 +126,27 @@ pub struct DmaWrite {
     bursts_announced: Reg<Bits<16>>,
     bursts_sent: Reg<Bits<16>>,
     sent: Signal<Local, Bit>,
-
-    nothing: Constant<Owed>,
-    burst_type: Constant<Bits<2>>,
-    beat_size: Constant<Bits<3>>,
-    last_position: Constant<Bits<4>>,
+    #[is(Constant::new(mutation == Mutation::ForgetsErrors))]
     forgets_errors: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::DoneEarly))]
     done_early: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::WritesTail))]
     writes_tail: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::LastOnlyAtEnd))]
     last_only_at_end: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::AwaitsClients))]
     awaits_clients: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::IdleEarly))]
     idle_early: Constant<Bit>,
+    #[is(Constant::new(mutation == Mutation::InventsData))]
     invents_data: Constant<Bit>,
+    #[is(Check::new("dma_write_length_is_not_zero"))]
     asks_for_something: Check,
+    #[is(Check::new("write_beats_and_lasts_match_the_addresses"))]
     data_match_addresses: Check,
+    #[is(Stable::new("write_data_stay_offered"))]
     stays_offered: Stable<WriteBeat>,
+    #[is(clients)]
     _clients: usize,
 }
 
@@ -155,113 +162,25 @@ impl DmaWrite {
 
     /// The same with a defect.
     pub(crate) fn mutated(clients: usize, outstanding: usize, mutation: Mutation) -> Self {
-        DmaWrite {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            request_valid: (0..clients).map(|_| Signal::default()).collect(),
-            request_ready: (0..clients).map(|_| Signal::default()).collect(),
-            request: (0..clients).map(|_| Signal::default()).collect(),
-            data_valid: (0..clients).map(|_| Signal::default()).collect(),
-            data_ready: (0..clients).map(|_| Signal::default()).collect(),
-            data: (0..clients).map(|_| Signal::default()).collect(),
-            done: (0..clients).map(|_| Signal::default()).collect(),
-            done_error: (0..clients).map(|_| Signal::default()).collect(),
-            quiet: Signal::default(),
-            idle: Signal::default(),
-            m_axi: AxiWrite::default(),
-            turn: RoundRobin::new(clients),
-            requests: Signal::default(),
-            chosen: Signal::default(),
-            measure: (0..clients).map(|_| Measure::default()).collect(),
-            measured: Signal::default(),
-            in_page: Signal::default(),
-            bursts: Bursts::new(mutation),
-            burst_client: Reg::default(),
-            under_way: Fifo::new(outstanding),
-            owed: Fifo::new(outstanding),
-            issue: Signal::default(),
-            accept: Signal::default(),
-            beat: Reg::default(),
-            position: Reg::default(),
-            previous: Reg::default(),
-            access: Signal::default(),
-            room: Signal::default(),
-            wants_word: Signal::default(),
-            offered: Signal::default(),
-            take: Signal::default(),
-            advance: Signal::default(),
-            incoming: Signal::default(),
-            up: Signal::default(),
-            down: Signal::default(),
-            next_beat: Signal::default(),
-            place: Signal::default(),
-            first: Signal::default(),
-            last: Signal::default(),
-            last_of_burst: Signal::default(),
-            strobe: Signal::default(),
-            out: Signal::default(),
-            out_valid: Reg::default(),
-            out_beat: Reg::default(),
-            failed: Reg::default(),
-            bad: Signal::default(),
-            done_valid: Reg::default(),
-            done_client: Reg::default(),
-            done_failed: Reg::default(),
-            beats_announced: Reg::default(),
-            beats_sent: Reg::default(),
-            bursts_announced: Reg::default(),
-            bursts_sent: Reg::default(),
-            sent: Signal::default(),
-            nothing: Constant::new(Owed::default()),
-            burst_type: Constant::new(BURST_INCR.into()),
-            beat_size: Constant::new(SIZE_8_BYTES.into()),
-            last_position: Constant::new((MAX_BEATS - 1).into()),
-            forgets_errors: Constant::new(mutation == Mutation::ForgetsErrors),
-            done_early: Constant::new(mutation == Mutation::DoneEarly),
-            writes_tail: Constant::new(mutation == Mutation::WritesTail),
-            last_only_at_end: Constant::new(mutation == Mutation::LastOnlyAtEnd),
-            awaits_clients: Constant::new(mutation == Mutation::AwaitsClients),
-            idle_early: Constant::new(mutation == Mutation::IdleEarly),
-            invents_data: Constant::new(mutation == Mutation::InventsData),
-            asks_for_something: Check::new("dma_write_length_is_not_zero"),
-            data_match_addresses: Check::new("write_beats_and_lasts_match_the_addresses"),
-            stays_offered: Stable::new("write_data_stay_offered"),
-            _clients: clients,
-        }
+        Self::build(clients, outstanding, mutation)
     }
 }
 
-#[module(clients = self._clients)]
+#[block(clients = self._clients)]
 impl Logic for DmaWrite {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, burst_client, beat, position, previous);
-        registers!(self, clock, reset, out_valid, out_beat, failed);
-        registers!(self, clock, reset, done_valid, done_client, done_failed);
-        registers!(self, clock, reset, beats_announced, beats_sent);
-        registers!(self, clock, reset, bursts_announced, bursts_sent);
-        clocked!(self, clock, reset, turn, bursts, under_way, owed);
-        clocked!(
-            self,
-            clock,
-            reset,
-            asks_for_something,
-            data_match_addresses,
-            stays_offered
-        );
-
         // Requests, in turn, to the splitter and to the list of accesses under way.
         self.requests.next = 0.into();
-        self.chosen.next = self.request[0].val();
+        self.chosen.next = self.request[0].data.val();
         self.measured.next = self.measure[0].access.val();
         self.in_page.next = self.measure[0].in_page.val();
         for i in 0..self._clients {
             self.requests.next = self
                 .requests
                 .val()
-                .replace_bit(i, self.request_valid[i].val());
+                .replace_bit(i, self.request[i].valid.val());
             if self.turn.index.val() == i.to_bits() {
-                self.chosen.next = self.request[i].val();
+                self.chosen.next = self.request[i].data.val();
                 self.measured.next = self.measure[i].access.val();
                 self.in_page.next = self.measure[i].in_page.val();
             }
@@ -269,7 +188,7 @@ impl Logic for DmaWrite {
         // Each is measured before the choice, which comes late.
         for i in 0..self._clients {
             self.measure[i].client.next = i.to_bits();
-            self.measure[i].request.next = self.request[i].val();
+            self.measure[i].request.next = self.request[i].data.val();
         }
         self.turn.request.next = self.requests.val();
         self.accept.next = self.turn.valid.val()
@@ -278,7 +197,7 @@ impl Logic for DmaWrite {
             & !self.quiet.val();
         self.turn.advance.next = self.accept.val();
         for i in 0..self._clients {
-            self.request_ready[i].next = self.accept.val() & (self.turn.index.val() == i.to_bits());
+            self.request[i].ready.next = self.accept.val() & (self.turn.index.val() == i.to_bits());
         }
         if self.accept.val() {
             self.burst_client.d.next = self.turn.index.val();
@@ -293,8 +212,8 @@ impl Logic for DmaWrite {
 
         // Addresses, each with an answer that is owed.
         self.m_axi.awid.next = 0.into();
-        self.m_axi.awsize.next = self.beat_size.val();
-        self.m_axi.awburst.next = self.burst_type.val();
+        self.m_axi.awsize.next = SIZE_8_BYTES;
+        self.m_axi.awburst.next = BURST_INCR;
         self.m_axi.awvalid.next = self.bursts.burst_valid.val() & self.owed.input.ready.val();
         self.m_axi.awaddr.next = self.bursts.burst_address.val();
         self.m_axi.awlen.next = self.bursts.burst_length.val();
@@ -302,9 +221,10 @@ impl Logic for DmaWrite {
         self.issue.next =
             self.bursts.burst_valid.val() & self.m_axi.awready.val() & self.owed.input.ready.val();
         self.owed.input.valid.next = self.issue.val();
-        self.owed.input.data.next = self.nothing.val();
-        self.owed.input.data.next.client = self.burst_client.q.val();
-        self.owed.input.data.next.last = self.bursts.burst_last.val();
+        self.owed.input.data.next = Owed {
+            client: self.burst_client.q.val(),
+            last: self.bursts.burst_last.val(),
+        };
 
         // Words of the access at the head, to beats. The last beat may need no word of its own.
         self.access.next = self.under_way.output.data.val();
@@ -314,8 +234,8 @@ impl Logic for DmaWrite {
         self.incoming.next = 0.into();
         for i in 0..self._clients {
             if self.wants_word.val() & (self.access.val().client == i.to_bits()) {
-                self.offered.next = self.data_valid[i].val();
-                self.incoming.next = self.data[i].val();
+                self.offered.next = self.data[i].valid.val();
+                self.incoming.next = self.data[i].data.val();
             }
         }
         if self.quiet.val() & !self.awaits_clients.val() {
@@ -324,7 +244,7 @@ impl Logic for DmaWrite {
         self.take.next =
             self.under_way.output.valid.val() & self.room.val() & self.wants_word.val();
         for i in 0..self._clients {
-            self.data_ready[i].next =
+            self.data[i].ready.next =
                 self.take.val() & (self.access.val().client == i.to_bits()) & !self.quiet.val();
         }
         self.advance.next = self.under_way.output.valid.val()
@@ -338,7 +258,7 @@ impl Logic for DmaWrite {
         self.last.next = self.next_beat.val() == self.access.val().beats;
         self.place.next = self.access.val().first + self.beat.q.val().get_bits::<9>(0);
         self.last_of_burst.next = self.last.val();
-        if ((self.position.q.val() == self.last_position.val()) | self.place.val().all())
+        if ((self.position.q.val() == (MAX_BEATS - 1)) | self.place.val().all())
             & !self.last_only_at_end.val()
         {
             self.last_of_burst.next = true;

@@ -19,7 +19,7 @@ use crate::types::DmaRequest;
 const DEPTH: usize = 8;
 
 /// Writer of queue entries.
-#[derive(LogicBlock)]
+#[block(depth: usize)]
 pub(super) struct EntryWriter<const N: usize> {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
@@ -29,13 +29,8 @@ pub(super) struct EntryWriter<const N: usize> {
     pub address: Signal<In, Bits<64>>,
     pub endpoint: Signal<In, Bits<8>>,
     pub entry: Signal<In, Bits<N>>,
-    /// Write client of `DmaWrite`.
-    pub request_valid: Signal<Out, Bit>,
-    pub request_ready: Signal<In, Bit>,
-    pub request: Signal<Out, DmaRequest>,
-    pub data_valid: Signal<Out, Bit>,
-    pub data_ready: Signal<In, Bit>,
-    pub data: Signal<Out, Bits<64>>,
+    pub request: Stream<Out, DmaRequest>,
+    pub data: Stream<Out, Bits<64>>,
     pub done: Signal<In, Bit>,
     pub done_error: Signal<In, Bit>,
     /// Pulse: the oldest entry under way is in host memory, or failed to get there.
@@ -46,75 +41,44 @@ pub(super) struct EntryWriter<const N: usize> {
     wanted: Reg<DmaRequest>,
     words: Reg<Bits<N>>,
     left: Reg<Bits<8>>,
+    #[is(Fifo::new(depth))]
     endpoints: Fifo<Bits<8>>,
+    #[is(Check::new("entry_writer_answers_belong_to_entries"))]
     answers_what_was_asked: Check,
-    bytes: Constant<Bits<16>>,
-    count: Constant<Bits<8>>,
 }
 
 impl<const N: usize> Default for EntryWriter<N> {
     fn default() -> Self {
         assert!(N.is_multiple_of(64));
-        Self {
-            clock: Default::default(),
-            reset: Default::default(),
-            start: Default::default(),
-            ready: Default::default(),
-            address: Default::default(),
-            endpoint: Default::default(),
-            entry: Default::default(),
-            request_valid: Default::default(),
-            request_ready: Default::default(),
-            request: Default::default(),
-            data_valid: Default::default(),
-            data_ready: Default::default(),
-            data: Default::default(),
-            done: Default::default(),
-            done_error: Default::default(),
-            finished: Default::default(),
-            finished_endpoint: Default::default(),
-            finished_error: Default::default(),
-            asking: Default::default(),
-            wanted: Default::default(),
-            words: Default::default(),
-            left: Default::default(),
-            endpoints: Fifo::new(DEPTH),
-            answers_what_was_asked: Check::new("entry_writer_answers_belong_to_entries"),
-            bytes: Constant::new((N as u64 / 8).into()),
-            count: Constant::new((N as u64 / 64).into()),
-        }
+        Self::build(DEPTH)
     }
 }
 
-#[module]
+#[block]
 impl<const N: usize> Logic for EntryWriter<N> {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, asking, wanted, words, left);
-        clocked!(self, clock, reset, endpoints, answers_what_was_asked);
-
         self.ready.next =
             !self.asking.q.val() & (self.left.q.val() == 0) & self.endpoints.input.ready.val();
         self.endpoints.input.valid.next = self.start.val();
         self.endpoints.input.data.next = self.endpoint.val();
 
-        self.request_valid.next = self.asking.q.val();
-        self.request.next = self.wanted.q.val();
-        if self.request_ready.val() {
+        self.request.valid.next = self.asking.q.val();
+        self.request.data.next = self.wanted.q.val();
+        if self.request.ready.val() {
             self.asking.d.next = false;
         }
-        self.data_valid.next = self.left.q.val().any();
-        self.data.next = self.words.q.val().get_bits::<64>(0);
-        if self.data_valid.val() & self.data_ready.val() {
+        self.data.valid.next = self.left.q.val().any();
+        self.data.data.next = self.words.q.val().get_bits::<64>(0);
+        if self.data.valid.val() & self.data.ready.val() {
             self.words.d.next = self.words.q.val() >> 64;
             self.left.d.next = self.left.q.val() - 1;
         }
         if self.start.val() {
             self.asking.d.next = true;
             self.wanted.d.next.address = self.address.val();
-            self.wanted.d.next.length = self.bytes.val();
+            self.wanted.d.next.length = (N as u64 / 8);
             self.words.d.next = self.entry.val();
-            self.left.d.next = self.count.val();
+            self.left.d.next = (N as u64 / 64);
         }
 
         self.endpoints.output.ready.next = self.done.val();

@@ -19,7 +19,6 @@
 use super::entry_writer::EntryWriter;
 use super::queue::Queue;
 use crate::config::Config;
-use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::StreamMux;
 use crate::types::{
@@ -35,17 +34,15 @@ const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 const SOURCES: usize = 6;
 
 /// Event queues of all endpoints and their writer.
-#[derive(LogicBlock)]
+#[block(config: &Config)]
 pub struct Events {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Synchronous, active high.
     pub reset: Signal<In, Bit>,
 
-    /// Pulse: a write to a doorbell page.
-    pub doorbell_valid: Signal<In, Bit>,
     /// The write.
-    pub doorbell: Signal<In, Doorbell>,
+    pub doorbell: Pulse<In, Doorbell>,
     /// Endpoint that is read; its registers follow one cycle later.
     pub read_endpoint: Signal<In, Bits<8>>,
     /// Producer index of the event queue.
@@ -57,57 +54,29 @@ pub struct Events {
     /// Bit `e`: interrupt of endpoint `e`'s event queue, a level.
     pub interrupts: Signal<Out, Bits<32>>,
 
-    /// A control request is offered to this block.
-    pub control_valid: Signal<In, Bit>,
     /// The request, shared by all blocks.
-    pub control: Signal<In, ControlRequest>,
+    pub control: Pulse<In, ControlRequest>,
     /// This block has finished with it.
     pub control_done: Signal<Out, Bit>,
     /// Zero: nothing is read here.
     pub control_result: Signal<Out, Bits<64>>,
 
-    /// From the work queues.
-    pub queues_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub queues_ready: Signal<Out, Bit>,
     /// The event.
-    pub queues: Signal<In, RaiseEvent>,
-    /// From the completion queues.
-    pub completions_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub completions_ready: Signal<Out, Bit>,
+    pub queues: Stream<In, RaiseEvent>,
     /// The event.
-    pub completions: Signal<In, RaiseEvent>,
-    /// From delivery.
-    pub delivery_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub delivery_ready: Signal<Out, Bit>,
+    pub completions: Stream<In, RaiseEvent>,
     /// The event.
-    pub delivery: Signal<In, RaiseEvent>,
-    /// From the faults of the link.
-    pub faults_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub faults_ready: Signal<Out, Bit>,
+    pub delivery: Stream<In, RaiseEvent>,
     /// The event.
-    pub faults: Signal<In, RaiseEvent>,
+    pub faults: Stream<In, RaiseEvent>,
 
-    /// Pulse: an event that isn't the firmware's has gone to its queue, or was lost, or belonged to nobody.
-    pub told_valid: Signal<Out, Bit>,
     /// The event.
-    pub told: Signal<Out, RaiseEvent>,
+    pub told: Pulse<Out, RaiseEvent>,
 
-    /// Write client of `DmaWrite`.
-    pub write_request_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub write_request_ready: Signal<In, Bit>,
     /// The access.
-    pub write_request: Signal<Out, DmaRequest>,
-    /// A word is offered.
-    pub write_data_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub write_data_ready: Signal<In, Bit>,
+    pub write_request: Stream<Out, DmaRequest>,
     /// Eight bytes, the first in the lowest lane.
-    pub write_data: Signal<Out, Bits<64>>,
+    pub write_data: Stream<Out, Bits<64>>,
     /// Pulse: the oldest access has been answered.
     pub write_done: Signal<In, Bit>,
     /// With it: the host's memory refused it.
@@ -119,11 +88,17 @@ pub struct Events {
     /// Zero; a test breaks a contract with another value. See `tests/events.rs`.
     pub mutation: Signal<In, Bits<4>>,
 
+    #[each(config.endpoints, Queue::new(EVENT_BYTES))]
     queue: Vec<Queue>,
+    #[each(config.endpoints)]
     sticky_of: Vec<Reg<Bits<32>>>,
+    #[each(config.endpoints)]
     lost_of: Vec<Reg<Bits<32>>>,
+    #[each(config.endpoints)]
     index_error: Vec<Reg<Bit>>,
+    #[each(config.endpoints)]
     index_value: Vec<Reg<Bits<32>>>,
+    #[is(StreamMux::new(SOURCES))]
     source: StreamMux<RaiseEvent>,
     writer: EntryWriter<256>,
     own: Signal<Local, RaiseEvent>,
@@ -165,163 +140,32 @@ pub struct Events {
     read_sticky: Reg<Bits<32>>,
     read_lost: Reg<Bits<32>>,
 
+    #[is(Check::new("an_event_has_room"))]
     never_overwrites: Check,
-
-    no_event: Constant<Event>,
-    offset_head: Constant<Bits<8>>,
-    offset_arm: Constant<Bits<8>>,
-    offset_sticky: Constant<Bits<8>>,
-    operation_ring_set: Constant<Bits<8>>,
-    operation_endpoint_clear: Constant<Bits<8>>,
-    operation_event_raise: Constant<Bits<8>>,
+    #[is(constant(config.endpoints as u64))]
     endpoints: Constant<Bits<16>>,
-    ring_event: Constant<Bits<16>>,
-    no_raise: Constant<RaiseEvent>,
+    #[is(config.endpoints)]
     _n: usize,
 }
 
 impl Events {
     /// For the endpoints of `config`.
     pub fn new(config: &Config) -> Self {
-        let n = config.endpoints;
-        Self {
-            clock: Default::default(),
-            reset: Default::default(),
-            doorbell_valid: Default::default(),
-            doorbell: Default::default(),
-            read_endpoint: Default::default(),
-            event_tail: Default::default(),
-            sticky: Default::default(),
-            events_lost: Default::default(),
-            interrupts: Default::default(),
-            control_valid: Default::default(),
-            control: Default::default(),
-            control_done: Default::default(),
-            control_result: Default::default(),
-            queues_valid: Default::default(),
-            queues_ready: Default::default(),
-            queues: Default::default(),
-            completions_valid: Default::default(),
-            completions_ready: Default::default(),
-            completions: Default::default(),
-            delivery_valid: Default::default(),
-            delivery_ready: Default::default(),
-            delivery: Default::default(),
-            faults_valid: Default::default(),
-            faults_ready: Default::default(),
-            faults: Default::default(),
-            told_valid: Default::default(),
-            told: Default::default(),
-            write_request_valid: Default::default(),
-            write_request_ready: Default::default(),
-            write_request: Default::default(),
-            write_data_valid: Default::default(),
-            write_data_ready: Default::default(),
-            write_data: Default::default(),
-            write_done: Default::default(),
-            write_done_error: Default::default(),
-            count_doorbell_errors: Default::default(),
-            mutation: Default::default(),
-            queue: (0..n).map(|_| Queue::new(EVENT_BYTES)).collect(),
-            sticky_of: (0..n).map(|_| Reg::default()).collect(),
-            lost_of: (0..n).map(|_| Reg::default()).collect(),
-            index_error: (0..n).map(|_| Reg::default()).collect(),
-            index_value: (0..n).map(|_| Reg::default()).collect(),
-            source: StreamMux::new(SOURCES),
-            writer: Default::default(),
-            own: Default::default(),
-            rung: Default::default(),
-            own_valid: Default::default(),
-            own_taken: Default::default(),
-            current_valid: Default::default(),
-            current: Default::default(),
-            by_firmware: Default::default(),
-            exists: Default::default(),
-            room: Default::default(),
-            free: Default::default(),
-            address: Default::default(),
-            phase: Default::default(),
-            entry: Default::default(),
-            settles: Default::default(),
-            writes: Default::default(),
-            loses: Default::default(),
-            more: Default::default(),
-            one: Default::default(),
-            cause_bit: Default::default(),
-            ring_setup: Default::default(),
-            event_setup: Default::default(),
-            raises: Default::default(),
-            raised: Default::default(),
-            target: Default::default(),
-            set_ring: Default::default(),
-            clear_endpoint: Default::default(),
-            clearing: Default::default(),
-            under_way: Default::default(),
-            consumes: Default::default(),
-            arms: Default::default(),
-            cleans: Default::default(),
-            ignored: Default::default(),
-            interrupt_bits: Default::default(),
-            read_tail: Default::default(),
-            read_sticky: Default::default(),
-            read_lost: Default::default(),
-            never_overwrites: Check::new("an_event_has_room"),
-            no_event: Constant::new(Event::default()),
-            offset_head: constant(EVENT_HEAD),
-            offset_arm: constant(EVENT_ARM),
-            offset_sticky: constant(STICKY),
-            operation_ring_set: constant(Operation::RingSet.code()),
-            operation_endpoint_clear: constant(Operation::EndpointClear.code()),
-            operation_event_raise: constant(Operation::EventRaise.code()),
-            endpoints: constant(n as u64),
-            ring_event: constant(RING_EVENT),
-            no_raise: Constant::new(RaiseEvent {
-                cause: u64::from(Cause::IndexError.code()).into(),
-                pair: u64::from(NO_PAIR).into(),
-                ..Default::default()
-            }),
-            _n: n,
-        }
+        Self::build(config)
     }
 }
 
-#[module(endpoints = self._n)]
+#[block(endpoints = self._n)]
 impl Logic for Events {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            current_valid,
-            current,
-            by_firmware,
-            read_tail,
-            read_sticky,
-            read_lost,
-            sticky_of[0..self._n],
-            lost_of[0..self._n],
-            index_error[0..self._n],
-            index_value[0..self._n]
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            queue[0..self._n],
-            source,
-            writer,
-            never_overwrites
-        );
-
         // Control.
-        self.ring_setup.next = bit_cast::<128, 320>(self.control.val().data).into();
-        self.target.next = self.control.val().index;
-        self.set_ring.next = self.control_valid.val()
-            & (self.control.val().operation == self.operation_ring_set.val())
-            & ((self.target.val() & 3) == self.ring_event.val());
-        self.clear_endpoint.next = self.control_valid.val()
-            & (self.control.val().operation == self.operation_endpoint_clear.val());
+        self.ring_setup.next = bit_cast::<128, 320>(self.control.data.val().data).into();
+        self.target.next = self.control.data.val().index;
+        self.set_ring.next = self.control.valid.val()
+            & (self.control.data.val().operation == Operation::RingSet)
+            & ((self.target.val() & 3) == RING_EVENT);
+        self.clear_endpoint.next = self.control.valid.val()
+            & (self.control.data.val().operation == Operation::EndpointClear);
         self.under_way.next = self.current_valid.q.val()
             & (bit_cast::<16, 8>(self.current.q.val().endpoint) == self.target.val());
         for i in 0..self._n {
@@ -330,30 +174,26 @@ impl Logic for Events {
             }
         }
         self.clearing.next = self.clear_endpoint.val() & !self.under_way.val();
-        self.event_setup.next = bit_cast::<128, 320>(self.control.val().data).into();
+        self.event_setup.next = bit_cast::<128, 320>(self.control.data.val().data).into();
         // Without an endpoint there is nobody to raise an event for, and nothing to wait for.
-        self.raises.next = self.control_valid.val()
-            & (self.control.val().operation == self.operation_event_raise.val())
+        self.raises.next = self.control.valid.val()
+            & (self.control.data.val().operation == Operation::EventRaise)
             & (self.target.val() < self.endpoints.val());
-        self.control_done.next = self.control_valid.val()
+        self.control_done.next = self.control.valid.val()
             & (!self.clear_endpoint.val() | !self.under_way.val())
             & (!self.raises.val() | self.source.input[5].ready.val() | (self.mutation.val() == 7));
         self.control_result.next = 0.into();
 
         // The sources, in turn, into `current`; index errors of these queues are one of them.
-        self.source.input[0].valid.next = self.queues_valid.val();
-        self.queues_ready.next = self.source.input[0].ready.val();
-        self.source.input[0].data.next = self.queues.val();
-        self.source.input[1].valid.next = self.completions_valid.val();
-        self.completions_ready.next = self.source.input[1].ready.val();
-        self.source.input[1].data.next = self.completions.val();
-        self.source.input[2].valid.next = self.delivery_valid.val();
-        self.delivery_ready.next = self.source.input[2].ready.val();
-        self.source.input[2].data.next = self.delivery.val();
-        self.source.input[3].valid.next = self.faults_valid.val();
-        self.faults_ready.next = self.source.input[3].ready.val();
-        self.source.input[3].data.next = self.faults.val();
-        self.own.next = self.no_raise.val();
+        join!(self.queues => self.source.input[0]);
+        join!(self.completions => self.source.input[1]);
+        join!(self.delivery => self.source.input[2]);
+        join!(self.faults => self.source.input[3]);
+        self.own.next = RaiseEvent {
+            cause: Cause::IndexError,
+            pair: NO_PAIR,
+            ..RaiseEvent::default()
+        };
         self.own_valid.next = false;
         for i in 0..self._n {
             self.rung.next = self.index_value[i].q.val();
@@ -366,11 +206,12 @@ impl Logic for Events {
         self.source.input[4].valid.next = self.own_valid.val();
         self.source.input[4].data.next = self.own.val();
         self.own_taken.next = self.source.input[4].ready.val();
-        self.raised.next = self.no_raise.val();
-        self.raised.next.endpoint = bit_cast::<8, 16>(self.target.val());
-        self.raised.next.cause = self.event_setup.val().cause;
-        self.raised.next.pair = self.event_setup.val().pair;
-        self.raised.next.info = self.event_setup.val().info;
+        self.raised.next = RaiseEvent {
+            endpoint: bit_cast::<8, 16>(self.target.val()),
+            cause: self.event_setup.val().cause,
+            pair: self.event_setup.val().pair,
+            info: self.event_setup.val().info,
+        };
         self.source.input[5].valid.next = self.raises.val();
         self.source.input[5].data.next = self.raised.val();
         self.source.output.ready.next = !self.current_valid.q.val();
@@ -406,13 +247,13 @@ impl Logic for Events {
         if self.settles.val() {
             self.current_valid.d.next = false;
         }
-        self.told_valid.next = self.settles.val()
+        self.told.valid.next = self.settles.val()
             & (!self.by_firmware.q.val() | (self.mutation.val() == 5))
             & (self.room.val() | (self.mutation.val() != 6));
-        self.told.next = self.current.q.val();
+        self.told.data.next = self.current.q.val();
         self.writes.next = self.settles.val() & self.exists.val() & self.room.val();
         self.loses.next = self.settles.val() & self.exists.val() & !self.room.val();
-        self.entry.next = self.no_event.val();
+        self.entry.next = Event::default();
         self.entry.next.info = self.current.q.val().info;
         self.entry.next.cause = self.current.q.val().cause;
         self.entry.next.pair = self.current.q.val().pair;
@@ -421,22 +262,16 @@ impl Logic for Events {
         self.writer.address.next = self.address.val();
         self.writer.endpoint.next = self.current.q.val().endpoint;
         self.writer.entry.next = self.entry.val().into();
-        self.write_request_valid.next = self.writer.request_valid.val();
-        self.writer.request_ready.next = self.write_request_ready.val();
-        self.write_request.next = self.writer.request.val();
-        self.write_data_valid.next = self.writer.data_valid.val();
-        self.writer.data_ready.next = self.write_data_ready.val();
-        self.write_data.next = self.writer.data.val();
+        join!(self.writer.request => self.write_request);
+        join!(self.writer.data => self.write_data);
         self.writer.done.next = self.write_done.val();
         self.writer.done_error.next = self.write_done_error.val();
 
         // Queues, sticky bits, losses.
         self.consumes.next =
-            self.doorbell_valid.val() & (self.doorbell.val().offset == self.offset_head.val());
-        self.arms.next =
-            self.doorbell_valid.val() & (self.doorbell.val().offset == self.offset_arm.val());
-        self.cleans.next =
-            self.doorbell_valid.val() & (self.doorbell.val().offset == self.offset_sticky.val());
+            self.doorbell.valid.val() & (self.doorbell.data.val().offset == EVENT_HEAD);
+        self.arms.next = self.doorbell.valid.val() & (self.doorbell.data.val().offset == EVENT_ARM);
+        self.cleans.next = self.doorbell.valid.val() & (self.doorbell.data.val().offset == STICKY);
         self.one.next = 1.into();
         self.cause_bit.next = self.one.val() << self.current.q.val().cause;
         self.interrupt_bits.next = 0.into();
@@ -451,11 +286,11 @@ impl Logic for Events {
             self.queue[i].base.next = self.ring_setup.val().base;
             self.queue[i].log2.next = self.ring_setup.val().log2;
             self.queue[i].clear.next = self.clearing.val() & (self.target.val() == i.to_bits());
-            self.queue[i].value.next = self.doorbell.val().value;
+            self.queue[i].value.next = self.doorbell.data.val().value;
             self.queue[i].consume.next =
-                self.consumes.val() & (self.doorbell.val().endpoint == i.to_bits());
+                self.consumes.val() & (self.doorbell.data.val().endpoint == i.to_bits());
             self.queue[i].arm.next =
-                self.arms.val() & (self.doorbell.val().endpoint == i.to_bits());
+                self.arms.val() & (self.doorbell.data.val().endpoint == i.to_bits());
             self.queue[i].issue.next =
                 self.writes.val() & (self.current.q.val().endpoint == i.to_bits());
             self.queue[i].written.next = false;
@@ -478,14 +313,15 @@ impl Logic for Events {
 
             self.more.next = 0.into();
             // A cause that occurs while its bit is being cleared stays set.
-            if self.cleans.val() & (self.doorbell.val().endpoint == i.to_bits()) {
-                self.sticky_of[i].d.next = self.sticky_of[i].q.val() & !self.doorbell.val().value;
+            if self.cleans.val() & (self.doorbell.data.val().endpoint == i.to_bits()) {
+                self.sticky_of[i].d.next =
+                    self.sticky_of[i].q.val() & !self.doorbell.data.val().value;
             }
             if self.settles.val() & (self.current.q.val().endpoint == i.to_bits()) {
                 self.sticky_of[i].d.next = self.sticky_of[i].q.val() | self.cause_bit.val();
-                if self.cleans.val() & (self.doorbell.val().endpoint == i.to_bits()) {
+                if self.cleans.val() & (self.doorbell.data.val().endpoint == i.to_bits()) {
                     self.sticky_of[i].d.next = (self.sticky_of[i].q.val()
-                        & !self.doorbell.val().value)
+                        & !self.doorbell.data.val().value)
                         | self.cause_bit.val();
                 }
                 if self.loses.val() & (self.mutation.val() != 2) {
@@ -506,7 +342,7 @@ impl Logic for Events {
             }
             if self.queue[i].ignored.val() & self.queue[i].size.val().any() {
                 self.index_error[i].d.next = true;
-                self.index_value[i].d.next = self.doorbell.val().value;
+                self.index_value[i].d.next = self.doorbell.data.val().value;
             }
 
             if self.read_endpoint.val() == i.to_bits() {

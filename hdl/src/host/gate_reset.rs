@@ -14,7 +14,6 @@
 //! has no way to take back what was offered, so this lasts until memory has answered everything: for ever, if it never does. The wire
 //! is waited for no longer than [`WIRE_PATIENCE`]; what it hasn't taken by then, [`FrameGate`](crate::link::FrameGate) keeps.
 
-use crate::construct::construct;
 use crate::prelude::*;
 
 /// Cycles that a frame has to end: 100 to each word of the longest, so that only a wire that has stopped is given up.
@@ -48,13 +47,14 @@ enum Phase {
 }
 
 /// The sequence of a reset of the gates.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct GateReset {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Reset of the card: passed on to the blocks; ends a reset of the gates.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, GateResetMutation>>,
     /// Pulse: the host asks for a reset.
     pub request: Signal<In, Bit>,
@@ -81,7 +81,7 @@ pub struct GateReset {
     asked: Signal<Local, Bit>,
     memory_done: Signal<Local, Bit>,
     wire_done: Signal<Local, Bit>,
-    patience: Constant<Bits<16>>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -95,18 +95,6 @@ impl GateReset {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        construct!({
-            phase: Reg::new(Phase::Run),
-            patience: Constant::new(WIRE_PATIENCE.into()),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset request firmware_request memory_idle wire_idle initialized quiet restart block_reset
-            resetting ready elapsed asked memory_done wire_done
-        })
-    }
 }
 
 impl Default for GateReset {
@@ -115,15 +103,12 @@ impl Default for GateReset {
     }
 }
 
-#[module]
+#[block]
 impl Logic for GateReset {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, phase, elapsed);
-
         self.asked.next = self.request.val() | self.firmware_request.val();
         self.memory_done.next = self.memory_idle.val();
-        self.wire_done.next = self.wire_idle.val() | (self.elapsed.q.val() == self.patience.val());
+        self.wire_done.next = self.wire_idle.val() | (self.elapsed.q.val() == WIRE_PATIENCE);
         for m in 0..self._mutable {
             if self.mutation[m].val() == GateResetMutation::ForgetsMemory {
                 self.memory_done.next = true;
@@ -149,7 +134,7 @@ impl Logic for GateReset {
             }
             Phase::Quiet => {
                 self.quiet.next = true;
-                if self.elapsed.q.val() != self.patience.val() {
+                if self.elapsed.q.val() != WIRE_PATIENCE {
                     self.elapsed.d.next = self.elapsed.q.val() + 1;
                 }
                 if self.memory_done.val() & self.wire_done.val() {

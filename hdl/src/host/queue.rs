@@ -22,7 +22,7 @@
 use crate::prelude::*;
 
 /// A queue of the card to the host.
-#[derive(LogicBlock)]
+#[block(bytes: usize)]
 pub(super) struct Queue {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
@@ -80,6 +80,7 @@ pub(super) struct Queue {
     believed: Signal<Local, Bit>,
     past: Signal<Local, Bits<16>>,
     lap: Signal<Local, Bits<16>>,
+    #[is(constant(u64::from(bytes.trailing_zeros())))]
     entry_shift: Constant<Bits<8>>,
 }
 
@@ -87,60 +88,13 @@ impl Queue {
     /// A queue of entries of `bytes` bytes, a power of two.
     pub fn new(bytes: usize) -> Self {
         assert!(bytes.is_power_of_two());
-        Self {
-            clock: Default::default(),
-            reset: Default::default(),
-            set: Default::default(),
-            base: Default::default(),
-            log2: Default::default(),
-            clear: Default::default(),
-            value: Default::default(),
-            consume: Default::default(),
-            arm: Default::default(),
-            issue: Default::default(),
-            written: Default::default(),
-            failed: Default::default(),
-            address: Default::default(),
-            phase: Default::default(),
-            used: Default::default(),
-            size: Default::default(),
-            idle: Default::default(),
-            tail: Default::default(),
-            ignored: Default::default(),
-            wakes: Default::default(),
-            base_of: Default::default(),
-            log2_of: Default::default(),
-            entries: Default::default(),
-            head: Default::default(),
-            issued: Default::default(),
-            finished: Default::default(),
-            armed: Default::default(),
-            armed_at: Default::default(),
-            raised: Default::default(),
-            missed: Default::default(),
-            newest: Default::default(),
-            seen: Default::default(),
-            one: Default::default(),
-            slot: Default::default(),
-            taken: Default::default(),
-            advance: Default::default(),
-            believed: Default::default(),
-            past: Default::default(),
-            lap: Default::default(),
-            entry_shift: Constant::new(u64::from(bytes.trailing_zeros()).into()),
-        }
+        Self::build(bytes)
     }
 }
 
-#[module]
+#[block]
 impl Logic for Queue {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self, clock, reset, base_of, log2_of, entries, head, issued, finished, armed, armed_at,
-            raised, missed
-        );
-
         self.slot.next = self.issued.q.val() & (self.entries.q.val() - 1);
         self.address.next =
             self.base_of.q.val() + (bit_cast::<64, 16>(self.slot.val()) << self.entry_shift.val());

@@ -20,79 +20,17 @@
 )]
 
 use crate::config::Config;
-use crate::construct::{constant, construct};
 use crate::prelude::*;
 use crate::prim::Stable;
 use crate::prim::axi::{AxiLite, RESP_OKAY, RESP_SLVERR};
 use crate::types::Doorbell;
 use abi::register;
 
-/// Offsets of the registers in their pages, of `abi::register`.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub struct Offsets {
-    id: Bits<12>,
-    abi: Bits<12>,
-    status: Bits<12>,
-    control: Bits<12>,
-    mailbox_request: Bits<12>,
-    mailbox_answer: Bits<12>,
-    firmware_start: Bits<12>,
-    loader_address: Bits<12>,
-    loader_data: Bits<12>,
-    command: Bits<12>,
-    command_end: Bits<12>,
-    result: Bits<12>,
-    result_end: Bits<12>,
-    send_tail: Bits<12>,
-    list_tail: Bits<12>,
-    completion_head: Bits<12>,
-    event_head: Bits<12>,
-    completion_arm: Bits<12>,
-    event_arm: Bits<12>,
-    send_head: Bits<12>,
-    list_head: Bits<12>,
-    completion_tail: Bits<12>,
-    event_tail: Bits<12>,
-    sticky: Bits<12>,
-    events_lost: Bits<12>,
-}
-
-impl Offsets {
-    fn of_abi() -> Self {
-        let at = |offset: u32| u64::from(offset).into();
-        let mailbox_bytes = 4 * register::MAILBOX_WORDS as u32;
-        Offsets {
-            id: at(register::ID),
-            abi: at(register::ABI),
-            status: at(register::STATUS),
-            control: at(register::CONTROL),
-            mailbox_request: at(register::MAILBOX_REQUEST),
-            mailbox_answer: at(register::MAILBOX_ANSWER),
-            firmware_start: at(register::FIRMWARE_START),
-            loader_address: at(register::LOADER_ADDRESS),
-            loader_data: at(register::LOADER_DATA),
-            command: at(register::MAILBOX_COMMAND),
-            command_end: at(register::MAILBOX_COMMAND + mailbox_bytes),
-            result: at(register::MAILBOX_RESULT),
-            result_end: at(register::MAILBOX_RESULT + mailbox_bytes),
-            send_tail: at(register::SEND_TAIL),
-            list_tail: at(register::LIST_TAIL),
-            completion_head: at(register::COMPLETION_HEAD),
-            event_head: at(register::EVENT_HEAD),
-            completion_arm: at(register::COMPLETION_ARM),
-            event_arm: at(register::EVENT_ARM),
-            send_head: at(register::SEND_HEAD),
-            list_head: at(register::LIST_HEAD),
-            completion_tail: at(register::COMPLETION_TAIL),
-            event_tail: at(register::EVENT_TAIL),
-            sticky: at(register::STICKY),
-            events_lost: at(register::EVENTS_LOST),
-        }
-    }
-}
+/// Bytes of a command, and of its result.
+const MAILBOX_BYTES: u32 = 4 * register::MAILBOX_WORDS as u32;
 
 /// The register block.
-#[derive(LogicBlock)]
+#[block(config: &Config, takes_parts: bool)]
 pub struct Registers {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -100,10 +38,8 @@ pub struct Registers {
     pub reset: Signal<In, Bit>,
     /// The host.
     pub s_axil: AxiLite,
-    /// A doorbell was written.
-    pub doorbell_valid: Signal<Out, Bit>,
     /// Which, and with what.
-    pub doorbell: Signal<Out, Doorbell>,
+    pub doorbell: Pulse<Out, Doorbell>,
     /// Endpoint whose registers are read. The following six are its, one cycle later.
     pub read_endpoint: Signal<Out, Bits<8>>,
     /// Index up to which the send ring has been fetched.
@@ -135,9 +71,7 @@ pub struct Registers {
     /// The word at the address of the cycle before.
     pub mailbox_read_data: Signal<In, Bits<32>>,
     /// Number of the last command.
-    pub mailbox_request: Signal<Out, Bits<32>>,
-    /// It has just been written.
-    pub mailbox_request_valid: Signal<Out, Bit>,
+    pub mailbox_request: Pulse<Out, Bits<32>>,
     /// Number of the last command answered.
     pub mailbox_answer: Signal<In, Bits<32>>,
     /// The last command has been answered.
@@ -186,18 +120,11 @@ pub struct Registers {
     request: Reg<Bits<32>>,
     requested: Reg<Bit>,
     asked: Reg<Bit>,
-
-    offsets: Constant<Offsets>,
+    #[is(constant(config.endpoints as u64))]
     endpoint_count: Constant<Bits<8>>,
-    magic: Constant<Bits<32>>,
-    version: Constant<Bits<32>>,
-    status_ready: Constant<Bits<32>>,
-    status_firmware: Constant<Bits<32>>,
-    control_run: Constant<Bits<32>>,
-    control_reset: Constant<Bits<32>>,
-    okay: Constant<Bits<2>>,
-    slave_error: Constant<Bits<2>>,
+    #[is(Constant::new(takes_parts))]
     takes_parts: Constant<Bit>,
+    #[is(Stable::new("register_answer_stays_offered"))]
     stays_answered: Stable<Bits<32>>,
 }
 
@@ -210,64 +137,13 @@ impl Registers {
     /// Registers that, with `takes_parts`, obey writes of less than a word: a defect for tests of
     /// the tests.
     pub(crate) fn mutated(config: &Config, takes_parts: bool) -> Self {
-        construct!({
-            offsets: Constant::new(Offsets::of_abi()),
-            endpoint_count: constant(config.endpoints as u64),
-            magic: constant(register::MAGIC),
-            version: constant(abi::ABI_VERSION),
-            status_ready: constant(register::STATUS_READY),
-            status_firmware: constant(register::STATUS_FIRMWARE),
-            control_run: constant(register::CONTROL_RUN),
-            control_reset: constant(register::CONTROL_RESET),
-            okay: constant(RESP_OKAY),
-            slave_error: constant(RESP_SLVERR),
-            takes_parts: Constant::new(takes_parts),
-            stays_answered: Stable::new("register_answer_stays_offered"),
-        } default {
-            clock reset s_axil doorbell_valid doorbell read_endpoint send_head list_head
-            completion_tail event_tail sticky events_lost run loader_write loader_address
-            loader_data mailbox_address mailbox_write mailbox_write_data mailbox_read_data
-            mailbox_request mailbox_request_valid mailbox_answer mailbox_interrupt
-            firmware_start gates_reset gates_resetting gates_ready
-            take_write whole act write_page write_offset write_endpoint rings value
-            answering_write refused
-            take_read looking found answering_read address read_page read_offset endpoint
-            in_mailbox state controls word
-            rung ring running reset_asked load load_at load_word next_load request requested asked
-        })
+        Self::build(config, takes_parts)
     }
 }
 
-#[module(endpoints = self.endpoint_count.val().index())]
+#[block(endpoints = self.endpoint_count.val().index())]
 impl Logic for Registers {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, answering_write, refused);
-        registers!(
-            self,
-            clock,
-            reset,
-            looking,
-            found,
-            answering_read,
-            address,
-            word
-        );
-        registers!(
-            self,
-            clock,
-            reset,
-            rung,
-            ring,
-            running,
-            reset_asked,
-            load,
-            load_at,
-            load_word
-        );
-        registers!(self, clock, reset, next_load, request, requested, asked);
-        clocked!(self, clock, reset, stays_answered);
-
         // A write, when the last one's response has gone. Not while a read looks at the mailbox. Nothing is
         // taken in reset: it would be forgotten, and never answered.
         self.take_write.next = self.s_axil.awvalid.val()
@@ -291,20 +167,20 @@ impl Logic for Registers {
             self.answering_write.d.next = false;
         }
         self.s_axil.bvalid.next = self.answering_write.q.val() & !self.reset.val();
-        self.s_axil.bresp.next = self.okay.val();
+        self.s_axil.bresp.next = RESP_OKAY;
         if self.refused.q.val() {
-            self.s_axil.bresp.next = self.slave_error.val();
+            self.s_axil.bresp.next = RESP_SLVERR;
         }
 
         // Doorbells. Page 0 gives endpoint 255, which no card has. A reset of the gates ignores those that are written
         // while it lasts, and forgets those before.
-        self.rings.next = (self.write_offset.val() == self.offsets.val().send_tail)
-            | (self.write_offset.val() == self.offsets.val().list_tail)
-            | (self.write_offset.val() == self.offsets.val().completion_head)
-            | (self.write_offset.val() == self.offsets.val().event_head)
-            | (self.write_offset.val() == self.offsets.val().completion_arm)
-            | (self.write_offset.val() == self.offsets.val().event_arm)
-            | (self.write_offset.val() == self.offsets.val().sticky);
+        self.rings.next = (self.write_offset.val() == register::SEND_TAIL)
+            | (self.write_offset.val() == register::LIST_TAIL)
+            | (self.write_offset.val() == register::COMPLETION_HEAD)
+            | (self.write_offset.val() == register::EVENT_HEAD)
+            | (self.write_offset.val() == register::COMPLETION_ARM)
+            | (self.write_offset.val() == register::EVENT_ARM)
+            | (self.write_offset.val() == register::STICKY);
         self.rung.d.next = false;
         if self.act.val()
             & self.rings.val()
@@ -316,8 +192,8 @@ impl Logic for Registers {
             self.ring.d.next.offset = bit_cast::<8, 12>(self.write_offset.val());
             self.ring.d.next.value = self.value.val();
         }
-        self.doorbell_valid.next = self.rung.q.val();
-        self.doorbell.next = self.ring.q.val();
+        self.doorbell.valid.next = self.rung.q.val();
+        self.doorbell.data.next = self.ring.q.val();
 
         // The mailbox page.
         self.load.d.next = false;
@@ -328,34 +204,34 @@ impl Logic for Registers {
         self.mailbox_address.next = bit_cast::<6, 5>(self.s_axil.awaddr.val().get_bits::<5>(2));
         if self.looking.q.val() {
             self.mailbox_address.next = bit_cast::<6, 5>(self.address.q.val().get_bits::<5>(2));
-            if self.address.q.val().get_bits::<12>(0) >= self.offsets.val().result {
+            if self.address.q.val().get_bits::<12>(0) >= register::MAILBOX_RESULT {
                 self.mailbox_address.next =
                     bit_cast::<6, 5>(self.address.q.val().get_bits::<5>(2)) + 32;
             }
         }
         if self.act.val() & (self.write_page.val() == 0) {
-            if self.write_offset.val() == self.offsets.val().control {
-                self.running.d.next = (self.value.val() & self.control_run.val()).any();
-                self.reset_asked.d.next = (self.value.val() & self.control_reset.val()).any();
+            if self.write_offset.val() == register::CONTROL {
+                self.running.d.next = (self.value.val() & register::CONTROL_RUN).any();
+                self.reset_asked.d.next = (self.value.val() & register::CONTROL_RESET).any();
             }
-            if self.write_offset.val() == self.offsets.val().mailbox_request {
+            if self.write_offset.val() == register::MAILBOX_REQUEST {
                 self.request.d.next = self.value.val();
                 self.requested.d.next = true;
                 self.asked.d.next = true;
             }
             if !self.running.q.val() {
-                if self.write_offset.val() == self.offsets.val().loader_address {
+                if self.write_offset.val() == register::LOADER_ADDRESS {
                     self.next_load.d.next = self.value.val();
                 }
-                if self.write_offset.val() == self.offsets.val().loader_data {
+                if self.write_offset.val() == register::LOADER_DATA {
                     self.load.d.next = true;
                     self.load_at.d.next = self.next_load.q.val();
                     self.load_word.d.next = self.value.val();
                     self.next_load.d.next = self.next_load.q.val() + 4;
                 }
             }
-            if (self.write_offset.val() >= self.offsets.val().command)
-                & (self.write_offset.val() < self.offsets.val().command_end)
+            if (self.write_offset.val() >= register::MAILBOX_COMMAND)
+                & (self.write_offset.val() < register::MAILBOX_COMMAND + MAILBOX_BYTES)
                 & (self.write_offset.val().get_bits::<2>(0) == 0)
             {
                 self.mailbox_write.next = true;
@@ -366,8 +242,8 @@ impl Logic for Registers {
         self.loader_write.next = self.load.q.val();
         self.loader_address.next = self.load_at.q.val();
         self.loader_data.next = self.load_word.q.val();
-        self.mailbox_request.next = self.request.q.val();
-        self.mailbox_request_valid.next = self.requested.q.val();
+        self.mailbox_request.data.next = self.request.q.val();
+        self.mailbox_request.valid.next = self.requested.q.val();
         self.mailbox_interrupt.next =
             self.asked.q.val() & (self.request.q.val() == self.mailbox_answer.val());
 
@@ -390,50 +266,50 @@ impl Logic for Registers {
         self.read_offset.next = self.address.q.val().get_bits::<12>(0);
         self.endpoint.next = self.read_page.val() - 1;
         self.read_endpoint.next = self.endpoint.val();
-        self.in_mailbox.next = ((self.read_offset.val() >= self.offsets.val().command)
-            & (self.read_offset.val() < self.offsets.val().command_end))
-            | ((self.read_offset.val() >= self.offsets.val().result)
-                & (self.read_offset.val() < self.offsets.val().result_end));
+        self.in_mailbox.next = ((self.read_offset.val() >= register::MAILBOX_COMMAND)
+            & (self.read_offset.val() < register::MAILBOX_COMMAND + MAILBOX_BYTES))
+            | ((self.read_offset.val() >= register::MAILBOX_RESULT)
+                & (self.read_offset.val() < register::MAILBOX_RESULT + MAILBOX_BYTES));
         self.controls.next = 0.into();
         if self.running.q.val() {
-            self.controls.next = self.control_run.val();
+            self.controls.next = register::CONTROL_RUN;
         }
         if self.gates_resetting.val() {
-            self.controls.next = self.controls.val() | self.control_reset.val();
+            self.controls.next = self.controls.val() | register::CONTROL_RESET;
         }
         self.state.next = 0.into();
         if self.gates_ready.val() {
-            self.state.next = self.status_ready.val();
+            self.state.next = register::STATUS_READY;
         }
         if self.firmware_start.val().any() {
-            self.state.next = self.state.val() | self.status_firmware.val();
+            self.state.next = self.state.val() | register::STATUS_FIRMWARE;
         }
         if self.found.q.val() {
             self.answering_read.d.next = true;
             self.word.d.next = 0.into();
             if self.read_page.val() == 0 {
-                if self.read_offset.val() == self.offsets.val().id {
-                    self.word.d.next = self.magic.val();
+                if self.read_offset.val() == register::ID {
+                    self.word.d.next = register::MAGIC;
                 }
-                if self.read_offset.val() == self.offsets.val().abi {
-                    self.word.d.next = self.version.val();
+                if self.read_offset.val() == register::ABI {
+                    self.word.d.next = abi::ABI_VERSION;
                 }
-                if self.read_offset.val() == self.offsets.val().status {
+                if self.read_offset.val() == register::STATUS {
                     self.word.d.next = self.state.val();
                 }
-                if self.read_offset.val() == self.offsets.val().control {
+                if self.read_offset.val() == register::CONTROL {
                     self.word.d.next = self.controls.val();
                 }
-                if self.read_offset.val() == self.offsets.val().mailbox_request {
+                if self.read_offset.val() == register::MAILBOX_REQUEST {
                     self.word.d.next = self.request.q.val();
                 }
-                if self.read_offset.val() == self.offsets.val().mailbox_answer {
+                if self.read_offset.val() == register::MAILBOX_ANSWER {
                     self.word.d.next = self.mailbox_answer.val();
                 }
-                if self.read_offset.val() == self.offsets.val().firmware_start {
+                if self.read_offset.val() == register::FIRMWARE_START {
                     self.word.d.next = self.firmware_start.val();
                 }
-                if self.read_offset.val() == self.offsets.val().loader_address {
+                if self.read_offset.val() == register::LOADER_ADDRESS {
                     self.word.d.next = self.next_load.q.val();
                 }
                 if self.in_mailbox.val() & (self.read_offset.val().get_bits::<2>(0) == 0) {
@@ -441,29 +317,29 @@ impl Logic for Registers {
                 }
             }
             if self.endpoint.val() < self.endpoint_count.val() {
-                if self.read_offset.val() == self.offsets.val().send_head {
+                if self.read_offset.val() == register::SEND_HEAD {
                     self.word.d.next = bit_cast::<32, 16>(self.send_head.val());
                 }
-                if self.read_offset.val() == self.offsets.val().list_head {
+                if self.read_offset.val() == register::LIST_HEAD {
                     self.word.d.next = bit_cast::<32, 16>(self.list_head.val());
                 }
-                if self.read_offset.val() == self.offsets.val().completion_tail {
+                if self.read_offset.val() == register::COMPLETION_TAIL {
                     self.word.d.next = bit_cast::<32, 16>(self.completion_tail.val());
                 }
-                if self.read_offset.val() == self.offsets.val().event_tail {
+                if self.read_offset.val() == register::EVENT_TAIL {
                     self.word.d.next = bit_cast::<32, 16>(self.event_tail.val());
                 }
-                if self.read_offset.val() == self.offsets.val().sticky {
+                if self.read_offset.val() == register::STICKY {
                     self.word.d.next = self.sticky.val();
                 }
-                if self.read_offset.val() == self.offsets.val().events_lost {
+                if self.read_offset.val() == register::EVENTS_LOST {
                     self.word.d.next = self.events_lost.val();
                 }
             }
         }
         self.s_axil.rvalid.next = self.answering_read.q.val() & !self.reset.val();
         self.s_axil.rdata.next = self.word.q.val();
-        self.s_axil.rresp.next = self.okay.val();
+        self.s_axil.rresp.next = RESP_OKAY;
         self.stays_answered.valid.next = self.answering_read.q.val();
         self.stays_answered.ready.next = self.s_axil.rready.val();
         self.stays_answered.data.next = self.word.q.val();

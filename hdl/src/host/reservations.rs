@@ -14,7 +14,7 @@
 use crate::prelude::*;
 
 /// Counter of reservations, with the two claims that make it worth having.
-#[derive(LogicBlock)]
+#[block]
 pub(super) struct Reservations {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
@@ -41,48 +41,15 @@ pub(super) struct Reservations {
     promised: Signal<Local, Bits<16>>,
     ended: Signal<Local, Bits<16>>,
     increment: Signal<Local, Bits<16>>,
+    #[is(Check::new("reserved_and_used_fit_the_completion_queue"))]
     never_more_than_there_are: Check,
+    #[is(Check::new("a_reservation_ends_once"))]
     never_ends_what_never_began: Check,
 }
 
-impl Default for Reservations {
-    fn default() -> Self {
-        Self {
-            clock: Default::default(),
-            reset: Default::default(),
-            clear: Default::default(),
-            size: Default::default(),
-            used: Default::default(),
-            reserve: Default::default(),
-            reserve_again: Default::default(),
-            write: Default::default(),
-            release_a: Default::default(),
-            release_b: Default::default(),
-            release_c: Default::default(),
-            free: Default::default(),
-            any: Default::default(),
-            reserved: Default::default(),
-            promised: Default::default(),
-            ended: Default::default(),
-            increment: Default::default(),
-            never_more_than_there_are: Check::new("reserved_and_used_fit_the_completion_queue"),
-            never_ends_what_never_began: Check::new("a_reservation_ends_once"),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for Reservations {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, reserved);
-        clocked!(
-            self,
-            clock,
-            reset,
-            never_more_than_there_are,
-            never_ends_what_never_began
-        );
         self.promised.next = self.reserved.q.val() + self.used.val();
         self.free.next = self.promised.val() < self.size.val();
         self.any.next = self.reserved.q.val().any();

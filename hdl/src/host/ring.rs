@@ -18,7 +18,7 @@ use abi::event::Cause;
 use abi::request::REQUEST_BYTES;
 
 /// A ring of work requests.
-#[derive(LogicBlock)]
+#[block]
 pub(super) struct Ring {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
@@ -62,74 +62,16 @@ pub(super) struct Ring {
     ahead: Signal<Local, Bits<16>>,
     slot: Signal<Local, Bits<16>>,
     fits: Signal<Local, Bit>,
-    cause_overrun: Constant<Bits<8>>,
-    cause_failed: Constant<Bits<8>>,
-    entry_shift: Constant<Bits<8>>,
 }
 
-impl Default for Ring {
-    fn default() -> Self {
-        Self {
-            clock: Default::default(),
-            reset: Default::default(),
-            set: Default::default(),
-            base: Default::default(),
-            log2: Default::default(),
-            clear: Default::default(),
-            doorbell: Default::default(),
-            value: Default::default(),
-            advance: Default::default(),
-            stop: Default::default(),
-            pending: Default::default(),
-            head: Default::default(),
-            address: Default::default(),
-            ignored: Default::default(),
-            raise: Default::default(),
-            cause: Default::default(),
-            info: Default::default(),
-            event_taken: Default::default(),
-            base_of: Default::default(),
-            size: Default::default(),
-            tail: Default::default(),
-            position: Default::default(),
-            stopped: Default::default(),
-            overrun: Default::default(),
-            overrun_value: Default::default(),
-            failed: Default::default(),
-            one: Default::default(),
-            ahead: Default::default(),
-            slot: Default::default(),
-            fits: Default::default(),
-            cause_overrun: Constant::new(u64::from(Cause::RingOverrun.code()).into()),
-            cause_failed: Constant::new(u64::from(Cause::RingError.code()).into()),
-            entry_shift: Constant::new(u64::from(REQUEST_BYTES.trailing_zeros()).into()),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for Ring {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            base_of,
-            size,
-            tail,
-            position,
-            stopped,
-            overrun,
-            overrun_value,
-            failed
-        );
-
         self.pending.next = (self.tail.q.val() != self.position.q.val()) & !self.stopped.q.val();
         self.head.next = self.position.q.val();
         self.slot.next = self.position.q.val() & (self.size.q.val() - 1);
-        self.address.next =
-            self.base_of.q.val() + (bit_cast::<64, 16>(self.slot.val()) << self.entry_shift.val());
+        self.address.next = self.base_of.q.val()
+            + (bit_cast::<64, 16>(self.slot.val()) << REQUEST_BYTES.trailing_zeros());
 
         // A tail is believed if the entries between head and tail are no more than there are.
         self.ahead.next = self.value.val().get_bits::<16>(0) - self.position.q.val();
@@ -138,10 +80,10 @@ impl Logic for Ring {
         self.ignored.next = self.doorbell.val() & !self.fits.val();
 
         self.raise.next = self.failed.q.val() | self.overrun.q.val();
-        self.cause.next = self.cause_overrun.val();
+        self.cause.next = Cause::RingOverrun;
         self.info.next = self.overrun_value.q.val();
         if self.failed.q.val() {
-            self.cause.next = self.cause_failed.val();
+            self.cause.next = Cause::RingError;
             self.info.next = bit_cast::<32, 16>(self.position.q.val());
         }
         if self.event_taken.val() {

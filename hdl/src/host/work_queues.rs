@@ -16,7 +16,6 @@
 
 use super::ring::Ring;
 use crate::config::Config;
-use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::RoundRobin;
 use crate::types::{

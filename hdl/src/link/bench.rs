@@ -253,16 +253,16 @@ impl Logic for LinkBench {
         self.transmit.control.next = self.control.val();
         self.fanout.block_done[1].next = self.transmit.control_done.val();
         self.fanout.block_result[1].next = 0.into();
-        self.receive.control_valid.next = self.fanout.block_valid[2].val();
-        self.receive.control.next = self.control.val();
+        self.receive.control.valid.next = self.fanout.block_valid[2].val();
+        self.receive.control.data.next = self.control.val();
         self.fanout.block_done[2].next = self.receive.control_done.val();
         self.fanout.block_result[2].next = 0.into();
         self.acknowledge.control_valid.next = self.fanout.block_valid[3].val();
         self.acknowledge.control.next = self.control.val();
         self.fanout.block_done[3].next = self.acknowledge.control_done.val();
         self.fanout.block_result[3].next = 0.into();
-        self.faults.control_valid.next = self.fanout.block_valid[4].val();
-        self.faults.control.next = self.control.val();
+        self.faults.control.valid.next = self.fanout.block_valid[4].val();
+        self.faults.control.data.next = self.control.val();
         self.fanout.block_done[4].next = self.faults.control_done.val();
         self.fanout.block_result[4].next = 0.into();
         self.initialized.next = self.send_queues.initialized.val()
@@ -308,47 +308,45 @@ impl Logic for LinkBench {
 
         // In.
         StreamSink::link(&mut self.s_axis, &mut self.receive.s_axis);
-        self.send_queues.progress_valid.next = self.receive.progress_valid.val();
-        self.receive.progress_ready.next = self.send_queues.progress_ready.val();
+        self.send_queues.progress_valid.next = self.receive.progress.valid.val();
+        self.receive.progress.ready.next = self.send_queues.progress_ready.val();
         self.acknowledge.mark_valid.next = self.send_queues.mark_valid.val();
         self.send_queues.mark_ready.next = self.acknowledge.mark_ready.val();
         self.acknowledge.mark.next = self.send_queues.mark.val();
-        self.send_queues.progress.next = self.receive.progress.val();
-        self.receive.arrival_ready.next = self.arrival_ready.val();
-        self.receive.payload_ready.next = self.payload_ready.val();
-        self.arrival_valid.next = self.receive.arrival_valid.val();
-        self.arrival.next = self.receive.arrival.val();
-        self.payload_valid.next = self.receive.payload_valid.val();
-        self.payload.next = self.receive.payload.val();
+        self.send_queues.progress.next = self.receive.progress.data.val();
+        self.receive.arrival.ready.next = self.arrival_ready.val();
+        self.receive.payload.ready.next = self.payload_ready.val();
+        self.arrival_valid.next = self.receive.arrival.valid.val();
+        self.arrival.next = self.receive.arrival.data.val();
+        self.payload_valid.next = self.receive.payload.valid.val();
+        self.payload.next = self.receive.payload.data.val();
         self.acknowledge.sink_update_valid.next = self.sink_update_valid.val();
         self.acknowledge.sink_update.next = self.sink_update.val();
         self.sink_update_ready.next = self.acknowledge.sink_update_ready.val();
 
         // Failures.
-        self.faults.fault_request_valid[0].next = self.send_queues.fault_request_valid.val();
-        self.send_queues.fault_request_ready.next = self.faults.fault_request_ready[0].val();
-        self.faults.fault_request[0].next = self.send_queues.fault_request.val();
-        self.faults.fault_request_valid[1].next = self.receive.fault_request_valid.val();
-        self.receive.fault_request_ready.next = self.faults.fault_request_ready[1].val();
-        self.faults.fault_request[1].next = self.receive.fault_request.val();
-        self.faults.fault_request_valid[2].next = self.delivery_request_valid.val();
-        self.delivery_request_ready.next = self.faults.fault_request_ready[2].val();
-        self.faults.fault_request[2].next = self.delivery_request.val();
+        self.faults.fault_request[0].valid.next = self.send_queues.fault_request_valid.val();
+        self.send_queues.fault_request_ready.next = self.faults.fault_request[0].ready.val();
+        self.faults.fault_request[0].data.next = self.send_queues.fault_request.val();
+        join!(self.receive.fault_request => self.faults.fault_request[1]);
+        self.faults.fault_request[2].valid.next = self.delivery_request_valid.val();
+        self.delivery_request_ready.next = self.faults.fault_request[2].ready.val();
+        self.faults.fault_request[2].data.next = self.delivery_request.val();
         self.send_queues.fault_valid.next = self.faults.fault_valid[0].val();
         self.faults.fault_ready[0].next = self.send_queues.fault_ready.val();
         self.send_queues.fault.next = self.faults.fault.val();
-        self.receive.fault_valid.next = self.faults.fault_valid[1].val();
-        self.faults.fault_ready[1].next = self.receive.fault_ready.val();
-        self.receive.fault.next = self.faults.fault.val();
+        self.receive.fault.valid.next = self.faults.fault_valid[1].val();
+        self.faults.fault_ready[1].next = self.receive.fault.ready.val();
+        self.receive.fault.data.next = self.faults.fault.val();
         self.acknowledge.fault_valid.next = self.faults.fault_valid[3].val();
         self.faults.fault_ready[3].next = self.acknowledge.fault_ready.val();
         self.acknowledge.fault.next = self.faults.fault.val();
         self.delivery_fault_valid.next = self.faults.fault_valid[2].val();
         self.faults.fault_ready[2].next = self.delivery_fault_ready.val();
         self.fault.next = self.faults.fault.val();
-        self.raise_valid.next = self.faults.raise_valid.val();
-        self.raise.next = self.faults.raise.val();
-        self.faults.raise_ready.next = self.raise_ready.val();
+        self.raise_valid.next = self.faults.raise.valid.val();
+        self.raise.next = self.faults.raise.data.val();
+        self.faults.raise.ready.next = self.raise_ready.val();
 
         // What an observer sees.
         self.count_frames_sent.next = self.transmit.count_frames_sent.val();

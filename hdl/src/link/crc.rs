@@ -16,7 +16,7 @@ use crate::prelude::*;
 use abi::wire::CRC_POLYNOMIAL;
 
 /// One step of CRC-32C: 64 bits, byte 0 in the least significant lane.
-#[derive(LogicBlock)]
+#[block]
 pub struct Crc {
     /// The register before the word.
     pub state: Signal<In, Bits<32>>,
@@ -25,6 +25,10 @@ pub struct Crc {
     /// The register after the word.
     pub result: Signal<Out, Bits<32>>,
     mixed: Signal<Local, Bits<64>>,
+    #[is(masks()
+                .into_iter()
+                .map(|mask| Constant::new(mask.into()))
+                .collect())]
     masks: Vec<Constant<Bits<64>>>,
 }
 
@@ -46,24 +50,8 @@ fn masks() -> [u64; 32] {
     })
 }
 
-impl Default for Crc {
-    fn default() -> Self {
-        Self {
-            state: Signal::default(),
-            data: Signal::default(),
-            result: Signal::default(),
-            mixed: Signal::default(),
-            masks: masks()
-                .into_iter()
-                .map(|mask| Constant::new(mask.into()))
-                .collect(),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for Crc {
-    #[hdl_gen]
     fn update(&mut self) {
         self.mixed.next = self.data.val() ^ bit_cast::<64, 32>(self.state.val());
         self.result.next = 0.into();

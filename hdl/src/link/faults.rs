@@ -18,7 +18,6 @@
 //! swallowed.
 
 use crate::config::Config;
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{Ram, StreamMux};
 use crate::types::{ControlRequest, Fault, PairSetup, RaiseEvent};
@@ -76,42 +75,38 @@ enum State {
 }
 
 /// Hands failures of pairs round.
-#[derive(LogicBlock)]
+#[block(config: &Config, mutable: usize)]
 pub struct Faults {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, FaultsMutation>>,
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
-    /// A [`party`] asks for a pair to be failed.
-    pub fault_request_valid: Vec<Signal<In, Bit>>,
-    /// Its request is taken.
-    pub fault_request_ready: Vec<Signal<Out, Bit>>,
-    /// The request: pair, and status of its operations.
-    pub fault_request: Vec<Signal<In, Fault>>,
+    /// A [`party`] asks for a pair to be failed: pair, and status of its operations.
+    #[each(party::SOURCES)]
+    pub fault_request: Vec<Stream<In, Fault>>,
     /// A pair has failed: to each [`party`] until it is ready.
+    #[each(party::SINKS)]
     pub fault_valid: Vec<Signal<Out, Bit>>,
     /// The party has done what it has to.
+    #[each(party::SINKS)]
     pub fault_ready: Vec<Signal<In, Bit>>,
     /// The pair and its status, the same for all.
     pub fault: Signal<Out, Fault>,
-    /// An event is to be raised.
-    pub raise_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub raise_ready: Signal<In, Bit>,
-    /// The event.
-    pub raise: Signal<Out, RaiseEvent>,
-    /// There is a control request.
-    pub control_valid: Signal<In, Bit>,
-    /// The control request.
-    pub control: Signal<In, ControlRequest>,
+    /// An event to raise.
+    pub raise: Stream<Out, RaiseEvent>,
+    /// A control request.
+    pub control: Pulse<In, ControlRequest>,
     /// It is done.
     pub control_done: Signal<Out, Bit>,
 
+    #[is(StreamMux::new(party::SOURCES))]
     requests: StreamMux<Fault>,
+    #[is(Ram::new(config.pairs))]
     pairs: Ram<Pair>,
     state: Reg<State>,
     clearing: Reg<Bits<16>>,
@@ -129,17 +124,12 @@ pub struct Faults {
     own: Signal<Local, Bit>,
     in_range: Signal<Local, Bit>,
 
+    #[is(constant(config.pairs as u64))]
     count: Constant<Bits<16>>,
+    #[is(constant(config.pairs as u64 - 1))]
     last_pair: Constant<Bits<16>>,
-    pair_set: Constant<Bits<8>>,
-    pair_clear: Constant<Bits<8>>,
-    pair_fail: Constant<Bits<8>>,
-    link_error: Constant<Bits<8>>,
-    all_told: Constant<Bits<8>>,
-    delivery: Constant<Bits<8>>,
-    nothing: Constant<Pair>,
-    template: Constant<RaiseEvent>,
 
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -153,74 +143,34 @@ impl Faults {
     pub fn mutable(config: &Config) -> Self {
         Self::build(config, 1)
     }
-
-    fn build(config: &Config, mutable: usize) -> Self {
-        let code = |code: u8| Constant::new(u64::from(code).into());
-        construct!({
-            fault_request_valid: (0..party::SOURCES).map(|_| Signal::default()).collect(),
-            fault_request_ready: (0..party::SOURCES).map(|_| Signal::default()).collect(),
-            fault_request: (0..party::SOURCES).map(|_| Signal::default()).collect(),
-            fault_valid: (0..party::SINKS).map(|_| Signal::default()).collect(),
-            fault_ready: (0..party::SINKS).map(|_| Signal::default()).collect(),
-            requests: StreamMux::new(party::SOURCES),
-            pairs: Ram::new(config.pairs),
-            state: Reg::new(State::Clear),
-            count: Constant::new((config.pairs as u64).into()),
-            last_pair: Constant::new((config.pairs as u64 - 1).into()),
-            pair_set: code(Operation::PairSet.code()),
-            pair_clear: code(Operation::PairClear.code()),
-            pair_fail: code(Operation::PairFail.code()),
-            link_error: code(Status::LinkError.code()),
-            all_told: Constant::new(((1u64 << party::SINKS) - 1).into()),
-            delivery: Constant::new((1u64 << party::DELIVERY).into()),
-            nothing: Constant::new(Pair::default()),
-            template: Constant::new(RaiseEvent {
-                cause: u64::from(Cause::LinkError.code()).into(),
-                ..Default::default()
-            }),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset initialized fault raise_valid raise_ready raise control_valid control
-            control_done clearing held endpoint by_control told setup pair read told_now is_set
-            is_fail own in_range
-        })
-    }
 }
 
-#[module]
+#[block]
 impl Logic for Faults {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self, clock, reset, state, clearing, held, endpoint, by_control, told
-        );
-        clocked!(self, clock, reset, requests);
-        clock!(self, clock, pairs);
-
         for source in 0..party::SOURCES {
-            self.requests.input[source].valid.next = self.fault_request_valid[source].val();
-            self.fault_request_ready[source].next = self.requests.input[source].ready.val();
-            self.requests.input[source].data.next = self.fault_request[source].val();
+            join!(self.fault_request[source] => self.requests.input[source]);
         }
         self.requests.output.ready.next = false;
 
         self.initialized.next = self.state.q.val() != State::Clear;
-        self.setup.next = self.control.val().data.into();
-        self.is_set.next = self.control.val().operation == self.pair_set.val();
-        self.is_fail.next = self.control.val().operation == self.pair_fail.val();
-        self.own.next = self.control_valid.val()
+        self.setup.next = self.control.data.val().data.into();
+        self.is_set.next = self.control.data.val().operation == Operation::PairSet;
+        self.is_fail.next = self.control.data.val().operation == Operation::PairFail;
+        self.own.next = self.control.valid.val()
             & (self.is_set.val()
                 | self.is_fail.val()
-                | (self.control.val().operation == self.pair_clear.val()));
-        self.control_done.next = self.control_valid.val() & !self.own.val();
+                | (self.control.data.val().operation == Operation::PairClear));
+        self.control_done.next = self.control.valid.val() & !self.own.val();
 
         self.read.next = self.pairs.read_data.val();
         self.pairs.read_address.next = self.held.q.val().pair;
         self.pairs.write_enable.next = false;
         self.pairs.write_address.next = self.held.q.val().pair;
-        self.pair.next = self.nothing.val();
-        self.pair.next.endpoint = self.read.val().endpoint;
+        self.pair.next = Pair {
+            sound: false,
+            endpoint: self.read.val().endpoint,
+        };
         self.in_range.next = self.held.q.val().pair < self.count.val();
 
         self.fault.next = self.held.q.val();
@@ -232,11 +182,13 @@ impl Logic for Faults {
                 self.told_now.next = self.told_now.val().replace_bit(sink, true);
             }
         }
-        self.raise_valid.next = self.state.q.val() == State::Raise;
-        self.raise.next = self.template.val();
-        self.raise.next.endpoint = self.endpoint.q.val();
-        self.raise.next.pair = self.held.q.val().pair;
-        self.raise.next.info = bit_cast::<64, 8>(self.held.q.val().status);
+        self.raise.valid.next = self.state.q.val() == State::Raise;
+        self.raise.data.next = RaiseEvent {
+            endpoint: self.endpoint.q.val(),
+            cause: Cause::LinkError,
+            pair: self.held.q.val().pair,
+            info: bit_cast::<64, 8>(self.held.q.val().status),
+        };
 
         match self.state.q.val() {
             State::Clear => {
@@ -252,16 +204,21 @@ impl Logic for Faults {
                 if self.own.val() {
                     if self.is_fail.val() {
                         self.by_control.d.next = true;
-                        self.held.d.next.pair = self.control.val().index;
-                        self.held.d.next.status = self.control.val().data.get_bits::<8>(0);
-                        self.pairs.read_address.next = self.control.val().index;
+                        self.held.d.next = Fault {
+                            pair: self.control.data.val().index,
+                            status: self.control.data.val().data.get_bits::<8>(0),
+                        };
+                        self.pairs.read_address.next = self.control.data.val().index;
                         self.state.d.next = State::Look;
                     } else {
                         self.control_done.next = true;
-                        self.pairs.write_enable.next = self.control.val().index < self.count.val();
-                        self.pairs.write_address.next = self.control.val().index;
-                        self.pair.next.sound = self.is_set.val();
-                        self.pair.next.endpoint = self.setup.val().endpoint;
+                        self.pairs.write_enable.next =
+                            self.control.data.val().index < self.count.val();
+                        self.pairs.write_address.next = self.control.data.val().index;
+                        self.pair.next = Pair {
+                            sound: self.is_set.val(),
+                            endpoint: self.setup.val().endpoint,
+                        };
                     }
                 } else if self.requests.output.valid.val() {
                     self.requests.output.ready.next = true;
@@ -275,7 +232,7 @@ impl Logic for Faults {
                 self.told.d.next = 0.into();
                 for m in 0..self._mutable {
                     if self.mutation[m].val() == FaultsMutation::DeliveryForgotten {
-                        self.told.d.next = self.delivery.val();
+                        self.told.d.next = 1 << party::DELIVERY;
                     }
                 }
                 if self.in_range.val() & self.read.val().sound {
@@ -293,16 +250,16 @@ impl Logic for Faults {
             }
             State::Offer => {
                 self.told.d.next = self.told_now.val();
-                if self.told_now.val() == self.all_told.val() {
+                if self.told_now.val() == (1 << party::SINKS) - 1 {
                     self.control_done.next = self.by_control.q.val();
                     self.state.d.next = State::Idle;
-                    if self.held.q.val().status == self.link_error.val() {
+                    if self.held.q.val().status == Status::LinkError {
                         self.state.d.next = State::Raise;
                     }
                 }
             }
             State::Raise => {
-                if self.raise_ready.val() {
+                if self.raise.ready.val() {
                     self.state.d.next = State::Idle;
                 }
             }

@@ -15,7 +15,6 @@
 //!
 //! A frame is dropped if [`FRAMES_IN`] wait when its last word comes, even if one of them is taken in this very cycle.
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::BlockRam;
 use abi::mgmt::FRAMES_IN;
@@ -49,20 +48,19 @@ pub enum FirmwareInMutation {
 }
 
 /// Keeps frames for the firmware.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct FirmwareIn {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Forgets all frames.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, FirmwareInMutation>>,
-    /// A word comes in.
-    pub word_valid: Signal<In, Bit>,
     /// Its number in its frame.
     pub word_index: Signal<In, Bits<16>>,
     /// The word.
-    pub word: Signal<In, Bits<64>>,
+    pub word: Pulse<In, Bits<64>>,
     /// With a frame's last word: it is good, of the right length, and for the firmware.
     pub accept: Signal<In, Bit>,
     /// A frame waits.
@@ -78,6 +76,7 @@ pub struct FirmwareIn {
     /// Pulse: a frame was dropped because it found no room.
     pub count_frames_dropped: Signal<Out, Bit>,
 
+    #[is(BlockRam::new(PLACES * PLACE_WORDS))]
     kept: BlockRam<Bits<64>>,
     /// Place of the oldest frame, and of the one that is coming in.
     head: Reg<Bits<3>>,
@@ -88,8 +87,7 @@ pub struct FirmwareIn {
     full: Signal<Local, Bit>,
     keeps: Signal<Local, Bit>,
     frees: Signal<Local, Bit>,
-    frames: Constant<Bits<3>>,
-    place_words: Constant<Bits<16>>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -104,33 +102,15 @@ impl FirmwareIn {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        construct!({
-            kept: BlockRam::new(PLACES * PLACE_WORDS),
-            frames: Constant::new((FRAMES_IN as u64).into()),
-            place_words: Constant::new((PLACE_WORDS as u64).into()),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset word_valid word_index word accept valid take read_address read_data count_frames_received count_frames_dropped
-            head tail waiting odd full keeps frees
-        })
-    }
 }
 
-#[module]
+#[block]
 impl Logic for FirmwareIn {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, head, tail, waiting, odd);
-        clock!(self, clock, kept);
-
-        self.kept.write_enable.next =
-            self.word_valid.val() & (self.word_index.val() < self.place_words.val());
+        self.kept.write_enable.next = self.word.valid.val() & (self.word_index.val() < PLACE_WORDS);
         self.kept.write_address.next = (bit_cast::<16, 3>(self.tail.q.val()) << 4)
             | bit_cast::<16, 4>(self.word_index.val().get_bits::<4>(0));
-        self.kept.write_data.next = self.word.val();
+        self.kept.write_data.next = self.word.data.val();
         self.kept.read_address.next = (bit_cast::<16, 3>(self.head.q.val()) << 4)
             | bit_cast::<16, 5>(self.read_address.val() >> 1);
         self.odd.d.next = self.read_address.val().get_bit(0);
@@ -139,7 +119,7 @@ impl Logic for FirmwareIn {
             self.read_data.next = self.kept.read_data.val().get_bits::<32>(32);
         }
 
-        self.full.next = self.waiting.q.val() == self.frames.val();
+        self.full.next = self.waiting.q.val() == FRAMES_IN;
         self.valid.next = self.waiting.q.val().any();
         self.keeps.next = self.accept.val() & !self.full.val();
         self.frees.next = self.take.val() & self.valid.val();
@@ -156,7 +136,7 @@ impl Logic for FirmwareIn {
                 self.count_frames_dropped.next = false;
             }
             if (self.mutation[m].val() == FirmwareInMutation::AllAccepted)
-                & self.word_valid.val()
+                & self.word.valid.val()
                 & (self.word_index.val() == 8)
             {
                 self.keeps.next = !self.full.val();
@@ -176,7 +156,7 @@ impl Logic for FirmwareIn {
             self.waiting.d.next = self.waiting.q.val() - 1;
             for m in 0..self._mutable {
                 if (self.mutation[m].val() == FirmwareInMutation::TakesTwo)
-                    & (self.waiting.q.val() == self.frames.val())
+                    & (self.waiting.q.val() == FRAMES_IN)
                 {
                     self.waiting.d.next = self.waiting.q.val() - 2;
                     self.head.d.next = self.head.q.val() + 2;

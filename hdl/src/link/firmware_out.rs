@@ -13,7 +13,6 @@
 //!          └───────┘
 //! ```
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::Ram;
 use crate::prim::axi::StreamSource;
@@ -38,13 +37,14 @@ pub enum FirmwareOutMutation {
 }
 
 /// The processor's frame buffer and its way out.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct FirmwareOut {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Ends a frame that is being sent; the words stay.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, FirmwareOutMutation>>,
     /// Writes a word of the frame.
     pub write: Signal<In, Bit>,
@@ -61,20 +61,22 @@ pub struct FirmwareOut {
     /// Pulse: a frame has been sent.
     pub count_frames_sent: Signal<Out, Bit>,
 
+    #[is(Ram::new(WORDS))]
     low: Ram<Bits<32>>,
+    #[is(Ram::new(WORDS))]
     high: Ram<Bits<32>>,
     crc: Crc,
     sending: Reg<Bit>,
     /// Number of the word that is offered.
     index: Reg<Bits<16>>,
+    #[is(Reg::new(u64::from(u32::MAX).into()))]
     register: Reg<Bits<32>>,
 
     writes: Signal<Local, Bit>,
     word: Signal<Local, Bits<64>>,
     fire: Signal<Local, Bit>,
     index_next: Signal<Local, Bits<16>>,
-    crc_start: Constant<Bits<32>>,
-    trailer: Constant<Bits<16>>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -89,29 +91,11 @@ impl FirmwareOut {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        construct!({
-            low: Ram::new(WORDS),
-            high: Ram::new(WORDS),
-            register: Reg::new(u64::from(u32::MAX).into()),
-            crc_start: Constant::new(u64::from(u32::MAX).into()),
-            trailer: Constant::new((WORDS as u64).into()),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset write write_address write_data send ready m_axis count_frames_sent crc sending index writes word fire index_next
-        })
-    }
 }
 
-#[module]
+#[block]
 impl Logic for FirmwareOut {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, sending, index, register);
-        clock!(self, clock, low, high);
-
         self.writes.next = self.write.val() & !self.sending.q.val();
         self.ready.next = !self.sending.q.val();
         for m in 0..self._mutable {
@@ -119,7 +103,7 @@ impl Logic for FirmwareOut {
                 self.writes.next = self.write.val();
             }
             if (self.mutation[m].val() == FirmwareOutMutation::ReadyTooSoon)
-                & (self.index.q.val() == self.trailer.val())
+                & (self.index.q.val() == WORDS)
             {
                 self.ready.next = true;
             }
@@ -153,13 +137,13 @@ impl Logic for FirmwareOut {
         if self.fire.val() {
             self.register.d.next = self.crc.result.val();
         }
-        if self.index.q.val() == self.trailer.val() {
+        if self.index.q.val() == WORDS {
             self.m_axis.tdata.next = bit_cast::<64, 32>(!self.register.q.val());
             self.m_axis.tlast.next = true;
             if self.fire.val() {
                 self.sending.d.next = false;
                 self.index.d.next = 0.into();
-                self.register.d.next = self.crc_start.val();
+                self.register.d.next = u32::MAX;
                 self.count_frames_sent.next = true;
                 for m in 0..self._mutable {
                     if self.mutation[m].val() == FirmwareOutMutation::CrcGoesOn {

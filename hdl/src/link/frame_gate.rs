@@ -19,7 +19,6 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::axi::{StreamSink, StreamSource};
 
@@ -49,13 +48,14 @@ pub enum FrameGateMutation {
 }
 
 /// The gate between [`Loopback`](super::Loopback) and the pins.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct FrameGate {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Reset of the card: nothing is offered and nothing taken.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, FrameGateMutation>>,
     /// No frame may begin.
     pub quiet: Signal<In, Bit>,
@@ -91,9 +91,21 @@ pub struct FrameGate {
     last_word: Signal<Local, Word>,
     takes: Signal<Local, Bit>,
     still_inside: Signal<Local, Bit>,
+    #[is(end(0x01))]
     cut_end: Constant<Word>,
+    #[is(end(0xff))]
     whole_end: Constant<Word>,
+    #[is(mutable)]
     _mutable: usize,
+}
+
+/// The last word of a frame that is cut.
+fn end(keep: u64) -> Constant<Word> {
+    Constant::new(Word {
+        keep: keep.into(),
+        last: true,
+        ..Word::default()
+    })
 }
 
 impl FrameGate {
@@ -106,25 +118,6 @@ impl FrameGate {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        let end = |keep: u64| {
-            Constant::new(Word {
-                keep: keep.into(),
-                last: true,
-                ..Word::default()
-            })
-        };
-        construct!({
-            cut_end: end(0x01),
-            whole_end: end(0xff),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset quiet restart idle transmit receive receive_tuser m_axis s_axis open ending held inside drops
-            passes offered ended out last_word takes still_inside
-        })
-    }
 }
 
 impl Default for FrameGate {
@@ -133,12 +126,9 @@ impl Default for FrameGate {
     }
 }
 
-#[module]
+#[block]
 impl Logic for FrameGate {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, open, ending, held, inside, drops);
-
         // To the wire: a frame that has begun, or one that may begin, or the end of one that was cut.
         self.passes.next = !self.ending.q.val() & (self.open.q.val() | !self.quiet.val());
         for m in 0..self._mutable {

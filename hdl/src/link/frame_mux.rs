@@ -10,7 +10,6 @@
 //! source waits for more than one frame of the other. Nothing is stored, and a frame that waits alone goes out in the cycle in
 //! which it is offered.
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::axi::{StreamSink, StreamSource};
 
@@ -41,13 +40,14 @@ enum Owner {
 }
 
 /// The multiplexer.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct FrameMux {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, FrameMuxMutation>>,
     /// From `link::FirmwareOut`.
     pub firmware: StreamSink,
@@ -60,6 +60,7 @@ pub struct FrameMux {
     /// The firmware had the stream last.
     firmware_last: Reg<Bit>,
     owner_now: Signal<Local, Owner>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -74,24 +75,11 @@ impl FrameMux {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        construct!({
-            owner: Reg::new(Owner::Nobody),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset firmware transmit m_axis firmware_last owner_now
-        })
-    }
 }
 
-#[module]
+#[block]
 impl Logic for FrameMux {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, owner, firmware_last);
-
         self.owner_now.next = self.owner.q.val();
         if self.owner.q.val() == Owner::Nobody {
             if self.firmware.tvalid.val()

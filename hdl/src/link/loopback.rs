@@ -15,7 +15,6 @@
 //!                          └─────────── s_axis, the wire
 //! ```
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::axi::{StreamSink, StreamSource};
 use crate::types::{CardSetup, ControlRequest};
@@ -59,13 +58,14 @@ enum Route {
 }
 
 /// The switch between transmitter, receiver and pins.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct Loopback {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, LoopbackMutation>>,
     /// From `link::Transmit`.
     pub transmit: StreamSink,
@@ -77,10 +77,8 @@ pub struct Loopback {
     pub m_axis: StreamSource,
     /// From the wire.
     pub s_axis: StreamSink,
-    /// There is a control request.
-    pub control_valid: Signal<In, Bit>,
-    /// The control request.
-    pub control: Signal<In, ControlRequest>,
+    /// A control request.
+    pub control: Pulse<In, ControlRequest>,
     /// It is done.
     pub control_done: Signal<Out, Bit>,
 
@@ -96,9 +94,10 @@ pub struct Loopback {
     owner_now: Signal<Local, Owner>,
     from_card: Signal<Local, Bit>,
     from_wire: Signal<Local, Bit>,
-    card_set: Constant<Bits<8>>,
+    #[is(Check::new("tvalid_stays_within_a_frame"))]
     whole: Check,
     begun: Reg<Bit>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -113,34 +112,14 @@ impl Loopback {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        construct!({
-            owner: Reg::new(Owner::Nobody),
-            route: Reg::new(Route::Open),
-            card_set: Constant::new(u64::from(Operation::CardSet.code()).into()),
-            whole: Check::new("tvalid_stays_within_a_frame"),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset transmit receive receive_tuser m_axis s_axis control_valid control
-            control_done mac known card_last setup round owner_now from_card from_wire begun
-        })
-    }
 }
 
-#[module]
+#[block]
 impl Logic for Loopback {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self, clock, reset, mac, known, owner, route, card_last, begun
-        );
-        clocked!(self, clock, reset, whole);
-
-        self.setup.next = bit_cast::<128, 320>(self.control.val().data).into();
-        self.control_done.next = self.control_valid.val();
-        if self.control_valid.val() & (self.control.val().operation == self.card_set.val()) {
+        self.setup.next = bit_cast::<128, 320>(self.control.data.val().data).into();
+        self.control_done.next = self.control.valid.val();
+        if self.control.valid.val() & (self.control.data.val().operation == Operation::CardSet) {
             self.mac.d.next = self.setup.val().mac;
             self.known.d.next = true;
         }

@@ -22,7 +22,6 @@
 
 use super::screen::{ReceiveMutation, Screen};
 use crate::config::Config;
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::Ram;
 use crate::prim::axi::StreamSink;
@@ -70,13 +69,14 @@ enum State {
 }
 
 /// Receives the frames of all pairs.
-#[derive(LogicBlock)]
+#[block(config: &Config, mutable: usize)]
 pub struct Receive {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, ReceiveMutation>>,
     /// The tables are cleared.
     pub initialized: Signal<Out, Bit>,
@@ -88,40 +88,18 @@ pub struct Receive {
     pub passes_index: Signal<Out, Bits<16>>,
     /// With a frame's last word: it is a good one for the firmware, and goes no further here.
     pub firmware: Signal<Out, Bit>,
-    /// There is progress of a pair's sends.
-    pub progress_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub progress_ready: Signal<In, Bit>,
     /// The running numbers of a good frame.
-    pub progress: Signal<Out, Progress>,
-    /// There is a message.
-    pub arrival_valid: Signal<Out, Bit>,
-    /// It is taken; its payload follows.
-    pub arrival_ready: Signal<In, Bit>,
+    pub progress: Stream<Out, Progress>,
     /// The message.
-    pub arrival: Signal<Out, Arrival>,
-    /// There is a word of payload.
-    pub payload_valid: Signal<Out, Bit>,
-    /// It is taken.
-    pub payload_ready: Signal<In, Bit>,
+    pub arrival: Stream<Out, Arrival>,
     /// Eight bytes of payload; those beyond the length are the sender's padding.
-    pub payload: Signal<Out, Bits<64>>,
-    /// A pair is to be failed.
-    pub fault_request_valid: Signal<Out, Bit>,
-    /// The request is taken.
-    pub fault_request_ready: Signal<In, Bit>,
+    pub payload: Stream<Out, Bits<64>>,
     /// The pair, with `LinkError`.
-    pub fault_request: Signal<Out, Fault>,
-    /// A pair has failed.
-    pub fault_valid: Signal<In, Bit>,
-    /// It is marked.
-    pub fault_ready: Signal<Out, Bit>,
+    pub fault_request: Stream<Out, Fault>,
     /// The pair.
-    pub fault: Signal<In, Fault>,
-    /// There is a control request.
-    pub control_valid: Signal<In, Bit>,
+    pub fault: Stream<In, Fault>,
     /// The control request.
-    pub control: Signal<In, ControlRequest>,
+    pub control: Pulse<In, ControlRequest>,
     /// It is done.
     pub control_done: Signal<Out, Bit>,
     /// Pulse: a frame passed every check.
@@ -139,9 +117,13 @@ pub struct Receive {
     /// Pulse: a frame was dropped because one before it is missing.
     pub count_gaps: Signal<Out, Bit>,
 
+    #[is(Screen::new(mutable))]
     screen: Screen,
+    #[is(Ram::new(config.pairs))]
     peers: Ram<Peer>,
+    #[is(Ram::new(config.pairs))]
     expected: Ram<Expected>,
+    #[is(Ram::new(config.pairs))]
     failed: Ram<Bit>,
     state: Reg<State>,
     clearing: Reg<Bits<16>>,
@@ -174,21 +156,16 @@ pub struct Receive {
     drop: Signal<Local, Bit>,
     fail: Signal<Local, Bit>,
 
+    #[is(constant(config.pairs as u64))]
     pairs: Constant<Bits<16>>,
-    pair_set: Constant<Bits<8>>,
-    pair_clear: Constant<Bits<8>>,
-    eager: Constant<Bits<8>>,
-    pair_failed: Constant<Bits<8>>,
-    ask: Constant<Bits<8>>,
-    link_error: Constant<Fault>,
-    no_arrival: Constant<Arrival>,
-    nobody: Constant<Peer>,
-    first: Constant<Expected>,
-    eager_max: Constant<Bits<16>>,
+    #[is(constant(config.pairs as u64 - 1))]
     last_pair: Constant<Bits<16>>,
 
+    #[is(Check::new("arrivals_fit_a_slot"))]
     fits: Check,
+    #[is(Check::new("arrivals_come_by_a_connected_pair"))]
     open: Check,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -202,69 +179,11 @@ impl Receive {
     pub fn mutable(config: &Config) -> Self {
         Self::build(config, 1)
     }
-
-    fn build(config: &Config, mutable: usize) -> Self {
-        let code = |code: u8| Constant::new(u64::from(code).into());
-        construct!({
-            screen: Screen::new(mutable),
-            peers: Ram::new(config.pairs),
-            expected: Ram::new(config.pairs),
-            failed: Ram::new(config.pairs),
-            state: Reg::new(State::Clear),
-            pairs: Constant::new((config.pairs as u64).into()),
-            last_pair: Constant::new((config.pairs as u64 - 1).into()),
-            pair_set: code(Operation::PairSet.code()),
-            pair_clear: code(Operation::PairClear.code()),
-            eager: code(FrameType::Eager.code()),
-            pair_failed: code(FrameType::PairFailed.code()),
-            ask: code(FrameType::Ask.code()),
-            link_error: Constant::new(Fault {
-                pair: 0.into(),
-                status: u64::from(Status::LinkError.code()).into(),
-            }),
-            no_arrival: Constant::new(Arrival::default()),
-            nobody: Constant::new(Peer::default()),
-            first: Constant::new(Expected::default()),
-            eager_max: Constant::new((EAGER_MAX as u64).into()),
-            fits: Check::new("arrivals_fit_a_slot"),
-            open: Check::new("arrivals_come_by_a_connected_pair"),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset initialized s_axis passes passes_index firmware progress_valid progress_ready progress arrival_valid
-            arrival_ready arrival payload_valid payload_ready payload fault_request_valid
-            fault_request_ready fault_request fault_valid fault_ready fault control_valid control
-            control_done count_frames_received count_crc_errors count_length_errors
-            count_type_errors count_pair_errors count_duplicates count_gaps clearing remaining
-            progress_pending progress_held fault_pending fault_pair head setup peer next
-            sequence_now ahead words is_request cookie agrees refused
-            behind in_turn written take is_set is_clear own quiet finish drop fail
-        })
-    }
 }
 
-#[module]
+#[block]
 impl Logic for Receive {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            state,
-            agrees,
-            in_turn,
-            behind,
-            clearing,
-            remaining,
-            progress_pending,
-            progress_held,
-            fault_pending,
-            fault_pair
-        );
-        clocked!(self, clock, reset, screen, fits, open);
-        clock!(self, clock, peers, expected, failed);
-
         for m in 0..self._mutable {
             self.screen.mutation[m].next = self.mutation[m].val();
         }
@@ -277,7 +196,7 @@ impl Logic for Receive {
         self.count_type_errors.next = self.screen.count_type_errors.val();
 
         self.initialized.next = self.state.q.val() != State::Clear;
-        self.head.next = self.screen.frame.val();
+        self.head.next = self.screen.frame.data.val();
         self.words.next =
             bit_cast::<16, 17>((bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3);
 
@@ -309,7 +228,7 @@ impl Logic for Receive {
             & (self.head.val().destination_epoch == self.peer.val().epoch)
             & (self.head.val().source_epoch == self.peer.val().remote_epoch)
             & (self.head.val().cookie == self.cookie.val());
-        self.is_request.next = self.head.val().frame_type == self.eager.val();
+        self.is_request.next = self.head.val().frame_type == FrameType::Eager;
         self.sequence_now.next = self.next.val().control;
         if self.is_request.val() {
             self.sequence_now.next = self.next.val().requests;
@@ -327,14 +246,14 @@ impl Logic for Receive {
         }
 
         // Control requests, and the marks of faults, which never wait for anything but a write.
-        self.setup.next = self.control.val().data.into();
-        self.is_set.next = self.control.val().operation == self.pair_set.val();
-        self.is_clear.next = self.control.val().operation == self.pair_clear.val();
-        self.own.next = self.control_valid.val() & (self.is_set.val() | self.is_clear.val());
-        self.control_done.next = self.control_valid.val() & !self.own.val();
+        self.setup.next = self.control.data.val().data.into();
+        self.is_set.next = self.control.data.val().operation == Operation::PairSet;
+        self.is_clear.next = self.control.data.val().operation == Operation::PairClear;
+        self.own.next = self.control.valid.val() & (self.is_set.val() | self.is_clear.val());
+        self.control_done.next = self.control.valid.val() & !self.own.val();
         self.quiet.next = !self.fault_pending.q.val() & !self.progress_pending.q.val();
 
-        self.written.next = self.nobody.val();
+        self.written.next = Peer::default();
         self.written.next.connected = self.is_set.val();
         self.written.next.endpoint = bit_cast::<16, 8>(self.setup.val().endpoint);
         self.written.next.remote_endpoint = self.setup.val().remote_endpoint;
@@ -343,38 +262,40 @@ impl Logic for Receive {
         self.written.next.remote_epoch = self.setup.val().remote_epoch;
         self.written.next.cookie = self.setup.val().cookie;
         self.peers.write_enable.next = false;
-        self.peers.write_address.next = self.control.val().index;
+        self.peers.write_address.next = self.control.data.val().index;
         self.expected.write_enable.next = false;
         self.expected.write_address.next = self.head.val().destination_pair;
-        self.failed.write_enable.next = self.fault_valid.val();
-        self.failed.write_address.next = self.fault.val().pair;
+        self.failed.write_enable.next = self.fault.valid.val();
+        self.failed.write_address.next = self.fault.data.val().pair;
         self.failed.write_data.next = true;
-        self.fault_ready.next = self.fault_valid.val();
+        self.fault.ready.next = self.fault.valid.val();
 
-        self.progress_valid.next = self.progress_pending.q.val();
-        self.progress.next = self.progress_held.q.val();
-        if self.progress_ready.val() {
+        self.progress.valid.next = self.progress_pending.q.val();
+        self.progress.data.next = self.progress_held.q.val();
+        if self.progress.ready.val() {
             self.progress_pending.d.next = false;
         }
         // A frame's numbers count even if it fails its pair, so they go first.
-        self.fault_request_valid.next = self.fault_pending.q.val() & !self.progress_pending.q.val();
-        self.fault_request.next = self.link_error.val();
-        self.fault_request.next.pair = self.fault_pair.q.val();
-        if self.fault_request_valid.val() & self.fault_request_ready.val() {
+        self.fault_request.valid.next = self.fault_pending.q.val() & !self.progress_pending.q.val();
+        self.fault_request.data.next = Fault {
+            pair: self.fault_pair.q.val(),
+            status: Status::LinkError,
+        };
+        if self.fault_request.valid.val() & self.fault_request.ready.val() {
             self.fault_pending.d.next = false;
         }
 
-        self.arrival_valid.next = self.state.q.val() == State::Arrive;
-        self.arrival.next = self.no_arrival.val();
-        self.arrival.next.pair = self.head.val().destination_pair;
-        self.arrival.next.endpoint = bit_cast::<8, 16>(self.peer.val().endpoint);
-        self.arrival.next.context = self.head.val().context;
-        self.arrival.next.match_bits = self.head.val().match_bits;
-        self.arrival.next.immediate = self.head.val().immediate;
-        self.arrival.next.length = self.head.val().payload_length;
-        self.arrival.next.ready = self.head.val().flags.get_bit(0);
-        self.payload_valid.next = self.state.q.val() == State::Payload;
-        self.payload.next = self.screen.word.val();
+        self.arrival.valid.next = self.state.q.val() == State::Arrive;
+        self.arrival.data.next = Arrival::default();
+        self.arrival.data.next.pair = self.head.val().destination_pair;
+        self.arrival.data.next.endpoint = bit_cast::<8, 16>(self.peer.val().endpoint);
+        self.arrival.data.next.context = self.head.val().context;
+        self.arrival.data.next.match_bits = self.head.val().match_bits;
+        self.arrival.data.next.immediate = self.head.val().immediate;
+        self.arrival.data.next.length = self.head.val().payload_length;
+        self.arrival.data.next.ready = self.head.val().flags.get_bit(0);
+        self.payload.valid.next = self.state.q.val() == State::Payload;
+        self.payload.data.next = self.screen.word.val();
 
         self.count_frames_received.next = false;
         self.count_pair_errors.next = false;
@@ -389,8 +310,8 @@ impl Logic for Receive {
             State::Clear => {
                 self.peers.write_enable.next = true;
                 self.peers.write_address.next = self.clearing.q.val();
-                self.written.next = self.nobody.val();
-                self.fault_ready.next = false;
+                self.written.next = Peer::default();
+                self.fault.ready.next = false;
                 self.failed.write_enable.next = false;
                 self.clearing.d.next = self.clearing.q.val() + 1;
                 if self.clearing.q.val() == self.last_pair.val() {
@@ -401,18 +322,18 @@ impl Logic for Receive {
                 if self.own.val() {
                     if self.quiet.val() {
                         self.control_done.next = true;
-                        if self.control.val().index < self.pairs.val() {
+                        if self.control.data.val().index < self.pairs.val() {
                             self.peers.write_enable.next = true;
                             self.expected.write_enable.next = true;
-                            self.expected.write_address.next = self.control.val().index;
-                            self.next.next = self.first.val();
-                            self.fault_ready.next = false;
+                            self.expected.write_address.next = self.control.data.val().index;
+                            self.next.next = Expected::default();
+                            self.fault.ready.next = false;
                             self.failed.write_enable.next = true;
-                            self.failed.write_address.next = self.control.val().index;
+                            self.failed.write_address.next = self.control.data.val().index;
                             self.failed.write_data.next = false;
                         }
                     }
-                } else if self.screen.frame_valid.val() {
+                } else if self.screen.frame.valid.val() {
                     self.state.d.next = State::Look;
                 }
             }
@@ -434,14 +355,14 @@ impl Logic for Receive {
                         self.progress_held.d.next.credit = self.head.val().credit;
                         self.progress_held.d.next.refused = self.head.val().refused;
                         self.progress_held.d.next.ask =
-                            self.head.val().frame_type == self.ask.val();
+                            self.head.val().frame_type == FrameType::Ask;
                         if self.is_request.val() {
                             self.next.next.requests = self.head.val().sequence + 1;
                             self.state.d.next = State::Arrive;
                         } else {
                             self.next.next.control = self.head.val().sequence + 1;
                             self.finish.next = true;
-                            self.fail.next = self.head.val().frame_type == self.pair_failed.val();
+                            self.fail.next = self.head.val().frame_type == FrameType::PairFailed;
                         }
                     } else if self.behind.q.val() {
                         self.count_duplicates.next = true;
@@ -455,7 +376,7 @@ impl Logic for Receive {
             }
             State::Arrive => {
                 self.remaining.d.next = self.words.val();
-                if self.arrival_ready.val() {
+                if self.arrival.ready.val() {
                     if self.words.val() == 0 {
                         self.finish.next = true;
                     } else {
@@ -464,7 +385,7 @@ impl Logic for Receive {
                 }
             }
             State::Payload => {
-                if self.payload_ready.val() {
+                if self.payload.ready.val() {
                     self.take.next = true;
                     self.remaining.d.next = self.remaining.q.val() - 1;
                     if self.remaining.q.val() == 1 {
@@ -479,14 +400,14 @@ impl Logic for Receive {
         if self.fail.val() {
             self.fault_pending.d.next = true;
             self.fault_pair.d.next = self.head.val().destination_pair;
-            self.fault_ready.next = false;
+            self.fault.ready.next = false;
             self.failed.write_enable.next = true;
             self.failed.write_address.next = self.head.val().destination_pair;
         }
         if self.finish.val() | self.drop.val() {
             self.state.d.next = State::Idle;
         }
-        self.screen.frame_ready.next = self.finish.val() | self.drop.val();
+        self.screen.frame.ready.next = self.finish.val() | self.drop.val();
         self.screen.take.next = self.take.val();
         self.screen.discard.next = self.drop.val();
         self.screen.discard_words.next = self.words.val();
@@ -494,7 +415,7 @@ impl Logic for Receive {
         self.expected.write_data.next = self.next.val();
 
         self.fits.ok.next =
-            !self.arrival_valid.val() | (self.head.val().payload_length <= self.eager_max.val());
-        self.open.ok.next = !self.arrival_valid.val() | self.peer.val().connected;
+            !self.arrival.valid.val() | (self.head.val().payload_length <= EAGER_MAX);
+        self.open.ok.next = !self.arrival.valid.val() | self.peer.val().connected;
     }
 }

@@ -23,7 +23,6 @@
 //! whole words (`length`); trailer (`crc`); version, type or flag unknown (`type`); a length field that
 //! disagrees (`length`). The version of a `Handshake` isn't looked at: the two firmwares find out by it that they differ.
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::axi::StreamSink;
 use crate::prim::{Fifo, Ram};
@@ -37,6 +36,9 @@ use super::crc::Crc;
 const HEADER_WORDS: usize = wire::HEADER_BYTES / 8;
 /// Words of the longest payload.
 const PAYLOAD_WORDS: usize = EAGER_MAX / 8;
+/// Index of the longest frame's trailer, and of what is behind it.
+const LAST_TRAILER: usize = HEADER_WORDS + PAYLOAD_WORDS;
+const BEYOND: usize = LAST_TRAILER + 1;
 /// Words of payload that the ring holds: two longest frames.
 pub const RING_WORDS: usize = (2 * PAYLOAD_WORDS).next_power_of_two();
 /// Frames that may wait with their payload in the ring.
@@ -66,22 +68,20 @@ pub enum ReceiveMutation {
 }
 
 /// Checks frames and stores the good ones.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct Screen {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in `Receive::mutable` only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, ReceiveMutation>>,
     /// Frames from the wire, byte 0 in lane 0. `tkeep` is all ones but in a malformed frame.
     pub s_axis: StreamSink,
-    /// There is a good frame.
-    pub frame_valid: Signal<Out, Bit>,
-    /// The frame is done with. Its payload must have been taken or discarded, or be so this cycle.
-    pub frame_ready: Signal<In, Bit>,
-    /// Header of the oldest good frame.
-    pub frame: Signal<Out, FrameHeader>,
+    /// Header of the oldest good frame. It is taken when the frame is done with: its payload must have been taken or
+    /// discarded, or be so in that cycle.
+    pub frame: Stream<Out, FrameHeader>,
     /// Next word of payload; stable until taken.
     pub word: Signal<Out, Bits<64>>,
     /// Moves on by one word of payload.
@@ -104,11 +104,14 @@ pub struct Screen {
     pub count_type_errors: Signal<Out, Bit>,
 
     crc: Crc,
+    #[is(Ram::new(RING_WORDS))]
     ring: Ram<Bits<64>>,
+    #[is(Fifo::new(FRAMES))]
     frames: Fifo<FrameHeader>,
     header: Reg<Bits<576>>,
     /// Number of the word in its frame; stays at `beyond`.
     index: Reg<Bits<16>>,
+    #[is(Reg::new(u64::from(u32::MAX).into()))]
     register: Reg<Bits<32>>,
     ragged: Reg<Bit>,
     /// Where the next word of payload goes, and where the frame's first went. Free running.
@@ -131,78 +134,25 @@ pub struct Screen {
     length_good: Signal<Local, Bit>,
     good: Signal<Local, Bit>,
 
-    ethertype_field: Constant<Bits<16>>,
-    version: Constant<Bits<8>>,
-    eager: Constant<Bits<8>>,
-    acknowledge: Constant<Bits<8>>,
-    pair_failed: Constant<Bits<8>>,
-    ask: Constant<Bits<8>>,
-    handshake: Constant<Bits<8>>,
-    management: Constant<Bits<8>>,
-    management_bytes: Constant<Bits<16>>,
-    ready: Constant<Bits<8>>,
-    crc_start: Constant<Bits<32>>,
-    header_words: Constant<Bits<16>>,
-    /// Index of the longest frame's trailer.
-    last_trailer: Constant<Bits<16>>,
-    beyond: Constant<Bits<16>>,
-    ring_words: Constant<Bits<16>>,
-
+    #[is(Check::new("payload_ring_never_overflows"))]
     room: Check,
+    #[is(mutable)]
     _mutable: usize,
 }
 
 impl Screen {
     /// A screen; with an input `mutation` if `mutable` is 1.
     pub fn new(mutable: usize) -> Self {
-        let last_trailer = (HEADER_WORDS + PAYLOAD_WORDS) as u64;
-        let word = |value: u64| Constant::new(value.into());
-        let code = |frame_type: FrameType| Constant::new(u64::from(frame_type.code()).into());
-        construct!({
-            ring: Ram::new(RING_WORDS),
-            frames: Fifo::new(FRAMES),
-            register: Reg::new(u64::from(u32::MAX).into()),
-            ethertype_field: word(wire::ETHERTYPE_FIELD.into()),
-            version: Constant::new(u64::from(wire::VERSION).into()),
-            eager: code(FrameType::Eager),
-            acknowledge: code(FrameType::Acknowledge),
-            pair_failed: code(FrameType::PairFailed),
-            ask: code(FrameType::Ask),
-            handshake: code(FrameType::Handshake),
-            management: code(FrameType::Management),
-            management_bytes: word(wire::MANAGEMENT_BYTES as u64),
-            ready: Constant::new(u64::from(wire::FRAME_READY).into()),
-            crc_start: Constant::new(u64::from(u32::MAX).into()),
-            header_words: word(HEADER_WORDS as u64),
-            last_trailer: word(last_trailer),
-            beyond: word(last_trailer + 1),
-            ring_words: word(RING_WORDS as u64),
-            room: Check::new("payload_ring_never_overflows"),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset s_axis frame_valid frame_ready frame word take discard discard_words
-            passes passes_index firmware handshake_now for_firmware count_crc_errors count_length_errors count_type_errors crc header index
-            ragged write committed read fire head level read_next words wanted
-            trailer short known crc_good length_good good
-        })
+        Self::build(mutable)
     }
 }
 
-#[module]
+#[block]
 impl Logic for Screen {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self, clock, reset, header, index, register, ragged, write, committed, read
-        );
-        clocked!(self, clock, reset, frames, room);
-        clock!(self, clock, ring);
-
         // Words come in while there is room for one of payload and for a header.
         self.level.next = self.write.q.val() - self.read.q.val();
-        self.s_axis.tready.next =
-            self.frames.input.ready.val() & (self.level.val() < self.ring_words.val());
+        self.s_axis.tready.next = self.frames.input.ready.val() & (self.level.val() < RING_WORDS);
         self.fire.next = self.s_axis.tvalid.val() & self.s_axis.tready.val();
 
         self.crc.state.next = self.register.q.val();
@@ -232,20 +182,19 @@ impl Logic for Screen {
                 self.crc_good.next = true;
             }
         }
-        self.short.next = self.index.q.val() < self.header_words.val();
-        self.handshake_now.next = self.head.val().frame_type == self.handshake.val();
+        self.short.next = self.index.q.val() < HEADER_WORDS;
+        self.handshake_now.next = self.head.val().frame_type == FrameType::Handshake;
         self.for_firmware.next =
-            self.handshake_now.val() | (self.head.val().frame_type == self.management.val());
-        self.known.next = ((self.head.val().version == self.version.val())
-            | self.handshake_now.val())
-            & ((self.head.val().frame_type == self.eager.val())
-                | (self.head.val().frame_type == self.acknowledge.val())
-                | (self.head.val().frame_type == self.pair_failed.val())
-                | (self.head.val().frame_type == self.ask.val())
+            self.handshake_now.val() | (self.head.val().frame_type == FrameType::Management);
+        self.known.next = ((self.head.val().version == wire::VERSION) | self.handshake_now.val())
+            & ((self.head.val().frame_type == FrameType::Eager)
+                | (self.head.val().frame_type == FrameType::Acknowledge)
+                | (self.head.val().frame_type == FrameType::PairFailed)
+                | (self.head.val().frame_type == FrameType::Ask)
                 | self.for_firmware.val())
             & ((self.head.val().flags == 0)
-                | ((self.head.val().flags == self.ready.val())
-                    & (self.head.val().frame_type == self.eager.val())));
+                | ((self.head.val().flags == wire::FRAME_READY)
+                    & (self.head.val().frame_type == FrameType::Eager)));
         for m in 0..self._mutable {
             if (self.mutation[m].val() == ReceiveMutation::VersionNotChecked)
                 & self.for_firmware.val()
@@ -253,14 +202,14 @@ impl Logic for Screen {
                 self.known.next = self.head.val().flags == 0;
             }
         }
-        self.words.next = self.index.q.val() - self.header_words.val();
+        self.words.next = self.index.q.val() - HEADER_WORDS;
         self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
             & (self.head.val().message_length
                 == bit_cast::<40, 16>(self.head.val().payload_length))
-            & ((self.head.val().frame_type == self.eager.val())
+            & ((self.head.val().frame_type == FrameType::Eager)
                 | (self.for_firmware.val()
-                    & (self.head.val().payload_length == self.management_bytes.val()))
+                    & (self.head.val().payload_length == wire::MANAGEMENT_BYTES))
                 | (!self.for_firmware.val() & (self.head.val().payload_length == 0)));
         for m in 0..self._mutable {
             if self.mutation[m].val() == ReceiveMutation::LengthNotChecked {
@@ -274,7 +223,7 @@ impl Logic for Screen {
         self.count_type_errors.next = false;
         if self.fire.val() {
             self.register.d.next = self.crc.result.val();
-            if self.index.q.val() != self.beyond.val() {
+            if self.index.q.val() != BEYOND {
                 self.index.d.next = self.index.q.val() + 1;
             }
             if self.short.val() {
@@ -285,23 +234,23 @@ impl Logic for Screen {
                 self.ragged.d.next = true;
             }
             if !self.s_axis.tlast.val() {
-                if !self.short.val() & (self.index.q.val() < self.last_trailer.val()) {
+                if !self.short.val() & (self.index.q.val() < LAST_TRAILER) {
                     self.ring.write_enable.next = true;
                     self.write.d.next = self.write.q.val() + 1;
                 }
             } else {
                 self.index.d.next = 0.into();
-                self.register.d.next = self.crc_start.val();
+                self.register.d.next = u32::MAX;
                 self.ragged.d.next = false;
                 if self.s_axis.tuser.val() {
                     self.count_crc_errors.next = true;
                 } else if self.short.val() {
                     self.count_length_errors.next = true;
-                } else if self.head.val().ethertype != self.ethertype_field.val() {
+                } else if self.head.val().ethertype != wire::ETHERTYPE_FIELD {
                     self.count_type_errors.next = true;
                 } else if self.ragged.q.val()
                     | (self.s_axis.tkeep.val() != 0xff)
-                    | (self.index.q.val() == self.beyond.val())
+                    | (self.index.q.val() == BEYOND)
                 {
                     self.count_length_errors.next = true;
                 } else if !self.crc_good.val() {
@@ -337,10 +286,8 @@ impl Logic for Screen {
             }
         }
         self.frames.input.data.next = self.head.val();
-        self.frame_valid.next = self.frames.output.valid.val();
-        self.frame.next = self.frames.output.data.val();
-        self.frames.output.ready.next = self.frame_ready.val();
+        join!(self.frames.output => self.frame);
 
-        self.room.ok.next = self.level.val() <= self.ring_words.val();
+        self.room.ok.next = self.level.val() <= RING_WORDS;
     }
 }

@@ -13,11 +13,10 @@
 //!                                        !row 3 beats 1 and 2, of which 2 is a hit: so place 3 is the oldest hit
 //! ```
 
-use crate::construct::{constant, construct};
 use crate::prelude::*;
 
 /// Row of one place.
-#[derive(LogicBlock)]
+#[block]
 pub struct Age {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -44,22 +43,11 @@ pub struct Age {
     older: Reg<Bits<64>>,
     ahead: Signal<Local, Bits<64>>,
     eighth: Signal<Local, Bits<64>>,
-    every_eighth: Constant<Bits<64>>,
 }
 
-impl Default for Age {
-    fn default() -> Self {
-        construct!({
-            every_eighth: constant(0x0101_0101_0101_0101u64),
-        } default { clock reset below filled mine elders hits hit behind beats row older ahead eighth })
-    }
-}
-
-#[module]
+#[block]
 impl Logic for Age {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, older);
         self.older.d.next = self.older.q.val() & !self.filled.val() & self.below.val();
         if self.mine.val() {
             self.older.d.next = self.elders.val() & self.below.val();
@@ -68,7 +56,7 @@ impl Logic for Age {
         self.ahead.next = self.older.q.val() & self.hits.val();
         self.behind.next = 0.into();
         for g in 0..8 {
-            self.eighth.next = self.ahead.val() & self.every_eighth.val();
+            self.eighth.next = self.ahead.val() & 0x0101_0101_0101_0101u64;
             self.behind.next = self.behind.val().replace_bit(g, self.eighth.val().any());
             self.ahead.next = self.ahead.val() >> 1;
         }

@@ -29,7 +29,6 @@
 use super::invariants::Invariants;
 use super::order::{MAX_ENTRIES, Order};
 use super::quota::Quota;
-use crate::construct::constant;
 use crate::prelude::*;
 use crate::prim::{Duty, Ram};
 
@@ -47,7 +46,7 @@ pub enum AssociativeSearch {
 }
 
 /// One posted receive. What is compared is kept in four parts, which are joined a cycle later, so that nothing takes long.
-#[derive(LogicBlock)]
+#[block]
 pub struct AssociativeEntry {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -137,96 +136,9 @@ pub struct AssociativeEntry {
     found_of_its_endpoint: Check,
 }
 
-impl Default for AssociativeEntry {
-    fn default() -> Self {
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            load: Signal::default(),
-            present: Signal::default(),
-            remains: Signal::default(),
-            by_envelope: Signal::default(),
-            by_request: Signal::default(),
-            by_pair: Signal::default(),
-            unknown: Signal::default(),
-            endpoint: Signal::default(),
-            pair: Signal::default(),
-            context_id: Signal::default(),
-            match_bits: Signal::default(),
-            request: Signal::default(),
-            new_endpoint: Signal::default(),
-            new_pair: Signal::default(),
-            new_any_source: Signal::default(),
-            new_context: Signal::default(),
-            new_match_bits: Signal::default(),
-            new_ignore_bits: Signal::default(),
-            new_request: Signal::default(),
-            new_age: Signal::default(),
-            hit: Signal::default(),
-            held_age_out: Signal::default(),
-            held_endpoint_out: Signal::default(),
-            judged: Signal::default(),
-            recalled: Signal::default(),
-            chosen_age: Signal::default(),
-            chosen: Signal::default(),
-            chosen_endpoint: Signal::default(),
-            searched_endpoint: Signal::default(),
-            held_endpoint: Reg::default(),
-            held_pair: Reg::default(),
-            held_any_source: Reg::default(),
-            held_context: Reg::default(),
-            held_match_bits: Reg::default(),
-            held_ignore_bits: Reg::default(),
-            held_request: Reg::default(),
-            held_age: Reg::default(),
-            lower_agrees: Reg::default(),
-            upper_agrees: Reg::default(),
-            named_agrees: Reg::default(),
-            rest_agrees: Reg::default(),
-            agrees: Reg::default(),
-            from_its_source: Signal::default(),
-            of_source: Signal::default(),
-            pair_agrees: Signal::default(),
-            context_agrees: Signal::default(),
-            same_handle: Signal::default(),
-            differing: Signal::default(),
-            oldest_was_chosen: Check::new("oldest_was_chosen"),
-            memory_agrees: Check::new("memory_agrees"),
-            found_of_its_endpoint: Check::new("found_of_its_endpoint"),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for AssociativeEntry {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            held_endpoint,
-            held_pair,
-            held_any_source,
-            held_context,
-            held_match_bits,
-            held_ignore_bits,
-            held_request,
-            held_age,
-            lower_agrees,
-            upper_agrees,
-            named_agrees,
-            rest_agrees,
-            agrees
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            oldest_was_chosen,
-            memory_agrees,
-            found_of_its_endpoint
-        );
         self.pair_agrees.next = self.held_pair.q.val() == self.pair.val();
         self.from_its_source.next = self.held_any_source.q.val() | self.pair_agrees.val();
         self.differing.next =
@@ -276,7 +188,7 @@ impl Logic for AssociativeEntry {
 }
 
 /// The posted receives that are compared with every message.
-#[derive(LogicBlock)]
+#[block(entries: usize, endpoints: usize, pairs: usize, reserved_each: usize)]
 pub struct Associative {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -336,10 +248,14 @@ pub struct Associative {
     pub waiting: Signal<Out, Bits<32>>,
     /// Entries, and one more in the cycle after a removal, and one less in the cycle after an insert.
     pub depth: Signal<Out, Bits<16>>,
+    #[each(entries)]
     entry: Vec<AssociativeEntry>,
+    #[is(Order::new(entries))]
     order: Order,
+    #[is(Quota::new(endpoints, entries, reserved_each))]
     quota: Quota,
     /// By place.
+    #[is(Ram::distributed(entries.max(2)))]
     ages: Ram<Bits<54>>,
     // What is looked for, and the receive that is to be appended: apart, since each goes to all entries.
     comparing: Reg<Bit>,
@@ -416,9 +332,13 @@ pub struct Associative {
     departs: Signal<Local, Bit>,
     last_age: Reg<Bits<54>>,
     any_age: Reg<Bit>,
+    #[is(constant(bits_of(endpoints)))]
     endpoint_bits: Constant<Bits<8>>,
+    #[is(constant(bits_of(pairs)))]
     pair_bits: Constant<Bits<16>>,
+    #[is(constant(u64::MAX >> (MAX_ENTRIES - entries)))]
     places: Constant<Bits<64>>,
+    #[is(constant(entries as u64))]
     capacity: Constant<Bits<16>>,
     count_is_of_live_entries: Check,
     cancelled_is_never_matched: Check,
@@ -426,10 +346,15 @@ pub struct Associative {
     removes_once: Duty,
     inserts_with_room_and_after_a_rest: Duty,
     inserts_of_a_known_pair: Duty,
+    #[is(vec![])]
     invariants: Vec<Invariants>,
+    #[is(entries)]
     _n: usize,
+    #[is(0)]
     _proofs: usize,
+    #[is(0)]
     _proved: usize,
+    #[is(endpoints)]
     _endpoints: usize,
 }
 
@@ -446,115 +371,7 @@ impl Associative {
     pub fn new(entries: usize, endpoints: usize, pairs: usize, reserved_each: usize) -> Self {
         assert!((1..=MAX_ENTRIES).contains(&entries), "{entries} entries");
         assert!((1..=1 << 16).contains(&pairs), "{pairs} pairs");
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            search: Signal::default(),
-            take: Signal::default(),
-            drop: Signal::default(),
-            remove: Signal::default(),
-            spare_multi: Signal::default(),
-            cancel: Signal::default(),
-            insert: Signal::default(),
-            by: Signal::default(),
-            endpoint: Signal::default(),
-            insert_endpoint: Signal::default(),
-            pair: Signal::default(),
-            any_source: Signal::default(),
-            context_id: Signal::default(),
-            match_bits: Signal::default(),
-            ignore_bits: Signal::default(),
-            request: Signal::default(),
-            age: Signal::default(),
-            multi: Signal::default(),
-            found: Signal::default(),
-            index: Signal::default(),
-            chosen: Signal::default(),
-            chosen_multi: Signal::default(),
-            age_out: Signal::default(),
-            place_index: Signal::default(),
-            room: Signal::default(),
-            waiting: Signal::default(),
-            depth: Signal::default(),
-            entry: (0..entries).map(|_| AssociativeEntry::default()).collect(),
-            order: Order::new(entries),
-            quota: Quota::new(endpoints, entries, reserved_each),
-            ages: Ram::distributed(entries.max(2)),
-            comparing: Reg::default(),
-            by_envelope: Reg::default(),
-            by_request: Reg::default(),
-            by_pair: Reg::default(),
-            key_endpoint: Reg::default(),
-            key_pair: Reg::default(),
-            key_context: Reg::default(),
-            key_match_bits: Reg::default(),
-            key_request: Reg::default(),
-            inserting: Reg::default(),
-            new_endpoint: Reg::default(),
-            new_bit: Reg::default(),
-            new_pair: Reg::default(),
-            new_any_source: Reg::default(),
-            new_context: Reg::default(),
-            new_match_bits: Reg::default(),
-            new_ignore_bits: Reg::default(),
-            new_request: Reg::default(),
-            new_age: Reg::default(),
-            new_multi: Reg::default(),
-            new_place: Reg::default(),
-            joining: Reg::default(),
-            choosing: Reg::default(),
-            comparing_to_take: Reg::default(),
-            joining_to_take: Reg::default(),
-            choosing_to_take: Reg::default(),
-            takes: Reg::default(),
-            own_endpoint: Signal::default(),
-            own_pair: Signal::default(),
-            unknown: Signal::default(),
-            unknown_pair: Signal::default(),
-            key_endpoint_unknown: Reg::default(),
-            key_pair_unknown: Reg::default(),
-            joined_endpoint: Reg::default(),
-            searched_endpoint: Reg::default(),
-            chosen_endpoint: Reg::default(),
-            gone_endpoint: Reg::default(),
-            gone_bit: Reg::default(),
-            hits: Signal::default(),
-            multis: Reg::default(),
-            is_multi: Signal::default(),
-            staying: Signal::default(),
-            removes: Signal::default(),
-            spared: Signal::default(),
-            gone: Reg::default(),
-            cancelled: Reg::default(),
-            cancelled_or_new: Signal::default(),
-            considered: Reg::default(),
-            considered_before: Reg::default(),
-            judged: Reg::default(),
-            asked: Reg::default(),
-            recalled: Reg::default(),
-            alive: Signal::default(),
-            live_count: Signal::default(),
-            departed: Reg::default(),
-            inserted: Reg::default(),
-            departs: Signal::default(),
-            last_age: Reg::default(),
-            any_age: Reg::default(),
-            endpoint_bits: constant(bits_of(endpoints)),
-            pair_bits: constant(bits_of(pairs)),
-            places: constant(u64::MAX >> (MAX_ENTRIES - entries)),
-            capacity: constant(entries as u64),
-            count_is_of_live_entries: Check::new("count_is_of_live_entries"),
-            cancelled_is_never_matched: Check::new("cancelled_is_never_matched"),
-            ages_grow: Duty::new("ages_grow"),
-            removes_once: Duty::new("removes_once"),
-            inserts_with_room_and_after_a_rest: Duty::new("inserts_with_room_and_after_a_rest"),
-            inserts_of_a_known_pair: Duty::new("inserts_of_a_known_pair"),
-            invariants: vec![],
-            _n: entries,
-            _proofs: 0,
-            _proved: 0,
-            _endpoints: endpoints,
-        }
+        Self::build(entries, endpoints, pairs, reserved_each)
     }
 
     /// The same with the checks that a proof by induction needs, which are too many for a card.
@@ -569,76 +386,9 @@ impl Associative {
     }
 }
 
-#[module(entries = self._n)]
+#[block(entries = self._n)]
 impl Logic for Associative {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            comparing,
-            by_envelope,
-            by_request,
-            by_pair,
-            key_endpoint,
-            key_endpoint_unknown,
-            key_pair_unknown,
-            key_pair,
-            key_context,
-            key_match_bits,
-            key_request,
-            inserting,
-            new_endpoint,
-            new_bit,
-            new_pair,
-            new_any_source,
-            new_context,
-            new_match_bits,
-            new_ignore_bits,
-            new_request,
-            new_age,
-            new_multi,
-            new_place,
-            joining,
-            choosing,
-            comparing_to_take,
-            joining_to_take,
-            choosing_to_take,
-            takes,
-            joined_endpoint,
-            searched_endpoint,
-            chosen_endpoint,
-            gone_endpoint,
-            gone_bit,
-            multis,
-            gone,
-            cancelled,
-            considered,
-            considered_before,
-            judged,
-            asked,
-            recalled,
-            departed,
-            inserted,
-            last_age,
-            any_age
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            order,
-            quota,
-            entry[0..self._n],
-            count_is_of_live_entries,
-            cancelled_is_never_matched,
-            ages_grow,
-            removes_once,
-            inserts_with_room_and_after_a_rest,
-            inserts_of_a_known_pair,
-            invariants[0..self._proofs]
-        );
         // Bits that no endpoint and no source has aren't held.
         self.own_endpoint.next = self.insert_endpoint.val() & self.endpoint_bits.val();
         self.own_pair.next = self.pair.val() & self.pair_bits.val();

@@ -11,7 +11,6 @@
 //! A class is learnt from the first receive that needs it and can be learnt again once it has no live
 //! receive. Nothing refers to a class without receives, so that it costs nothing to change.
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::Ram;
 
@@ -45,7 +44,7 @@ pub struct ClassView {
 }
 
 /// What one endpoint has learnt, and how many receives each class has.
-#[derive(LogicBlock)]
+#[block]
 pub struct EndpointClasses {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -68,6 +67,7 @@ pub struct EndpointClasses {
     /// Classes that have receives, that of `take` included.
     pub live: Signal<Out, Bits<4>>,
     knows: Reg<Learnt>,
+    #[each(CLASSES)]
     receives: Vec<Reg<Bits<14>>>,
     has: Reg<Bits<4>>,
     living: Signal<Local, Bits<4>>,
@@ -76,29 +76,15 @@ pub struct EndpointClasses {
     any: Signal<Local, Bits<4>>,
     /// One, or one less than nothing.
     change: Signal<Local, Bits<14>>,
+    #[is(Check::new("a_class_gives_what_it_has"))]
     gives_what_it_has: Check,
+    #[is(Check::new("a_class_lives_while_it_has_receives"))]
     live_is_counted: Check,
 }
 
-impl Default for EndpointClasses {
-    fn default() -> Self {
-        construct!({
-            receives: (0..CLASSES).map(|_| Reg::default()).collect(),
-            gives_what_it_has: Check::new("a_class_gives_what_it_has"),
-            live_is_counted: Check::new("a_class_lives_while_it_has_receives"),
-        } default {
-            clock reset learn learn_any take take_class give give_class
-            known live knows has living gives_now takes_now any change
-        })
-    }
-}
-
-#[module]
+#[block]
 impl Logic for EndpointClasses {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, knows, receives[0..4], has);
-        clocked!(self, clock, reset, gives_what_it_has, live_is_counted);
         self.known.next = self.knows.q.val();
         self.takes_now.next = 0.into();
         if self.take.val() {
@@ -146,7 +132,7 @@ impl Logic for EndpointClasses {
 }
 
 /// What of a command is looked up in a class: source and match bits, as far as they matter there.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct ClassKey {
     /// Classes of the command's endpoint.
     pub view: Signal<In, ClassView>,
@@ -170,9 +156,8 @@ pub struct ClassKey {
     any: Signal<Local, Bit>,
 }
 
-#[module]
+#[block]
 impl Logic for ClassKey {
-    #[hdl_gen]
     fn update(&mut self) {
         self.ignore.next = self.view.val().ignore3;
         self.any.next = self.view.val().any_source.get_bit(3);
@@ -201,7 +186,7 @@ impl Logic for ClassKey {
 }
 
 /// The classes of all endpoints.
-#[derive(LogicBlock)]
+#[block(endpoints: usize)]
 pub struct Classes {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -245,8 +230,10 @@ pub struct Classes {
     pub give: Signal<In, Bit>,
     /// Of this endpoint (upper bits) and class (the lowest two).
     pub give_class: Signal<In, Bits<6>>,
+    #[each(endpoints)]
     of: Vec<EndpointClasses>,
     /// Bits that a class ignores, by endpoint: one memory a class.
+    #[each(CLASSES, Ram::new(endpoints.max(2)))]
     masks: Vec<Ram<Bits<64>>>,
     /// What is shown but for the bits.
     known: Reg<Learnt>,
@@ -257,6 +244,7 @@ pub struct Classes {
     seen: Signal<Local, ClassView>,
     give_endpoint: Signal<Local, Bits<8>>,
     give_bit: Signal<Local, Bits<4>>,
+    #[is(endpoints)]
     _n: usize,
 }
 
@@ -264,23 +252,13 @@ impl Classes {
     /// The classes of so many endpoints, at most 16.
     pub fn new(endpoints: usize) -> Self {
         assert!((1..=16).contains(&endpoints), "{endpoints} endpoints");
-        construct!({
-            of: (0..endpoints).map(|_| EndpointClasses::default()).collect(),
-            masks: (0..CLASSES).map(|_| Ram::new(endpoints.max(2))).collect(),
-            _n: endpoints,
-        } default {
-            clock reset next_endpoint next_bit next_live read reads fresh view endpoint_bit live any_live take_endpoint take_bit learn take take_class learn_ignore learn_any
-            give give_class known picked held now seen give_endpoint give_bit
-        })
+        Self::build(endpoints)
     }
 }
 
-#[module(endpoints = self._n)]
+#[block(endpoints = self._n)]
 impl Logic for Classes {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, known, held);
-        clocked!(self, clock, reset, of[0..self._n]);
         self.give_endpoint.next = bit_cast::<8, 6>(self.give_class.val() >> 2);
         self.give_bit.next =
             bits::<4>(1) << bit_cast::<4, 2>(self.give_class.val().get_bits::<2>(0));

@@ -30,7 +30,6 @@ use super::key_way::{FreshSlots, KeyWay, Queue};
 use super::one_hot::OneHot;
 use super::places::{Clash, Emptier, Rows};
 use super::way::{SameRow, Written};
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Duty, Fifo};
 use crate::types::{ExactResult, Lookup, MatchCommand, Search};
@@ -92,7 +91,7 @@ struct Found {
 }
 
 /// The block.
-#[derive(LogicBlock)]
+#[block(entries: usize, rows: usize)]
 pub struct Exact {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -102,16 +101,10 @@ pub struct Exact {
     pub initialized: Signal<Out, Bit>,
     /// Key of the hashes. May change only while there is no receive.
     pub seed: Signal<In, Bits<128>>,
-    /// There is a look-up.
-    pub lookup_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub lookup_ready: Signal<Out, Bit>,
     /// The look-up.
-    pub lookup: Signal<In, Lookup>,
-    /// The result of an operation; it stays until `commit` or `discard`.
-    pub result_valid: Signal<Out, Bit>,
+    pub lookup: Stream<In, Lookup>,
     /// The result.
-    pub result: Signal<Out, ExactResult>,
+    pub result: Pulse<Out, ExactResult>,
     /// The operation is done.
     pub commit: Signal<In, Bit>,
     /// The operation is forgotten.
@@ -141,19 +134,24 @@ pub struct Exact {
     pub depth: Signal<Out, Bits<16>>,
 
     key_hash: KeyHash,
+    #[each(5)]
     clash: Vec<Clash>,
     key_place: Emptier,
     handle_place: Emptier,
     key_number: OneHot,
     handle_number: OneHot,
     handle_hash: HandleHash,
+    #[each(WAYS, KeyWay::new(rows))]
     key_way: Vec<KeyWay>,
+    #[each(WAYS, HandleWay::new(rows))]
     handle_way: Vec<HandleWay>,
     /// What was being written when it was read.
     fresh_slots: FreshSlots,
     fresh_handles: Written<Bit>,
     /// Of the keys and of the handles, in the first rows and in the second.
+    #[each(2)]
     key_same: Vec<SameRow>,
+    #[each(2)]
     handle_same: Vec<SameRow>,
     // What is written in this cycle: the decision of the last one.
     put_queue: Reg<Queue>,
@@ -193,9 +191,13 @@ pub struct Exact {
     mend: Reg<Bit>,
     /// It was in the last one.
     mended: Reg<Bit>,
+    #[is(BlockRam::new(entries))]
     links: BlockRam<Link>,
+    #[is(BlockRam::new(entries))]
     homes: BlockRam<Home>,
+    #[is(BlockRam::new(entries))]
     prevs: BlockRam<Bits<14>>,
+    #[is(Fifo::new(entries))]
     free: Fifo<Bits<14>>,
     // The next number from there, and the one behind it; and one that goes there.
     number_valid: Reg<Bit>,
@@ -215,6 +217,7 @@ pub struct Exact {
     hash_valid: Reg<Bit>,
     hash: Reg<Lookup>,
     /// Nothing is there: the opposite, so that what follows is loaded by a net of its own.
+    #[is(Reg::new(true))]
     hash_empty: Reg<Bit>,
     /// Its key once more.
     hash_key: Reg<Bits<97>>,
@@ -232,6 +235,7 @@ pub struct Exact {
     /// It compares keys; or it has chosen a way; or it compares handles.
     compare_by_key: Reg<Bit>,
     compare_chosen: Reg<Bits<8>>,
+    #[is(Reg::new(By::Nothing))]
     compare_by: Reg<By>,
     mux_valid: Reg<Bit>,
     mux: Reg<Lookup>,
@@ -258,11 +262,13 @@ pub struct Exact {
 
     /// Row that a search of a pair or an endpoint has come to, and the one behind it.
     cursor: Reg<Bits<16>>,
+    #[is(Reg::new(1u64.into()))]
     behind_cursor: Reg<Bits<16>>,
     unlink_way: Reg<Bits<3>>,
     count: Reg<Bits<16>>,
 
     /// The end takes what comes in this cycle: it is free, or `settles`. All that is under way moves by this.
+    #[is(Reg::new(true))]
     moves: Reg<Bit>,
     /// The opposite, for what must not wait for a register that drives three thousand enables.
     stands: Reg<Bit>,
@@ -378,27 +384,33 @@ pub struct Exact {
     in_now: Signal<Local, Bits<8>>,
     fresh_handle: Signal<Local, Bit>,
 
+    #[is(constant((rows - 1) as u64))]
     row_mask: Constant<Bits<16>>,
+    #[is(constant((rows - 1) as u64))]
     last_row: Constant<Bits<16>>,
+    #[is(constant(rows as u64))]
     rows: Constant<Bits<16>>,
+    #[is(constant(entries as u64))]
     entries: Constant<Bits<16>>,
+    #[is(constant((entries - 1) as u64))]
     last_entry: Constant<Bits<16>>,
-    no_queue: Constant<Queue>,
-    no_handle: Constant<Handle>,
-    no_found: Constant<Found>,
-    no_rows: Constant<Rows>,
-    no_home: Constant<Home>,
-    no_link: Constant<Link>,
-    no_result: Constant<ExactResult>,
 
+    #[is(Check::new("receive_neither_lost_nor_doubled"))]
     neither_lost_nor_doubled: Check,
+    #[is(Check::new("a_number_for_each_post"))]
     number_for_each_post: Check,
+    #[is(Check::new("searches_by_handle_are_alone"))]
     alone: Check,
+    #[is(Check::new("a_key_has_one_slot"))]
     one_slot: Check,
+    #[is(Check::new("searches_read_what_is_settled"))]
     reads_settled: Check,
+    #[is(Duty::new("what_settles_is_done"))]
     settles_what_is_done: Duty,
+    #[is(Check::new("what_is_full_is_a_result"))]
     full_is_a_result: Check,
     copies_agree: Check,
+    #[is(Duty::new("what_is_found_by_handle_is_removed"))]
     removes_what_it_finds: Duty,
 }
 
@@ -418,174 +430,13 @@ impl Exact {
             rows <= entries,
             "{rows} rows for {entries} receives: they are cleared while the receives' numbers are handed out"
         );
-        let word = |value: usize| Constant::new((value as u64).into());
-        construct!({
-            clash: (0..5).map(|_| Clash::default()).collect(),
-            key_way: (0..WAYS).map(|_| KeyWay::new(rows)).collect(),
-            handle_way: (0..WAYS).map(|_| HandleWay::new(rows)).collect(),
-            key_same: (0..2).map(|_| SameRow::default()).collect(),
-            handle_same: (0..2).map(|_| SameRow::default()).collect(),
-            links: BlockRam::new(entries),
-            homes: BlockRam::new(entries),
-            prevs: BlockRam::new(entries),
-            free: Fifo::new(entries),
-            row_mask: word(rows - 1),
-            last_row: word(rows - 1),
-            rows: word(rows),
-            entries: word(entries),
-            last_entry: word(entries - 1),
-            no_queue: Constant::new(Queue::default()),
-            no_handle: Constant::new(Handle::default()),
-            no_rows: Constant::new(Rows::default()),
-            no_home: Constant::new(Home::default()),
-            no_link: Constant::new(Link::default()),
-            no_found: Constant::new(Found::default()),
-            no_result: Constant::new(ExactResult::default()),
-            neither_lost_nor_doubled: Check::new("receive_neither_lost_nor_doubled"),
-            number_for_each_post: Check::new("a_number_for_each_post"),
-            alone: Check::new("searches_by_handle_are_alone"),
-            one_slot: Check::new("a_key_has_one_slot"),
-            reads_settled: Check::new("searches_read_what_is_settled"),
-            settles_what_is_done: Duty::new("what_settles_is_done"),
-            full_is_a_result: Check::new("what_is_full_is_a_result"),
-            copies_agree: Check::new("copies_agree"),
-            removes_what_it_finds: Duty::new("what_is_found_by_handle_is_removed"),
-            compare_by: Reg::new(By::Nothing),
-            moves: Reg::new(true),
-            hash_empty: Reg::new(true),
-            behind_cursor: Reg::new(1u64.into()),
-        } default {
-            clock reset initialized seed lookup_valid lookup_ready lookup result_valid result
-            commit discard will_settle receive age rival_age will_end posts stays end_tag best_tag remains depth key_hash handle_hash ready clearing
-            settles stands queued_valid queued hash_free offered fills mends hash_valid hash hash_key next_hash arrives hash_loads place_valid place place_rows slot_row read_valid read read_rows
-            compare_valid compare compare_rows compare_by_key compare_chosen
-            mux_valid mux mux_rows mux_hit mux_free mux_handle_hit mux_handle_free
-            best_valid best_wins best_rivals best best_found entry_address end_valid end_full end end_posts end_found
-            clash_compare clash_mux clash_best clash_end unlinks tell told mending mend mended cursor unlink_way count
-            passes sees move_read read_free read_loads read_stays all_stand end_remains read_takes place_free goes_on by_key conflict handle_key of_all walks walk_row row_after addressed wanted next_rows next_place unlinking
-            occupied handle_hits handle_occupied first_hit muxed muxed_head muxed_tail
-            muxed_age muxed_multi muxed_id muxed_class mux_key address entry_at best_age end_age best_above end_above best_low end_high older arriving single matched_leaves acts frees freed numbers links_now prevs_now wants_number free_numbers freeing numbering by_handle home candidate better done entry
-            new_link new_home queue new_slot slot_ways handle handle_ways key_row0 key_row1 handle_row0 handle_row1
-            home_of_end home_key_row home_handle_row gone_row home_handle_way new_id end_key
-            key_place handle_place key_number handle_number fresh_slots fresh_handles
-            in_old in_last in_now fresh_handle
-            put_queue put_key put_new put_slot_ways put_handle put_handle_ways put_rows put_link put_link_at put_link_now
-            put_prev put_prev_at put_prev_now put_home put_home_now put_home_at own repeat write_rows number_valid number spare_valid spare put_free_now put_free
-        })
+        Self::build(entries, rows)
     }
 }
 
-#[module(entries = self.entries.val().index())]
+#[block(entries = self.entries.val().index())]
 impl Logic for Exact {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            ready,
-            clearing,
-            moves,
-            stands,
-            settles,
-            queued_valid,
-            queued,
-            hash_valid,
-            hash_empty,
-            hash,
-            hash_key,
-            place_valid,
-            place,
-            place_rows,
-            slot_row,
-            read_valid,
-            read,
-            read_rows,
-            compare_valid,
-            compare,
-            compare_rows,
-            compare_by_key,
-            compare_chosen,
-            compare_by,
-            mux_valid,
-            mux,
-            mux_rows,
-            mux_free,
-            mux_handle_hit,
-            mux_handle_free,
-            number_valid,
-            number,
-            spare_valid,
-            spare,
-            put_free_now,
-            put_free,
-            put_queue,
-            put_key,
-            put_new,
-            put_slot_ways,
-            put_handle,
-            put_handle_ways,
-            put_rows,
-            put_link,
-            put_link_at,
-            put_link_now,
-            put_prev,
-            put_prev_at,
-            put_prev_now,
-            put_home,
-            put_home_at,
-            put_home_now,
-            own,
-            repeat,
-            clash_compare,
-            clash_mux,
-            clash_best,
-            clash_end,
-            unlinks,
-            tell,
-            told,
-            mending,
-            mend,
-            mended,
-            best_valid,
-            best_wins,
-            best_rivals,
-            best,
-            best_found,
-            entry_address,
-            end_valid,
-            end_full,
-            end,
-            end_posts,
-            end_found,
-            cursor,
-            behind_cursor,
-            unlink_way,
-            count
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            key_way[0..6],
-            handle_way[0..6],
-            fresh_slots,
-            fresh_handles,
-            key_same[0..2],
-            handle_same[0..2],
-            free,
-            neither_lost_nor_doubled,
-            number_for_each_post,
-            alone,
-            one_slot,
-            reads_settled,
-            settles_what_is_done,
-            full_is_a_result,
-            copies_agree,
-            removes_what_it_finds
-        );
-        clock!(self, clock, links, homes, prevs);
-
         // ---------------------------------------------------------------- what moves
         self.done.next = self.settles.q.val() | self.commit.val() | self.discard.val();
         self.conflict.next =
@@ -602,15 +453,15 @@ impl Logic for Exact {
             !self.place_valid.q.val() | (self.read_free.val() & !self.mending.q.val());
 
         // ---------------------------------------------------------------- hash
-        self.lookup_ready.next = self.ready.q.val() & !self.queued_valid.q.val();
-        self.offered.next = self.lookup_valid.val() & self.ready.q.val();
+        self.lookup.ready.next = self.ready.q.val() & !self.queued_valid.q.val();
+        self.offered.next = self.lookup.valid.val() & self.ready.q.val();
         self.hash_free.next = !self.hash_valid.q.val() | self.place_free.val();
         self.arrives.next = self.queued_valid.q.val() | self.offered.val();
         self.queued_valid.d.next = !self.hash_free.val() & self.arrives.val();
         if !self.queued_valid.q.val() {
-            self.queued.d.next = self.lookup.val();
+            self.queued.d.next = self.lookup.data.val();
         }
-        self.next_hash.next = self.lookup.val();
+        self.next_hash.next = self.lookup.data.val();
         if self.queued_valid.q.val() {
             self.next_hash.next = self.queued.q.val();
         }
@@ -647,7 +498,7 @@ impl Logic for Exact {
             self.cursor.d.next = 0.into();
             self.behind_cursor.d.next = 1.into();
         }
-        self.next_rows.next = self.no_rows.val();
+        self.next_rows.next = Rows::default();
         self.next_rows.next.key0 = self.key_hash.first.val() & self.row_mask.val();
         self.next_rows.next.key1 = self.key_hash.second.val() & self.row_mask.val();
         self.next_rows.next.handle0 = self.handle_hash.first.val() & self.row_mask.val();
@@ -855,7 +706,7 @@ impl Logic for Exact {
             self.muxed_id.next = self.muxed_id.val() | self.handle_way[i].id.val();
             self.muxed_class.next = self.muxed_class.val() | self.handle_way[i].class_id.val();
         }
-        self.muxed.next = self.no_found.val();
+        self.muxed.next = Found::default();
         self.muxed.next.rows = self.mux_rows.q.val();
         self.muxed.next.head = self.muxed_head.val();
         self.muxed.next.tail = self.muxed_tail.val();
@@ -1055,20 +906,20 @@ impl Logic for Exact {
         self.best_tag.next = self.best.q.val().tag;
         self.end_key.next = self.end_found.q.val().key;
         self.new_id.next = self.number.q.val();
-        self.result_valid.next = self.end_full.q.val() | self.tell.q.val();
-        self.result.next = self.no_result.val();
-        self.result.next.found = self.end_found.q.val().found;
-        self.result.next.room = self.end_found.q.val().room & self.number_valid.q.val();
-        self.result.next.age = self.end_found.q.val().age;
-        self.result.next.class = self.end_found.q.val().class;
-        self.result.next.multi = self.end_found.q.val().multi;
-        self.result.next.rival_older = self.end_found.q.val().rival_older;
-        self.result.next.id = self.end_found.q.val().id;
+        self.result.valid.next = self.end_full.q.val() | self.tell.q.val();
+        self.result.data.next = ExactResult::default();
+        self.result.data.next.found = self.end_found.q.val().found;
+        self.result.data.next.room = self.end_found.q.val().room & self.number_valid.q.val();
+        self.result.data.next.age = self.end_found.q.val().age;
+        self.result.data.next.class = self.end_found.q.val().class;
+        self.result.data.next.multi = self.end_found.q.val().multi;
+        self.result.data.next.rival_older = self.end_found.q.val().rival_older;
+        self.result.data.next.id = self.end_found.q.val().id;
         if self.end.q.val().search == Search::Arrive {
-            self.result.next.id = self.end_found.q.val().head;
+            self.result.data.next.id = self.end_found.q.val().head;
         }
         if self.end.q.val().search == Search::Post {
-            self.result.next.id = self.new_id.val();
+            self.result.data.next.id = self.new_id.val();
         }
         self.remains.next = self.hash_valid.q.val()
             | self.place_valid.q.val()
@@ -1082,7 +933,7 @@ impl Logic for Exact {
         // ---------------------------------------------------------------- commit
         self.home_of_end.next = self.end_found.q.val().home;
         self.entry.next = self.end_found.q.val().link;
-        self.queue.next = self.no_queue.val();
+        self.queue.next = Queue::default();
         self.queue.next.valid = true;
         self.queue.next.head = self.end_found.q.val().head;
         self.queue.next.tail = self.end_found.q.val().tail;
@@ -1090,7 +941,7 @@ impl Logic for Exact {
         self.queue.next.multi = self.end_found.q.val().multi;
         self.new_slot.next = false;
         self.slot_ways.next = 0.into();
-        self.handle.next = self.no_handle.val();
+        self.handle.next = Handle::default();
         self.handle_ways.next = 0.into();
         self.key_row0.next = self.end_found.q.val().rows.key0;
         self.key_row1.next = self.end_found.q.val().rows.key1;
@@ -1111,7 +962,7 @@ impl Logic for Exact {
         self.single.next = self.end_found.q.val().single;
         self.key_number.vector.next = bit_cast::<64, 8>(self.end_found.q.val().way);
         self.handle_number.vector.next = bit_cast::<64, 8>(self.end_found.q.val().handle_way);
-        self.new_home.next = self.no_home.val();
+        self.new_home.next = Home::default();
         self.new_home.next.key_way = bit_cast::<3, 16>(self.key_number.index.val());
         self.new_home.next.handle_way = bit_cast::<3, 16>(self.handle_number.index.val());
         self.new_home.next.key_row = bit_cast::<12, 16>(self.end_found.q.val().rows.key0);
@@ -1123,7 +974,7 @@ impl Logic for Exact {
             self.new_home.next.handle_row = bit_cast::<12, 16>(self.end_found.q.val().rows.handle1);
         }
         self.put_home.d.next = self.new_home.val();
-        self.new_link.next = self.no_link.val();
+        self.new_link.next = Link::default();
         self.new_link.next.successor = self.new_id.val();
         self.new_link.next.age = bit_cast::<53, 54>(self.age.val());
         self.new_link.next.multi = self.receive.val().multi;
@@ -1160,7 +1011,7 @@ impl Logic for Exact {
                 self.put_link_at.d.next = bit_cast::<16, 14>(self.end_found.q.val().prev);
                 self.frees.next = true;
                 if self.single.val() {
-                    self.queue.next = self.no_queue.val();
+                    self.queue.next = Queue::default();
                 } else if self.end_found.q.val().first {
                     self.queue.next.head = self.entry.val().successor;
                     self.queue.next.age = self.entry.val().age;
@@ -1180,7 +1031,7 @@ impl Logic for Exact {
                 self.queue.next.age = self.entry.val().age;
                 self.queue.next.multi = self.entry.val().multi;
                 if self.single.val() {
-                    self.queue.next = self.no_queue.val();
+                    self.queue.next = Queue::default();
                 }
                 if self.matched_leaves.val() {
                     self.slot_ways.next = self.end_found.q.val().way;
@@ -1257,10 +1108,10 @@ impl Logic for Exact {
         self.put_rows.d.next.handle0 = self.handle_row0.val();
         self.put_rows.d.next.handle1 = self.handle_row1.val();
         if !self.ready.q.val() {
-            self.put_queue.d.next = self.no_queue.val();
+            self.put_queue.d.next = Queue::default();
             self.put_new.d.next = false;
             self.put_slot_ways.d.next = 0x3f.into();
-            self.put_handle.d.next = self.no_handle.val();
+            self.put_handle.d.next = Handle::default();
             self.put_handle_ways.d.next = 0x3f.into();
             self.put_rows.d.next.key0 = self.clearing.q.val() & self.row_mask.val();
             self.put_rows.d.next.key1 = self.clearing.q.val() & self.row_mask.val();

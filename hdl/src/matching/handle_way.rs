@@ -7,7 +7,6 @@
 //! a word is only whether the place is taken.
 
 use super::way::Way;
-use crate::construct::construct;
 use crate::prelude::*;
 
 /// What the rows are searched for.
@@ -41,7 +40,7 @@ pub struct Handle {
 }
 
 /// A way of handles.
-#[derive(LogicBlock)]
+#[block(rows: usize)]
 pub struct HandleWay {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -93,6 +92,7 @@ pub struct HandleWay {
     pub write_handle: Signal<In, Handle>,
     /// Write in the next cycle.
     pub next_write: Signal<In, Bit>,
+    #[is(Way::new(rows))]
     handles: Way<Handle>,
     held: Reg<Bits<14>>,
     held_class_id: Reg<Bits<6>>,
@@ -104,20 +104,13 @@ pub struct HandleWay {
 impl HandleWay {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
-        construct!({ handles: Way::new(rows) } default {
-            clock reset read_row capture same_old same_last same_now occupied_old occupied_last occupied_now by endpoint request pair hit occupied
-            fresh pass select id class_id write write_row write_handle next_write held held_class_id of_endpoint
-            of_request of_pair
-        })
+        Self::build(rows)
     }
 }
 
-#[module(rows = self.handles.rows())]
+#[block(rows = self.handles.rows())]
 impl Logic for HandleWay {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, held, held_class_id);
-        clocked!(self, clock, reset, handles);
         self.handles.read_row.next = self.read_row.val();
         self.handles.capture.next = self.capture.val();
         self.handles.same_old.next = self.same_old.val();

@@ -34,7 +34,7 @@ const _: () = assert!(
 );
 
 /// Two hashes made of the parities.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct Mix {
     /// The parities of a key.
     pub parity: Signal<In, Bits<32>>,
@@ -44,9 +44,8 @@ pub struct Mix {
     pub second: Signal<Out, Bits<16>>,
 }
 
-#[module]
+#[block]
 impl Logic for Mix {
-    #[hdl_gen]
     fn update(&mut self) {
         self.first.next = 0.into();
         self.second.next = 0.into();
@@ -66,7 +65,7 @@ impl Logic for Mix {
 }
 
 /// Hashes of a key of the posted receives.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct KeyHash {
     /// The seed.
     pub seed: Signal<In, Bits<128>>,
@@ -82,9 +81,8 @@ pub struct KeyHash {
     mix: Mix,
 }
 
-#[module]
+#[block]
 impl Logic for KeyHash {
-    #[hdl_gen]
     fn update(&mut self) {
         self.parity.next = 0.into();
         for i in 0..16 {
@@ -106,7 +104,7 @@ impl Logic for KeyHash {
 }
 
 /// Hashes of a receive's handle.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct HandleHash {
     /// The seed.
     pub seed: Signal<In, Bits<128>>,
@@ -120,9 +118,8 @@ pub struct HandleHash {
     mix: Mix,
 }
 
-#[module]
+#[block]
 impl Logic for HandleHash {
-    #[hdl_gen]
     fn update(&mut self) {
         self.parity.next = 0.into();
         for i in 0..32 {

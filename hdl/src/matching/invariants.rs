@@ -15,7 +15,7 @@
 use crate::prelude::*;
 
 /// The state of an `Associative` and what holds of it.
-#[derive(LogicBlock)]
+#[block(entries: usize, endpoints: usize)]
 pub struct Invariants {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -46,16 +46,20 @@ pub struct Invariants {
     /// There was one.
     pub any_age: Signal<In, Bit>,
     /// By place: which others are older.
+    #[each(entries)]
     pub rows: Vec<Signal<In, Bits<64>>>,
     /// By place: the age.
+    #[each(entries)]
     pub ages: Vec<Signal<In, Bits<54>>>,
     /// By place: the endpoint.
+    #[each(entries)]
     pub endpoints: Vec<Signal<In, Bits<8>>>,
     /// An entry was removed in the cycle before; its quota isn't given back yet.
     pub gone: Signal<In, Bit>,
     /// With `gone`: whose.
     pub gone_endpoint: Signal<In, Bits<8>>,
     /// By endpoint: its quota in use.
+    #[each(endpoints)]
     pub counts: Vec<Signal<In, Bits<16>>>,
     /// The sum of those.
     pub used: Signal<In, Bits<16>>,
@@ -66,6 +70,7 @@ pub struct Invariants {
     of_endpoints: Signal<Local, Bit>,
     of_endpoint: Signal<Local, Bits<16>>,
     with_gone: Signal<Local, Bits<16>>,
+    #[is(constant(u64::MAX >> (64 - entries)))]
     places: Constant<Bits<64>>,
     rows_agree_with_ages: Check,
     ages_are_past: Check,
@@ -76,76 +81,22 @@ pub struct Invariants {
     choice_leaves: Check,
     hits_are_live: Check,
     one_place_is_filled: Check,
+    #[is(entries)]
     _n: usize,
+    #[is(endpoints)]
     _endpoints: usize,
 }
 
 impl Invariants {
     /// Of so many entries and endpoints.
     pub fn new(entries: usize, endpoints: usize) -> Self {
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            live: Signal::default(),
-            depth: Signal::default(),
-            chosen: Signal::default(),
-            leaving: Signal::default(),
-            taking: Signal::default(),
-            hits: Signal::default(),
-            filling: Signal::default(),
-            inserting: Signal::default(),
-            departed: Signal::default(),
-            cancelled: Signal::default(),
-            last_age: Signal::default(),
-            any_age: Signal::default(),
-            rows: (0..entries).map(|_| Signal::default()).collect(),
-            ages: (0..entries).map(|_| Signal::default()).collect(),
-            endpoints: (0..entries).map(|_| Signal::default()).collect(),
-            gone: Signal::default(),
-            gone_endpoint: Signal::default(),
-            counts: (0..endpoints).map(|_| Signal::default()).collect(),
-            used: Signal::default(),
-            number: Signal::default(),
-            agree: Signal::default(),
-            past: Signal::default(),
-            population: Signal::default(),
-            of_endpoints: Signal::default(),
-            of_endpoint: Signal::default(),
-            with_gone: Signal::default(),
-            places: Constant::new((u64::MAX >> (64 - entries)).into()),
-            rows_agree_with_ages: Check::new("rows_agree_with_ages"),
-            ages_are_past: Check::new("ages_are_past"),
-            depth_counts_the_living: Check::new("depth_counts_the_living"),
-            quotas_count_the_living: Check::new("quotas_count_the_living"),
-            choice_lives_until_it_departs: Check::new("choice_lives_until_it_departs"),
-            cancelled_are_dead: Check::new("cancelled_are_dead"),
-            choice_leaves: Check::new("choice_leaves"),
-            hits_are_live: Check::new("hits_are_live"),
-            one_place_is_filled: Check::new("one_place_is_filled"),
-            _n: entries,
-            _endpoints: endpoints,
-        }
+        Self::build(entries, endpoints)
     }
 }
 
-#[module(entries = self._n)]
+#[block(entries = self._n)]
 impl Logic for Invariants {
-    #[hdl_gen]
     fn update(&mut self) {
-        clocked!(
-            self,
-            clock,
-            reset,
-            rows_agree_with_ages,
-            ages_are_past,
-            depth_counts_the_living,
-            quotas_count_the_living,
-            choice_lives_until_it_departs,
-            cancelled_are_dead,
-            choice_leaves,
-            hits_are_live,
-            one_place_is_filled
-        );
         // Of two that live exactly one is older, and the row of the higher place knows which.
         self.agree.next = true;
         self.past.next = true;

@@ -11,7 +11,6 @@
 
 use super::hash::KEY_BITS;
 use super::way::{Way, Written};
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::BlockRam;
 
@@ -41,7 +40,7 @@ pub struct Queue {
 }
 
 /// The slots that a look-up has to know beside those of the memory, because they were being written: what they say to it.
-#[derive(LogicBlock)]
+#[block]
 pub struct FreshSlots {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -92,27 +91,11 @@ pub struct FreshSlots {
     has_old: Signal<Local, Bit>,
     has_last: Signal<Local, Bit>,
     has_now: Signal<Local, Bit>,
-    nothing: Constant<Queue>,
 }
 
-impl Default for FreshSlots {
-    fn default() -> Self {
-        construct!({ nothing: Constant::new(Queue::default()) } default {
-            clock reset write_key write_queue next_key next_queue capture key occupied_old occupied_last occupied_now
-            pass in_old in_last in_now shows_old shows_last shows_now shown keys queues old last now
-            show_old show_last show_now has_old has_last has_now
-        })
-    }
-}
-
-#[module]
+#[block]
 impl Logic for FreshSlots {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self, clock, reset, old, last, now, show_old, show_last, show_now
-        );
-        clocked!(self, clock, reset, keys, queues);
         self.keys.write_word.next = self.write_key.val();
         self.keys.next_word.next = self.next_key.val();
         self.keys.capture.next = self.capture.val();
@@ -137,7 +120,7 @@ impl Logic for FreshSlots {
         self.shows_old.next = self.show_old.q.val();
         self.shows_last.next = self.show_last.q.val();
         self.shows_now.next = self.show_now.q.val();
-        self.shown.next = self.nothing.val();
+        self.shown.next = Queue::default();
         if self.show_old.q.val() {
             self.shown.next = self.old.q.val();
         }
@@ -151,7 +134,7 @@ impl Logic for FreshSlots {
 }
 
 /// A way of slots.
-#[derive(LogicBlock)]
+#[block(rows: usize)]
 pub struct KeyWay {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -217,7 +200,9 @@ pub struct KeyWay {
     pub write_queue: Signal<In, Queue>,
     /// Write in the next cycle.
     pub next_write: Signal<In, Bit>,
+    #[is(Way::new(rows))]
     queues: Way<Queue>,
+    #[is(BlockRam::new(rows))]
     keys: BlockRam<Bits<97>>,
     captured: Reg<Bits<97>>,
     held: Reg<Queue>,
@@ -232,23 +217,13 @@ pub struct KeyWay {
 impl KeyWay {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
-        construct!({ queues: Way::new(rows), keys: BlockRam::new(rows) } default {
-            clock reset read_row capture same_old same_last same_now key by_key chosen occupied_old occupied_last
-            occupied_now occupied in_old in_last in_now pass shows_old shows_last shows_now hit was_old was_last was_now head tail age multi write write_new write_row write_key
-            write_queue next_write captured held show fresh plain
-        })
+        Self::build(rows)
     }
 }
 
-#[module(rows = self.queues.rows())]
+#[block(rows = self.queues.rows())]
 impl Logic for KeyWay {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self, clock, reset, captured, held, show, was_old, was_last, was_now
-        );
-        clocked!(self, clock, reset, queues);
-        clock!(self, clock, keys);
         self.queues.read_row.next = self.read_row.val();
         self.queues.capture.next = self.capture.val();
         self.queues.same_old.next = self.same_old.val();

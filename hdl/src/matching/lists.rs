@@ -35,7 +35,6 @@ use super::exact::Exact;
 use super::quota::Quota;
 use super::rows::UnexpectedRows;
 use crate::config::Config;
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::{Duty, Ram};
 use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply, Operation, Search};
@@ -71,7 +70,7 @@ enum Step {
 }
 
 /// The engine.
-#[derive(LogicBlock)]
+#[block(config: &Config)]
 pub struct Lists {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -81,16 +80,10 @@ pub struct Lists {
     pub initialized: Signal<Out, Bit>,
     /// Key of the hashes. May change only while no receive is posted and nothing is under way.
     pub seed: Signal<In, Bits<128>>,
-    /// There is a command.
-    pub command_valid: Signal<In, Bit>,
-    /// It is taken.
-    pub command_ready: Signal<Out, Bit>,
     /// What to do.
-    pub command: Signal<In, MatchCommand>,
-    /// A pulse, for each command in their order.
-    pub reply_valid: Signal<Out, Bit>,
+    pub command: Stream<In, MatchCommand>,
     /// What came of it.
-    pub reply: Signal<Out, MatchReply>,
+    pub reply: Pulse<Out, MatchReply>,
     /// Live posted receives.
     pub posted_depth: Signal<Out, Bits<16>>,
     /// Live unexpected messages.
@@ -100,17 +93,25 @@ pub struct Lists {
     /// A pulse: both places of a receive were full.
     pub count_overflows: Signal<Out, Bit>,
 
+    #[is(Classes::new(config.endpoints))]
     classes: Classes,
+    #[is(Quota::new(config.endpoints, config.exact, config.reserved_exact()))]
     quota: Quota,
+    #[is(Exact::new(config.exact, config.rows))]
     exact: Exact,
+    #[is(Associative::new(config.posted, config.endpoints, config.pairs, config.reserved_posted()))]
     associative: Associative,
+    #[is(UnexpectedRows::new(config.endpoints, config.pairs, config.comparators))]
     unexpected: UnexpectedRows,
     /// Commands on the exact way, by tag.
+    #[is(Ram::new(TAGS))]
     held: Ram<MatchCommand>,
+    #[is(Ram::new(TAGS))]
     held_age: Ram<Bits<54>>,
 
     front_valid: Reg<Bit>,
     /// There is none. What drives hundreds of registers has a flip-flop of its own.
+    #[is(Reg::new(true))]
     vacant: Reg<Bit>,
     front: Reg<MatchCommand>,
     /// Its endpoint, one bit set.
@@ -180,6 +181,7 @@ pub struct Lists {
 
     issue_valid: Reg<Bit>,
     /// Nothing is there.
+    #[is(Reg::new(true))]
     issue_empty: Reg<Bit>,
     /// Tag of what is there, whether its first look-up is still to leave, and whether it is a receive's.
     issue_tag: Reg<Bits<4>>,
@@ -254,6 +256,7 @@ pub struct Lists {
 
     // What may go in this cycle.
     /// Nothing is under way on the exact side.
+    #[is(Reg::new(true))]
     exact_free: Reg<Bit>,
     /// Nothing is alone, in `issue` or on the associative way, but for one that is answered in this cycle.
     way_free: Reg<Bit>,
@@ -465,19 +468,23 @@ pub struct Lists {
     /// The seed of the last cycle.
     last_seed: Reg<Bits<128>>,
 
+    #[is(constant(config.exact as u64))]
     exact_entries: Constant<Bits<16>>,
     /// Match bits that are compared.
+    #[is(constant(config.match_mask()))]
     match_mask: Constant<Bits<64>>,
-    no_lookup: Constant<Lookup>,
-    no_reply: Constant<MatchReply>,
 
+    #[is(Check::new("one_result_at_a_time"))]
     one_at_a_time: Check,
     commands_name_what_there_is: Duty,
     copies_agree: Check,
+    #[is(Check::new("quick_decisions_are_right"))]
     quick_is_right: Check,
+    #[is(Check::new("age_of_a_kept_choice_was_compared"))]
     kept_age_was_compared: Check,
     replies_to_commands: Check,
     seed_changes_while_empty: Duty,
+    #[is(constant(config.endpoints as u64))]
     endpoints: Constant<Bits<8>>,
 }
 
@@ -487,178 +494,13 @@ impl Lists {
     /// # Panics
     /// If a size is beyond what its side can have.
     pub fn new(config: &Config) -> Self {
-        construct!({
-            classes: Classes::new(config.endpoints),
-            quota: Quota::new(config.endpoints, config.exact, config.reserved_exact()),
-            exact: Exact::new(config.exact, config.rows),
-            associative: Associative::new(config.posted, config.endpoints, config.pairs, config.reserved_posted()),
-            unexpected: UnexpectedRows::new(config.endpoints, config.pairs, config.comparators),
-            held: Ram::new(TAGS),
-            held_age: Ram::new(TAGS),
-            step: Reg::new(Step::Run),
-            vacant: Reg::new(true),
-            issue_empty: Reg::new(true),
-            exact_free: Reg::new(true),
-            exact_entries: Constant::new((config.exact as u64).into()),
-            match_mask: Constant::new(config.match_mask().into()),
-            no_lookup: Constant::new(Lookup::default()),
-            no_reply: Constant::new(MatchReply::default()),
-            one_at_a_time: Check::new("one_result_at_a_time"),
-            quick_is_right: Check::new("quick_decisions_are_right"),
-            commands_name_what_there_is: Duty::new("commands_name_what_there_is"),
-            copies_agree: Check::new("copies_agree"),
-            kept_age_was_compared: Check::new("age_of_a_kept_choice_was_compared"),
-            replies_to_commands: Check::new("replies_to_commands"),
-            seed_changes_while_empty: Duty::new("seed_changes_while_empty"),
-            endpoints: Constant::new((config.endpoints as u64).into()),
-        } default {
-            clock reset initialized seed command_valid command_ready command reply_valid reply
-            posted_depth unexpected_depth operation count_overflows
-            front_valid front stale fresh front_live front_associative front_unexpected weighed has_class free_class has_room fits fit_class fit_learns giving giving_class giving_bit gave removing removing_for_message removing_cancelled tag one_endpoint last_endpoint latest_endpoint on_associative_way on_exact_way age issue_valid issue_command issue_view
-            issue_todo sole sole_joined sole_chosen sole_found sole_ends sole_hit both both_joined both_chosen both_found both_tag found_tag kept clear result_clear alone looking
-            searching has_searched searched searched_index solo solo_age resumes answered answer under_way last_seed
-            result result_valid equal unlearnt idle chosen first_unlearnt first_idle
-            next_endpoint next_bit same_endpoint empty admitted go goes_alone initialized_now
-            slow_search append none_is_clear remove probed takes to_issue
-            front_posts asker asks_in todo first_todo todo_class class_id source match_bits front_key issue_key
-            lookup lookup_valid precedes older rival_older was_older late late_commit late_discard posts next_step next_alone alone_ends next_kept keeps_found drops next_both next_sole keeps front_moves way_free side_free swift quick will_be_quick quick_commit runs solo_posts solo_inserts of_rival of_search told doubts yields takes_alone searched_alone search_answers appends rival_wins next_clear decided accepts commit discard gives associative_search
-            same_walk found_associative result_kept tainted slow slowly probes room searches_both newly_clear tag_bit best_tag_bit next_tag found_tag_bit
-            key_bit overflow replying
-            front_bit taking_bit lingers front_arrives front_asks front_inserts front_cancels front_walks front_direct post_goes free_room taking taking_class learning no_class unhindered open
-            issue_tag issue_first issue_posts begins inserts walked walked_pair walked_endpoint room_for_it rests goes_sole goes_exact
-            goes_if_fits may_ask posts_alone asks goes_first goes_direct may_come comes comes_arrival comes_receive comes_classless comes_unhindered comes_associative comes_exact enters follows asks_post asks_first more_todo
-            first_live first_kept several_live several_kept front_loads front_fills comes_live learns went solo_by_pair solo_probes taking_endpoint
-        })
+        Self::build(config)
     }
 }
 
-#[module(endpoints = self.endpoints.val().index(), exact = self.exact_entries.val().index())]
+#[block(endpoints = self.endpoints.val().index(), exact = self.exact_entries.val().index())]
 impl Logic for Lists {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            front_valid,
-            vacant,
-            issue_empty,
-            front,
-            front_bit,
-            front_arrives,
-            front_posts,
-            front_asks,
-            front_inserts,
-            front_cancels,
-            front_walks,
-            same_walk,
-            lingers,
-            stale,
-            fresh,
-            front_live,
-            front_associative,
-            front_unexpected,
-            weighed,
-            has_class,
-            free_class,
-            has_room,
-            free_room,
-            taking,
-            taking_bit,
-            taking_class,
-            learning,
-            giving,
-            giving_class,
-            giving_bit,
-            gave,
-            removing,
-            removing_for_message,
-            removing_cancelled,
-            tag,
-            one_endpoint,
-            last_endpoint,
-            on_associative_way,
-            on_exact_way,
-            age,
-            went,
-            no_class,
-            unhindered,
-            open,
-            issue_valid,
-            issue_tag,
-            issue_first,
-            issue_posts,
-            issue_command,
-            issue_view,
-            issue_todo,
-            sole,
-            sole_joined,
-            sole_chosen,
-            sole_found,
-            sole_ends,
-            sole_hit,
-            both,
-            both_joined,
-            both_chosen,
-            both_found,
-            both_tag,
-            found_tag,
-            kept,
-            clear,
-            result_clear,
-            result_kept,
-            tainted,
-            room,
-            was_older,
-            late,
-            late_commit,
-            late_discard,
-            quick,
-            exact_free,
-            way_free,
-            side_free,
-            slowly,
-            alone,
-            looking,
-            searching,
-            has_searched,
-            begins,
-            inserts,
-            solo_by_pair,
-            solo_probes,
-            solo,
-            solo_posts,
-            solo_inserts,
-            solo_age,
-            step,
-            resumes,
-            walked,
-            walked_pair,
-            walked_endpoint,
-            answered,
-            answer,
-            under_way,
-            last_seed
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            classes,
-            quota,
-            exact,
-            associative,
-            unexpected,
-            one_at_a_time,
-            commands_name_what_there_is,
-            copies_agree,
-            quick_is_right,
-            kept_age_was_compared,
-            replies_to_commands,
-            seed_changes_while_empty
-        );
-        clock!(self, clock, held, held_age);
-
         self.unexpected.mutation.next = 0.into();
         self.exact.seed.next = self.seed.val();
         self.initialized_now.next =
@@ -732,8 +574,8 @@ impl Logic for Lists {
             & (self.walked_endpoint.q.val() == self.front.q.val().endpoint);
 
         // ---------------------------------------------------------------- the result of the exact side
-        self.result.next = self.exact.result.val();
-        self.result_valid.next = self.exact.result_valid.val() & !self.late.q.val();
+        self.result.next = self.exact.result.data.val();
+        self.result_valid.next = self.exact.result.valid.val() & !self.late.q.val();
         // The command of the result that there may be in the next cycle is read.
         self.next_tag.next = self.exact.best_tag.val();
         if self.exact.stays.val() {
@@ -809,7 +651,7 @@ impl Logic for Lists {
         }
         self.class_id.next = (bit_cast::<6, 8>(self.asker.val().endpoint) << 2)
             | bit_cast::<6, 2>(self.todo_class.val());
-        self.lookup.next = self.no_lookup.val();
+        self.lookup.next = Lookup::default();
         self.lookup.next.search = Search::Arrive;
         self.lookup.next.tag = self.tag.q.val();
         self.lookup.next.first = self.asks_first.val();
@@ -838,16 +680,16 @@ impl Logic for Lists {
                 self.lookup.next.search = Search::OfEndpoint;
             }
         }
-        self.exact.lookup.next = self.lookup.val();
+        self.exact.lookup.data.next = self.lookup.val();
         self.issue_command.d.next = self.asker.val();
         self.issue_view.d.next = self.asks_in.val();
         self.issue_posts.d.next = self.asks_post.val();
-        self.issue_first.d.next = self.asks_first.val() & !self.exact.lookup_ready.val();
+        self.issue_first.d.next = self.asks_first.val() & !self.exact.lookup.ready.val();
         if self.issue_empty.q.val() {
             self.issue_tag.d.next = self.tag.q.val();
         }
         self.issue_todo.d.next = self.todo.val();
-        if self.exact.lookup_ready.val() {
+        if self.exact.lookup.ready.val() {
             self.issue_todo.d.next = self.todo.val() & !self.first_todo.val();
         }
 
@@ -948,7 +790,7 @@ impl Logic for Lists {
             self.solo_age.d.next = self.age.q.val();
             self.solo_posts.d.next = self.front_posts.q.val();
             self.solo_inserts.d.next = self.front_inserts.q.val();
-            if self.exact.result_valid.val() {
+            if self.exact.result.valid.val() {
                 self.solo.d.next = self.held.read_data.val();
                 self.solo_age.d.next = self.held_age.read_data.val();
                 self.solo_posts.d.next = self.posts.val();
@@ -1005,10 +847,10 @@ impl Logic for Lists {
         self.held_age.write_data.next = self.age.q.val();
         self.lookup_valid.next = !self.issue_empty.q.val() | self.to_issue.val();
         self.keeps.next =
-            self.lookup_valid.val() & (self.more_todo.val() | !self.exact.lookup_ready.val());
+            self.lookup_valid.val() & (self.more_todo.val() | !self.exact.lookup.ready.val());
         self.issue_valid.d.next = self.keeps.val();
         self.issue_empty.d.next = !self.keeps.val();
-        self.exact.lookup_valid.next = self.lookup_valid.val() | self.goes_direct.val();
+        self.exact.lookup.valid.next = self.lookup_valid.val() | self.goes_direct.val();
         self.exact_free.d.next =
             !self.exact.remains.val() & !self.lookup_valid.val() & !self.goes_direct.val();
 
@@ -1019,10 +861,10 @@ impl Logic for Lists {
         self.no_class.d.next = !self.classes.any_live.val();
         self.unhindered.d.next = self.quota.roomy.val() & !self.unexpected.waiting.val();
         // Of one of 16 endpoints at most, which `commands_name_what_there_is`.
-        self.next_endpoint.next = self.command.val().endpoint.get_bits::<4>(0);
+        self.next_endpoint.next = self.command.data.val().endpoint.get_bits::<4>(0);
         self.next_bit.next = bits::<32>(1) << self.next_endpoint.val();
-        self.comes_arrival.next = self.command.val().operation == Operation::Arrive;
-        self.comes_receive.next = self.command.val().operation == Operation::Post;
+        self.comes_arrival.next = self.command.data.val().operation == Operation::Arrive;
+        self.comes_receive.next = self.command.data.val().operation == Operation::Post;
         self.comes_classless.next = (self.no_class.q.val() >> self.next_endpoint.val()).get_bit(0);
         self.comes_unhindered.next =
             (self.unhindered.q.val() >> self.next_endpoint.val()).get_bit(0);
@@ -1044,8 +886,8 @@ impl Logic for Lists {
         self.front_moves.next = !self.front_valid.q.val() | self.go.val();
         self.front_loads.next = self.vacant.q.val() | self.go.val();
         self.may_come.next = self.open.q.val() & self.admitted.val();
-        self.comes.next = self.may_come.val() & self.command_valid.val();
-        self.command_ready.next = self.may_come.val() & self.front_moves.val();
+        self.comes.next = self.may_come.val() & self.command.valid.val();
+        self.command.ready.next = self.may_come.val() & self.front_moves.val();
         if self.go.val() {
             self.tag.d.next = self.tag.q.val() + 1;
         }
@@ -1083,7 +925,7 @@ impl Logic for Lists {
             & !self.stale.q.val()
             & !(self.lingers.q.val() & self.rests.val());
         // Which endpoint's classes are read mustn't wait for whether its command is taken.
-        self.classes.next_endpoint.next = self.command.val().endpoint;
+        self.classes.next_endpoint.next = self.command.data.val().endpoint;
         if self.front_valid.q.val() & self.stale.q.val() {
             self.classes.next_endpoint.next = self.front.q.val().endpoint;
         }
@@ -1114,10 +956,12 @@ impl Logic for Lists {
         }
         if self.front_loads.val() {
             self.front_bit.d.next = self.next_bit.val();
-            self.front.d.next = self.command.val();
+            self.front.d.next = self.command.data.val();
             // What isn't compared is not kept: it is zero from here on, and costs no logic.
-            self.front.d.next.match_bits = self.command.val().match_bits & self.match_mask.val();
-            self.front.d.next.ignore_bits = self.command.val().ignore_bits & self.match_mask.val();
+            self.front.d.next.match_bits =
+                self.command.data.val().match_bits & self.match_mask.val();
+            self.front.d.next.ignore_bits =
+                self.command.data.val().ignore_bits & self.match_mask.val();
             self.front_arrives.d.next = false;
             self.front_posts.d.next = false;
             self.front_asks.d.next = false;
@@ -1125,7 +969,7 @@ impl Logic for Lists {
             self.front_cancels.d.next = false;
             self.front_walks.d.next = false;
             if self.comes.val() {
-                match self.command.val().operation {
+                match self.command.data.val().operation {
                     Operation::Arrive => {
                         self.front_arrives.d.next = true;
                     }
@@ -1259,7 +1103,7 @@ impl Logic for Lists {
                 & !self.result.val().found);
         self.of_search.next =
             self.alone.q.val() & (!self.looking.q.val() | (self.posts.val() & self.searched.val()));
-        self.answer.d.next = self.no_reply.val();
+        self.answer.d.next = MatchReply::default();
         // When an arrival of the associative way is answered, the one behind it may have found something, or nothing.
         self.answer.d.next.found = self.sole_hit.q.val()
             | (self.of_rival.val() & !self.sole_ends.q.val() & self.associative.found.val());
@@ -1456,7 +1300,7 @@ impl Logic for Lists {
         self.both.d.next = self.next_both.val();
         self.sole.d.next = self.next_sole.val();
         self.commands_name_what_there_is.ok.next =
-            !self.enters.val() | (self.command.val().endpoint < self.endpoints.val());
+            !self.enters.val() | (self.command.data.val().endpoint < self.endpoints.val());
         self.copies_agree.ok.next = (self.vacant.q.val() != self.front_valid.q.val())
             & (self.issue_empty.q.val() != self.issue_valid.q.val());
         // The exact side had the age of the kept choice in time.
@@ -1479,13 +1323,13 @@ impl Logic for Lists {
         self.quota.give_bit.next = self.giving_bit.q.val();
         self.count_overflows.next = self.overflow.val();
         self.answered.d.next = self.replying.val();
-        self.reply_valid.next = self.answered.q.val();
-        self.reply.next = self.answer.q.val();
+        self.reply.valid.next = self.answered.q.val();
+        self.reply.data.next = self.answer.q.val();
         self.posted_depth.next = self.exact.depth.val() + self.associative.depth.val();
         self.unexpected_depth.next = self.unexpected.depth.val();
 
         self.operation.next = 0.into();
-        match self.command.val().operation {
+        match self.command.data.val().operation {
             Operation::Arrive => {}
             Operation::Insert => {
                 self.operation.next = 1.into();

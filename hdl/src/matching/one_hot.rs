@@ -15,17 +15,23 @@
 use crate::prelude::*;
 
 /// Encoder from one of 64 to six bits.
-#[derive(LogicBlock)]
+#[block]
 pub struct OneHot {
     /// At most one bit set.
     pub vector: Signal<In, Bits<64>>,
     /// Its position.
     pub index: Signal<Out, Bits<16>>,
+    #[is(positions(0))]
     positions0: Constant<Bits<64>>,
+    #[is(positions(1))]
     positions1: Constant<Bits<64>>,
+    #[is(positions(2))]
     positions2: Constant<Bits<64>>,
+    #[is(positions(3))]
     positions3: Constant<Bits<64>>,
+    #[is(positions(4))]
     positions4: Constant<Bits<64>>,
+    #[is(positions(5))]
     positions5: Constant<Bits<64>>,
 }
 
@@ -36,24 +42,8 @@ fn positions(bit: u32) -> Constant<Bits<64>> {
     Constant::new(mask.into())
 }
 
-impl Default for OneHot {
-    fn default() -> Self {
-        Self {
-            vector: Signal::default(),
-            index: Signal::default(),
-            positions0: positions(0),
-            positions1: positions(1),
-            positions2: positions(2),
-            positions3: positions(3),
-            positions4: positions(4),
-            positions5: positions(5),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for OneHot {
-    #[hdl_gen]
     fn update(&mut self) {
         self.index.next = 0.into();
         self.index.next = self

@@ -26,7 +26,7 @@ use crate::prelude::*;
 pub const MAX_ENTRIES: usize = 64;
 
 /// Order of a list of at most 64 entries.
-#[derive(LogicBlock)]
+#[block(entries: usize)]
 pub struct Order {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -67,6 +67,7 @@ pub struct Order {
     /// Places that live.
     pub living: Signal<Out, Bits<64>>,
     /// For a proof: the age rows.
+    #[is(vec![])]
     pub rows: Vec<Signal<Out, Bits<64>>>,
     live: Reg<Bits<64>>,
     choice: Reg<Bits<64>>,
@@ -78,8 +79,10 @@ pub struct Order {
     yielding: Reg<Bits<64>>,
     leaving: Signal<Local, Bits<64>>,
     /// Where the next entry goes, one bit set; none if the list is full.
+    #[is(Reg::new(1u64.into()))]
     vacant: Reg<Bits<64>>,
     filled: Reg<Bits<64>>,
+    #[each(entries)]
     age: Vec<Age>,
     chosen_number: OneHot,
     place_number: OneHot,
@@ -89,6 +92,7 @@ pub struct Order {
     elders: Signal<Local, Bits<64>>,
     below: Signal<Local, Bits<64>>,
     /// Places that aren't the oldest hit since one above is older: by the remainder of that one by 8.
+    #[each(8)]
     beaten: Vec<Signal<Local, Bits<64>>>,
     /// Places below which a hit is older, for one remainder of its place.
     behind: Signal<Local, Bits<64>>,
@@ -97,11 +101,14 @@ pub struct Order {
     oldest: Signal<Local, Bits<64>>,
     lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
+    #[is(constant(u64::MAX >> (MAX_ENTRIES - entries)))]
     places: Constant<Bits<64>>,
     one_choice: Check,
     fills_a_vacant_place: Check,
     removes_a_live_entry: Check,
+    #[is(entries)]
     _n: usize,
+    #[is(0)]
     _proved: usize,
 }
 
@@ -112,56 +119,7 @@ impl Order {
     /// If there are none or more than [`MAX_ENTRIES`].
     pub fn new(entries: usize) -> Self {
         assert!((1..=MAX_ENTRIES).contains(&entries), "{entries} entries");
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            select: Signal::default(),
-            take: Signal::default(),
-            spare: Signal::default(),
-            hits: Signal::default(),
-            remove: Signal::default(),
-            keep: Signal::default(),
-            insert: Signal::default(),
-            going: Signal::default(),
-            present: Signal::default(),
-            remaining: Signal::default(),
-            candidates: Signal::default(),
-            found: Signal::default(),
-            chosen: Signal::default(),
-            index: Signal::default(),
-            filling: Signal::default(),
-            place_index: Signal::default(),
-            living: Signal::default(),
-            rows: vec![],
-            live: Reg::default(),
-            choice: Reg::default(),
-            number: Reg::default(),
-            chose: Reg::default(),
-            yielding: Reg::default(),
-            leaving: Signal::default(),
-            vacant: Reg::new(1u64.into()),
-            age: (0..entries).map(|_| Age::default()).collect(),
-            chosen_number: OneHot::default(),
-            place_number: OneHot::default(),
-            departing: Signal::default(),
-            filled: Reg::default(),
-            eligible: Signal::default(),
-            staying: Signal::default(),
-            elders: Signal::default(),
-            below: Signal::default(),
-            beaten: (0..8).map(|_| Signal::default()).collect(),
-            behind: Signal::default(),
-            younger: Signal::default(),
-            oldest: Signal::default(),
-            lowest: Signal::default(),
-            empty_places: Signal::default(),
-            places: Constant::new((u64::MAX >> (MAX_ENTRIES - entries)).into()),
-            one_choice: Check::new("one_choice"),
-            fills_a_vacant_place: Check::new("fills_a_vacant_place"),
-            removes_a_live_entry: Check::new("removes_a_live_entry"),
-            _n: entries,
-            _proved: 0,
-        }
+        Self::build(entries)
     }
 
     /// The same with its age rows as outputs.
@@ -174,23 +132,9 @@ impl Order {
     }
 }
 
-#[module(entries = self._n)]
+#[block(entries = self._n)]
 impl Logic for Order {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self, clock, reset, live, choice, number, chose, yielding, vacant, filled
-        );
-        clocked!(self, clock, reset, age[0..self._n]);
-        clocked!(
-            self,
-            clock,
-            reset,
-            one_choice,
-            fills_a_vacant_place,
-            removes_a_live_entry
-        );
-
         self.leaving.next = self.choice.q.val() & self.yielding.q.val();
         self.going.next = self.leaving.val();
         self.departing.next = self.leaving.val();

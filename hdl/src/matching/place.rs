@@ -13,7 +13,6 @@
 //! the higher number: bit *i* of `order` says that the message at the lower place *i* is older than the
 //! one here. So a hit here loses to the lower hits that `order` names, and beats the other lower ones.
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::BlockRam;
 
@@ -40,7 +39,7 @@ pub(super) struct Sought {
 }
 
 /// One place of every row.
-#[derive(LogicBlock)]
+#[block(rows: usize, number: usize)]
 pub(super) struct Place {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
@@ -77,6 +76,7 @@ pub(super) struct Place {
     pub order_before: Signal<In, Bits<8>>,
     /// In its position among those of all places.
     pub order_after: Signal<Out, Bits<64>>,
+    #[is(BlockRam::new(rows))]
     column: BlockRam<Message>,
     entry: Reg<Message>,
     entry_age: Reg<Bits<54>>,
@@ -85,11 +85,14 @@ pub(super) struct Place {
     mine: Signal<Local, Bit>,
     is_first: Signal<Local, Bit>,
     row_order: Signal<Local, Bits<8>>,
+    #[is(constant(number as u64))]
     number: Constant<Bits<8>>,
+    #[is(constant(1u64 << number))]
     own_bit: Constant<Bits<8>>,
+    #[is(constant((1u64 << number) - 1))]
     lower: Constant<Bits<8>>,
+    #[is(constant(8 * number as u64))]
     position: Constant<Bits<8>>,
-    no_message: Constant<Message>,
 }
 
 impl Place {
@@ -99,36 +102,25 @@ impl Place {
     /// If there is no such place, or the number of rows is no depth of a [`BlockRam`].
     pub fn new(rows: usize, number: usize) -> Self {
         assert!(number < MAX_PLACES, "place {number}");
-        construct!({
-            column: BlockRam::new(rows),
-            number: Constant::new((number as u64).into()),
-            own_bit: Constant::new((1u64 << number).into()),
-            lower: Constant::new(((1u64 << number) - 1).into()),
-            position: Constant::new((8 * number as u64).into()),
-            no_message: Constant::new(Message::default()),
-        } default {
-            clock reset write write_row age context_id match_bits sought read_row load live hit order hits
-            beats beaten first_age first_number filled order_before order_after entry entry_age agrees
-            written mine is_first row_order
-        })
+        Self::build(rows, number)
     }
 }
 
-#[module(rows = self.number.val().index())]
+#[block(rows = self.number.val().index())]
 impl Logic for Place {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, entry, entry_age, agrees);
-        clock!(self, clock, column);
-
-        self.written.next = self.no_message.val();
-        self.written.next.match_bits = self.match_bits.val();
-        self.written.next.context_id = self.context_id.val();
-        self.written.next.age = self.age.val();
-        self.column.write_enable.next = self.write.val();
-        self.column.write_address.next = self.write_row.val();
-        self.column.write_data.next = self.written.val();
-        self.column.read_address.next = self.read_row.val();
+        self.written.next = Message {
+            match_bits: self.match_bits.val(),
+            context_id: self.context_id.val(),
+            age: self.age.val(),
+        };
+        set!(
+            self.column,
+            write_enable = self.write.val(),
+            write_address = self.write_row.val(),
+            write_data = self.written.val(),
+            read_address = self.read_row.val()
+        );
         if self.load.val() {
             self.entry.d.next = self.column.read_data.val();
         }

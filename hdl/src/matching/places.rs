@@ -16,7 +16,7 @@ pub struct Rows {
 }
 
 /// The way to fill: the lowest free one in the row with more room, of two rows of three.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct Emptier {
     /// Ways that are taken; the first row's are the low three.
     pub occupied: Signal<In, Bits<8>>,
@@ -30,9 +30,8 @@ pub struct Emptier {
     taken1: Signal<Local, Bits<2>>,
 }
 
-#[module]
+#[block]
 impl Logic for Emptier {
-    #[hdl_gen]
     fn update(&mut self) {
         self.row0.next = self.occupied.val().get_bits::<3>(0);
         self.row1.next = self.occupied.val().get_bits::<3>(3);
@@ -57,7 +56,7 @@ impl Logic for Emptier {
 }
 
 /// Whether a look-up has to wait for an older one, because that may write what this one reads.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct Clash {
     /// The older look-up is under way.
     pub valid: Signal<In, Bit>,
@@ -80,9 +79,8 @@ pub struct Clash {
     both_post: Signal<Local, Bit>,
 }
 
-#[module]
+#[block]
 impl Logic for Clash {
-    #[hdl_gen]
     fn update(&mut self) {
         self.differ.next = self.valid.val() & (self.older_tag.val() != self.younger_tag.val());
         self.both_post.next = self.differ.val() & self.older_post.val() & self.younger_post.val();

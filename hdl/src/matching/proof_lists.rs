@@ -292,7 +292,7 @@ impl Logic for ListsProof {
         self.command.next.request = bit_cast::<32, 2>(self.given.val().request);
         self.command.next.slot = self.place_of_pair.val();
         self.command.next.multi = self.given.val().multi;
-        self.lists.command.next = self.command.val();
+        self.lists.command.data.next = self.command.val();
         self.excluded.next = false;
         for i in 0..self._n {
             if self.told[i].excludes.val() {
@@ -306,15 +306,15 @@ impl Logic for ListsProof {
             & self.permitted.val()
             & !self.excluded.val()
             & (self.accepted.q.val() != self.commands.val());
-        self.lists.command_valid.next = self.offered.val();
-        self.entering.next = self.offered.val() & self.lists.command_ready.val();
+        self.lists.command.valid.next = self.offered.val();
+        self.entering.next = self.offered.val() & self.lists.command.ready.val();
         if self.entering.val() {
             self.accepted.d.next = self.accepted.q.val() + 1;
         }
 
         // ---------------------------------------------------------------- what has to be answered
-        self.reply.next = self.lists.reply.val();
-        self.replying.next = self.lists.reply_valid.val();
+        self.reply.next = self.lists.reply.data.val();
+        self.replying.next = self.lists.reply.valid.val();
         self.key.next = self.no_line.val();
         for i in 0..self._n {
             if self.answered.q.val() == i.to_bits() {
@@ -420,7 +420,7 @@ impl Logic for ListsProof {
         self.answers_in_time.ok.next = (self.silent.q.val() < self.patience.val())
             & ((self.answered.q.val() != self.accepted.q.val())
                 | (self.silent.q.val() != self.settled.val())
-                | self.lists.command_ready.val());
+                | self.lists.command.ready.val());
         self.counted.ok.next = (self.answered.q.val() != self.accepted.q.val())
             | (self.silent.q.val() != self.settled.val())
             | ((self.lists.posted_depth.val() == self.receives.val())

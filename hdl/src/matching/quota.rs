@@ -18,7 +18,7 @@ use crate::prelude::*;
 use abi::limits::MAX_ENDPOINTS;
 
 /// What one endpoint has.
-#[derive(LogicBlock)]
+#[block(reserved: usize)]
 pub struct Share {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -44,14 +44,20 @@ pub struct Share {
     pub beyond: Signal<Out, Bits<16>>,
     count: Reg<Bits<16>>,
     /// The count is below the reserved part, below it by two, above it, and above zero.
+    #[is(Reg::new(reserved > 0))]
     is_below: Reg<Bit>,
+    #[is(Reg::new(reserved > 1))]
     is_well_below: Reg<Bit>,
     is_above: Reg<Bit>,
     is_held: Reg<Bit>,
+    #[is(constant(reserved as u64))]
     reserved: Constant<Bits<16>>,
-    /// Two less than that, one less, and one more.
+    /// Two less than that, one less (who has nothing reserved never comes so far), and one more.
+    #[is(constant(reserved.wrapping_sub(2) as u64 & 0xffff))]
     two_short: Constant<Bits<16>>,
+    #[is(constant(reserved.wrapping_sub(1) as u64 & 0xffff))]
     one_short: Constant<Bits<16>>,
+    #[is(constant(reserved as u64 + 1))]
     one_beyond: Constant<Bits<16>>,
     gives_what_it_has: Check,
     knows_its_count: Check,
@@ -60,49 +66,13 @@ pub struct Share {
 impl Share {
     /// A share with this much reserved.
     pub fn new(reserved: usize) -> Self {
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            take: Signal::default(),
-            give: Signal::default(),
-            below: Signal::default(),
-            well_below: Signal::default(),
-            take_common: Signal::default(),
-            give_common: Signal::default(),
-            holds: Signal::default(),
-            held: Signal::default(),
-            beyond: Signal::default(),
-            count: Reg::default(),
-            is_below: Reg::new(reserved > 0),
-            is_well_below: Reg::new(reserved > 1),
-            is_above: Reg::default(),
-            is_held: Reg::default(),
-            reserved: Constant::new((reserved as u64).into()),
-            // Nobody who has nothing reserved comes so far.
-            two_short: Constant::new((reserved.wrapping_sub(2) as u64 & 0xffff).into()),
-            one_short: Constant::new((reserved.wrapping_sub(1) as u64 & 0xffff).into()),
-            one_beyond: Constant::new((reserved as u64 + 1).into()),
-            gives_what_it_has: Check::new("gives_what_it_has"),
-            knows_its_count: Check::new("knows_its_count"),
-        }
+        Self::build(reserved)
     }
 }
 
-#[module]
+#[block]
 impl Logic for Share {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            count,
-            is_below,
-            is_well_below,
-            is_above,
-            is_held
-        );
-        clocked!(self, clock, reset, gives_what_it_has, knows_its_count);
         self.below.next = self.is_below.q.val();
         self.well_below.next = self.is_well_below.q.val();
         self.holds.next = self.is_held.q.val();
@@ -153,7 +123,7 @@ impl Logic for Share {
 }
 
 /// The shares of all endpoints.
-#[derive(LogicBlock)]
+#[block(endpoints: usize, capacity: usize, reserved_each: usize, common_size: usize)]
 pub struct Quota {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -180,13 +150,17 @@ pub struct Quota {
     /// What all have together.
     pub used: Signal<Out, Bits<16>>,
     /// What each has.
+    #[each(endpoints)]
     pub held: Vec<Signal<Out, Bits<16>>>,
+    #[each(endpoints, Share::new(reserved_each))]
     share: Vec<Share>,
     /// What endpoints have beyond their reserved parts.
     common: Reg<Bits<16>>,
     total: Reg<Bits<16>>,
     /// Something common is left; and more than one.
+    #[is(Reg::new(common_size > 0))]
     left: Reg<Bit>,
+    #[is(Reg::new(common_size > 1))]
     several_left: Reg<Bit>,
     common_room: Signal<Local, Bit>,
     one_more: Signal<Local, Bits<16>>,
@@ -196,14 +170,18 @@ pub struct Quota {
     held_by_all: Signal<Local, Bits<16>>,
     beyond_by_all: Signal<Local, Bits<16>>,
     within_total: Signal<Local, Bit>,
+    #[is(constant(capacity as u64))]
     capacity: Constant<Bits<16>>,
+    #[is(constant(common_size as u64))]
     common_size: Constant<Bits<16>>,
     /// Two less than that.
+    #[is(constant(common_size.wrapping_sub(2) as u64 & 0xffff))]
     two_short: Constant<Bits<16>>,
     never_over_capacity: Check,
     sums_are_of_shares: Check,
     takes_with_room_only: Check,
     knows_what_is_left: Check,
+    #[is(endpoints)]
     _n: usize,
 }
 
@@ -222,60 +200,13 @@ impl Quota {
             "{endpoints} times {reserved_each} reserved of {capacity}"
         );
         let common_size = capacity - endpoints * reserved_each;
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            endpoint: Signal::default(),
-            room: Signal::default(),
-            ample: Signal::default(),
-            take: Signal::default(),
-            take_bit: Signal::default(),
-            give: Signal::default(),
-            give_bit: Signal::default(),
-            holds: Signal::default(),
-            used: Signal::default(),
-            held: (0..endpoints).map(|_| Signal::default()).collect(),
-            share: (0..endpoints).map(|_| Share::new(reserved_each)).collect(),
-            common: Reg::default(),
-            total: Reg::default(),
-            left: Reg::new(common_size > 0),
-            several_left: Reg::new(common_size > 1),
-            common_room: Signal::default(),
-            one_more: Signal::default(),
-            roomy: Signal::default(),
-            take_common: Signal::default(),
-            give_common: Signal::default(),
-            room_to_take: Signal::default(),
-            held_by_all: Signal::default(),
-            beyond_by_all: Signal::default(),
-            within_total: Signal::default(),
-            capacity: Constant::new((capacity as u64).into()),
-            common_size: Constant::new((common_size as u64).into()),
-            two_short: Constant::new((common_size.wrapping_sub(2) as u64 & 0xffff).into()),
-            sums_are_of_shares: Check::new("sums_are_of_shares"),
-            never_over_capacity: Check::new("never_over_capacity"),
-            takes_with_room_only: Check::new("takes_with_room_only"),
-            knows_what_is_left: Check::new("knows_what_is_left"),
-            _n: endpoints,
-        }
+        Self::build(endpoints, capacity, reserved_each, common_size)
     }
 }
 
-#[module(endpoints = self._n)]
+#[block(endpoints = self._n)]
 impl Logic for Quota {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, common, total, left, several_left);
-        clocked!(
-            self,
-            clock,
-            reset,
-            share[0..self._n],
-            never_over_capacity,
-            sums_are_of_shares,
-            takes_with_room_only,
-            knows_what_is_left
-        );
         self.common_room.next = self.left.q.val();
         self.roomy.next = 0.into();
         self.room.next = false;

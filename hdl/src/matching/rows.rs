@@ -31,7 +31,7 @@
 //! A message that is found and removed takes three cycles more until `ready`.
 
 use super::place::{MAX_PLACES, Place, Sought};
-use crate::construct::{constant, construct};
+use crate::language::Code;
 use crate::prelude::*;
 use crate::prim::BlockRam;
 use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
@@ -67,6 +67,12 @@ pub enum UnexpectedMutation {
     KeepBackLink = 41,
     /// Searches find messages that aren't there any more.
     FindRemoved = 42,
+}
+
+impl Code for UnexpectedMutation {
+    fn number(self) -> u64 {
+        self as u64
+    }
 }
 
 impl UnexpectedMutation {
@@ -162,7 +168,7 @@ enum Walk {
 }
 
 /// The unexpected messages of a card.
-#[derive(LogicBlock)]
+#[block(endpoints: usize, pairs: usize, comparators: usize, rows: usize)]
 pub struct UnexpectedRows {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -212,12 +218,17 @@ pub struct UnexpectedRows {
     /// Messages.
     pub depth: Signal<Out, Bits<16>>,
 
+    #[is((0..comparators).map(|number| Place::new(rows, number)).collect())]
     place: Vec<Place>,
+    #[is(BlockRam::new(rows))]
     rows: BlockRam<Row>,
+    #[is(BlockRam::new(rows))]
     links: BlockRam<Link>,
     /// The row before, in the list.
+    #[is(BlockRam::new(rows))]
     befores: BlockRam<Bits<16>>,
     /// The first row of each endpoint's list; of those that `waiting` names.
+    #[is(BlockRam::new(endpoints))]
     heads: BlockRam<Bits<16>>,
     walk: Reg<Walk>,
     /// It is idle: what `ready` says, and others wait for.
@@ -301,33 +312,24 @@ pub struct UnexpectedRows {
     best_row: Signal<Local, Row>,
     links_row: Signal<Local, Bit>,
 
-    one: Constant<Bits<32>>,
-    one_place: Constant<Bits<8>>,
+    #[is(constant(u64::from(comparators.ilog2())))]
     row_shift: Constant<Bits<8>>,
+    #[is(constant(comparators as u64 - 1))]
     place_mask: Constant<Bits<16>>,
     /// Number of a row within its pair.
+    #[is(constant(u64::from(MAX_CREDITS) / comparators as u64 - 1))]
     pair_mask: Constant<Bits<16>>,
+    #[is(constant(rows as u64 - 1))]
     last_row: Constant<Bits<16>>,
+    #[is(constant((rows * comparators) as u64))]
     capacity: Constant<Bits<17>>,
+    #[is(constant(endpoints as u64))]
     endpoints: Constant<Bits<8>>,
     /// A bit for each of them.
+    #[is(constant((1u64 << endpoints) - 1))]
     endpoint_bits: Constant<Bits<32>>,
+    #[is(constant(pairs as u64))]
     pairs: Constant<Bits<16>>,
-    none_found: Constant<Candidate>,
-    no_row: Constant<Row>,
-    no_link: Constant<Link>,
-    no_order: Constant<Elders>,
-    prefer_younger: Constant<Bits<8>>,
-    swap_ignored: Constant<Bits<8>>,
-    stay_linked: Constant<Bits<8>>,
-    unlink_early: Constant<Bits<8>>,
-    match_twice: Constant<Bits<8>>,
-    forget_pair: Constant<Bits<8>>,
-    forget_endpoint: Constant<Bits<8>>,
-    forget_order: Constant<Bits<8>>,
-    first_row_only: Constant<Bits<8>>,
-    keep_back_link: Constant<Bits<8>>,
-    find_removed: Constant<Bits<8>>,
 
     // For the checks only.
     linked: Reg<Bits<16>>,
@@ -342,7 +344,9 @@ pub struct UnexpectedRows {
     list_leads_back: Check,
     empty_list_has_no_messages: Check,
     depth_is_within_the_places: Check,
+    #[is(comparators)]
     _n: usize,
+    #[is(rows)]
     _rows: usize,
 }
 
@@ -365,126 +369,13 @@ impl UnexpectedRows {
         let places = pairs * usize::from(MAX_CREDITS);
         assert!((1..=1 << 16).contains(&places), "{pairs} pairs");
         let rows = places / comparators;
-        construct!({
-            place: (0..comparators).map(|number| Place::new(rows, number)).collect(),
-            rows: BlockRam::new(rows),
-            links: BlockRam::new(rows),
-            befores: BlockRam::new(rows),
-            heads: BlockRam::new(endpoints),
-            walk: Reg::new(Walk::Clear),
-            one: Constant::new(1u64.into()),
-            one_place: Constant::new(1u64.into()),
-            row_shift: Constant::new(u64::from(comparators.ilog2()).into()),
-            place_mask: Constant::new((comparators as u64 - 1).into()),
-            pair_mask: Constant::new((u64::from(MAX_CREDITS) / comparators as u64 - 1).into()),
-            last_row: Constant::new((rows as u64 - 1).into()),
-            capacity: Constant::new((places as u64).into()),
-            endpoints: Constant::new((endpoints as u64).into()),
-            endpoint_bits: Constant::new(((1u64 << endpoints) - 1).into()),
-            pairs: Constant::new((pairs as u64).into()),
-            none_found: Constant::new(Candidate::default()),
-            no_row: Constant::new(Row::default()),
-            no_link: Constant::new(Link::default()),
-            no_order: Constant::new(Elders::default()),
-            prefer_younger: constant(UnexpectedMutation::PreferYounger as u64),
-            swap_ignored: constant(UnexpectedMutation::SwapIgnored as u64),
-            stay_linked: constant(UnexpectedMutation::StayLinked as u64),
-            unlink_early: constant(UnexpectedMutation::UnlinkEarly as u64),
-            match_twice: constant(UnexpectedMutation::MatchTwice as u64),
-            forget_pair: constant(UnexpectedMutation::ForgetPair as u64),
-            forget_endpoint: constant(UnexpectedMutation::ForgetEndpoint as u64),
-            forget_order: constant(UnexpectedMutation::ForgetOrder as u64),
-            first_row_only: constant(UnexpectedMutation::FirstRowOnly as u64),
-            keep_back_link: constant(UnexpectedMutation::KeepBackLink as u64),
-            find_removed: constant(UnexpectedMutation::FindRemoved as u64),
-            one_operation_at_a_time: Check::new("one_operation_at_a_time"),
-            key_names_what_there_is: Check::new("key_names_what_there_is"),
-            ready_when_idle: Check::new("ready_when_idle"),
-            messages_come_in_order: Check::new("messages_come_in_order"),
-            fills_a_vacant_place: Check::new("fills_a_vacant_place"),
-            removes_a_live_message: Check::new("removes_a_live_message"),
-            listed_row_has_a_message: Check::new("listed_row_has_a_message"),
-            list_leads_back: Check::new("list_leads_back"),
-            empty_list_has_no_messages: Check::new("empty_list_has_no_messages"),
-            depth_is_within_the_places: Check::new("depth_is_within_the_places"),
-            _n: comparators,
-            _rows: rows,
-        } default {
-            clock reset mutation initialized ready insert search endpoint pair any_source by_pair context_id match_bits
-            ignore_bits slot age remove ends done found index waiting depth
-            idle next_walk row_ends removes cleared key sought key_row key_place had cursor listed follows waits count answered
-            read_valid read_last read_at entry_valid entry_last entry_at entry_row entry_owner
-            hits_valid hits_last hits_at hits_row hits_owner first_valid first_last first best gone_link gone_before gone_is_head gone_alone
-            place_index pair_row read_row link_row other_row endpoint_bit owner_bit place_bit best_bit read_link new_link row new_row
-            may_be_found live entry_order found_order order_after order_before order_found new_order hits beaten first_age first_number better empties unlinks
-            best_row links_row linked newest
-        })
+        Self::build(endpoints, pairs, comparators, rows)
     }
 }
 
-#[module(rows = self._rows, comparators = self._n)]
+#[block(rows = self._rows, comparators = self._n)]
 impl Logic for UnexpectedRows {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            walk,
-            idle,
-            key,
-            sought,
-            key_row,
-            key_place,
-            had,
-            cursor,
-            listed,
-            follows,
-            waits,
-            count,
-            answered,
-            read_valid,
-            read_last,
-            read_at,
-            entry_valid,
-            entry_last,
-            entry_at,
-            entry_row,
-            entry_owner,
-            hits_valid,
-            hits_last,
-            hits_at,
-            hits_row,
-            hits_owner,
-            first_valid,
-            first_last,
-            first,
-            best,
-            gone_link,
-            gone_before,
-            gone_is_head,
-            gone_alone,
-            linked,
-            newest
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            place[0..self._n],
-            one_operation_at_a_time,
-            key_names_what_there_is,
-            ready_when_idle,
-            messages_come_in_order,
-            fills_a_vacant_place,
-            removes_a_live_message,
-            listed_row_has_a_message,
-            list_leads_back,
-            empty_list_has_no_messages,
-            depth_is_within_the_places
-        );
-        clock!(self, clock, rows, links, befores, heads);
-
         self.initialized.next = self.walk.q.val() != Walk::Clear;
         self.ready.next = self.idle.q.val();
         self.done.next = self.answered.q.val();
@@ -497,7 +388,7 @@ impl Logic for UnexpectedRows {
         // Where the key's message is, or its source's first row.
         self.pair_row.next = (self.pair.val() << 4) >> self.row_shift.val();
         self.place_index.next = (self.pair.val() << 4) | bit_cast::<16, 4>(self.slot.val());
-        self.endpoint_bit.next = (self.one.val() << self.endpoint.val()) & self.endpoint_bits.val();
+        self.endpoint_bit.next = (bits::<32>(1) << self.endpoint.val()) & self.endpoint_bits.val();
 
         // A row that is read is compared in the cycle after the next, and so on.
         self.row.next = self.rows.read_data.val();
@@ -522,9 +413,9 @@ impl Logic for UnexpectedRows {
         self.may_be_found.next = self.entry_valid.q.val()
             & (self.key.q.val().by_pair
                 | (self.entry_owner.q.val() == self.key.q.val().endpoint)
-                | (self.mutation.val() == self.forget_endpoint.val()));
+                | (self.mutation.val() == UnexpectedMutation::ForgetEndpoint));
         self.live.next = self.entry_row.q.val().live;
-        if self.mutation.val() == self.find_removed.val() {
+        if self.mutation.val() == UnexpectedMutation::FindRemoved {
             self.live.next = 0xff.into();
         }
         if self.entry_valid.q.val() {
@@ -569,7 +460,7 @@ impl Logic for UnexpectedRows {
             self.first_number.next = self.first_number.val() | self.place[i].first_number.val();
             self.order_after.next = self.order_after.val() | self.place[i].order_after.val();
         }
-        self.new_order.next = self.no_order.val();
+        self.new_order.next = Elders::default();
         self.new_order.next.place1 = self.order_after.val().get_bits::<1>(8);
         self.new_order.next.place2 = self.order_after.val().get_bits::<2>(16);
         self.new_order.next.place3 = self.order_after.val().get_bits::<3>(24);
@@ -586,7 +477,7 @@ impl Logic for UnexpectedRows {
             self.first.d.next.contents = self.hits_row.q.val();
         }
         self.better.next = self.first.q.val().age < self.best.q.val().age;
-        if self.mutation.val() == self.prefer_younger.val() {
+        if self.mutation.val() == UnexpectedMutation::PreferYounger {
             self.better.next = self.first.q.val().age > self.best.q.val().age;
         }
         if self.first_valid.q.val()
@@ -603,10 +494,10 @@ impl Logic for UnexpectedRows {
         self.follows.d.next = false;
         self.rows.write_enable.next = false;
         self.rows.write_address.next = self.key_row.q.val();
-        self.new_row.next = self.no_row.val();
+        self.new_row.next = Row::default();
         self.links.write_enable.next = false;
         self.links.write_address.next = self.key_row.q.val();
-        self.new_link.next = self.no_link.val();
+        self.new_link.next = Link::default();
         self.befores.write_enable.next = false;
         self.befores.write_address.next = self.heads.read_data.val();
         self.befores.write_data.next = self.key_row.q.val();
@@ -615,10 +506,9 @@ impl Logic for UnexpectedRows {
         self.heads.write_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
         self.heads.write_data.next = self.key_row.q.val();
 
-        self.place_bit.next = self.one_place.val() << self.key_place.q.val();
-        self.best_bit.next = self.one_place.val() << self.best.q.val().number;
-        self.owner_bit.next =
-            (self.one.val() << self.best.q.val().owner) & self.endpoint_bits.val();
+        self.place_bit.next = bits::<8>(1) << self.key_place.q.val();
+        self.best_bit.next = bits::<8>(1) << self.best.q.val().number;
+        self.owner_bit.next = (bits::<32>(1) << self.best.q.val().owner) & self.endpoint_bits.val();
         self.links_row.next = false;
         self.empties.next = false;
         self.unlinks.next = false;
@@ -644,23 +534,25 @@ impl Logic for UnexpectedRows {
                 self.read_row.next = self.pair_row.val();
                 self.other_row.next = self.pair_row.val();
                 if self.insert.val() | self.search.val() {
-                    self.key.d.next.endpoint = self.endpoint.val();
-                    self.key.d.next.pair = self.pair.val();
-                    self.key.d.next.by_pair = self.by_pair.val();
-                    self.key.d.next.any_source = self.any_source.val() & !self.by_pair.val();
-                    self.key.d.next.context_id = self.context_id.val();
-                    self.key.d.next.match_bits = self.match_bits.val();
-                    self.key.d.next.care_bits = !self.ignore_bits.val();
-                    if self.mutation.val() == self.swap_ignored.val() {
+                    self.key.d.next = Key {
+                        endpoint: self.endpoint.val(),
+                        pair: self.pair.val(),
+                        by_pair: self.by_pair.val(),
+                        any_source: self.any_source.val() & !self.by_pair.val(),
+                        context_id: self.context_id.val(),
+                        match_bits: self.match_bits.val(),
+                        care_bits: !self.ignore_bits.val(),
+                        age: self.age.val(),
+                        remove: self.remove.val(),
+                    };
+                    if self.mutation.val() == UnexpectedMutation::SwapIgnored {
                         self.key.d.next.care_bits = self.ignore_bits.val();
                     }
-                    self.key.d.next.age = self.age.val();
-                    self.key.d.next.remove = self.remove.val();
                     self.key_row.d.next = self.place_index.val() >> self.row_shift.val();
                     self.key_place.d.next =
                         bit_cast::<8, 16>(self.place_index.val() & self.place_mask.val());
                     self.had.d.next = (self.waits.q.val() & self.endpoint_bit.val()).any();
-                    self.best.d.next = self.none_found.val();
+                    self.best.d.next = Candidate::default();
                 }
                 if self.insert.val() {
                     self.read_row.next = self.place_index.val() >> self.row_shift.val();
@@ -670,13 +562,14 @@ impl Logic for UnexpectedRows {
                     self.next_walk.next = Walk::Insert;
                 } else if self.search.val() {
                     if self.by_pair.val()
-                        | (!self.any_source.val() & (self.mutation.val() != self.forget_pair.val()))
+                        | (!self.any_source.val()
+                            & (self.mutation.val() != UnexpectedMutation::ForgetPair))
                     {
                         self.read_valid.d.next = true;
                         self.read_at.d.next = self.pair_row.val();
                         self.cursor.d.next = self.pair_row.val() + 1;
                         self.next_walk.next = Walk::Pair;
-                        if self.mutation.val() == self.first_row_only.val() {
+                        if self.mutation.val() == UnexpectedMutation::FirstRowOnly {
                             self.read_last.d.next = true;
                             self.next_walk.next = Walk::Drain;
                         }
@@ -692,16 +585,20 @@ impl Logic for UnexpectedRows {
             }
             Walk::Store => {
                 self.rows.write_enable.next = true;
-                self.new_row.next.live = self.entry_row.q.val().live | self.place_bit.val();
-                self.new_row.next.order = self.new_order.val();
-                if self.mutation.val() == self.forget_order.val() {
+                self.new_row.next = Row {
+                    live: self.entry_row.q.val().live | self.place_bit.val(),
+                    order: self.new_order.val(),
+                };
+                if self.mutation.val() == UnexpectedMutation::ForgetOrder {
                     self.new_row.next.order = self.entry_row.q.val().order;
                 }
                 self.links_row.next = self.entry_row.q.val().live == 0;
                 self.links.write_enable.next = self.links_row.val();
-                self.new_link.next.row = self.heads.read_data.val();
-                self.new_link.next.last = !self.had.q.val();
-                self.new_link.next.owner = self.key.q.val().endpoint;
+                self.new_link.next = Link {
+                    row: self.heads.read_data.val(),
+                    last: !self.had.q.val(),
+                    owner: self.key.q.val().endpoint,
+                };
                 self.befores.write_enable.next = self.links_row.val() & self.had.q.val();
                 self.heads.write_enable.next = self.links_row.val();
                 self.next_walk.next = Walk::Idle;
@@ -748,15 +645,17 @@ impl Logic for UnexpectedRows {
             }
             Walk::Unlink => {
                 self.count.d.next = self.count.q.val() - 1;
-                self.rows.write_enable.next = self.mutation.val() != self.match_twice.val();
+                self.rows.write_enable.next = self.mutation.val() != UnexpectedMutation::MatchTwice;
                 self.rows.write_address.next = self.best.q.val().row;
-                self.new_row.next.live = self.best_row.val().live & !self.best_bit.val();
-                self.new_row.next.order = self.best_row.val().order;
+                self.new_row.next = Row {
+                    live: self.best_row.val().live & !self.best_bit.val(),
+                    order: self.best_row.val().order,
+                };
                 self.empties.next = self.gone_alone.q.val();
-                if self.mutation.val() == self.unlink_early.val() {
+                if self.mutation.val() == UnexpectedMutation::UnlinkEarly {
                     self.empties.next = true;
                 }
-                if self.mutation.val() == self.stay_linked.val() {
+                if self.mutation.val() == UnexpectedMutation::StayLinked {
                     self.empties.next = false;
                 }
                 self.unlinks.next = self.empties.val();
@@ -768,7 +667,7 @@ impl Logic for UnexpectedRows {
                 self.links.write_address.next = self.gone_before.q.val();
                 self.befores.write_enable.next = self.empties.val()
                     & !self.gone_link.q.val().last
-                    & (self.mutation.val() != self.keep_back_link.val());
+                    & (self.mutation.val() != UnexpectedMutation::KeepBackLink);
                 if self.empties.val() {
                     if self.gone_is_head.q.val() {
                         self.heads.write_enable.next = true;
@@ -811,21 +710,23 @@ impl Logic for UnexpectedRows {
         self.befores.read_address.next = self.link_row.val();
 
         for i in 0..self._n {
-            self.place[i].write.next =
-                (self.walk.q.val() == Walk::Insert) & self.place_bit.val().get_bit(i);
-            self.place[i].write_row.next = self.key_row.q.val();
-            self.place[i].age.next = self.key.q.val().age;
-            self.place[i].context_id.next = self.key.q.val().context_id;
-            self.place[i].match_bits.next = self.key.q.val().match_bits;
-            self.place[i].sought.next = self.sought.q.val();
-            self.place[i].read_row.next = self.read_row.val();
-            self.place[i].load.next = self.read_valid.q.val();
-            self.place[i].live.next = self.may_be_found.val() & self.live.val().get_bit(i);
-            self.place[i].order.next = self.found_order.val().get_bits::<8>(8 * i);
-            self.place[i].hits.next = self.hits.val();
-            self.place[i].beaten.next = self.beaten.val().get_bit(i);
-            self.place[i].filled.next = self.place_bit.val();
-            self.place[i].order_before.next = self.entry_order.val().get_bits::<8>(8 * i);
+            set!(
+                self.place[i],
+                write = (self.walk.q.val() == Walk::Insert) & self.place_bit.val().get_bit(i),
+                write_row = self.key_row.q.val(),
+                age = self.key.q.val().age,
+                context_id = self.key.q.val().context_id,
+                match_bits = self.key.q.val().match_bits,
+                sought = self.sought.q.val(),
+                read_row = self.read_row.val(),
+                load = self.read_valid.q.val(),
+                live = self.may_be_found.val() & self.live.val().get_bit(i),
+                order = self.found_order.val().get_bits::<8>(8 * i),
+                hits = self.hits.val(),
+                beaten = self.beaten.val().get_bit(i),
+                filled = self.place_bit.val(),
+                order_before = self.entry_order.val().get_bits::<8>(8 * i)
+            );
         }
 
         // What must be true.

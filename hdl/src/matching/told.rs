@@ -35,7 +35,7 @@ pub struct Line {
 }
 
 /// The command.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct Told {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -81,20 +81,9 @@ pub struct Told {
     message_matches: Signal<Local, Bit>,
 }
 
-#[module]
+#[block]
 impl Logic for Told {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            there,
-            waits_there,
-            under_way,
-            mine,
-            my_index
-        );
         self.same_endpoint.next = self.mine.q.val().endpoint == self.key.val().endpoint;
         self.from_source.next =
             self.same_endpoint.val() & (self.mine.q.val().source == self.key.val().source);

@@ -17,7 +17,7 @@ use crate::prelude::*;
 use crate::prim::BlockRam;
 
 /// Whether the row that is read is the row that is written; the same for all ways that share their rows.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct SameRow {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -39,11 +39,9 @@ pub struct SameRow {
     written: Reg<Bits<16>>,
 }
 
-#[module]
+#[block]
 impl Logic for SameRow {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, row, written);
         self.row.d.next = self.read_row.val();
         self.written.d.next = self.write_row.val();
         self.in_old.next = self.written.q.val() == self.row.q.val();
@@ -53,7 +51,7 @@ impl Logic for SameRow {
 }
 
 /// A way of words of type `T`.
-#[derive(LogicBlock)]
+#[block(rows: usize)]
 pub struct Way<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -85,7 +83,9 @@ pub struct Way<T: Synth> {
     pub write_word: Signal<In, T>,
     /// Write in the next cycle.
     pub next_write: Signal<In, Bit>,
+    #[is(BlockRam::new(rows))]
     memory: BlockRam<T>,
+    #[is(rows)]
     _rows: usize,
     wrote: Reg<Bit>,
     captured: Reg<T>,
@@ -98,30 +98,7 @@ impl<T: Synth> Way<T> {
     /// A way of `rows` rows, a power of two.
     pub fn new(rows: usize) -> Self {
         assert!(rows.is_power_of_two(), "{rows} rows");
-        Way {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            read_row: Signal::default(),
-            capture: Signal::default(),
-            same_old: Signal::default(),
-            same_last: Signal::default(),
-            same_now: Signal::default(),
-            word: Signal::default(),
-            in_old: Signal::default(),
-            in_last: Signal::default(),
-            in_now: Signal::default(),
-            write: Signal::default(),
-            write_row: Signal::default(),
-            write_word: Signal::default(),
-            next_write: Signal::default(),
-            memory: BlockRam::new(rows),
-            _rows: rows,
-            wrote: Reg::default(),
-            captured: Reg::default(),
-            old: Reg::default(),
-            last: Reg::default(),
-            now: Reg::default(),
-        }
+        Self::build(rows)
     }
 
     /// Rows of it.
@@ -130,12 +107,9 @@ impl<T: Synth> Way<T> {
     }
 }
 
-#[module(rows = self._rows)]
+#[block(rows = self._rows)]
 impl<T: Synth> Logic for Way<T> {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, wrote, captured, old, last, now);
-        clock!(self, clock, memory);
         self.memory.read_address.next = self.read_row.val();
         self.memory.write_enable.next = self.write.val();
         self.memory.write_address.next = self.write_row.val();
@@ -155,7 +129,7 @@ impl<T: Synth> Logic for Way<T> {
 }
 
 /// The last words written to a table, as its ways refer to them.
-#[derive(LogicBlock)]
+#[block]
 pub struct Written<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -179,38 +153,9 @@ pub struct Written<T: Synth> {
     captured_now: Reg<T>,
 }
 
-impl<T: Synth> Default for Written<T> {
-    fn default() -> Self {
-        Written {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            write_word: Signal::default(),
-            next_word: Signal::default(),
-            capture: Signal::default(),
-            old: Signal::default(),
-            last: Signal::default(),
-            now: Signal::default(),
-            before: Reg::default(),
-            captured_old: Reg::default(),
-            captured_last: Reg::default(),
-            captured_now: Reg::default(),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl<T: Synth> Logic for Written<T> {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            before,
-            captured_old,
-            captured_last,
-            captured_now
-        );
         self.before.d.next = self.write_word.val();
         if self.capture.val() {
             self.captured_old.d.next = self.before.q.val();

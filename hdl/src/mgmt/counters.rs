@@ -19,7 +19,7 @@ use abi::control::{Counter, Operation};
 pub const COUNTERS: usize = Counter::ALL.len();
 
 /// All counters.
-#[derive(LogicBlock)]
+#[block]
 pub struct Counters {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -59,61 +59,24 @@ pub struct Counters {
     pub credit_asks: Signal<In, Bits<3>>,
     /// [`Counter::FirmwareFramesDropped`] in this cycle.
     pub firmware_frames_dropped: Signal<In, Bits<3>>,
-    /// A control request is for this block.
-    pub control_valid: Signal<In, Bit>,
     /// The request.
-    pub control: Signal<In, ControlRequest>,
+    pub control: Pulse<In, ControlRequest>,
     /// It is done.
     pub control_done: Signal<Out, Bit>,
     /// The counter that was asked for; zero if there is no such one, and for other operations.
     pub control_result: Signal<Out, Bits<64>>,
+    #[each(COUNTERS)]
     amount: Vec<Signal<Local, Bits<32>>>,
+    #[each(COUNTERS)]
     count: Vec<Reg<Bits<32>>>,
     asked_for: Signal<Local, Bits<32>>,
-    counter_read: Constant<Bits<8>>,
+    #[is(COUNTERS)]
     _n: usize,
 }
 
-impl Default for Counters {
-    fn default() -> Self {
-        Counters {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            frames_sent: Signal::default(),
-            frames_received: Signal::default(),
-            crc_errors: Signal::default(),
-            length_errors: Signal::default(),
-            type_errors: Signal::default(),
-            pair_errors: Signal::default(),
-            duplicates: Signal::default(),
-            gaps: Signal::default(),
-            timeouts: Signal::default(),
-            invalid_requests: Signal::default(),
-            doorbell_errors: Signal::default(),
-            expected: Signal::default(),
-            unexpected: Signal::default(),
-            completions: Signal::default(),
-            match_overflows: Signal::default(),
-            credit_asks: Signal::default(),
-            firmware_frames_dropped: Signal::default(),
-            control_valid: Signal::default(),
-            control: Signal::default(),
-            control_done: Signal::default(),
-            control_result: Signal::default(),
-            amount: (0..COUNTERS).map(|_| Signal::default()).collect(),
-            count: (0..COUNTERS).map(|_| Reg::default()).collect(),
-            asked_for: Signal::default(),
-            counter_read: Constant::new(u64::from(Operation::CounterRead.code()).into()),
-            _n: COUNTERS,
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for Counters {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, count[0..self._n]);
         self.amount[0].next = bit_cast::<32, 3>(self.frames_sent.val());
         self.amount[1].next = bit_cast::<32, 3>(self.frames_received.val());
         self.amount[2].next = bit_cast::<32, 3>(self.crc_errors.val());
@@ -131,14 +94,14 @@ impl Logic for Counters {
         self.amount[14].next = bit_cast::<32, 3>(self.match_overflows.val());
         self.amount[15].next = bit_cast::<32, 3>(self.credit_asks.val());
         self.amount[16].next = bit_cast::<32, 3>(self.firmware_frames_dropped.val());
-        self.control_done.next = self.control_valid.val();
+        self.control_done.next = self.control.valid.val();
         self.asked_for.next = 0.into();
         for i in 0..self._n {
             if self.amount[i].val().any() {
                 self.count[i].d.next = self.count[i].q.val() + self.amount[i].val();
             }
-            if (self.control.val().operation == self.counter_read.val())
-                & (self.control.val().index == i.to_bits())
+            if (self.control.data.val().operation == Operation::CounterRead)
+                & (self.control.data.val().index == i.to_bits())
             {
                 self.asked_for.next = self.count[i].q.val();
             }

@@ -8,7 +8,6 @@
 //! An event is told for one cycle and never waits: one that finds no room is counted, and gone. What an event did to its endpoint's own
 //! queue is no affair of this block.
 
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::Fifo;
 use crate::types::RaiseEvent;
@@ -28,18 +27,17 @@ pub enum EventQueueMutation {
 }
 
 /// A queue of events, and the count of those that it had no room for.
-#[derive(LogicBlock)]
+#[block(mutable: usize)]
 pub struct EventQueue {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Empties the queue and clears the count.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, EventQueueMutation>>,
-    /// Pulse: something has happened.
-    pub told_valid: Signal<In, Bit>,
     /// What.
-    pub told: Signal<In, RaiseEvent>,
+    pub told: Pulse<In, RaiseEvent>,
     /// An event waits.
     pub event_valid: Signal<Out, Bit>,
     /// The oldest.
@@ -49,9 +47,11 @@ pub struct EventQueue {
     /// Events that found no room. Wraps.
     pub lost: Signal<Out, Bits<32>>,
 
+    #[is(Fifo::new(EVENTS_IN))]
     events: Fifo<RaiseEvent>,
     count: Reg<Bits<32>>,
     loses: Signal<Local, Bit>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -66,31 +66,20 @@ impl EventQueue {
     pub fn mutable() -> Self {
         Self::build(1)
     }
-
-    fn build(mutable: usize) -> Self {
-        construct!({
-            events: Fifo::new(EVENTS_IN),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset told_valid told event_valid oldest take lost count loses
-        })
-    }
 }
 
-#[module]
+#[block]
 impl Logic for EventQueue {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, count);
-        clocked!(self, clock, reset, events);
-
-        self.events.input.valid.next = self.told_valid.val();
-        self.events.input.data.next = self.told.val();
+        send!(
+            self.events.input,
+            self.told.valid.val(),
+            self.told.data.val()
+        );
         self.events.output.ready.next = self.take.val();
         self.event_valid.next = self.events.output.valid.val();
         self.oldest.next = self.events.output.data.val();
-        self.loses.next = self.told_valid.val() & !self.events.input.ready.val();
+        self.loses.next = self.told.valid.val() & !self.events.input.ready.val();
         for m in 0..self._mutable {
             if (self.mutation[m].val() == EventQueueMutation::Overwrites) & self.loses.val() {
                 self.events.output.ready.next = true;
@@ -99,8 +88,8 @@ impl Logic for EventQueue {
                 self.loses.next = false;
             }
             if (self.mutation[m].val() == EventQueueMutation::NotKept)
-                & self.told_valid.val()
-                & (self.told.val().cause == 0)
+                & self.told.valid.val()
+                & (self.told.data.val().cause == 0)
             {
                 self.events.output.ready.next = true;
             }

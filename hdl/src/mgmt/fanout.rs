@@ -18,7 +18,7 @@
 use crate::prelude::*;
 
 /// The fan-out to `n` blocks.
-#[derive(LogicBlock)]
+#[block(n: usize, answers_first: bool)]
 pub struct Fanout {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -35,12 +35,16 @@ pub struct Fanout {
     /// Pulse: the request is shown to the blocks for the first time.
     pub begins: Signal<Out, Bit>,
     /// The request is for block `i`.
+    #[each(n)]
     pub block_valid: Vec<Signal<Out, Bit>>,
     /// It is done.
+    #[each(n)]
     pub block_done: Vec<Signal<In, Bit>>,
     /// With `block_done`: its result, or zero.
+    #[each(n)]
     pub block_result: Vec<Signal<In, Bits<64>>>,
     /// Blocks that are done.
+    #[each(n)]
     finished: Vec<Reg<Bit>>,
     result: Reg<Bits<64>>,
     /// The request has been shown before.
@@ -48,7 +52,9 @@ pub struct Fanout {
     shown: Signal<Local, Bit>,
     all: Signal<Local, Bit>,
     gathered: Signal<Local, Bits<64>>,
+    #[is(Constant::new(answers_first))]
     answers_first: Constant<Bit>,
+    #[is(n)]
     _n: usize,
 }
 
@@ -60,34 +66,13 @@ impl Fanout {
 
     /// One that, with `answers_first`, doesn't wait for all blocks: a defect for tests of the tests.
     pub(crate) fn mutated(n: usize, answers_first: bool) -> Self {
-        Fanout {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            abandon: Signal::default(),
-            control_valid: Signal::default(),
-            control_done: Signal::default(),
-            control_result: Signal::default(),
-            begins: Signal::default(),
-            block_valid: (0..n).map(|_| Signal::default()).collect(),
-            block_done: (0..n).map(|_| Signal::default()).collect(),
-            block_result: (0..n).map(|_| Signal::default()).collect(),
-            finished: (0..n).map(|_| Reg::default()).collect(),
-            result: Reg::default(),
-            begun: Reg::default(),
-            shown: Signal::default(),
-            all: Signal::default(),
-            gathered: Signal::default(),
-            answers_first: Constant::new(answers_first),
-            _n: n,
-        }
+        Self::build(n, answers_first)
     }
 }
 
-#[module(n = self._n)]
+#[block(n = self._n)]
 impl Logic for Fanout {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, result, begun, finished[0..self._n]);
         self.shown.next = self.control_valid.val() & !self.abandon.val();
         self.begins.next = self.shown.val() & !self.begun.q.val();
         self.all.next = true;

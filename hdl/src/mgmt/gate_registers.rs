@@ -17,7 +17,6 @@
 )]
 
 use super::event_queue::EventQueue;
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::types::RaiseEvent;
 use abi::mgmt;
@@ -36,43 +35,8 @@ const _: () = assert!(
     "the kernel puts the bits there"
 );
 
-/// Offsets of the registers, of `abi::mgmt`.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub struct GateOffsets {
-    gates_reset: Bits<12>,
-    pending: Bits<12>,
-    enable: Bits<12>,
-    frame_send: Bits<12>,
-    frame_take: Bits<12>,
-    frames_lost: Bits<12>,
-    event_take: Bits<12>,
-    event: Bits<12>,
-    event_low: Bits<12>,
-    event_high: Bits<12>,
-    events_lost: Bits<12>,
-}
-
-impl GateOffsets {
-    fn of_abi() -> Self {
-        let offset = |offset: u32| u64::from(offset).into();
-        GateOffsets {
-            gates_reset: offset(mgmt::GATES_RESET),
-            pending: offset(mgmt::INTERRUPT_PENDING),
-            enable: offset(mgmt::INTERRUPT_ENABLE),
-            frame_send: offset(mgmt::FRAME_SEND),
-            frame_take: offset(mgmt::FRAME_TAKE),
-            frames_lost: offset(mgmt::FRAMES_LOST),
-            event_take: offset(mgmt::EVENT_TAKE),
-            event: offset(mgmt::EVENT),
-            event_low: offset(mgmt::EVENT + 4),
-            event_high: offset(mgmt::EVENT + 8),
-            events_lost: offset(mgmt::EVENTS_LOST),
-        }
-    }
-}
-
 /// The registers.
-#[derive(LogicBlock)]
+#[block]
 pub struct GateRegisters {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -108,43 +72,22 @@ pub struct GateRegisters {
     pub frame_take: Signal<Out, Bit>,
     /// Pulse: a frame for the firmware found no room.
     pub frame_dropped: Signal<In, Bit>,
-    /// Pulse: something has happened in the gates.
-    pub told_valid: Signal<In, Bit>,
     /// What.
-    pub told: Signal<In, RaiseEvent>,
+    pub told: Pulse<In, RaiseEvent>,
 
     events: EventQueue,
+    #[is(Reg::new(u64::from(mgmt::INTERRUPT_MAILBOX).into()))]
     enabled: Reg<Bits<INTERRUPTS>>,
     reset_request: Reg<Bit>,
     frames_lost: Reg<Bits<32>>,
     pending: Signal<Local, Bits<INTERRUPTS>>,
     ready: Signal<Local, Bit>,
     oldest: Signal<Local, RaiseEvent>,
-    offsets: Constant<GateOffsets>,
-    mailbox_alone: Constant<Bits<INTERRUPTS>>,
 }
 
-impl Default for GateRegisters {
-    fn default() -> Self {
-        let mailbox_alone = u64::from(mgmt::INTERRUPT_MAILBOX);
-        construct!({
-            enabled: Reg::new(mailbox_alone.into()),
-            offsets: Constant::new(GateOffsets::of_abi()),
-            mailbox_alone: Constant::new(mailbox_alone.into()),
-        } default {
-            clock reset running offset poke data value external_interrupt mailbox_pending control_busy gates_reset_request gates_ready
-            frame_send frame_out_ready frame_in_valid frame_take frame_dropped told_valid told events reset_request frames_lost pending ready oldest
-        })
-    }
-}
-
-#[module]
+#[block]
 impl Logic for GateRegisters {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, enabled, reset_request, frames_lost);
-        clocked!(self, clock, reset, events);
-
         // The datapath hears of the request in the cycle after the write, and says in the one behind it that it isn't ready.
         self.gates_reset_request.next = self.reset_request.q.val();
         self.ready.next = self.gates_ready.val() & !self.reset_request.q.val();
@@ -157,38 +100,38 @@ impl Logic for GateRegisters {
             .replace_bit(5, self.ready.val());
         self.external_interrupt.next = (self.pending.val() & self.enabled.q.val()).any();
 
-        self.events.told_valid.next = self.told_valid.val();
-        self.events.told.next = self.told.val();
+        self.events.told.valid.next = self.told.valid.val();
+        self.events.told.data.next = self.told.data.val();
         self.oldest.next = self.events.oldest.val();
         if self.frame_dropped.val() {
             self.frames_lost.d.next = self.frames_lost.q.val() + 1;
         }
 
         self.value.next = 0.into();
-        if self.offset.val() == self.offsets.val().gates_reset {
+        if self.offset.val() == mgmt::GATES_RESET {
             self.value.next = bits::<32>(0) + !self.ready.val();
         }
-        if self.offset.val() == self.offsets.val().pending {
+        if self.offset.val() == mgmt::INTERRUPT_PENDING {
             self.value.next = bit_cast::<32, INTERRUPTS>(self.pending.val());
         }
-        if self.offset.val() == self.offsets.val().enable {
+        if self.offset.val() == mgmt::INTERRUPT_ENABLE {
             self.value.next = bit_cast::<32, INTERRUPTS>(self.enabled.q.val());
         }
-        if self.offset.val() == self.offsets.val().frames_lost {
+        if self.offset.val() == mgmt::FRAMES_LOST {
             self.value.next = self.frames_lost.q.val();
         }
-        if self.offset.val() == self.offsets.val().event {
+        if self.offset.val() == mgmt::EVENT {
             self.value.next = bit_cast::<32, 8>(self.oldest.val().cause)
                 | (bit_cast::<32, 8>(self.oldest.val().endpoint) << 8)
                 | (bit_cast::<32, 16>(self.oldest.val().pair) << 16);
         }
-        if self.offset.val() == self.offsets.val().event_low {
+        if self.offset.val() == mgmt::EVENT + 4 {
             self.value.next = self.oldest.val().info.get_bits::<32>(0);
         }
-        if self.offset.val() == self.offsets.val().event_high {
+        if self.offset.val() == mgmt::EVENT + 8 {
             self.value.next = self.oldest.val().info.get_bits::<32>(32);
         }
-        if self.offset.val() == self.offsets.val().events_lost {
+        if self.offset.val() == mgmt::EVENTS_LOST {
             self.value.next = self.events.lost.val();
         }
 
@@ -197,24 +140,24 @@ impl Logic for GateRegisters {
         self.frame_take.next = false;
         self.events.take.next = false;
         if self.poke.val() {
-            if self.offset.val() == self.offsets.val().gates_reset {
+            if self.offset.val() == mgmt::GATES_RESET {
                 self.reset_request.d.next = self.data.val().get_bit(0);
             }
-            if self.offset.val() == self.offsets.val().enable {
+            if self.offset.val() == mgmt::INTERRUPT_ENABLE {
                 self.enabled.d.next = self.data.val().get_bits::<INTERRUPTS>(0);
             }
-            if self.offset.val() == self.offsets.val().frame_send {
+            if self.offset.val() == mgmt::FRAME_SEND {
                 self.frame_send.next = true;
             }
-            if self.offset.val() == self.offsets.val().frame_take {
+            if self.offset.val() == mgmt::FRAME_TAKE {
                 self.frame_take.next = true;
             }
-            if self.offset.val() == self.offsets.val().event_take {
+            if self.offset.val() == mgmt::EVENT_TAKE {
                 self.events.take.next = true;
             }
         }
         if !self.running.val() {
-            self.enabled.d.next = self.mailbox_alone.val();
+            self.enabled.d.next = mgmt::INTERRUPT_MAILBOX;
         }
     }
 }

@@ -16,7 +16,7 @@ use crate::prelude::*;
 const SPREAD: u64 = 0x9e37_79b9;
 
 /// The generator.
-#[derive(LogicBlock)]
+#[block]
 pub struct Random {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -27,39 +27,20 @@ pub struct Random {
     /// A word, another one in each cycle. Never 0, after the first cycle.
     pub word: Signal<Out, Bits<32>>,
     state: Reg<Bits<32>>,
-    spread: Constant<Bits<32>>,
     start: Signal<Local, Bits<32>>,
     one: Signal<Local, Bits<32>>,
     two: Signal<Local, Bits<32>>,
 }
 
-impl Default for Random {
-    fn default() -> Self {
-        Random {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            seed: Signal::default(),
-            word: Signal::default(),
-            state: Reg::default(),
-            spread: Constant::new(SPREAD.into()),
-            start: Signal::default(),
-            one: Signal::default(),
-            two: Signal::default(),
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for Random {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, state);
         // Zero is the state that the generator would stay in: it means "not started".
         self.start.next = self.state.q.val();
         if !self.state.q.val().any() {
-            self.start.next = self.seed.val() ^ self.spread.val();
-            if self.seed.val() == self.spread.val() {
-                self.start.next = self.spread.val();
+            self.start.next = self.seed.val() ^ SPREAD;
+            if self.seed.val() == SPREAD {
+                self.start.next = SPREAD;
             }
         }
         self.one.next = self.start.val() ^ (self.start.val() << 13);

@@ -623,8 +623,8 @@ impl Logic for Subsystem {
         self.gates.frame_in_valid.next = self.frame_in_valid.val();
         self.frame_take.next = self.gates.frame_take.val();
         self.gates.frame_dropped.next = self.frame_dropped.val();
-        self.gates.told_valid.next = self.told_valid.val();
-        self.gates.told.next = self.told.val();
+        self.gates.told.valid.next = self.told_valid.val();
+        self.gates.told.data.next = self.told.val();
         self.frame_write.next = self.poke.val() & self.in_frame_out.val();
         self.frame_write_address.next = self.offset.val().get_bits::<5>(2);
         self.frame_write_data.next = self.data.val();

@@ -12,7 +12,6 @@
 //! that neither tells anything about other regions. Sums are one bit wider than addresses: nothing wraps.
 
 use crate::config::Config;
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::prim::Ram;
 use crate::types::{ControlRequest, RegionQuery, RegionSetup};
@@ -72,43 +71,31 @@ enum State {
 }
 
 /// Answers queries of two askers, in turn.
-#[derive(LogicBlock)]
+#[block(config: &Config, mutable: usize)]
 pub struct Regions {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
     /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
     pub mutation: Vec<Signal<In, RegionsMutation>>,
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
-    /// Transmit asks.
-    pub transmit_query_valid: Signal<In, Bit>,
-    /// Its query is taken.
-    pub transmit_query_ready: Signal<Out, Bit>,
     /// The query.
-    pub transmit_query: Signal<In, RegionQuery>,
-    /// A pulse: the answer to Transmit.
-    pub transmit_allowed_valid: Signal<Out, Bit>,
+    pub transmit_query: Stream<In, RegionQuery>,
     /// With it: whether the buffer may be used.
-    pub transmit_allowed: Signal<Out, Bit>,
-    /// Delivery asks.
-    pub delivery_query_valid: Signal<In, Bit>,
-    /// Its query is taken.
-    pub delivery_query_ready: Signal<Out, Bit>,
+    pub transmit_allowed: Pulse<Out, Bit>,
     /// The query.
-    pub delivery_query: Signal<In, RegionQuery>,
-    /// A pulse: the answer to Delivery.
-    pub delivery_allowed_valid: Signal<Out, Bit>,
+    pub delivery_query: Stream<In, RegionQuery>,
     /// With it: whether the buffer may be used.
-    pub delivery_allowed: Signal<Out, Bit>,
-    /// There is a control request.
-    pub control_valid: Signal<In, Bit>,
+    pub delivery_allowed: Pulse<Out, Bit>,
     /// The control request.
-    pub control: Signal<In, ControlRequest>,
+    pub control: Pulse<In, ControlRequest>,
     /// It is done.
     pub control_done: Signal<Out, Bit>,
 
+    #[is(Ram::new(config.regions))]
     entries: Ram<Region>,
     state: Reg<State>,
     clearing: Reg<Bits<16>>,
@@ -142,11 +129,11 @@ pub struct Regions {
     begins_inside: Signal<Local, Bit>,
     permitted: Signal<Local, Bit>,
 
+    #[is(constant(config.regions as u64))]
     region_count: Constant<Bits<16>>,
+    #[is(constant(config.regions as u64 - 1))]
     last_region: Constant<Bits<16>>,
-    region_set: Constant<Bits<8>>,
-    region_clear: Constant<Bits<8>>,
-    nothing: Constant<Region>,
+    #[is(mutable)]
     _mutable: usize,
 }
 
@@ -160,75 +147,36 @@ impl Regions {
     pub fn mutable(config: &Config) -> Self {
         Self::build(config, 1)
     }
-
-    fn build(config: &Config, mutable: usize) -> Self {
-        let code = |code: Operation| Constant::new(u64::from(code.code()).into());
-        construct!({
-            entries: Ram::new(config.regions),
-            state: Reg::new(State::Clear),
-            region_count: Constant::new((config.regions as u64).into()),
-            last_region: Constant::new((config.regions as u64 - 1).into()),
-            region_set: code(Operation::RegionSet),
-            region_clear: code(Operation::RegionClear),
-            nothing: Constant::new(Region::default()),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
-        } default {
-            clock reset initialized transmit_query_valid transmit_query_ready transmit_query
-            transmit_allowed_valid transmit_allowed delivery_query_valid delivery_query_ready
-            delivery_query delivery_allowed_valid delivery_allowed control_valid control control_done
-            clearing delivery_first for_delivery query region query_end region_end allowed
-            key kept_key setup data chosen choose_delivery is_set own written address length base size index
-            in_table same_tag same_domain has_rights begins_inside permitted
-        })
-    }
 }
 
-#[module(regions = self.region_count.val().index())]
+#[block(regions = self.region_count.val().index())]
 impl Logic for Regions {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            state,
-            clearing,
-            delivery_first,
-            for_delivery,
-            query,
-            region,
-            query_end,
-            region_end,
-            allowed
-        );
-        clock!(self, clock, entries);
-
         self.initialized.next = self.state.q.val() != State::Clear;
-        self.is_set.next = self.control.val().operation == self.region_set.val();
-        self.own.next = self.control_valid.val()
-            & (self.is_set.val() | (self.control.val().operation == self.region_clear.val()));
-        self.control_done.next = self.control_valid.val() & !self.own.val();
-        self.data.next = self.control.val().data;
+        self.is_set.next = self.control.data.val().operation == Operation::RegionSet;
+        self.own.next = self.control.valid.val()
+            & (self.is_set.val() | (self.control.data.val().operation == Operation::RegionClear));
+        self.control_done.next = self.control.valid.val() & !self.own.val();
+        self.data.next = self.control.data.val().data;
         self.setup.next = self.data.val().get_bits::<192>(0).into();
-        self.transmit_query_ready.next = false;
-        self.delivery_query_ready.next = false;
-        self.transmit_allowed_valid.next = false;
-        self.delivery_allowed_valid.next = false;
-        self.transmit_allowed.next = self.allowed.q.val();
-        self.delivery_allowed.next = self.allowed.q.val();
+        self.transmit_query.ready.next = false;
+        self.delivery_query.ready.next = false;
+        self.transmit_allowed.valid.next = false;
+        self.delivery_allowed.valid.next = false;
+        self.transmit_allowed.data.next = self.allowed.q.val();
+        self.delivery_allowed.data.next = self.allowed.q.val();
 
-        self.choose_delivery.next = self.delivery_query_valid.val()
-            & (self.delivery_first.q.val() | !self.transmit_query_valid.val());
-        self.chosen.next = self.transmit_query.val();
+        self.choose_delivery.next = self.delivery_query.valid.val()
+            & (self.delivery_first.q.val() | !self.transmit_query.valid.val());
+        self.chosen.next = self.transmit_query.data.val();
         if self.choose_delivery.val() {
-            self.chosen.next = self.delivery_query.val();
+            self.chosen.next = self.delivery_query.data.val();
         }
         self.key.next = self.chosen.val().key;
         self.index.next = bit_cast::<16, 12>(self.key.val().get_bits::<12>(0));
         self.entries.read_address.next = self.index.val();
 
-        self.written.next = self.nothing.val();
+        self.written.next = Region::default();
         if self.is_set.val() {
             self.written.next.valid = true;
             self.written.next.tag = self.setup.val().tag;
@@ -238,7 +186,7 @@ impl Logic for Regions {
             self.written.next.length = self.setup.val().length;
         }
         self.entries.write_enable.next = false;
-        self.entries.write_address.next = self.control.val().index;
+        self.entries.write_address.next = self.control.data.val().index;
         self.entries.write_data.next = self.written.val();
 
         self.address.next = self.query.q.val().address;
@@ -283,7 +231,7 @@ impl Logic for Regions {
             State::Clear => {
                 self.entries.write_enable.next = true;
                 self.entries.write_address.next = self.clearing.q.val();
-                self.entries.write_data.next = self.nothing.val();
+                self.entries.write_data.next = Region::default();
                 self.clearing.d.next = self.clearing.q.val() + 1;
                 if self.clearing.q.val() == self.last_region.val() {
                     self.state.d.next = State::Idle;
@@ -293,7 +241,7 @@ impl Logic for Regions {
                 if self.own.val() {
                     self.control_done.next = true;
                     self.entries.write_enable.next =
-                        self.control.val().index < self.region_count.val();
+                        self.control.data.val().index < self.region_count.val();
                     for m in 0..self._mutable {
                         if (self.mutation[m].val() == RegionsMutation::NeverForgets)
                             & !self.is_set.val()
@@ -301,9 +249,9 @@ impl Logic for Regions {
                             self.entries.write_enable.next = false;
                         }
                     }
-                } else if self.transmit_query_valid.val() | self.delivery_query_valid.val() {
-                    self.transmit_query_ready.next = !self.choose_delivery.val();
-                    self.delivery_query_ready.next = self.choose_delivery.val();
+                } else if self.transmit_query.valid.val() | self.delivery_query.valid.val() {
+                    self.transmit_query.ready.next = !self.choose_delivery.val();
+                    self.delivery_query.ready.next = self.choose_delivery.val();
                     self.for_delivery.d.next = self.choose_delivery.val();
                     self.delivery_first.d.next = !self.choose_delivery.val();
                     self.query.d.next = self.chosen.val();
@@ -332,20 +280,20 @@ impl Logic for Regions {
                     if (self.mutation[m].val() == RegionsMutation::RefusesEarly)
                         & !self.permitted.val()
                     {
-                        self.transmit_allowed_valid.next = !self.for_delivery.q.val();
-                        self.delivery_allowed_valid.next = self.for_delivery.q.val();
-                        self.transmit_allowed.next = false;
-                        self.delivery_allowed.next = false;
+                        self.transmit_allowed.valid.next = !self.for_delivery.q.val();
+                        self.delivery_allowed.valid.next = self.for_delivery.q.val();
+                        self.transmit_allowed.data.next = false;
+                        self.delivery_allowed.data.next = false;
                         self.state.d.next = State::Idle;
                     }
                 }
             }
             State::Answer => {
-                self.transmit_allowed_valid.next = !self.for_delivery.q.val();
-                self.delivery_allowed_valid.next = self.for_delivery.q.val();
-                self.transmit_allowed.next =
+                self.transmit_allowed.valid.next = !self.for_delivery.q.val();
+                self.delivery_allowed.valid.next = self.for_delivery.q.val();
+                self.transmit_allowed.data.next =
                     self.allowed.q.val() & (self.query_end.q.val() <= self.region_end.q.val());
-                self.delivery_allowed.next =
+                self.delivery_allowed.data.next =
                     self.allowed.q.val() & (self.query_end.q.val() <= self.region_end.q.val());
                 self.state.d.next = State::Idle;
             }

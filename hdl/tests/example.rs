@@ -1,0 +1,57 @@
+//! `example::Batches`, Verilated: the block of the page *Writing a block*.
+
+mod support;
+
+use abi::limits::EAGER_MAX;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::{Bench, for_seeds, is_caught, rate};
+
+/// Gives the block lengths and takes its summaries, each side at a rate of its own; compares them with the
+/// sums of `batch` lengths.
+fn sums(batch: usize, rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("batches");
+    let (busy, willing) = (rate(rng), rate(rng));
+    let lengths: Vec<u64> = (0..60)
+        .map(|_| rng.random_range(0..2 * EAGER_MAX as u64))
+        .collect();
+    let mut expected = lengths.chunks_exact(batch).map(|lengths| {
+        let long = lengths.iter().filter(|l| **l > EAGER_MAX as u64).count();
+        lengths.iter().sum::<u64>() | (long as u64) << 24
+    });
+    let (mut given, mut taken, mut offered) = (0, 0, false);
+    for _ in 0..5000 {
+        offered |= given < lengths.len() && rng.random_bool(busy);
+        bench.set("in_valid", offered);
+        // What isn't offered must not matter.
+        bench.set(
+            "in_data",
+            if offered {
+                lengths[given]
+            } else {
+                rng.random_range(0..1 << 16)
+            },
+        );
+        bench.set("summary_ready", rng.random_bool(willing));
+        bench.eval();
+        if bench.is("summary_valid") && bench.is("summary_ready") {
+            assert_eq!(Some(bench.get("summary")), expected.next());
+            taken += 1;
+        }
+        if offered && bench.is("in_ready") {
+            (given, offered) = (given + 1, false);
+        }
+        bench.step();
+    }
+    assert_eq!((given, taken), (lengths.len(), lengths.len() / batch));
+}
+
+#[test]
+fn each_batch_is_summed_up_once() {
+    for_seeds(8, |rng| sums(3, rng));
+}
+
+#[test]
+fn a_batch_of_another_size_is_noticed() {
+    assert!(is_caught("batches", 1, |rng| sums(4, rng)));
+}
