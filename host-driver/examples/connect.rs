@@ -47,7 +47,7 @@ fn ask(endpoint: &Endpoint, server: EndpointAddress) -> Result<()> {
         immediate: 0,
     };
     endpoint.post_tagged_inject(1, &send, b"posthorn")?;
-    // What was posted arrives first; then the peer is told.
+    // What was posted arrives first; then the peer is notified.
     endpoint.disconnect(pair, TIMEOUT)?;
     Ok(())
 }

@@ -150,7 +150,7 @@ impl Backlog {
 
     /// A request is being posted. Returns its flags: whether it is the first after a stall, and whether nothing is kept behind it.
     ///
-    /// What the card has refused and not yet told of is kept too. The card knows that, and takes the second flag for true only if it
+    /// What the card has refused without a completion yet is kept too. The card knows that, and takes the second flag for true only if it
     /// has refused nothing since the first.
     pub(crate) fn posted(&mut self, table: &mut RequestTable, request: Request) -> u8 {
         table.set_place(request, Place::Card);

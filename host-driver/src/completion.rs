@@ -1,4 +1,4 @@
-//! Work completions: polling for them, waiting for them, being told of them.
+//! Work completions: polling for them, waiting for them, being notified of them.
 //!
 //! ```text
 //!  poll        look at memory, never at the card

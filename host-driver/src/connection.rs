@@ -133,27 +133,28 @@ impl Endpoint {
     /// [`CommandError::Refused`] with `NoResource`, the detail being the pairs that could be had, or with `NoEnvelopes`, the detail being the most credits that
     /// fit for so many.
     pub fn reserve_peers(&self, pairs: u32, credits: u16) -> Result<(), CommandError> {
-        let mut desk = self.device().desk()?;
+        let mut commands = self.device().commands()?;
         let reserve = Reserve {
             endpoint: self.shared.id.endpoint,
             pairs,
             credits: credits.into(),
         };
-        let Nothing {} = desk.call(Command::Reserve, &reserve)?;
+        let Nothing {} = commands.call(Command::Reserve, &reserve)?;
         Ok(())
     }
 
     /// Begins to end a connection in an orderly way: what has been posted on the pair is sent and acknowledged, within `timeout` cycles (0 for the firmware's
-    /// own), then the peer is told, whose operations complete with [`PeerClosed`](crate::WcStatus::PeerClosed). From the call on, nothing can be posted on the pair.
+    /// own), then the peer's firmware is notified, and the peer's operations complete with [`PeerClosed`](crate::WcStatus::PeerClosed). From the call on,
+    /// nothing can be posted on the pair.
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or too many connections are being ended.
     pub fn begin_disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
-        let mut desk = self.device().desk()?;
+        let mut commands = self.device().commands()?;
         let id = self.shared.core().begin_closing_pair(pair);
         let id = id.ok_or(CommandError::NotFound)?;
-        let begun = desk.call(Command::Disconnect, &Disconnect { pair: id, timeout });
-        if begun.is_err() && !desk.is_late() {
+        let begun = commands.call(Command::Disconnect, &Disconnect { pair: id, timeout });
+        if begun.is_err() && !commands.is_late() {
             self.shared.core().pair_closing_ended(pair, false, false);
         }
         begun.map(|Nothing {}| ())

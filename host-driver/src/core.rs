@@ -1,4 +1,4 @@
-//! The heart of an endpoint: its four rings and what is outstanding on them.
+//! The queues of an endpoint: its four rings and what is outstanding on them.
 //!
 //! ```text
 //!            post: reserve a slot ► write entry ► tail doorbell
@@ -8,7 +8,7 @@
 //! ```
 //!
 //! **Reservation.** A slot stands for an entry of the completion queue, so the card always has room for the
-//! completion of what was posted. The card counts an entry as free only when it has been told, and the head doorbell is
+//! completion of what was posted. The card counts an entry as free only up to the last head doorbell, which is
 //! rung once for a quarter of the queue; a post rings it first if the card would otherwise find less room than was
 //! reserved, and would never fetch the request.
 //!
@@ -108,7 +108,7 @@ pub(crate) struct Core {
     /// Index that the event interrupt is armed at.
     event_armed: Option<u16>,
     /// Index up to which events have interrupted a wait.
-    event_told: u16,
+    event_noticed: u16,
     strays: u64,
     phase: Phase,
     /// What tells those who wait by a file descriptor, once somebody does.
@@ -139,7 +139,7 @@ impl Core {
             bounce,
             completion_armed: None,
             event_armed: None,
-            event_told: 0,
+            event_noticed: 0,
             strays: 0,
             phase: Phase::Open,
             #[cfg(target_os = "linux")]
@@ -157,7 +157,7 @@ impl Core {
         self.events.set_register(page + EVENT_HEAD);
     }
 
-    /// Says whose heart this is.
+    /// Says whose queues these are.
     pub(crate) fn set_shared(&mut self, shared: Weak<Shared>) {
         self.shared = shared;
     }

@@ -1,6 +1,6 @@
 //! A card that has been opened: its identity, its counters, what it is doing, and the time on it.
 
-use crate::desk::{Card, Desk};
+use crate::commands::{Card, Commands};
 use crate::domain::ProtectionDomain;
 use crate::error::{CommandError, OpenError};
 use crate::link::Link;
@@ -88,7 +88,7 @@ impl Device {
         }
         link.note_start()?;
         let mut card = Card::new(link, options);
-        let identity: Identity = card.desk()?.call(Command::Identify, &Nothing {})?;
+        let identity: Identity = card.commands()?.call(Command::Identify, &Nothing {})?;
         card.identity = identity;
         check_abi("firmware", card.identity.abi_version)?;
         Ok(Self {
@@ -126,7 +126,7 @@ impl Device {
     pub fn read_counter(&self, counter: Counter) -> Result<u64, CommandError> {
         let counter = u32::from(counter.code());
         let answer: CounterValue = self
-            .desk()?
+            .commands()?
             .call(Command::ReadCounter, &CounterId { counter })?;
         Ok(answer.value)
     }
@@ -136,7 +136,8 @@ impl Device {
     /// # Errors
     /// [`CommandError`].
     pub fn read_audit(&self, entry: u32) -> Result<AuditEntry, CommandError> {
-        self.desk()?.call(Command::ReadAudit, &AuditIndex { entry })
+        self.commands()?
+            .call(Command::ReadAudit, &AuditIndex { entry })
     }
 
     /// Cycles that the firmware is given for a command.
@@ -144,8 +145,8 @@ impl Device {
         self.card.options.command_timeout
     }
 
-    pub(crate) fn desk(&self) -> Result<Desk<'_>, CommandError> {
-        self.card.desk()
+    pub(crate) fn commands(&self) -> Result<Commands<'_>, CommandError> {
+        self.card.commands()
     }
 }
 

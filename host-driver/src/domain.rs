@@ -1,6 +1,6 @@
 //! Protection domains: what an endpoint and a region must share for one to use the other.
 
-use crate::desk::Release;
+use crate::commands::Release;
 use crate::device::Device;
 use crate::endpoint::EndpointBuilder;
 use crate::error::CommandError;
@@ -32,9 +32,9 @@ pub struct ProtectionDomain {
 
 impl ProtectionDomain {
     pub(crate) fn open(device: &Device) -> Result<Self, CommandError> {
-        let mut desk = device.desk()?;
-        let id = desk.open(Command::OpenDomain, &Nothing {}, Command::CloseDomain, &[])?;
-        drop(desk);
+        let mut commands = device.commands()?;
+        let id = commands.open(Command::OpenDomain, &Nothing {}, Command::CloseDomain, &[])?;
+        drop(commands);
         Ok(Self {
             inner: Arc::new(Domain {
                 device: device.clone(),

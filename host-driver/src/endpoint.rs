@@ -7,9 +7,9 @@
 //! ```
 
 use crate::claimed::Claim;
+use crate::commands::{Commands, Concern, Release};
 use crate::completion::CompletionQueue;
 use crate::core::Core;
-use crate::desk::{Concern, Desk, Release};
 use crate::device::Device;
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::CommandError;
@@ -44,7 +44,7 @@ impl Shared {
         &self.domain.device.card.link
     }
 
-    /// The heart, with what was dropped elsewhere.
+    /// The queues, with what was dropped elsewhere.
     pub(crate) fn core(&self) -> CardGuard<'_, Core, Link> {
         let mut core = self.core.lock(self.link());
         self.elsewhere()
@@ -82,8 +82,8 @@ impl Shared {
         if self.core().is_closed() {
             return Ok(());
         }
-        match self.domain.device.desk() {
-            Ok(mut desk) => self.close_at(&mut desk),
+        match self.domain.device.commands() {
+            Ok(mut commands) => self.close_at(&mut commands),
             Err(_) if self.link().is_lost() => {
                 self.closing_ended(true, true);
                 Ok(())
@@ -92,8 +92,11 @@ impl Shared {
         }
     }
 
-    /// Closes the endpoint at the desk. From before the command on, until it is known to have failed, nothing is rung.
-    pub(crate) fn close_at(self: &Arc<Self>, desk: &mut Desk<'_>) -> Result<(), CommandError> {
+    /// Closes the endpoint by a command. From before the command on, until it is known to have failed, nothing is rung.
+    pub(crate) fn close_at(
+        self: &Arc<Self>,
+        commands: &mut Commands<'_>,
+    ) -> Result<(), CommandError> {
         {
             let mut core = self.core();
             if core.is_closed() {
@@ -102,19 +105,20 @@ impl Shared {
             core.set_closing(true);
         }
         let endpoint = self.id.endpoint;
-        let closed = desk.call::<_, Nothing>(Command::CloseEndpoint, &CloseEndpoint { endpoint });
+        let closed =
+            commands.call::<_, Nothing>(Command::CloseEndpoint, &CloseEndpoint { endpoint });
         match closed {
             Ok(Nothing {}) => self.closing_ended(true, true),
             // Somebody else's close has taken effect.
             Err(error) if error.is_not_found() => self.closing_ended(true, true),
             Err(_) if self.link().is_lost() => self.closing_ended(true, true),
-            Err(_) if is_broken!(FreesAtTimeout) && desk.is_late() => {
+            Err(_) if is_broken!(FreesAtTimeout) && commands.is_late() => {
                 self.closing_ended(true, true);
             }
             Err(error) => {
                 let refused = matches!(error, CommandError::Refused { .. });
-                if desk.is_late() {
-                    desk.concerns(Concern::EndpointClosed(Arc::downgrade(self)));
+                if commands.is_late() {
+                    commands.concerns(Concern::EndpointClosed(Arc::downgrade(self)));
                 } else {
                     self.closing_ended(false, refused);
                 }
@@ -251,12 +255,12 @@ impl EndpointBuilder {
             events.memory(),
         ];
         let close = Command::CloseEndpoint;
-        let mut desk = device.desk()?;
-        let id: EndpointId = desk.open(Command::OpenEndpoint, &argument, close, &rings)?;
+        let mut commands = device.commands()?;
+        let id: EndpointId = commands.open(Command::OpenEndpoint, &argument, close, &rings)?;
         let place = u8::try_from(id_index(id.endpoint)).ok();
         let free = |place: &u8| !device.card.has_endpoint(*place);
         let Some(endpoint) = place.filter(free) else {
-            return Err(desk.refuse(close, &id, rings.map(Arc::clone).to_vec()));
+            return Err(commands.refuse(close, &id, rings.map(Arc::clone).to_vec()));
         };
         let pairs = device.identity().pairs as usize;
         let mut core = Core::new(send, list, completions, events, pairs, bounce);
@@ -275,7 +279,7 @@ impl EndpointBuilder {
         device
             .card
             .enter_endpoint(endpoint, Arc::downgrade(&shared));
-        drop(desk);
+        drop(commands);
         Ok(Endpoint { shared })
     }
 }
@@ -332,15 +336,15 @@ impl Endpoint {
         argument: &A,
         slots: Arc<HostMemory>,
     ) -> Result<(Pair, PairId), CommandError> {
-        let mut desk = self.device().desk()?;
+        let mut commands = self.device().commands()?;
         if !self.shared.core().is_open() {
             return Err(CommandError::NotFound);
         }
-        let id: PairId = desk.open(command, argument, Command::ClosePair, &[&slots])?;
+        let id: PairId = commands.open(command, argument, Command::ClosePair, &[&slots])?;
         let opened = self.shared.core().add_pair(id.pair, Arc::clone(&slots));
         match opened {
             Some(pair) => Ok((pair, id)),
-            None => Err(desk.refuse(Command::ClosePair, &id, vec![slots])),
+            None => Err(commands.refuse(Command::ClosePair, &id, vec![slots])),
         }
     }
 
@@ -349,7 +353,7 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it is connected already.
     pub fn connect_pair(&self, pair: Pair, peer: &PairAddress) -> Result<(), CommandError> {
-        let mut desk = self.device().desk()?;
+        let mut commands = self.device().commands()?;
         let argument = ConnectPair {
             pair: self.pair_id(pair)?,
             remote_pair: u32::from(id_index(peer.id.pair)),
@@ -359,7 +363,7 @@ impl Endpoint {
             remote_credits: peer.id.credits,
             remote_mac: peer.mac,
         };
-        let Nothing {} = desk.call(Command::ConnectPair, &argument)?;
+        let Nothing {} = commands.call(Command::ConnectPair, &argument)?;
         Ok(())
     }
 
@@ -368,9 +372,9 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open.
     pub fn query_pair(&self, pair: Pair) -> Result<PairStatus, CommandError> {
-        let mut desk = self.device().desk()?;
+        let mut commands = self.device().commands()?;
         let pair = self.pair_id(pair)?;
-        let words = desk.call(Command::QueryPair, &abi::mailbox::Pair { pair })?;
+        let words = commands.call(Command::QueryPair, &abi::mailbox::Pair { pair })?;
         PairStatus::from_words(&words)
     }
 
@@ -380,10 +384,11 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, or has been closed by a call before that was answered too late.
     pub fn close_pair(&self, pair: Pair) -> Result<(), CommandError> {
-        let mut desk = self.device().desk()?;
+        let mut commands = self.device().commands()?;
         let id = self.shared.core().begin_closing_pair(pair);
         let id = id.ok_or(CommandError::NotFound)?;
-        let closed = desk.call::<_, Nothing>(Command::ClosePair, &abi::mailbox::Pair { pair: id });
+        let closed =
+            commands.call::<_, Nothing>(Command::ClosePair, &abi::mailbox::Pair { pair: id });
         let (done, heard) = match &closed {
             Ok(Nothing {}) => (true, true),
             Err(error) => (
@@ -391,15 +396,15 @@ impl Endpoint {
                 matches!(error, CommandError::Refused { .. }),
             ),
         };
-        if desk.is_late() {
-            desk.concerns(Concern::PairClosed(Arc::downgrade(&self.shared), pair));
+        if commands.is_late() {
+            commands.concerns(Concern::PairClosed(Arc::downgrade(&self.shared), pair));
         } else {
             self.shared.core().pair_closing_ended(pair, done, heard);
         }
         closed.map(|Nothing {}| ())
     }
 
-    /// The card's name of a pair. The caller has the desk, so that the pair isn't closed before its command is given.
+    /// The card's name of a pair. The caller has the command channel, so that the pair isn't closed before its command is given.
     fn pair_id(&self, pair: Pair) -> Result<u32, CommandError> {
         let id = self.shared.core().pair_id(pair);
         id.ok_or(CommandError::NotFound)

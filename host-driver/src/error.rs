@@ -1,4 +1,4 @@
-//! What can go wrong, told so that the caller knows what to do next.
+//! What can go wrong, and what the caller does next.
 
 use crate::Buffer;
 use crate::transport::TransportError;

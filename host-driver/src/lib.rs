@@ -73,10 +73,10 @@ mod backlog;
 #[cfg(feature = "breaks")]
 pub mod breaks;
 mod claimed;
+mod commands;
 mod completion;
 mod connection;
 mod core;
-mod desk;
 mod device;
 mod domain;
 mod endpoint;

@@ -27,7 +27,7 @@ pub(crate) struct Link {
     /// Endpoints that were closed, or that a close was given up of.
     closings: Changes,
     /// Memory that nobody uses and that couldn't be given back while the card was out of reach.
-    limbo: Waiting<(SharedMemory, Option<Owner>)>,
+    unreturned: Waiting<(SharedMemory, Option<Owner>)>,
 }
 
 impl Link {
@@ -40,7 +40,7 @@ impl Link {
             start: AtomicU32::new(0),
             restarted: AtomicBool::new(false),
             closings: Changes::new(),
-            limbo: Waiting::new(),
+            unreturned: Waiting::new(),
         }))
     }
 
@@ -61,18 +61,18 @@ impl Link {
         unsafe { self.transport.doorbell(offset, value) }
     }
 
-    /// Gives the firmware a command. The caller is the one that holds the desk of the card, and keeps what the command names.
+    /// Gives the firmware a command. The caller holds the command channel of the card, and keeps what the command names.
     pub(crate) fn command(
         &self,
         words: &[u32],
         answer: &mut [u32],
         deadline: u64,
     ) -> Result<Answer, TransportError> {
-        // SAFETY: this link is the owner; the desk is held by one at a time, has settled what was outstanding, and keeps what it names.
+        // SAFETY: this link is the owner; the command channel is held by one at a time, which has settled what was outstanding, and keeps what it names.
         unsafe { self.transport.command(words, answer, deadline) }
     }
 
-    /// Waits for the answer to the command that is outstanding. The caller holds the desk.
+    /// Waits for the answer to the command that is outstanding. The caller holds the command channel.
     pub(crate) fn late_answer(
         &self,
         answer: &mut [u32],
@@ -110,7 +110,7 @@ impl Link {
         let Some(owner) = owner else {
             // SAFETY: the caller's promise is the same.
             if unsafe { self.transport.free(memory) }.is_err() {
-                self.limbo.push_back((memory, None));
+                self.unreturned.push_back((memory, None));
             }
             return;
         };
@@ -123,13 +123,13 @@ impl Link {
             }
             // SAFETY: of a broken library, whose test has the card do nothing with the memory.
             Err(_) if is_broken!(DropsOwnerUnreached) => unsafe { owner.end() },
-            Err(_) => self.limbo.push_back((memory, Some(owner))),
+            Err(_) => self.unreturned.push_back((memory, Some(owner))),
         }
     }
 
     /// Gives back what couldn't be given back before.
-    pub(crate) fn free_limbo(&self) {
-        for (memory, owner) in self.limbo.take() {
+    pub(crate) fn free_unreturned(&self) {
+        for (memory, owner) in self.unreturned.take() {
             // SAFETY: what is in there was given to `free` and was not freed.
             unsafe { self.free(memory, owner) };
         }
@@ -220,7 +220,7 @@ impl Link {
 
 impl Drop for Link {
     fn drop(&mut self) {
-        self.free_limbo();
+        self.free_unreturned();
         // SAFETY: this link is the owner. Memory keeps its link, so none is left.
         unsafe { self.transport.release() };
     }

@@ -71,7 +71,7 @@ impl HostMemory {
                 link: Arc::clone(link),
             }),
             Err(error) => {
-                // SAFETY: the card was never told of the bytes, and `bytes` isn't used any more.
+                // SAFETY: the card never had the bytes' address, and `bytes` isn't used any more.
                 unsafe { owner.end() };
                 Err(error)
             }

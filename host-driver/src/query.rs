@@ -2,7 +2,7 @@
 //!
 //! | | asks | takes time of the card |
 //! |---|---|---|
-//! | [`Device::limits`] | what [`Device::open`] was told, and the ABI | no |
+//! | [`Device::limits`] | what [`Device::open`] read, and the ABI | no |
 //! | [`Endpoint::query`] | the library | no |
 //! | [`Endpoint::query_request`] | the library | no |
 //! | [`Endpoint::query_pair`] | the firmware | a command |

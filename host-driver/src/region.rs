@@ -10,7 +10,7 @@
 //! as an ordinary slice, and the card does while the buffer is inside a request. The region is
 //! deregistered when the last buffer and the [`MemoryRegion`] itself are gone, and freed when the card has said that it has forgotten it.
 
-use crate::desk::Release;
+use crate::commands::Release;
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::CommandError;
 use crate::memory::{HostMemory, Owner};
@@ -98,7 +98,7 @@ impl MemoryRegion {
     ) -> Result<(Self, Buffer), CommandError> {
         let (owner, bytes) = Owner::new(owner);
         if bytes.is_empty() {
-            // SAFETY: nobody has been told of the bytes.
+            // SAFETY: nobody else knows the bytes.
             unsafe { owner.end() };
             return Err(EMPTY);
         }
@@ -120,10 +120,10 @@ impl MemoryRegion {
             address: memory.address(),
             length: length as u64,
         };
-        let mut desk = domain.device.desk()?;
+        let mut commands = domain.device.commands()?;
         let close = Command::DeregisterRegion;
-        let key = desk.open(Command::RegisterRegion, &argument, close, &[&memory])?;
-        drop(desk);
+        let key = commands.open(Command::RegisterRegion, &argument, close, &[&memory])?;
+        drop(commands);
         let inner = Arc::new(Region {
             memory,
             key,

@@ -32,7 +32,7 @@ pub(crate) struct RequestRing {
     memory: Arc<HostMemory>,
     log2: u8,
     tail: u16,
-    /// The tail that the card was last told of.
+    /// The tail of the last doorbell.
     rung: u16,
     /// Up to where the card had fetched when last asked.
     head: u16,
@@ -108,7 +108,7 @@ impl RequestRing {
         self.tail = self.tail.wrapping_add(1);
     }
 
-    /// Tells the card of the requests that it hasn't been told of: all of them by one doorbell. If that can't be done now, the next call does it.
+    /// Rings for the requests behind the last doorbell: one for all of them. If that can't be done now, the next call does it.
     pub(crate) fn ring(&mut self, link: &Link) {
         if self.tail == self.rung {
             return;
@@ -205,7 +205,7 @@ impl<const W: usize> EntryQueue<W> {
         self.is_written(self.head).then(|| {
             std::array::from_fn(|k| {
                 // SAFETY: as in `is_written`. The phase, acquired, says that the entry is complete, and the card
-                // doesn't write it again before it is told that it is free.
+                // doesn't write it again before the head doorbell says that it is free.
                 u64::from_le(unsafe { self.word(self.head, k).read_volatile() })
             })
         })

@@ -54,7 +54,7 @@ pub(crate) enum Work {
     Claim,
     /// A receive of a claimed message.
     ReceiveClaimed { claim: Claim },
-    /// A discard of one, which the program asked for or isn't told of.
+    /// A discard of one, which the program asked for or has no completion of.
     Discard { claim: Claim, silent: bool },
 }
 

@@ -227,7 +227,7 @@ impl World {
                 FirmwareBehaviour::HangsAfter(after)
             }
             1 => FirmwareBehaviour::RestartsAfter(after),
-            2..6 => FirmwareBehaviour::Sound,
+            2..6 => FirmwareBehaviour::Normal,
             6 => FirmwareBehaviour::RestartsBefore(after),
             // While no command is given.
             7 => return self.fabric.restart_firmware(who),
@@ -239,7 +239,7 @@ impl World {
     /// Everything answers again, as far as it can.
     fn mend(&mut self) {
         for card in 0..2 {
-            self.fabric.set_firmware(card, FirmwareBehaviour::Sound);
+            self.fabric.set_firmware(card, FirmwareBehaviour::Normal);
             self.fabric.cut(card, false);
             self.cut[card] = false;
         }
@@ -596,7 +596,7 @@ impl World {
         drop(host);
         let left = self.fabric.mappings(card);
         ensure!(left == 0, "card {card} has {left} mappings of nobody");
-        self.fabric.set_firmware(card, FirmwareBehaviour::Sound);
+        self.fabric.set_firmware(card, FirmwareBehaviour::Normal);
         self.hung[card] = false;
         let host = self.open(card)?;
         self.hosts.insert(card, host);
@@ -657,13 +657,13 @@ impl World {
 fn run(steps: u64, attachment: Attachment, flaw: Flaw) -> Result<Seen, String> {
     let mut total = Seen::default();
     for seed in 0..steps.div_ceil(LIFE) {
-        let told = |error: String| format!("seed {seed}: {error}");
-        let mut world = World::new(seed, attachment, flaw).map_err(told)?;
+        let with_seed = |error: String| format!("seed {seed}: {error}");
+        let mut world = World::new(seed, attachment, flaw).map_err(with_seed)?;
         for step in 0..LIFE {
             let stepped = world.step();
-            stepped.map_err(|error| told(format!("step {step}: {error}")))?;
+            stepped.map_err(|error| with_seed(format!("step {step}: {error}")))?;
         }
-        let seen = world.end().map_err(told)?;
+        let seen = world.end().map_err(with_seed)?;
         total.completions += seen.completions;
         total.flushed += seen.flushed;
         total.late += seen.late;
@@ -677,7 +677,7 @@ fn run(steps: u64, attachment: Attachment, flaw: Flaw) -> Result<Seen, String> {
     Ok(total)
 }
 
-fn assert_sound(steps: u64, attachment: Attachment) {
+fn assert_promises_kept(steps: u64, attachment: Attachment) {
     let seen = run(steps, attachment, Flaw::None).unwrap_or_else(|error| panic!("{error}"));
     println!("{steps} steps: {seen:?}");
     let least = steps / 2000;
@@ -697,19 +697,19 @@ fn assert_sound(steps: u64, attachment: Attachment) {
 
 #[test]
 fn nothing_is_lost_or_doubled_and_no_memory_is_written_that_the_program_has() {
-    assert_sound(if cfg!(miri) { 1200 } else { 100_000 }, Attachment::Shared);
+    assert_promises_kept(if cfg!(miri) { 1200 } else { 100_000 }, Attachment::Shared);
 }
 
 #[test]
 #[cfg_attr(miri, ignore)]
 fn nor_at_the_end_of_a_cable() {
-    assert_sound(6_000, Attachment::Cable);
+    assert_promises_kept(6_000, Attachment::Cable);
 }
 
 #[test]
 #[ignore = "ten million steps take minutes"]
 fn nothing_is_lost_or_doubled_in_ten_million_steps() {
-    assert_sound(10_000_000, Attachment::Shared);
+    assert_promises_kept(10_000_000, Attachment::Shared);
 }
 
 #[test]

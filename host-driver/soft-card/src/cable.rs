@@ -434,7 +434,7 @@ pub(crate) struct Cable {
     end: Arc<HostEnd>,
     mapped: Arc<Mutex<Mapped>>,
     blocks: Mutex<Blocks>,
-    /// A command that is on its way, though its caller was told that the card can't be reached; and its answer, once it has come.
+    /// A command that is on its way, though its caller has had the error that the card can't be reached; and its answer, once it has come.
     command: Mutex<Delayed>,
     /// Wires that no thread of the host uses at the moment.
     idle: Mutex<Vec<Wire>>,

@@ -39,7 +39,7 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FirmwareBehaviour {
     /// As it should.
-    Sound,
+    Normal,
     /// It is up once the host has let the processor run.
     AwaitsLoad,
     /// It never comes up.
@@ -138,7 +138,7 @@ impl Default for SoftOptions {
             fetch_cycles: 40,
             boot_cycles: 5000,
             command_cycles: 2000,
-            firmware: FirmwareBehaviour::Sound,
+            firmware: FirmwareBehaviour::Normal,
             attachment: Attachment::Shared,
             flaw: Flaw::None,
             id: MAGIC,
@@ -150,7 +150,7 @@ impl Default for SoftOptions {
 
 /// Cycles that a reset of the gates takes.
 const RESET_CYCLES: u64 = 1000;
-/// Cycles that a write may be on its way after its host has been told that the card can't be reached.
+/// Cycles that a write may be on its way after its host has had the error that the card can't be reached.
 const DELAY_CYCLES: u64 = 5000;
 
 /// What is going to happen to a card.
@@ -793,7 +793,7 @@ impl World {
             FirmwareBehaviour::HangsAfter(commands) if number >= commands => return,
             FirmwareBehaviour::AnswersLate { after, cycles } if number >= after => cycles,
             FirmwareBehaviour::RestartsAfter(commands) if number >= commands => {
-                card.behaviour = FirmwareBehaviour::Sound;
+                card.behaviour = FirmwareBehaviour::Normal;
                 return self.restart_firmware(index);
             }
             _ => self.options.command_cycles,
@@ -851,7 +851,7 @@ impl World {
             Page::Mailbox(MAILBOX_REQUEST) => {
                 if matches!(card.behaviour, FirmwareBehaviour::RestartsBefore(commands) if card.commands >= commands)
                 {
-                    card.behaviour = FirmwareBehaviour::Sound;
+                    card.behaviour = FirmwareBehaviour::Normal;
                     card.starts += 1;
                     card.boot(self.options.seed);
                 }

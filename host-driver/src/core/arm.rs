@@ -49,11 +49,11 @@ impl Core {
         loop {
             let fed = self.feed_all(link);
             let watch = self.arm_at_head(link)?;
-            // What the application isn't told of may have come before the arming, and then shows no edge either.
+            // What the application doesn't get may have come before the arming, and then shows no edge either.
             let armed = self.completion_armed;
-            let told = self.is_ready(link);
+            let ready = self.is_ready(link);
             let asleep = armed == Some(self.completions.head()) || self.phase != Phase::Open;
-            if told || asleep && (!fed || self.phase != Phase::Open || !self.is_due()) {
+            if ready || asleep && (!fed || self.phase != Phase::Open || !self.is_due()) {
                 return Ok(watch);
             }
         }
@@ -112,11 +112,11 @@ impl Core {
         let watch = self.arm_completions(link)?;
         if self.event_armed.is_none() && self.phase == Phase::Open {
             let register = endpoint_page(self.endpoint) + EVENT_ARM;
-            link.write(register, u32::from(self.event_told))?;
-            self.event_armed = Some(self.event_told);
+            link.write(register, u32::from(self.event_noticed))?;
+            self.event_armed = Some(self.event_noticed);
         }
-        if self.events.is_written(self.event_told) {
-            self.event_told = self.event_told.wrapping_add(1);
+        if self.events.is_written(self.event_noticed) {
+            self.event_noticed = self.event_noticed.wrapping_add(1);
             return Err(WaitError::Interrupted);
         }
         Ok(watch)

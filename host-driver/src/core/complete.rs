@@ -1,4 +1,4 @@
-//! Completions and events: from the card's entries to what the application is told.
+//! Completions and events: from the card's entries to what the application gets.
 
 use super::{Core, Phase, is_refusal};
 use crate::claimed::{Claim, Claimed};
@@ -36,7 +36,7 @@ impl Core {
         }
     }
 
-    /// Whether the application isn't told of a completion: an inject that went well, a refusal for want of room, or none of its requests.
+    /// Whether the application doesn't get a completion: an inject that went well, a refusal for want of room, or none of its requests.
     pub(super) fn is_silent(&mut self, completion: &Completion) -> bool {
         match self.named(completion) {
             Some(Work::Send { inject, .. }) => {
@@ -72,7 +72,7 @@ impl Core {
         }
     }
 
-    /// Takes the next completion that the application is told of.
+    /// Takes the next completion that the application gets.
     pub(crate) fn poll(&mut self, link: &Link) -> Option<WorkCompletion> {
         while self.is_ready(link) {
             if let Some(completion) = self.take(link) {
@@ -105,7 +105,7 @@ impl Core {
         self.finish(&Completion::from_words(&words))
     }
 
-    /// Ends the request that a completion names. None if the application isn't told.
+    /// Ends the request that a completion names. None if the application gets none.
     pub(super) fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
         let handle = self.table.of_wire(completion.request);
         let silent = self.is_silent(completion);
@@ -245,8 +245,8 @@ impl Core {
     /// Takes the next event.
     pub(crate) fn poll_event(&mut self, link: &Link) -> Result<Option<AsyncEvent>, TransportError> {
         while let Some(words) = self.events.peek() {
-            if self.event_told == self.events.head() {
-                self.event_told = self.event_told.wrapping_add(1);
+            if self.event_noticed == self.events.head() {
+                self.event_noticed = self.event_noticed.wrapping_add(1);
             }
             self.events.advance();
             if self.phase == Phase::Open {

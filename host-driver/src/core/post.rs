@@ -22,7 +22,7 @@ impl Core {
     }
 
     /// Posts a receive, a probe or a claim that has been [admitted](Self::admit_list), or keeps it behind those that the card had no room for. The
-    /// card is told by the next [`feed`](Self::feed).
+    /// doorbell is rung by the next [`feed`](Self::feed).
     pub(crate) fn post_list(
         &mut self,
         wr_id: u64,
@@ -78,7 +78,7 @@ impl Core {
         }
     }
 
-    /// Tells the card of the entries of a ring that it hasn't been told of. If that can't be done now, the next call that posts, polls or waits does it.
+    /// Rings for the entries of a ring behind its last doorbell. If that can't be done now, the next call that posts, polls or waits does it.
     pub(crate) fn ring(&mut self, link: &Link, ring: Ring) {
         self.ring_mut(ring).ring(link);
     }
@@ -209,8 +209,8 @@ impl Core {
         }
     }
 
-    /// Posts a send or a cancel, or uses a claim; it has been [admitted](Self::admit). `words` makes the ring entry from the handle. The card is told by the
-    /// next [`ring`](Self::ring).
+    /// Posts a send or a cancel, or uses a claim; it has been [admitted](Self::admit). `words` makes the ring entry from the handle. The doorbell is rung
+    /// by the next [`ring`](Self::ring).
     pub(crate) fn post(
         &mut self,
         ring: Ring,

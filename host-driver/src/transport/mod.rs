@@ -280,7 +280,7 @@ pub unsafe trait Transport: Send + Sync {
                 address,
             }),
             Err(error) => {
-                // SAFETY: allocated above with this layout, and the card was never told of it.
+                // SAFETY: allocated above with this layout, and the card never had its address.
                 unsafe { dealloc(start.as_ptr(), layout) };
                 Err(error)
             }

@@ -1,4 +1,4 @@
-//! Cards, firmware and links that fail, and what the application is told.
+//! Cards, firmware and links that fail, and what the application learns of it.
 
 use crate::common::{PATIENCE, connected, fabric, options};
 use host_driver::{
@@ -194,7 +194,7 @@ fn closing_an_endpoint_flushes_what_is_outstanding_and_gives_the_buffers_back() 
     assert_eq!(
         (failed.wr_id, failed.status),
         (6, WcStatus::LinkError),
-        "the peer is told"
+        "the peer has an error"
     );
 }
 

@@ -24,8 +24,8 @@ fn late(fabric: &SoftFabric, card: usize) {
 }
 
 /// In time again; what is late still comes later.
-fn sound(fabric: &SoftFabric, card: usize) {
-    fabric.set_firmware(card, FirmwareBehaviour::Sound);
+fn in_time(fabric: &SoftFabric, card: usize) {
+    fabric.set_firmware(card, FirmwareBehaviour::Normal);
 }
 
 #[track_caller]
@@ -121,7 +121,7 @@ pub fn a_close_that_timed_out_and_took_effect_gives_everything_back() {
     }
     late(&fabric, 1);
     assert_late(b.endpoint.close(), Command::CloseEndpoint);
-    sound(&fabric, 1);
+    in_time(&fabric, 1);
     assert_eq!(b.cq.outstanding(), 3, "the card may still have them");
     assert_late(b.endpoint.close(), Command::CloseEndpoint);
     // Nothing is rung meanwhile: the page may be another's at any moment.
@@ -153,7 +153,7 @@ fn a_late_close_is_settled_by_any_command_and_an_old_handle_closes_no_stranger()
     let old = pd.endpoint().inject_buffers(0).open().unwrap();
     late(&fabric, 0);
     assert_late(old.close(), Command::CloseEndpoint);
-    sound(&fabric, 0);
+    in_time(&fabric, 0);
     fabric.run(4_000_000);
     let stranger = pd.endpoint().inject_buffers(0).open().unwrap();
     assert_eq!(stranger.index(), old.index(), "the place is used again");
@@ -194,7 +194,7 @@ pub fn what_is_opened_too_late_is_closed_again() {
                 command == Command::OpenDomain || fabric.mappings(0) > mapped,
                 "{command}: what it concerns was unmapped while the firmware had it"
             );
-            sound(&fabric, 0);
+            in_time(&fabric, 0);
             fabric.run(4_000_000);
             // Any command settles it.
             let counter = host_driver::Counter::FramesSent;
@@ -212,7 +212,7 @@ fn a_pair_that_was_closed_too_late_is_closed_and_usable_by_nobody_meanwhile() {
     let (mut a, b) = connected(&fabric, 8);
     late(&fabric, 0);
     assert_late(a.endpoint.close_pair(a.pair), Command::ClosePair);
-    sound(&fabric, 0);
+    in_time(&fabric, 0);
     let buffer = a.buffer(8);
     let refused = a.endpoint.post_tagged_send(1, &a.send(7), buffer);
     assert_eq!(refused.unwrap_err().error, PostError::InvalidPair);
@@ -242,7 +242,7 @@ pub fn what_is_dropped_while_the_firmware_hangs_keeps_its_memory_until_the_card_
     late(&fabric, 1);
     drop(b);
     assert_eq!(fabric.mappings(1), mapped, "the card has it all still");
-    sound(&fabric, 1);
+    in_time(&fabric, 1);
     fabric.run(4_000_000);
     device
         .read_counter(host_driver::Counter::FramesSent)
@@ -259,7 +259,7 @@ fn the_last_owner_leaves_a_hung_card_quiet_and_takes_his_memory_along() {
     fabric.set_firmware(1, FirmwareBehaviour::HangsAfter(0));
     drop(b);
     assert_eq!((fabric.mappings(1), fabric.open_endpoints(1)), (0, 0));
-    sound(&fabric, 1);
+    in_time(&fabric, 1);
     assert!(
         Device::open(fabric.transport(1)).is_ok(),
         "it can be opened again"

@@ -128,7 +128,7 @@ fn the_owner_waits_for_a_late_answer_of_the_card() {
     let late = pd.reg_user_mr(owner, Access::Write).err().unwrap();
     assert!(matches!(late, CommandError::FirmwareTimeout { .. }));
     assert_eq!(drops(&counter), 0, "the card may be about to know it");
-    fabric.set_firmware(0, FirmwareBehaviour::Sound);
+    fabric.set_firmware(0, FirmwareBehaviour::Normal);
     fabric.run(2 * cycles);
     device.alloc_pd().unwrap();
     assert_eq!(drops(&counter), 1, "it was opened too late, and is closed");

@@ -121,7 +121,7 @@ fn a_channel_is_of_one_device() {
 
 #[test]
 pub fn a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card() {
-    // A head that the card isn't told of would stop its fetching for good: every receive but one stays
+    // A head whose doorbell isn't rung would stop its fetching for good: every receive but one stays
     // outstanding, so that a quarter of the queue is never polled at once.
     let (a, mut b) = sized(&fabric(), 8, 16);
     for k in 0..15 {

@@ -1,8 +1,8 @@
-//! Where commands are given, one at a time, and where what the card may still use waits until it is known to be done with it.
+//! The command channel: commands are given one at a time, and what the card may still use waits here until the card is known to be done with it.
 //!
 //! ```text
-//!  verb ──► desk ──► command ─┬─ answered ──────────────────────────► verb
-//!             ▲               └─ not in time: late, with what it concerns
+//!  verb ─► channel ─► command ─┬─ answered ──────────────────────────► verb
+//!             ▲                └─ not in time: late, with what it concerns
 //!             │                     │ later: answered after all
 //!             │                     ▼
 //!             └── releases ◄── opened too late ─► to be closed
@@ -10,12 +10,12 @@
 //!                    └── what was dropped: by a thread that can't talk to the card, or while the firmware doesn't answer
 //! ```
 //!
-//! Whoever takes the desk first settles what is late, then works off the releases, then gives its command. While a command is late
+//! Whoever takes the channel first settles what is late, then works off the releases, then gives its command. While a command is late
 //! no other is given: it fails at once, with the late one's name. A release has the memory of its object with it, which is freed when the card
 //! has said that the object is closed, or doesn't know it. When the last user of the card is gone and something is still late or unreleased, the
 //! gates are reset, and then it is freed.
 //!
-//! Locks are taken in the order desk, heart of an endpoint; the lists of releases and of endpoints are never held across a call.
+//! Locks are taken in the order command channel, queues of an endpoint; the lists of releases and of endpoints are never held across a call.
 //!
 //! Before each command, and after each that has opened something, the number of the firmware's start is read: another than the card was opened with means
 //! that the firmware has closed everything.
@@ -67,7 +67,7 @@ struct Late {
     concern: Concern,
 }
 
-/// What the lock of the desk guards.
+/// What the lock of the channel guards.
 #[derive(Default)]
 struct State {
     late: Option<Late>,
@@ -96,20 +96,20 @@ impl Card {
         }
     }
 
-    /// Takes the desk, to give commands.
+    /// Takes the command channel.
     ///
     /// # Errors
     /// [`CommandError::FirmwareTimeout`] while a command is late; [`CommandError::Restarted`]; [`CommandError::Transport`].
-    pub(crate) fn desk(&self) -> Result<Desk<'_>, CommandError> {
-        let mut desk = Desk {
+    pub(crate) fn commands(&self) -> Result<Commands<'_>, CommandError> {
+        let mut commands = Commands {
             card: self,
             state: self.state.lock(&*self.link),
         };
-        desk.prepare()?;
-        Ok(desk)
+        commands.prepare()?;
+        Ok(commands)
     }
 
-    /// Has an object closed that nobody uses: now, if this thread can talk to the card and nobody has the desk, or by who has it next.
+    /// Has an object closed that nobody uses: now, if this thread can talk to the card and nobody has the channel, or by who has it next.
     pub(crate) fn release(&self, release: Release) {
         if is_broken!(FreesBeforeClose) {
             return;
@@ -122,7 +122,7 @@ impl Card {
             && let Some(state) = self.state.try_lock(&*self.link)
         {
             // What fails stays released, and the next command says why.
-            let _ = Desk { card: self, state }.prepare();
+            let _ = Commands { card: self, state }.prepare();
         }
     }
 }
@@ -160,23 +160,23 @@ impl Drop for Card {
             // What is mapped is unmapped as it is freed; whoever opens the card next resets it.
             return;
         }
-        let _ = self.desk();
+        let _ = self.commands();
         if self.state.get_mut().late.is_some() || !self.releases.is_empty() {
             let _ = device::reset(&self.link, self.options.ready_timeout);
         }
     }
 }
 
-/// The desk, taken: what was late is settled.
-pub(crate) struct Desk<'a> {
+/// The command channel, taken: what was late is settled.
+pub(crate) struct Commands<'a> {
     card: &'a Card,
     state: CardGuard<'a, State, Link>,
 }
 
-impl Desk<'_> {
+impl Commands<'_> {
     /// Settles what is late, then releases what waits for it.
     fn prepare(&mut self) -> Result<(), CommandError> {
-        self.card.link.free_limbo();
+        self.card.link.free_unreturned();
         self.look_for_restart()?;
         self.settle()?;
         let waiting = self.card.releases.len();
