@@ -16,12 +16,63 @@ constants! {
         NO_PAIR: u16 = 0xffff;
         /// Bit of `info` that tells a list ring's events from a send ring's.
         INFO_LIST_RING_BIT: u32 = 32;
+        /// First bit of the domain in `info` of `AccessRefused`.
+        REFUSAL_DOMAIN_BIT: u32 = 32;
+        /// First bit of the rights in `info` of `AccessRefused`.
+        REFUSAL_RIGHTS_BIT: u32 = 40;
+        /// First bit of the count in `info` of `AccessRefused`.
+        REFUSAL_COUNT_BIT: u32 = 48;
     }
 }
 
 /// `info` of an event of a ring: a tail or an index, and whether the ring is a list ring.
 pub const fn ring_info(list: bool, value: u32) -> u64 {
     (list as u64) << INFO_LIST_RING_BIT | value as u64
+}
+
+/// `info` of `AccessRefused`: what was asked for last, and how often something was refused.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Refusal {
+    /// Key that was named.
+    pub key: u32,
+    /// Domain that asked.
+    pub domain: u8,
+    /// Rights that it asked for.
+    pub rights: u8,
+    /// Refusals since the last event, at most 0xffff.
+    pub count: u16,
+}
+
+impl Refusal {
+    /// The refusal as `info`.
+    pub const fn to_info(self) -> u64 {
+        self.key as u64
+            | (self.domain as u64) << REFUSAL_DOMAIN_BIT
+            | (self.rights as u64) << REFUSAL_RIGHTS_BIT
+            | (self.count as u64) << REFUSAL_COUNT_BIT
+    }
+
+    /// The refusal that `info` says.
+    pub const fn from_info(info: u64) -> Self {
+        Self {
+            key: info as u32,
+            domain: (info >> REFUSAL_DOMAIN_BIT) as u8,
+            rights: (info >> REFUSAL_RIGHTS_BIT) as u8,
+            count: (info >> REFUSAL_COUNT_BIT) as u16,
+        }
+    }
+}
+
+impl Cause {
+    /// Whether the gates tell the firmware of an event of this cause whenever they raise one. It acts on the failure of a pair, and notes a ring that
+    /// has stopped; both are bounded by its own commands. What a process can cause as often as it likes isn't told, or at a bounded rate
+    /// ([`AccessRefused`](Self::AccessRefused)).
+    pub const fn is_told(self) -> bool {
+        matches!(
+            self,
+            Self::LinkError | Self::UnexpectedOverflow | Self::SlotError | Self::RingError
+        )
+    }
 }
 
 codes! {
@@ -48,6 +99,13 @@ codes! {
         ConnectFailed = 8,
         /// The peer of `pair` has closed it in an orderly way. Its operations complete with `PeerClosed`. This is no failure.
         PeerClosed = 9,
+        /// A `Disconnect` of `pair` has come to its end: the peer knows, or has not answered in time. The pair can be closed.
+        Disconnected = 10,
+        /// A region refused an access of a request. The gates tell it to the firmware alone, at most once in
+        /// [`REFUSAL_INTERVAL`](crate::mgmt::REFUSAL_INTERVAL) cycles: the request itself completes with `LocalProtection`. `pair` is
+        /// [`NO_PAIR`]. `info` is the key in bits 31:0, the domain that asked in bits 39:32, the rights that it asked for in bits 47:40, all of the last one, and in
+        /// bits 63:48 how many were refused since the last such event, at most 0xffff.
+        AccessRefused = 11,
     }
 }
 

@@ -194,6 +194,12 @@ explanations! {
         PeerClosed:
             "The peer has ended the connection with `Disconnect`.",
             "Close the pair.";
+        Disconnected:
+            "A `Disconnect` of this endpoint has come to its end.",
+            "Close the pair.";
+        AccessRefused:
+            "A request named memory that no region of its domain covers, or a right that the region hasn't.",
+            "No endpoint gets this event: see the status `LocalProtection` of the request, and the firmware's audit ring.";
     }
     ConnectReason {
         None:

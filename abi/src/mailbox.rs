@@ -317,18 +317,19 @@ words! {
     }
     /// Argument of `ReadAudit`.
     AuditIndex {
-        /// Number of the entry, from 0 on since the firmware's start; the oldest that is kept, if it is an older one.
+        /// Number from which on the next entry is asked for; numbers begin at 0 with the firmware's start.
         entry: u32,
     }
     /// Answer of `ReadAudit`.
     AuditEntry {
-        /// Number of the entry that is given.
+        /// Number of the entry that is given: of the first one from the number asked for on, or the oldest if that hasn't come yet. An entry that
+        /// repeats gets the number after all others.
         entry: u32,
-        /// Number of the entry that will be written next. If `entry` is that, there is none and the rest is zero.
+        /// Number that the next occurrence will have. If `entry` is that, there is none and the rest is zero.
         next: u32,
         /// [`AuditKind`].
         kind: u32,
-        /// Times that it occurred in a row, at least 1.
+        /// Times that it occurred since it came into the ring, at least 1.
         count: u32,
         /// Cycle of the last occurrence, modulo 2^32.
         time: u32,
@@ -498,7 +499,7 @@ codes! {
 }
 
 codes! {
-    /// What an entry of the firmware's audit ring tells of.
+    /// What an entry of the firmware's audit ring tells of. What repeats with the same `object` and `info` is one entry with a count.
     AuditKind {
         /// The firmware has started; `info` is the low word of its build id.
         Started = 1,
@@ -524,14 +525,17 @@ codes! {
         PairFailed = 11,
         /// A frame for the firmware made no sense; `info` is its type and kind.
         FrameMalformed = 12,
-        /// Frames for the firmware were lost for want of room; `info` is how many since the last entry.
+        /// Frames for the firmware were lost for want of room; `count` is how many.
         FramesLost = 13,
-        /// Events of the gates were lost for want of room; `info` is how many since the last entry.
+        /// Events of the gates were lost for want of room; `count` is how many.
         EventsLost = 14,
         /// The epoch of an endpoint was raised because a peer remembered a later one; `info` is the new one.
         EpochRaised = 15,
         /// An event of the gates; `object` is the pair or `NO_PAIR`, `info` the cause.
         GateEvent = 16,
+        /// A region refused accesses of requests; `object` is the key, `info` the domain in bits 7:0 and the rights that it asked for in bits 15:8, all of the
+        /// last one, and `count` is how many.
+        AccessRefused = 17,
     }
 }
 

@@ -104,6 +104,8 @@ pub const FRAME_WORDS: usize = (crate::wire::HEADER_BYTES + crate::wire::MANAGEM
 pub const FRAMES_IN: usize = 4;
 /// Events for the firmware that the gates keep.
 pub const EVENTS_IN: usize = 16;
+/// Cycles from one event [`AccessRefused`](crate::event::Cause::AccessRefused) to the next, at least: 131 µs.
+pub const REFUSAL_INTERVAL: u32 = 1 << 14;
 
 /// What is written to [`CONTROL_START`] for an operation on an index.
 pub const fn control_start(operation: crate::control::Operation, index: u16) -> u32 {

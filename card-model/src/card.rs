@@ -15,7 +15,7 @@
 use std::collections::VecDeque;
 
 use abi::control::{Counter, RIGHT_LOCAL_READ};
-use abi::event::Cause;
+use abi::event::{Cause, Refusal};
 use abi::opcode::{WorkRing, decode_list, decode_send};
 use abi::register::FIRST_ENDPOINT_INTERRUPT;
 use abi::request::{ListRequest, Opcode, SendRequest};
@@ -232,6 +232,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// Takes the events that the gates have raised for the firmware.
     pub fn take_raised(&mut self) -> Vec<Raised> {
         std::mem::take(&mut self.endpoints.raised)
+    }
+
+    /// Takes what the firmware is to be told of accesses that were refused.
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        self.regions.take_refusal()
     }
 
     // Frames and time.
@@ -499,7 +504,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let mut payload = vec![0; request.length as usize];
         let read = if request.length == 0 {
             Ok(())
-        } else if !self.regions.allowed(&access) {
+        } else if !self.regions.ask(&access) {
             Err(Status::LocalProtection)
         } else {
             let read = self.memory.read(request.address, &mut payload);
@@ -525,7 +530,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let mut around = Around {
             memory: &mut self.memory,
             timing: &mut self.timing,
-            regions: &self.regions,
+            regions: &mut self.regions,
             endpoints: &mut self.endpoints,
             counters: &mut self.counters,
             acknowledge: &mut self.acknowledge,
@@ -550,7 +555,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
 pub(crate) struct Around<'a, M, T> {
     memory: &'a mut M,
     timing: &'a mut T,
-    regions: &'a Regions,
+    regions: &'a mut Regions,
     endpoints: &'a mut Endpoints,
     counters: &'a mut Counters,
     acknowledge: &'a mut Acknowledge,
@@ -568,7 +573,7 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
     }
 
     fn allowed(&mut self, access: &Access) -> bool {
-        self.regions.allowed(access)
+        self.regions.ask(access)
     }
 
     fn completion_free(&mut self, endpoint: u8) -> bool {

@@ -416,7 +416,7 @@ impl Endpoints {
         }
     }
 
-    /// Raises an event of the gates: the endpoint gets it, and the firmware.
+    /// Raises an event of the gates: the endpoint gets it, and the firmware, if it has to know.
     pub fn raise(
         &mut self,
         memory: &mut impl HostMemory,
@@ -425,12 +425,14 @@ impl Endpoints {
         pair: u16,
         info: u64,
     ) {
-        self.raised.push(Raised {
-            endpoint,
-            cause,
-            pair,
-            info,
-        });
+        if cause.is_told() {
+            self.raised.push(Raised {
+                endpoint,
+                cause,
+                pair,
+                info,
+            });
+        }
         self.raise_to_host(memory, endpoint, cause.code(), pair, info);
     }
 

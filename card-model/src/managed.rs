@@ -3,7 +3,7 @@
 //! ```text
 //!  control requests ──► Card::control ──► result
 //!  frames           ◄─► Card's inbox and outbox of the firmware, as words
-//!  events           ◄── Card::take_raised: a queue of EVENTS_IN, and a count of those that found it full
+//!  events           ◄── Card::take_raised, and seldom take_refusal: a queue of EVENTS_IN, and a count of those that found it full
 //!  time, random words, address, sizes, persistent memory
 //! ```
 //!
@@ -12,13 +12,15 @@
 use std::collections::VecDeque;
 
 use abi::control::{Counter, DATA_WORDS, Operation};
-use abi::mgmt::{EVENTS_IN, PERSISTENT_BYTES};
+use abi::event::{Cause, NO_PAIR};
+use abi::mgmt::{EVENTS_IN, PERSISTENT_BYTES, REFUSAL_INTERVAL};
 use abi::wire::{FrameHeader, HEADER_BYTES};
 use firmware_core::{FrameWords, GateEvent};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::card::{Card, CardSizes};
+use crate::endpoints::Raised;
 use crate::memory::HostMemory;
 
 /// Words of the persistent memory.
@@ -40,6 +42,8 @@ pub struct Managed<M> {
     result: u64,
     events: VecDeque<GateEvent>,
     events_lost: u32,
+    /// Cycle from which on a refusal may be told.
+    refusals_from: u64,
     /// Frames for the firmware that had found no room when the gates were last reset.
     frames_lost_before: u32,
     mac: u64,
@@ -58,6 +62,7 @@ impl<M: HostMemory> Managed<M> {
             result: 0,
             events: VecDeque::new(),
             events_lost: 0,
+            refusals_from: 0,
             frames_lost_before: 0,
             mac,
             rng: ChaCha8Rng::seed_from_u64(seed),
@@ -82,7 +87,20 @@ impl<M: HostMemory> Managed<M> {
 
     /// Queues what the gates have raised.
     fn collect_events(&mut self) {
-        for raised in self.gates.take_raised() {
+        let mut told = self.gates.take_raised();
+        let now = self.gates.now();
+        if now >= self.refusals_from
+            && let Some(refusal) = self.gates.take_refusal()
+        {
+            self.refusals_from = now + u64::from(REFUSAL_INTERVAL);
+            told.push(Raised {
+                endpoint: 0,
+                cause: Cause::AccessRefused,
+                pair: NO_PAIR,
+                info: refusal.to_info(),
+            });
+        }
+        for raised in told {
             if self.events.len() == EVENTS_IN {
                 self.events_lost = self.events_lost.wrapping_add(1);
                 continue;

@@ -1,6 +1,7 @@
 //! Which memory may be accessed: the table of regions, and the question whether an access lies in one with the right.
 
 use abi::control::{RegionSetup, key_index, key_tag};
+use abi::event::Refusal;
 
 /// A question for [`Regions`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,6 +22,8 @@ pub struct Access {
 #[derive(Clone, Debug)]
 pub struct Regions {
     table: Vec<Option<RegionSetup>>,
+    /// What was refused last, and how often since it was told.
+    refused: Refusal,
 }
 
 impl Regions {
@@ -28,6 +31,7 @@ impl Regions {
     pub fn new(count: usize) -> Self {
         Self {
             table: vec![None; count],
+            refused: Refusal::default(),
         }
     }
 
@@ -36,6 +40,26 @@ impl Regions {
         if let Some(entry) = self.table.get_mut(usize::from(index)) {
             *entry = region;
         }
+    }
+
+    /// Whether the access is [allowed](Self::allowed); the firmware is to be told if it isn't.
+    pub fn ask(&mut self, access: &Access) -> bool {
+        let allowed = self.allowed(access);
+        if !allowed {
+            self.refused = Refusal {
+                key: access.key,
+                domain: access.domain,
+                rights: access.rights,
+                count: self.refused.count.saturating_add(1),
+            };
+        }
+        allowed
+    }
+
+    /// Takes what the firmware is to be told of refusals.
+    pub fn take_refusal(&mut self) -> Option<Refusal> {
+        let refused = std::mem::take(&mut self.refused);
+        (refused.count > 0).then_some(refused)
     }
 
     /// Whether the access is allowed: the key names a region of the domain that has the rights and covers all of it.

@@ -303,6 +303,11 @@ fn a_claim_is_received_whatever_its_tag_is_and_a_bad_key_leaves_it_claimed() {
     let bad = ListRequest { key: 77, ..receive };
     stage.list(B, bad);
     assert_eq!(stage.ended(B), [(2, Status::LocalProtection)]);
+    let told = stage.net.cards[B]
+        .take_refusal()
+        .expect("the firmware is told");
+    assert_eq!((told.key, told.count), (77, 1));
+    assert_eq!(stage.net.cards[B].take_refusal(), None, "once");
     stage.list(B, receive);
     assert_eq!(stage.ended(B), [(2, Status::Success)]);
     assert_eq!(stage.desk(B).bytes(&mut stage.net.cards[B], 32, 1), [5]);
