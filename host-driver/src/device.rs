@@ -131,7 +131,8 @@ impl Device {
         Ok(answer.value)
     }
 
-    /// Reads entry `entry` of the firmware's audit ring, or the oldest that is kept. If it is the answer's `next`, there is none yet.
+    /// Reads the first entry of the firmware's audit ring from number `entry` on, which the answer's `entry` is. If that is the answer's `next`, there is
+    /// none. Who reads on from one more than the last number finds what is new, and again what has repeated since.
     ///
     /// # Errors
     /// [`CommandError`].

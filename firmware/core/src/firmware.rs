@@ -721,8 +721,9 @@ impl<C: Card> Firmware<C> {
     fn take_event(&mut self) -> bool {
         let lost = self.card.events_lost();
         if lost != self.events_lost {
-            let (info, now) = (lost.wrapping_sub(self.events_lost), self.card.now());
-            self.audit.record(AuditKind::EventsLost, 0, info, now);
+            let (count, now) = (lost.wrapping_sub(self.events_lost), self.card.now());
+            self.audit
+                .record_many(AuditKind::EventsLost, 0, 0, count, now);
             self.events_lost = lost;
             // What the gates would have told is read.
             self.unread_pairs = Some(0);
@@ -734,8 +735,21 @@ impl<C: Card> Firmware<C> {
             cause,
             endpoint,
             pair,
-            ..
+            info,
         } = event;
+        let now = self.card.now();
+        if cause == event::Cause::AccessRefused.code() {
+            let event::Refusal {
+                key,
+                domain,
+                rights,
+                count,
+            } = event::Refusal::from_info(info);
+            let info = u32::from(domain) | u32::from(rights) << 8;
+            let kind = AuditKind::AccessRefused;
+            self.audit.record_many(kind, key, info, count.into(), now);
+            return true;
+        }
         let index = usize::from(pair);
         let fails = [
             event::Cause::LinkError,
@@ -796,8 +810,9 @@ impl<C: Card> Firmware<C> {
     fn take_frame(&mut self) -> bool {
         let lost = self.card.frames_lost();
         if lost != self.frames_lost {
-            let (info, now) = (lost.wrapping_sub(self.frames_lost), self.card.now());
-            self.audit.record(AuditKind::FramesLost, 0, info, now);
+            let (count, now) = (lost.wrapping_sub(self.frames_lost), self.card.now());
+            self.audit
+                .record_many(AuditKind::FramesLost, 0, 0, count, now);
             self.frames_lost = lost;
         }
         let Some(words) = self.card.frame_take() else {

@@ -12,6 +12,9 @@
 //! address; a [`Card`] is what it runs on, so that the host tests it, and a card simulated in plain Rust runs it.
 #![no_std]
 
+#[cfg(test)]
+extern crate std;
+
 mod argument;
 mod audit;
 mod card;

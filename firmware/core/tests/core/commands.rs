@@ -2,6 +2,7 @@
 
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
 use abi::control::{Counter, Operation};
+use abi::event::{self, Cause, NO_PAIR};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
@@ -9,12 +10,11 @@ use abi::mailbox::{
     OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, RegionKey, RegisterRegion,
     Reserve, Words, id_index,
 };
-use abi::mgmt::EVENTS_IN;
 use abi::register::MAILBOX_WORDS;
 use abi::status::{MailboxStatus, Status};
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader};
 use card_model::link;
-use firmware_core::{Break, CONTROL_TIMEOUT, TELL_TIMEOUT};
+use firmware_core::{Break, CONTROL_TIMEOUT, GateEvent, TELL_TIMEOUT};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
@@ -806,7 +806,7 @@ fn a_connection_made_by_hand_can_be_ended_in_an_orderly_way() {
 }
 
 #[test]
-fn the_audit_ring_folds_repetitions_and_keeps_the_latest() {
+fn the_audit_ring_folds_repetitions_and_keeps_the_latest_and_one_of_each_kind() {
     let mut fw = firmware();
     let read = |fw: &mut Unit, entry| -> AuditEntry {
         call(fw, Command::ReadAudit, AuditIndex { entry }).unwrap()
@@ -820,16 +820,50 @@ fn the_audit_ring_folds_repetitions_and_keeps_the_latest() {
     let refused = read(&mut fw, 1);
     let code = u32::from(Command::ClosePair.code());
     assert_eq!((refused.object, refused.count), (code, 1000));
-    assert_eq!((refused.entry, refused.next), (1, 2));
-    assert_eq!(read(&mut fw, 99).count, 0, "there is none yet");
+    assert_eq!((refused.entry, refused.next), (1000, 1001));
+    assert_eq!(read(&mut fw, 1001).count, 0, "there is none yet");
     let domain = domain(&mut fw);
     for _ in 0..100 {
         let opened = call(&mut fw, Command::OpenEndpoint, rings(domain));
         let EndpointId { endpoint, .. } = opened.unwrap();
         let _: Nothing = call(&mut fw, Command::CloseEndpoint, CloseEndpoint { endpoint }).unwrap();
     }
-    let oldest = read(&mut fw, 0);
-    assert_eq!(oldest.entry, oldest.next - 32);
+    let (oldest, refused) = (read(&mut fw, 0), read(&mut fw, 1));
+    assert_eq!(
+        oldest,
+        AuditEntry {
+            next: oldest.next,
+            ..started
+        }
+    );
+    assert_eq!(refused.count, 1000);
+    let opened = read(&mut fw, refused.entry + 1);
+    assert_eq!(opened.entry, opened.next - 30, "the latest of the others");
+}
+
+/// As it broke: nobody but the process that asked heard of a refusal.
+#[test]
+fn what_a_region_refused_is_in_the_audit_with_how_often() {
+    let mut fw = firmware();
+    for count in [1, 0xffff, 7] {
+        let refusal = event::Refusal {
+            key: 0x1234_5678,
+            domain: 3,
+            rights: 2,
+            count,
+        };
+        fw.card().told.push_back(GateEvent {
+            cause: Cause::AccessRefused.code(),
+            endpoint: 0,
+            pair: NO_PAIR,
+            info: refusal.to_info(),
+        });
+    }
+    settle(&mut fw);
+    let found: AuditEntry = call(&mut fw, Command::ReadAudit, AuditIndex { entry: 1 }).unwrap();
+    assert_eq!(found.kind, u32::from(AuditKind::AccessRefused.code()));
+    assert_eq!((found.object, found.info), (0x1234_5678, 0x203));
+    assert_eq!(found.count, 1 + 0xffff + 7);
 }
 
 #[test]
@@ -859,8 +893,7 @@ fn events_that_were_lost_are_made_up_by_reading() {
     let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
     let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
     let card = fw.card();
-    // Of these as many are queued as there is room for: that of the pair is lost.
-    (0..EVENTS_IN).for_each(|_| card.ring_nonsense());
+    card.loses_events = true;
     card.fail(id_index(pair), u64::from(Status::LinkError.code()));
     card.log.clear();
     settle(&mut fw);

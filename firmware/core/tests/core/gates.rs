@@ -8,9 +8,10 @@ use abi::control::{
     CardSetup, DATA_WORDS, EndpointSetup, EventSetup, MatchSetup, Operation, PairReport, PairSetup,
     RING_BITS, RING_EVENT, RegionSetup, RingSetup,
 };
+use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
 use abi::mailbox::{PairState, Words};
-use abi::register::{MAILBOX_WORDS, SEND_TAIL};
+use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
 use card_model::matching::Sizes as ListSizes;
@@ -20,7 +21,7 @@ use firmware_core::connection::{Cause, State};
 use firmware_core::{Break, Card, Firmware, FrameWords, GateEvent, Sizes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
 
 /// Sizes of a card with two endpoints.
 pub fn sizes(pairs: usize, unexpected: usize, regions: usize) -> CardSizes {
@@ -91,7 +92,14 @@ pub struct Gates {
     pub log: Vec<(Operation, u16)>,
     /// Events for the host: endpoint, cause, pair, info. Those of the gates are here when the firmware takes them.
     pub raised: Vec<(u16, u8, u16, u64)>,
-    /// The process of endpoint 0 rings its doorbells with nonsense, faster than anybody takes the events of it.
+    /// Control requests are answered and not carried out.
+    pub forgetful: bool,
+    /// Events that are told beside those of the model.
+    pub told: VecDeque<GateEvent>,
+    /// The next events find no room.
+    pub loses_events: bool,
+    events_lost: u32,
+    /// Events come faster than anybody takes them.
     pub flood: bool,
     pub outbox: Vec<Wire>,
     /// The out buffer is full until this cycle.
@@ -145,6 +153,10 @@ impl Gates {
             regions: HashMap::new(),
             log: Vec::new(),
             raised: Vec::new(),
+            forgetful: false,
+            told: VecDeque::new(),
+            loses_events: false,
+            events_lost: 0,
             flood: false,
             outbox: Vec::new(),
             out_until: 0,
@@ -199,11 +211,6 @@ impl Gates {
     pub fn is_failed(&self, index: u16) -> bool {
         let report = self.model.gates.sends().report(index);
         report.state == PairState::Failed.code()
-    }
-
-    /// A process rings a doorbell with nonsense, of which the gates raise an event.
-    pub fn ring_nonsense(&mut self) {
-        self.model.gates.write_register(0, SEND_TAIL, u32::MAX);
     }
 
     /// Something comes from the wire.
@@ -369,7 +376,10 @@ impl Card for Gates {
         }
         self.patience -= 1;
         self.under_way = None;
-        self.result = self.carry_out(operation, index, &data);
+        self.result = match self.forgetful {
+            true => 0,
+            false => self.carry_out(operation, index, &data),
+        };
         Some(self.result)
     }
 
@@ -404,17 +414,26 @@ impl Card for Gates {
     }
 
     fn event_take(&mut self) -> Option<GateEvent> {
-        if self.flood {
-            self.ring_nonsense();
-        }
-        let event = self.model.event_take()?;
+        let Some(event) = self.model.event_take() else {
+            let stopped = self.flood.then_some(GateEvent {
+                cause: EventCause::RingError.code(),
+                endpoint: 0,
+                pair: NO_PAIR,
+                info: 0,
+            });
+            return self.told.pop_front().or(stopped);
+        };
         self.raised
             .push((event.endpoint.into(), event.cause, event.pair, event.info));
         Some(event)
     }
 
     fn events_lost(&mut self) -> u32 {
-        self.model.events_lost()
+        if self.loses_events {
+            let lost = std::iter::from_fn(|| self.model.event_take()).count();
+            self.events_lost += lost as u32;
+        }
+        self.model.events_lost() + self.events_lost
     }
 
     fn now(&self) -> u32 {
