@@ -54,10 +54,18 @@ pub enum Break {
     StaleEpochServed,
     /// A control request that was given up is taken for one that was never made.
     LateAnswerForgotten,
+    /// What an answer that came late says has been done is taken to be so.
+    LateAnswerBelieved,
     /// A pair ends as if its link had failed.
     EndsAsFailure,
+    /// Who has disconnected isn't told when that is done.
+    EndNotTold,
     /// A repeated request is one more request.
     RepetitionServed,
+    /// Each repetition is answered, however many come at once.
+    EveryRepetitionAnswered,
+    /// Frames of peers raise epochs as far as they say.
+    EpochsRaisedFreely,
     /// A start has the number of the start before.
     StartNotCounted,
 }

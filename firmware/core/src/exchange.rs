@@ -1,6 +1,9 @@
 //! Exchanges with the firmware of a peer: which are under way, their timers, and the frames that they repeat.
 //!
 //! Each frame is repeated, ever more seldom, until it is answered or the time is over. What answers a frame is not repeated: the peer asks again.
+//!
+//! One frame of a pair is under way: a later one takes the place of one that waits, and a repetition of the peer's isn't answered while the last
+//! frame may still be on its way.
 
 use crate::card::{Break, Card, FrameWords};
 use crate::connection::{Cause, State};
@@ -25,6 +28,8 @@ pub(crate) const MOST: usize = MOST_HANDSHAKES + MOST_DISCONNECTS;
 const REPEAT_FIRST: u32 = 1 << 15;
 /// and no more than this.
 const REPEAT_MOST: u32 = 1 << 19;
+/// Cycles for which a frame that was sent is taken to be on its way: less than a peer waits before it repeats what it asks.
+const ON_ITS_WAY: u32 = REPEAT_FIRST / 2;
 /// Cycles between two looks at a pair that drains.
 const DRAIN_POLL: u32 = 1 << 12;
 
@@ -42,6 +47,12 @@ pub(crate) struct Exchange {
     pub(crate) due: bool,
     /// Epochs of its endpoint that the peer has found stale.
     pub(crate) stale: u8,
+}
+
+/// A frame that waits to be sent, and the pair that it is about.
+pub(crate) struct Reply {
+    pub(crate) pair: Option<u16>,
+    pub(crate) words: FrameWords,
 }
 
 /// A frame for a firmware, or from one.
@@ -128,6 +139,7 @@ impl<C: Card> Firmware<C> {
     /// Sends the frame of a pair's state, now and again.
     pub(crate) fn repeat_from_now(&mut self, pair: usize) {
         let now = self.card.now();
+        self.drop_reply(pair);
         if let Some(exchange) = self.exchange(pair) {
             exchange.due = true;
             exchange.interval = REPEAT_FIRST;
@@ -135,14 +147,41 @@ impl<C: Card> Firmware<C> {
         }
     }
 
-    /// Sends the frame of a pair's state once more.
+    /// Sends the frame of a pair's state once more, unless one is under way.
     pub(crate) fn send_again(&mut self, pair: usize) {
         let broken = self.card.is_broken(Break::AcceptNotRepeated)
             && self.pairs[pair].state == State::Offering;
+        let may = self.may_repeat(pair) && !broken;
         if let Some(exchange) = self.exchange(pair)
-            && !broken
+            && may
         {
             exchange.due = true;
+        }
+    }
+
+    /// Whether no frame of a pair waits or may still be on its way, so that the peer's repetition is answered. It repeats again if it isn't.
+    pub(crate) fn may_repeat(&self, pair: usize) -> bool {
+        let due = |one: &Exchange| one.due && usize::from(one.pair) == pair;
+        let waits = self.exchanges.iter().any(due)
+            || self
+                .replies
+                .iter()
+                .any(|reply| reply.pair == Some(pair as u16));
+        let elapsed = self.card.now().wrapping_sub(self.pairs[pair].sent_at);
+        !waits && elapsed >= ON_ITS_WAY || self.card.is_broken(Break::EveryRepetitionAnswered)
+    }
+
+    /// Forgets the answer of a pair that waits, if one does.
+    fn drop_reply(&mut self, pair: usize) {
+        if self.card.is_broken(Break::EveryRepetitionAnswered) {
+            return;
+        }
+        for _ in 0..self.replies.len() {
+            let reply = self.replies.pop_front();
+            if let Some(reply) = reply.filter(|reply| reply.pair != Some(pair as u16)) {
+                // There is the room that it left.
+                let _ = self.replies.push_back(reply);
+            }
         }
     }
 
@@ -307,13 +346,40 @@ impl<C: Card> Firmware<C> {
         }
     }
 
-    /// Sends an answer, if there is room; the peer asks again if there is none.
+    /// Sends an answer that is about no pair of this card, if there is room; the peer asks again if there is none.
     pub(crate) fn reply(&mut self, frame: Frame) {
-        let _ = self.replies.push_back(frame.to_words());
+        self.push_reply(None, frame);
+    }
+
+    /// Sends an answer about a pair instead of what waits of it.
+    pub(crate) fn reply_about(&mut self, pair: usize, frame: Frame) {
+        self.drop_reply(pair);
+        if let Some(exchange) = self.exchange(pair) {
+            exchange.due = false;
+        }
+        self.push_reply(Some(pair as u16), frame);
+    }
+
+    fn push_reply(&mut self, pair: Option<u16>, frame: Frame) {
+        let words = frame.to_words();
+        let _ = self.replies.push_back(Reply { pair, words });
+    }
+
+    /// Takes the next frame to send: answers first, then whose turn it is.
+    pub(crate) fn next_frame(&mut self) -> Option<FrameWords> {
+        let Reply { pair, words } = match self.replies.pop_front() {
+            Some(reply) => reply,
+            None => self.next_due_frame()?,
+        };
+        let now = self.card.now();
+        if let Some(pair) = pair.and_then(|pair| self.pairs.get_mut(usize::from(pair))) {
+            pair.sent_at = now;
+        }
+        Some(words)
     }
 
     /// The frame that the state of a pair repeats, if one is due.
-    pub(crate) fn next_due_frame(&mut self) -> Option<FrameWords> {
+    fn next_due_frame(&mut self) -> Option<Reply> {
         let count = self.exchanges.len();
         let first = self.next_exchange;
         let at = (0..count)
@@ -330,7 +396,10 @@ impl<C: Card> Firmware<C> {
             _ => return None,
         };
         let frame = self.frame(pair, frame_type, kind, ConnectReason::None, 0);
-        Some(frame.to_words())
+        Some(Reply {
+            pair: Some(pair as u16),
+            words: frame.to_words(),
+        })
     }
 
     /// Notes that a frame makes no sense.

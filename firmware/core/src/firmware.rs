@@ -11,15 +11,16 @@
 //!
 //! One control request is under way at a time, and nothing is waited for: whoever needs the gates leaves a mark ([`Pair::wanted`], the state of
 //! an endpoint or a region, the host's [`Job`]), and `start_control` finds it when the gates are free. One that the gates don't answer in
-//! time stays noted until they do, and what it did is reckoned with then.
+//! time stays noted until they do. Then the pair that it was about is read, and what the gates say of it is reckoned with; an endpoint or a
+//! region, which can't be read, is cleared whatever became of it.
 
 use crate::audit::Audit;
-use crate::card::{Break, Card, FrameWords, GateEvent, Sizes};
+use crate::card::{Break, Card, GateEvent, Sizes};
 use crate::commands::{Answer, Job};
 use crate::connection::{Cause, State, TRANSITIONS};
 use crate::domain::Domains;
 use crate::endpoint::{Endpoint, EndpointState, Stage};
-use crate::exchange::Exchange;
+use crate::exchange::{Exchange, Reply};
 use crate::pair::{Held, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
@@ -51,11 +52,20 @@ pub(crate) struct UnderWay {
     pub(crate) for_host: bool,
     /// Of a pair's request: generation of the pair.
     generation: u16,
+    /// It reads what became of a request of the pair that was answered late.
+    reads_back: bool,
 }
 
 impl UnderWay {
     pub(crate) fn set_generation(&mut self, generation: u16) {
         self.generation = generation;
+    }
+
+    fn changes_pair(&self) -> bool {
+        matches!(
+            self.operation,
+            Operation::PairSet | Operation::PairFail | Operation::PairClear
+        )
     }
 }
 
@@ -100,7 +110,7 @@ pub struct Firmware<C> {
     pub(crate) audit: Audit,
     pub(crate) exchanges: Vec<Exchange, { crate::exchange::MOST }>,
     pub(crate) next_exchange: usize,
-    pub(crate) replies: Deque<FrameWords, REPLIES>,
+    pub(crate) replies: Deque<Reply, REPLIES>,
     /// A bit for each pair that may need the gates.
     work: [u32; MAX_PAIRS / 32],
     next_pair: usize,
@@ -282,6 +292,7 @@ impl<C: Card> Firmware<C> {
             overdue: false,
             for_host: false,
             generation: 0,
+            reads_back: false,
         });
     }
 
@@ -304,6 +315,10 @@ impl<C: Card> Firmware<C> {
                 let (kind, info) = (AuditKind::ControlLate, request.operation.code());
                 self.audit
                     .record(kind, request.index.into(), info.into(), now);
+                if request.changes_pair() && !self.card.is_broken(Break::LateAnswerBelieved) {
+                    self.read_back(request.index.into());
+                    return true;
+                }
             }
             self.job_since = now;
             self.finished(request, result);
@@ -328,6 +343,14 @@ impl<C: Card> Firmware<C> {
         true
     }
 
+    /// Reads what the gates hold of a pair, after an answer of theirs that came too late to go by.
+    fn read_back(&mut self, index: usize) {
+        self.request_for_pair(Operation::PairRead, index, &[]);
+        if let Some(request) = &mut self.under_way {
+            request.reads_back = true;
+        }
+    }
+
     /// The gates have done a request.
     fn finished(&mut self, request: UnderWay, result: u64) {
         let index = usize::from(request.index);
@@ -343,6 +366,15 @@ impl<C: Card> Firmware<C> {
                 self.pairs[index].gates = match request.operation {
                     Operation::PairSet => Held::Set,
                     Operation::PairFail => Held::Failed,
+                    _ => Held::Absent,
+                };
+                self.settle(index);
+            }
+            Operation::PairRead if request.reads_back => {
+                let PairReport { state, .. } = PairReport::from_words(&[result]);
+                self.pairs[index].gates = match PairState::from_code(state) {
+                    Some(PairState::Connected) => Held::Set,
+                    Some(PairState::Failed) => Held::Failed,
                     _ => Held::Absent,
                 };
                 self.settle(index);
@@ -495,10 +527,7 @@ impl<C: Card> Firmware<C> {
     /// Whether the gates are changing what they hold of a pair.
     fn is_changing(&self, index: usize) -> bool {
         self.under_way.is_some_and(|request| {
-            let changes = matches!(
-                request.operation,
-                Operation::PairSet | Operation::PairFail | Operation::PairClear
-            );
+            let changes = request.changes_pair() || request.reads_back;
             changes && usize::from(request.index) == index
         })
     }
@@ -544,7 +573,7 @@ impl<C: Card> Firmware<C> {
         self.end_exchange(index);
         self.go(index, Cause::CommandClose, State::Closing);
         let pair = &mut self.pairs[index];
-        (pair.to_read, pair.tell_connected, pair.tell_end) = (false, false, false);
+        (pair.to_read, pair.tell_connected, pair.tell_end) = (false, false, None);
         self.want(index, Held::Absent);
     }
 
@@ -618,17 +647,18 @@ impl<C: Card> Firmware<C> {
                 self.pairs[index].tell_connected = false;
                 self.raise(index, event::Cause::PairConnected, 0);
             }
-            _ if pair.tell_end => {
-                self.pairs[index].tell_end = false;
-                match pair.state {
-                    State::Refused => {
-                        let info = u64::from(pair.reason.code()) | u64::from(pair.detail) << 16;
-                        self.raise(index, event::Cause::ConnectFailed, info);
+            _ => {
+                let Some(cause) = self.pairs[index].tell_end.take() else {
+                    return false;
+                };
+                let info = match cause {
+                    event::Cause::ConnectFailed => {
+                        u64::from(pair.reason.code()) | u64::from(pair.detail) << 16
                     }
-                    _ => self.raise(index, event::Cause::PeerClosed, 0),
-                }
+                    _ => 0,
+                };
+                self.raise(index, cause, info);
             }
-            _ => return false,
         }
         true
     }
@@ -766,7 +796,6 @@ impl<C: Card> Firmware<C> {
                 NO_PAIR => u32::from(NO_PAIR),
                 pair => pair.into(),
             };
-            let now = self.card.now();
             self.audit
                 .record(AuditKind::GateEvent, object, cause.into(), now);
         }
@@ -826,10 +855,7 @@ impl<C: Card> Firmware<C> {
         if !self.waits().frame_out || !self.card.frame_out_is_free() {
             return false;
         }
-        let frame = match self.replies.pop_front() {
-            Some(reply) => Some(reply),
-            None => self.next_due_frame(),
-        };
+        let frame = self.next_frame();
         if let Some(frame) = &frame {
             self.card.frame_send(frame);
         }

@@ -20,6 +20,7 @@ use crate::firmware::Firmware;
 use crate::pair::{Held, Pair};
 use crate::peers::Peer;
 use crate::persistent::is_later;
+use abi::event;
 use abi::limits::MAX_CREDITS;
 use abi::mailbox::{AuditKind, ConnectReason};
 use abi::times::{ANSWER_TIMEOUT, TELL_TIMEOUT};
@@ -92,7 +93,7 @@ impl<C: Card> Firmware<C> {
     fn other_version(&mut self, frame: &Frame, kind: ManagementKind) {
         match kind {
             ManagementKind::ConnectRequest => {
-                self.refuse(frame, ConnectReason::WrongVersion, VERSION.into());
+                self.refuse(frame, None, ConnectReason::WrongVersion, VERSION.into());
             }
             ManagementKind::ConnectRefuse => {
                 let requesting = |pair: &Pair| pair.state == State::Requesting;
@@ -106,10 +107,13 @@ impl<C: Card> Firmware<C> {
         }
     }
 
-    /// Refuses what a frame asks for.
-    fn refuse(&mut self, frame: &Frame, reason: ConnectReason, detail: u16) {
+    /// Refuses what a frame asks for, which is about a pair of this card or about none.
+    fn refuse(&mut self, frame: &Frame, pair: Option<usize>, reason: ConnectReason, detail: u16) {
         let answer = self.answer_to(frame, ManagementKind::ConnectRefuse, reason, detail);
-        self.reply(answer);
+        match pair {
+            Some(pair) => self.reply_about(pair, answer),
+            None => self.reply(answer),
+        }
         let (object, now) = (frame.header.destination_endpoint.into(), self.card.now());
         let info = reason.code().into();
         self.audit.record(AuditKind::PeerRefused, object, info, now);
@@ -119,7 +123,7 @@ impl<C: Card> Firmware<C> {
 
     fn requested(&mut self, frame: &Frame) {
         if let Err((reason, detail)) = self.serve_request(frame) {
-            self.refuse(frame, reason, detail);
+            self.refuse(frame, None, reason, detail);
         }
     }
 
@@ -151,7 +155,7 @@ impl<C: Card> Firmware<C> {
         {
             match self.pairs[pair].state {
                 State::Offering => self.send_again(pair),
-                State::Connected => self.accept_again(pair),
+                State::Connected if self.may_repeat(pair) => self.accept_again(pair),
                 _ => {}
             }
             return Ok(());
@@ -163,6 +167,12 @@ impl<C: Card> Firmware<C> {
         {
             return Err((ConnectReason::StaleEpoch, epoch));
         }
+        let remembered = (body.remembered_epoch, body.remembered_incarnation);
+        let raises = self.is_behind(index, remembered);
+        if raises && !self.may_raise(index, body.remembered_epoch) {
+            self.malformed(frame);
+            return Err((ConnectReason::Malformed, 0));
+        }
         let Some(chosen) = self.choose(endpoint, source, frame)? else {
             return Ok(());
         };
@@ -170,7 +180,9 @@ impl<C: Card> Firmware<C> {
         if !simultaneous && !self.has_handshake() {
             return Err((ConnectReason::Busy, 0));
         }
-        self.raise_to_memory(index, body.remembered_epoch, body.remembered_incarnation);
+        if raises {
+            self.raise_epoch(index, body.remembered_epoch);
+        }
         let (nonce, epoch) = (self.card.random(), self.endpoints[index].epoch);
         let pair = &mut self.pairs[chosen];
         pair.peer = source;
@@ -229,7 +241,9 @@ impl<C: Card> Firmware<C> {
                         let mut refusal = self.frame(index, handshake, kind, reason, 0);
                         refusal.body.transaction = frame.body.transaction;
                         refusal.body.peer_nonce = frame.body.nonce;
-                        self.reply(refusal);
+                        if self.may_repeat(index) {
+                            self.reply_about(index, refusal);
+                        }
                         return Ok(None);
                     }
                     if !is_later(frame.header.source_epoch, pair.remote_epoch) {
@@ -262,18 +276,21 @@ impl<C: Card> Firmware<C> {
             .ok_or((ConnectReason::NotAccepting, 0))
     }
 
-    /// Takes an epoch beyond what a peer remembers of an endpoint, if that isn't this incarnation: the card has forgotten it.
-    fn raise_to_memory(&mut self, index: usize, epoch: u16, incarnation: u32) {
+    /// Whether a peer remembers an epoch of an endpoint, and an incarnation, that this isn't later than: the card has forgotten it.
+    fn is_behind(&self, index: usize, (epoch, incarnation): (u16, u32)) -> bool {
         let endpoint = &self.endpoints[index];
         let foreign = epoch == endpoint.epoch && incarnation != endpoint.incarnation;
-        if epoch != 0 && (foreign || is_later(epoch, endpoint.epoch)) {
-            self.raise_epoch(index, epoch);
-        }
+        epoch != 0 && (foreign || is_later(epoch, endpoint.epoch))
     }
 
-    /// Takes the epoch after `last` for an open endpoint. Its connections keep theirs.
+    /// Whether a peer that says that it remembers epoch `last` of an endpoint can be right, after all by which peers have raised the epoch.
+    fn may_raise(&self, index: usize, last: u16) -> bool {
+        self.persistent.may_raise(index, last) || self.card.is_broken(Break::EpochsRaisedFreely)
+    }
+
+    /// Takes the epoch after `last` for an open endpoint, which it [may](Self::may_raise). Its connections keep theirs.
     fn raise_epoch(&mut self, index: usize, last: u16) {
-        let epoch = self.persistent.take_after(index, last, &mut self.card);
+        let epoch = self.persistent.raise_after(index, last, &mut self.card);
         let endpoint = &mut self.endpoints[index];
         endpoint.epoch = epoch;
         let id = abi::mailbox::object_id(index as u16, endpoint.generation);
@@ -295,7 +312,7 @@ impl<C: Card> Firmware<C> {
     fn accept_again(&mut self, index: usize) {
         let (handshake, kind) = (FrameType::Handshake, ManagementKind::ConnectAccept);
         let accept = self.frame(index, handshake, kind, ConnectReason::None, 0);
-        self.reply(accept);
+        self.reply_about(index, accept);
     }
 
     fn confirmed(&mut self, frame: &Frame) {
@@ -305,8 +322,9 @@ impl<C: Card> Firmware<C> {
         match found.map(|pair| (pair, self.pairs[pair].state)) {
             Some((pair, State::Offering)) => self.connected(pair, Cause::FrameConfirm),
             // The offer was withdrawn: the initiator is connected to nothing.
-            None | Some((_, State::Withdrawing | State::Closing)) => {
-                self.refuse(frame, ConnectReason::Closed, 0);
+            None => self.refuse(frame, None, ConnectReason::Closed, 0),
+            Some((pair, State::Withdrawing | State::Closing)) if self.may_repeat(pair) => {
+                self.refuse(frame, Some(pair), ConnectReason::Closed, 0);
             }
             Some(_) => {}
         }
@@ -341,7 +359,7 @@ impl<C: Card> Firmware<C> {
         if !matches!(cause, Cause::FrameRefuse) {
             let (handshake, kind) = (FrameType::Handshake, ManagementKind::ConnectRefuse);
             let refusal = self.frame(index, handshake, kind, reason, detail);
-            self.reply(refusal);
+            self.reply_about(index, refusal);
         }
         self.go(index, cause, State::Withdrawing);
         let pair = &mut self.pairs[index];
@@ -366,7 +384,7 @@ impl<C: Card> Firmware<C> {
             pair.reason = ConnectReason::None;
             self.go(index, Cause::GatesClear, State::Accepting);
         } else {
-            pair.tell_end = true;
+            pair.tell_end = Some(event::Cause::ConnectFailed);
             self.go(index, Cause::GatesClear, State::Refused);
             self.mark(index);
         }
@@ -383,7 +401,8 @@ impl<C: Card> Firmware<C> {
         self.end_exchange(index);
         self.go(index, cause, State::Refused);
         let pair = &mut self.pairs[index];
-        (pair.reason, pair.detail, pair.tell_end) = (reason, detail, true);
+        (pair.reason, pair.detail) = (reason, detail);
+        pair.tell_end = Some(event::Cause::ConnectFailed);
         let id = pair.id(index);
         let (info, now) = (reason.code().into(), self.card.now());
         self.audit.record(AuditKind::ConnectFailed, id, info, now);
@@ -402,7 +421,7 @@ impl<C: Card> Firmware<C> {
                 if !credits || body.peer_nonce != pair.nonce || header.source_epoch == 0 {
                     self.malformed(frame);
                     let reason = ConnectReason::Malformed;
-                    self.refuse(frame, reason, 0);
+                    self.refuse(frame, Some(index), reason, 0);
                     return self.refused(index, Cause::FrameRefuse, reason, 0);
                 }
                 // By an incarnation that isn't there any more.
@@ -422,9 +441,15 @@ impl<C: Card> Firmware<C> {
             }
             Some((_, State::Setting | State::Preparing)) => {}
             Some((index, State::Connected | State::Draining | State::Ending | State::Telling)) => {
-                self.confirm(index)
+                if self.may_repeat(index) {
+                    self.confirm(index);
+                }
             }
-            _ => self.refuse(frame, ConnectReason::Closed, 0),
+            Some((index, _)) if !self.may_repeat(index) => {}
+            found => {
+                let pair = found.map(|(index, _)| index);
+                self.refuse(frame, pair, ConnectReason::Closed, 0);
+            }
         }
     }
 
@@ -453,7 +478,7 @@ impl<C: Card> Firmware<C> {
     fn confirm(&mut self, index: usize) {
         let (handshake, kind) = (FrameType::Handshake, ManagementKind::ConnectConfirm);
         let confirm = self.frame(index, handshake, kind, ConnectReason::None, 0);
-        self.reply(confirm);
+        self.reply_about(index, confirm);
     }
 
     fn was_refused(&mut self, frame: &Frame) {
@@ -493,12 +518,13 @@ impl<C: Card> Firmware<C> {
                     exchange.stale += 1;
                     exchange.stale
                 });
-                if stale > STALE_EPOCHS {
-                    return self.refused(index, Cause::FrameRefuse, reason, frame.body.detail);
+                let (at, last) = (usize::from(endpoint), frame.body.detail);
+                let raises = !is_later(self.endpoints[at].epoch, last);
+                if stale > STALE_EPOCHS || raises && !self.may_raise(at, last) {
+                    return self.refused(index, Cause::FrameRefuse, reason, last);
                 }
-                let at = usize::from(endpoint);
-                if !is_later(self.endpoints[at].epoch, frame.body.detail) {
-                    self.raise_epoch(at, frame.body.detail);
+                if raises {
+                    self.raise_epoch(at, last);
                 }
                 self.ask(index);
             }
@@ -549,6 +575,10 @@ impl<C: Card> Firmware<C> {
     pub(crate) fn disconnected(&mut self, index: usize, cause: Cause) {
         self.end_exchange(index);
         self.go(index, cause, State::Disconnected);
+        if !self.card.is_broken(Break::EndNotTold) {
+            self.pairs[index].tell_end = Some(event::Cause::Disconnected);
+            self.mark(index);
+        }
         let (id, now) = (self.pairs[index].id(index), self.card.now());
         self.audit.record(AuditKind::PairDisconnected, id, 0, now);
     }
@@ -568,12 +598,17 @@ impl<C: Card> Firmware<C> {
             // Answered when the gates have ended it.
             Some((_, State::PeerEnding)) => {}
             found => {
-                if let Some((index, State::Telling)) = found {
-                    self.disconnected(index, Cause::FrameDisconnect);
-                }
                 let (kind, none) = (ManagementKind::DisconnectDone, ConnectReason::None);
                 let done = self.answer_to(frame, kind, none, 0);
-                self.reply(done);
+                match found {
+                    Some((index, State::Telling)) => {
+                        self.disconnected(index, Cause::FrameDisconnect);
+                        self.reply_about(index, done);
+                    }
+                    Some((index, _)) if self.may_repeat(index) => self.reply_about(index, done),
+                    Some(_) => {}
+                    None => self.reply(done),
+                }
             }
         }
     }
@@ -583,8 +618,8 @@ impl<C: Card> Firmware<C> {
         self.go(index, Cause::GatesFailed, State::Disconnected);
         let (management, kind) = (FrameType::Management, ManagementKind::DisconnectDone);
         let done = self.frame(index, management, kind, ConnectReason::None, 0);
-        self.reply(done);
-        self.pairs[index].tell_end = true;
+        self.reply_about(index, done);
+        self.pairs[index].tell_end = Some(event::Cause::PeerClosed);
         self.mark(index);
         let (id, now) = (self.pairs[index].id(index), self.card.now());
         self.audit.record(AuditKind::PairDisconnected, id, 1, now);

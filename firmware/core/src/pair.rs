@@ -8,6 +8,7 @@ use crate::argument::Refusal;
 use crate::connection::State;
 use crate::endpoint::{Endpoint, EndpointState};
 use crate::peers::Peer;
+use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
 use abi::mailbox::{ConnectReason, object_id};
 use abi::status::MailboxStatus;
@@ -35,6 +36,8 @@ pub(crate) struct Pair {
     /// Number of the handshake that made the connection; zero if none did.
     pub(crate) transaction: u32,
     pub(crate) peer_incarnation: u32,
+    /// Cycle at which its last frame was sent.
+    pub(crate) sent_at: u32,
     /// When it was offered: numbers of `Accept`.
     pub(crate) offer: u32,
     pub(crate) generation: u16,
@@ -59,9 +62,10 @@ pub(crate) struct Pair {
     pub(crate) drawn: bool,
     /// Its state in the gates is to be read.
     pub(crate) to_read: bool,
-    /// The host is to be told that it is connected; that it has ended or was refused.
+    /// The host is to be told that it is connected,
     pub(crate) tell_connected: bool,
-    pub(crate) tell_end: bool,
+    /// or by which event it has ended or was refused.
+    pub(crate) tell_end: Option<Cause>,
 }
 
 impl Pair {
@@ -77,6 +81,7 @@ impl Pair {
             peer_nonce: 0,
             transaction: 0,
             peer_incarnation: 0,
+            sent_at: 0,
             offer: 0,
             generation,
             epoch: 0,
@@ -96,7 +101,7 @@ impl Pair {
             drawn: false,
             to_read: false,
             tell_connected: false,
-            tell_end: false,
+            tell_end: None,
         }
     }
 

@@ -1,11 +1,15 @@
-//! What survives a restart of the firmware: the epoch of each endpoint, and how often the firmware has started.
+//! What survives a restart of the firmware: the epoch of each endpoint, how far peers may still raise it, and the number of the start.
 //!
 //! There are two copies. The older one is overwritten, its check word last, so that a restart at any moment leaves one whole.
 //!
 //! ```text
-//!  word 0      1       2 … 9              10       11 …
-//!  sequence    starts  epochs, two each   check    the other copy
+//!  word 0      1       2 … 9              10 … 17               18       19 …
+//!  sequence    starts  epochs, two each   raisable, two each    check    the other copy
 //! ```
+//!
+//! **How far peers may raise an epoch.** After power-on the memory is lost, and a peer may remember a later epoch than the card has: by half the
+//! numbers at most, since an epoch that is further ahead counts as an earlier one. So all frames together raise an epoch by no more than
+//! that until the memory is lost again, and can't make it go round, whatever they say.
 
 use crate::card::Card;
 use abi::limits::MAX_ENDPOINTS;
@@ -13,7 +17,12 @@ use abi::mgmt::PERSISTENT_BYTES;
 
 const EPOCH_WORDS: usize = MAX_ENDPOINTS / 2;
 /// Words of a copy.
-const COPY_WORDS: usize = 3 + EPOCH_WORDS;
+const COPY_WORDS: usize = 3 + 2 * EPOCH_WORDS;
+/// Word where an array begins.
+const EPOCHS_AT: usize = 2;
+const RAISABLE_AT: usize = EPOCHS_AT + EPOCH_WORDS;
+/// By how much peers may raise an epoch after the memory was lost.
+const RAISABLE: u16 = 1 << 15;
 const _: () = assert!(2 * COPY_WORDS * 4 <= PERSISTENT_BYTES as usize);
 
 /// What is kept.
@@ -22,6 +31,8 @@ pub(crate) struct Persistent {
     /// Number of this start of the firmware: never 0, and after power-on any.
     pub(crate) starts: u32,
     epochs: [u16; MAX_ENDPOINTS],
+    /// By how much peers may still raise each.
+    raisable: [u16; MAX_ENDPOINTS],
 }
 
 type Copy = [u32; COPY_WORDS];
@@ -31,9 +42,13 @@ fn check(copy: &Copy) -> u32 {
     copy[..COPY_WORDS - 1]
         .iter()
         .flat_map(|word| word.to_le_bytes())
-        .fold(0x5053_5431, |hash: u32, byte| {
+        .fold(0x5053_5432, |hash: u32, byte| {
             (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193)
         })
+}
+
+fn halves(copy: &Copy, at: usize) -> [u16; MAX_ENDPOINTS] {
+    core::array::from_fn(|k| (copy[at + k / 2] >> (16 * (k % 2))) as u16)
 }
 
 impl Persistent {
@@ -54,7 +69,8 @@ impl Persistent {
             Some(copy) => Self {
                 sequence: copy[0],
                 starts: copy[1],
-                epochs: core::array::from_fn(|k| (copy[2 + k / 2] >> (16 * (k % 2))) as u16),
+                epochs: halves(&copy, EPOCHS_AT),
+                raisable: halves(&copy, RAISABLE_AT),
             },
             // Others may remember this card: its ids and numbers aren't those of the time before.
             None => Self::fresh(card.random()),
@@ -67,6 +83,7 @@ impl Persistent {
             sequence: 0,
             starts,
             epochs: [0; MAX_ENDPOINTS],
+            raisable: [RAISABLE; MAX_ENDPOINTS],
         }
     }
 
@@ -76,8 +93,10 @@ impl Persistent {
         let mut copy: Copy = [0; COPY_WORDS];
         copy[0] = self.sequence;
         copy[1] = self.starts;
-        for (k, &epoch) in self.epochs.iter().enumerate() {
-            copy[2 + k / 2] |= u32::from(epoch) << (16 * (k % 2));
+        for (at, values) in [(EPOCHS_AT, &self.epochs), (RAISABLE_AT, &self.raisable)] {
+            for (k, &value) in values.iter().enumerate() {
+                copy[at + k / 2] |= u32::from(value) << (16 * (k % 2));
+            }
         }
         copy[COPY_WORDS - 1] = check(&copy);
         let at = (self.sequence % 2) as usize * COPY_WORDS;
@@ -103,6 +122,22 @@ impl Persistent {
         self.epochs[endpoint] = epoch;
         self.store(card);
         epoch
+    }
+
+    /// Whether a peer that says that it remembers `last` may raise an epoch beyond that.
+    pub(crate) fn may_raise(&self, endpoint: usize, last: u16) -> bool {
+        self.step_beyond(endpoint, last) <= self.raisable[endpoint]
+    }
+
+    /// Takes the epoch after `last`, which a peer remembers and [may raise](Self::may_raise) it to.
+    pub(crate) fn raise_after(&mut self, endpoint: usize, last: u16, card: &mut impl Card) -> u16 {
+        let step = self.step_beyond(endpoint, last);
+        self.raisable[endpoint] = self.raisable[endpoint].saturating_sub(step);
+        self.take_after(endpoint, last, card)
+    }
+
+    fn step_beyond(&self, endpoint: usize, last: u16) -> u16 {
+        after(last).wrapping_sub(self.epochs[endpoint])
     }
 }
 

@@ -520,6 +520,51 @@ fn a_pair_whose_connecting_timed_out_is_unsettled_until_the_gates_answer_and_the
     open_pair(&mut fw, endpoint, 4).expect("its envelopes are free");
 }
 
+/// The gates answer too late, and have not done what they were asked for.
+fn answered_late_and_not_done(broken: Option<Break>) {
+    let mut fw = firmware();
+    fw.card().broken = broken;
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    let late = |fw: &mut Unit, answered, times_out: &dyn Fn(&mut Unit)| {
+        fw.card().patience = answered;
+        times_out(fw);
+        (fw.card().patience, fw.card().forgetful) = (1, true);
+        fw.card().log.clear();
+        settle(fw);
+        (fw.card().patience, fw.card().forgetful) = (usize::MAX, false);
+        settle(fw);
+    };
+    // A PairSet: there is nothing to clear.
+    late(&mut fw, 0, &|fw| {
+        let silent = call::<_, Nothing>(fw, Command::ConnectPair, connect(pair));
+        assert_eq!(silent, Err((MailboxStatus::HardwareTimeout, 0)));
+    });
+    assert_eq!(fw.card().log, [(Operation::PairRead, id_index(pair))]);
+    let gone = call::<_, PairStatus>(&mut fw, Command::QueryPair, Pair { pair });
+    assert_eq!(gone, Err((MailboxStatus::NotFound, 0)));
+    // A PairFail, and a PairClear: it is asked for again, and no pair is left alive.
+    for answered in [0, 1] {
+        let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+        let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+        late(&mut fw, answered, &|fw| {
+            let silent = call::<_, Nothing>(fw, Command::ClosePair, Pair { pair });
+            assert_eq!(silent, Err((MailboxStatus::HardwareTimeout, 0)));
+        });
+        assert!(fw.card().pairs.is_empty());
+        let gone = call::<_, PairStatus>(&mut fw, Command::QueryPair, Pair { pair });
+        assert_eq!(gone, Err((MailboxStatus::NotFound, 0)));
+    }
+}
+
+/// As it broke: the answer was taken for what had been asked, and nobody looked.
+#[test]
+fn after_a_late_answer_the_pair_is_read_back() {
+    answered_late_and_not_done(None);
+    let broken = Some(Break::LateAnswerBelieved);
+    assert!(std::panic::catch_unwind(|| answered_late_and_not_done(broken)).is_err());
+}
+
 #[test]
 fn an_endpoint_or_a_region_that_was_set_late_is_forgotten() {
     for answered in 0..6 {
@@ -772,7 +817,7 @@ fn a_connect_that_nobody_answers_times_out_when_it_was_told_to() {
     assert_eq!(fw.card().outbox.len(), 4);
     let told = (
         id_index(endpoint),
-        abi::event::Cause::ConnectFailed.code(),
+        Cause::ConnectFailed.code(),
         id_index(pair),
         u64::from(status.reason),
     );
@@ -798,7 +843,9 @@ fn a_connection_made_by_hand_can_be_ended_in_an_orderly_way() {
     pass(&mut fw, TELL_TIMEOUT);
     let status: PairStatus = call(&mut fw, Command::QueryPair, Pair { pair }).unwrap();
     assert_eq!(status.state, u32::from(PairState::Disconnected.code()));
-    assert!(fw.card().raised.is_empty());
+    let cause = Cause::Disconnected.code();
+    let told = (id_index(endpoint), cause, id_index(pair), 0);
+    assert_eq!(fw.card().raised, [told]);
     // And again, which changes nothing.
     let _: Nothing = call(&mut fw, Command::Disconnect, end).unwrap();
     let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair }).unwrap();

@@ -7,13 +7,15 @@ use abi::event::Cause as EventCause;
 use abi::limits::RING_ALIGN;
 use abi::mailbox::{
     Accept, CloseEndpoint, Command, Connect, ConnectReason, Disconnect, DomainId, EndpointId,
-    Nothing, OpenEndpoint, Pair, PairId, PairState, PairStatus, Reserve, id_index,
+    Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, Reserve, id_index,
 };
 use abi::mgmt::FRAME_WORDS;
 use abi::status::{MailboxStatus, Status};
 use abi::wire::{FrameHeader, ManagementBody, ManagementKind};
 use firmware_core::connection::{Cause, State, TRANSITIONS};
-use firmware_core::{ANSWER_TIMEOUT, Break, CONNECT_TIMEOUT, CONTROL_TIMEOUT, FrameWords};
+use firmware_core::{
+    ANSWER_TIMEOUT, Break, CONNECT_TIMEOUT, CONTROL_TIMEOUT, FrameWords, TELL_TIMEOUT,
+};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -600,11 +602,94 @@ fn they_disconnect(seed: u64, broken: Option<Break>) {
             .collect();
         let failed = causes.contains(&EventCause::LinkError.code());
         assert!(!failed, "a clean end looks like a crash");
-        if card == 1 && !seed.is_multiple_of(3) {
-            let told = [EventCause::PairConnected, EventCause::PeerClosed];
-            assert_eq!(causes, told.map(EventCause::code));
+        let [own, peer] = [EventCause::Disconnected, EventCause::PeerClosed].map(EventCause::code);
+        let end = match (card, seed.is_multiple_of(3)) {
+            (0, false) => own,
+            (1, false) => peer,
+            // Both began.
+            _ => causes
+                .get(1)
+                .copied()
+                .filter(|&end| end == own)
+                .unwrap_or(peer),
+        };
+        assert_eq!(
+            causes,
+            [EventCause::PairConnected.code(), end],
+            "one event tells of the end"
+        );
+    }
+}
+
+/// Each frame of a handshake comes many times more at once.
+fn repetitions_come_at_once(seed: u64, broken: Option<Break>) {
+    let mut world = two(seed, CALM, broken);
+    world.accept(1, 0);
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(50_000);
+    assert_eq!((connected(&mut world, 0), connected(&mut world, 1)), (1, 1));
+    for (from, to, words) in std::mem::take(&mut world.seen) {
+        for _ in 0..20 {
+            world.fly(from, to, Wire::Firmware(words), 5_000);
         }
     }
+    world.pass(10_000);
+    for card in [0, 1] {
+        let answers = world.seen.iter().filter(|(from, ..)| *from == card);
+        assert!(
+            answers.count() <= 1,
+            "card {card} has several frames under way"
+        );
+    }
+    world.calm_down();
+    world.check_agreement(true);
+}
+
+/// Somebody claims to remember epochs that never were, and the firmware restarts in between.
+fn epochs_are_claimed(seed: u64, broken: Option<Break>) {
+    let mut world = two(seed, CALM, broken);
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(20_000);
+    let (_, _, request) = *world.seen.first().expect("a request");
+    let epoch = |world: &mut World| -> u16 {
+        let open = OpenPair {
+            endpoint: world.endpoints[1][0],
+            credits: 1,
+            slots: 64,
+        };
+        let opened: PairId = call(&mut world.cards[1], Command::OpenPair, open).unwrap();
+        let pair = Pair { pair: opened.pair };
+        let _: Nothing = call(&mut world.cards[1], Command::ClosePair, pair).unwrap();
+        world.catch_up();
+        opened.epoch as u16
+    };
+    let mut raised = 0;
+    for claim in 0..6 {
+        if claim == 4 {
+            world.restart(1, false);
+            world.open_endpoint(1);
+            world.pass(20_000);
+        }
+        world.accept(1, 0);
+        let before = epoch(&mut world);
+        let mut words = request;
+        // Another card each time, which nobody answers to.
+        words[2] = 0x5500 + claim;
+        let claimed = ManagementBody {
+            transaction: 1 + claim,
+            remembered_epoch: before.wrapping_add(0x7000),
+            ..body(&words)
+        };
+        let put = claimed.to_words();
+        let into = words[FrameHeader::BYTES / 4..].chunks_exact_mut(2);
+        for (into, word) in into.zip(put) {
+            (into[0], into[1]) = (word as u32, (word >> 32) as u32);
+        }
+        world.fly(0, 1, Wire::Firmware(words), 10);
+        world.pass(20_000);
+        raised += u32::from(epoch(&mut world).wrapping_sub(before));
+    }
+    assert!((0x7000..=0x8000).contains(&raised), "raised by {raised:#x}");
 }
 
 /// A frame of an earlier incarnation comes late, when a later one has been connected and has gone.
@@ -758,6 +843,47 @@ fn they_give_up_while_gates_are_silent() -> HashSet<(State, Cause, State)> {
         world.connect(card, 0, 1 - card, 0, timeout);
     }
     world.calm_when_done();
+    world.transitions
+}
+
+/// The initiator's gates are silent when the peer accepts.
+fn the_initiators_gates_are_silent() -> HashSet<(State, Cause, State)> {
+    let mut world = two(1, CALM, None);
+    world.accept(1, 0);
+    let silent_until = world.now + 2 * CONTROL_TIMEOUT;
+    world.cards[0].card().silent_until = silent_until;
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(3 * CONTROL_TIMEOUT);
+    let reason = ConnectReason::HardwareTimeout.code().into();
+    assert_eq!(last(&mut world, 0), (PairState::Refused, reason));
+    world.calm_down();
+    world.transitions
+}
+
+/// Gates are silent when the peer disconnects: it gives up, and the host closes the pair.
+fn the_peers_gates_are_silent(seed: u64) -> HashSet<(State, Cause, State)> {
+    let mut world = two(seed, CALM, None);
+    world.accept(1, 0);
+    world.connect(0, 0, 1, 0, 0);
+    world.pass(50_000);
+    let silent_until = world.now + 2 * TELL_TIMEOUT;
+    world.cards[1].card().silent_until = silent_until;
+    let (pair, _) = world.pairs[0][0];
+    let timeout = 0;
+    give(
+        &mut world.cards[0],
+        Command::Disconnect,
+        Disconnect { pair, timeout },
+    );
+    world.waiting[0] = Some(Waiting::Other);
+    world.pass(TELL_TIMEOUT + 50_000);
+    let (pair, _) = world.pairs[1][0];
+    give(&mut world.cards[1], Command::ClosePair, Pair { pair });
+    world.waiting[1] = Some(Waiting::ClosePair(pair));
+    world.pass(3 * TELL_TIMEOUT);
+    assert_eq!(last(&mut world, 0).0, PairState::Disconnected);
+    assert!(world.cards[1].card().pairs.is_empty());
+    world.calm_down();
     world.transitions
 }
 
@@ -1003,6 +1129,18 @@ fn a_request_of_an_earlier_incarnation_is_refused_however_late() {
     for_seeds(|seed| an_old_request_comes_late(seed, None));
 }
 
+/// As it broke: a card answered each repetition, and the answers filled the places of others.
+#[test]
+fn one_frame_of_a_pair_is_under_way_however_often_its_peer_repeats() {
+    for_seeds(|seed| repetitions_come_at_once(seed, None));
+}
+
+/// As it broke: any frame raised an epoch by up to 32,767, and three made it go round.
+#[test]
+fn no_frames_together_make_an_epoch_go_round() {
+    epochs_are_claimed(1, None);
+}
+
 #[test]
 fn a_reservation_is_there_again_when_its_pairs_are_closed() {
     a_reservation_is_kept(1, None);
@@ -1015,12 +1153,13 @@ fn an_offer_is_connected_only_when_the_initiator_has_confirmed() {
 
 #[test]
 fn whatever_happens_all_comes_to_an_end_and_both_ends_agree() {
-    let mut reached = HashSet::new();
+    let mut reached = the_peers_gates_are_silent(1);
     for seed in 0..400 {
         println!("seed {seed}");
         reached.extend(anything_happens(seed, None));
     }
     reached.extend(they_give_up_while_gates_are_silent());
+    reached.extend(the_initiators_gates_are_silent());
     let missing: Vec<_> = TRANSITIONS
         .iter()
         .filter(|row| !reached.contains(row))
@@ -1035,7 +1174,7 @@ fn whatever_happens_all_comes_to_an_end_and_both_ends_agree() {
 #[test]
 fn each_broken_promise_is_noticed() {
     type Scenario = fn(u64, Option<Break>);
-    let scenarios: [(Break, Scenario); 10] = [
+    let scenarios: [(Break, Scenario); 13] = [
         (Break::AcceptNotRepeated, they_connect),
         (Break::ConfirmNotNeeded, the_initiator_goes),
         (Break::EpochsStartAgain, |seed, broken| {
@@ -1052,6 +1191,9 @@ fn each_broken_promise_is_noticed() {
         }),
         (Break::EndsAsFailure, they_disconnect),
         (Break::RepetitionServed, they_connect),
+        (Break::EveryRepetitionAnswered, repetitions_come_at_once),
+        (Break::EpochsRaisedFreely, epochs_are_claimed),
+        (Break::EndNotTold, they_disconnect),
     ];
     for (broken, scenario) in scenarios {
         let noticed = (0..SEEDS).any(|seed| {
