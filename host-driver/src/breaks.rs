@@ -53,6 +53,10 @@ pub enum Break {
     SignalsNoClose,
     /// A request that the library keeps is said to be posted.
     HidesKept,
+    /// A call that was to end a pair, and was refused, opens a pair that is ending already.
+    ReopensPair,
+    /// Whoever waits for a connection looks at intervals, though its event has room.
+    LooksAtIntervals,
 }
 
 thread_local! {

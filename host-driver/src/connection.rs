@@ -6,6 +6,8 @@
 //!                       └─► refused   └─ PeerClosed: the peer ended it ┘
 //! ```
 //!
+//! Each end of an arrow behind which somebody waits is an event of the endpoint: `PairConnected`, `ConnectFailed`, `Disconnected`, `PeerClosed`.
+//!
 //! The pair and its slots exist from the first call on, whatever becomes of the connection, and are given back when the pair is closed. The blocking calls
 //! close what came to nothing; who uses the others closes by [`Endpoint::close_pair`].
 
@@ -20,8 +22,10 @@ use abi::mailbox::{
 };
 use std::sync::Arc;
 
-/// Cycles between two looks at a connection that ends, of which no event tells: at first, and at most.
+/// Cycles between two looks at a connection while its event would find the queue full: at first, and at most.
 const LOOK_CYCLES: (u64, u64) = (2_000, 1 << 16);
+/// Cycles between two looks while there is room for its event: one that is lost all the same, on the way to memory, wakes nobody.
+const SELDOM_CYCLES: u64 = 1 << 20;
 
 impl Endpoint {
     /// What a peer has to know of this endpoint to connect to it.
@@ -144,8 +148,8 @@ impl Endpoint {
     }
 
     /// Begins to end a connection in an orderly way: what has been posted on the pair is sent and acknowledged, within `timeout` cycles (0 for the firmware's
-    /// own), then the peer's firmware is notified, and the peer's operations complete with [`PeerClosed`](crate::WcStatus::PeerClosed). From the call on,
-    /// nothing can be posted on the pair.
+    /// own), then the peer's firmware is notified, and the peer's operations complete with [`PeerClosed`](crate::WcStatus::PeerClosed). An event of the
+    /// cause `Disconnected` says when that is done. From the call on, nothing can be posted on the pair.
     ///
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or too many connections are being ended.
@@ -154,8 +158,10 @@ impl Endpoint {
         let id = self.shared.core().begin_closing_pair(pair);
         let id = id.ok_or(CommandError::NotFound)?;
         let begun = commands.call(Command::Disconnect, &Disconnect { pair: id, timeout });
-        if begun.is_err() && !commands.is_late() {
-            self.shared.core().pair_closing_ended(pair, false, false);
+        // A refusal changes nothing: a pair whose close is under way stays closed to posts.
+        if !commands.is_late() {
+            let heard = begun.is_ok();
+            self.shared.core().pair_closing_ended(pair, false, heard);
         }
         begun.map(|Nothing {}| ())
     }
@@ -178,13 +184,9 @@ impl Endpoint {
     /// As for [`begin_disconnect`](Self::begin_disconnect) and [`close_pair`](Self::close_pair).
     pub fn disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
         self.begin_disconnect(pair, timeout)?;
-        let (mut cycles, most) = LOOK_CYCLES;
-        while !self.is_disconnected(pair)? {
-            let device = self.device();
-            let next = device.now().saturating_add(cycles);
-            ended(device.pause(&[], next))?;
-            cycles = most.min(2 * cycles);
-        }
+        // The firmware ends it in bounded time by itself.
+        let look = || Ok::<_, CommandError>(self.is_disconnected(pair)?.then_some(()));
+        self.look_until(u64::MAX, look)?;
         self.close_pair(pair)
     }
 
@@ -217,24 +219,39 @@ impl Endpoint {
         pair: Pair,
         timeout: u64,
     ) -> Result<EndpointAddress, ConnectError> {
+        let deadline = self.device().now().saturating_add(timeout);
+        let made = self.look_until(deadline, || self.poll_connection(pair))?;
+        made.ok_or(ConnectError::TimedOut)
+    }
+
+    /// Looks whenever an event has come, until there is something to see or the time is over. An event that finds the queue full interrupts nobody:
+    /// while it would, this looks ever more seldom by itself.
+    fn look_until<T, E: From<TransportError>>(
+        &self,
+        deadline: u64,
+        look: impl Fn() -> Result<Option<T>, E>,
+    ) -> Result<Option<T>, E> {
         let device = self.device();
-        let deadline = device.now().saturating_add(timeout);
         let (mut cycles, most) = LOOK_CYCLES;
         loop {
             let link = &device.card.link;
             let closings = link.closings();
-            let event: Watch = self.shared.core().arm_for_event(link)?;
-            if let Some(peer) = self.poll_connection(pair)? {
-                return Ok(peer);
+            let (event, full): (Watch, bool) = {
+                let mut core = self.shared.core();
+                (core.arm_for_event(link)?, core.events_are_full())
+            };
+            if let Some(seen) = look()? {
+                return Ok(Some(seen));
             }
             if device.now() >= deadline {
-                return Err(ConnectError::TimedOut);
+                return Ok(None);
             }
             let Some(closing) = link.watch_closings(closings) else {
                 continue;
             };
-            // The event that tells of it may find the queue full, and then nobody is interrupted.
-            let next = deadline.min(device.now().saturating_add(cycles));
+            let at_intervals = full || is_broken!(LooksAtIntervals);
+            let patience = if at_intervals { cycles } else { SELDOM_CYCLES };
+            let next = deadline.min(device.now().saturating_add(patience));
             ended(device.pause(&[event, closing], next))?;
             cycles = most.min(2 * cycles);
         }

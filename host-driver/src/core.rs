@@ -64,8 +64,10 @@ pub(crate) struct OpenPair {
     id: u32,
     /// Sends that have not completed.
     sends: u16,
-    /// A close is under way: nothing is posted on it.
-    closing: bool,
+    /// A call that ends it is under way: nothing is posted on it meanwhile,
+    ending: bool,
+    /// nor any more once the card has heard of such a call.
+    ended: bool,
     /// The slots in which the peer's unexpected messages rest; given back when the pair is gone.
     slots: Arc<HostMemory>,
 }
@@ -242,7 +244,8 @@ impl Core {
             serial: pair.serial,
             id,
             sends: 0,
-            closing: false,
+            ending: false,
+            ended: false,
             slots,
         });
         Some(pair)
@@ -253,25 +256,28 @@ impl Core {
         self.pair_mut(pair).map(|open| open.id)
     }
 
-    /// The same, of a pair that is to be closed: nothing is posted on it from now on.
+    /// The same, of a pair that is to be closed or disconnected: nothing is posted on it from now on.
     pub(crate) fn begin_closing_pair(&mut self, pair: Pair) -> Option<u32> {
         let open = self.pair_mut(pair)?;
-        open.closing = true;
+        open.ending = true;
         Some(open.id)
     }
 
-    /// A close of a pair has ended: it has closed the pair, or not; and the card has heard of it, or not.
+    /// A call that was to end a pair has come back: it has closed the pair, or not; and the card is ending the pair because of it, or not. If
+    /// not, the pair is what it was before the call.
     pub(crate) fn pair_closing_ended(&mut self, pair: Pair, done: bool, heard: bool) {
         if done {
             self.remove_pair(pair);
         } else if let Some(open) = self.pair_mut(pair) {
-            open.closing = heard;
+            open.ending = false;
+            open.ended = heard || open.ended && !is_broken!(ReopensPair);
         }
     }
 
     /// A pair on which something may be posted.
     fn usable_pair(&mut self, pair: Pair) -> Option<&mut OpenPair> {
-        self.pair_mut(pair).filter(|open| !open.closing)
+        self.pair_mut(pair)
+            .filter(|open| !open.ending && !open.ended)
     }
 
     /// Whether a receive may name the pair.

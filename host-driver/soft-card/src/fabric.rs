@@ -405,6 +405,11 @@ impl SoftFabric {
         self.world().cards[card].to_lose = frames;
     }
 
+    /// Commands that the firmware of `card` has been given since its behaviour was set.
+    pub fn commands(&self, card: usize) -> u32 {
+        self.world().cards[card].commands
+    }
+
     /// From now on the gates of `card` answer no control request.
     pub fn silence_gates(&self, card: usize) {
         self.world().cards[card].firmware.card().silent = true;

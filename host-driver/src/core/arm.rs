@@ -79,6 +79,12 @@ impl Core {
         Ok(watch)
     }
 
+    /// Whether the next event would find no room.
+    pub(crate) fn events_are_full(&self) -> bool {
+        let next = self.events.next_unwritten();
+        next.wrapping_sub(self.events.head()) >= self.events.entries()
+    }
+
     pub(super) fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {
         let watch = link.watch(Line::Endpoint(self.endpoint));
         if self.phase != Phase::Open {

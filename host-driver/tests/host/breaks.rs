@@ -4,8 +4,8 @@ use crate::common::passes_with;
 #[cfg(target_os = "linux")]
 use crate::event_fd;
 use crate::{
-    backlog, claims, failure, lists, messages, multi, ownership, queries, ready, shared,
-    user_memory, waiting,
+    backlog, claims, connections, failure, lists, messages, multi, ownership, queries, ready,
+    shared, user_memory, waiting,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Break, Flaw};
@@ -141,6 +141,14 @@ const PROMISES: &[(Promise, fn())] = &[
         event_fd::the_end_of_a_close_and_of_the_card_make_it_readable,
     ),
     (Promise::HidesKept, queries::a_request_says_where_it_is),
+    (
+        Promise::ReopensPair,
+        connections::a_refused_disconnect_leaves_a_pair_that_is_being_closed_as_it_was,
+    ),
+    (
+        Promise::LooksAtIntervals,
+        connections::a_disconnect_waits_for_its_event,
+    ),
 ];
 
 /// Not under Miri, which sees what a broken library does before the tests do.

@@ -167,13 +167,66 @@ fn a_connection_ends_in_order_and_the_peer_learns_that_it_is_no_failure() {
     assert!(b.is_disconnected(there).unwrap());
     b.close_pair(there).unwrap();
     fabric.run(100_000);
-    assert!(events(&a).is_empty() && events(&b).is_empty(), "no failure");
+    let [event] = events(&a)[..] else {
+        panic!("one event");
+    };
+    // The pair is closed, and nobody's any more.
+    assert_eq!((event.cause, event.pair), (Cause::Disconnected, None));
+    assert!(events(&b).is_empty(), "no failure");
     assert!(a_queue.poll().is_none());
     // And once more, in the same places.
     let there = b.listen(4).unwrap();
     let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
     made(&fabric, &a, here);
     made(&fabric, &b, there);
+}
+
+/// As it broke: nobody told who had disconnected that it was done, and the library asked the firmware again and again.
+#[test]
+pub fn a_disconnect_waits_for_its_event() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, _) = open(&fabric, 1);
+    let there = b.listen(4).unwrap();
+    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
+    made(&fabric, &a, here);
+    made(&fabric, &b, there);
+    drop(events(&a));
+    // The peer's answers are lost for a while.
+    fabric.lose_frames(1, 3);
+    let (began, commands) = (fabric.now(), fabric.commands(0));
+    a.disconnect(here, 0).unwrap();
+    assert!(fabric.now() - began > 200_000, "or it proves nothing");
+    // Disconnect, two looks and ClosePair.
+    assert_eq!(fabric.commands(0) - commands, 4);
+}
+
+/// As it broke: a pair was open to posts again when a disconnect of it was refused because it was being closed.
+#[test]
+pub fn a_refused_disconnect_leaves_a_pair_that_is_being_closed_as_it_was() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, _) = open(&fabric, 1);
+    let there = b.listen(4).unwrap();
+    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
+    made(&fabric, &a, here);
+    made(&fabric, &b, there);
+    let refusal = |status, error: Result<(), CommandError>| match error {
+        Err(CommandError::Refused { status: found, .. }) => assert_eq!(found, status),
+        other => panic!("{other:?}"),
+    };
+    // One that isn't connected isn't disconnected either, and stays what it is.
+    let offer = b.listen(4).unwrap();
+    refusal(MailboxStatus::Busy, b.begin_disconnect(offer, 0));
+    let empty = host_driver::Buffer::empty();
+    b.post_tagged_recv(1, &receive(offer), empty).unwrap();
+    let posted = || a.post_tagged_inject(1, &send(here), b"").err();
+    assert_eq!(posted(), None);
+    fabric.silence_gates(0);
+    refusal(MailboxStatus::HardwareTimeout, a.close_pair(here));
+    assert_eq!(posted(), Some(host_driver::PostError::InvalidPair));
+    refusal(MailboxStatus::Busy, a.begin_disconnect(here, 0));
+    assert_eq!(posted(), Some(host_driver::PostError::InvalidPair));
 }
 
 #[test]
