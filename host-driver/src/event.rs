@@ -27,6 +27,10 @@ bitflags::bitflags! {
         const CONNECT_FAILED = 1 << Cause::ConnectFailed.code();
         /// [`Cause::PeerClosed`].
         const PEER_CLOSED = 1 << Cause::PeerClosed.code();
+        /// [`Cause::Disconnected`].
+        const DISCONNECTED = 1 << Cause::Disconnected.code();
+        /// [`Cause::AccessRefused`].
+        const ACCESS_REFUSED = 1 << Cause::AccessRefused.code();
     }
 }
 
