@@ -12,6 +12,7 @@
 use crate::prelude::*;
 use crate::prim::{Fifo, Stable};
 use crate::tops::{Class, Top};
+use crate::verilog::Break;
 use abi::limits::EAGER_MAX;
 
 /// What is said of a batch.
@@ -106,7 +107,30 @@ impl Logic for Batches {
     }
 }
 
-/// Its top.
+/// Promises that a test breaks, to show that it notices.
+pub fn breaks() -> Vec<Break> {
+    vec![
+        // A message of the longest eager length counts as long.
+        Break::new("longest_counts_as_long").force_if::<Batches>(
+            "is_long",
+            "true",
+            "lengths.output.data == 1024",
+        ),
+        // A sum goes on where it should begin anew.
+        Break::new("sums_go_on").force_if::<Batches>("sum.d", "sum.q", "summary.ready"),
+        // The first summary is sent for ever.
+        Break::new("stays_with_the_first").force_if::<Batches>(
+            "state.d",
+            "State::Sending",
+            "state.q == State::Sending",
+        ),
+    ]
+}
+
+/// The block as it is tested, sound and broken.
 pub fn tops() -> Vec<Top> {
-    vec![Top::of("batches", Class::Test, || Batches::new(3))]
+    vec![
+        Top::of("batches", Class::Test, || Batches::new(3)),
+        Top::broken("batches_broken", breaks, || Batches::new(3)),
+    ]
 }

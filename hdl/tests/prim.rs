@@ -6,12 +6,10 @@ use std::collections::VecDeque;
 
 use hdl::prelude::*;
 use hdl::prim::power_on_reset::CYCLES;
-use hdl::prim::{
-    BlockRam, ByteRam, CounterMutation, FifoMutation, PowerOnResetMutation, Ram,
-    RoundRobinMutation, SkidMutation, StreamMuxMutation,
-};
+use hdl::prim::{BlockRam, ByteRam, Ram};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds, is_caught, rate};
 
 /// One rising edge of a rust-hdl block that has been given its inputs.
@@ -152,14 +150,8 @@ fn what_is_read_while_it_is_written_is_the_old_word() {
 
 /// Sends numbers through a stream block with random idle and back-pressure. `observe` sees the
 /// bench and the words inside once a cycle, before the edge.
-fn stream(
-    name: &str,
-    mutation: u64,
-    rng: &mut impl Rng,
-    mut observe: impl FnMut(&mut Bench, &VecDeque<u64>),
-) {
+fn stream(name: &str, rng: &mut impl Rng, mut observe: impl FnMut(&mut Bench, &VecDeque<u64>)) {
     let mut bench = Bench::open(name);
-    bench.set("mutation_0", mutation);
     let (busy, willing) = (rate(rng), rate(rng));
     let (mut inside, mut next, mut taken) = (VecDeque::new(), 0_u64, 0);
     let mut offering = false;
@@ -195,8 +187,8 @@ fn stream(
 
 const QUEUES: [(&str, usize); 2] = [("prim_fifo", 5), ("prim_fifo_2", 2)];
 
-fn queue((name, depth): (&str, usize), mutation: FifoMutation, rng: &mut ChaCha8Rng) {
-    stream(name, mutation as u64, rng, |bench, inside| {
+fn queue((name, depth): (&str, usize), rng: &mut ChaCha8Rng) {
+    stream(name, rng, |bench, inside| {
         assert_eq!(bench.get("level"), inside.len() as u64);
         assert_eq!(bench.is("in_ready"), inside.len() < depth);
     });
@@ -205,19 +197,16 @@ fn queue((name, depth): (&str, usize), mutation: FifoMutation, rng: &mut ChaCha8
 #[test]
 fn a_queue_keeps_words_and_order_and_knows_its_level() {
     for size in QUEUES {
-        for_seeds(8, |rng| queue(size, FifoMutation::None, rng));
+        for_seeds(8, |rng| queue(size, rng));
     }
 }
 
 #[test]
 fn a_broken_queue_is_noticed() {
-    use FifoMutation::*;
-    for mutation in [Overflows, OffersTooSoon, RepeatsWords, HeadNotCounted] {
-        for size in QUEUES {
-            let caught = is_caught(size.0, 4, |rng| queue(size, mutation, rng));
-            assert!(caught, "{mutation:?} of {size:?} goes unnoticed");
-        }
+    for size in QUEUES {
+        breaks(size.0, 4, |rng| queue(size, rng));
     }
+    mutants("prim_fifo", 4, |rng| queue(QUEUES[0], rng));
 }
 
 #[test]
@@ -246,8 +235,8 @@ fn a_queue_of_five_moves_a_word_in_every_cycle() {
     assert_eq!(moved, 100);
 }
 
-fn skid(mutation: SkidMutation, rng: &mut ChaCha8Rng) {
-    stream("prim_skid", mutation as u64, rng, |bench, inside| {
+fn skid(rng: &mut ChaCha8Rng) {
+    stream("prim_skid", rng, |bench, inside| {
         assert!(inside.len() <= 2);
         assert_eq!(bench.is("in_ready"), inside.len() < 2);
         assert_eq!(bench.is("out_valid"), !inside.is_empty());
@@ -256,21 +245,17 @@ fn skid(mutation: SkidMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_skid_buffer_keeps_words_and_order_and_holds_two() {
-    for_seeds(8, |rng| skid(SkidMutation::None, rng));
+    for_seeds(8, |rng| skid(rng));
 }
 
 #[test]
 fn a_broken_skid_buffer_is_noticed() {
-    use SkidMutation::*;
-    for mutation in [SpareOverwritten, HeadReplaced, SpareRepeated] {
-        let caught = is_caught("prim_skid", 4, |rng| skid(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("prim_skid", 4, skid);
+    mutants("prim_skid", 4, skid);
 }
 
-fn round_robin(mutation: RoundRobinMutation, rng: &mut ChaCha8Rng) {
+fn round_robin(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("prim_round_robin");
-    bench.set("mutation_0", mutation as u64);
     let (mut first, mut pending) = (0, 0_u64);
     let (busy, willing) = (rate(rng), rate(rng));
     for cycle in 0..3000 {
@@ -299,21 +284,16 @@ fn round_robin(mutation: RoundRobinMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_round_robin_choice_is_fair_and_stays_until_it_has_had_its_turn() {
-    for_seeds(8, |rng| round_robin(RoundRobinMutation::None, rng));
+    for_seeds(8, |rng| round_robin(rng));
 }
 
 #[test]
 fn a_broken_round_robin_is_noticed() {
-    use RoundRobinMutation::*;
-    for mutation in [ForgetsTurns, ChangesItsMind, LastNotSeen] {
-        let caught = is_caught("prim_round_robin", 4, |rng| round_robin(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("prim_round_robin", 4, round_robin);
 }
 
-fn multiplexer(mutation: StreamMuxMutation, rng: &mut ChaCha8Rng) {
+fn multiplexer(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("prim_stream_mux");
-    bench.set("mutation_0", mutation as u64);
     let rates = [rate(rng), rate(rng), rate(rng)];
     let willing = rate(rng);
     let (mut offering, mut next, mut due) = ([false; 3], [0_u64; 3], [0_u64; 3]);
@@ -352,21 +332,16 @@ fn multiplexer(mutation: StreamMuxMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_stream_multiplexer_keeps_the_order_of_each_source_and_starves_none() {
-    for_seeds(8, |rng| multiplexer(StreamMuxMutation::None, rng));
+    for_seeds(8, |rng| multiplexer(rng));
 }
 
 #[test]
 fn a_broken_stream_multiplexer_is_noticed() {
-    use StreamMuxMutation::*;
-    for mutation in [TurnsWithoutTransfer, AllTaken, WrongWord] {
-        let caught = is_caught("prim_stream_mux", 4, |rng| multiplexer(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("prim_stream_mux", 4, multiplexer);
 }
 
-fn counter(mutation: CounterMutation, rng: &mut ChaCha8Rng) {
+fn counter(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("prim_counter");
-    bench.set("mutation_0", mutation as u64);
     let mut count = 0;
     for _ in 0..300 {
         let increment = rng.random_bool(0.7);
@@ -380,21 +355,16 @@ fn counter(mutation: CounterMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_counter_counts_and_wraps() {
-    for_seeds(2, |rng| counter(CounterMutation::None, rng));
+    for_seeds(2, |rng| counter(rng));
 }
 
 #[test]
 fn a_broken_counter_is_noticed() {
-    use CounterMutation::*;
-    for mutation in [Saturates, CountsAhead] {
-        let caught = is_caught("prim_counter", 4, |rng| counter(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("prim_counter", 4, counter);
 }
 
-fn power_on(mutation: PowerOnResetMutation) {
+fn power_on() {
     let mut bench = Bench::open_cold("prim_power_on_reset");
-    bench.set("mutation_0", mutation as u64);
     let released = |bench: &mut Bench| {
         (0..100).find(|_| {
             bench.eval();
@@ -417,16 +387,12 @@ fn power_on(mutation: PowerOnResetMutation) {
 
 #[test]
 fn a_card_comes_out_of_reset_by_itself_and_after_one_from_outside() {
-    power_on(PowerOnResetMutation::None);
+    power_on();
 }
 
 #[test]
 fn a_broken_power_on_reset_is_noticed() {
-    use PowerOnResetMutation::*;
-    for mutation in [ReleasesEarly, NeverReleases, ResetsLate] {
-        let caught = is_caught("prim_power_on_reset", 1, |_| power_on(mutation));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("prim_power_on_reset", 1, |_| power_on());
 }
 
 #[test]

@@ -15,31 +15,13 @@
 use super::ram::Ram;
 use crate::prelude::*;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum FifoMutation {
-    /// As designed.
-    None,
-    /// A full queue takes a word.
-    Overflows,
-    /// A word is offered before the memory has it.
-    OffersTooSoon,
-    /// A word stays at the head after it was taken.
-    RepeatsWords,
-    /// The word at the head isn't counted.
-    HeadNotCounted,
-}
-
 /// A queue of up to `depth` words of type `T`, in order.
-#[block(depth: usize, mutable: usize)]
+#[block(depth: usize)]
 pub struct Fifo<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Empties the queue.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, FifoMutation>>,
     /// Words that come; `ready` while there is room.
     pub input: Stream<In, T>,
     /// The word at the head.
@@ -67,8 +49,6 @@ pub struct Fifo<T: Synth> {
     pop: Signal<Local, Bit>,
     next_read: Signal<Local, Bits<16>>,
     one_more: Signal<Local, Bits<16>>,
-    #[is(mutable)]
-    _mutable: usize,
 }
 
 /// Places of the memory of a queue for `depth` words.
@@ -82,20 +62,11 @@ impl<T: Synth> Fifo<T> {
     /// # Panics
     /// If `depth` is below 2 or above 32768.
     pub fn new(depth: usize) -> Self {
-        Self::checked(depth, 0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable(depth: usize) -> Self {
-        Self::checked(depth, 1)
-    }
-
-    fn checked(depth: usize, mutable: usize) -> Self {
         assert!(
             (2..=1 << 15).contains(&depth),
             "a queue has 2 to 32768 words, not {depth}"
         );
-        Self::build(depth, mutable)
+        Self::build(depth)
     }
 }
 
@@ -105,21 +76,6 @@ impl<T: Synth> Logic for Fifo<T> {
         self.level.next = self.held.q.val();
         self.input.ready.next = !self.full.q.val();
         self.pop.next = self.head_valid.q.val() & self.output.ready.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == FifoMutation::Overflows {
-                self.input.ready.next = true;
-            }
-            if (self.mutation[m].val() == FifoMutation::HeadNotCounted) & self.head_valid.q.val() {
-                self.level.next = self.held.q.val() - 1;
-            }
-            // One of as many words as the memory has places.
-            if (self.mutation[m].val() == FifoMutation::RepeatsWords)
-                & (self.read_index.q.val() == self.index_mask.val())
-                & self.input.valid.val()
-            {
-                self.pop.next = false;
-            }
-        }
         self.push.next = self.input.valid.val() & self.input.ready.val();
 
         self.ram.write_enable.next = self.push.val();
@@ -139,11 +95,6 @@ impl<T: Synth> Logic for Fifo<T> {
         self.read_index.d.next = self.next_read.val();
         self.following.d.next = (self.next_read.val() + 1) & self.index_mask.val();
         self.ram.read_address.next = self.next_read.val();
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == FifoMutation::OffersTooSoon) & self.push.val() {
-                self.head_valid.d.next = true;
-            }
-        }
         send!(
             self.output,
             self.head_valid.q.val(),

@@ -3,6 +3,7 @@
 
 pub mod axi;
 mod block_ram;
+pub mod breaks;
 mod byte_ram;
 pub(crate) mod check;
 mod counter;
@@ -20,24 +21,23 @@ mod stream_mux;
 pub use block_ram::BlockRam;
 pub use byte_ram::ByteRam;
 pub use check::Check;
-pub use counter::{Counter, CounterMutation};
+pub use counter::Counter;
 pub use duty::Duty;
-pub use fifo::{Fifo, FifoMutation};
-pub use power_on_reset::{PowerOnReset, PowerOnResetMutation};
+pub use fifo::Fifo;
+pub use power_on_reset::PowerOnReset;
 pub use ram::Ram;
 pub use reg::Reg;
-pub use round_robin::{RoundRobin, RoundRobinMutation};
-pub use skid::{Skid, SkidMutation};
+pub use round_robin::RoundRobin;
+pub use skid::Skid;
 pub use stable::Stable;
-pub use stream_mux::{StreamMux, StreamMuxMutation};
+pub use stream_mux::StreamMux;
 
 use memory::Mutation;
 
 use crate::prelude::*;
 use crate::tops::{Class, Top};
 
-/// The tops of the primitives' tests. Those of streams, choices and counts can be broken by an input `mutation`,
-/// memories by what is printed of them.
+/// The tops of the primitives' tests. Of memories there are variants whose printed text is wrong.
 pub fn tops() -> Vec<Top> {
     let ram = |name, mutation| {
         Top::of(name, Class::Test, move || {
@@ -63,15 +63,40 @@ pub fn tops() -> Vec<Top> {
         byte_ram("prim_byte_ram", Mutation::None),
         byte_ram("prim_byte_ram_reads_new_word", Mutation::ReadsNewWord),
         byte_ram("prim_byte_ram_writes_whole_word", Mutation::WritesWholeWord),
-        Top::of("prim_fifo", Class::Test, || Fifo::<Bits<64>>::mutable(5)),
-        Top::of("prim_fifo_2", Class::Test, || Fifo::<Bits<64>>::mutable(2)),
-        Top::of("prim_skid", Class::Test, Skid::<Bits<64>>::mutable),
-        Top::of("prim_round_robin", Class::Test, || RoundRobin::mutable(5)),
+        Top::of("prim_fifo", Class::Test, || Fifo::<Bits<64>>::new(5)),
+        Top::of("prim_fifo_2", Class::Test, || Fifo::<Bits<64>>::new(2)),
+        Top::of("prim_skid", Class::Test, Skid::<Bits<64>>::default),
+        Top::of("prim_round_robin", Class::Test, || RoundRobin::new(5)),
         Top::of("prim_stream_mux", Class::Test, || {
-            StreamMux::<Bits<64>>::mutable(3)
+            StreamMux::<Bits<64>>::new(3)
         }),
-        Top::of("prim_counter", Class::Test, Counter::<5>::mutable),
-        Top::of("prim_power_on_reset", Class::Test, PowerOnReset::mutable),
+        Top::of("prim_counter", Class::Test, Counter::<5>::default),
+        Top::of("prim_power_on_reset", Class::Test, PowerOnReset::default),
+        Top::broken("prim_fifo_broken", breaks::fifo, || {
+            Fifo::<Bits<64>>::new(5)
+        }),
+        Top::broken("prim_fifo_2_broken", breaks::fifo, || {
+            Fifo::<Bits<64>>::new(2)
+        }),
+        Top::mutants("prim_fifo_mutants", || Fifo::<Bits<64>>::new(5)),
+        Top::broken("prim_skid_broken", breaks::skid, Skid::<Bits<64>>::default),
+        Top::mutants("prim_skid_mutants", Skid::<Bits<64>>::default),
+        Top::broken("prim_round_robin_broken", breaks::round_robin, || {
+            RoundRobin::new(5)
+        }),
+        Top::broken("prim_stream_mux_broken", breaks::stream_mux, || {
+            StreamMux::<Bits<64>>::new(3)
+        }),
+        Top::broken(
+            "prim_counter_broken",
+            breaks::counter,
+            Counter::<5>::default,
+        ),
+        Top::broken(
+            "prim_power_on_reset_broken",
+            breaks::power_on_reset,
+            PowerOnReset::default,
+        ),
         Top::of("prim_stable", Class::Test, || {
             Stable::<Bits<8>>::new("stays_offered")
         }),

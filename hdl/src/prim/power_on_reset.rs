@@ -16,49 +16,18 @@ use crate::prelude::*;
 /// Edges between the release of the reset and that of the card.
 pub const CYCLES: u64 = 15;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum PowerOnResetMutation {
-    /// As designed.
-    None,
-    /// The card is released an edge early.
-    ReleasesEarly,
-    /// The card is never released.
-    NeverReleases,
-    /// The card is reset an edge late.
-    ResetsLate,
-}
-
 /// Reset of the card, from power-on or from outside.
-#[block(mutable: usize)]
+#[block]
 pub struct PowerOnReset {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Reset from outside: synchronous, active high, may stay low for ever.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, PowerOnResetMutation>>,
     /// Reset of the card: synchronous, active high.
     pub card_reset: Signal<Out, Bit>,
     elapsed: Reg<Bits<4>>,
     #[is(Reg::new(true))]
     held: Reg<Bit>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl Default for PowerOnReset {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl PowerOnReset {
-    /// A reset with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
 }
 
 #[block]
@@ -69,21 +38,6 @@ impl Logic for PowerOnReset {
         } else {
             self.elapsed.d.next = self.elapsed.q.val() + 1;
         }
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == PowerOnResetMutation::ReleasesEarly)
-                & (self.elapsed.q.val() == CYCLES - 2)
-            {
-                self.held.d.next = false;
-            }
-            if self.mutation[m].val() == PowerOnResetMutation::NeverReleases {
-                self.held.d.next = true;
-            }
-        }
         self.card_reset.next = self.held.q.val() | self.reset.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == PowerOnResetMutation::ResetsLate {
-                self.card_reset.next = self.held.q.val();
-            }
-        }
     }
 }

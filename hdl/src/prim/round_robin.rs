@@ -14,29 +14,13 @@
 
 use crate::prelude::*;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum RoundRobinMutation {
-    /// As designed.
-    None,
-    /// Who has had a turn comes first again.
-    ForgetsTurns,
-    /// A choice that has not had its turn gives way to an earlier request.
-    ChangesItsMind,
-    /// The last request isn't seen.
-    LastNotSeen,
-}
-
 /// A round-robin arbiter of `n` requests.
-#[block(n: usize, mutable: usize)]
+#[block(n: usize)]
 pub struct RoundRobin {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Puts the first request first.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, RoundRobinMutation>>,
     /// Bit `i`: request `i`. Bits from `n` on are ignored.
     pub request: Signal<In, Bits<32>>,
     /// The choice has had its turn.
@@ -53,8 +37,6 @@ pub struct RoundRobin {
     chosen: Signal<Local, Bits<8>>,
     #[is(n)]
     _n: usize,
-    #[is(mutable)]
-    _mutable: usize,
 }
 
 impl RoundRobin {
@@ -63,17 +45,8 @@ impl RoundRobin {
     /// # Panics
     /// If `n` is 0 or above 32.
     pub fn new(n: usize) -> Self {
-        Self::checked(n, 0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable(n: usize) -> Self {
-        Self::checked(n, 1)
-    }
-
-    fn checked(n: usize, mutable: usize) -> Self {
         assert!((1..=32).contains(&n), "1 to 32 requests, not {n}");
-        Self::build(n, mutable)
+        Self::build(n)
     }
 }
 
@@ -106,20 +79,6 @@ impl Logic for RoundRobin {
                 if self.chosen.val() == self.last.val() {
                     self.first.d.next = 0.into();
                 }
-            }
-        }
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == RoundRobinMutation::ForgetsTurns) & self.advance.val() {
-                self.first.d.next = self.chosen.val();
-            }
-            if (self.mutation[m].val() == RoundRobinMutation::ChangesItsMind) & !self.advance.val()
-            {
-                self.first.d.next = 0.into();
-            }
-            if (self.mutation[m].val() == RoundRobinMutation::LastNotSeen)
-                & (self.chosen.val() == self.last.val())
-            {
-                self.valid.next = false;
             }
         }
     }

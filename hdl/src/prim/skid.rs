@@ -14,29 +14,13 @@
 
 use crate::prelude::*;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum SkidMutation {
-    /// As designed.
-    None,
-    /// A word is taken although the spare register is full.
-    SpareOverwritten,
-    /// The word at the head is replaced before it is taken.
-    HeadReplaced,
-    /// A word that leaves the spare register is there still.
-    SpareRepeated,
-}
-
 /// A stream register for words of type `T`.
-#[block(mutable: usize)]
+#[block]
 pub struct Skid<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Forgets what it holds.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, SkidMutation>>,
     /// Words that come.
     pub input: Stream<In, T>,
     /// The same words.
@@ -45,21 +29,6 @@ pub struct Skid<T: Synth> {
     head_valid: Reg<Bit>,
     spare: Reg<T>,
     spare_valid: Reg<Bit>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl<T: Synth> Default for Skid<T> {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl<T: Synth> Skid<T> {
-    /// A register with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
 }
 
 #[block]
@@ -79,20 +48,6 @@ impl<T: Synth> Logic for Skid<T> {
         } else if self.input.valid.val() & !self.spare_valid.q.val() {
             self.spare.d.next = self.input.data.val();
             self.spare_valid.d.next = true;
-        }
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == SkidMutation::SpareOverwritten {
-                self.input.ready.next = true;
-                if self.input.valid.val() & self.spare_valid.q.val() {
-                    self.spare.d.next = self.input.data.val();
-                }
-            }
-            if (self.mutation[m].val() == SkidMutation::HeadReplaced) & self.spare_valid.q.val() {
-                self.head.d.next = self.spare.q.val();
-            }
-            if (self.mutation[m].val() == SkidMutation::SpareRepeated) & self.spare_valid.q.val() {
-                self.spare_valid.d.next = true;
-            }
         }
     }
 }

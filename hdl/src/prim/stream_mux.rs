@@ -13,29 +13,13 @@
 use super::round_robin::RoundRobin;
 use crate::prelude::*;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum StreamMuxMutation {
-    /// As designed.
-    None,
-    /// A source that offers loses its turn although its word wasn't taken.
-    TurnsWithoutTransfer,
-    /// Every source that offers is told that its word is taken.
-    AllTaken,
-    /// The word is another source's.
-    WrongWord,
-}
-
 /// A fair multiplexer of `n` streams of words of type `T`.
-#[block(n: usize, mutable: usize)]
+#[block(n: usize)]
 pub struct StreamMux<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Puts source 0 first.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, StreamMuxMutation>>,
     /// Words of the sources.
     #[each(n)]
     pub input: Vec<Stream<In, T>>,
@@ -48,8 +32,6 @@ pub struct StreamMux<T: Synth> {
     request: Signal<Local, Bits<32>>,
     #[is(n)]
     _n: usize,
-    #[is(mutable)]
-    _mutable: usize,
 }
 
 impl<T: Synth> StreamMux<T> {
@@ -58,12 +40,7 @@ impl<T: Synth> StreamMux<T> {
     /// # Panics
     /// If `n` is 0 or above 32.
     pub fn new(n: usize) -> Self {
-        Self::build(n, 0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable(n: usize) -> Self {
-        Self::build(n, 1)
+        Self::build(n)
     }
 }
 
@@ -83,19 +60,6 @@ impl<T: Synth> Logic for StreamMux<T> {
             if self.turn.index.val() == i.to_bits() {
                 self.input[i].ready.next = self.turn.valid.val() & self.output.ready.val();
                 self.output.data.next = self.input[i].data.val();
-            }
-        }
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == StreamMuxMutation::TurnsWithoutTransfer {
-                self.turn.advance.next = true;
-            }
-            if self.mutation[m].val() == StreamMuxMutation::AllTaken {
-                for i in 0..self._n {
-                    self.input[i].ready.next = self.output.ready.val() & self.input[i].valid.val();
-                }
-            }
-            if self.mutation[m].val() == StreamMuxMutation::WrongWord {
-                self.output.data.next = self.input[0].data.val();
             }
         }
     }

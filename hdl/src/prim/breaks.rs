@@ -1,0 +1,101 @@
+//! Contracts of the primitives that a test breaks, to show that it notices.
+
+use super::counter::Counter;
+use super::fifo::Fifo;
+use super::power_on_reset::PowerOnReset;
+use super::round_robin::RoundRobin;
+use super::skid::Skid;
+use super::stream_mux::StreamMux;
+use crate::verilog::Break;
+use rust_hdl::prelude::Bits;
+
+type Word = Bits<64>;
+
+/// Of the queue.
+pub fn fifo() -> Vec<Break> {
+    vec![
+        // A full queue takes a word.
+        Break::new("overflows").force::<Fifo<Word>>("input.ready", "true"),
+        // A word is offered before the memory has it.
+        Break::new("offers_too_soon").force_if::<Fifo<Word>>("head_valid.d", "true", "push"),
+        // A word stays at the head after it was taken: one of as many as the memory has places.
+        Break::new("repeats_words").force_if::<Fifo<Word>>(
+            "pop",
+            "false",
+            "(read_index.q == index_mask) & input.valid",
+        ),
+        // The word at the head isn't counted.
+        Break::new("head_not_counted").force_if::<Fifo<Word>>(
+            "level",
+            "held.q - 1",
+            "head_valid.q",
+        ),
+    ]
+}
+
+/// Of the register in a stream.
+pub fn skid() -> Vec<Break> {
+    vec![
+        // A word is taken although the spare register is full.
+        Break::new("spare_overwritten")
+            .force::<Skid<Word>>("input.ready", "true")
+            .force_if::<Skid<Word>>("spare.d", "input.data", "input.valid & spare_valid.q"),
+        // The word at the head is replaced before it is taken.
+        Break::new("head_replaced").force_if::<Skid<Word>>("head.d", "spare.q", "spare_valid.q"),
+        // A word that leaves the spare register is there still.
+        Break::new("spare_repeated").force_if::<Skid<Word>>(
+            "spare_valid.d",
+            "true",
+            "spare_valid.q",
+        ),
+    ]
+}
+
+/// Of the choice in turn.
+pub fn round_robin() -> Vec<Break> {
+    vec![
+        // Who has had a turn comes first again.
+        Break::new("forgets_turns").force_if::<RoundRobin>("first.d", "chosen", "advance"),
+        // A choice that has not had its turn gives way to an earlier request.
+        Break::new("changes_its_mind").force_if::<RoundRobin>("first.d", "0", "!advance"),
+        // The last request isn't seen.
+        Break::new("last_not_seen").force_if::<RoundRobin>("valid", "false", "chosen == last"),
+    ]
+}
+
+/// Of the multiplexer of three streams.
+pub fn stream_mux() -> Vec<Break> {
+    vec![
+        // A source that offers loses its turn although its word wasn't taken.
+        Break::new("turns_without_transfer").force::<StreamMux<Word>>("turn.advance", "true"),
+        // Every source that offers is told that its word is taken.
+        Break::new("all_taken")
+            .force::<StreamMux<Word>>("input[0].ready", "output.ready & input[0].valid")
+            .force::<StreamMux<Word>>("input[1].ready", "output.ready & input[1].valid")
+            .force::<StreamMux<Word>>("input[2].ready", "output.ready & input[2].valid"),
+        // The word is another source's.
+        Break::new("wrong_word").force::<StreamMux<Word>>("output.data", "input[0].data"),
+    ]
+}
+
+/// Of the counter.
+pub fn counter() -> Vec<Break> {
+    vec![
+        // It stays at its last value in place of wrapping.
+        Break::new("saturates").force_if::<Counter<5>>("value.d", "value.q", "value.q.all()"),
+        // A cycle is counted in itself.
+        Break::new("counts_ahead").force_if::<Counter<5>>("count", "value.q + 1", "increment"),
+    ]
+}
+
+/// Of the card's reset.
+pub fn power_on_reset() -> Vec<Break> {
+    vec![
+        // The card is released an edge early.
+        Break::new("releases_early").force_if::<PowerOnReset>("held.d", "false", "elapsed.q == 13"),
+        // The card is never released.
+        Break::new("never_releases").force::<PowerOnReset>("held.d", "true"),
+        // The card is reset an edge late.
+        Break::new("resets_late").force::<PowerOnReset>("card_reset", "held.q"),
+    ]
+}
