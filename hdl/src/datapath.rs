@@ -727,7 +727,6 @@ impl Logic for Datapath {
         // Nothing is broken on purpose.
         self.work_queues.mutation.next = 0.into();
         self.completions.mutation.next = 0.into();
-        self.events.mutation.next = 0.into();
         self.delivery.mutation.next = 0.into();
     }
 }

@@ -16,12 +16,12 @@ use abi::mgmt::{
 };
 use abi::register::MAILBOX_WORDS;
 use hdl::config::TINY;
-use hdl::mgmt::EventQueueMutation;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use support::broken::{breaks, mutants};
 use support::fields::pack;
 use support::monitor::{Do, EXTERNAL_PENDING, TIMER_PENDING, monitor};
-use support::{Bench, for_seeds, is_caught, rate};
+use support::{Bench, for_seeds, rate};
 
 /// A subsystem that runs the monitor, and the host's end of its mailbox.
 struct Host {
@@ -565,9 +565,8 @@ fn events_wait_in_order_until_they_are_taken_and_those_without_room_are_counted(
 }
 
 /// Events at any pace against the queue's model.
-fn queues_events(mutation: EventQueueMutation, rng: &mut ChaCha8Rng) {
+fn queues_events(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("mgmt_event_queue");
-    bench.set("mutation_0", mutation as u64);
     let (busy, takes) = (rate(rng), rate(rng));
     let mut waiting: std::collections::VecDeque<[u64; 2]> = Default::default();
     let (mut lost, mut longest) = (0, 0);
@@ -606,16 +605,17 @@ fn queues_events(mutation: EventQueueMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn the_queue_of_events_keeps_sixteen_and_counts_what_it_drops() {
-    for_seeds(12, |rng| queues_events(EventQueueMutation::None, rng));
+    for_seeds(12, queues_events);
 }
 
 #[test]
 fn each_broken_contract_of_the_queue_of_events_is_noticed() {
-    use EventQueueMutation::{LossNotCounted, NotKept, Overwrites};
-    for mutation in [Overwrites, LossNotCounted, NotKept] {
-        let caught = is_caught("mgmt_event_queue", 6, |rng| queues_events(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("mgmt_event_queue", 6, queues_events);
+}
+
+#[test]
+fn most_mutants_of_the_queue_of_events_are_noticed() {
+    mutants("mgmt_event_queue", 6, queues_events);
 }
 
 #[test]

@@ -92,7 +92,11 @@ enum Task {
         names: Vec<String>,
     },
     /// Count the mutants of blocks that their tests notice, and write the scores on the blocks' pages
-    Mutants,
+    Mutants {
+        /// Run nothing; write what was said last
+        #[arg(long)]
+        kept: bool,
+    },
     /// Build the Verilated models that changed
     Models {
         /// Build the variants that can write waveforms
@@ -217,7 +221,7 @@ fn task(task: Task) -> Result<()> {
             json,
             write,
         ),
-        Task::Mutants => mutants::run(cores()),
+        Task::Mutants { kept } => mutants::run(kept, cores()),
         Task::Prove { sound, names } => prove::run(&names, !sound, cores()),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))

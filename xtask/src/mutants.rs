@@ -26,13 +26,17 @@ struct Score {
     survivors: Vec<String>,
 }
 
-/// Runs the tests of mutants, and writes what they say on the pages of the blocks.
+/// Runs the tests of mutants, and writes what they say on the pages of the blocks; with `kept` only what they said last, by
+/// `cargo xtask test --long` for one.
 ///
 /// # Errors
 /// If a model can't be built, or a test fails.
-pub fn run(jobs: usize) -> Result<()> {
+pub fn run(kept: bool, jobs: usize) -> Result<()> {
     let folder = paths::target().join("mutants");
     fs::create_dir_all(&folder)?;
+    if kept {
+        return pages();
+    }
     let tops = models::tops(&paths::target().join("tops"), &[])?;
     let names = tops.into_iter().map(|top| top.name);
     let variants: Vec<String> = names.filter(|name| name.ends_with("_mutants")).collect();

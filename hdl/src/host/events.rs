@@ -85,9 +85,6 @@ pub struct Events {
     /// Pulse: a doorbell was ignored because of its value.
     pub count_doorbell_errors: Signal<Out, Bit>,
 
-    /// Zero; a test breaks a contract with another value. See `tests/events.rs`.
-    pub mutation: Signal<In, Bits<4>>,
-
     #[each(config.endpoints, Queue::new(EVENT_BYTES))]
     queue: Vec<Queue>,
     #[each(config.endpoints)]
@@ -181,7 +178,7 @@ impl Logic for Events {
             & (self.target.val() < self.endpoints.val());
         self.control_done.next = self.control.valid.val()
             & (!self.clear_endpoint.val() | !self.under_way.val())
-            & (!self.raises.val() | self.source.input[5].ready.val() | (self.mutation.val() == 7));
+            & (!self.raises.val() | self.source.input[5].ready.val());
         self.control_result.next = 0.into();
 
         // The sources, in turn, into `current`; index errors of these queues are one of them.
@@ -230,8 +227,7 @@ impl Logic for Events {
         for i in 0..self._n {
             if self.current.q.val().endpoint == i.to_bits() {
                 self.exists.next = self.queue[i].size.val().any();
-                self.room.next = (self.queue[i].used.val() < self.queue[i].size.val())
-                    | (self.mutation.val() == 1);
+                self.room.next = self.queue[i].used.val() < self.queue[i].size.val();
                 self.free.next = self.queue[i].idle.val();
                 self.address.next = self.queue[i].address.val();
                 if self.queue[i].phase.val() {
@@ -241,15 +237,10 @@ impl Logic for Events {
         }
         self.settles.next = self.current_valid.q.val()
             & ((self.writer.ready.val() & self.free.val()) | !self.room.val() | !self.exists.val());
-        if (self.mutation.val() == 4) & self.by_firmware.q.val() & !self.room.val() {
-            self.settles.next = false;
-        }
         if self.settles.val() {
             self.current_valid.d.next = false;
         }
-        self.told.valid.next = self.settles.val()
-            & (!self.by_firmware.q.val() | (self.mutation.val() == 5))
-            & (self.room.val() | (self.mutation.val() != 6));
+        self.told.valid.next = self.settles.val() & !self.by_firmware.q.val();
         self.told.data.next = self.current.q.val();
         self.writes.next = self.settles.val() & self.exists.val() & self.room.val();
         self.loses.next = self.settles.val() & self.exists.val() & !self.room.val();
@@ -296,7 +287,7 @@ impl Logic for Events {
             self.queue[i].written.next = false;
             self.queue[i].failed.next = false;
             if self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits()) {
-                if self.writer.finished_error.val() & (self.mutation.val() != 7) {
+                if self.writer.finished_error.val() {
                     self.queue[i].failed.next = true;
                 } else {
                     self.queue[i].written.next = true;
@@ -324,7 +315,7 @@ impl Logic for Events {
                         & !self.doorbell.data.val().value)
                         | self.cause_bit.val();
                 }
-                if self.loses.val() & (self.mutation.val() != 2) {
+                if self.loses.val() {
                     self.more.next = 1.into();
                 }
             }

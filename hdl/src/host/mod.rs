@@ -1,5 +1,6 @@
 //! Towards the host: doorbells, work queues, completion and event queues, DMA.
 
+pub mod breaks;
 mod bursts;
 mod completions;
 mod dma;
@@ -54,6 +55,7 @@ pub fn tops() -> Vec<Top> {
         Top::of("completions_ecp5", Class::Test, || Completions::new(&ECP5)),
         Top::of("events_tiny", Class::Test, || Events::new(&TINY)),
         Top::of("events_ecp5", Class::Test, || Events::new(&ECP5)),
+        Top::broken("events_ecp5_broken", breaks::events, || Events::new(&ECP5)),
         Top::of("registers_tiny", Class::Test, || Registers::new(&TINY)),
         Top::of("registers_ecp5", Class::Test, || Registers::new(&ECP5)),
         Top::of("registers_takes_parts", Class::Test, || {

@@ -13,29 +13,13 @@ use crate::prim::Fifo;
 use crate::types::RaiseEvent;
 use abi::mgmt::EVENTS_IN;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum EventQueueMutation {
-    /// As designed.
-    None,
-    /// An event that finds no room drives the oldest out.
-    Overwrites,
-    /// An event that is dropped isn't counted.
-    LossNotCounted,
-    /// An event is gone although it wasn't taken.
-    NotKept,
-}
-
 /// A queue of events, and the count of those that it had no room for.
-#[block(mutable: usize)]
+#[block]
 pub struct EventQueue {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Empties the queue and clears the count.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, EventQueueMutation>>,
     /// What.
     pub told: Pulse<In, RaiseEvent>,
     /// An event waits.
@@ -51,21 +35,6 @@ pub struct EventQueue {
     events: Fifo<RaiseEvent>,
     count: Reg<Bits<32>>,
     loses: Signal<Local, Bit>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl Default for EventQueue {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl EventQueue {
-    /// The block with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
 }
 
 #[block]
@@ -80,20 +49,6 @@ impl Logic for EventQueue {
         self.event_valid.next = self.events.output.valid.val();
         self.oldest.next = self.events.output.data.val();
         self.loses.next = self.told.valid.val() & !self.events.input.ready.val();
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == EventQueueMutation::Overwrites) & self.loses.val() {
-                self.events.output.ready.next = true;
-            }
-            if self.mutation[m].val() == EventQueueMutation::LossNotCounted {
-                self.loses.next = false;
-            }
-            if (self.mutation[m].val() == EventQueueMutation::NotKept)
-                & self.told.valid.val()
-                & (self.told.data.val().cause == 0)
-            {
-                self.events.output.ready.next = true;
-            }
-        }
         if self.loses.val() {
             self.count.d.next = self.count.q.val() + 1;
         }

@@ -1,6 +1,7 @@
 //! Management: the processor with its memory and registers, the way of its control requests to the
 //! blocks, and the counters.
 
+pub mod breaks;
 mod counters;
 mod event_queue;
 mod fanout;
@@ -10,7 +11,7 @@ mod random;
 mod subsystem;
 
 pub use counters::Counters;
-pub use event_queue::{EventQueue, EventQueueMutation};
+pub use event_queue::EventQueue;
 pub use fanout::Fanout;
 pub use subsystem::Subsystem;
 
@@ -29,6 +30,12 @@ pub fn tops() -> Vec<Top> {
             Fanout::mutated(4, true)
         }),
         Top::of("mgmt_counters", Class::Test, Counters::default),
-        Top::of("mgmt_event_queue", Class::Test, EventQueue::mutable),
+        Top::of("mgmt_event_queue", Class::Test, EventQueue::default),
+        Top::broken(
+            "mgmt_event_queue_broken",
+            breaks::event_queue,
+            EventQueue::default,
+        ),
+        Top::mutants("mgmt_event_queue_mutants", EventQueue::default),
     ]
 }

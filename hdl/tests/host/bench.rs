@@ -1,5 +1,6 @@
 //! A Verilated block with its pins by name, and values of many fields on one pin.
 
+use super::support::broken::picked;
 use hdl::config::{self, Config};
 use model::{Model, Port};
 use rand::Rng;
@@ -42,7 +43,8 @@ pub struct Bench {
 impl Bench {
     /// Opens the model and takes it through reset.
     pub fn new(name: &str) -> Self {
-        let model = Model::open(name).unwrap_or_else(|error| panic!("{error}"));
+        let (name, pick) = picked(name);
+        let model = Model::open(&name).unwrap_or_else(|error| panic!("{error}"));
         let ports = model
             .ports()
             .iter()
@@ -54,6 +56,9 @@ impl Bench {
             ports,
             streams,
         };
+        if let Some(number) = pick {
+            bench.set(hdl::verilog::PICK, number);
+        }
         bench.set("reset", 1);
         for _ in 0..3 {
             bench.step().expect("nothing is claimed in reset");

@@ -5,4 +5,6 @@ mod bench;
 mod completions;
 mod events;
 mod memory;
+#[path = "../support/mod.rs"]
+mod support;
 mod work_queues;

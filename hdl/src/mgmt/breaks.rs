@@ -1,0 +1,20 @@
+//! Contracts of the management's blocks that a test breaks, to show that it notices.
+
+use super::event_queue::EventQueue;
+use crate::verilog::Break;
+
+/// Of the queue of events.
+pub fn event_queue() -> Vec<Break> {
+    vec![
+        // An event that finds no room drives the oldest out.
+        Break::new("overwrites").force_if::<EventQueue>("events.output.ready", "true", "loses"),
+        // An event that is dropped isn't counted.
+        Break::new("loss_not_counted").force::<EventQueue>("loses", "false"),
+        // An event is gone although it wasn't taken.
+        Break::new("not_kept").force_if::<EventQueue>(
+            "events.output.ready",
+            "true",
+            "told.valid & (told.data.cause == 0)",
+        ),
+    ]
+}
