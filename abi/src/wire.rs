@@ -12,6 +12,7 @@
 
 use crate::constant::constants;
 use crate::status::codes;
+use crc::{CRC_32_ISCSI, Crc};
 
 constants! {
     /// All of them.
@@ -182,13 +183,10 @@ pub const fn frame_bytes(payload_length: usize) -> usize {
     HEADER_BYTES + payload_length.next_multiple_of(8) + TRAILER_BYTES
 }
 
-/// CRC-32C of `bytes`, as the trailer holds it.
+/// CRC-32C of `bytes` (RFC 3720, [`CRC_POLYNOMIAL`] in reflected form), as the trailer holds it.
 pub fn crc32c(bytes: &[u8]) -> u32 {
-    !bytes.iter().fold(!0, |crc, &byte| {
-        (0..8).fold(crc ^ u32::from(byte), |crc, _| {
-            (crc >> 1) ^ (CRC_POLYNOMIAL & (0u32.wrapping_sub(crc & 1)))
-        })
-    })
+    static CRC: Crc<u32> = Crc::<u32>::new(&CRC_32_ISCSI);
+    CRC.checksum(bytes)
 }
 
 #[cfg(test)]
@@ -198,6 +196,7 @@ mod tests {
     #[test]
     fn crc_of_the_check_string_is_that_of_rfc_3720() {
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
+        assert_eq!(CRC_POLYNOMIAL, CRC_32_ISCSI.poly.reverse_bits());
     }
 
     #[test]
