@@ -5,6 +5,7 @@ use super::exact::Exact;
 use super::lists::Lists;
 use super::order::Order;
 use super::quota::Quota;
+use super::rows::UnexpectedRows;
 use crate::verilog::Break;
 
 /// Of the shares of endpoints.
@@ -130,32 +131,64 @@ pub fn lists() -> Vec<Break> {
     ];
     breaks.extend(associative());
     breaks.extend(exact());
-    breaks.extend(unexpected());
+    // No receive names a pair of another endpoint, so that one is in the block's own test only.
+    breaks.extend(
+        unexpected()
+            .into_iter()
+            .filter(|b| b.name != "forget_endpoint"),
+    );
     // No search is in the cycle of an insertion, so that a place's old hit is never asked for.
     breaks.retain(|broken| broken.name != "keep_hits");
     breaks
 }
 
-/// Of the unexpected side, whose block still has a pin for them. No receive names a pair of another endpoint, so that one is only in the block's own test.
-fn unexpected() -> Vec<Break> {
-    let names = [
-        "prefer_younger",
-        "swap_ignored",
-        "stay_linked",
-        "unlink_early",
-        "match_unexpected_twice",
-        "forget_pair",
-        "forget_endpoint",
-        "forget_order",
-        "first_row_only",
-        "keep_back_link",
-        "find_removed_messages",
-    ];
-    let broken = |(n, name): (usize, &&'static str)| {
-        let number = (32 + n).to_string();
-        Break::new(name).force::<Lists>("unexpected.mutation", &number)
-    };
-    let all = names.iter().enumerate().map(broken);
-    all.filter(|broken| broken.name != "forget_endpoint")
-        .collect()
+/// Of the unexpected messages.
+pub fn unexpected() -> Vec<Break> {
+    let begins = "(walk.q == Walk::Idle) & search & names_source";
+    vec![
+        // Of the hits of two rows the younger wins.
+        Break::new("prefer_younger").force::<UnexpectedRows>("better", "first.q.age > best.q.age"),
+        // Bits that are to be ignored are those that are compared, and the other way round.
+        Break::new("swap_ignored").force_if::<UnexpectedRows>(
+            "key.d.care_bits",
+            "ignore_bits",
+            "insert | search",
+        ),
+        // A row without messages stays in its list.
+        Break::new("stay_linked").force::<UnexpectedRows>("empties", "false"),
+        // A row leaves its list with the first message that is removed from it.
+        Break::new("unlink_early").force_if::<UnexpectedRows>(
+            "empties",
+            "true",
+            "walk.q == Walk::Unlink",
+        ),
+        // A removed message stays live.
+        Break::new("match_unexpected_twice").force_if::<UnexpectedRows>(
+            "rows.write_enable",
+            "false",
+            "walk.q == Walk::Unlink",
+        ),
+        // A receive that names its source is given any.
+        Break::new("forget_pair").force::<UnexpectedRows>("names_source", "by_pair"),
+        // A receive is given messages of other endpoints.
+        Break::new("forget_endpoint").force::<UnexpectedRows>("of_endpoint", "true"),
+        // The order of a row isn't written.
+        Break::new("forget_order").force_if::<UnexpectedRows>(
+            "new_row.order",
+            "entry_row.q.order",
+            "walk.q == Walk::Store",
+        ),
+        // A search that names its source looks at its first row only.
+        Break::new("first_row_only")
+            .force_if::<UnexpectedRows>("read_last.d", "true", begins)
+            .force_if::<UnexpectedRows>("next_walk", "Walk::Drain", begins),
+        // The row after one that leaves the list still names it as the one before.
+        Break::new("keep_back_link").force_if::<UnexpectedRows>(
+            "befores.write_enable",
+            "false",
+            "walk.q == Walk::Unlink",
+        ),
+        // Searches find messages that aren't there any more.
+        Break::new("find_removed_messages").force::<UnexpectedRows>("live", "255"),
+    ]
 }

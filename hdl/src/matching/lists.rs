@@ -501,7 +501,6 @@ impl Lists {
 #[block(endpoints = self.endpoints.val().index(), exact = self.exact_entries.val().index())]
 impl Logic for Lists {
     fn update(&mut self) {
-        self.unexpected.mutation.next = 0.into();
         self.exact.seed.next = self.seed.val();
         self.initialized_now.next =
             self.exact.initialized.val() & self.unexpected.initialized.val();

@@ -44,7 +44,7 @@ pub use lists::Lists;
 pub use one_hot::OneHot;
 pub use order::{MAX_ENTRIES, Order};
 pub use quota::{Quota, Share};
-pub use rows::{UnexpectedMutation, UnexpectedRows};
+pub use rows::UnexpectedRows;
 pub use seed::Seed;
 
 pub use crate::config::table_rows;
@@ -101,6 +101,9 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("unexpected_ecp5", Class::Test, || {
             UnexpectedRows::new(config::ECP5.endpoints, config::ECP5.pairs, 8)
+        }),
+        Top::broken("unexpected_tiny_broken", breaks::unexpected, || {
+            UnexpectedRows::new(config::TINY.endpoints, config::TINY.pairs, 8)
         }),
         Top::of("unexpected_odd", Class::Test, || {
             UnexpectedRows::new(3, 5, 4)

@@ -31,66 +31,12 @@
 //! A message that is found and removed takes three cycles more until `ready`.
 
 use super::place::{MAX_PLACES, Place, Sought};
-use crate::language::Code;
 use crate::prelude::*;
 use crate::prim::BlockRam;
 use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
 
 const _: () = assert!(MAX_CREDITS == 16, "a slot has four bits");
 const _: () = assert!(MAX_ENDPOINTS <= 32, "`waiting` has a bit for each");
-
-/// A contract to break, so that a test can show that its breach is seen. The input `mutation` is zero
-/// in a card.
-#[derive(Copy, Clone, Debug, PartialEq, Eq)]
-pub enum UnexpectedMutation {
-    /// Nothing is broken.
-    None = 0,
-    /// Of the hits of two rows the younger wins.
-    PreferYounger = 32,
-    /// Bits that are to be ignored are those that are compared, and the other way round.
-    SwapIgnored = 33,
-    /// A row without messages stays in its list.
-    StayLinked = 34,
-    /// A row leaves its list with the first message that is removed from it.
-    UnlinkEarly = 35,
-    /// A removed message stays live.
-    MatchTwice = 36,
-    /// A receive that names its source is given any.
-    ForgetPair = 37,
-    /// A receive is given messages of other endpoints.
-    ForgetEndpoint = 38,
-    /// The order of a row isn't written.
-    ForgetOrder = 39,
-    /// A search that names its source looks at its first row only.
-    FirstRowOnly = 40,
-    /// The row after one that leaves the list still names it as the one before.
-    KeepBackLink = 41,
-    /// Searches find messages that aren't there any more.
-    FindRemoved = 42,
-}
-
-impl Code for UnexpectedMutation {
-    fn number(self) -> u64 {
-        self as u64
-    }
-}
-
-impl UnexpectedMutation {
-    /// All breaches.
-    pub const BREACHES: [UnexpectedMutation; 11] = [
-        UnexpectedMutation::PreferYounger,
-        UnexpectedMutation::SwapIgnored,
-        UnexpectedMutation::StayLinked,
-        UnexpectedMutation::UnlinkEarly,
-        UnexpectedMutation::MatchTwice,
-        UnexpectedMutation::ForgetPair,
-        UnexpectedMutation::ForgetEndpoint,
-        UnexpectedMutation::ForgetOrder,
-        UnexpectedMutation::FirstRowOnly,
-        UnexpectedMutation::KeepBackLink,
-        UnexpectedMutation::FindRemoved,
-    ];
-}
 
 /// What an operation is about.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -174,8 +120,6 @@ pub struct UnexpectedRows {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: there are no messages.
     pub reset: Signal<In, Bit>,
-    /// Contract to break, for tests; zero in a card. See [`UnexpectedMutation`].
-    pub mutation: Signal<In, Bits<8>>,
     /// The memory is cleared.
     pub initialized: Signal<Out, Bit>,
     /// An operation may begin.
@@ -275,6 +219,8 @@ pub struct UnexpectedRows {
     gone_alone: Reg<Bit>,
 
     next_walk: Signal<Local, Walk>,
+    /// The search looks at the rows of one pair.
+    names_source: Signal<Local, Bit>,
     /// The last row of a search has been compared.
     row_ends: Signal<Local, Bit>,
     /// What it found is to be removed.
@@ -294,6 +240,8 @@ pub struct UnexpectedRows {
     new_link: Signal<Local, Link>,
     row: Signal<Local, Row>,
     new_row: Signal<Local, Row>,
+    /// The row that is compared is of the endpoint that is looked for.
+    of_endpoint: Signal<Local, Bit>,
     may_be_found: Signal<Local, Bit>,
     live: Signal<Local, Bits<8>>,
     entry_order: Signal<Local, Bits<64>>,
@@ -410,14 +358,10 @@ impl Logic for UnexpectedRows {
                 self.entry_owner.d.next = self.key.q.val().endpoint;
             }
         }
-        self.may_be_found.next = self.entry_valid.q.val()
-            & (self.key.q.val().by_pair
-                | (self.entry_owner.q.val() == self.key.q.val().endpoint)
-                | (self.mutation.val() == UnexpectedMutation::ForgetEndpoint));
+        self.of_endpoint.next = self.entry_owner.q.val() == self.key.q.val().endpoint;
+        self.may_be_found.next =
+            self.entry_valid.q.val() & (self.key.q.val().by_pair | self.of_endpoint.val());
         self.live.next = self.entry_row.q.val().live;
-        if self.mutation.val() == UnexpectedMutation::FindRemoved {
-            self.live.next = 0xff.into();
-        }
         if self.entry_valid.q.val() {
             self.hits_at.d.next = self.entry_at.q.val();
             self.hits_row.d.next = self.entry_row.q.val();
@@ -477,9 +421,6 @@ impl Logic for UnexpectedRows {
             self.first.d.next.contents = self.hits_row.q.val();
         }
         self.better.next = self.first.q.val().age < self.best.q.val().age;
-        if self.mutation.val() == UnexpectedMutation::PreferYounger {
-            self.better.next = self.first.q.val().age > self.best.q.val().age;
-        }
         if self.first_valid.q.val()
             & self.first.q.val().found
             & (!self.best.q.val().found | self.better.val())
@@ -519,6 +460,7 @@ impl Logic for UnexpectedRows {
         self.removes.next =
             self.key.q.val().remove & (self.first.q.val().found | self.best.q.val().found);
         self.cleared.next = self.cursor.q.val() == self.last_row.val();
+        self.names_source.next = self.by_pair.val() | !self.any_source.val();
         self.next_walk.next = self.walk.q.val();
         match self.walk.q.val() {
             Walk::Clear => {
@@ -545,9 +487,6 @@ impl Logic for UnexpectedRows {
                         age: self.age.val(),
                         remove: self.remove.val(),
                     };
-                    if self.mutation.val() == UnexpectedMutation::SwapIgnored {
-                        self.key.d.next.care_bits = self.ignore_bits.val();
-                    }
                     self.key_row.d.next = self.place_index.val() >> self.row_shift.val();
                     self.key_place.d.next =
                         bit_cast::<8, 16>(self.place_index.val() & self.place_mask.val());
@@ -561,18 +500,11 @@ impl Logic for UnexpectedRows {
                     self.newest.d.next = self.age.val();
                     self.next_walk.next = Walk::Insert;
                 } else if self.search.val() {
-                    if self.by_pair.val()
-                        | (!self.any_source.val()
-                            & (self.mutation.val() != UnexpectedMutation::ForgetPair))
-                    {
+                    if self.names_source.val() {
                         self.read_valid.d.next = true;
                         self.read_at.d.next = self.pair_row.val();
                         self.cursor.d.next = self.pair_row.val() + 1;
                         self.next_walk.next = Walk::Pair;
-                        if self.mutation.val() == UnexpectedMutation::FirstRowOnly {
-                            self.read_last.d.next = true;
-                            self.next_walk.next = Walk::Drain;
-                        }
                     } else {
                         self.key.d.next.any_source = true;
                         self.next_walk.next = Walk::Head;
@@ -589,9 +521,6 @@ impl Logic for UnexpectedRows {
                     live: self.entry_row.q.val().live | self.place_bit.val(),
                     order: self.new_order.val(),
                 };
-                if self.mutation.val() == UnexpectedMutation::ForgetOrder {
-                    self.new_row.next.order = self.entry_row.q.val().order;
-                }
                 self.links_row.next = self.entry_row.q.val().live == 0;
                 self.links.write_enable.next = self.links_row.val();
                 self.new_link.next = Link {
@@ -645,19 +574,13 @@ impl Logic for UnexpectedRows {
             }
             Walk::Unlink => {
                 self.count.d.next = self.count.q.val() - 1;
-                self.rows.write_enable.next = self.mutation.val() != UnexpectedMutation::MatchTwice;
+                self.rows.write_enable.next = true;
                 self.rows.write_address.next = self.best.q.val().row;
                 self.new_row.next = Row {
                     live: self.best_row.val().live & !self.best_bit.val(),
                     order: self.best_row.val().order,
                 };
                 self.empties.next = self.gone_alone.q.val();
-                if self.mutation.val() == UnexpectedMutation::UnlinkEarly {
-                    self.empties.next = true;
-                }
-                if self.mutation.val() == UnexpectedMutation::StayLinked {
-                    self.empties.next = false;
-                }
                 self.unlinks.next = self.empties.val();
                 self.heads.write_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
                 self.heads.write_data.next = self.gone_link.q.val().row;
@@ -665,9 +588,7 @@ impl Logic for UnexpectedRows {
                 self.befores.write_address.next = self.gone_link.q.val().row;
                 self.befores.write_data.next = self.gone_before.q.val();
                 self.links.write_address.next = self.gone_before.q.val();
-                self.befores.write_enable.next = self.empties.val()
-                    & !self.gone_link.q.val().last
-                    & (self.mutation.val() != UnexpectedMutation::KeepBackLink);
+                self.befores.write_enable.next = self.empties.val() & !self.gone_link.q.val().last;
                 if self.empties.val() {
                     if self.gone_is_head.q.val() {
                         self.heads.write_enable.next = true;
