@@ -105,7 +105,7 @@ struct Pair {
 
 impl Pair {
     fn new(size: &Size) -> Self {
-        let mut bench = Bench::open(&format!("unexpected_{}", size.name));
+        let bench = Bench::open(&format!("unexpected_{}", size.name));
         let mut pair = Pair {
             bench,
             size: *size,
