@@ -3,7 +3,7 @@
 //! `#[hdl_gen]` turns a kernel into a tree and drops some of what it says on the way. A printer
 //! that starts from the tree can't tell `a.index() + b.index() > 200`, which is `usize` in Rust,
 //! from a sum of eight bits; it never sees that a match arm had a guard. So these are found in the
-//! source. The attribute `#[module]` applies the rules when a block is compiled, and
+//! source. The attributes `#[block]` and `#[module]` apply the rules when a block is compiled, and
 //! [`check_file`] to a file as it stands.
 //!
 //! Refused in a kernel:
