@@ -31,7 +31,7 @@ use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
-use crate::protect::Regions;
+use crate::protect::{Refusals, Regions};
 use crate::tops::{Class, Top};
 use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
@@ -207,6 +207,7 @@ pub struct Datapath {
     frame_gate: FrameGate,
     delivery: Delivery,
     regions: Regions,
+    refusals: Refusals,
     lists: Lists,
     hash_seed: Seed,
     endpoint_interrupts: Signal<Local, Bits<32>>,
@@ -264,7 +265,7 @@ impl Datapath {
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
             monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
             monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
-            counters firmware_out frame_mux loopback firmware_in endpoint_interrupts shifted_interrupts
+            counters firmware_out frame_mux loopback firmware_in refusals endpoint_interrupts shifted_interrupts
         })
     }
 }
@@ -296,6 +297,7 @@ impl Logic for Datapath {
             firmware_in,
             delivery,
             regions,
+            refusals,
             lists,
             hash_seed
         );
@@ -477,6 +479,18 @@ impl Logic for Datapath {
         self.m_axi.awlock.next = false;
         self.m_axi.awcache.next = self.memory_type.val();
         self.m_axi.awqos.next = 0.into();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == GateResetMutation::WrongAttributes {
+                self.m_axi.arprot.next = 0.into();
+                self.m_axi.arlock.next = true;
+                self.m_axi.arcache.next = 0.into();
+                self.m_axi.arqos.next = 1.into();
+                self.m_axi.awprot.next = 0.into();
+                self.m_axi.awlock.next = true;
+                self.m_axi.awcache.next = 0.into();
+                self.m_axi.awqos.next = 1.into();
+            }
+        }
         self.m_axi.arid.next = self.dma_read.m_axi.arid.val();
         self.m_axi.araddr.next = self.dma_read.m_axi.araddr.val();
         self.m_axi.arlen.next = self.dma_read.m_axi.arlen.val();
@@ -668,8 +682,15 @@ impl Logic for Datapath {
         self.delivery.raise_ready.next = self.events.delivery.ready.val();
         self.events.delivery.data.next = self.delivery.raise.val();
         join!(self.faults.raise => self.events.faults);
-        self.told_valid.next = self.events.told.valid.val();
-        self.told.next = self.events.told.data.val();
+        // What is refused waits for what is raised.
+        self.refusals.refused.valid.next = self.regions.refused.valid.val();
+        self.refusals.refused.data.next = self.regions.refused.data.val();
+        self.refusals.others_tell.next = self.events.told.valid.val();
+        self.told_valid.next = self.events.told.valid.val() | self.refusals.told.valid.val();
+        self.told.next = self.refusals.told.data.val();
+        if self.events.told.valid.val() {
+            self.told.next = self.events.told.data.val();
+        }
 
         // What is counted.
         self.counters.frames_sent.next = bits::<3>(0)

@@ -149,10 +149,11 @@ fn questions(size: &Size, mutation: RegionsMutation, rng: &mut ChaCha8Rng) -> Se
     let mut control: Option<(Operation, u16, RegionSetup)> = None;
     let mut offered: [Option<Query>; 2] = [None, None];
     // Who asked, when, and what the answer has to be.
-    let mut asked: Option<(usize, u64, bool)> = None;
+    let mut asked: Option<(usize, u64, bool, Query)> = None;
     let rates = [rate(rng), rate(rng)];
     let names = ["transmit", "delivery"];
     let mut waited = [0; 2];
+    let (mut pulses, mut refusals) = (0, 0);
     let mut seen = Seen::default();
     for cycle in 0..30_000_u64 {
         if control.is_none() && rng.random_bool(0.02) {
@@ -181,12 +182,17 @@ fn questions(size: &Size, mutation: RegionsMutation, rng: &mut ChaCha8Rng) -> Se
             }
         }
         bench.eval();
+        pulses += u32::from(bench.is("refused_valid"));
         for (k, name) in names.into_iter().enumerate() {
-            let due = asked.is_some_and(|(who, at, _)| who == k && at + LATENCY == cycle);
+            let due = asked.is_some_and(|(who, at, ..)| who == k && at + LATENCY == cycle);
             let answered = bench.is(&format!("{name}_allowed_valid"));
             assert_eq!(answered, due, "{name} in cycle {cycle}");
-            if let Some((_, _, right)) = asked.filter(|_| due) {
+            if let Some((_, _, right, query)) = asked.filter(|_| due) {
                 assert_eq!(bench.is(&format!("{name}_allowed")), right, "cycle {cycle}");
+                assert_eq!(bench.is("refused_valid"), !right, "cycle {cycle}");
+                let refused: [u64; 3] = bench.get_wide("refused");
+                assert_eq!(refused.to_vec(), query.words(), "cycle {cycle}");
+                refusals += u32::from(!right);
                 asked = None;
             }
         }
@@ -201,7 +207,7 @@ fn questions(size: &Size, mutation: RegionsMutation, rng: &mut ChaCha8Rng) -> Se
             waited[k] = 0;
             offered[k] = None;
             let right = allowed(&table, &query, NONE);
-            asked = Some((k, cycle, right));
+            asked = Some((k, cycle, right, query));
             for (without, seen) in seen.clauses.iter_mut().enumerate() {
                 *seen += u32::from(allowed(&table, &query, without) != right);
             }
@@ -215,6 +221,7 @@ fn questions(size: &Size, mutation: RegionsMutation, rng: &mut ChaCha8Rng) -> Se
         }
         bench.step();
     }
+    assert_eq!(pulses, refusals, "one pulse a refusal");
     seen
 }
 
@@ -249,6 +256,7 @@ fn each_broken_contract_is_noticed() {
         NumbersAliased,
         NeverForgets,
         RefusesEarly,
+        RefusesSilently,
     ] {
         let caught = is_caught("regions_tiny", 3, |rng| {
             let size = Size::new(&config::TINY, "regions", rng);

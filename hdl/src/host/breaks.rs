@@ -23,7 +23,9 @@ pub fn events() -> Vec<Break> {
             "by_firmware.q & !room",
         ),
         // The firmware is told of its own events.
-        Break::new("firmware_hears_itself").force::<Events>("told.valid", "settles"),
+        Break::new("firmware_hears_itself").force::<Events>("told.valid", "settles & to_firmware"),
+        // The firmware is told of what a process causes as often as it likes.
+        Break::new("everything_told").force::<Events>("to_firmware", "true"),
         // The firmware isn't told of what the host has no room for.
         Break::new("losses_not_told").force_if::<Events>("told.valid", "false", "!room"),
         // An event whose write has failed leaves a hole.

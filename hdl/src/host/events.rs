@@ -6,12 +6,13 @@
 //!   completions ─┤                      │
 //!   delivery ────┼─► turn ─► current ──►┼─ none ────► events_lost + 1
 //!   faults ──────┤                      ├─ always ──► sticky bit of the cause
-//!   own index ───┤                      └─ always, unless it is the firmware's ──► told
+//!   own index ───┤                      └─ always, if its cause is one for the firmware ──► told
 //!   firmware ────┘
 //! ```
 //!
 //! Nothing waits for the host: an event that finds the queue full is counted, and its cause stays
-//! readable until the host clears it. The firmware raises events by a control request, and is told of those that it hasn't raised; it
+//! readable until the host clears it. The firmware raises events by a control request, and is told of those of the gates that it has to
+//! know (`Cause::is_told`), of which a process can't cause as many as it likes; it
 //! can't hold any of them up.
 //!
 //! A queue has one event on its way at a time. If that can't be written it is counted as well, and the next event takes its place.
@@ -32,6 +33,12 @@ const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 
 /// Sources of events, the block's own and the firmware's included.
 const SOURCES: usize = 6;
+
+/// A bit for each cause that the firmware is told of.
+fn told_causes() -> u64 {
+    let told = Cause::ALL.iter().filter(|cause| cause.is_told());
+    told.fold(0, |bits, cause| bits | 1 << cause.code())
+}
 
 /// Event queues of all endpoints and their writer.
 #[block(config: &Config)]
@@ -118,6 +125,7 @@ pub struct Events {
     more: Signal<Local, Bits<32>>,
     one: Signal<Local, Bits<32>>,
     cause_bit: Signal<Local, Bits<32>>,
+    to_firmware: Signal<Local, Bit>,
 
     ring_setup: Signal<Local, RingSetup>,
     event_setup: Signal<Local, EventSetup>,
@@ -141,6 +149,9 @@ pub struct Events {
     never_overwrites: Check,
     #[is(constant(config.endpoints as u64))]
     endpoints: Constant<Bits<16>>,
+    /// A bit for each cause that the firmware has to know.
+    #[is(constant(told_causes()))]
+    told_causes: Constant<Bits<32>>,
     #[is(config.endpoints)]
     _n: usize,
 }
@@ -240,7 +251,11 @@ impl Logic for Events {
         if self.settles.val() {
             self.current_valid.d.next = false;
         }
-        self.told.valid.next = self.settles.val() & !self.by_firmware.q.val();
+        self.one.next = 1.into();
+        self.cause_bit.next = self.one.val() << self.current.q.val().cause;
+        self.to_firmware.next = (self.cause_bit.val() & self.told_causes.val()).any();
+        self.told.valid.next =
+            self.settles.val() & self.to_firmware.val() & !self.by_firmware.q.val();
         self.told.data.next = self.current.q.val();
         self.writes.next = self.settles.val() & self.exists.val() & self.room.val();
         self.loses.next = self.settles.val() & self.exists.val() & !self.room.val();
@@ -263,8 +278,6 @@ impl Logic for Events {
             self.doorbell.valid.val() & (self.doorbell.data.val().offset == EVENT_HEAD);
         self.arms.next = self.doorbell.valid.val() & (self.doorbell.data.val().offset == EVENT_ARM);
         self.cleans.next = self.doorbell.valid.val() & (self.doorbell.data.val().offset == STICKY);
-        self.one.next = 1.into();
-        self.cause_bit.next = self.one.val() << self.current.q.val().cause;
         self.interrupt_bits.next = 0.into();
         self.ignored.next = false;
         self.never_overwrites.ok.next = true;

@@ -32,6 +32,8 @@ pub enum GateResetMutation {
     CutsFrames,
     /// Doorbells that were rung before the reset are heard after it.
     KeepsDoorbells,
+    /// Of the whole datapath: what it asks of the bus beside the access itself is wrong.
+    WrongAttributes,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]

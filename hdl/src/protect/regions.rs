@@ -43,6 +43,8 @@ pub enum RegionsMutation {
     NeverForgets,
     /// A refusal is known a cycle sooner.
     RefusesEarly,
+    /// Nobody else hears of a refusal.
+    RefusesSilently,
 }
 
 /// What is kept of a region.
@@ -90,6 +92,8 @@ pub struct Regions {
     pub delivery_query: Stream<In, RegionQuery>,
     /// With it: whether the buffer may be used.
     pub delivery_allowed: Pulse<Out, Bit>,
+    /// With the answer, if that is no: what was asked.
+    pub refused: Pulse<Out, RegionQuery>,
     /// The control request.
     pub control: Pulse<In, ControlRequest>,
     /// It is done.
@@ -128,6 +132,7 @@ pub struct Regions {
     has_rights: Signal<Local, Bit>,
     begins_inside: Signal<Local, Bit>,
     permitted: Signal<Local, Bit>,
+    fits: Signal<Local, Bit>,
 
     #[is(constant(config.regions as u64))]
     region_count: Constant<Bits<16>>,
@@ -165,6 +170,9 @@ impl Logic for Regions {
         self.delivery_allowed.valid.next = false;
         self.transmit_allowed.data.next = self.allowed.q.val();
         self.delivery_allowed.data.next = self.allowed.q.val();
+        self.fits.next = self.allowed.q.val() & (self.query_end.q.val() <= self.region_end.q.val());
+        self.refused.valid.next = false;
+        self.refused.data.next = self.query.q.val();
 
         self.choose_delivery.next = self.delivery_query.valid.val()
             & (self.delivery_first.q.val() | !self.transmit_query.valid.val());
@@ -291,10 +299,14 @@ impl Logic for Regions {
             State::Answer => {
                 self.transmit_allowed.valid.next = !self.for_delivery.q.val();
                 self.delivery_allowed.valid.next = self.for_delivery.q.val();
-                self.transmit_allowed.data.next =
-                    self.allowed.q.val() & (self.query_end.q.val() <= self.region_end.q.val());
-                self.delivery_allowed.data.next =
-                    self.allowed.q.val() & (self.query_end.q.val() <= self.region_end.q.val());
+                self.transmit_allowed.data.next = self.fits.val();
+                self.delivery_allowed.data.next = self.fits.val();
+                self.refused.valid.next = !self.fits.val();
+                for m in 0..self._mutable {
+                    if self.mutation[m].val() == RegionsMutation::RefusesSilently {
+                        self.refused.valid.next = false;
+                    }
+                }
                 self.state.d.next = State::Idle;
             }
             _ => {}

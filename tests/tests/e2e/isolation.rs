@@ -1,9 +1,13 @@
 //! Endpoints of one card: each has its page, its memory and its pairs, and nobody else's.
 
 use abi::completion::CompletionKind;
-use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::control::{Counter, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::mailbox::{AuditEntry, AuditIndex, AuditKind, Command};
+use abi::mgmt::REFUSAL_INTERVAL;
+use abi::register::EVENT_HEAD;
 use abi::request::SendRequest;
 use abi::status::Status;
+use host_driver::transport::Transport;
 use posthorn_tests::cards::{cards, run};
 use posthorn_tests::raw::{Desk, Mapped, RawHost};
 use std::sync::Arc;
@@ -271,6 +275,61 @@ fn accesses_that_a_region_refuses_are_counted_for_the_peer_whose_they_were() {
             0,
             "the other direction"
         );
+        desk.assert_works();
+    });
+}
+
+/// All that is in the firmware's audit ring.
+fn audit(host: &RawHost) -> Vec<AuditEntry> {
+    let mut entries = Vec::new();
+    let mut entry = 0;
+    loop {
+        let found: AuditEntry = host
+            .command(Command::ReadAudit, &AuditIndex { entry })
+            .expect("an entry");
+        if found.entry == found.next {
+            return entries;
+        }
+        entry = found.entry + 1;
+        entries.push(found);
+    }
+}
+
+/// As it broke: refusals weren't told to the firmware at all, and every wrong doorbell was, as fast as a process rings.
+#[test]
+fn the_firmware_hears_of_every_refusal_in_few_events_and_of_no_wrong_doorbell() {
+    run(cards("tiny", 1, 56), |simulated| {
+        let host = RawHost::new(Arc::new(simulated.transport()));
+        let mut desk = Desk::open(&host);
+        const REFUSED: u32 = 60;
+        for request in 0..REFUSED {
+            let mut send = desk.send(7, request, 16);
+            send.key ^= 1 << 31;
+            desk.endpoint.post_send(send.to_words());
+            assert_eq!(desk.status(), (request, Status::LocalProtection));
+            desk.endpoint.doorbell(EVENT_HEAD, 0x7777);
+        }
+        assert_eq!(host.count(Counter::DoorbellErrors), u64::from(REFUSED));
+        let transport = simulated.transport();
+        let until = transport.now() + 2 * u64::from(REFUSAL_INTERVAL);
+        while transport.now() < until {
+            let _ = transport.pause(&[], until);
+        }
+        let entries = audit(&host);
+        let of = |kind: AuditKind| {
+            entries
+                .iter()
+                .filter(move |one| one.kind == u32::from(kind.code()))
+        };
+        let [refusals] = of(AuditKind::AccessRefused).collect::<Vec<_>>()[..] else {
+            panic!("one entry: {entries:?}");
+        };
+        assert_eq!(refusals.object, desk.key ^ 1 << 31);
+        assert_eq!(refusals.count, REFUSED);
+        // The domain's place, and the right to read.
+        assert_eq!(refusals.info >> 8, u32::from(RIGHT_LOCAL_READ));
+        assert_eq!(of(AuditKind::GateEvent).count(), 0, "{entries:?}");
+        assert_eq!(of(AuditKind::EventsLost).count(), 0, "{entries:?}");
         desk.assert_works();
     });
 }

@@ -1,0 +1,132 @@
+//! What the table of regions refuses, for the processor: seldom, and never in the way of what it has to act on.
+//!
+//! ```text
+//!  refused ──► the last one, how many ──► told, when the last event is long enough ago
+//!                                                        and nobody else tells something
+//! ```
+//!
+//! A process makes as many wrong requests as it likes. It may not crowd the failure of a pair out of the processor's queue, so one event tells of
+//! all that were refused since the event before.
+
+use crate::prelude::*;
+use crate::types::{RaiseEvent, RegionQuery};
+use abi::event::{Cause, NO_PAIR, REFUSAL_COUNT_BIT, REFUSAL_DOMAIN_BIT, REFUSAL_RIGHTS_BIT};
+use abi::mgmt::REFUSAL_INTERVAL;
+
+const _: () = assert!(
+    REFUSAL_DOMAIN_BIT == 32 && REFUSAL_RIGHTS_BIT == 40 && REFUSAL_COUNT_BIT == 48,
+    "the kernel puts the fields there"
+);
+const _: () = assert!(REFUSAL_INTERVAL <= 1 << 16, "the pause has 16 bits");
+
+/// A contract to break, so that a test can show that its breach is seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
+pub enum RefusalsMutation {
+    /// As designed.
+    None,
+    /// Each refusal is told as soon as possible.
+    TellsEach,
+    /// It tells while somebody else does.
+    Interrupts,
+    /// Refusals before the last one aren't counted.
+    CountsOne,
+    /// One that comes in the cycle of an event is forgotten.
+    ForgetsOne,
+}
+
+/// The last refusal, and how many have not been told.
+#[block(mutable: usize)]
+pub struct Refusals {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Forgets all.
+    pub reset: Signal<In, Bit>,
+    /// Which contract to break; there in [`Self::mutable`] only.
+    #[each(mutable)]
+    pub mutation: Vec<Signal<In, RefusalsMutation>>,
+    /// An access was refused.
+    pub refused: Pulse<In, RegionQuery>,
+    /// Somebody else tells something in this cycle.
+    pub others_tell: Signal<In, Bit>,
+    /// The processor is told: an event of the cause `AccessRefused`.
+    pub told: Pulse<Out, RaiseEvent>,
+
+    latest: Reg<RegionQuery>,
+    count: Reg<Bits<16>>,
+    pause: Reg<Bits<16>>,
+    tells: Signal<Local, Bit>,
+    #[is(Constant::new(blank()))]
+    blank: Constant<RaiseEvent>,
+    #[is(constant(REFUSAL_INTERVAL - 1))]
+    pause_after: Constant<Bits<16>>,
+    #[is(mutable)]
+    _mutable: usize,
+}
+
+/// The event, without what it says.
+fn blank() -> RaiseEvent {
+    RaiseEvent {
+        cause: u64::from(Cause::AccessRefused.code()).into(),
+        pair: u64::from(NO_PAIR).into(),
+        ..RaiseEvent::default()
+    }
+}
+
+impl Default for Refusals {
+    fn default() -> Self {
+        Self::build(0)
+    }
+}
+
+impl Refusals {
+    /// The block with the input `mutation`, for tests.
+    pub fn mutable() -> Self {
+        Self::build(1)
+    }
+}
+
+#[block]
+impl Logic for Refusals {
+    fn update(&mut self) {
+        self.tells.next =
+            self.count.q.val().any() & !self.pause.q.val().any() & !self.others_tell.val();
+        for m in 0..self._mutable {
+            if self.mutation[m].val() == RefusalsMutation::TellsEach {
+                self.tells.next = self.count.q.val().any() & !self.others_tell.val();
+            }
+            if self.mutation[m].val() == RefusalsMutation::Interrupts {
+                self.tells.next = self.count.q.val().any() & !self.pause.q.val().any();
+            }
+        }
+        self.told.valid.next = self.tells.val();
+        self.told.data.next = self.blank.val();
+        self.told.data.next.info = bit_cast::<64, 32>(self.latest.q.val().key)
+            | (bit_cast::<64, 8>(self.latest.q.val().domain) << 32)
+            | (bit_cast::<64, 8>(self.latest.q.val().rights) << 40)
+            | (bit_cast::<64, 16>(self.count.q.val()) << 48);
+
+        if self.pause.q.val().any() {
+            self.pause.d.next = self.pause.q.val() - 1;
+        }
+        if self.tells.val() {
+            self.pause.d.next = self.pause_after.val();
+            self.count.d.next = 0.into();
+        }
+        if self.refused.valid.val() {
+            self.latest.d.next = self.refused.data.val();
+            if self.tells.val() {
+                self.count.d.next = 1.into();
+            } else if !self.count.q.val().all() {
+                self.count.d.next = self.count.q.val() + 1;
+            }
+        }
+        for m in 0..self._mutable {
+            if (self.mutation[m].val() == RefusalsMutation::CountsOne) & self.refused.valid.val() {
+                self.count.d.next = 1.into();
+            }
+            if (self.mutation[m].val() == RefusalsMutation::ForgetsOne) & self.tells.val() {
+                self.count.d.next = 0.into();
+            }
+        }
+    }
+}
