@@ -156,6 +156,14 @@ streams! {
         endpoint: Bits<8>,
         /// Its protection domain.
         domain: Bits<8>,
+        /// `abi::completion::CompletionKind` of its opcode. This and what follows is of the opcode's row in `abi::opcode`.
+        kind: Bits<8>,
+        /// It names a buffer.
+        buffer: Bit,
+        /// Its pair has to be one of the endpoint's, unless any source matches.
+        needs_pair: Bit,
+        /// Its target is the handle of a claim.
+        names_claim: Bit,
         /// The ring entry.
         request: ListRequest,
     }
@@ -353,6 +361,22 @@ streams! {
 mod tests {
     use super::*;
     use abi::monitor::MatchOperation;
+    use crate::verilog::width_of;
+
+    #[test]
+    fn commands_of_matching_have_the_bits_that_abi_says() {
+        let widths = |descriptor: TypeDescriptor| match descriptor.kind {
+            TypeKind::Composite(fields) => fields
+                .iter()
+                .map(|field| width_of(&field.kind))
+                .collect::<Vec<_>>(),
+            kind => panic!("{kind:?} has no fields"),
+        };
+        let command = widths(MatchCommand::descriptor());
+        assert_eq!(command, abi::monitor::MATCH_COMMAND_WIDTHS);
+        let reply = widths(MatchReply::descriptor());
+        assert_eq!(reply, abi::monitor::MATCH_REPLY_WIDTHS);
+    }
 
     #[test]
     fn a_layout_has_the_same_bits_here_and_in_abi() {

@@ -45,15 +45,21 @@ use crate::types::{
     Arrival, Completion, ControlRequest, DmaRequest, Fault, FetchedList, ListRequest, MatchCommand,
     MatchReply, PairReport, PairSetup, RaiseEvent, RegionQuery, SinkUpdate, WriteCompletion,
 };
-use abi::completion::{COMPLETION_MORE, CompletionKind};
+use abi::completion::COMPLETION_MORE;
 use abi::control::{Operation, RIGHT_LOCAL_WRITE};
 use abi::event::Cause;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_ENDPOINTS};
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, Opcode};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, Opcode, claim_handle, place,
+};
 use abi::status::Status;
 
 const _: () = assert!(EAGER_MAX == 1 << 10, "slots are addressed by a shift");
 const _: () = assert!(MAX_CREDITS == 16, "the bitmap of slots");
+const _: () = assert!(
+    claim_handle(1, 0) == 1 << 16 && place(1, 0) == 1 << 4,
+    "the kernel cuts handles of claims here"
+);
 const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
 const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
@@ -551,16 +557,11 @@ pub struct Delivery {
     no_fault: Constant<Fault>,
     no_request: Constant<DmaRequest>,
     right: Constant<Bits<8>>,
-    op_receive: Constant<Bits<8>>,
     op_cancel: Constant<Bits<8>>,
-    op_claim: Constant<Bits<8>>,
-    op_receive_claimed: Constant<Bits<8>>,
-    op_discard: Constant<Bits<8>>,
     kind_receive: Constant<Bits<8>>,
     kind_cancel: Constant<Bits<8>>,
     kind_probe: Constant<Bits<8>>,
     kind_claim: Constant<Bits<8>>,
-    kind_discard: Constant<Bits<8>>,
     success: Constant<Bits<8>>,
     truncated: Constant<Bits<8>>,
     cancelled: Constant<Bits<8>>,
@@ -622,7 +623,7 @@ impl Delivery {
         let status = |status: Status| Constant::new(u64::from(status.code()).into());
         let operation = |code: Operation| Constant::new(u64::from(code.code()).into());
         let opcode = |code: Opcode| Constant::new(u64::from(code.code()).into());
-        let kind = |code: CompletionKind| Constant::new(u64::from(code.code()).into());
+        let kind = |code: Opcode| Constant::new(u64::from(code.row().kind.code()).into());
         construct!({
             pairs: Ram::new(config.pairs),
             receives: Ram::new(config.exact + config.posted),
@@ -650,16 +651,11 @@ impl Delivery {
             no_fault: Constant::new(Fault::default()),
             no_request: Constant::new(DmaRequest::default()),
             right: Constant::new(u64::from(RIGHT_LOCAL_WRITE).into()),
-            op_receive: opcode(Opcode::TaggedReceive),
             op_cancel: opcode(Opcode::Cancel),
-            op_claim: opcode(Opcode::Claim),
-            op_receive_claimed: opcode(Opcode::ReceiveClaimed),
-            op_discard: opcode(Opcode::Discard),
-            kind_receive: kind(CompletionKind::Receive),
-            kind_cancel: kind(CompletionKind::Cancel),
-            kind_probe: kind(CompletionKind::Probe),
-            kind_claim: kind(CompletionKind::Claim),
-            kind_discard: kind(CompletionKind::Discard),
+            kind_receive: kind(Opcode::TaggedReceive),
+            kind_cancel: kind(Opcode::Cancel),
+            kind_probe: kind(Opcode::Probe),
+            kind_claim: kind(Opcode::Claim),
             success: status(Status::Success),
             truncated: status(Status::Truncated),
             cancelled: status(Status::Cancelled),
@@ -945,8 +941,7 @@ impl Logic for Delivery {
         self.found.next = self.messages.read_data.val();
 
         // The claimed message that a request names, once its place and its pair are read.
-        self.by_handle.next = (self.fetched.val().opcode == self.op_receive_claimed.val())
-            | (self.fetched.val().opcode == self.op_discard.val());
+        self.by_handle.next = self.list.q.val().names_claim;
         self.handle.next = self.fetched.val().target;
         self.handle_place.next = self.handle.val().get_bits::<16>(0);
         self.handle_claim.next = self.handle.val().get_bits::<16>(16);
@@ -1341,13 +1336,7 @@ impl Logic for Delivery {
                 self.more.d.next = false;
                 self.message.d.next.pair = self.fetched.val().pair;
                 self.after.d.next = State::Idle;
-                self.kind.d.next = self.kind_probe.val();
-                if self.fetched.val().opcode == self.op_receive.val() {
-                    self.kind.d.next = self.kind_receive.val();
-                }
-                if self.fetched.val().opcode == self.op_claim.val() {
-                    self.kind.d.next = self.kind_claim.val();
-                }
+                self.kind.d.next = self.list.q.val().kind;
                 // A failed pair sends nothing more; what it sent before may still be received.
                 self.status.d.next = self.pair.val().status;
                 self.failed.d.next = self.pair.val().failed & !self.any_source.val();
@@ -1374,19 +1363,15 @@ impl Logic for Delivery {
                     self.command_valid.next = true;
                     self.state.d.next = State::CancelMatch;
                 } else if self.by_handle.val() {
-                    self.kind.d.next = self.kind_receive.val();
-                    if self.fetched.val().opcode == self.op_discard.val() {
-                        self.kind.d.next = self.kind_discard.val();
-                    }
                     self.failed.d.next = false;
                     self.pair_address.next = self.handle_pair.val();
                     self.messages.read_address.next = self.handle_place.val();
                     self.state.d.next = State::Handle;
-                } else if !self.source_ok.val() {
+                } else if self.list.q.val().needs_pair & !self.source_ok.val() {
                     self.count_invalid_requests.next = true;
                     self.status.d.next = self.invalid_pair.val();
                     self.state.d.next = State::Complete;
-                } else if (self.fetched.val().opcode == self.op_receive.val())
+                } else if self.list.q.val().buffer
                     & (self.list_length.val() != 0)
                     & !self.more.q.val()
                 {
@@ -1618,7 +1603,7 @@ impl Logic for Delivery {
                     self.count_invalid_requests.next = true;
                     self.status.d.next = self.invalid_claim.val();
                     self.state.d.next = State::Complete;
-                } else if self.kind.q.val() == self.kind_receive.val() {
+                } else if self.list.q.val().buffer {
                     self.state.d.next = State::CopyFound;
                     if self.list_length.val() != 0 {
                         self.state.d.next = State::ListCheck;

@@ -42,7 +42,6 @@ use crate::types::{
     CardSetup, Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport, PairSetup,
     Progress, SendJob, SendRequest, WriteCompletion,
 };
-use abi::completion::CompletionKind;
 use abi::control::Operation;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
@@ -462,7 +461,7 @@ impl SendQueues {
             cancelled: byte(Status::Cancelled.code()),
             local_protection: byte(Status::LocalProtection.code()),
             cancel: byte(Opcode::CancelSend.code()),
-            kind_cancel: byte(CompletionKind::Cancel.code()),
+            kind_cancel: byte(Opcode::CancelSend.row().kind.code()),
             invalid_pair: byte(Status::InvalidPair.code()),
             queue_full: byte(Status::QueueFull.code()),
             not_ready: byte(Status::NotReady.code()),
@@ -482,7 +481,7 @@ impl SendQueues {
                 ..Default::default()
             }),
             completion_template: Constant::new(Completion {
-                kind: u64::from(CompletionKind::Send.code()).into(),
+                kind: u64::from(Opcode::TaggedSend.row().kind.code()).into(),
                 ..Default::default()
             }),
             credits: Check::new("credits_used_are_within_the_grant"),

@@ -3,6 +3,7 @@
 pub mod breaks;
 mod bursts;
 mod completions;
+mod decode;
 mod dma;
 mod dma_read;
 mod dma_write;

@@ -14,6 +14,7 @@
 //! What is read always has a place: the slot of its class is empty when the read is issued. The
 //! reader therefore never waits for anybody else's progress.
 
+use super::decode::Decode;
 use super::ring::Ring;
 use crate::config::Config;
 use crate::prelude::*;
@@ -22,13 +23,11 @@ use crate::types::{
     Completion, ControlRequest, DmaRequest, Doorbell, EndpointSetup, FetchedList, FetchedSend,
     ListRequest, RaiseEvent, RingSetup, SendRequest, WriteCompletion,
 };
-use abi::completion::CompletionKind;
 use abi::control::{Operation, RING_BITS, RING_LIST, RING_SEND};
 use abi::event::{INFO_LIST_RING_BIT, NO_PAIR};
+use abi::opcode::WorkRing;
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME, Opcode, REQUEST_BYTES,
-};
+use abi::request::REQUEST_BYTES;
 use abi::status::Status;
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
@@ -167,15 +166,9 @@ pub struct WorkQueues {
     list_slot: Reg<FetchedList>,
     as_send: Signal<Local, SendRequest>,
     as_list: Signal<Local, ListRequest>,
-    unknown_send: Signal<Local, Bit>,
-    send_flags: Signal<Local, Bits<8>>,
-    malformed_send: Signal<Local, Bit>,
-    malformed_list: Signal<Local, Bit>,
-    opcode: Signal<Local, Bits<8>>,
-    flags: Signal<Local, Bits<8>>,
-    multi: Signal<Local, Bit>,
-    searches: Signal<Local, Bit>,
-    known: Signal<Local, Bit>,
+    send_decode: Decode,
+    list_decode: Decode,
+    send_kind: Reg<Bits<8>>,
 
     // The refusal on its way to the completion queue.
     refused_valid: Reg<Bit>,
@@ -217,24 +210,6 @@ pub struct WorkQueues {
     no_completion: Constant<Completion>,
     request_bytes: Constant<Bits<16>>,
     no_pair: Constant<Bits<16>>,
-    opcode_send: Constant<Bits<8>>,
-    opcode_cancel_send: Constant<Bits<8>>,
-    opcode_receive: Constant<Bits<8>>,
-    opcode_cancel: Constant<Bits<8>>,
-    opcode_probe: Constant<Bits<8>>,
-    opcode_claim: Constant<Bits<8>>,
-    opcode_receive_claimed: Constant<Bits<8>>,
-    opcode_discard: Constant<Bits<8>>,
-    flags_known: Constant<Bits<8>>,
-    flag_multi: Constant<Bits<8>>,
-    flag_ready: Constant<Bits<8>>,
-    kind_send: Constant<Bits<8>>,
-    kind_receive: Constant<Bits<8>>,
-    kind_cancel: Constant<Bits<8>>,
-    kind_probe: Constant<Bits<8>>,
-    kind_claim: Constant<Bits<8>>,
-    kind_discard: Constant<Bits<8>>,
-    kind_unknown: Constant<Bits<8>>,
     status_invalid: Constant<Bits<8>>,
     offset_send_tail: Constant<Bits<8>>,
     offset_list_tail: Constant<Bits<8>>,
@@ -333,15 +308,9 @@ impl WorkQueues {
             list_slot: Default::default(),
             as_send: Default::default(),
             as_list: Default::default(),
-            unknown_send: Default::default(),
-            send_flags: Default::default(),
-            malformed_send: Default::default(),
-            malformed_list: Default::default(),
-            opcode: Default::default(),
-            flags: Default::default(),
-            multi: Default::default(),
-            searches: Default::default(),
-            known: Default::default(),
+            send_decode: Decode::new(WorkRing::Send, config.capabilities),
+            list_decode: Decode::new(WorkRing::List, config.capabilities),
+            send_kind: Default::default(),
             refused_valid: Default::default(),
             refused: Default::default(),
             refusal: Default::default(),
@@ -374,24 +343,6 @@ impl WorkQueues {
             no_completion: Constant::new(Completion::default()),
             request_bytes: constant(REQUEST_BYTES as u64),
             no_pair: constant(NO_PAIR),
-            opcode_send: constant(Opcode::TaggedSend.code()),
-            opcode_cancel_send: constant(Opcode::CancelSend.code()),
-            opcode_receive: constant(Opcode::TaggedReceive.code()),
-            opcode_cancel: constant(Opcode::Cancel.code()),
-            opcode_probe: constant(Opcode::Probe.code()),
-            opcode_claim: constant(Opcode::Claim.code()),
-            opcode_receive_claimed: constant(Opcode::ReceiveClaimed.code()),
-            opcode_discard: constant(Opcode::Discard.code()),
-            flags_known: constant(FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT),
-            flag_ready: constant(FLAG_READY),
-            flag_multi: constant(FLAG_MULTI),
-            kind_send: constant(CompletionKind::Send.code()),
-            kind_receive: constant(CompletionKind::Receive.code()),
-            kind_cancel: constant(CompletionKind::Cancel.code()),
-            kind_probe: constant(CompletionKind::Probe.code()),
-            kind_claim: constant(CompletionKind::Claim.code()),
-            kind_discard: constant(CompletionKind::Discard.code()),
-            kind_unknown: constant(CompletionKind::Unknown.code()),
             status_invalid: constant(Status::InvalidRequest.code()),
             offset_send_tail: constant(SEND_TAIL),
             offset_list_tail: constant(LIST_TAIL),
@@ -426,6 +377,7 @@ impl Logic for WorkQueues {
             send_busy,
             send_loaded,
             send_bad,
+            send_kind,
             send_slot,
             list_busy,
             pending_lists,
@@ -608,43 +560,18 @@ impl Logic for WorkQueues {
         // What they mean.
         self.as_send.next = self.words.q.val().into();
         self.as_list.next = self.words.q.val().into();
-        self.unknown_send.next = (self.as_send.val().opcode != self.opcode_send.val())
-            & (self.as_send.val().opcode != self.opcode_cancel_send.val());
-        self.send_flags.next = self.as_send.val().flags;
-        if self.as_send.val().opcode == self.opcode_send.val() {
-            self.send_flags.next = self.as_send.val().flags & !self.flag_ready.val();
-        }
-        self.malformed_send.next = self.unknown_send.val()
-            | self.send_flags.val().any()
-            | self.as_send.val().reserved0.any()
+        self.send_decode.opcode.next = self.as_send.val().opcode;
+        self.send_decode.flags.next = self.as_send.val().flags;
+        self.send_decode.reserved.next = (self.as_send.val().reserved0.any()
             | self.as_send.val().reserved1.any()
-            | self.as_send.val().reserved2.any();
-        self.opcode.next = self.as_list.val().opcode;
-        self.flags.next = self.as_list.val().flags;
-        // What looks for a message; the rest names a request or a claim.
-        self.searches.next = (self.opcode.val() == self.opcode_receive.val())
-            | (self.opcode.val() == self.opcode_probe.val())
-            | (self.opcode.val() == self.opcode_claim.val());
-        self.known.next = self.searches.val()
-            | (self.opcode.val() == self.opcode_cancel.val())
-            | (self.opcode.val() == self.opcode_receive_claimed.val())
-            | (self.opcode.val() == self.opcode_discard.val());
-        if self.searches.val() {
-            self.flags.next = self.as_list.val().flags & !self.flags_known.val();
-        }
-        self.multi.next = (self.opcode.val() == self.opcode_receive.val())
-            & (self.flags.val() & self.flag_multi.val()).any();
-        if self.multi.val() {
-            self.flags.next = self.flags.val() & !self.flag_multi.val();
-        }
-        self.malformed_list.next = !self.known.val()
-            | self.flags.val().any()
-            | self.as_list.val().reserved0.any()
-            | (!self.multi.val() & self.as_list.val().min_free.any())
-            | self.as_list.val().reserved2.any();
-        if self.mutation.val() == 2 {
-            self.malformed_send.next = self.unknown_send.val();
-        }
+            | self.as_send.val().reserved2.any())
+            & (self.mutation.val() != 2);
+        self.send_decode.min_free.next = false;
+        self.list_decode.opcode.next = self.as_list.val().opcode;
+        self.list_decode.flags.next = self.as_list.val().flags;
+        self.list_decode.reserved.next =
+            self.as_list.val().reserved0.any() | self.as_list.val().reserved2.any();
+        self.list_decode.min_free.next = self.as_list.val().min_free.any();
 
         // A whole entry: into its slot, or the ring stops.
         self.release_valid.next = false;
@@ -669,14 +596,19 @@ impl Logic for WorkQueues {
                 self.list_reading.d.next = false;
                 self.list_loaded.d.next = !self.failed.q.val();
                 self.list_busy.d.next = !self.failed.q.val();
-                self.list_bad.d.next = self.malformed_list.val();
+                self.list_bad.d.next = self.list_decode.malformed.val();
+                self.list_slot.d.next.kind = self.list_decode.kind.val();
+                self.list_slot.d.next.buffer = self.list_decode.buffer.val();
+                self.list_slot.d.next.needs_pair = self.list_decode.needs_pair.val();
+                self.list_slot.d.next.names_claim = self.list_decode.names_claim.val();
                 self.list_slot.d.next.request = self.as_list.val();
             } else {
                 self.slot_was_empty.ok.next = !self.send_loaded.q.val();
                 self.send_reading.d.next = false;
                 self.send_loaded.d.next = !self.failed.q.val();
                 self.send_busy.d.next = !self.failed.q.val();
-                self.send_bad.d.next = self.malformed_send.val();
+                self.send_bad.d.next = self.send_decode.malformed.val();
+                self.send_kind.d.next = self.send_decode.kind.val();
                 self.send_slot.d.next.request = self.as_send.val();
             }
             self.release_valid.next = self.failed.q.val() & (self.mutation.val() != 3);
@@ -731,13 +663,7 @@ impl Logic for WorkQueues {
             self.send_busy.d.next = false;
             self.refusal.next.request = self.send_slot.q.val().request.request;
             self.refusal.next.pair = self.send_slot.q.val().request.pair;
-            self.refusal.next.kind = self.kind_unknown.val();
-            if self.send_slot.q.val().request.opcode == self.opcode_send.val() {
-                self.refusal.next.kind = self.kind_send.val();
-            }
-            if self.send_slot.q.val().request.opcode == self.opcode_cancel_send.val() {
-                self.refusal.next.kind = self.kind_cancel.val();
-            }
+            self.refusal.next.kind = self.send_kind.q.val();
             self.refused_valid.d.next = true;
             self.refused.d.next.endpoint = self.send_slot.q.val().endpoint;
             self.count_invalid_requests.next = true;
@@ -746,24 +672,7 @@ impl Logic for WorkQueues {
             self.list_busy.d.next = false;
             self.refusal.next.request = self.list_slot.q.val().request.request;
             self.refusal.next.pair = self.list_slot.q.val().request.pair;
-            self.refusal.next.kind = self.kind_unknown.val();
-            if (self.list_slot.q.val().request.opcode == self.opcode_receive.val())
-                | (self.list_slot.q.val().request.opcode == self.opcode_receive_claimed.val())
-            {
-                self.refusal.next.kind = self.kind_receive.val();
-            }
-            if self.list_slot.q.val().request.opcode == self.opcode_cancel.val() {
-                self.refusal.next.kind = self.kind_cancel.val();
-            }
-            if self.list_slot.q.val().request.opcode == self.opcode_probe.val() {
-                self.refusal.next.kind = self.kind_probe.val();
-            }
-            if self.list_slot.q.val().request.opcode == self.opcode_claim.val() {
-                self.refusal.next.kind = self.kind_claim.val();
-            }
-            if self.list_slot.q.val().request.opcode == self.opcode_discard.val() {
-                self.refusal.next.kind = self.kind_discard.val();
-            }
+            self.refusal.next.kind = self.list_slot.q.val().kind;
             self.refused_valid.d.next = true;
             self.refused.d.next.endpoint = self.list_slot.q.val().endpoint;
             self.count_invalid_requests.next = true;

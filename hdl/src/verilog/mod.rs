@@ -62,6 +62,9 @@ pub use names::{describe, stream};
 pub use process::Grouping;
 pub use waive::{WAIVERS, Waiver};
 
+#[cfg(test)]
+pub(crate) use types::width_of;
+
 use collect::{Module, Role};
 use rust_hdl::prelude::{Block, Verilog};
 use std::collections::{BTreeMap, HashMap};

@@ -8,6 +8,7 @@ use abi::control::{
     RegionSetup,
 };
 use abi::limits::EAGER_MAX;
+use abi::opcode::{BufferUse, OpcodeRow, TargetUse, WorkRing};
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, ListRequest, Opcode,
 };
@@ -748,7 +749,15 @@ impl World {
         );
         bench.set("lists_valid", self.list.is_some());
         if let Some((endpoint, request)) = &self.list {
-            let mut fields = vec![((*endpoint).into(), 8), (domain(*endpoint).into(), 8)];
+            let row = OpcodeRow::find(WorkRing::List, request.opcode).expect("it has a row");
+            let mut fields = vec![
+                ((*endpoint).into(), 8),
+                (domain(*endpoint).into(), 8),
+                (row.kind.code().into(), 8),
+                ((row.buffer != BufferUse::None).into(), 1),
+                (row.pair.into(), 1),
+                ((row.target == TargetUse::Claim).into(), 1),
+            ];
             fields.extend(request.to_words().map(|word| (word, 64)));
             bench.set_wide("lists", &pack(&fields));
         }

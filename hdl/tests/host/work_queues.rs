@@ -5,19 +5,20 @@ use super::bench::{
     Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
 };
 use super::memory::{Memory, ReadPort};
-use abi::completion::{Completion, CompletionKind};
+use abi::completion::Completion;
 use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
+use abi::opcode::{BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing, decode_list, decode_send};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME, ListRequest, Opcode,
-    SendRequest,
-};
+use abi::request::{ListRequest, SendRequest};
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
+
+/// Capabilities of the cards whose rings these are.
+const CAPABILITIES: u32 = ECP5.capabilities;
 
 /// What a ring entry should become.
 #[derive(Clone, Debug, PartialEq)]
@@ -161,90 +162,43 @@ impl Run {
         if chance(rng, self.unreadable) {
             return Entry::Unreadable;
         }
-        let mut words: [u64; 8];
-        if list {
-            let opcodes = [
-                Opcode::TaggedReceive,
-                Opcode::Probe,
-                Opcode::Claim,
-                Opcode::Cancel,
-                Opcode::ReceiveClaimed,
-                Opcode::Discard,
-            ];
-            let at = rng.random_range(0..opcodes.len());
-            let (opcode, searches) = (opcodes[at], at < 3);
-            let mut flag = |flag: u8| if searches && chance(rng, 50) { flag } else { 0 };
-            let mut flags = flag(FLAG_ANY_SOURCE) | flag(FLAG_RESUME) | flag(FLAG_NOTHING_KEPT);
-            if opcode == Opcode::TaggedReceive {
-                flags |= flag(FLAG_MULTI);
-            }
-            words = ListRequest {
-                opcode: opcode.code(),
-                flags,
-                pair: rng.random(),
-                context: rng.random(),
-                request: self.handle as u32,
-                key: rng.random(),
-                match_bits: rng.random(),
-                ignore_bits: rng.random(),
-                address: rng.random(),
-                length: rng.random(),
-                target: rng.random(),
-                min_free: match flags & FLAG_MULTI {
-                    0 => 0,
-                    _ => rng.random(),
-                },
-                ..Default::default()
-            }
-            .to_words();
-        } else {
-            let opcode = [Opcode::TaggedSend, Opcode::CancelSend][rng.random_range(0..2)];
-            words = SendRequest {
-                opcode: opcode.code(),
-                flags: match opcode {
-                    Opcode::TaggedSend => rng.random_range(0..=FLAG_READY),
-                    _ => 0,
-                },
-                pair: rng.random(),
-                context: rng.random(),
-                request: self.handle as u32,
-                key: rng.random(),
-                match_bits: rng.random(),
-                immediate: rng.random(),
-                address: rng.random(),
-                length: rng.random(),
-                target: rng.random(),
-                ..Default::default()
-            }
-            .to_words();
+        let ring = if list { WorkRing::List } else { WorkRing::Send };
+        let known = |row: &&OpcodeRow| row.ring == ring && row.is_known(CAPABILITIES);
+        let rows: Vec<_> = OPCODES.iter().filter(known).collect();
+        let row = rows[rng.random_range(0..rows.len())];
+        let known = row.flags_with(CAPABILITIES);
+        let flags = rng.random::<u8>() & known;
+        let mut words = ListRequest {
+            opcode: row.opcode.code(),
+            flags,
+            pair: rng.random(),
+            context: rng.random(),
+            request: self.handle as u32,
+            key: rng.random(),
+            match_bits: rng.random(),
+            ignore_bits: rng.random(),
+            address: rng.random(),
+            length: rng.random(),
+            target: rng.random(),
+            min_free: match flags & row.min_free_flag {
+                0 => 0,
+                _ => rng.random(),
+            },
+            ..Default::default()
         }
+        .to_words();
         if !chance(rng, self.malformed) {
             return Entry::Request(words);
         }
-        let legal = |opcode: u8| match Opcode::from_code(opcode) {
-            Some(Opcode::TaggedSend | Opcode::CancelSend) => !list,
-            Some(_) => list,
-            None => false,
-        };
         match rng.random_range(0..5) {
             0 => {
                 let mut opcode = rng.random();
-                while legal(opcode) {
+                while rows.iter().any(|row| row.opcode.code() == opcode) {
                     opcode = rng.random();
                 }
                 words[0] = words[0] & !0xff | u64::from(opcode);
             }
             1 => {
-                let known = match Opcode::from_code(words[0] as u8) {
-                    Some(Opcode::TaggedSend) => FLAG_READY,
-                    Some(Opcode::TaggedReceive) => {
-                        FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI | FLAG_NOTHING_KEPT
-                    }
-                    Some(Opcode::Probe | Opcode::Claim) => {
-                        FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT
-                    }
-                    _ => 0,
-                };
                 let mut flag = 1;
                 while flag & known != 0 || rng.random_bool(0.8) {
                     flag = u8::rotate_left(flag, 1);
@@ -253,9 +207,7 @@ impl Run {
             }
             2 => words[0] |= 1 << (48 + rng.random_range(0..16)),
             // The threshold of a multi-receive is there.
-            3 if !list || words[0] >> 8 & u64::from(FLAG_MULTI) == 0 => {
-                words[6] |= 1 << (32 + rng.random_range(0..32))
-            }
+            3 if flags & row.min_free_flag == 0 => words[6] |= 1 << (32 + rng.random_range(0..32)),
             _ => words[7] |= 1 << rng.random_range(0..64),
         }
         Entry::Refusal(words)
@@ -410,7 +362,26 @@ impl Run {
                 domain == self.domains[endpoint],
                 "domain {domain} of endpoint {endpoint}"
             );
-            let came = Entry::Request(request.take_words());
+            let said: [u64; 4] = match stream {
+                "lists" => [8, 1, 1, 1].map(|width| request.take(width)),
+                _ => [0; 4],
+            };
+            let words = request.take_words();
+            if stream == "lists" {
+                let row = OpcodeRow::find(WorkRing::List, words[0] as u8).expect("it has a row");
+                let wanted = [
+                    u64::from(row.kind.code()),
+                    u64::from(row.buffer != BufferUse::None),
+                    u64::from(row.pair),
+                    u64::from(row.target == TargetUse::Claim),
+                ];
+                claim!(
+                    said == wanted,
+                    "{said:?} of {:?}, not {wanted:?}",
+                    row.opcode
+                );
+            }
+            let came = Entry::Request(words);
             self.rings[2 * endpoint + list].leave(&came, |e| matches!(e, Entry::Request(_)))?;
             self.requests += 1;
             // The completion of it is consumed before long.
@@ -437,17 +408,12 @@ impl Run {
                 wrong!("{entry:?} is of no malformed request");
             };
             let request = SendRequest::from_words(&words);
-            let kind = match (Opcode::from_code(request.opcode), number % 2) {
-                (Some(Opcode::TaggedSend), 0) => CompletionKind::Send,
-                (Some(Opcode::CancelSend), 0) => CompletionKind::Cancel,
-                (Some(Opcode::TaggedReceive | Opcode::ReceiveClaimed), 1) => {
-                    CompletionKind::Receive
-                }
-                (Some(Opcode::Claim), 1) => CompletionKind::Claim,
-                (Some(Opcode::Discard), 1) => CompletionKind::Discard,
-                (Some(Opcode::Cancel), 1) => CompletionKind::Cancel,
-                (Some(Opcode::Probe), 1) => CompletionKind::Probe,
-                _ => CompletionKind::Unknown,
+            let decoded = match number % 2 {
+                0 => decode_send(&request, CAPABILITIES),
+                _ => decode_list(&ListRequest::from_words(&words), CAPABILITIES),
+            };
+            let Err(kind) = decoded else {
+                wrong!("{request:?} is refused, and is well formed");
             };
             let expected = Completion {
                 status: Status::InvalidRequest.code(),

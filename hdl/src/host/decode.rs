@@ -1,0 +1,251 @@
+//! What a ring entry is: the rows of `abi::opcode::OPCODES` that the card knows, as comparators.
+//!
+//! ```text
+//!   opcode ──► = code of row 0 ─┐
+//!          ──► = code of row 1 ─┼─► kind, buffer, needs_pair, names_claim of that row
+//!                  …            │
+//!   flags ────► & ¬ its flags ──┴─► or-ed ──► malformed
+//!   reserved, min_free ──────────►
+//! ```
+//!
+//! The block is built from the table: an opcode is one of its rows here. One without a capability of the card is unknown to it, and so is
+//! a flag.
+
+use crate::construct::constant;
+use crate::prelude::*;
+use abi::completion::CompletionKind;
+use abi::opcode::{BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing};
+
+/// Decoder of the entries of a ring. Combinational.
+#[derive(LogicBlock)]
+pub struct Decode {
+    /// The entry's opcode.
+    pub opcode: Signal<In, Bits<8>>,
+    /// Its flags.
+    pub flags: Signal<In, Bits<8>>,
+    /// A reserved bit of the entry is set.
+    pub reserved: Signal<In, Bit>,
+    /// Its `min_free` is other than zero.
+    pub min_free: Signal<In, Bit>,
+    /// The entry is refused as `InvalidRequest`.
+    pub malformed: Signal<Out, Bit>,
+    /// Kind of its completion.
+    pub kind: Signal<Out, Bits<8>>,
+    /// It names a buffer, in which a region has to be.
+    pub buffer: Signal<Out, Bit>,
+    /// Its pair has to be one of the endpoint's, unless any source matches.
+    pub needs_pair: Signal<Out, Bit>,
+    /// Its target is the handle of a claim.
+    pub names_claim: Signal<Out, Bit>,
+    known: Signal<Local, Bit>,
+    allowed: Signal<Local, Bits<8>>,
+    min_free_flag: Signal<Local, Bits<8>>,
+    codes: Vec<Constant<Bits<8>>>,
+    rows: Vec<Constant<DecodedRow>>,
+    no_row: Constant<DecodedRow>,
+    row: Signal<Local, DecodedRow>,
+    _rows: usize,
+}
+
+/// What the decoder says of a row.
+#[allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+mod decoded {
+    use rust_hdl::prelude::*;
+
+    /// A row of the table, as far as the gates look at it.
+    #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+    pub struct DecodedRow {
+        pub known: Bit,
+        pub kind: Bits<8>,
+        pub flags: Bits<8>,
+        pub min_free_flag: Bits<8>,
+        pub buffer: Bit,
+        pub needs_pair: Bit,
+        pub names_claim: Bit,
+    }
+}
+use decoded::DecodedRow;
+
+impl Decode {
+    /// The decoder of a ring, in a card with these capabilities.
+    pub fn new(ring: WorkRing, capabilities: u32) -> Self {
+        Self::of(OPCODES, ring, capabilities)
+    }
+
+    /// The same from another table.
+    fn of(table: &[OpcodeRow], ring: WorkRing, capabilities: u32) -> Self {
+        let rows: Vec<_> = table
+            .iter()
+            .filter(|row| row.ring == ring && row.is_known(capabilities))
+            .collect();
+        let decoded = |row: &&OpcodeRow| DecodedRow {
+            known: !row.is_second,
+            kind: u64::from(row.kind.code()).into(),
+            flags: u64::from(row.flags_with(capabilities)).into(),
+            min_free_flag: u64::from(row.min_free_flag).into(),
+            buffer: row.buffer != BufferUse::None,
+            needs_pair: row.pair,
+            names_claim: row.target == TargetUse::Claim,
+        };
+        Self {
+            opcode: Default::default(),
+            flags: Default::default(),
+            reserved: Default::default(),
+            min_free: Default::default(),
+            malformed: Default::default(),
+            kind: Default::default(),
+            buffer: Default::default(),
+            needs_pair: Default::default(),
+            names_claim: Default::default(),
+            known: Default::default(),
+            allowed: Default::default(),
+            min_free_flag: Default::default(),
+            codes: rows.iter().map(|row| constant(row.opcode.code())).collect(),
+            _rows: rows.len(),
+            rows: rows.iter().map(|row| Constant::new(decoded(row))).collect(),
+            no_row: Constant::new(DecodedRow {
+                kind: u64::from(CompletionKind::Unknown.code()).into(),
+                ..Default::default()
+            }),
+            row: Default::default(),
+        }
+    }
+}
+
+#[module]
+impl Logic for Decode {
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.row.next = self.no_row.val();
+        for i in 0..self._rows {
+            if self.opcode.val() == self.codes[i].val() {
+                self.row.next = self.rows[i].val();
+            }
+        }
+        self.known.next = self.row.val().known;
+        self.allowed.next = self.row.val().flags;
+        self.min_free_flag.next = self.row.val().min_free_flag;
+        self.malformed.next = !self.known.val()
+            | self.reserved.val()
+            | (self.flags.val() & !self.allowed.val()).any()
+            | (self.min_free.val() & !(self.flags.val() & self.min_free_flag.val()).any());
+        self.kind.next = self.row.val().kind;
+        self.buffer.next = self.row.val().buffer;
+        self.needs_pair.next = self.row.val().needs_pair;
+        self.names_claim.next = self.row.val().names_claim;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use abi::capability;
+    use abi::opcode::{decode_list, decode_send};
+    use abi::request::{ListRequest, Opcode, SendRequest};
+
+    /// What the decoder says of an entry: well formed or not, kind, buffer, pair, claim.
+    type Said = (bool, u8, bool, bool, bool);
+
+    fn say(decode: &mut Decode, opcode: u8, flags: u8, reserved: bool, min_free: bool) -> Said {
+        decode.opcode.next = u64::from(opcode).into();
+        decode.flags.next = u64::from(flags).into();
+        decode.reserved.next = reserved;
+        decode.min_free.next = min_free;
+        simulate(decode, 10);
+        (
+            !decode.malformed.val(),
+            decode.kind.val().to_u8(),
+            decode.buffer.val(),
+            decode.needs_pair.val(),
+            decode.names_claim.val(),
+        )
+    }
+
+    fn built(table: &[OpcodeRow], ring: WorkRing, capabilities: u32) -> Decode {
+        let mut decode = Decode::of(table, ring, capabilities);
+        decode.opcode.connect();
+        decode.flags.connect();
+        decode.reserved.connect();
+        decode.min_free.connect();
+        decode.connect_all();
+        decode
+    }
+
+    /// Every opcode with no flag, each flag, and what else there is.
+    fn all(decode: &mut Decode) -> Vec<Said> {
+        let mut said = Vec::new();
+        for opcode in 0..=0x20 {
+            for flags in [0, 1, 2, 4, 8, 0x10, 0x80] {
+                for (reserved, min_free) in [(false, false), (true, false), (false, true)] {
+                    said.push(say(decode, opcode, flags, reserved, min_free));
+                }
+            }
+        }
+        said
+    }
+
+    #[test]
+    fn the_gates_decode_as_the_table_says() {
+        for capabilities in [0, capability::ALL] {
+            for ring in [WorkRing::Send, WorkRing::List] {
+                let mut decode = built(OPCODES, ring, capabilities);
+                for code in 0..=0x20 {
+                    for flags in [0, 1, 2, 4, 8, 0x10, 0x80] {
+                        for reserved in [0, 1] {
+                            let send = SendRequest {
+                                opcode: code,
+                                flags,
+                                reserved2: reserved,
+                                ..Default::default()
+                            };
+                            let list = ListRequest {
+                                opcode: code,
+                                flags,
+                                reserved2: reserved,
+                                ..Default::default()
+                            };
+                            let wanted = match ring {
+                                WorkRing::Send => decode_send(&send, capabilities),
+                                WorkRing::List => decode_list(&list, capabilities),
+                            };
+                            let said = say(&mut decode, code, flags, reserved != 0, false);
+                            let kind = wanted.map_or_else(|kind| kind, |row| row.kind);
+                            assert_eq!(said.0, wanted.is_ok(), "{code:#x} {flags:#x}");
+                            assert_eq!(said.1, kind.code(), "{code:#x} {flags:#x}");
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// A change of a row.
+    type Change = fn(&mut OpcodeRow);
+
+    #[test]
+    fn each_changed_column_of_a_row_changes_the_gates() {
+        let changes: [(&str, Change); 8] = [
+            ("ring", |row| row.ring = WorkRing::Send),
+            ("kind", |row| row.kind = CompletionKind::Discard),
+            ("flags", |row| row.flags = 0),
+            ("min_free_flag", |row| row.min_free_flag = 0),
+            ("buffer", |row| row.buffer = BufferUse::None),
+            ("pair", |row| row.pair = false),
+            ("target", |row| row.target = TargetUse::Claim),
+            ("capability", |row| row.capability = 1),
+        ];
+        let sound = all(&mut built(OPCODES, WorkRing::List, 0));
+        for (column, change) in changes {
+            let mut table = OPCODES.to_vec();
+            let row = table
+                .iter_mut()
+                .find(|row| row.opcode == Opcode::TaggedReceive);
+            change(row.expect("it has a row"));
+            let changed = all(&mut built(&table, WorkRing::List, 0));
+            assert_ne!(changed, sound, "{column}");
+        }
+    }
+}
