@@ -71,10 +71,10 @@ macro_rules! completion_layout {
                 kind: u8 = 8,
                 /// [`COMPLETION_MORE`](crate::completion::COMPLETION_MORE) or 0.
                 flags: u8 = 8,
+                /// Place of the endpoint whose request it is. 0 on a card without `CAPABILITY_SHARED_COMPLETIONS`.
+                endpoint: u8 = 8,
                 /// Zero.
-                reserved3: u8 = 8,
-                /// Zero.
-                reserved4: u32 = 31,
+                reserved3: u32 = 31,
                 /// Valid in this pass of the ring.
                 phase: u8 = 1,
             }

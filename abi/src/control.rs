@@ -192,12 +192,12 @@ macro_rules! endpoint_setup_layout {
             EndpointSetup, EndpointSetupView, 1 words {
                 /// Protection domain.
                 domain: u8 = 8,
-                /// Zero.
-                reserved0: u8 = 8,
+                /// Endpoint whose completion queue takes its completions: itself, or another one on a card with `CAPABILITY_SHARED_COMPLETIONS`.
+                completion_owner: u8 = 8,
                 /// Epoch.
                 epoch: u16 = 16,
                 /// Zero.
-                reserved1: u32 = 32,
+                reserved0: u32 = 32,
             }
         }
     };

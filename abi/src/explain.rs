@@ -162,6 +162,9 @@ explanations! {
         Restarted:
             "The firmware was started anew while the command was in the mailbox.",
             "Open everything anew: endpoints, pairs and regions of before are gone.";
+        Unsupported:
+            "The command asks for what only some cards have, and this one hasn't: an endpoint was to complete on another's completion queue.",
+            "Look at `capabilities` of `Identify` first, and do without: here, give each endpoint a completion queue of its own.";
     }
     Cause {
         RingOverrun:

@@ -14,6 +14,8 @@
 //! EtherType, which are in the order of IEEE 802.3.
 #![no_std]
 
+pub mod address;
+pub mod capability;
 pub mod completion;
 mod constant;
 pub mod control;
@@ -35,6 +37,6 @@ pub mod wire;
 
 /// Version of everything in this crate. The card reports it in [`register::ABI_VERSION`]; a driver
 /// that finds another one refuses the card.
-pub const ABI_VERSION: u32 = 2;
+pub const ABI_VERSION: u32 = 3;
 
 pub use constant::Constant;

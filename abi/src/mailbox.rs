@@ -20,12 +20,26 @@ constants! {
     CONSTANTS {
         /// Bits of an id that are the object's place; those above are the generation.
         ID_INDEX_BITS: u32 = 16;
+        /// The id of no endpoint.
+        NO_ENDPOINT: u32 = u32::MAX;
+        /// Bit where the detail of a `ConnectReason` begins, in `reason` of `QueryPair` and in `info` of `ConnectFailed`.
+        REASON_DETAIL_SHIFT: u32 = 16;
     }
 }
 
 /// The id of an object, from its place and the place's generation.
 pub const fn object_id(index: u16, generation: u16) -> u32 {
     (generation as u32) << ID_INDEX_BITS | index as u32
+}
+
+/// [`ConnectReason`] and its detail, as `reason` of [`PairStatus`] and `info` of `ConnectFailed` have them.
+pub const fn reason_word(reason: ConnectReason, detail: u16) -> u32 {
+    (detail as u32) << REASON_DETAIL_SHIFT | reason as u32
+}
+
+/// Code of the reason, and the detail, of such a word.
+pub const fn reason_and_detail(word: u32) -> (u8, u16) {
+    (word as u8, (word >> REASON_DETAIL_SHIFT) as u16)
 }
 
 /// The place of the object that an id names.
@@ -190,6 +204,10 @@ words! {
         message_max: u64,
         /// Ethernet address; the least significant byte is first on the wire.
         mac: u64,
+        /// Receives that each endpoint may have posted, whatever their masks and whatever other endpoints do, before one is refused as `ListFull`.
+        posted_reserved: u32,
+        /// What the card has beyond what every card has: `CAPABILITY_*`.
+        capabilities: u32,
     }
     /// Answer of `OpenDomain`, argument of `CloseDomain`.
     DomainId {
@@ -216,6 +234,11 @@ words! {
         event_log2: u32,
         /// Event queue: address. The host has zeroed it.
         event_base: u64,
+        /// Id of the endpoint, open in the same domain and with a queue of its own, on whose completion queue this one's requests complete; `completion_log2` and
+        /// `completion_base` are 0 then. `NO_ENDPOINT`: it has a queue of its own. Needs `CAPABILITY_SHARED_COMPLETIONS`. Each completion tells the
+        /// endpoint of its request; reservations are the queue's; its head, its tail and its arming are in the page of the endpoint that owns it, and
+        /// its interrupt is that endpoint's. The owner can't be closed before those that complete there: `Busy`.
+        completion_owner: u32,
     }
     /// Answer of `OpenEndpoint`.
     EndpointId {

@@ -3,6 +3,7 @@
 //! Ibex starts at `MEMORY_BASE + 0x80`. All registers are 32 bits, word access only.
 
 use crate::constant::constants;
+use crate::register::registers;
 
 constants! {
     /// The processor's memory, and the clock.
@@ -21,93 +22,160 @@ constants! {
     }
 }
 
-/// First byte of the registers.
-pub const REGISTER_BASE: u32 = 0xf000_0000;
+registers! {
+    /// Registers, by their offset from `REGISTER_BASE`.
+    REGISTERS {
+        /// A byte of the `defmt` stream.
+        LOG = 0x00, WriteOnly;
+        /// Free-running cycle counter, low word.
+        TIME = 0x04, ReadOnly;
+        /// The timer interrupt is pending while `TIME - TIMER_COMPARE` is not negative (as a signed number) and the timer is enabled.
+        TIMER_COMPARE = 0x08, ReadWrite;
+        /// Bit 0 enables the timer interrupt.
+        TIMER_ENABLE = 0x0c, WriteOnly;
+        /// Sequence number of the host's last command.
+        MAILBOX_REQUEST = 0x10, ReadOnly;
+        /// Sequence number of the command answered; also clears the external interrupt that the command raised.
+        MAILBOX_ANSWER = 0x14, WriteOnly;
+        /// The number of this start of the firmware, never 0, says that it is up; 0 says that it isn't, and is what a processor that is held leaves.
+        FIRMWARE_START = 0x18, WriteOnly;
+        /// Control operation in bits 7:0, index in bits 31:16; starts the request.
+        CONTROL_START = 0x20, WriteOnly;
+        /// 1 while a control request is under way.
+        CONTROL_BUSY = 0x24, ReadOnly;
+        /// Result, low word; the high word follows.
+        CONTROL_RESULT = 0x28, ReadOnly;
+        /// A hardware random word that differs from card to card (seeded in simulation).
+        RANDOM = 0x44, ReadOnly;
+        /// Own Ethernet address as strapped, low word; the high word follows.
+        MAC = 0x48, ReadOnly;
+        /// Writing bit 0 starts a reset of the gates, which leaves the processor, its registers and the mailbox alone. Bit 0 reads as 1 while it is
+        /// under way. The reset waits until the DMA accesses under way have been answered and the frame being sent has ended; then every
+        /// table of the datapath is cleared.
+        GATES_RESET = 0x50, ReadWrite;
+        /// What asks for the processor, one bit each: `INTERRUPT_*`. Levels, not affected by [`INTERRUPT_ENABLE`].
+        INTERRUPT_PENDING = 0x54, ReadOnly;
+        /// Which bits of [`INTERRUPT_PENDING`] raise the external interrupt. [`INTERRUPT_MAILBOX`] after reset.
+        INTERRUPT_ENABLE = 0x58, ReadWrite;
+        /// Sends the frame in [`FRAME_OUT`]. The gates append the trailer with the CRC. Ignored while one is being sent.
+        FRAME_SEND = 0x60, WriteOnly;
+        /// Frees the frame in [`FRAME_IN`]; the next one then stands there.
+        FRAME_TAKE = 0x64, WriteOnly;
+        /// Frames for the firmware that found no room. Wraps.
+        FRAMES_LOST = 0x68, ReadOnly;
+        /// Frees the event in [`EVENT`]; the next one then stands there.
+        EVENT_TAKE = 0x6c, WriteOnly;
+        /// The oldest event of the gates: cause in bits 7:0, endpoint in bits 15:8, pair in bits 31:16; `info` follows, low word first.
+        /// Valid while [`INTERRUPT_EVENT`] is pending.
+        EVENT = 0x70, ReadOnly;
+        /// Events of the gates that found the processor's queue full. Wraps.
+        EVENTS_LOST = 0x7c, ReadOnly;
+        /// First of the control data words, `2 * control::DATA_WORDS` words, low word of each first.
+        CONTROL_DATA = 0x80, WriteOnly;
+        /// The card's sizes and capabilities, [`SIZE_WORDS`] words in the order endpoints, pairs, posted, unexpected, regions, receives that each endpoint
+        /// has for itself, capabilities.
+        SIZES = 0xc0, ReadOnly;
+        /// The host's command area, `register::MAILBOX_WORDS` words.
+        MAILBOX_COMMAND = 0x100, ReadOnly;
+        /// The answer area, `register::MAILBOX_WORDS` words.
+        MAILBOX_RESULT = 0x200, WriteOnly;
+        /// The frame to send, [`FRAME_WORDS`] words, low word first: the header of [`crate::wire`], then the payload. The whole frame is
+        /// the firmware's, addresses included.
+        FRAME_OUT = 0x300, WriteOnly;
+        /// The oldest frame for the firmware, [`FRAME_WORDS`] words, low word first. Valid while [`INTERRUPT_FRAME_IN`] is pending.
+        FRAME_IN = 0x380, ReadOnly;
+    }
+}
 
-/// Write: a byte of the `defmt` stream.
-pub const LOG: u32 = 0x00;
-/// Read: free-running cycle counter, low word.
-pub const TIME: u32 = 0x04;
-/// Read and write: the timer interrupt is pending while `TIME - TIMER_COMPARE` is not negative (as a signed number) and the timer is enabled.
-pub const TIMER_COMPARE: u32 = 0x08;
-/// Write: bit 0 enables the timer interrupt.
-pub const TIMER_ENABLE: u32 = 0x0c;
-/// Read: sequence number of the host's last command.
-pub const MAILBOX_REQUEST: u32 = 0x10;
-/// Write: sequence number of the command answered; also clears the external interrupt that the command raised.
-pub const MAILBOX_ANSWER: u32 = 0x14;
-/// Write: the number of this start of the firmware, never 0, says that it is up; 0 says that it isn't, and is what a processor that is held leaves.
-pub const FIRMWARE_START: u32 = 0x18;
-/// Write: control operation in bits 7:0, index in bits 31:16; starts the request.
-pub const CONTROL_START: u32 = 0x20;
-/// Bit of [`CONTROL_START`] where the index begins.
-pub const CONTROL_INDEX_SHIFT: u32 = 16;
-/// Read: 1 while a control request is under way.
-pub const CONTROL_BUSY: u32 = 0x24;
-/// Read: result, low word; the high word follows.
-pub const CONTROL_RESULT: u32 = 0x28;
-/// Read: the card's sizes, [`SIZE_WORDS`] words in the order endpoints, pairs, posted, unexpected, regions.
-pub const SIZES: u32 = 0x30;
-/// Words at [`SIZES`].
-pub const SIZE_WORDS: usize = 5;
-/// Read: a hardware random word that differs from card to card (seeded in simulation).
-pub const RANDOM: u32 = 0x44;
-/// Read: own Ethernet address as strapped, low word; the high word follows.
-pub const MAC: u32 = 0x48;
-/// Write: bit 0 starts a reset of the gates, which leaves the processor, its registers and the mailbox alone. Read: bit 0 is 1 while it is
-/// under way. The reset waits until the DMA accesses under way have been answered and the frame being sent has ended; then every
-/// table of the datapath is cleared.
-pub const GATES_RESET: u32 = 0x50;
-/// Read: what asks for the processor, one bit each: `INTERRUPT_*`. Levels, not affected by [`INTERRUPT_ENABLE`].
-pub const INTERRUPT_PENDING: u32 = 0x54;
-/// Read and write: which bits of [`INTERRUPT_PENDING`] raise the external interrupt. [`INTERRUPT_MAILBOX`] after reset.
-pub const INTERRUPT_ENABLE: u32 = 0x58;
-/// The host's last command isn't the one answered last.
-pub const INTERRUPT_MAILBOX: u32 = 1 << 0;
-/// No control request is under way.
-pub const INTERRUPT_CONTROL: u32 = 1 << 1;
-/// A frame waits in [`FRAME_IN`].
-pub const INTERRUPT_FRAME_IN: u32 = 1 << 2;
-/// [`FRAME_OUT`] may be written: no frame of the firmware is being sent.
-pub const INTERRUPT_FRAME_OUT: u32 = 1 << 3;
-/// An event waits in [`EVENT`].
-pub const INTERRUPT_EVENT: u32 = 1 << 4;
-/// No reset of the gates is under way, and every table is cleared.
-pub const INTERRUPT_GATES_READY: u32 = 1 << 5;
-/// Write: sends the frame in [`FRAME_OUT`]. The gates append the trailer with the CRC. Ignored while one is being sent.
-pub const FRAME_SEND: u32 = 0x60;
-/// Write: frees the frame in [`FRAME_IN`]; the next one then stands there.
-pub const FRAME_TAKE: u32 = 0x64;
-/// Read: frames for the firmware that found no room. Wraps.
-pub const FRAMES_LOST: u32 = 0x68;
-/// Write: frees the event in [`EVENT`]; the next one then stands there.
-pub const EVENT_TAKE: u32 = 0x6c;
-/// Read: the oldest event of the gates: cause in bits 7:0, endpoint in bits 15:8, pair in bits 31:16; `info` follows, low word first.
-/// Valid while [`INTERRUPT_EVENT`] is pending.
-pub const EVENT: u32 = 0x70;
-/// Read: events of the gates that found the processor's queue full. Wraps.
-pub const EVENTS_LOST: u32 = 0x7c;
-/// Write: first of the control data words, `2 * control::DATA_WORDS` words, low word of each first.
-pub const CONTROL_DATA: u32 = 0x80;
-/// Read: the host's command area, `register::MAILBOX_WORDS` words.
-pub const MAILBOX_COMMAND: u32 = 0x100;
-/// Write: the answer area, `register::MAILBOX_WORDS` words.
-pub const MAILBOX_RESULT: u32 = 0x200;
-/// Write: the frame to send, [`FRAME_WORDS`] words, low word first: the header of [`crate::wire`], then the payload. The whole frame is
-/// the firmware's, addresses included.
-pub const FRAME_OUT: u32 = 0x300;
-/// Read: the oldest frame for the firmware, [`FRAME_WORDS`] words, low word first. Valid while [`INTERRUPT_FRAME_IN`] is pending.
-pub const FRAME_IN: u32 = 0x380;
-/// 32-bit words of a frame of the firmware.
-pub const FRAME_WORDS: usize = (crate::wire::HEADER_BYTES + crate::wire::MANAGEMENT_BYTES) / 4;
-/// Frames for the firmware that the gates keep.
-pub const FRAMES_IN: usize = 4;
-/// Events for the firmware that the gates keep.
-pub const EVENTS_IN: usize = 16;
-/// Cycles from one event [`AccessRefused`](crate::event::Cause::AccessRefused) to the next, at least: 131 µs.
-pub const REFUSAL_INTERVAL: u32 = 1 << 14;
+constants! {
+    /// Where the registers are, and their bits and numbers.
+    VALUES {
+        /// First byte of the registers.
+        REGISTER_BASE: u32 = 0xf000_0000;
+        /// Bit of [`CONTROL_START`] where the index begins.
+        CONTROL_INDEX_SHIFT: u32 = 16;
+        /// Bit of [`EVENT`] where the endpoint begins.
+        EVENT_ENDPOINT_SHIFT: u32 = 8;
+        /// Bit of [`EVENT`] where the pair begins.
+        EVENT_PAIR_SHIFT: u32 = 16;
+        /// Words at [`SIZES`].
+        SIZE_WORDS: usize = 7;
+        /// The host's last command isn't the one answered last.
+        INTERRUPT_MAILBOX: u32 = 1 << 0;
+        /// No control request is under way.
+        INTERRUPT_CONTROL: u32 = 1 << 1;
+        /// A frame waits in [`FRAME_IN`].
+        INTERRUPT_FRAME_IN: u32 = 1 << 2;
+        /// [`FRAME_OUT`] may be written: no frame of the firmware is being sent.
+        INTERRUPT_FRAME_OUT: u32 = 1 << 3;
+        /// An event waits in [`EVENT`].
+        INTERRUPT_EVENT: u32 = 1 << 4;
+        /// No reset of the gates is under way, and every table is cleared.
+        INTERRUPT_GATES_READY: u32 = 1 << 5;
+        /// 32-bit words of a frame of the firmware.
+        FRAME_WORDS: usize = (crate::wire::HEADER_BYTES + crate::wire::MANAGEMENT_BYTES) / 4;
+        /// Frames for the firmware that the gates keep.
+        FRAMES_IN: usize = 4;
+        /// Events for the firmware that the gates keep.
+        EVENTS_IN: usize = 16;
+        /// Cycles from one event [`AccessRefused`](crate::event::Cause::AccessRefused) to the next, at least: 131 µs.
+        REFUSAL_INTERVAL: u32 = 1 << 14;
+    }
+}
 
 /// What is written to [`CONTROL_START`] for an operation on an index.
 pub const fn control_start(operation: crate::control::Operation, index: u16) -> u32 {
     (index as u32) << CONTROL_INDEX_SHIFT | operation as u32
+}
+
+/// Operation's code and index of what is written to [`CONTROL_START`].
+pub const fn control_started(word: u32) -> (u8, u16) {
+    (word as u8, (word >> CONTROL_INDEX_SHIFT) as u16)
+}
+
+/// First word of [`EVENT`], from the cause's code, the endpoint and the pair.
+pub const fn event_word(cause: u8, endpoint: u8, pair: u16) -> u32 {
+    (pair as u32) << EVENT_PAIR_SHIFT | (endpoint as u32) << EVENT_ENDPOINT_SHIFT | cause as u32
+}
+
+/// Cause's code, endpoint and pair of such a word.
+pub const fn event_fields(word: u32) -> (u8, u8, u16) {
+    let endpoint = (word >> EVENT_ENDPOINT_SHIFT) as u8;
+    (word as u8, endpoint, (word >> EVENT_PAIR_SHIFT) as u16)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::control::Operation;
+
+    #[test]
+    fn packed_registers_are_their_own_inverse() {
+        let word = control_start(Operation::PairClear, 0xabcd);
+        assert_eq!(control_started(word), (Operation::PairClear.code(), 0xabcd));
+        assert_eq!(event_word(0x12, 0x34, 0x5678), 0x5678_3412);
+        assert_eq!(event_fields(0x5678_3412), (0x12, 0x34, 0x5678));
+    }
+
+    #[test]
+    fn no_two_registers_overlap() {
+        let words = |name| match name {
+            "CONTROL_RESULT" | "MAC" => 2,
+            "SIZES" => SIZE_WORDS,
+            "EVENT" => 3,
+            "CONTROL_DATA" => 2 * crate::control::DATA_WORDS,
+            "MAILBOX_COMMAND" | "MAILBOX_RESULT" => crate::register::MAILBOX_WORDS,
+            "FRAME_OUT" | "FRAME_IN" => FRAME_WORDS,
+            _ => 1,
+        };
+        for two in REGISTERS.windows(2) {
+            let end = two[0].offset + 4 * words(two[0].name) as u32;
+            assert!(
+                end <= two[1].offset,
+                "{} reaches {}",
+                two[0].name,
+                two[1].name
+            );
+        }
+    }
 }

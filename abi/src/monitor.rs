@@ -2,6 +2,13 @@
 
 use crate::status::codes;
 
+/// Widths of the fields of a command on the pin `monitor_match_command`, the least significant first: operation, endpoint, pair, any source, context,
+/// match bits, ignore bits, request, slot, multi.
+pub const MATCH_COMMAND_WIDTHS: [usize; 10] = [4, 8, 16, 1, 16, 64, 64, 32, 4, 1];
+
+/// Widths of the fields of a reply, in the same way: found, full, index.
+pub const MATCH_REPLY_WIDTHS: [usize; 3] = [1, 1, 16];
+
 codes! {
     /// Number of an operation on the matching lists, as the pin `monitor_match_operation` shows it.
     MatchOperation {

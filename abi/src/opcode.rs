@@ -3,16 +3,19 @@
 //! ```text
 //!                    ┌─► decoder of the gates (constants of its comparators)
 //!  OPCODES, a row ───┼─► decoder of the model, `decode_send` and `decode_list`
-//!  for each opcode   ├─► checks of tests: no completion has a status that its row doesn't name
+//!  for each opcode   ├─► the library: ring, kind of completion, and what cancels it
+//!                    ├─► checks of tests: no completion has a status that its row doesn't name
 //!                    └─► the book's table of opcodes
 //! ```
 //!
-//! A new opcode is a row here, a room of gates, one of the model, and a file of the library.
+//! A new opcode is a row here, a room of gates, one of the model, and a file of the library. A row and a flag may need a
+//! [capability](crate::capability): to a card without it they are unknown.
 
+use crate::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER};
 use crate::completion::CompletionKind;
 use crate::request::{
-    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME, ListRequest, Opcode,
-    SendRequest,
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY,
+    FLAG_RESUME, ListRequest, Opcode, SendRequest, SendSegments,
 };
 use crate::status::Status;
 
@@ -58,6 +61,15 @@ pub enum Completes {
     IfRefused,
 }
 
+/// A flag that a card knows only if it has a capability.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OptionalFlag {
+    /// The flag.
+    pub flag: u8,
+    /// The capability: `CAPABILITY_*`.
+    pub capability: u32,
+}
+
 /// What holds for all requests of an opcode.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct OpcodeRow {
@@ -69,8 +81,16 @@ pub struct OpcodeRow {
     pub kind: CompletionKind,
     /// When it completes.
     pub completes: Completes,
-    /// Flags that it may have.
+    /// Flags that it may have on any card.
     pub flags: u8,
+    /// Flags that it may have on some.
+    pub optional: &'static [OptionalFlag],
+    /// Capability without which a card doesn't know the opcode; 0 if every card knows it.
+    pub capability: u32,
+    /// Flag with which the request takes a second entry; 0 if it never does.
+    pub second_flag: u8,
+    /// It is no request, but the second entry of one. Found anywhere else it is malformed.
+    pub is_second: bool,
     /// Flag with which `min_free` may be other than zero; 0 if it never may.
     pub min_free_flag: u8,
     /// What is done with the buffer.
@@ -95,6 +115,19 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Send,
         completes: Completes::Once,
         flags: FLAG_READY,
+        optional: &[
+            OptionalFlag {
+                flag: FLAG_ERRORS_ONLY,
+                capability: CAPABILITY_ERRORS_ONLY,
+            },
+            OptionalFlag {
+                flag: FLAG_GATHER,
+                capability: CAPABILITY_GATHER,
+            },
+        ],
+        capability: 0,
+        second_flag: FLAG_GATHER,
+        is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::Read,
         pair: true,
@@ -123,6 +156,10 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Cancel,
         completes: Completes::IfRefused,
         flags: 0,
+        optional: &[],
+        capability: 0,
+        second_flag: 0,
+        is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
         pair: true,
@@ -132,11 +169,33 @@ pub const OPCODES: &[OpcodeRow] = &[
         ends: &[],
     },
     OpcodeRow {
+        opcode: Opcode::Segments,
+        ring: WorkRing::Send,
+        kind: CompletionKind::Send,
+        completes: Completes::IfRefused,
+        flags: 0,
+        optional: &[],
+        capability: CAPABILITY_GATHER,
+        second_flag: 0,
+        is_second: true,
+        min_free_flag: 0,
+        buffer: BufferUse::Read,
+        pair: false,
+        target: TargetUse::None,
+        cancelled_by: None,
+        refusals: &[Status::InvalidRequest],
+        ends: &[],
+    },
+    OpcodeRow {
         opcode: Opcode::TaggedReceive,
         ring: WorkRing::List,
         kind: CompletionKind::Receive,
         completes: Completes::OnceOrMore,
         flags: FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_MULTI | FLAG_NOTHING_KEPT,
+        optional: &[],
+        capability: 0,
+        second_flag: 0,
+        is_second: false,
         min_free_flag: FLAG_MULTI,
         buffer: BufferUse::Write,
         pair: true,
@@ -166,6 +225,10 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Cancel,
         completes: Completes::IfRefused,
         flags: 0,
+        optional: &[],
+        capability: 0,
+        second_flag: 0,
+        is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
         pair: false,
@@ -180,6 +243,10 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Probe,
         completes: Completes::Once,
         flags: FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT,
+        optional: &[],
+        capability: 0,
+        second_flag: 0,
+        is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
         pair: true,
@@ -194,6 +261,10 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Claim,
         completes: Completes::Once,
         flags: FLAG_ANY_SOURCE | FLAG_RESUME | FLAG_NOTHING_KEPT,
+        optional: &[],
+        capability: 0,
+        second_flag: 0,
+        is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
         pair: true,
@@ -208,6 +279,10 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Receive,
         completes: Completes::Once,
         flags: 0,
+        optional: &[],
+        capability: 0,
+        second_flag: 0,
+        is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::Write,
         pair: false,
@@ -226,6 +301,10 @@ pub const OPCODES: &[OpcodeRow] = &[
         kind: CompletionKind::Discard,
         completes: Completes::Once,
         flags: 0,
+        optional: &[],
+        capability: 0,
+        second_flag: 0,
+        is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
         pair: false,
@@ -264,27 +343,65 @@ impl OpcodeRow {
         (row.ring == ring).then_some(row)
     }
 
+    /// Whether a card with these capabilities knows the opcode.
+    pub const fn is_known(&self, capabilities: u32) -> bool {
+        self.capability & !capabilities == 0
+    }
+
+    /// Flags that the request may have on a card with these capabilities.
+    pub const fn flags_with(&self, capabilities: u32) -> u8 {
+        let mut flags = self.flags;
+        let mut at = 0;
+        while at < self.optional.len() {
+            if self.optional[at].capability & !capabilities == 0 {
+                flags |= self.optional[at].flag;
+            }
+            at += 1;
+        }
+        flags
+    }
+
+    /// Capabilities that a card needs for a request with these flags.
+    pub const fn needs(&self, flags: u8) -> u32 {
+        let mut capabilities = self.capability;
+        let mut at = 0;
+        while at < self.optional.len() {
+            if self.optional[at].flag & flags != 0 {
+                capabilities |= self.optional[at].capability;
+            }
+            at += 1;
+        }
+        capabilities
+    }
+
     /// Whether a completion of such a request may have this status.
     pub fn may_end(&self, status: Status) -> bool {
         self.refusals.contains(&status) || self.ends.contains(&status)
     }
 }
 
-/// Decodes an entry of a send ring.
+/// Decodes an entry of a send ring, as a card with these capabilities does.
 ///
 /// # Errors
 /// The kind of the completion with `InvalidRequest`, if it is malformed: an opcode of the other ring or of none, a flag that the opcode
 /// doesn't have, or a reserved bit.
-pub fn decode_send(request: &SendRequest) -> Result<&'static OpcodeRow, CompletionKind> {
+pub fn decode_send(
+    request: &SendRequest,
+    capabilities: u32,
+) -> Result<&'static OpcodeRow, CompletionKind> {
     let reserved = u64::from(request.reserved0) | u64::from(request.reserved1) | request.reserved2;
-    decode(WorkRing::Send, request.opcode, request.flags, reserved, 0)
+    let SendRequest { opcode, flags, .. } = *request;
+    decode(WorkRing::Send, (opcode, flags), reserved, 0, capabilities)
 }
 
-/// Decodes an entry of a list ring.
+/// Decodes an entry of a list ring, as a card with these capabilities does.
 ///
 /// # Errors
 /// As [`decode_send`].
-pub fn decode_list(request: &ListRequest) -> Result<&'static OpcodeRow, CompletionKind> {
+pub fn decode_list(
+    request: &ListRequest,
+    capabilities: u32,
+) -> Result<&'static OpcodeRow, CompletionKind> {
     let reserved = u64::from(request.reserved0) | request.reserved2;
     let ListRequest {
         opcode,
@@ -292,19 +409,31 @@ pub fn decode_list(request: &ListRequest) -> Result<&'static OpcodeRow, Completi
         min_free,
         ..
     } = *request;
-    decode(WorkRing::List, opcode, flags, reserved, min_free)
+    let code = (opcode, flags);
+    decode(WorkRing::List, code, reserved, min_free, capabilities)
+}
+
+/// Whether the second entry of the request `first` is well formed: it has the opcode, the same handle, and no reserved bit.
+pub fn is_second_of(first: &SendRequest, second: &SendSegments) -> bool {
+    let reserved = u64::from(second.reserved0)
+        | u64::from(second.reserved1)
+        | u64::from(second.reserved2)
+        | u64::from(second.reserved3);
+    second.opcode == Opcode::Segments.code() && second.request == first.request && reserved == 0
 }
 
 fn decode(
     ring: WorkRing,
-    opcode: u8,
-    flags: u8,
+    (opcode, flags): (u8, u8),
     reserved: u64,
     min_free: u32,
+    capabilities: u32,
 ) -> Result<&'static OpcodeRow, CompletionKind> {
-    let row = OpcodeRow::find(ring, opcode).ok_or(CompletionKind::Unknown)?;
+    let row = OpcodeRow::find(ring, opcode).filter(|row| row.is_known(capabilities));
+    let row = row.ok_or(CompletionKind::Unknown)?;
     let min_free_counts = flags & row.min_free_flag != 0;
-    if flags & !row.flags != 0 || reserved != 0 || (min_free != 0 && !min_free_counts) {
+    let unknown = flags & !row.flags_with(capabilities) != 0;
+    if row.is_second || unknown || reserved != 0 || (min_free != 0 && !min_free_counts) {
         return Err(row.kind);
     }
     Ok(row)
@@ -341,9 +470,72 @@ mod tests {
         }
     }
 
+    /// Every set of the capabilities that opcodes and flags need.
+    const ALL_SETS: [u32; 4] = [
+        0,
+        CAPABILITY_ERRORS_ONLY,
+        CAPABILITY_GATHER,
+        CAPABILITY_ERRORS_ONLY | CAPABILITY_GATHER,
+    ];
+
+    #[test]
+    fn a_flag_is_of_every_card_or_of_one_capability() {
+        for row in OPCODES {
+            for (at, optional) in row.optional.iter().enumerate() {
+                let before = &row.optional[..at];
+                assert!(optional.flag.is_power_of_two() && optional.flag & row.flags == 0);
+                assert!(before.iter().all(|other| other.flag != optional.flag));
+                assert_eq!(
+                    row.needs(optional.flag),
+                    row.capability | optional.capability
+                );
+                assert_eq!(
+                    row.flags_with(optional.capability) & optional.flag,
+                    optional.flag
+                );
+            }
+            assert_eq!(row.flags_with(0), row.flags);
+        }
+    }
+
+    #[test]
+    fn a_second_entry_is_of_its_request() {
+        let first = SendRequest {
+            request: 7,
+            ..SendRequest::default()
+        };
+        let second = SendSegments {
+            opcode: Opcode::Segments.code(),
+            request: 7,
+            ..SendSegments::default()
+        };
+        assert!(is_second_of(&first, &second));
+        let opcode = Opcode::TaggedSend.code();
+        for broken in [
+            SendSegments { opcode, ..second },
+            SendSegments {
+                request: 8,
+                ..second
+            },
+            SendSegments {
+                reserved0: 1,
+                ..second
+            },
+            SendSegments {
+                reserved3: 1,
+                ..second
+            },
+        ] {
+            assert!(!is_second_of(&first, &broken), "{broken:?}");
+        }
+    }
+
     #[test]
     fn only_what_the_row_names_is_well_formed() {
-        for row in OPCODES {
+        for (row, has) in OPCODES
+            .iter()
+            .flat_map(|row| ALL_SETS.map(|has| (row, has)))
+        {
             for flags in 0..=u8::MAX {
                 for (reserved, min_free) in [(0, 0), (0, 5), (1, 0)] {
                     let send = SendRequest {
@@ -359,21 +551,27 @@ mod tests {
                         min_free,
                         ..ListRequest::default()
                     };
-                    let fits = flags & !row.flags == 0 && reserved == 0;
+                    let fits = !row.is_second && flags & !row.flags_with(has) == 0 && reserved == 0;
+                    let known = row.is_known(has);
+                    let kind = if known {
+                        row.kind
+                    } else {
+                        CompletionKind::Unknown
+                    };
                     let multi = row.opcode == Opcode::TaggedReceive && flags & FLAG_MULTI != 0;
                     let (as_send, as_list) = match row.ring {
                         WorkRing::Send => {
-                            let wanted = fits.then_some(row).ok_or(row.kind);
+                            let wanted = (fits && known).then_some(row).ok_or(kind);
                             (wanted, Err(CompletionKind::Unknown))
                         }
                         WorkRing::List => {
                             let fits = fits && (min_free == 0 || multi);
-                            let wanted = fits.then_some(row).ok_or(row.kind);
+                            let wanted = (fits && known).then_some(row).ok_or(kind);
                             (Err(CompletionKind::Unknown), wanted)
                         }
                     };
-                    assert_eq!(decode_send(&send), as_send);
-                    assert_eq!(decode_list(&list), as_list);
+                    assert_eq!(decode_send(&send, has), as_send);
+                    assert_eq!(decode_list(&list, has), as_list);
                 }
             }
         }

@@ -55,14 +55,15 @@ macro_rules! registers {
     ($(#[$meta:meta])* $table:ident { $($(#[doc = $doc:literal])+ $name:ident = $offset:literal, $access:ident;)* }) => {
         $($(#[doc = $doc])+ pub const $name: u32 = $offset;)*
         $(#[$meta])*
-        pub const $table: &[Register] = &[$(Register {
+        pub const $table: &[$crate::register::Register] = &[$($crate::register::Register {
             name: stringify!($name),
             offset: $offset,
-            access: Access::$access,
+            access: $crate::register::Access::$access,
             doc: concat!($($doc),+),
         }),*];
     };
 }
+pub(crate) use registers;
 
 registers! {
     /// Registers of page 0.
@@ -105,7 +106,8 @@ registers! {
         COMPLETION_HEAD = 0x008, WriteOnly;
         /// Consumer index of the event queue.
         EVENT_HEAD = 0x00c, WriteOnly;
-        /// Arms the completion interrupt: it is raised when the queue's producer index is past the value written, and cleared by the next arming.
+        /// Arms the completion interrupt: it is raised when the queue's producer index is past the value written. Only the next arming lowers it: polling and
+        /// ringing `COMPLETION_HEAD` don't.
         COMPLETION_ARM = 0x010, WriteOnly;
         /// Arms the event interrupt in the same way.
         EVENT_ARM = 0x014, WriteOnly;

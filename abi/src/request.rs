@@ -8,6 +8,18 @@
 //! A *claim* takes a message out of the unexpected ones for its endpoint alone. The message keeps its slot and its credit
 //! until it is received or discarded, by the handle that the claim's completion gives: the place of the message
 //! (pair × 16 + slot) below the number of the claim, so that the handle of an earlier claim names nothing.
+//!
+//! A *gather*, a send with [`FLAG_GATHER`], has a buffer of up to [`MAX_SEGMENTS`] segments, each with a key of its own. It takes two entries of the
+//! ring: the send itself names the first segment, and a [`SendSegments`] entry behind it the others. Both are posted by one doorbell. The message
+//! is the segments one after the other, and its length their sum. An entry of the second kind that isn't behind such a send is refused as
+//! `InvalidRequest`; so is a gather without it, and then the entry behind is looked at as a request of its own.
+//!
+//! A send with [`FLAG_ERRORS_ONLY`] writes no completion if it ends with `Success`; any other end completes as ever. The card reserves an entry of the
+//! completion queue all the same, until the send has ended. Sends that have left the card end in their pair's order. So when one of them completes with
+//! `Success` or `NotReady`, those of the pair that were posted before it, that were taken and that haven't completed, have ended with `Success`.
+//! A cancelled send says nothing of those before it. A failure of the pair, or the closing of the pair or the endpoint, completes those that
+//! haven't ended: when `ClosePair` or `CloseEndpoint` has been answered, a send that the card had fetched and that hasn't completed
+//! has ended with `Success`.
 
 use crate::constant::constants;
 use crate::limits::MAX_CREDITS;
@@ -20,6 +32,8 @@ constants! {
         REQUEST_BYTES: usize = 64;
         /// Bits of a claim's handle that are the place of the message, pair × 16 + slot; those above are the number of the claim, from 1.
         CLAIM_PLACE_BITS: u32 = 16;
+        /// Most segments of a gather: one in the request, the others in the entry behind it.
+        MAX_SEGMENTS: usize = 4;
     }
 }
 
@@ -30,6 +44,8 @@ codes! {
         TaggedSend = 0x01,
         /// Send ring: cancel the send of `pair` whose handle is `target`, if it still waits.
         CancelSend = 0x02,
+        /// Send ring: the second entry of a send with `FLAG_GATHER`, no request of its own. Needs `CAPABILITY_GATHER`.
+        Segments = 0x03,
         /// List ring: post a receive.
         TaggedReceive = 0x10,
         /// List ring: cancel the posted receive whose handle is `target`.
@@ -50,6 +66,10 @@ constants! {
     FLAGS {
         /// `flags` of a send: it fails as `NotReady` unless a receive for it is posted when it arrives.
         FLAG_READY: u8 = 1 << 0;
+        /// `flags` of a send: it completes only if it doesn't end with `Success`. Needs `CAPABILITY_ERRORS_ONLY`.
+        FLAG_ERRORS_ONLY: u8 = 1 << 1;
+        /// `flags` of a send: the entry behind it names more segments of the buffer. Needs `CAPABILITY_GATHER`.
+        FLAG_GATHER: u8 = 1 << 2;
         /// `flags` of a receive, a probe or a claim: any source matches, `pair` is ignored.
         FLAG_ANY_SOURCE: u8 = 1 << 0;
         /// `flags` of a receive, a probe or a claim: the host has the completion of every request that was refused as `Behind`, and
@@ -97,7 +117,7 @@ macro_rules! send_request_layout {
             SendRequest, SendRequestView, 8 words {
                 /// [`Opcode`](crate::request::Opcode): `TaggedSend` or `CancelSend`.
                 opcode: u8 = 8,
-                /// [`FLAG_READY`](crate::request::FLAG_READY) of a `TaggedSend`, or 0.
+                /// Of a `TaggedSend`: [`FLAG_READY`](crate::request::FLAG_READY), [`FLAG_ERRORS_ONLY`](crate::request::FLAG_ERRORS_ONLY), [`FLAG_GATHER`](crate::request::FLAG_GATHER), or 0.
                 flags: u8 = 8,
                 /// Pair to send on, or of the send to cancel; it must belong to the endpoint.
                 pair: u16 = 16,
@@ -123,6 +143,48 @@ macro_rules! send_request_layout {
                 reserved1: u32 = 32,
                 /// Zero.
                 reserved2: u64 = 64,
+            }
+        }
+    };
+}
+
+/// Field list of [`SendSegments`].
+#[macro_export]
+macro_rules! send_segments_layout {
+    ($apply:ident) => {
+        $apply! {
+            /// Second entry of a send with `FLAG_GATHER`: the segments of its buffer behind that which the send itself names.
+            SendSegments, SendSegmentsView, 8 words {
+                /// [`Opcode`](crate::request::Opcode): `Segments`.
+                opcode: u8 = 8,
+                /// Zero.
+                reserved0: u8 = 8,
+                /// Zero.
+                reserved1: u16 = 16,
+                /// Zero.
+                reserved2: u32 = 32,
+                /// Handle of the send.
+                request: u32 = 32,
+                /// Zero.
+                reserved3: u32 = 32,
+                /// Card address of segment 2, any alignment.
+                address1: u64 = 64,
+                /// Its length in bytes. 0: there is none.
+                length1: u32 = 32,
+                /// Local key of the region that holds it. Not looked at when its length is 0.
+                key1: u32 = 32,
+                /// Card address of segment 3, any alignment.
+                address2: u64 = 64,
+                /// Its length in bytes. 0: there is none.
+                length2: u32 = 32,
+                /// Local key of the region that holds it. Not looked at when its length is 0.
+                key2: u32 = 32,
+                /// Card address of segment 4, any alignment.
+                address3: u64 = 64,
+                /// Its length in bytes. 0: there is none.
+                length3: u32 = 32,
+                /// Local key of the region that holds it. Not looked at when its length is 0.
+                key3: u32 = 32,
             }
         }
     };
@@ -170,11 +232,115 @@ macro_rules! list_request_layout {
 
 use crate::define_layout;
 send_request_layout!(define_layout);
+send_segments_layout!(define_layout);
 list_request_layout!(define_layout);
+
+/// A piece of a send's buffer.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Local key of the region that holds it.
+    pub key: u32,
+    /// Card address.
+    pub address: u64,
+    /// Length in bytes.
+    pub length: u64,
+}
+
+impl SendRequest {
+    /// The buffer that the request itself names: the whole, or the first segment of a gather.
+    pub const fn segment(&self) -> Segment {
+        Segment {
+            key: self.key,
+            address: self.address,
+            length: self.length,
+        }
+    }
+}
+
+impl SendSegments {
+    /// The second entry of the send `request`, with these segments. Missing ones are empty.
+    ///
+    /// # Panics
+    /// If there are `MAX_SEGMENTS` or more, or if one is longer than 32 bits tell.
+    pub fn new(request: u32, segments: &[Segment]) -> Self {
+        assert!(
+            segments.len() < MAX_SEGMENTS,
+            "the first segment is in the send"
+        );
+        let get = |at: usize| {
+            let segment = segments.get(at).copied().unwrap_or_default();
+            assert!(
+                segment.length <= u64::from(u32::MAX),
+                "a segment is too long"
+            );
+            (segment.address, segment.length as u32, segment.key)
+        };
+        let (address1, length1, key1) = get(0);
+        let (address2, length2, key2) = get(1);
+        let (address3, length3, key3) = get(2);
+        Self {
+            opcode: Opcode::Segments.code(),
+            request,
+            address1,
+            length1,
+            key1,
+            address2,
+            length2,
+            key2,
+            address3,
+            length3,
+            key3,
+            ..Self::default()
+        }
+    }
+
+    /// The segments, in order.
+    pub fn segments(&self) -> [Segment; MAX_SEGMENTS - 1] {
+        [
+            (self.address1, self.length1, self.key1),
+            (self.address2, self.length2, self.key2),
+            (self.address3, self.length3, self.key3),
+        ]
+        .map(|(address, length, key)| Segment {
+            key,
+            address,
+            length: length.into(),
+        })
+    }
+}
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn segments_survive_their_entry() {
+        let segment = |n: u64| Segment {
+            key: 0x1000 + n as u32,
+            address: 0xffff_0000_0000_0000 + n,
+            length: 10 * n,
+        };
+        let entry = SendSegments::new(9, &[segment(1), segment(2)]);
+        let again = SendSegments::from_words(&entry.to_words());
+        assert_eq!(
+            again.segments(),
+            [segment(1), segment(2), Segment::default()]
+        );
+        let fields = SendSegments::FIELDS.iter().chain(SendRequest::FIELDS);
+        let at = |name| {
+            fields
+                .clone()
+                .filter(move |f| f.name == name)
+                .map(|f| f.lsb)
+        };
+        for name in ["opcode", "request"] {
+            let places: [usize; 2] = core::array::from_fn(|k| at(name).nth(k).unwrap());
+            assert_eq!(
+                places[0], places[1],
+                "a card without gather refuses the entry by `{name}`"
+            );
+        }
+    }
 
     #[test]
     fn a_claims_handle_names_its_message_and_itself() {

@@ -16,6 +16,14 @@ pub const fn phase(index: u16, log2: u8) -> u8 {
     ((index >> log2) & 1) as u8 ^ 1
 }
 
+/// Bit of the last word of an entry of a queue that is its phase.
+pub const PHASE_BIT: u32 = 63;
+
+/// Whether the last word of the entry that index `index` of a queue names says that the card has written it.
+pub const fn is_written(last_word: u64, index: u16, log2: u8) -> bool {
+    (last_word >> PHASE_BIT) & 1 == phase(index, log2) as u64
+}
+
 /// Card address of the entry that index `index` names, of a ring at `base` with entries of `bytes` bytes.
 pub const fn entry_address(base: u64, index: u16, log2: u8, bytes: usize) -> u64 {
     base.wrapping_add(entry(index, log2) as u64 * bytes as u64)
@@ -24,6 +32,21 @@ pub const fn entry_address(base: u64, index: u16, log2: u8, bytes: usize) -> u64
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::completion::Completion;
+    use crate::event::Event;
+
+    #[test]
+    fn the_phase_is_the_last_bit_of_either_entry() {
+        for fields in [Completion::FIELDS, Event::FIELDS] {
+            let last = fields.last().unwrap();
+            let bit = last.lsb % 64;
+            assert_eq!(
+                (last.name, bit, last.width),
+                ("phase", PHASE_BIT as usize, 1)
+            );
+        }
+        assert!(is_written(1 << 63, 3, 2) && !is_written(1 << 63, 4, 2));
+    }
 
     #[test]
     fn the_phase_flips_at_each_wrap_and_indices_wrap_without_a_seam() {

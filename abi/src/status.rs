@@ -127,6 +127,8 @@ codes! {
         HardwareTimeout = 7,
         /// The firmware was restarted before it had carried the command out. Nothing is open any more.
         Restarted = 8,
+        /// The card lacks a capability that the command asks for; result word 0 is its bit of `capabilities`.
+        Unsupported = 9,
     }
 }
 

@@ -174,6 +174,16 @@ macro_rules! frame_header_layout {
     };
 }
 
+/// An Ethernet address as `source_mac_low` and `source_mac_high` have it.
+pub const fn split_mac(mac: u64) -> (u16, u32) {
+    (mac as u16, (mac >> 16) as u32)
+}
+
+/// The Ethernet address of these two.
+pub const fn join_mac(low: u16, high: u32) -> u64 {
+    (high as u64) << 16 | low as u64
+}
+
 use crate::define_layout;
 frame_header_layout!(define_layout);
 management_body_layout!(define_layout);

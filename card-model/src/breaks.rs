@@ -22,10 +22,16 @@ pub enum Break {
     MultiStartsAgain,
     /// A receive that got a message completes once more.
     CompletesTwice,
+    /// A send that completes only on error tells its success.
+    SuccessTold,
+    /// A completion on another endpoint's queue tells the owner of the queue as its endpoint.
+    OwnerTold,
+    /// The bytes of a gather come the wrong way round.
+    SegmentsSwapped,
 }
 
 impl Break {
-    /// All that break something.
+    /// All that break what every card has.
     pub const ALL: [Self; 8] = [
         Self::TruncationUntold,
         Self::LooksAgain,
@@ -36,4 +42,7 @@ impl Break {
         Self::MultiStartsAgain,
         Self::CompletesTwice,
     ];
+
+    /// All that break what only cards with a capability have.
+    pub const OPTIONAL: [Self; 3] = [Self::SuccessTold, Self::OwnerTold, Self::SegmentsSwapped];
 }

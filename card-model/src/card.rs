@@ -16,9 +16,9 @@ use std::collections::VecDeque;
 
 use abi::control::{Counter, RIGHT_LOCAL_READ};
 use abi::event::{Cause, Refusal};
-use abi::opcode::{WorkRing, decode_list, decode_send};
+use abi::opcode::{OpcodeRow, WorkRing, decode_list, decode_send, is_second_of};
 use abi::register::FIRST_ENDPOINT_INTERRUPT;
-use abi::request::{ListRequest, Opcode, SendRequest};
+use abi::request::{FLAG_GATHER, ListRequest, Opcode, Segment, SendRequest, SendSegments};
 use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType};
 
@@ -32,7 +32,7 @@ use crate::memory::{BusError, HostMemory};
 use crate::output::{Output, Update};
 use crate::regions::{Access, Regions};
 use crate::schedule::{Action, Schedule};
-use crate::sends::{Sends, SourceNumbers};
+use crate::sends::{Job, Posted, Segments, Sends, SourceNumbers};
 
 /// Sizes of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,6 +41,8 @@ pub struct CardSizes {
     pub lists: Sizes,
     /// Regions.
     pub regions: usize,
+    /// What it has beyond what every card has: [`abi::capability`].
+    pub capabilities: u32,
 }
 
 /// What the gates decide by their time. A card by itself decides as one that has all the time that it needs.
@@ -124,12 +126,16 @@ impl<M: HostMemory> Card<M> {
 impl<M: HostMemory, T: Timing> Card<M, T> {
     /// A card out of reset that is told what the gates decide by their time.
     pub fn with_timing(sizes: CardSizes, memory: M, timing: T) -> Self {
-        let CardSizes { lists, regions } = sizes;
+        let CardSizes {
+            lists,
+            regions,
+            capabilities,
+        } = sizes;
         Self {
             memory,
             timing,
             sizes,
-            endpoints: Endpoints::new(lists.endpoints),
+            endpoints: Endpoints::new(lists.endpoints, capabilities),
             counters: Counters::default(),
             regions: Regions::new(regions),
             sends: Sends::new(lists.pairs),
@@ -154,13 +160,18 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.broken = broken;
         self.delivery.break_on_purpose(broken);
         self.sends.broken = broken;
+        self.endpoints.broken = broken;
     }
 
     /// Resets the gates: every table is cleared, counters and what waits for the firmware too, and what was under way is forgotten. Memory and
     /// frames that have left stay.
     pub fn reset(&mut self) {
-        let CardSizes { lists, regions } = self.sizes;
-        self.endpoints = Endpoints::new(lists.endpoints);
+        let CardSizes {
+            lists,
+            regions,
+            capabilities,
+        } = self.sizes;
+        self.endpoints = Endpoints::new(lists.endpoints, capabilities);
         self.regions = Regions::new(regions);
         self.sends = Sends::new(lists.pairs);
         self.delivery = Delivery::new(lists);
@@ -450,7 +461,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             return;
         };
         let domain = self.endpoints.domain(endpoint);
-        match decode_list(&request) {
+        match decode_list(&request, self.sizes.capabilities) {
             Ok(row) => self.deliver(|delivery, around| {
                 delivery.list(endpoint, domain, row, &request, around);
             }),
@@ -465,16 +476,41 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let Some(request) = words.map(|words| SendRequest::from_words(&words)) else {
             return;
         };
-        match decode_send(&request) {
-            Ok(row) => {
-                let outputs = match row.opcode {
-                    Opcode::CancelSend => self.sends.cancel(endpoint, &request),
-                    _ => self.sends.post(endpoint, &request),
-                };
-                self.put_all(outputs);
+        let SendRequest { flags, pair, .. } = request;
+        let capabilities = self.sizes.capabilities;
+        let decoded = decode_send(&request, capabilities);
+        let row = OpcodeRow::find(WorkRing::Send, request.opcode);
+        let second = row.map_or(0, |row| row.second_flag & row.flags_with(capabilities));
+        let segments = match flags & second {
+            0 => Ok(Segments::default()),
+            _ => self.second_entry(endpoint, &request),
+        };
+        let outputs = match (decoded, segments) {
+            (Err(kind), _) => return self.malformed(endpoint, request.request, pair, kind.code()),
+            (Ok(row), Err(Status::InvalidRequest)) => {
+                let kind = row.kind.code();
+                return self.malformed(endpoint, request.request, pair, kind);
             }
-            Err(kind) => self.malformed(endpoint, request.request, request.pair, kind.code()),
-        }
+            (Ok(_), Err(status)) => vec![self.sends.unread(endpoint, &request, status)],
+            (Ok(row), Ok(segments)) => match row.opcode {
+                Opcode::CancelSend => self.sends.cancel(endpoint, &request),
+                _ => self.sends.post(endpoint, Posted { request, segments }),
+            },
+        };
+        self.put_all(outputs);
+    }
+
+    /// Takes the second entry of a gather: its segments, or what the request ends with.
+    fn second_entry(&mut self, endpoint: u8, request: &SendRequest) -> Result<Segments, Status> {
+        let looked = self.endpoints.look_behind(&mut self.memory, endpoint);
+        let entry = looked.map_err(|BusError| Status::MemoryError)?;
+        let entry = entry.map(|words| SendSegments::from_words(&words));
+        // Another request, or none, stays where it is.
+        let entry = entry.filter(|entry| entry.opcode == Opcode::Segments.code());
+        let entry = entry.ok_or(Status::InvalidRequest)?;
+        self.endpoints.skip(endpoint);
+        let good = is_second_of(request, &entry);
+        good.then(|| entry.segments()).ok_or(Status::InvalidRequest)
     }
 
     fn malformed(&mut self, endpoint: u8, request: u32, pair: u16, kind: u8) {
@@ -493,33 +529,47 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let Some(job) = self.sends.turn(pair) else {
             return;
         };
-        let request = &job.request;
-        let access = Access {
-            domain: job.domain,
-            key: request.key,
-            rights: RIGHT_LOCAL_READ,
-            address: request.address,
-            length: request.length,
+        let payload = match self.gather(&job) {
+            Ok(payload) => payload,
+            Err(status) => {
+                let outputs = self.sends.refuse(&job, status);
+                return self.put_all(outputs);
+            }
         };
-        let mut payload = vec![0; request.length as usize];
-        let read = if request.length == 0 {
-            Ok(())
-        } else if !self.regions.ask(&access) {
-            Err(Status::LocalProtection)
-        } else {
-            let read = self.memory.read(request.address, &mut payload);
-            read.map_err(|BusError| Status::MemoryError)
-        };
-        if let Err(status) = read {
-            let outputs = self.sends.refuse(&job, status);
-            return self.put_all(outputs);
-        }
         self.sends.sent(&job, self.now);
         let numbers = self.acknowledge.numbers(pair);
         let frame = self
             .transmit
-            .eager(pair, job.sequence, request, &payload, numbers);
+            .eager(pair, job.sequence, &job.posted.request, &payload, numbers);
         self.send_to_peer(frame);
+    }
+
+    /// Reads a send's buffer: every segment is checked before the first is read.
+    fn gather(&mut self, job: &Job) -> Result<Vec<u8>, Status> {
+        let all = || job.posted.all().filter(|segment| segment.length > 0);
+        let mut allowed = |segment: Segment| {
+            self.regions.ask(&Access {
+                domain: job.domain,
+                key: segment.key,
+                rights: RIGHT_LOCAL_READ,
+                address: segment.address,
+                length: segment.length,
+            })
+        };
+        if !all().all(&mut allowed) {
+            return Err(Status::LocalProtection);
+        }
+        let mut payload = Vec::new();
+        for segment in all() {
+            let from = payload.len();
+            payload.resize(from + segment.length as usize, 0);
+            let read = self.memory.read(segment.address, &mut payload[from..]);
+            read.map_err(|BusError| Status::MemoryError)?;
+        }
+        if self.broken == Break::SegmentsSwapped && job.posted.request.flags & FLAG_GATHER != 0 {
+            payload.reverse();
+        }
+        Ok(payload)
     }
 
     /// Lets Delivery do something, and passes on what follows.

@@ -11,6 +11,7 @@
 //!
 //! `reserved + used ≤ size` always: nothing is written over an entry that the host hasn't consumed.
 
+use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::completion::Completion;
 use abi::control::{
     Counter, EndpointSetup, RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, RingSetup,
@@ -25,8 +26,9 @@ use abi::register::{
 use abi::request::REQUEST_BYTES;
 use abi::ring::{entry_address, phase};
 
+use crate::breaks::Break;
 use crate::counters::Counters;
-use crate::memory::HostMemory;
+use crate::memory::{BusError, HostMemory};
 
 /// An event of the gates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -126,6 +128,8 @@ struct Endpoint {
     /// It has been set, and not cleared.
     open: bool,
     domain: u8,
+    /// The other endpoint on whose queue its requests complete.
+    completion_owner: Option<u8>,
     /// It fetches.
     runs: bool,
     send: Ring,
@@ -157,17 +161,30 @@ pub struct Endpoints {
     all: Vec<Endpoint>,
     /// What the gates have raised, for the firmware.
     pub raised: Vec<Raised>,
+    /// Endpoints may complete on the queues of others, and completions tell their endpoint.
+    shares: bool,
+    pub(crate) broken: Break,
 }
 
 /// Words of a ring's entry.
 pub type Entry = [u64; REQUEST_BYTES / 8];
 
+fn words_of(bytes: &[u8; REQUEST_BYTES]) -> Entry {
+    let mut words = Entry::default();
+    for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
+        *word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+    }
+    words
+}
+
 impl Endpoints {
-    /// `count` endpoints, none of which is there yet.
-    pub fn new(count: usize) -> Self {
+    /// `count` endpoints of a card with these capabilities, none of which is there yet.
+    pub fn new(count: usize, capabilities: u32) -> Self {
         Self {
             all: vec![Endpoint::default(); count],
             raised: Vec::new(),
+            shares: capabilities & CAPABILITY_SHARED_COMPLETIONS != 0,
+            broken: Break::None,
         }
     }
 
@@ -184,6 +201,12 @@ impl Endpoints {
     /// Protection domain of an endpoint.
     pub fn domain(&self, endpoint: u8) -> u8 {
         self.get(endpoint).map_or(0, |endpoint| endpoint.domain)
+    }
+
+    /// The endpoint on whose queue an endpoint's requests complete.
+    fn owner(&self, endpoint: u8) -> u8 {
+        let owner = self.get(endpoint).and_then(|e| e.completion_owner);
+        owner.unwrap_or(endpoint)
     }
 
     fn get(&self, endpoint: u8) -> Option<&Endpoint> {
@@ -297,9 +320,12 @@ impl Endpoints {
 
     /// Lets an endpoint fetch.
     pub fn set(&mut self, endpoint: u8, setup: EndpointSetup) {
+        let owner = Some(setup.completion_owner);
+        let owner = owner.filter(|&owner| self.shares && owner != endpoint);
         if let Some(endpoint) = self.get_mut(endpoint) {
             endpoint.open = true;
             endpoint.domain = setup.domain;
+            endpoint.completion_owner = owner;
             endpoint.runs = true;
         }
     }
@@ -329,8 +355,8 @@ impl Endpoints {
 
     /// Whether an entry of a ring can be fetched now.
     pub fn can_fetch(&self, endpoint: u8, ring: WorkRing) -> bool {
-        let ready = |endpoint: &Endpoint| endpoint.runs && endpoint.completion_free();
-        self.pending(endpoint, ring) && self.get(endpoint).is_some_and(ready)
+        let runs = self.get(endpoint).is_some_and(|endpoint| endpoint.runs);
+        runs && self.pending(endpoint, ring) && self.completion_free(endpoint)
     }
 
     /// Reads the next entry of a ring, and reserves a completion for it. If it can't be read the ring stops.
@@ -355,17 +381,48 @@ impl Endpoints {
             return None;
         }
         ring.head = ring.head.wrapping_add(1);
-        endpoint.reserved += 1;
-        let mut words = Entry::default();
-        for (word, chunk) in words.iter_mut().zip(bytes.chunks_exact(8)) {
-            *word = u64::from_le_bytes(chunk.try_into().expect("eight bytes"));
+        self.reserve(number);
+        Some(words_of(&bytes))
+    }
+
+    /// Looks at the entry of the send ring that is to be fetched next, if the host has posted one. If it can't be read the ring stops.
+    ///
+    /// # Errors
+    /// If it can't be read.
+    pub fn look_behind(
+        &mut self,
+        memory: &mut impl HostMemory,
+        number: u8,
+    ) -> Result<Option<Entry>, BusError> {
+        let ring = self.get_mut(number).map(|endpoint| &mut endpoint.send);
+        let Some(ring) = ring.filter(|ring| ring.pending()) else {
+            return Ok(None);
+        };
+        let Some(RingSetup { base, log2, .. }) = ring.setup else {
+            return Ok(None);
+        };
+        let address = entry_address(base, ring.head, log2, REQUEST_BYTES);
+        let mut bytes = [0; REQUEST_BYTES];
+        if let Err(error) = memory.read(address, &mut bytes) {
+            ring.stopped = true;
+            let info = ring_info(false, ring.head.into());
+            self.raise(memory, number, Cause::RingError, NO_PAIR, info);
+            return Err(error);
         }
-        Some(words)
+        Ok(Some(words_of(&bytes)))
+    }
+
+    /// Takes the entry that was looked at along with the request before it.
+    pub fn skip(&mut self, endpoint: u8) {
+        if let Some(endpoint) = self.get_mut(endpoint) {
+            endpoint.send.head = endpoint.send.head.wrapping_add(1);
+        }
     }
 
     /// Whether one more completion can be reserved.
     pub fn completion_free(&self, endpoint: u8) -> bool {
-        self.get(endpoint).is_some_and(Endpoint::completion_free)
+        let owner = self.get(self.owner(endpoint));
+        owner.is_some_and(Endpoint::completion_free)
     }
 
     /// Reserves one more completion.
@@ -374,7 +431,7 @@ impl Endpoints {
     /// If none is free.
     pub fn reserve(&mut self, number: u8) {
         assert!(self.completion_free(number), "a completion is free");
-        if let Some(endpoint) = self.get_mut(number) {
+        if let Some(endpoint) = self.get_mut(self.owner(number)) {
             endpoint.reserved += 1;
         }
     }
@@ -384,7 +441,7 @@ impl Endpoints {
     /// # Panics
     /// If there is none.
     pub fn release(&mut self, endpoint: u8) {
-        if let Some(endpoint) = self.get_mut(endpoint) {
+        if let Some(endpoint) = self.get_mut(self.owner(endpoint)) {
             let left = endpoint.reserved.checked_sub(1);
             endpoint.reserved = left.expect("a reservation ends once");
         }
@@ -402,17 +459,29 @@ impl Endpoints {
         entry: Completion,
     ) {
         self.release(number);
-        let Some(endpoint) = self.get_mut(number) else {
+        let owner = self.owner(number);
+        let tells = if self.broken == Break::OwnerTold {
+            owner
+        } else {
+            number
+        };
+        let tells = if self.shares { tells } else { 0 };
+        let Some(endpoint) = self.get_mut(owner) else {
             return;
         };
         let Some((address, phase)) = endpoint.completions.next(Completion::BYTES) else {
             return;
         };
-        let written = memory.write_entry(address, &Completion { phase, ..entry }.to_words());
+        let entry = Completion {
+            endpoint: tells,
+            phase,
+            ..entry
+        };
+        let written = memory.write_entry(address, &entry.to_words());
         endpoint.completions.look();
         match written {
             Ok(()) => counters.count(Counter::Completions),
-            Err(_) => self.raise(memory, number, Cause::CompletionError, NO_PAIR, 0),
+            Err(_) => self.raise(memory, owner, Cause::CompletionError, NO_PAIR, 0),
         }
     }
 

@@ -186,13 +186,19 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
     }
 
     fn sizes(&self) -> firmware_core::Sizes {
-        let CardSizes { lists, regions } = self.gates.sizes();
+        let CardSizes {
+            lists,
+            regions,
+            capabilities,
+        } = self.gates.sizes();
         firmware_core::Sizes {
             endpoints: lists.endpoints as u32,
             pairs: lists.pairs as u32,
             posted: (lists.exact + lists.posted) as u32,
             unexpected: lists.unexpected as u32,
             regions: regions as u32,
+            posted_reserved: lists.reserved_posted as u32,
+            capabilities,
         }
     }
 

@@ -19,7 +19,7 @@ pub enum Output {
         /// Endpoint.
         endpoint: u8,
     },
-    /// A reservation ends without a completion: that of a cancel which was in time.
+    /// A reservation ends without a completion: that of a cancel which was in time, or of a send that completes only on error.
     Release {
         /// Endpoint.
         endpoint: u8,

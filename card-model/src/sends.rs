@@ -13,11 +13,36 @@ use abi::completion::{Completion, CompletionKind};
 use abi::control::{Counter, PairReport, PairSetup};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
-use abi::request::SendRequest;
+use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Segment, SendRequest};
 use abi::status::Status;
 
 use crate::breaks::Break;
 use crate::output::Output;
+
+/// Segments of a gather behind the first. Those of another send are empty.
+pub type Segments = [Segment; MAX_SEGMENTS - 1];
+
+/// A send with its whole buffer.
+#[derive(Clone, Copy, Debug)]
+pub struct Posted {
+    /// The request.
+    pub request: SendRequest,
+    /// Segments behind that which it names itself.
+    pub segments: Segments,
+}
+
+impl Posted {
+    /// Every segment, in order.
+    pub fn all(&self) -> impl Iterator<Item = Segment> {
+        std::iter::once(self.request.segment()).chain(self.segments)
+    }
+
+    /// Length of the message; 2^64 − 1 if it is longer than that.
+    pub fn length(&self) -> u64 {
+        let add = |sum: u64, segment: Segment| sum.saturating_add(segment.length);
+        self.all().fold(0, add)
+    }
+}
 
 /// What is left of a send that is on its way.
 #[derive(Clone, Copy, Debug)]
@@ -25,6 +50,8 @@ struct Sent {
     request: u32,
     context: u16,
     length: u64,
+    /// It completes only on error.
+    errors_only: bool,
 }
 
 /// A pair, from the side that sends.
@@ -37,7 +64,7 @@ struct Source {
     endpoint: u8,
     domain: u8,
     granted: u32,
-    waiting: VecDeque<SendRequest>,
+    waiting: VecDeque<Posted>,
     sent: VecDeque<Sent>,
     taken: u32,
     acknowledged: u32,
@@ -70,11 +97,13 @@ impl Source {
 }
 
 impl Sent {
-    fn of(request: &SendRequest) -> Self {
+    fn of(posted: &Posted) -> Self {
+        let request = &posted.request;
         Self {
             request: request.request,
             context: request.context,
-            length: request.length,
+            length: posted.length(),
+            errors_only: request.flags & FLAG_ERRORS_ONLY != 0,
         }
     }
 
@@ -102,7 +131,7 @@ pub struct Job {
     /// Number of its frame.
     pub sequence: u32,
     /// The send.
-    pub request: SendRequest,
+    pub posted: Posted,
 }
 
 /// What a frame of the peer says of this side's sends.
@@ -174,12 +203,12 @@ impl Sends {
     }
 
     /// Takes a send: it waits, or is refused.
-    pub fn post(&mut self, endpoint: u8, request: &SendRequest) -> Vec<Output> {
-        let pair = request.pair;
+    pub fn post(&mut self, endpoint: u8, posted: Posted) -> Vec<Output> {
+        let pair = posted.request.pair;
         let source = self.own(endpoint, pair);
         let (status, malformed) = match source {
             None => (Status::InvalidPair.code(), true),
-            Some(_) if request.length > EAGER_MAX as u64 => (Status::TooLong.code(), true),
+            Some(_) if posted.length() > EAGER_MAX as u64 => (Status::TooLong.code(), true),
             Some(Source {
                 failed: Some(status),
                 ..
@@ -188,13 +217,22 @@ impl Sends {
                 (Status::QueueFull.code(), false)
             }
             Some(source) => {
-                source.waiting.push_back(*request);
+                source.waiting.push_back(posted);
                 return Vec::new();
             }
         };
-        let refused = Sent::of(request).completion(endpoint, pair, status);
+        let refused = Sent::of(&posted).completion(endpoint, pair, status);
         let count = malformed.then_some(Output::Count(Counter::InvalidRequests));
         std::iter::once(refused).chain(count).collect()
+    }
+
+    /// Ends a gather whose second entry can't be read.
+    pub fn unread(&self, endpoint: u8, request: &SendRequest, status: Status) -> Output {
+        let posted = Posted {
+            request: *request,
+            segments: Segments::default(),
+        };
+        Sent::of(&posted).completion(endpoint, request.pair, status.code())
     }
 
     /// Takes a cancel: the send that it names ends if it still waits, and only then.
@@ -202,7 +240,9 @@ impl Sends {
         let pair = request.pair;
         let found = self.own(endpoint, pair).and_then(|source| {
             let waiting = &mut source.waiting;
-            let at = waiting.iter().position(|s| s.request == request.target)?;
+            let at = waiting
+                .iter()
+                .position(|s| s.request.request == request.target)?;
             waiting.remove(at)
         });
         let Some(send) = found else {
@@ -230,6 +270,7 @@ impl Sends {
         self.get(pair)
             .into_iter()
             .flat_map(|source| &source.waiting)
+            .map(|posted| &posted.request)
     }
 
     /// The pair's oldest waiting send takes a credit and its number.
@@ -238,14 +279,14 @@ impl Sends {
             return None;
         }
         let source = self.pairs.get_mut(usize::from(pair))?;
-        let request = source.waiting.pop_front()?;
+        let posted = source.waiting.pop_front()?;
         let sequence = source.taken;
         source.taken = sequence.wrapping_add(1);
         Some(Job {
             pair,
             domain: source.domain,
             sequence,
-            request,
+            posted,
         })
     }
 
@@ -255,7 +296,7 @@ impl Sends {
             if source.sent.is_empty() {
                 source.since = now;
             }
-            source.sent.push_back(Sent::of(&job.request));
+            source.sent.push_back(Sent::of(&job.posted));
         }
     }
 
@@ -265,7 +306,7 @@ impl Sends {
             return Vec::new();
         };
         source.taken = source.taken.wrapping_sub(1);
-        let sent = Sent::of(&job.request);
+        let sent = Sent::of(&job.posted);
         let mut outputs = vec![sent.completion(source.endpoint, job.pair, status.code())];
         if status == Status::LocalProtection {
             outputs.push(Output::Count(Counter::InvalidRequests));
@@ -278,6 +319,7 @@ impl Sends {
     pub fn progress(&mut self, progress: &Progress, now: u64) -> Vec<Output> {
         let number = progress.pair;
         let ignores_refusals = self.broken == Break::RefusalUnheard;
+        let tells_success = self.broken == Break::SuccessTold;
         let Some(source) = self.pairs.get_mut(usize::from(number)) else {
             return Vec::new();
         };
@@ -313,7 +355,12 @@ impl Sends {
                 true => Status::NotReady,
                 false => Status::Success,
             };
-            outputs.push(sent.completion(source.endpoint, number, status.code()));
+            let endpoint = source.endpoint;
+            let silent = sent.errors_only && status == Status::Success;
+            outputs.push(match silent && !tells_success {
+                true => Output::Release { endpoint },
+                false => sent.completion(endpoint, number, status.code()),
+            });
         }
         if newly > 0 {
             source.since = now;

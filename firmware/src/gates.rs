@@ -11,7 +11,7 @@ use abi::mgmt::{
     CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, EVENTS_LOST,
     FRAME_IN, FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAMES_LOST, GATES_RESET, INTERRUPT_EVENT,
     INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY, INTERRUPT_PENDING, MAC,
-    PERSISTENT_BASE, PERSISTENT_BYTES, RANDOM, SIZE_WORDS, SIZES,
+    PERSISTENT_BASE, PERSISTENT_BYTES, RANDOM, SIZE_WORDS, SIZES, control_start, event_fields,
 };
 use core::ptr::with_exposed_provenance_mut;
 use firmware::registers::{read, read_pair, write};
@@ -37,8 +37,7 @@ impl Card for Gates {
             write(offset, word as u32);
             write(offset + 4, (word >> 32) as u32);
         }
-        let start = u32::from(operation.code()) | u32::from(index) << 16;
-        write(CONTROL_START, start);
+        write(CONTROL_START, control_start(operation, index));
     }
 
     fn control_result(&mut self) -> Option<u64> {
@@ -81,13 +80,13 @@ impl Card for Gates {
         if !is_pending(INTERRUPT_EVENT) {
             return None;
         }
-        let [cause, endpoint, low, high] = read(EVENT).to_le_bytes();
+        let (cause, endpoint, pair) = event_fields(read(EVENT));
         let info = read_pair(EVENT + 4);
         write(EVENT_TAKE, 1);
         Some(GateEvent {
             cause,
             endpoint,
-            pair: u16::from_le_bytes([low, high]),
+            pair,
             info,
         })
     }
@@ -113,13 +112,15 @@ impl Card for Gates {
         for (word, offset) in words.iter_mut().zip((SIZES..).step_by(4)) {
             *word = read(offset);
         }
-        let [endpoints, pairs, posted, unexpected, regions] = words;
+        let [endpoints, pairs, posted, unexpected, regions, posted_reserved, capabilities] = words;
         Sizes {
             endpoints,
             pairs,
             posted,
             unexpected,
             regions,
+            posted_reserved,
+            capabilities,
         }
     }
 

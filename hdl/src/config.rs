@@ -31,6 +31,8 @@ pub struct Config {
     pub comparators: usize,
     /// Regions.
     pub regions: usize,
+    /// What its gates have beyond what every card has: `abi::capability`.
+    pub capabilities: u32,
 }
 
 /// For fast tests and formal proofs.
@@ -45,6 +47,7 @@ pub const TINY: Config = Config {
     unexpected: 64,
     comparators: 8,
     regions: 32,
+    capabilities: 0,
 };
 
 /// For boards, and the default of the simulator.
@@ -59,6 +62,7 @@ pub const ECP5: Config = Config {
     unexpected: 1024,
     comparators: 8,
     regions: 256,
+    capabilities: 0,
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.
@@ -83,6 +87,7 @@ pub const ODD: Config = Config {
     unexpected: 37,
     comparators: 8,
     regions: 5,
+    capabilities: 0,
 };
 
 /// Many small shares, in half of the usual rows.
@@ -97,6 +102,7 @@ pub const MANY: Config = Config {
     unexpected: 200,
     comparators: 4,
     regions: 33,
+    capabilities: 0,
 };
 
 /// What a large FPGA would have. Only its matching engine is built, to see what such lists do: the datapath that it needs, 512
@@ -112,6 +118,7 @@ pub const WIDE: Config = Config {
     unexpected: 16384,
     comparators: 8,
     regions: 4096,
+    capabilities: 0,
 };
 
 /// All configurations that are built.

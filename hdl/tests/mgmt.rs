@@ -12,7 +12,7 @@ use abi::mgmt::{
     GATES_RESET, INTERRUPT_CONTROL, INTERRUPT_ENABLE, INTERRUPT_EVENT, INTERRUPT_FRAME_IN,
     INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY, INTERRUPT_MAILBOX, INTERRUPT_PENDING, LOG, MAC,
     MAILBOX_COMMAND, MAILBOX_RESULT, MEMORY_BASE, MEMORY_BYTES, PERSISTENT_BASE, PERSISTENT_BYTES,
-    RANDOM, REGISTER_BASE, SIZES, TIME, TIMER_COMPARE, TIMER_ENABLE,
+    RANDOM, REGISTER_BASE, SIZE_WORDS, SIZES, TIME, TIMER_COMPARE, TIMER_ENABLE, event_word,
 };
 use abi::register::MAILBOX_WORDS;
 use hdl::config::TINY;
@@ -216,7 +216,10 @@ fn registers_tell_sizes_address_and_time() {
         TINY.posted + TINY.exact,
         TINY.unexpected,
         TINY.regions,
+        TINY.reserved_posted(),
+        TINY.capabilities as usize,
     ];
+    assert_eq!(sizes.len(), SIZE_WORDS);
     for (size, offset) in sizes.into_iter().zip((SIZES..).step_by(4)) {
         assert_eq!(host.peek(offset), size as u64);
     }
@@ -551,7 +554,8 @@ fn events_wait_in_order_until_they_are_taken_and_those_without_room_are_counted(
             assert_eq!(pending, !waiting.is_empty());
             assert_eq!(host.peek(EVENTS_LOST), lost);
             if let Some([endpoint, cause, pair, info]) = waiting.front() {
-                assert_eq!(host.peek(EVENT), cause | endpoint << 8 | pair << 16);
+                let word = event_word(*cause as u8, *endpoint as u8, *pair as u16);
+                assert_eq!(host.peek(EVENT), u64::from(word));
                 assert_eq!(host.peek(EVENT + 4), info & 0xffff_ffff);
                 assert_eq!(host.peek(EVENT + 8), info >> 32);
             }

@@ -9,7 +9,7 @@ use abi::mgmt::{
     CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, EVENT, EVENT_TAKE, FRAME_IN,
     FRAME_OUT, FRAME_SEND, FRAME_TAKE, FRAME_WORDS, FRAMES_IN, FRAMES_LOST, GATES_RESET,
     INTERRUPT_EVENT, INTERRUPT_FRAME_IN, INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY,
-    INTERRUPT_PENDING, MEMORY_BASE, REGISTER_BASE,
+    INTERRUPT_PENDING, MEMORY_BASE, REGISTER_BASE, control_start, event_word,
 };
 use abi::register::{
     CONTROL, CONTROL_RUN, LOADER_ADDRESS, LOADER_DATA, MAILBOX_ANSWER, MAILBOX_COMMAND,
@@ -145,8 +145,7 @@ impl Card {
             self.poke(CONTROL_DATA + 8 * k as u32, *word as u32);
             self.poke(CONTROL_DATA + 8 * k as u32 + 4, (word >> 32) as u32);
         }
-        let start = u32::from(operation.code()) | u32::from(index) << 16;
-        self.poke(CONTROL_START, start);
+        self.poke(CONTROL_START, control_start(operation, index));
         let done = (0..100).any(|_| self.peek(CONTROL_BUSY) == 0);
         assert!(done, "{operation:?} is never done");
         let low = u64::from(self.peek(CONTROL_RESULT));
@@ -314,7 +313,7 @@ fn the_firmware_is_told_of_a_failed_pair_and_not_of_its_own_events() {
         let status = Status::LinkError.code();
         card.control(Operation::PairFail, 3, &[status.into()]);
         assert_ne!(card.pending() & INTERRUPT_EVENT, 0);
-        let event = u32::from(Cause::LinkError.code()) | 1 << 8 | 3 << 16;
+        let event = event_word(Cause::LinkError.code(), 1, 3);
         assert_eq!(card.peek(EVENT), event);
         assert_eq!(card.peek(EVENT + 4), status.into());
         assert_eq!(card.peek(EVENT + 8), 0);

@@ -10,7 +10,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
-use abi::wire::{ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, crc32c};
+use abi::wire::{ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, crc32c, split_mac};
 use hdl::config;
 use hdl::link::TransmitMutation;
 use rand::Rng;
@@ -95,10 +95,11 @@ impl Job {
 
 /// A frame without the numbers of the reverse direction, which are looked up when it begins.
 fn frame(card: &CardSetup, index: usize, setup: &PairSetup, frame_type: FrameType) -> FrameHeader {
+    let (source_mac_low, source_mac_high) = split_mac(card.mac);
     FrameHeader {
         destination_mac: setup.remote_mac,
-        source_mac_low: card.mac as u16,
-        source_mac_high: (card.mac >> 16) as u32,
+        source_mac_low,
+        source_mac_high,
         ethertype: ETHERTYPE_FIELD,
         version: VERSION,
         frame_type: frame_type.code(),

@@ -24,7 +24,7 @@ use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{TransportError, Watch};
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
-    CloseEndpoint, Command, ConnectPair, EndpointId, Nothing, OpenEndpoint, OpenPair, PairId,
+    CloseEndpoint, Command, ConnectPair, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId,
     Words, id_index,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
@@ -247,6 +247,7 @@ impl EndpointBuilder {
             completion_base: completions.address(),
             event_log2: u32::from(events.log2()),
             event_base: events.address(),
+            completion_owner: NO_ENDPOINT,
         };
         let rings = [
             send.memory(),

@@ -1,6 +1,7 @@
 //! Pairs: two endpoints that may talk, and what they tell each other beforehand.
 
 use abi::ABI_VERSION;
+use abi::address;
 use abi::limits::MAX_CREDITS;
 use abi::mailbox::{PairId, id_index};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -47,19 +48,22 @@ pub struct EndpointAddress {
 
 impl EndpointAddress {
     /// Length of an address as bytes.
-    pub const BYTES: usize = 8;
+    pub const BYTES: usize = address::EndpointAddress::BYTES;
 
-    /// The address as bytes: the Ethernet address, first byte on the wire first, then the place, little-endian.
+    /// The address as bytes: [`abi::address::EndpointAddress`].
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        (self.mac | u64::from(self.endpoint) << 48).to_le_bytes()
+        let (mac, endpoint) = (self.mac, self.endpoint);
+        let mut bytes = [0; Self::BYTES];
+        address::EndpointAddress { mac, endpoint }.emit(&mut bytes);
+        bytes
     }
 
     /// Reads an address. Each eight bytes are one.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Self {
-        let word = u64::from_le_bytes(*bytes);
+        let view = address::EndpointAddressView::new_unchecked(bytes);
         Self {
-            mac: word & ((1 << 48) - 1),
-            endpoint: (word >> 48) as u16,
+            mac: view.mac(),
+            endpoint: view.endpoint(),
         }
     }
 }
@@ -78,50 +82,43 @@ impl PairAddress {
     }
 
     /// Length of an address as bytes.
-    pub const BYTES: usize = 32;
+    pub const BYTES: usize = address::PairAddress::BYTES;
 
-    /// The address as bytes: the Ethernet address, six words of [`PairId`] and the ABI version, little-endian.
+    /// The address as bytes: [`abi::address::PairAddress`].
     pub fn to_bytes(&self) -> [u8; Self::BYTES] {
-        let id = &self.id;
         let mut bytes = [0; Self::BYTES];
-        bytes[..8].copy_from_slice(&self.mac.to_le_bytes());
-        let words = [
-            id.pair,
-            id.endpoint,
-            id.epoch,
-            id.nonce,
-            id.credits,
-            ABI_VERSION,
-        ];
-        for (chunk, word) in bytes[8..].chunks_exact_mut(4).zip(words) {
-            chunk.copy_from_slice(&word.to_le_bytes());
+        address::PairAddress {
+            mac: self.mac,
+            pair: self.id.pair,
+            endpoint: self.id.endpoint,
+            epoch: self.id.epoch,
+            nonce: self.id.nonce,
+            credits: self.id.credits,
+            version: ABI_VERSION,
+            ..Default::default()
         }
+        .emit(&mut bytes);
         bytes
     }
 
     /// Reads an address. None if it can't be one of this version.
     pub fn from_bytes(bytes: &[u8; Self::BYTES]) -> Option<Self> {
-        let word = |at: usize| {
-            u32::from_le_bytes([bytes[at], bytes[at + 1], bytes[at + 2], bytes[at + 3]])
+        let found = address::PairAddressView::new_unchecked(bytes).to_repr();
+        let id = PairId {
+            pair: found.pair,
+            endpoint: found.endpoint,
+            epoch: found.epoch,
+            nonce: found.nonce,
+            credits: found.credits,
         };
-        let address = Self {
-            mac: u64::from(word(0)) | u64::from(word(4)) << 32,
-            id: PairId {
-                pair: word(8),
-                endpoint: word(12),
-                epoch: word(16),
-                nonce: word(20),
-                credits: word(24),
-            },
-        };
-        let id = &address.id;
-        let valid = word(28) == ABI_VERSION
-            && address.mac >> 48 == 0
+        let valid = found.version == ABI_VERSION
+            && found.reserved0 == 0
             && [id.pair, id.endpoint, id.epoch]
                 .iter()
                 .all(|&word| word <= 0xffff)
             && (1..=u32::from(MAX_CREDITS)).contains(&id.credits);
-        valid.then_some(address)
+        let mac = found.mac;
+        valid.then_some(Self { id, mac })
     }
 }
 

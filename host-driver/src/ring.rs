@@ -13,6 +13,7 @@ use crate::memory::HostMemory;
 use crate::transport::TransportError;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
 use abi::request::REQUEST_BYTES;
+use abi::ring;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -189,8 +190,7 @@ impl<const W: usize> EntryQueue<W> {
         // SAFETY: the word is aligned, lives as long as `memory`, and is only accessed atomically while the card may
         // write it: here, and by the transport (`Transport`, "each aligned word becomes visible whole").
         let last = unsafe { AtomicU64::from_ptr(self.word(index, W - 1).as_ptr()) };
-        let phase = u64::from_le(last.load(Ordering::Acquire)) >> 63;
-        phase == u64::from((index >> self.log2) & 1 == 0)
+        ring::is_written(u64::from_le(last.load(Ordering::Acquire)), index, self.log2)
     }
 
     /// Index of the next entry that the card will write.

@@ -12,8 +12,8 @@ use abi::event::{EVENT_BYTES, Event};
 use abi::limits::{EAGER_MAX, RING_ALIGN};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, CounterId, CounterValue, DomainId, EndpointId, Identity,
-    Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairStatus, RegionKey, RegisterRegion, Words,
-    id_index,
+    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairStatus, RegionKey,
+    RegisterRegion, Words, id_index,
 };
 use abi::register::{self, MAILBOX_WORDS};
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
@@ -341,6 +341,7 @@ impl<'a> RawEndpoint<'a> {
                     completion_base: rings.completion.address(),
                     event_log2: log,
                     event_base: rings.event.address(),
+                    completion_owner: NO_ENDPOINT,
                 },
             )
             .expect("an endpoint");
@@ -471,7 +472,7 @@ impl<'a> RawEndpoint<'a> {
     }
 
     fn phase(&self, index: u16) -> u8 {
-        ((index >> self.log2) & 1) as u8 ^ 1
+        abi::ring::phase(index, self.log2)
     }
 }
 

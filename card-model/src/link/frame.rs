@@ -4,7 +4,7 @@ use abi::control::PairSetup;
 use abi::request::{FLAG_READY, SendRequest};
 use abi::wire::{
     ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES, VERSION,
-    crc32c, frame_bytes,
+    crc32c, frame_bytes, split_mac,
 };
 
 use super::SinkNumbers;
@@ -97,10 +97,11 @@ impl Transmit {
     }
 
     fn header(&self, pair: u16, setup: &PairSetup, numbers: SinkNumbers) -> FrameHeader {
+        let (source_mac_low, source_mac_high) = split_mac(self.mac);
         FrameHeader {
             destination_mac: setup.remote_mac,
-            source_mac_low: self.mac as u16,
-            source_mac_high: (self.mac >> 16) as u32,
+            source_mac_low,
+            source_mac_high,
             ethertype: ETHERTYPE_FIELD,
             version: VERSION,
             destination_endpoint: setup.remote_endpoint,

@@ -2,6 +2,7 @@
 
 /// What a command asks for.
 pub use abi::monitor::MatchOperation as Operation;
+use abi::monitor::{MATCH_COMMAND_WIDTHS, MATCH_REPLY_WIDTHS};
 
 /// A command, as `hdl::types::MatchCommand` has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,7 +30,14 @@ pub struct Command {
 }
 
 /// Words of 32 bits that a command fills.
-const WORDS: usize = 7;
+const WORDS: usize = {
+    let (mut bits, mut at) = (0, 0);
+    while at < MATCH_COMMAND_WIDTHS.len() {
+        bits += MATCH_COMMAND_WIDTHS[at];
+        at += 1;
+    }
+    bits.div_ceil(32)
+};
 
 impl Command {
     /// A command that names nothing yet.
@@ -106,27 +114,27 @@ impl Command {
 
     /// The bits of the `LogicStruct`, first field least significant.
     pub fn words(&self) -> [u32; WORDS] {
-        let fields: [(u64, u32); 10] = [
-            (self.operation.code().into(), 4),
-            (self.endpoint.into(), 8),
-            (self.pair.into(), 16),
-            (self.any_source.into(), 1),
-            (self.context.into(), 16),
-            (self.match_bits, 64),
-            (self.ignore_bits, 64),
-            (self.request.into(), 32),
-            (self.slot.into(), 4),
-            (self.multi.into(), 1),
+        let values: [u64; 10] = [
+            self.operation.code().into(),
+            self.endpoint.into(),
+            self.pair.into(),
+            self.any_source.into(),
+            self.context.into(),
+            self.match_bits,
+            self.ignore_bits,
+            self.request.into(),
+            self.slot.into(),
+            self.multi.into(),
         ];
         let mut words = [0; WORDS];
         let mut at = 0;
-        for (value, width) in fields {
+        for (value, width) in values.into_iter().zip(MATCH_COMMAND_WIDTHS) {
             // A field touches three words at most.
             let spread = u128::from(value) << (at % 32);
             for (k, word) in words[at / 32..].iter_mut().take(3).enumerate() {
                 *word |= (spread >> (32 * k)) as u32;
             }
-            at += width as usize;
+            at += width;
         }
         words
     }
@@ -136,28 +144,38 @@ impl Command {
     /// The command with these bits, if its operation is one.
     pub fn from_words(words: &[u32; WORDS]) -> Option<Self> {
         let mut at = 0;
-        let mut field = |width: usize| {
+        let [
+            operation,
+            endpoint,
+            pair,
+            any_source,
+            context,
+            match_bits,
+            ignore_bits,
+            request,
+            slot,
+            multi,
+        ] = MATCH_COMMAND_WIDTHS.map(|width| {
             let here = (0..3)
                 .map(|k| words.get(at / 32 + k).map_or(0, |word| u128::from(*word)) << (32 * k));
             let spread: u128 = here.sum();
             let value = (spread >> (at % 32)) as u64;
             at += width;
             value & (u64::MAX >> (64 - width))
-        };
-        let operation = field(4);
+        });
         let mut all = Operation::ALL.iter();
         let operation = *all.find(|known| u64::from(known.code()) == operation)?;
         Some(Command {
             operation,
-            endpoint: field(8) as u8,
-            pair: field(16) as u16,
-            any_source: field(1) == 1,
-            context: field(16) as u16,
-            match_bits: field(64),
-            ignore_bits: field(64),
-            request: field(32) as u32,
-            slot: field(4) as u8,
-            multi: field(1) == 1,
+            endpoint: endpoint as u8,
+            pair: pair as u16,
+            any_source: any_source == 1,
+            context: context as u16,
+            match_bits,
+            ignore_bits,
+            request: request as u32,
+            slot: slot as u8,
+            multi: multi == 1,
         })
     }
 }
@@ -176,10 +194,16 @@ pub struct Reply {
 impl Reply {
     /// The reply with these bits.
     pub fn from_bits(bits: u64) -> Self {
+        let mut at = 0;
+        let [found, full, index] = MATCH_REPLY_WIDTHS.map(|width| {
+            let value = (bits >> at) & ((1 << width) - 1);
+            at += width;
+            value
+        });
         Reply {
-            found: bits & 1 == 1,
-            full: bits >> 1 & 1 == 1,
-            index: (bits >> 2) as u16,
+            found: found == 1,
+            full: full == 1,
+            index: index as u16,
         }
     }
 }

@@ -11,7 +11,7 @@ use abi::control::{
 };
 use abi::event::{EVENT_BYTES, Event};
 use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_TAIL};
-use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
+use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, SendSegments};
 use abi::ring::{entry_address, phase};
 use card_model::memory::{HostMemory, Pieces};
 use card_model::{Card, CardSizes, Timing};
@@ -36,6 +36,15 @@ pub fn tiny() -> CardSizes {
     CardSizes {
         lists: card_model::matching::Sizes::new(2, 8, 64, 16, 64),
         regions: 32,
+        capabilities: 0,
+    }
+}
+
+/// A card that has all that a card may have.
+pub fn able() -> CardSizes {
+    CardSizes {
+        capabilities: abi::capability::ALL,
+        ..tiny()
     }
 }
 
@@ -44,6 +53,7 @@ pub fn scarce() -> CardSizes {
     CardSizes {
         lists: card_model::matching::Sizes::new(2, 8, 12, 4, 64),
         regions: 32,
+        capabilities: 0,
     }
 }
 
@@ -136,6 +146,23 @@ impl Desk {
     pub fn send<T: Timing>(&mut self, card: &mut Card<Pieces, T>, request: SendRequest) {
         self.send_tail = post(card, self, 0, self.send_tail, request.to_words());
         card.write_register(self.endpoint, SEND_TAIL, self.send_tail.into());
+    }
+
+    /// Posts a send and its second entry by one doorbell.
+    pub fn send_two<T: Timing>(
+        &mut self,
+        card: &mut Card<Pieces, T>,
+        request: SendRequest,
+        second: SendSegments,
+    ) {
+        self.send_tail = post(card, self, 0, self.send_tail, request.to_words());
+        self.send_tail = post(card, self, 0, self.send_tail, second.to_words());
+        card.write_register(self.endpoint, SEND_TAIL, self.send_tail.into());
+    }
+
+    /// Address of the entry of the send ring that is to be posted next.
+    pub fn next_send(&self) -> u64 {
+        entry_address(self.rings[0], self.send_tail, self.log2, REQUEST_BYTES)
     }
 
     /// Takes the next completion.

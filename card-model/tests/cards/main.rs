@@ -2,5 +2,6 @@
 
 mod desk;
 mod net;
+mod optional;
 mod random;
 mod rooms;

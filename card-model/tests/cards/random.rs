@@ -887,7 +887,7 @@ fn play_all(seeds: std::ops::Range<u64>, weather: Weather) -> Seen {
 
 /// Everything that the rows say may happen has happened, but for these.
 fn assert_all_seen(seen: &Seen, but: &[(Opcode, Status)]) {
-    for row in OPCODES {
+    for row in OPCODES.iter().filter(|row| row.is_known(0)) {
         for &status in row.refusals.iter().chain(row.ends) {
             let key = (row.opcode, status);
             assert!(seen.contains_key(&key) != but.contains(&key), "{key:?}");

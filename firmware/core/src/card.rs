@@ -17,6 +17,10 @@ pub struct Sizes {
     pub unexpected: u32,
     /// Regions.
     pub regions: u32,
+    /// Receives that each endpoint has for itself.
+    pub posted_reserved: u32,
+    /// What the gates have beyond what every card has: [`abi::capability`].
+    pub capabilities: u32,
 }
 
 /// An event that the gates raised.

@@ -6,23 +6,24 @@
 use crate::argument::{BUSY, NOT_FOUND, Refusal, credits, mac, narrow, slots};
 use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
-use crate::endpoint::{Endpoint, EndpointState, Stage, rings};
+use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
 use crate::pair::{Held, Pair, Room};
 use crate::peers::Peer;
 use crate::region::{self, Region, RegionState};
 use crate::table;
 use abi::ABI_VERSION;
+use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::control::{
     Counter, EndpointSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
-    RegionSetup, RingSetup, ring_index,
+    RegionSetup, ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
-    CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity, Nothing, OpenEndpoint,
-    OpenPair, PairId, PairState, PairStatus, RegionKey, RegisterRegion, Reserve, Words,
-    id_generation, id_index, object_id,
+    CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity, NO_ENDPOINT, Nothing,
+    OpenEndpoint, OpenPair, PairId, PairState, PairStatus, RegionKey, RegisterRegion, Reserve,
+    Words, id_generation, id_index, object_id, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
@@ -36,7 +37,7 @@ pub(crate) enum Job {
     /// Its rings, then itself, to be told to the gates.
     OpenEndpoint {
         index: usize,
-        rings: [(u16, RingSetup); 4],
+        rings: Rings,
     },
     CloseEndpoint {
         index: usize,
@@ -181,13 +182,14 @@ impl<C: Card> Firmware<C> {
                 let EndpointState::Opening(done) = self.endpoints[index].state else {
                     return false;
                 };
-                if let Some((kind, ring)) = rings.get(usize::from(done)) {
+                if let Some((kind, ring)) = rings.iter().flatten().nth(done.into()) {
                     let ring_of = ring_index(index as u8, *kind);
                     self.request(Operation::RingSet, ring_of, &ring.to_words());
                 } else {
                     let endpoint = &self.endpoints[index];
                     let setup = EndpointSetup {
                         domain: endpoint.domain,
+                        completion_owner: endpoint.completion_owner.unwrap_or(index as u8),
                         epoch: endpoint.epoch,
                         ..EndpointSetup::default()
                     };
@@ -302,6 +304,8 @@ impl<C: Card> Firmware<C> {
             regions: self.sizes.regions,
             message_max: EAGER_MAX as u64,
             mac: self.card.mac(),
+            posted_reserved: self.sizes.posted_reserved,
+            capabilities: self.sizes.capabilities,
         }))
     }
 
@@ -317,6 +321,7 @@ impl<C: Card> Firmware<C> {
 
     fn open_endpoint(&mut self, open: OpenEndpoint) -> Served<EndpointId> {
         let domain = self.domains.find(open.domain)?;
+        let completion_owner = self.completion_owner(open.completion_owner, domain)?;
         let rings = rings(&open)?;
         let index = table::free(
             &mut self.endpoints,
@@ -330,12 +335,41 @@ impl<C: Card> Firmware<C> {
         self.endpoints[index] = Endpoint {
             state: EndpointState::Opening(0),
             domain,
+            completion_owner,
             epoch,
             incarnation: self.card.random(),
             ..Endpoint::closed(generation)
         };
         self.domains.acquire(domain);
         Ok(Outcome::Later(Job::OpenEndpoint { index, rings }))
+    }
+
+    /// The place of the endpoint of this id, if requests of another one of the domain may complete on its queue.
+    fn completion_owner(&self, id: u32, domain: u8) -> Result<Option<u8>, Refusal> {
+        if id == NO_ENDPOINT {
+            return Ok(None);
+        }
+        if self.sizes.capabilities & CAPABILITY_SHARED_COMPLETIONS == 0 {
+            return Err(Refusal {
+                status: MailboxStatus::Unsupported,
+                detail: CAPABILITY_SHARED_COMPLETIONS,
+            });
+        }
+        let index = self.endpoint(id)?;
+        let owner = &self.endpoints[index];
+        if owner.domain != domain || owner.completion_owner.is_some() {
+            return Err(Refusal::argument(9));
+        }
+        Ok(Some(index as u8))
+    }
+
+    /// Whether requests of another endpoint complete on this one's queue.
+    fn is_completion_owner(&self, index: usize) -> bool {
+        let completes_here = |endpoint: &Endpoint| {
+            let owner = endpoint.completion_owner.map(usize::from);
+            endpoint.state != EndpointState::Closed && owner == Some(index)
+        };
+        self.endpoints.iter().any(completes_here)
     }
 
     fn command_close_endpoint(&mut self, close: CloseEndpoint) -> Served<Nothing> {
@@ -347,6 +381,7 @@ impl<C: Card> Firmware<C> {
         });
         match found.ok_or(NOT_FOUND)?.state {
             EndpointState::Closed | EndpointState::Opening(_) => return Err(NOT_FOUND),
+            EndpointState::Open if self.is_completion_owner(index) => return Err(BUSY),
             EndpointState::Open => self.close_endpoint(index),
             // Begun before, and not finished in time.
             EndpointState::Closing(_) => {}
@@ -496,7 +531,7 @@ impl<C: Card> Firmware<C> {
         PairStatus {
             state: state.code().into(),
             reason: match refused {
-                true => u32::from(pair.reason.code()) | u32::from(pair.detail) << 16,
+                true => reason_word(pair.reason, pair.detail),
                 false => 0,
             },
             remote_mac: pair.peer.mac,

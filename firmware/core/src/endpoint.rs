@@ -5,7 +5,7 @@ use abi::completion::COMPLETION_BYTES;
 use abi::control::{RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, RingSetup};
 use abi::event::EVENT_BYTES;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
-use abi::mailbox::OpenEndpoint;
+use abi::mailbox::{NO_ENDPOINT, OpenEndpoint};
 use abi::request::REQUEST_BYTES;
 
 /// What an endpoint is doing.
@@ -41,6 +41,8 @@ pub(crate) enum Stage {
 pub(crate) struct Endpoint {
     pub(crate) state: EndpointState,
     pub(crate) domain: u8,
+    /// Place of the endpoint on whose completion queue its requests complete, if that isn't its own.
+    pub(crate) completion_owner: Option<u8>,
     pub(crate) generation: u16,
     /// Its epoch; frames of its pairs carry the one that it had when they were opened or began to connect.
     pub(crate) epoch: u16,
@@ -59,6 +61,7 @@ impl Endpoint {
         Self {
             state: EndpointState::Closed,
             domain: 0,
+            completion_owner: None,
             generation,
             epoch: 0,
             incarnation: 0,
@@ -69,11 +72,14 @@ impl Endpoint {
     }
 }
 
-/// The control index and the data of each ring that a host asks for.
+/// The control index and the data of a ring, of each that an endpoint has.
+pub(crate) type Rings = [Option<(u16, RingSetup)>; 4];
+
+/// The rings that a host asks for: no completion queue if the endpoint completes on another's.
 ///
 /// # Errors
 /// A refusal that names the size or the address that can't be.
-pub(crate) fn rings(open: &OpenEndpoint) -> Result<[(u16, RingSetup); 4], Refusal> {
+pub(crate) fn rings(open: &OpenEndpoint) -> Result<Rings, Refusal> {
     let ring = |kind, position, log2: u32, base, entry_bytes: usize| {
         let log2: u8 = narrow(log2, position)?;
         if !(MIN_RING_LOG2..=MAX_RING_LOG2).contains(&log2) {
@@ -87,18 +93,24 @@ pub(crate) fn rings(open: &OpenEndpoint) -> Result<[(u16, RingSetup); 4], Refusa
             log2,
             reserved0: 0,
         };
-        Ok((kind, setup))
+        Ok(Some((kind, setup)))
+    };
+    let completions = match (open.completion_owner, open.completion_log2) {
+        (NO_ENDPOINT, log2) => ring(
+            RING_COMPLETION,
+            5,
+            log2,
+            open.completion_base,
+            COMPLETION_BYTES,
+        )?,
+        (_, 0) if open.completion_base == 0 => None,
+        (_, 0) => return Err(Refusal::argument(6)),
+        _ => return Err(Refusal::argument(5)),
     };
     Ok([
         ring(RING_SEND, 1, open.send_log2, open.send_base, REQUEST_BYTES)?,
         ring(RING_LIST, 3, open.list_log2, open.list_base, REQUEST_BYTES)?,
-        ring(
-            RING_COMPLETION,
-            5,
-            open.completion_log2,
-            open.completion_base,
-            COMPLETION_BYTES,
-        )?,
+        completions,
         ring(RING_EVENT, 7, open.event_log2, open.event_base, EVENT_BYTES)?,
     ])
 }

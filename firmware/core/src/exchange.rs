@@ -15,7 +15,7 @@ use abi::mgmt::FRAME_WORDS;
 use abi::times::TELL_TIMEOUT;
 use abi::wire::{
     ETHERTYPE_FIELD, FrameHeader, FrameType, MANAGEMENT_BYTES, ManagementBody, ManagementKind,
-    VERSION,
+    VERSION, join_mac, split_mac,
 };
 
 /// Handshakes that may be under way.
@@ -84,8 +84,7 @@ impl Frame {
 
     pub(crate) fn source(&self) -> Peer {
         Peer {
-            mac: u64::from(self.header.source_mac_low)
-                | u64::from(self.header.source_mac_high) << 16,
+            mac: join_mac(self.header.source_mac_low, self.header.source_mac_high),
             endpoint: self.header.source_endpoint,
         }
     }
@@ -268,12 +267,12 @@ impl<C: Card> Firmware<C> {
         let pair: &Pair = &self.pairs[index];
         let endpoint = &self.endpoints[usize::from(pair.endpoint)];
         let remembered = self.peers.find(pair.peer);
-        let mac = self.card.mac();
+        let (source_mac_low, source_mac_high) = split_mac(self.card.mac());
         Frame {
             header: FrameHeader {
                 destination_mac: pair.peer.mac,
-                source_mac_low: mac as u16,
-                source_mac_high: (mac >> 16) as u32,
+                source_mac_low,
+                source_mac_high,
                 ethertype: ETHERTYPE_FIELD,
                 version: VERSION,
                 frame_type: frame_type.code(),
@@ -313,12 +312,13 @@ impl<C: Card> Firmware<C> {
         reason: ConnectReason,
         detail: u16,
     ) -> Frame {
-        let (asked, mac) = (&frame.header, self.card.mac());
+        let asked = &frame.header;
+        let (source_mac_low, source_mac_high) = split_mac(self.card.mac());
         Frame {
             header: FrameHeader {
                 destination_mac: frame.source().mac,
-                source_mac_low: mac as u16,
-                source_mac_high: (mac >> 16) as u32,
+                source_mac_low,
+                source_mac_high,
                 ethertype: ETHERTYPE_FIELD,
                 version: VERSION,
                 frame_type: asked.frame_type,

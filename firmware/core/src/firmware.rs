@@ -30,7 +30,7 @@ use abi::control::{
 };
 use abi::event::{self, NO_PAIR};
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
-use abi::mailbox::{AuditKind, PairState};
+use abi::mailbox::{AuditKind, PairState, reason_word};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
 use abi::times::{ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT};
@@ -653,7 +653,7 @@ impl<C: Card> Firmware<C> {
                 };
                 let info = match cause {
                     event::Cause::ConnectFailed => {
-                        u64::from(pair.reason.code()) | u64::from(pair.detail) << 16
+                        reason_word(pair.reason, pair.detail).into()
                     }
                     _ => 0,
                 };

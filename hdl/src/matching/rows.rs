@@ -34,8 +34,10 @@ use super::place::{MAX_PLACES, Place, Sought};
 use crate::prelude::*;
 use crate::prim::BlockRam;
 use abi::limits::{MAX_CREDITS, MAX_ENDPOINTS};
+use abi::request::place;
 
 const _: () = assert!(MAX_CREDITS == 16, "a slot has four bits");
+const _: () = assert!(place(1, 0) == 1 << 4, "the kernel makes places so");
 const _: () = assert!(MAX_ENDPOINTS <= 32, "`waiting` has a bit for each");
 
 /// What an operation is about.

@@ -25,6 +25,10 @@ use abi::mgmt;
 const INTERRUPTS: usize = 6;
 
 const _: () = assert!(
+    mgmt::event_word(1, 1, 1) == 1 | 1 << 8 | 1 << 16,
+    "the kernel packs events so"
+);
+const _: () = assert!(
     mgmt::INTERRUPT_MAILBOX == 1 << 0
         && mgmt::INTERRUPT_CONTROL == 1 << 1
         && mgmt::INTERRUPT_FRAME_IN == 1 << 2

@@ -41,6 +41,11 @@ use crate::types::{ControlRequest, RaiseEvent};
 use abi::mgmt;
 use abi::register::MAILBOX_WORDS;
 
+const _: () = assert!(
+    mgmt::CONTROL_INDEX_SHIFT == 16,
+    "the kernel cuts the index of a control request here"
+);
+
 /// Offsets of the registers, of `abi::mgmt`.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub struct Offsets {
@@ -271,6 +276,8 @@ impl Subsystem {
             config.posted + config.exact,
             config.unexpected,
             config.regions,
+            config.reserved_posted(),
+            config.capabilities as usize,
         ];
         let mailbox = || Ram::new(MAILBOX_WORDS);
         Subsystem {

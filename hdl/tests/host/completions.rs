@@ -9,6 +9,7 @@ use abi::completion::Completion;
 use abi::control::{Operation, RING_COMPLETION, ring_index};
 use abi::event::{Cause, NO_PAIR};
 use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
+use abi::ring::phase;
 use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -346,7 +347,7 @@ impl Run {
                 "entry {index} of endpoint {endpoint} overwrites what is not consumed"
             );
             let words: [u64; 8] = std::array::from_fn(|k| self.memory.read(address + 8 * k as u64));
-            let phase = u8::from(index >> queue.log2 & 1 == 0);
+            let phase = phase(index, queue.log2 as u8);
             let expected = Completion { phase, ..entry };
             let found = Completion::from_words(&words);
             claim!(found == expected, "{found:?} should be {expected:?}");

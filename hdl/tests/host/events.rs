@@ -9,6 +9,7 @@ use super::support::broken::breaks_by;
 use abi::control::{EventSetup, Operation, RING_EVENT, ring_index};
 use abi::event::{Cause, Event, NO_PAIR};
 use abi::register::{EVENT_ARM, EVENT_HEAD, STICKY};
+use abi::ring::phase;
 use hdl::config::{Config, ECP5};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -308,7 +309,7 @@ impl Run {
             );
             let words: [u64; 4] = std::array::from_fn(|k| self.memory.read(address + 8 * k as u64));
             let event = Event::from_words(&words);
-            let phase = u8::from(queue.stored >> queue.log2 & 1 == 0);
+            let phase = phase(queue.stored, queue.log2 as u8);
             let expected = Event {
                 info: event.info,
                 cause: event.cause,

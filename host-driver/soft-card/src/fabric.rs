@@ -132,6 +132,8 @@ impl Default for SoftOptions {
                 posted: 80,
                 unexpected: 64,
                 regions: 32,
+                posted_reserved: 0,
+                capabilities: 0,
             },
             latency: 125,
             register_cycles: 20,
@@ -597,6 +599,7 @@ fn card_sizes(sizes: &Sizes) -> CardSizes {
     CardSizes {
         lists,
         regions: sizes.regions as usize,
+        capabilities: sizes.capabilities,
     }
 }
 

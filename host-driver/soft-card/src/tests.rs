@@ -70,6 +70,7 @@ impl<'a> Side<'a> {
             completion_base: ring(2),
             event_log2: 4,
             event_base: ring(3),
+            completion_owner: abi::mailbox::NO_ENDPOINT,
         };
         self.endpoint = self.command(Command::OpenEndpoint, open).unwrap();
     }

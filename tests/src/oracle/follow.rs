@@ -442,25 +442,29 @@ impl Follower {
             let next = self.listed[at].get(head).copied();
             let completes = self.card.timing.delivered[at].front();
             let behind = self.card.delivery().looks_at_nothing(endpoint);
-            let first = next.is_some_and(|next| match decode_list(&next) {
-                Err(_) => true,
-                Ok(row) => completes.is_some_and(|entry| {
-                    let refused = Status::from_code(entry.status).is_some_and(|status| {
-                        let quiet = [
-                            Status::LocalProtection,
-                            Status::InvalidPair,
-                            Status::InvalidClaim,
-                        ];
-                        quiet.contains(&status) || (status == Status::Behind && behind)
-                    });
-                    let ends = entry.request == next.request && refused;
-                    // The receive that waits for room is in no list.
-                    let waits = row.opcode == Opcode::Cancel
-                        && (entry.request, entry.status) == (next.target, Status::Cancelled.code())
-                        && self.card.delivery().waits(endpoint) == Some(next.target);
-                    ends || waits
-                }),
-            });
+            let first =
+                next.is_some_and(
+                    |next| match decode_list(&next, self.card.sizes().capabilities) {
+                        Err(_) => true,
+                        Ok(row) => completes.is_some_and(|entry| {
+                            let refused = Status::from_code(entry.status).is_some_and(|status| {
+                                let quiet = [
+                                    Status::LocalProtection,
+                                    Status::InvalidPair,
+                                    Status::InvalidClaim,
+                                ];
+                                quiet.contains(&status) || (status == Status::Behind && behind)
+                            });
+                            let ends = entry.request == next.request && refused;
+                            // The receive that waits for room is in no list.
+                            let waits = row.opcode == Opcode::Cancel
+                                && (entry.request, entry.status)
+                                    == (next.target, Status::Cancelled.code())
+                                && self.card.delivery().waits(endpoint) == Some(next.target);
+                            ends || waits
+                        }),
+                    },
+                );
             if !first || !self.can(Action::List(endpoint)) {
                 return;
             }

@@ -150,6 +150,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
         sizes: CardSizes {
             lists: sizes_of(config),
             regions: config.regions,
+            capabilities: raw.identity().capabilities,
         },
         mac: raw.identity().mac,
         endpoints: program.desks.iter().map(Desk::opened).collect(),

@@ -1,19 +1,21 @@
 //! Each command, each refusal, and gates that fall silent.
 
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
-use abi::control::{Counter, Operation};
+use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
+use abi::control::{Counter, Operation, RING_COMPLETION, ring_of_index};
 use abi::event::{self, Cause, NO_PAIR};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
-    ConnectReason, CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity, Nothing,
-    OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, RegionKey, RegisterRegion,
-    Reserve, Words, id_index,
+    ConnectReason, CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity,
+    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, RegionKey,
+    RegisterRegion, Reserve, Words, id_index,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::{MailboxStatus, Status};
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader};
-use card_model::link;
+use card_model::matching::Sizes;
+use card_model::{CardSizes, link};
 use firmware_core::{Break, CONTROL_TIMEOUT, GateEvent, TELL_TIMEOUT};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -29,6 +31,21 @@ fn firmware() -> Unit {
     started(1)
 }
 
+/// On a card that has all that a card may have.
+fn able() -> Unit {
+    able_for(2)
+}
+
+/// The same, for so many endpoints.
+fn able_for(endpoints: usize) -> Unit {
+    let card = CardSizes {
+        lists: Sizes::new(endpoints, 8, 24, 8, 20),
+        capabilities: abi::capability::ALL,
+        ..sizes(8, 20, 4)
+    };
+    boot(Gates::of(card, 1, MAC), BUILD_ID)
+}
+
 fn rings(domain: u32) -> OpenEndpoint {
     OpenEndpoint {
         domain,
@@ -40,6 +57,7 @@ fn rings(domain: u32) -> OpenEndpoint {
         completion_base: 0x4000,
         event_log2: 4,
         event_base: 0x8000,
+        completion_owner: NO_ENDPOINT,
     }
 }
 
@@ -174,6 +192,94 @@ fn each_ring_is_checked_and_the_refusal_names_the_argument() {
     let stranger = OpenEndpoint { domain: 7, ..good };
     let refused = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, stranger);
     assert_eq!(refused, Err((MailboxStatus::NotFound, 0)));
+}
+
+#[test]
+fn an_endpoint_completes_on_anothers_queue_if_the_card_can_and_it_is_of_its_domain() {
+    let mut fw = firmware();
+    let of = domain(&mut fw);
+    let owner: EndpointId = call(&mut fw, Command::OpenEndpoint, rings(of)).unwrap();
+    let shared = OpenEndpoint {
+        completion_log2: 0,
+        completion_base: 0,
+        completion_owner: owner.endpoint,
+        ..rings(of)
+    };
+    let open = |fw: &mut Unit, open| call::<_, EndpointId>(fw, Command::OpenEndpoint, open);
+    let lacks = (MailboxStatus::Unsupported, CAPABILITY_SHARED_COMPLETIONS);
+    assert_eq!(open(&mut fw, shared), Err(lacks));
+
+    let mut fw = able();
+    let of = domain(&mut fw);
+    let owner: EndpointId = call(&mut fw, Command::OpenEndpoint, rings(of)).unwrap();
+    let shared = OpenEndpoint {
+        domain: of,
+        completion_owner: owner.endpoint,
+        ..shared
+    };
+    let invalid = |position| Err((MailboxStatus::InvalidArgument, position));
+    let other = domain(&mut fw);
+    let foreign = OpenEndpoint {
+        domain: other,
+        ..shared
+    };
+    assert_eq!(open(&mut fw, foreign), invalid(9));
+    let queue = OpenEndpoint {
+        completion_log2: 8,
+        ..shared
+    };
+    assert_eq!(open(&mut fw, queue), invalid(5));
+    let queue = OpenEndpoint {
+        completion_base: 0x4000,
+        ..shared
+    };
+    assert_eq!(open(&mut fw, queue), invalid(6));
+    let nobody = OpenEndpoint {
+        completion_owner: owner.endpoint ^ 1 << 16,
+        ..shared
+    };
+    assert_eq!(open(&mut fw, nobody), Err((MailboxStatus::NotFound, 0)));
+
+    fw.card().log.clear();
+    let sharer = open(&mut fw, shared).unwrap();
+    let place = id_index(sharer.endpoint);
+    let setup = &fw.card().endpoints[&place];
+    assert_eq!(u16::from(setup.completion_owner), id_index(owner.endpoint));
+    let is_queue = |(operation, index): &(Operation, u16)| {
+        *operation == Operation::RingSet && ring_of_index(*index).1 == RING_COMPLETION
+    };
+    assert!(
+        !fw.card().log.iter().any(is_queue),
+        "it has no queue of its own"
+    );
+
+    let close = |fw: &mut Unit, endpoint| {
+        call::<_, Nothing>(fw, Command::CloseEndpoint, CloseEndpoint { endpoint })
+    };
+    assert_eq!(
+        close(&mut fw, owner.endpoint),
+        Err((MailboxStatus::Busy, 0))
+    );
+    close(&mut fw, sharer.endpoint).unwrap();
+    close(&mut fw, owner.endpoint).unwrap();
+}
+
+#[test]
+fn an_owner_completes_on_its_own_queue() {
+    let mut fw = able_for(3);
+    let of = domain(&mut fw);
+    let owner: EndpointId = call(&mut fw, Command::OpenEndpoint, rings(of)).unwrap();
+    let on = |completion_owner| OpenEndpoint {
+        completion_log2: 0,
+        completion_base: 0,
+        completion_owner,
+        ..rings(of)
+    };
+    let sharer: EndpointId = call(&mut fw, Command::OpenEndpoint, on(owner.endpoint)).unwrap();
+    let chained = call::<_, EndpointId>(&mut fw, Command::OpenEndpoint, on(sharer.endpoint));
+    assert_eq!(chained, Err((MailboxStatus::InvalidArgument, 9)));
+    let setup = &fw.card().endpoints[&id_index(owner.endpoint)];
+    assert_eq!(u16::from(setup.completion_owner), id_index(owner.endpoint));
 }
 
 #[test]

@@ -28,6 +28,7 @@ pub fn sizes(pairs: usize, unexpected: usize, regions: usize) -> CardSizes {
     CardSizes {
         lists: ListSizes::new(2, pairs, 12, 4, unexpected),
         regions,
+        capabilities: 0,
     }
 }
 

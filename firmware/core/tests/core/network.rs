@@ -7,7 +7,7 @@ use abi::event::Cause as EventCause;
 use abi::limits::RING_ALIGN;
 use abi::mailbox::{
     Accept, CloseEndpoint, Command, Connect, ConnectReason, Disconnect, DomainId, EndpointId,
-    Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, Reserve, id_index,
+    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, Reserve, id_index,
 };
 use abi::mgmt::FRAME_WORDS;
 use abi::status::{MailboxStatus, Status};
@@ -284,6 +284,7 @@ impl World {
             list_log2: 4,
             completion_log2: 4,
             event_log2: 4,
+            completion_owner: NO_ENDPOINT,
             ..OpenEndpoint::default()
         };
         give(&mut self.cards[card], Command::OpenEndpoint, open);

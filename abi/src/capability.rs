@@ -1,0 +1,21 @@
+//! What a card may have beyond what every card has.
+//!
+//! `Identify` tells the host which of these its card has. A flag or an opcode of a capability that the card hasn't is unknown to it: the request
+//! completes with `InvalidRequest`. A mailbox command that asks for one is refused with `Unsupported`.
+
+use crate::constant::constants;
+
+constants! {
+    /// All of them: bits of `capabilities` of `Identify`.
+    CAPABILITIES {
+        /// An endpoint may complete on the completion queue of another one: `completion_owner` of `OpenEndpoint`, and `endpoint` of a completion.
+        CAPABILITY_SHARED_COMPLETIONS: u32 = 1 << 0;
+        /// Sends may have `FLAG_ERRORS_ONLY`.
+        CAPABILITY_ERRORS_ONLY: u32 = 1 << 1;
+        /// Sends may have `FLAG_GATHER`.
+        CAPABILITY_GATHER: u32 = 1 << 2;
+    }
+}
+
+/// Every capability.
+pub const ALL: u32 = CAPABILITY_SHARED_COMPLETIONS | CAPABILITY_ERRORS_ONLY | CAPABILITY_GATHER;
