@@ -6,7 +6,9 @@ use std::path::Path;
 
 use abi::mailbox::Command;
 use abi::request::Opcode;
-use abi::{completion, control, event, limits, mailbox, mgmt, register, request, times, wire};
+use abi::{
+    capability, completion, control, event, limits, mailbox, mgmt, register, request, times, wire,
+};
 use anyhow::{Context, Result, bail};
 
 use tables::Page;
@@ -26,6 +28,7 @@ const PAGES: &[(&str, Writer)] = &[
     ("frames.md", frames),
     ("control-requests.md", control_requests),
     ("verbs/statuses.md", verb_statuses),
+    ("management-registers.md", management_registers),
 ];
 
 /// Writes the pages, or with `check` only sees whether they are what would be written.
@@ -92,6 +95,8 @@ fn requests() -> String {
     );
     let (send, list) = (request::SendRequest::FIELDS, request::ListRequest::FIELDS);
     page.layout("SendRequest", request::SendRequest::ABOUT, send);
+    let segments = request::SendSegments::FIELDS;
+    page.layout("SendSegments", request::SendSegments::ABOUT, segments);
     page.layout("ListRequest", request::ListRequest::ABOUT, list);
     page.codes("Opcode", request::Opcode::ABOUT, request::Opcode::CODES);
     page.section("Sizes and flags");
@@ -161,6 +166,10 @@ fn commands() -> String {
          pages, work requests, completions, events and frames name it by.",
     );
     page.constants(&[mailbox::CONSTANTS, control::RIGHTS]);
+    page.prose(
+        "What only some cards have, `capabilities` of `Identify` tells. A flag or an opcode of a capability that the card hasn't is unknown to it.",
+    );
+    page.constants(&[capability::CAPABILITIES]);
     let all = Command::ALL.iter();
     all.filter(|command| !OF_PAIRS.contains(command))
         .for_each(|&command| page.command(command));
@@ -284,6 +293,16 @@ fn verb_statuses() -> String {
     for (title, anchor, opcode) in VERBS {
         page.section(title).verb(anchor, opcode.row());
     }
+    page.text()
+}
+
+fn management_registers() -> String {
+    let mut page = Page::new(
+        "Registers of the management processor",
+        "How the firmware sees the card; no host does. Offsets are from `REGISTER_BASE` in the processor's address map. Registers are 32 bits and accessed by whole words.",
+    );
+    page.registers(mgmt::REGISTERS);
+    page.constants(&[mgmt::VALUES, mgmt::MEMORY]);
     page.text()
 }
 

@@ -1,6 +1,7 @@
 //! Tables of the generated pages, in Markdown.
 
 use abi::Constant;
+use abi::capability;
 use abi::explain::{CodeSet, Explanation, Plain};
 use abi::layout::Field;
 use abi::mailbox::{Command, WordField};
@@ -240,7 +241,7 @@ impl Page {
                 Completes::IfRefused => format!("(`{}`)", row.kind),
             };
             let names = request_flags(row.opcode).iter();
-            let flags = names.filter(|(_, flag)| row.flags & flag != 0);
+            let flags = names.filter(|(_, flag)| row.flags_with(capability::ALL) & flag != 0);
             let buffer = match row.buffer {
                 BufferUse::None => "–",
                 BufferUse::Read => "read",
@@ -308,7 +309,11 @@ fn listed<'a>(names: impl Iterator<Item = &'a str>) -> String {
 /// Names of the flags of a ring's requests: the same bit has another name in the other ring.
 fn request_flags(opcode: request::Opcode) -> &'static [(&'static str, u8)] {
     match opcode.row().ring {
-        WorkRing::Send => &[("FLAG_READY", request::FLAG_READY)],
+        WorkRing::Send => &[
+            ("FLAG_READY", request::FLAG_READY),
+            ("FLAG_ERRORS_ONLY", request::FLAG_ERRORS_ONLY),
+            ("FLAG_GATHER", request::FLAG_GATHER),
+        ],
         WorkRing::List => &[
             ("FLAG_ANY_SOURCE", request::FLAG_ANY_SOURCE),
             ("FLAG_RESUME", request::FLAG_RESUME),
@@ -327,7 +332,7 @@ mod tests {
         for row in OPCODES {
             let named = request_flags(row.opcode).iter();
             let named = named.fold(0, |all, (_, flag)| all | flag);
-            assert_eq!(row.flags & !named, 0, "{row:?}");
+            assert_eq!(row.flags_with(capability::ALL) & !named, 0, "{row:?}");
         }
     }
 
