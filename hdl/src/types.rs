@@ -360,8 +360,8 @@ streams! {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use abi::monitor::MatchOperation;
     use crate::verilog::width_of;
+    use abi::monitor::MatchOperation;
 
     #[test]
     fn commands_of_matching_have_the_bits_that_abi_says() {

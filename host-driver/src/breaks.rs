@@ -37,6 +37,8 @@ pub enum Break {
     TrustsPlace,
     /// The memory of a card that has started anew is given back before its gates are quiet.
     TrustsRestart,
+    /// Quiet sends are taken for ended by the completion of one that was posted before them.
+    RetiresTooMany,
     /// A closing wakes nobody who waits for a completion.
     ClosesInSilence,
     /// Each request of a list has a doorbell of its own.

@@ -16,9 +16,10 @@ use crate::event_fd::{EventFd, EventFdError};
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
-use crate::table::Request;
+use crate::table::{Request, Work};
 use crate::transport::{PauseResult, TransportError, Watch};
 use abi::completion::CompletionKind;
+use abi::request::MAX_SEGMENTS;
 use abi::status::Status;
 use std::sync::Arc;
 
@@ -42,7 +43,12 @@ pub enum WcKind {
 impl WcKind {
     /// The kind that the card gives, if the request's opcode was known to it.
     pub(crate) fn from_card(code: u8) -> Option<Self> {
-        match CompletionKind::from_code(code)? {
+        Self::of(CompletionKind::from_code(code)?)
+    }
+
+    /// The same, from the card's kind.
+    pub(crate) const fn of(kind: CompletionKind) -> Option<Self> {
+        match kind {
             CompletionKind::Send => Some(Self::Send),
             CompletionKind::Receive => Some(Self::Receive),
             CompletionKind::Cancel => Some(Self::Cancel),
@@ -51,6 +57,13 @@ impl WcKind {
             CompletionKind::Discard => Some(Self::Discard),
             CompletionKind::Unknown => None,
         }
+    }
+}
+
+impl Work {
+    /// Kind of its completion.
+    pub(crate) fn kind(&self) -> WcKind {
+        WcKind::of(self.posting().kind).expect("requests of a known opcode have a kind")
     }
 }
 
@@ -79,6 +92,8 @@ pub struct WorkCompletion {
     pub buffer: Option<Buffer>,
     /// The shared buffer that was sent, instead.
     pub shared: Option<SharedBuffer>,
+    /// Of a gather, its segments behind the first, which is in `shared`.
+    pub segments: [Option<SharedBuffer>; MAX_SEGMENTS - 1],
     /// A multi-receive that stays posted: more completions of the request follow.
     pub more: bool,
     /// The message that a claim found, unless its pair has been closed since.
@@ -109,7 +124,12 @@ pub struct CompletionQueue {
 impl CompletionQueue {
     /// Takes the next completion, if there is one.
     pub fn poll(&self) -> Option<WorkCompletion> {
-        self.shared.core().poll(self.shared.link())
+        let mut core = self.shared.core();
+        let completion = core.poll(self.shared.link());
+        let retired = core.take_retired();
+        drop(core);
+        self.shared.free(retired);
+        completion
     }
 
     /// Takes up to `limit` completions in one call, adds them to `completions` and returns how many it took. (`ibv_poll_cq` with more than one entry.)
@@ -124,6 +144,9 @@ impl CompletionQueue {
             limit
         };
         completions.extend(std::iter::from_fn(|| core.poll(link)).take(limit));
+        let retired = core.take_retired();
+        drop(core);
+        self.shared.free(retired);
         completions.len() - before
     }
 

@@ -17,6 +17,10 @@
 //! are free; in any other case the cancel completes as `TooLate`. A receive that the card refused for want of room is with the library
 //! ([`crate::backlog`]): then the cancel, which finds nothing, comes back as the completion of the receive.
 //!
+//! **Unsignaled sends.** Of the success of a send with `FLAG_ERRORS_ONLY` the card doesn't tell: such a send is *quiet*, and has ended when a later send of its
+//! pair completes as delivered or refused, or when its pair has been closed and no completion of it has come. A few quiet ones, and the next unsignaled
+//! send is posted without the flag.
+//!
 //! **Claims.** A claimed message that the program drops is discarded: its handle is kept until a slot is free and the ring has room.
 
 mod arm;
@@ -34,11 +38,13 @@ use crate::pair::Pair;
 use crate::query::EndpointStatus;
 use crate::region::Buffer;
 use crate::ring::{EntryQueue, RequestRing};
+use crate::shared::SharedBuffer;
 use crate::table::{Place, Request, RequestTable};
 use abi::completion::Completion;
 use abi::event::Event;
-use abi::limits::MAX_CREDITS;
+use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::id_index;
+pub(crate) use abi::opcode::WorkRing as Ring;
 use abi::register::{
     COMPLETION_HEAD, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, endpoint_page,
 };
@@ -57,6 +63,10 @@ fn is_refusal(completion: &Completion) -> bool {
         .contains(&completion.status)
 }
 
+/// Sends of a pair of whose success the card doesn't tell, at most. The next one completes, and says that these have ended: before the pair is
+/// full of sends that the library would have to wait for.
+const QUIET_MAX: usize = SEND_QUEUE_DEPTH as usize / 2 - 1;
+
 /// A pair that is open.
 pub(crate) struct OpenPair {
     serial: u64,
@@ -64,6 +74,10 @@ pub(crate) struct OpenPair {
     id: u32,
     /// Sends that have not completed.
     sends: u16,
+    /// Number of the next send.
+    order: u32,
+    /// Sends of whose success the card doesn't tell, with their numbers.
+    quiet: [Option<(u32, Request)>; QUIET_MAX],
     /// A call that ends it is under way: nothing is posted on it meanwhile,
     ending: bool,
     /// nor any more once the card has heard of such a call.
@@ -80,13 +94,6 @@ pub(crate) enum Phase {
     Closing,
     /// The card has forgotten it, or is gone: what is outstanding is flushed here.
     Closed,
-}
-
-/// Which of the two request rings.
-#[derive(Clone, Copy)]
-pub(crate) enum Ring {
-    Send,
-    List,
 }
 
 /// Rings and outstanding requests of one endpoint.
@@ -112,6 +119,8 @@ pub(crate) struct Core {
     /// Index up to which events have interrupted a wait.
     event_noticed: u16,
     strays: u64,
+    /// What sends that have ended in silence have read.
+    retired: Vec<SharedBuffer>,
     phase: Phase,
     /// What tells those who wait by a file descriptor, once somebody does.
     #[cfg(target_os = "linux")]
@@ -130,6 +139,7 @@ impl Core {
         Self {
             endpoint: 0,
             table: RequestTable::new(completions.entries()),
+            retired: Vec::with_capacity(completions.entries().into()),
             backlog: Backlog::new(),
             dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
             shared: Weak::new(),
@@ -244,6 +254,8 @@ impl Core {
             serial: pair.serial,
             id,
             sends: 0,
+            order: 0,
+            quiet: [None; QUIET_MAX],
             ending: false,
             ended: false,
             slots,
@@ -267,6 +279,7 @@ impl Core {
     /// not, the pair is what it was before the call.
     pub(crate) fn pair_closing_ended(&mut self, pair: Pair, done: bool, heard: bool) {
         if done {
+            self.retire_closed(pair);
             self.remove_pair(pair);
         } else if let Some(open) = self.pair_mut(pair) {
             open.ending = false;

@@ -20,12 +20,13 @@ use crate::pair::{Pair, PairAddress};
 use crate::query::PairStatus;
 use crate::region::{Access, MemoryRegion};
 use crate::ring::{EntryQueue, RequestRing, ring_log2};
+use crate::shared::SharedBuffer;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{TransportError, Watch};
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
-    CloseEndpoint, Command, ConnectPair, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId,
-    Words, id_index,
+    CloseEndpoint, Command, ConnectPair, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair,
+    PairId, Words, id_index,
 };
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
@@ -62,6 +63,13 @@ impl Shared {
         self.elsewhere().push(claim);
         if self.link().may_call() {
             self.core().feed(self.link());
+        }
+    }
+
+    /// Drops what sends have read that have ended in silence: without the lock, because a region may end with it.
+    pub(crate) fn free(&self, mut retired: Option<SharedBuffer>) {
+        while retired.is_some() {
+            retired = self.core().take_retired();
         }
     }
 

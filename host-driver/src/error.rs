@@ -141,9 +141,15 @@ pub enum PostError {
     /// Every buffer for injected sends is in flight. Poll, then post again, or send from a buffer.
     #[error("every inject buffer is in flight")]
     InjectBusy,
-    /// The bytes are more than an inject takes. Send them from a buffer.
-    #[error("too long to inject")]
+    /// The bytes are more than an inject, or a gather, takes. Send them from a buffer, or as several messages.
+    #[error("too long to inject or to gather")]
     TooLong,
+    /// The card lacks what the request needs: `capabilities` of its identity say so beforehand. Do without.
+    #[error("the card can't do that")]
+    Unsupported,
+    /// The message has more segments than a request can name. Copy some of them together.
+    #[error("too many segments")]
+    TooManySegments,
     /// The pair isn't an open pair of this endpoint.
     #[error("not an open pair of this endpoint")]
     InvalidPair,

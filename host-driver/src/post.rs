@@ -10,10 +10,14 @@ use crate::endpoint::Endpoint;
 use crate::error::{ListRefused, PostError, Refused};
 use crate::pair::Pair;
 use crate::region::Buffer;
-use crate::shared::SendBuffer;
+use crate::shared::{SendBuffer, SharedBuffer};
 use crate::table::{ListEntry, Request, Work};
+use abi::event::NO_PAIR;
 use abi::limits::EAGER_MAX;
-use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_READY, ListRequest, Opcode, SendRequest};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_MULTI, FLAG_READY, ListRequest,
+    MAX_SEGMENTS, Opcode, Segment, SendRequest, SendSegments,
+};
 
 /// How a message is addressed.
 #[derive(Clone, Copy, Debug)]
@@ -107,6 +111,106 @@ impl Endpoint {
         self.post_send(wr_id, send, FLAG_READY, buffer)
     }
 
+    /// Sends the buffer, and shows no completion unless it is an error. (A work request without `IBV_SEND_SIGNALED`.) The buffer is shared, and the program keeps
+    /// a clone: when it is the last, [`try_into_buffer`](SharedBuffer::try_into_buffer), the send has ended.
+    ///
+    /// The card doesn't write a completion of every success either. The library has each fourth send of a pair write one, and knows by it that those before
+    /// have ended. So the buffers of the last three are free only when a later send of the pair, of any kind, has completed and been polled for; or
+    /// when the pair is closed. If the endpoint is closed first these sends complete as `Flushed`, though some may have been delivered.
+    ///
+    /// # Errors
+    /// [`Refused`], with the buffer: [`PostError::Unsupported`] if the card can't do that; see [`PostError`] for what to do.
+    pub fn post_unsignaled_send(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        buffer: SharedBuffer,
+    ) -> Result<Request, Refused<SharedBuffer>> {
+        if let Err(error) = self.supports(Opcode::TaggedSend, FLAG_ERRORS_ONLY) {
+            return Err(Refused { error, buffer });
+        }
+        let mut core = self.shared.core();
+        let quiet = core.may_be_quiet(send.pair);
+        let mut work = send_work(send, false);
+        if let Work::Send {
+            unsignaled,
+            quiet: posted_quiet,
+            ..
+        } = &mut work
+        {
+            (*unsignaled, *posted_quiet) = (true, quiet);
+        }
+        let flags = if quiet { FLAG_ERRORS_ONLY } else { 0 };
+        let entered = self.enter(&mut core, wr_id, send, (work, flags), buffer)?;
+        core.ring(self.shared.link(), Ring::Send);
+        Ok(entered)
+    }
+
+    /// Sends some buffers as one message, one after the other: up to [`MAX_SEGMENTS`]. (`ibv_post_send` with several `ibv_sge`.) They come back with the
+    /// completion, which the program needn't wait for to read them, or to send them elsewhere.
+    ///
+    /// # Errors
+    /// [`PostError`]: `Unsupported` if the card can't do that and there is more than one, `TooManySegments`, `TooLong` if they are more than 1024 bytes together,
+    /// `SendRingFull` while the ring has less than two entries free.
+    pub fn post_gather_send(
+        &self,
+        wr_id: u64,
+        send: &TaggedSend,
+        segments: &[SharedBuffer],
+    ) -> Result<Request, PostError> {
+        if segments.len() > MAX_SEGMENTS {
+            return Err(PostError::TooManySegments);
+        }
+        if segments.len() > 1 {
+            self.supports(Opcode::TaggedSend, FLAG_GATHER)?;
+        }
+        let mut all = [Segment::default(); MAX_SEGMENTS];
+        for (all, segment) in all.iter_mut().zip(segments) {
+            *all = self.segment(segment)?;
+        }
+        if all.iter().map(|segment| segment.length).sum::<u64>() > EAGER_MAX as u64 {
+            return Err(PostError::TooLong);
+        }
+        let link = self.shared.link();
+        let mut core = self.shared.core();
+        let work = send_work(send, false);
+        let first = segments.first().cloned();
+        let posted = if segments.len() > 1 {
+            core.admit_entries(link, &work, 2)?;
+            let request = send_words(send, FLAG_GATHER, all[0]);
+            let rest = std::array::from_fn(|at| segments.get(at + 1).cloned());
+            core.post_gather(wr_id, work, (first, rest), |handle| {
+                let second = SendSegments::new(handle.wire(), &all[1..]);
+                [request(handle), second.to_words()]
+            })
+        } else {
+            core.admit(link, &work)?;
+            let words = send_words(send, 0, all[0]);
+            core.post(wr_id, work, first.map(Into::into), words)
+        };
+        core.ring(link, Ring::Send);
+        Ok(posted)
+    }
+
+    /// Where the card finds what is to be sent, if it is of the endpoint's domain.
+    fn segment<B: SendBuffer>(&self, buffer: &B) -> Result<Segment, PostError> {
+        let (whole, offset, length) = buffer.part();
+        let (key, address, _) = whole.local();
+        let segment = Segment {
+            key,
+            address: address + offset as u64,
+            length: length as u64,
+        };
+        let ours = whole.is_of(self.shared.domain());
+        ours.then_some(segment).ok_or(PostError::WrongDomain)
+    }
+
+    /// Whether the card knows a request of this opcode with these flags.
+    fn supports(&self, opcode: Opcode, flags: u8) -> Result<(), PostError> {
+        let lacks = opcode.row().needs(flags) & !self.device().identity().capabilities;
+        (lacks == 0).then_some(()).ok_or(PostError::Unsupported)
+    }
+
     /// Posts the sends of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_send` of a chain.) The handles of those that
     /// were posted are added to `posted`.
     ///
@@ -168,12 +272,17 @@ impl Endpoint {
             return Err(PostError::InjectBusy);
         }
         let work = send_work(send, true);
-        core.admit(link, Some(Ring::Send), &work)?;
+        core.admit(link, &work)?;
         let mut buffer = core.take_bounce().ok_or(PostError::InjectBusy)?;
         buffer[..bytes.len()].copy_from_slice(bytes);
         let (key, address, _) = buffer.local();
-        let words = send_words(send, 0, (key, address, bytes.len() as u64));
-        core.post(Ring::Send, wr_id, work, Some(buffer.into()), words);
+        let segment = Segment {
+            key,
+            address,
+            length: bytes.len() as u64,
+        };
+        let words = send_words(send, 0, segment);
+        core.post(wr_id, work, Some(buffer.into()), words);
         core.ring(link, Ring::Send);
         Ok(())
     }
@@ -200,19 +309,28 @@ impl Endpoint {
         flags: u8,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
-        let work = send_work(send, false);
-        let (whole, offset, length) = buffer.part();
-        let admitted = match whole.is_of(self.shared.domain()) {
-            true => core.admit(self.shared.link(), Some(Ring::Send), &work),
-            false => Err(PostError::WrongDomain),
-        };
-        if let Err(error) = admitted {
-            return Err(Refused { error, buffer });
+        self.enter(core, wr_id, send, (send_work(send, false), flags), buffer)
+    }
+
+    fn enter<B: SendBuffer>(
+        &self,
+        core: &mut Core,
+        wr_id: u64,
+        send: &TaggedSend,
+        (work, flags): (Work, u8),
+        buffer: B,
+    ) -> Result<Request, Refused<B>> {
+        let admitted = self.segment(&buffer).and_then(|segment| {
+            core.admit(self.shared.link(), &work)?;
+            Ok(segment)
+        });
+        match admitted {
+            Err(error) => Err(Refused { error, buffer }),
+            Ok(segment) => {
+                let words = send_words(send, flags, segment);
+                Ok(core.post(wr_id, work, Some(buffer.into()), words))
+            }
         }
-        let (key, address, _) = whole.local();
-        let local = (key, address + offset as u64, length as u64);
-        let words = send_words(send, flags, local);
-        Ok(core.post(Ring::Send, wr_id, work, Some(buffer.into()), words))
     }
 
     /// Posts a receive into the buffer. It comes back with the completion.
@@ -372,22 +490,22 @@ impl Endpoint {
     /// [`PostError`]: `NothingToCancel` if the request has been polled for already.
     pub fn cancel(&self, wr_id: u64, target: Request) -> Result<Request, PostError> {
         let mut core = self.shared.core();
-        let sent_on = core.sent_on(target);
-        let ring = match sent_on {
-            Some(_) => Ring::Send,
-            None => Ring::List,
-        };
-        let words = |request: Request| match sent_on {
-            Some(pair) => SendRequest {
-                opcode: Opcode::CancelSend.code(),
-                pair,
+        let pair = core.sent_on(target);
+        let opcode = core.cancelled_by(target);
+        let opcode = opcode.ok_or(PostError::NothingToCancel)?;
+        let work = Work::Cancel { target, opcode };
+        let ring = work.posting().ring;
+        let words = |request: Request| match ring {
+            Ring::Send => SendRequest {
+                opcode: opcode.code(),
+                pair: pair.unwrap_or(NO_PAIR),
                 request: request.wire(),
                 target: target.wire(),
                 ..SendRequest::default()
             }
             .to_words(),
-            None => ListRequest {
-                opcode: Opcode::Cancel.code(),
+            Ring::List => ListRequest {
+                opcode: opcode.code(),
                 request: request.wire(),
                 target: target.wire(),
                 ..ListRequest::default()
@@ -395,9 +513,8 @@ impl Endpoint {
             .to_words(),
         };
         let link = self.shared.link();
-        let work = Work::Cancel { target };
-        core.admit(link, Some(ring), &work)?;
-        let posted = core.post(ring, wr_id, work, None, words);
+        core.admit(link, &work)?;
+        let posted = core.post(wr_id, work, None, words);
         core.ring(link, ring);
         Ok(posted)
     }
@@ -437,6 +554,9 @@ fn send_work(send: &TaggedSend, inject: bool) -> Work {
         pair: send.pair.index,
         serial: send.pair.serial,
         inject,
+        unsignaled: false,
+        quiet: false,
+        order: 0,
         cancel: None,
     }
 }
@@ -445,7 +565,11 @@ fn send_work(send: &TaggedSend, inject: bool) -> Work {
 fn send_words(
     send: &TaggedSend,
     flags: u8,
-    (key, address, length): (u32, u64, u64),
+    Segment {
+        key,
+        address,
+        length,
+    }: Segment,
 ) -> impl FnOnce(Request) -> [u64; SendRequest::WORDS] {
     let entry = SendRequest {
         opcode: Opcode::TaggedSend.code(),

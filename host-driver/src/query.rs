@@ -13,8 +13,10 @@ use crate::endpoint::Endpoint;
 use crate::error::CommandError;
 use crate::pair::EndpointAddress;
 use crate::table::{Place, Request};
+use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2, SEND_QUEUE_DEPTH};
 use abi::mailbox::{self, Command, ConnectReason, PairState};
+use abi::request::MAX_SEGMENTS;
 use std::ops::RangeInclusive;
 
 /// What a card, and this library on it, can do at most.
@@ -29,6 +31,8 @@ pub struct DeviceLimits {
     pub regions: usize,
     /// Receives that the card holds, of all its endpoints; the library keeps what is posted beyond.
     pub posted_receives: usize,
+    /// Of these, those that each endpoint has for itself, whatever the others do.
+    pub reserved_receives: usize,
     /// Messages that may wait for a receive: the sum of the credits of all pairs.
     pub unexpected_messages: usize,
     /// Credits of one pair.
@@ -37,6 +41,10 @@ pub struct DeviceLimits {
     pub pair_sends: usize,
     /// Longest message, in bytes.
     pub message_bytes: u64,
+    /// Buffers that a send may read one after the other: [`Endpoint::post_gather_send`].
+    pub send_segments: usize,
+    /// Whether a send may complete only on error: [`Endpoint::post_unsignaled_send`].
+    pub unsignaled_sends: bool,
     /// Longest injected message, in bytes.
     pub inject_bytes: usize,
     /// Entries of a ring or a queue; powers of two only.
@@ -47,15 +55,22 @@ impl Device {
     /// The card's limits: `ibv_query_device`.
     pub fn limits(&self) -> DeviceLimits {
         let identity = self.identity();
+        let has = |capability| identity.capabilities & capability != 0;
         DeviceLimits {
             endpoints: identity.endpoints as usize,
             pairs: identity.pairs as usize,
             regions: identity.regions as usize,
             posted_receives: identity.posted as usize,
+            reserved_receives: identity.posted_reserved as usize,
             unexpected_messages: identity.unexpected as usize,
             pair_credits: usize::from(MAX_CREDITS),
             pair_sends: usize::from(SEND_QUEUE_DEPTH),
             message_bytes: identity.message_max,
+            send_segments: match has(CAPABILITY_GATHER) {
+                true => MAX_SEGMENTS,
+                false => 1,
+            },
+            unsignaled_sends: has(CAPABILITY_ERRORS_ONLY),
             inject_bytes: EAGER_MAX,
             ring_entries: 1 << MIN_RING_LOG2..=1 << MAX_RING_LOG2,
         }
@@ -143,9 +158,10 @@ impl PairStatus {
             .ok_or_else(|| malformed(words.state))?;
         let reason = match state {
             PairState::Refused => {
-                let reason = ConnectReason::from_code(words.reason as u8)
-                    .ok_or_else(|| malformed(words.reason))?;
-                Some((reason, (words.reason >> 16) as u16))
+                let (reason, detail) = mailbox::reason_and_detail(words.reason);
+                let reason =
+                    ConnectReason::from_code(reason).ok_or_else(|| malformed(words.reason))?;
+                Some((reason, detail))
             }
             _ => None,
         };

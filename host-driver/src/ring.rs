@@ -82,8 +82,14 @@ impl RequestRing {
 
     /// Whether an entry is free. Asks the card only if the ring looks full.
     pub(crate) fn has_room(&mut self, link: &Link) -> Result<bool, TransportError> {
-        let entries = 1 << self.log2;
-        if self.tail.wrapping_sub(self.head) < entries {
+        self.has_room_for(link, 1)
+    }
+
+    /// Whether so many entries are free.
+    pub(crate) fn has_room_for(&mut self, link: &Link, count: u16) -> Result<bool, TransportError> {
+        let entries = 1_u16 << self.log2;
+        let has_room = |ring: &Self| entries - ring.tail.wrapping_sub(ring.head) >= count;
+        if has_room(self) {
             return Ok(true);
         }
         let head = link.read(self.head_register)? as u16;
@@ -91,7 +97,7 @@ impl RequestRing {
         if self.tail.wrapping_sub(head) <= entries {
             self.head = head;
         }
-        Ok(self.tail.wrapping_sub(self.head) < entries)
+        Ok(has_room(self))
     }
 
     /// Writes a request to the next entry, which the caller knows to be free. The card looks at it after the next [`ring`](Self::ring).
@@ -202,11 +208,20 @@ impl<const W: usize> EntryQueue<W> {
 
     /// The next entry, if the card has written it. It stays next until [`advance`](Self::advance).
     pub(crate) fn peek(&self) -> Option<[u64; W]> {
-        self.is_written(self.head).then(|| {
+        self.look(self.head)
+    }
+
+    /// Every entry that the card has written and nobody has taken.
+    pub(crate) fn written(&self) -> impl Iterator<Item = [u64; W]> {
+        (0..self.entries()).map_while(|k| self.look(self.head.wrapping_add(k)))
+    }
+
+    fn look(&self, index: u16) -> Option<[u64; W]> {
+        self.is_written(index).then(|| {
             std::array::from_fn(|k| {
                 // SAFETY: as in `is_written`. The phase, acquired, says that the entry is complete, and the card
                 // doesn't write it again before the head doorbell says that it is free.
-                u64::from_le(unsafe { self.word(self.head, k).read_volatile() })
+                u64::from_le(unsafe { self.word(index, k).read_volatile() })
             })
         })
     }

@@ -5,11 +5,12 @@
 //! names nothing. The card knows the handle's low 32 bits, which is enough for it: of the requests that are outstanding, no two are of one slot.
 
 use crate::claimed::Claim;
-use crate::completion::WcKind;
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
-use abi::request::ListRequest;
+use abi::completion::CompletionKind;
+use abi::opcode::{OpcodeRow, WorkRing};
+use abi::request::{ListRequest, MAX_SEGMENTS, Opcode};
 
 /// A posted request, to cancel it or to recognise its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -42,12 +43,18 @@ pub(crate) enum Work {
         pair: u16,
         serial: u64,
         inject: bool,
+        /// The program isn't told of its success.
+        unsignaled: bool,
+        /// The card doesn't tell of its success.
+        quiet: bool,
+        /// Its number among those of the pair.
+        order: u32,
         cancel: Option<Request>,
     },
     /// A receive, and the cancel that is under way for it.
     Receive { cancel: Option<Request> },
-    /// A cancel of this receive or send.
-    Cancel { target: Request },
+    /// A cancel of this receive or send, by the opcode that cancels it.
+    Cancel { target: Request, opcode: Opcode },
     /// A probe.
     Probe,
     /// A claim.
@@ -59,15 +66,22 @@ pub(crate) enum Work {
 }
 
 impl Work {
-    pub(crate) const fn kind(&self) -> WcKind {
+    /// The opcode of its entry.
+    pub(crate) const fn opcode(&self) -> Opcode {
         match self {
-            Self::Send { .. } => WcKind::Send,
-            Self::Receive { .. } | Self::ReceiveClaimed { .. } => WcKind::Receive,
-            Self::Cancel { .. } => WcKind::Cancel,
-            Self::Probe => WcKind::Probe,
-            Self::Claim => WcKind::Claim,
-            Self::Discard { .. } => WcKind::Discard,
+            Self::Send { .. } => Opcode::TaggedSend,
+            Self::Receive { .. } => Opcode::TaggedReceive,
+            Self::Cancel { opcode, .. } => *opcode,
+            Self::Probe => Opcode::Probe,
+            Self::Claim => Opcode::Claim,
+            Self::ReceiveClaimed { .. } => Opcode::ReceiveClaimed,
+            Self::Discard { .. } => Opcode::Discard,
         }
+    }
+
+    /// How such a request is posted.
+    pub(crate) fn posting(&self) -> Posting {
+        Posting::of(self.opcode().row())
     }
 
     /// The cancel that is under way for it, if it can be cancelled at all.
@@ -83,6 +97,27 @@ impl Work {
     }
 }
 
+/// What the library does by the row of a request's opcode in [`abi::opcode`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Posting {
+    /// Ring that its entry goes to.
+    pub(crate) ring: WorkRing,
+    /// Kind of its completion.
+    pub(crate) kind: CompletionKind,
+    /// Opcode that cancels it.
+    pub(crate) cancelled_by: Option<Opcode>,
+}
+
+impl Posting {
+    fn of(row: &OpcodeRow) -> Self {
+        Self {
+            ring: row.ring,
+            kind: row.kind,
+            cancelled_by: row.cancelled_by,
+        }
+    }
+}
+
 /// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
@@ -94,6 +129,9 @@ pub(crate) enum Place {
     Withdrawn,
 }
 
+/// Segments of a gather behind the first.
+pub(crate) type Segments = [Option<SharedBuffer>; MAX_SEGMENTS - 1];
+
 /// An outstanding request.
 pub(crate) struct Outstanding {
     pub(crate) wr_id: u64,
@@ -101,6 +139,8 @@ pub(crate) struct Outstanding {
     pub(crate) buffer: Option<Buffer>,
     /// Sends: what others read too, instead.
     pub(crate) shared: Option<SharedBuffer>,
+    /// Gathers: the segments behind the first.
+    pub(crate) segments: Segments,
     /// Receives, probes and claims: how to post it again.
     pub(crate) entry: Option<ListEntry>,
 }
@@ -237,7 +277,28 @@ mod tests {
             work: Work::Probe,
             buffer: None,
             shared: None,
+            segments: Segments::default(),
             entry: None,
+        }
+    }
+
+    /// A change of a row.
+    type Change = fn(&mut OpcodeRow);
+
+    #[test]
+    fn a_changed_row_changes_how_the_library_posts() {
+        let row = *Opcode::TaggedReceive.row();
+        let posting = Work::Receive { cancel: None }.posting();
+        assert_eq!(posting, Posting::of(&row));
+        let changes: [Change; 3] = [
+            |row| row.ring = WorkRing::Send,
+            |row| row.kind = CompletionKind::Probe,
+            |row| row.cancelled_by = None,
+        ];
+        for change in changes {
+            let mut changed = row;
+            change(&mut changed);
+            assert_ne!(Posting::of(&changed), posting);
         }
     }
 

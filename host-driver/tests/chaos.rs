@@ -94,6 +94,8 @@ impl World {
                 posted: [2, 64][rng.random_range(0..2)],
                 unexpected: 32,
                 regions: 24,
+                posted_reserved: 0,
+                capabilities: 0,
             },
             latency: rng.random_range(1..300),
             register_cycles: rng.random_range(1..40),

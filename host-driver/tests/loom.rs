@@ -33,9 +33,6 @@ mod kept {
 mod claimed {
     pub use crate::kept::Claim;
 }
-mod completion {
-    pub use host_driver::WcKind;
-}
 mod pair {
     pub use crate::kept::Pair;
 }
@@ -379,6 +376,7 @@ fn a_request_is_taken_once_and_by_its_own_name_while_another_thread_posts() {
                             work: Work::Probe,
                             buffer: None,
                             shared: None,
+                            segments: Default::default(),
                             entry: None,
                         };
                         let mut table = table.lock(link);

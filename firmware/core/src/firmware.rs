@@ -652,9 +652,7 @@ impl<C: Card> Firmware<C> {
                     return false;
                 };
                 let info = match cause {
-                    event::Cause::ConnectFailed => {
-                        reason_word(pair.reason, pair.detail).into()
-                    }
+                    event::Cause::ConnectFailed => reason_word(pair.reason, pair.detail).into(),
                     _ => 0,
                 };
                 self.raise(index, cause, info);

@@ -351,7 +351,7 @@ impl Reference {
 
     /// A request of the list ring has been taken.
     pub fn list(&mut self, endpoint: u8, domain: u8, request: &ListRequest) {
-        let row = decode_list(request).expect("only well-formed requests get here");
+        let row = decode_list(request, 0).expect("only well-formed requests get here");
         let waits = self.delivery.waits(endpoint);
         let is_failed = |pair: u16| self.pair(pair).is_some_and(|pair| pair.failed.is_some());
         let any_source = request.flags & FLAG_ANY_SOURCE != 0;

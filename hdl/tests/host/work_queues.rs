@@ -307,7 +307,10 @@ impl Run {
         for (endpoint, seen) in self.pending.iter_mut().enumerate() {
             let ring = &self.rings[2 * endpoint + 1];
             let there = !ring.stopped && (!ring.posted.is_empty() || !ring.inside.is_empty());
-            *seen = if seen.0 == there {
+            // A malformed one is never handed over: while its refusal waits to be written, the bit may say either.
+            let refused = |entry: &Entry| matches!(entry, Entry::Refusal(_));
+            let waits = ring.posted.is_empty() && ring.inside.iter().all(refused);
+            *seen = if seen.0 == there && !(there && waits) {
                 (there, seen.1 + 1)
             } else {
                 (there, 0)

@@ -6,7 +6,8 @@ use crate::completion::{WcKind, WorkCompletion};
 use crate::event::{AsyncEvent, Cause};
 use crate::link::Link;
 use crate::pair::Pair;
-use crate::table::{ListEntry, Outstanding, Place, Request, Work};
+use crate::shared::SharedBuffer;
+use crate::table::{ListEntry, Outstanding, Place, Request, Segments, Work};
 use crate::transport::{PauseResult, TransportError};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::{Event, NO_PAIR};
@@ -39,9 +40,9 @@ impl Core {
     /// Whether the application doesn't get a completion: an inject that went well, a refusal for want of room, or none of its requests.
     pub(super) fn is_silent(&mut self, completion: &Completion) -> bool {
         match self.named(completion) {
-            Some(Work::Send { inject, .. }) => {
-                inject && completion.status == Status::Success.code()
-            }
+            Some(Work::Send {
+                inject, unsignaled, ..
+            }) => (inject || unsignaled) && completion.status == Status::Success.code(),
             Some(Work::Receive { .. } | Work::Probe | Work::Claim) => is_refusal(completion),
             Some(Work::Discard { silent, .. }) => silent,
             Some(Work::Cancel { .. } | Work::ReceiveClaimed { .. }) => false,
@@ -127,10 +128,11 @@ impl Core {
             wr_id,
             mut work,
             mut buffer,
-            shared,
+            mut shared,
+            segments,
             entry,
         } = self.table.remove(handle)?;
-        if let Work::Cancel { target } = work
+        if let Work::Cancel { target, .. } = work
             && self.table.place(target) == Some(Place::Withdrawn)
         {
             self.set_cancel(target, None);
@@ -168,9 +170,15 @@ impl Core {
                 pair: index,
                 serial,
                 inject,
+                unsignaled,
+                order,
                 ..
             } => {
                 let sent_on = Pair { index, serial };
+                self.forget_quiet(sent_on, handle);
+                if matches!(status, Status::Success | Status::NotReady) {
+                    self.retire_before(sent_on, order);
+                }
                 if let Some(open) = self.pair_mut(sent_on) {
                     open.sends -= 1;
                     pair = Some(sent_on);
@@ -180,8 +188,11 @@ impl Core {
                 if inject && let Some(buffer) = buffer.take() {
                     self.bounce.push(buffer);
                 }
+                if unsignaled && silent {
+                    self.retired.extend(shared.take());
+                }
             }
-            Work::Cancel { target } => self.set_cancel(target, None),
+            Work::Cancel { target, .. } => self.set_cancel(target, None),
             Work::Receive { .. }
             | Work::Probe
             | Work::Claim
@@ -212,10 +223,68 @@ impl Core {
             immediate: completion.immediate,
             length: completion.length,
             buffer,
-            shared,
+            shared: shared.take(),
+            segments,
             more: false,
             claimed,
         })
+    }
+
+    /// A quiet send has completed after all, or isn't one.
+    fn forget_quiet(&mut self, pair: Pair, request: Request) {
+        if let Some(open) = self.pair_mut(pair) {
+            let quiet = open.quiet.iter_mut();
+            quiet
+                .filter(|found| found.is_some_and(|(_, quiet)| quiet == request))
+                .for_each(|found| *found = None);
+        }
+    }
+
+    /// A send of the pair has been delivered or refused by the peer: the quiet ones before it have been delivered.
+    fn retire_before(&mut self, pair: Pair, order: u32) {
+        let Some(open) = self.pair_mut(pair) else {
+            return;
+        };
+        let before = |&(quiet, _): &(u32, Request)| {
+            (quiet.wrapping_sub(order) as i32) < 0 || is_broken!(RetiresTooMany)
+        };
+        let ended = open.quiet.map(|found| found.filter(before));
+        for (quiet, ended) in open.quiet.iter_mut().zip(&ended) {
+            if ended.is_some() {
+                *quiet = None;
+                open.sends -= 1;
+            }
+        }
+        ended
+            .into_iter()
+            .flatten()
+            .for_each(|(_, request)| self.retire(request));
+    }
+
+    /// The card has closed the pair, and has told of every send that wasn't delivered: the other quiet ones have been.
+    pub(super) fn retire_closed(&mut self, pair: Pair) {
+        let Some(open) = self.pair_mut(pair) else {
+            return;
+        };
+        let quiet = std::mem::take(&mut open.quiet);
+        for (_, request) in quiet.into_iter().flatten() {
+            let names = |words: [u64; Completion::WORDS]| {
+                Completion::from_words(&words).request == request.wire()
+            };
+            if !self.completions.written().any(names) {
+                self.retire(request);
+            }
+        }
+    }
+
+    fn retire(&mut self, request: Request) {
+        let ended = self.table.remove(request);
+        self.retired.extend(ended.and_then(|ended| ended.shared));
+    }
+
+    /// What a send that has ended in silence has read: to be dropped without the endpoint's lock, because a region may end with it.
+    pub(crate) fn take_retired(&mut self) -> Option<SharedBuffer> {
+        self.retired.pop()
     }
 
     /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.
@@ -237,6 +306,7 @@ impl Core {
             length: completion.length,
             buffer: Some(rest.split_to(length)),
             shared: None,
+            segments: Segments::default(),
             more: true,
             claimed: None,
         })

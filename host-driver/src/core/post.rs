@@ -7,8 +7,8 @@ use crate::link::Link;
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::ring::{REQUEST_WORDS, RequestRing};
-use crate::shared::Payload;
-use crate::table::{ListEntry, Outstanding, Request, Work};
+use crate::shared::{Payload, SharedBuffer};
+use crate::table::{ListEntry, Outstanding, Request, Segments, Work};
 use crate::transport::{PauseResult, TransportError};
 use abi::event::NO_PAIR;
 use abi::limits::SEND_QUEUE_DEPTH;
@@ -17,8 +17,8 @@ use abi::request::{ListRequest, Opcode};
 impl Core {
     /// Looks whether a receive, a probe or a claim can be posted, or kept.
     pub(crate) fn admit_list(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
-        let ring = (!self.backlog.keeps()).then_some(Ring::List);
-        self.admit(link, ring, work)
+        let ring = (!self.backlog.keeps()).then_some(work.posting().ring);
+        self.admit_at(link, ring, work, 1)
     }
 
     /// Posts a receive, a probe or a claim that has been [admitted](Self::admit_list), or keeps it behind those that the card had no room for. The
@@ -35,6 +35,7 @@ impl Core {
             work,
             buffer,
             shared: None,
+            segments: Segments::default(),
             entry: Some(entry),
         });
         if self.backlog.keeps() {
@@ -135,7 +136,7 @@ impl Core {
     ) -> Result<Request, Refused> {
         self.feed(link);
         let work = Work::ReceiveClaimed { claim };
-        if let Err(error) = self.admit(link, Some(Ring::List), &work) {
+        if let Err(error) = self.admit(link, &work) {
             return Err(Refused { error, buffer });
         }
         let (key, address, length) = buffer.local();
@@ -151,7 +152,7 @@ impl Core {
             }
             .to_words()
         };
-        let posted = self.post(Ring::List, wr_id, work, Some(buffer.into()), words);
+        let posted = self.post(wr_id, work, Some(buffer.into()), words);
         self.ring(link, Ring::List);
         Ok(posted)
     }
@@ -177,7 +178,7 @@ impl Core {
         silent: bool,
     ) -> Result<Request, PostError> {
         let work = Work::Discard { claim, silent };
-        self.admit(link, Some(Ring::List), &work)?;
+        self.admit(link, &work)?;
         let words = |request: Request| {
             ListRequest {
                 opcode: Opcode::Discard.code(),
@@ -187,7 +188,7 @@ impl Core {
             }
             .to_words()
         };
-        Ok(self.post(Ring::List, wr_id, work, None, words))
+        Ok(self.post(wr_id, work, None, words))
     }
 
     /// The program has dropped a claimed message.
@@ -213,9 +214,8 @@ impl Core {
     /// by the next [`ring`](Self::ring).
     pub(crate) fn post(
         &mut self,
-        ring: Ring,
         wr_id: u64,
-        work: Work,
+        mut work: Work,
         payload: Option<Payload>,
         words: impl FnOnce(Request) -> [u64; REQUEST_WORDS],
     ) -> Request {
@@ -225,23 +225,47 @@ impl Core {
             Some(Payload::Shared(_)) if is_broken!(UnsharesInFlight) => (None, None),
             Some(Payload::Shared(shared)) => (None, Some(shared)),
         };
+        if let Work::Send {
+            pair: index,
+            serial,
+            order,
+            ..
+        } = &mut work
+            && let Some(open) = self.pair_mut(Pair {
+                index: *index,
+                serial: *serial,
+            })
+        {
+            *order = open.order;
+        }
         let handle = self.table.insert(Outstanding {
             wr_id,
             work,
             buffer,
             shared,
+            segments: Segments::default(),
             entry: None,
         });
         match work {
-            Work::Send { pair, serial, .. } => {
+            Work::Send {
+                pair,
+                serial,
+                quiet,
+                order,
+                ..
+            } => {
                 if let Some(open) = self.pair_mut(Pair {
                     index: pair,
                     serial,
                 }) {
                     open.sends += 1;
+                    open.order = order.wrapping_add(1);
+                    if quiet && let Some(free) = open.quiet.iter_mut().find(|q| q.is_none()) {
+                        *free = Some((order, handle));
+                    }
                 }
             }
-            Work::Cancel { target } => {
+            Work::Cancel { target, .. } => {
                 self.set_cancel(target, Some(handle));
                 self.backlog.withdraw(&mut self.table, target);
             }
@@ -251,6 +275,7 @@ impl Core {
             | Work::ReceiveClaimed { .. }
             | Work::Discard { .. } => {}
         }
+        let ring = work.posting().ring;
         self.ring_mut(ring).post(&words(handle));
         if is_broken!(RingsForEach)
             && let Some(shared) = self.shared.upgrade()
@@ -258,6 +283,34 @@ impl Core {
             self.ring(shared.link(), ring);
         }
         handle
+    }
+
+    /// Posts a gather that has been [admitted](Self::admit_entries) with two entries.
+    pub(crate) fn post_gather(
+        &mut self,
+        wr_id: u64,
+        work: Work,
+        (first, rest): (Option<SharedBuffer>, Segments),
+        words: impl FnOnce(Request) -> [[u64; REQUEST_WORDS]; 2],
+    ) -> Request {
+        let mut second = [0; REQUEST_WORDS];
+        let payload = first.map(Payload::from);
+        let handle = self.post(wr_id, work, payload, |handle| {
+            let [request, segments] = words(handle);
+            second = segments;
+            request
+        });
+        if let Some(posted) = self.table.get_mut(handle) {
+            posted.segments = rest;
+        }
+        self.ring_mut(work.posting().ring).post(&second);
+        handle
+    }
+
+    /// Whether one more send of the pair may be quiet: one that completes has to come before the pair is full of those that don't.
+    pub(crate) fn may_be_quiet(&mut self, pair: Pair) -> bool {
+        let open = self.pair_mut(pair);
+        open.is_some_and(|open| open.quiet.iter().any(Option::is_none))
     }
 
     const fn ring_mut(&mut self, ring: Ring) -> &mut RequestRing {
@@ -268,11 +321,26 @@ impl Core {
     }
 
     /// Looks whether there is room for a request everywhere, and makes the card see it.
-    pub(crate) fn admit(
+    pub(crate) fn admit(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
+        self.admit_entries(link, work, 1)
+    }
+
+    /// The same for a request of so many entries of its ring.
+    pub(crate) fn admit_entries(
+        &mut self,
+        link: &Link,
+        work: &Work,
+        entries: u16,
+    ) -> Result<(), PostError> {
+        self.admit_at(link, Some(work.posting().ring), work, entries)
+    }
+
+    fn admit_at(
         &mut self,
         link: &Link,
         ring: Option<Ring>,
         work: &Work,
+        entries: u16,
     ) -> Result<(), PostError> {
         if self.phase != Phase::Open {
             return Err(PostError::Closed);
@@ -291,7 +359,7 @@ impl Core {
                     return Err(PostError::PairBusy);
                 }
             }
-            Work::Cancel { target } => match self.cancel_of(target) {
+            Work::Cancel { target, .. } => match self.cancel_of(target) {
                 Some(None) => {}
                 Some(Some(_)) | None => return Err(PostError::NothingToCancel),
             },
@@ -304,8 +372,14 @@ impl Core {
             return Err(PostError::CompletionQueueFull);
         }
         let (has_room, full) = match ring {
-            Some(Ring::Send) => (self.send.has_room(link)?, PostError::SendRingFull),
-            Some(Ring::List) => (self.list.has_room(link)?, PostError::ListRingFull),
+            Some(Ring::Send) => (
+                self.send.has_room_for(link, entries)?,
+                PostError::SendRingFull,
+            ),
+            Some(Ring::List) => (
+                self.list.has_room_for(link, entries)?,
+                PostError::ListRingFull,
+            ),
             None => return Ok(()),
         };
         if !has_room {
@@ -329,6 +403,11 @@ impl Core {
             | Work::ReceiveClaimed { .. }
             | Work::Discard { .. } => None,
         }
+    }
+
+    /// The opcode that cancels an outstanding request. None if there is no such request, or if nothing cancels it.
+    pub(crate) fn cancelled_by(&mut self, request: Request) -> Option<Opcode> {
+        self.table.get_mut(request)?.work.posting().cancelled_by
     }
 
     /// The cancel under way for an outstanding send or receive. None if the request isn't one.

@@ -24,6 +24,8 @@ mod memory;
 mod messages;
 #[path = "../host/multi.rs"]
 mod multi;
+#[path = "../host/optional.rs"]
+mod optional;
 #[path = "../host/ownership.rs"]
 mod ownership;
 #[path = "../host/queries.rs"]

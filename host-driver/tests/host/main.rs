@@ -12,6 +12,7 @@ mod lists;
 mod memory;
 mod messages;
 mod multi;
+mod optional;
 mod ownership;
 mod queries;
 mod random;

@@ -7,7 +7,8 @@ use abi::event::Cause as EventCause;
 use abi::limits::RING_ALIGN;
 use abi::mailbox::{
     Accept, CloseEndpoint, Command, Connect, ConnectReason, Disconnect, DomainId, EndpointId,
-    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, Reserve, id_index,
+    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus, Reserve,
+    id_index,
 };
 use abi::mgmt::FRAME_WORDS;
 use abi::status::{MailboxStatus, Status};
@@ -1083,6 +1084,7 @@ fn more_handshakes_than_there_is_room_for_are_refused() {
         list_log2: 4,
         completion_log2: 4,
         event_log2: 4,
+        completion_owner: NO_ENDPOINT,
         ..OpenEndpoint::default()
     };
     let opened: EndpointId = call(&mut fw, Command::OpenEndpoint, open).unwrap();
