@@ -1,10 +1,12 @@
 //! Firmware that isn't there, hangs, or is told nonsense.
 
 use abi::mailbox::Command;
-use abi::register::{CONTROL, CONTROL_RUN, MAILBOX_WORDS};
+use abi::register::{CONTROL, CONTROL_RUN, FIRMWARE_START, MAILBOX_WORDS};
 use abi::status::MailboxStatus;
 use host_driver::transport::Transport;
-use host_driver::{CommandError, Device, DeviceOptions, OpenError, WcStatus};
+use host_driver::{
+    Access, CommandError, Device, DeviceOptions, OpenError, Source, TaggedReceive, WcStatus,
+};
 use posthorn_tests::cards::{cards, run};
 use posthorn_tests::raw::{Desk, RawHost};
 use posthorn_tests::side::{Setup, Side};
@@ -61,6 +63,41 @@ fn hung_firmware_is_a_time_out_that_names_the_command_and_traffic_goes_on() {
             me.assert_received(&received, 0, 1, 100);
             me.finish();
         }
+    });
+}
+
+#[test]
+fn firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next() {
+    run(cards("tiny", 1, 87), |host| {
+        let transport = Arc::new(host.transport());
+        let device = Device::open(Arc::new(host.transport())).expect("a card");
+        let pd = device.alloc_pd().unwrap();
+        let endpoint = pd.endpoint().open().unwrap();
+        let (_, buffer) = pd.reg_mr(64, Access::ReadWrite).unwrap();
+        let receive = TaggedReceive {
+            source: Source::Any,
+            context: 0,
+            match_bits: 0,
+            ignore_bits: 0,
+        };
+        endpoint.post_tagged_recv(1, &receive, buffer).unwrap();
+        for control in [0, CONTROL_RUN] {
+            // SAFETY: it isn't the owner, but firmware that starts quiets the gates.
+            unsafe { transport.write_register(CONTROL, control) }.unwrap();
+        }
+        // SAFETY: reading this register has no effect.
+        while unsafe { transport.read_register(FIRMWARE_START) } == Ok(0) {
+            let _ = device.pause(&[], device.now() + 1000);
+        }
+        let queue = endpoint.completion_queue();
+        assert!(queue.poll().is_none(), "nobody knows yet");
+        assert_eq!(device.alloc_pd().err(), Some(CommandError::Restarted));
+        let flushed = queue.poll().expect("what was outstanding");
+        assert_eq!((flushed.wr_id, flushed.status), (1, WcStatus::Flushed));
+        assert_eq!(endpoint.close(), Ok(()));
+        drop((flushed, queue, endpoint, pd, device));
+        let again = Device::open(transport).expect("the card can be opened again");
+        again.alloc_pd().unwrap();
     });
 }
 
