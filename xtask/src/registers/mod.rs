@@ -179,7 +179,7 @@ fn commands() -> String {
 fn pair_commands() -> String {
     let mut page = Page::new(
         "Mailbox commands of pairs",
-        "As on [the page before](commands.md). [Writing a driver](writing-a-driver.md#connecting) says in which order they come.",
+        "As on [the page before](commands.md). [Writing a driver](driver-messages.md#connecting) says in which order they come.",
     );
     OF_PAIRS.iter().for_each(|&command| page.command(command));
     page.text()
