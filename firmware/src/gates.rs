@@ -112,7 +112,15 @@ impl Card for Gates {
         for (word, offset) in words.iter_mut().zip((SIZES..).step_by(4)) {
             *word = read(offset);
         }
-        let [endpoints, pairs, posted, unexpected, regions, posted_reserved, capabilities] = words;
+        let [
+            endpoints,
+            pairs,
+            posted,
+            unexpected,
+            regions,
+            posted_reserved,
+            capabilities,
+        ] = words;
         Sizes {
             endpoints,
             pairs,

@@ -72,6 +72,8 @@ pub enum Break {
     EpochsRaisedFreely,
     /// A start has the number of the start before.
     StartNotCounted,
+    /// The firmware starts over gates that are as somebody left them.
+    GatesKept,
 }
 
 /// The card as the firmware sees it.

@@ -241,7 +241,9 @@ impl<C: Card> Firmware<C> {
     fn boot(&mut self) -> bool {
         match self.boot {
             Boot::Begin => {
-                self.card.reset_start();
+                if !self.card.is_broken(Break::GatesKept) {
+                    self.card.reset_start();
+                }
                 self.boot = Boot::Resetting;
             }
             Boot::Resetting => {

@@ -417,6 +417,11 @@ impl SoftFabric {
         self.world().cards[card].firmware.card().silent = true;
     }
 
+    /// From now on the gates of `card` answer again, first what they were asked last.
+    pub fn wake_gates(&self, card: usize) {
+        self.world().cards[card].firmware.card().silent = false;
+    }
+
     /// From now on the firmware of `card` behaves like this; commands are counted anew.
     pub fn set_firmware(&self, card: usize, behaviour: FirmwareBehaviour) {
         let mut world = self.world();

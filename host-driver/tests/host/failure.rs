@@ -2,8 +2,8 @@
 
 use crate::common::{PATIENCE, connected, fabric, options};
 use host_driver::{
-    Access, Cause, Causes, CommandError, Device, DeviceOptions, MailboxStatus, OpenError,
-    PairAddress, PairState, PostError, Source, WaitError, WcStatus, load_firmware,
+    Access, AuditKind, Cause, Causes, CommandError, Device, DeviceOptions, MailboxStatus,
+    OpenError, PairAddress, PairState, PostError, Source, WaitError, WcStatus, load_firmware,
 };
 use soft_card::{FirmwareBehaviour, SoftFabric, SoftOptions};
 
@@ -121,6 +121,36 @@ fn traffic_goes_on_under_firmware_that_hangs() {
         matches!(error, CommandError::FirmwareTimeout { .. }),
         "{error}"
     );
+}
+
+#[test]
+fn the_audit_of_the_firmware_can_be_read() {
+    let fabric = fabric();
+    let device = Device::open(fabric.transport(0)).unwrap();
+    let first = device.read_audit(0).unwrap();
+    assert_eq!(first.kind, u32::from(AuditKind::Started.code()));
+    let end = device.read_audit(first.next).unwrap();
+    assert_eq!(end.entry, end.next, "there is none after the last");
+    let pd = device.alloc_pd().unwrap();
+    fabric.silence_gates(0);
+    pd.reg_mr(64, Access::Read).err().unwrap();
+    let mut news = Vec::new();
+    let mut at = first.next;
+    loop {
+        let entry = device.read_audit(at).unwrap();
+        if entry.entry == entry.next {
+            break;
+        }
+        assert_eq!(entry.count, 1);
+        news.push(entry.kind);
+        at = entry.entry + 1;
+    }
+    for kind in [AuditKind::ControlTimeout, AuditKind::CommandRefused] {
+        assert!(
+            news.contains(&u32::from(kind.code())),
+            "{kind:?} of {news:?}"
+        );
+    }
 }
 
 #[test]

@@ -284,6 +284,11 @@ fn gates_that_do_not_answer_a_close_leave_the_endpoint_closable() {
         assert_eq!(status, MailboxStatus::HardwareTimeout);
         assert!(a.cq.poll().is_none(), "the buffer isn't given back");
     }
+    fabric.wake_gates(0);
+    a.endpoint.close().expect("the gates answer again");
+    let completion = a.cq.poll().expect("the buffer comes back");
+    assert_eq!(completion.status, WcStatus::Flushed);
+    assert!(completion.buffer.is_some());
 }
 
 #[test]

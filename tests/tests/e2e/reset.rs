@@ -5,8 +5,8 @@ use std::sync::Arc;
 use abi::control::Counter;
 use abi::mailbox::{PairId, Words, id_index};
 use abi::register::{
-    CONTROL, CONTROL_RESET, FIRMWARE_START, LIST_TAIL, SEND_TAIL, STATUS, STATUS_FIRMWARE,
-    STATUS_READY, endpoint_page,
+    CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, LIST_TAIL, LOADER_ADDRESS, LOADER_DATA,
+    SEND_TAIL, STATUS, STATUS_FIRMWARE, STATUS_READY, endpoint_page,
 };
 use host_driver::transport::Transport;
 use posthorn_tests::cards::{cards, firmware, run};
@@ -30,8 +30,52 @@ fn wait(host: &Host, cycles: u64) {
     }
 }
 
-/// Holds the processor, resets the gates, and starts the firmware anew, as a host does that finds a card that another has left.
-fn start_anew(host: &Host) {
+/// Who resets the gates.
+#[derive(Clone, Copy)]
+enum By {
+    /// The host, by `CONTROL_RESET`, before it loads the firmware.
+    Register,
+    /// The firmware, as it starts: the host holds the processor, loads and lets it run.
+    Firmware,
+}
+
+/// Holds the processor and starts the firmware anew over gates that are reset, as a host does that finds a card that another has left.
+fn start_anew(host: &Host, by: By) {
+    match by {
+        By::Register => reset_and_load(host),
+        By::Firmware => load_alone(host),
+    }
+}
+
+/// `CONTROL` 0, load, `CONTROL` 1: the host leaves the gates as they are.
+fn load_alone(host: &Host) {
+    let transport = host.transport();
+    // SAFETY: the firmware resets the gates before it is up; what they write until then is memory that the test keeps.
+    let write = |offset, value| unsafe { transport.write_register(offset, value) }.unwrap();
+    // SAFETY: reading these registers has no effect.
+    let read = |offset| unsafe { transport.read_register(offset) }.expect("a register");
+    let start = read(FIRMWARE_START);
+    write(CONTROL, 0);
+    while read(STATUS) & STATUS_FIRMWARE != 0 {
+        wait(host, 50);
+    }
+    for segment in firmware().segments() {
+        write(LOADER_ADDRESS, segment.address);
+        for chunk in segment.bytes.chunks(4) {
+            let mut word = [0; 4];
+            word[..chunk.len()].copy_from_slice(chunk);
+            write(LOADER_DATA, u32::from_le_bytes(word));
+        }
+    }
+    write(CONTROL, CONTROL_RUN);
+    while read(STATUS) & STATUS_FIRMWARE == 0 {
+        wait(host, 50);
+    }
+    assert_eq!(read(FIRMWARE_START), start.checked_add(1).unwrap_or(1));
+}
+
+/// `CONTROL_RESET`, and the library's loader.
+fn reset_and_load(host: &Host) {
     let transport = host.transport();
     // SAFETY: reading these registers has no effect.
     let read = |offset| unsafe { transport.read_register(offset) }.expect("a register");
@@ -81,7 +125,7 @@ fn exchange(host: &Host, raw: &RawHost, pair: &PairId) -> (PairId, u64) {
 
 /// As it broke: with endpoints open, `CONTROL` 0, load, `CONTROL` 1; then old doorbells sent, frames for old pairs were acknowledged and written
 /// into old slots and buffers, and a receive that was posted met another seed of the hashes.
-fn a_card_that_was_left(seed: u64, at: u64) {
+fn a_card_that_was_left(by: By, seed: u64, at: u64) {
     let cluster = cards("tiny", 2, seed).pressure(BackPressure::SOME);
     run(cluster, |host| {
         let raw = RawHost::new(Arc::new(host.transport()));
@@ -113,7 +157,7 @@ fn a_card_that_was_left(seed: u64, at: u64) {
                 send(&mut desk, own, 2, 0x60 + k);
             }
             wait(&host, at);
-            start_anew(&host);
+            start_anew(&host, by);
             let transport = host.transport();
             let memories = |desk: &Desk| (desk.memory.bytes(), desk.slots.bytes());
             let before = memories(&desk);
@@ -163,6 +207,13 @@ fn a_card_that_was_left(seed: u64, at: u64) {
 #[test]
 fn nothing_that_another_host_had_posted_happens_after_a_reset_of_the_gates() {
     for (seed, at) in [(301, 0), (302, 300), (303, 900), (304, 2500)] {
-        a_card_that_was_left(seed, at);
+        a_card_that_was_left(By::Register, seed, at);
+    }
+}
+
+#[test]
+fn nothing_that_another_host_had_posted_happens_after_a_start_of_the_firmware() {
+    for (seed, at) in [(311, 0), (312, 900)] {
+        a_card_that_was_left(By::Firmware, seed, at);
     }
 }

@@ -723,6 +723,21 @@ fn the_gates_are_reset_before_anything_is_taken_for_granted() {
 }
 
 #[test]
+fn gates_that_a_start_leaves_as_they_are_are_noticed() {
+    let left = |broken| {
+        let mut fw = firmware();
+        endpoint(&mut fw);
+        let mut gates = std::mem::replace(fw.card(), Gates::new(2, MAC));
+        gates.broken = broken;
+        let mut fw = boot(gates, BUILD_ID);
+        assert!(fw.is_up());
+        !fw.card().endpoints.is_empty()
+    };
+    assert!(!left(None));
+    assert!(left(Some(Break::GatesKept)));
+}
+
+#[test]
 fn epochs_and_generations_go_on_over_a_restart_at_any_moment_and_start_anew_without_memory() {
     let mut fw = firmware();
     let first = endpoint(&mut fw);
