@@ -30,6 +30,15 @@ fn made(fabric: &SoftFabric, endpoint: &Endpoint, pair: Pair) -> EndpointAddress
     panic!("no connection");
 }
 
+/// Connects `a` to `b`: the pair at `a`, and the pair at `b`.
+fn join(fabric: &SoftFabric, a: &Endpoint, b: &Endpoint) -> (Pair, Pair) {
+    let there = b.listen(4).unwrap();
+    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
+    assert_eq!(made(fabric, a, here), b.address());
+    assert_eq!(made(fabric, b, there), a.address());
+    (here, there)
+}
+
 fn receive(pair: Pair) -> TaggedReceive {
     TaggedReceive {
         source: Source::Pair(pair),
@@ -148,10 +157,7 @@ fn a_connection_ends_in_order_and_the_peer_learns_that_it_is_no_failure() {
     let fabric = fabric();
     let (_, a, a_queue) = open(&fabric, 0);
     let (_, b, b_queue) = open(&fabric, 1);
-    let there = b.listen(4).unwrap();
-    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
-    assert_eq!(made(&fabric, &a, here), b.address());
-    assert_eq!(made(&fabric, &b, there), a.address());
+    let (here, there) = join(&fabric, &a, &b);
     b.post_tagged_recv(1, &receive(there), host_driver::Buffer::empty())
         .unwrap();
     drop((events(&a), events(&b)));
@@ -175,10 +181,7 @@ fn a_connection_ends_in_order_and_the_peer_learns_that_it_is_no_failure() {
     assert!(events(&b).is_empty(), "no failure");
     assert!(a_queue.poll().is_none());
     // And once more, in the same places.
-    let there = b.listen(4).unwrap();
-    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
-    made(&fabric, &a, here);
-    made(&fabric, &b, there);
+    join(&fabric, &a, &b);
 }
 
 /// As it broke: nobody told who had disconnected that it was done, and the library asked the firmware again and again.
@@ -187,10 +190,7 @@ pub fn a_disconnect_waits_for_its_event() {
     let fabric = fabric();
     let (_, a, _) = open(&fabric, 0);
     let (_, b, _) = open(&fabric, 1);
-    let there = b.listen(4).unwrap();
-    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
-    made(&fabric, &a, here);
-    made(&fabric, &b, there);
+    let (here, _) = join(&fabric, &a, &b);
     drop(events(&a));
     // The peer's answers are lost for a while.
     fabric.lose_frames(1, 3);
@@ -207,10 +207,7 @@ pub fn a_refused_disconnect_leaves_a_pair_that_is_being_closed_as_it_was() {
     let fabric = fabric();
     let (_, a, _) = open(&fabric, 0);
     let (_, b, _) = open(&fabric, 1);
-    let there = b.listen(4).unwrap();
-    let here = a.begin_connect(&b.address(), 4, TIMEOUT).unwrap();
-    made(&fabric, &a, here);
-    made(&fabric, &b, there);
+    let (here, _) = join(&fabric, &a, &b);
     let refusal = |status, error: Result<(), CommandError>| match error {
         Err(CommandError::Refused { status: found, .. }) => assert_eq!(found, status),
         other => panic!("{other:?}"),

@@ -41,60 +41,46 @@ enum By {
 
 /// Holds the processor and starts the firmware anew over gates that are reset, as a host does that finds a card that another has left.
 fn start_anew(host: &Host, by: By) {
-    match by {
-        By::Register => reset_and_load(host),
-        By::Firmware => load_alone(host),
-    }
-}
-
-/// `CONTROL` 0, load, `CONTROL` 1: the host leaves the gates as they are.
-fn load_alone(host: &Host) {
     let transport = host.transport();
-    // SAFETY: the firmware resets the gates before it is up; what they write until then is memory that the test keeps.
+    // SAFETY: reading these registers has no effect.
+    let read = |offset| unsafe { transport.read_register(offset) }.expect("a register");
+    // SAFETY: the gates are reset before the firmware is up; what they write until then is memory that the test keeps.
     let write = |offset, value| unsafe { transport.write_register(offset, value) }.unwrap();
-    // SAFETY: reading these registers has no effect.
-    let read = |offset| unsafe { transport.read_register(offset) }.expect("a register");
     let start = read(FIRMWARE_START);
-    write(CONTROL, 0);
-    while read(STATUS) & STATUS_FIRMWARE != 0 {
-        wait(host, 50);
-    }
-    for segment in firmware().segments() {
-        write(LOADER_ADDRESS, segment.address);
-        for chunk in segment.bytes.chunks(4) {
-            let mut word = [0; 4];
-            word[..chunk.len()].copy_from_slice(chunk);
-            write(LOADER_DATA, u32::from_le_bytes(word));
-        }
-    }
-    write(CONTROL, CONTROL_RUN);
-    while read(STATUS) & STATUS_FIRMWARE == 0 {
-        wait(host, 50);
-    }
-    assert_eq!(read(FIRMWARE_START), start.checked_add(1).unwrap_or(1));
-}
-
-/// `CONTROL_RESET`, and the library's loader.
-fn reset_and_load(host: &Host) {
-    let transport = host.transport();
-    // SAFETY: reading these registers has no effect.
-    let read = |offset| unsafe { transport.read_register(offset) }.expect("a register");
-    let start = read(FIRMWARE_START);
-    // SAFETY: the card is quiet when it is ready again, and reaches no memory of the endpoints that were open.
-    unsafe { transport.write_register(CONTROL, CONTROL_RESET) }.unwrap();
-    // Its bits tell of nothing that isn't so.
-    while read(STATUS) & STATUS_READY == 0 {
-        wait(host, 50);
-    }
-    assert_eq!(read(CONTROL), 0, "the reset is over, the processor held");
-    assert_eq!(read(STATUS) & STATUS_FIRMWARE, 0);
-    assert_eq!(read(FIRMWARE_START), 0, "nobody runs");
     let firmware = firmware();
     let segments = firmware.segments().iter();
-    let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
-    // SAFETY: it is the firmware that was built from this tree.
-    unsafe { host_driver::load_firmware(Arc::new(host.transport()), segments) }
-        .expect("the firmware is loaded");
+    match by {
+        By::Register => {
+            write(CONTROL, CONTROL_RESET);
+            // Its bits tell of nothing that isn't so.
+            while read(STATUS) & STATUS_READY == 0 {
+                wait(host, 50);
+            }
+            assert_eq!(read(CONTROL), 0, "the reset is over, the processor held");
+            assert_eq!(read(STATUS) & STATUS_FIRMWARE, 0);
+            assert_eq!(read(FIRMWARE_START), 0, "nobody runs");
+            let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
+            // SAFETY: it is the firmware that was built from this tree.
+            unsafe { host_driver::load_firmware(Arc::new(host.transport()), segments) }
+                .expect("the firmware is loaded");
+        }
+        By::Firmware => {
+            // `CONTROL` 0, load, `CONTROL` 1, by hand: the library's loader would reset the gates of a card that was used.
+            write(CONTROL, 0);
+            while read(STATUS) & STATUS_FIRMWARE != 0 {
+                wait(host, 50);
+            }
+            for segment in segments {
+                write(LOADER_ADDRESS, segment.address);
+                for chunk in segment.bytes.chunks(4) {
+                    let mut word = [0; 4];
+                    word[..chunk.len()].copy_from_slice(chunk);
+                    write(LOADER_DATA, u32::from_le_bytes(word));
+                }
+            }
+            write(CONTROL, CONTROL_RUN);
+        }
+    }
     while read(STATUS) & STATUS_FIRMWARE == 0 {
         wait(host, 50);
     }
