@@ -7,6 +7,7 @@
 //!
 //! An entry has the number of its last occurrence, so whoever reads on from a number finds what is new since and what has repeated since.
 
+use crate::card::{Break, Card};
 use abi::mailbox::{AuditEntry, AuditKind};
 use heapless::Vec;
 
@@ -26,22 +27,11 @@ struct Entry {
     number: u32,
 }
 
-/// What a test breaks, to show that it would notice.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Flaw {
-    /// Only what repeats the newest entry is folded.
-    AdjacentOnly,
-    /// The oldest entry goes, whatever kind it is of.
-    OldestGoes,
-}
-
 /// At most [`ENTRIES`] entries.
 pub(crate) struct Audit {
     entries: Vec<Entry, ENTRIES>,
     /// Number of the occurrence that is recorded next.
     next: u32,
-    #[cfg(test)]
-    flaw: Option<Flaw>,
 }
 
 impl Audit {
@@ -49,22 +39,12 @@ impl Audit {
         Self {
             entries: Vec::new(),
             next: 0,
-            #[cfg(test)]
-            flaw: None,
         }
     }
 
-    fn is(&self, _flaw: Flaw) -> bool {
-        #[cfg(test)]
-        let flawed = self.flaw == Some(_flaw);
-        #[cfg(not(test))]
-        let flawed = false;
-        flawed
-    }
-
-    /// Records that something has occurred.
-    pub(crate) fn record(&mut self, kind: AuditKind, object: u32, info: u32, time: u32) {
-        self.record_many(kind, object, info, 1, time);
+    /// Records that something has occurred, now.
+    pub(crate) fn record(&mut self, kind: AuditKind, object: u32, info: u32, card: &impl Card) {
+        self.record_many(kind, object, info, 1, card);
     }
 
     /// Records that something has occurred `count` times.
@@ -74,14 +54,16 @@ impl Audit {
         object: u32,
         info: u32,
         count: u32,
-        time: u32,
+        card: &impl Card,
     ) {
-        let number = self.next;
+        let (number, time) = (self.next, card.now());
         self.next = self.next.wrapping_add(1);
-        let adjacent_only = self.is(Flaw::AdjacentOnly);
+        let folds = |entry: &Entry| {
+            let newest = entry.number == number.wrapping_sub(1);
+            newest || !card.is_broken(Break::AuditFoldsNewest)
+        };
         let same = |entry: &&mut Entry| {
-            (entry.kind, entry.object, entry.info) == (kind, object, info)
-                && (!adjacent_only || entry.number == number.wrapping_sub(1))
+            (entry.kind, entry.object, entry.info) == (kind, object, info) && folds(entry)
         };
         if let Some(entry) = self.entries.iter_mut().find(same) {
             entry.count = entry.count.saturating_add(count);
@@ -89,7 +71,7 @@ impl Audit {
             return;
         }
         if self.entries.is_full() {
-            self.make_room();
+            self.make_room(card.is_broken(Break::AuditForgetsOldest));
         }
         // There is room now.
         let _ = self.entries.push(Entry {
@@ -102,17 +84,15 @@ impl Audit {
         });
     }
 
-    /// Forgets the oldest entry of the kind that has the most: a kind of which many differ drives out its own.
-    fn make_room(&mut self) {
+    /// Forgets the oldest entry of the kind that has the most, so that a kind of which many differ drives out its own; or of `any` kind.
+    fn make_room(&mut self, any: bool) {
         let mut entries_of = [0_u8; KINDS];
         for entry in &self.entries {
             entries_of[usize::from(entry.kind.code())] += 1;
         }
         let weight = |entry: &Entry| {
-            let alike = match self.is(Flaw::OldestGoes) {
-                true => 0,
-                false => entries_of[usize::from(entry.kind.code())],
-            };
+            let alike = entries_of[usize::from(entry.kind.code())];
+            let alike = if any { 0 } else { alike };
             (alike, self.next.wrapping_sub(entry.number))
         };
         let goes = (0..self.entries.len()).max_by_key(|&at| weight(&self.entries[at]));
@@ -142,81 +122,5 @@ impl Audit {
                 info: found.info,
             },
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::{Audit, ENTRIES, Flaw};
-    use abi::mailbox::AuditKind;
-    use std::vec::Vec;
-
-    /// All that is kept, oldest first: kind, object, count.
-    fn kept(audit: &Audit) -> Vec<(u32, u32, u32)> {
-        let mut entries = Vec::new();
-        let mut number = 0;
-        loop {
-            let entry = audit.read(number);
-            if entry.entry == entry.next {
-                return entries;
-            }
-            entries.push((entry.kind, entry.object, entry.count));
-            number = entry.entry + 1;
-        }
-    }
-
-    /// One rare event, then two that alternate, then one kind of which each is another.
-    fn storm(flaw: Option<Flaw>) -> Vec<(u32, u32, u32)> {
-        let mut audit = Audit::new();
-        audit.flaw = flaw;
-        audit.record(AuditKind::PairFailed, 7, 2, 0);
-        for time in 1..=1000 {
-            audit.record_many(AuditKind::EventsLost, 0, 0, 3, time);
-            audit.record(AuditKind::FrameMalformed, 0, 5, time);
-        }
-        for object in 0..2 * ENTRIES as u32 {
-            audit.record(AuditKind::PeerRefused, object, 4, 1001);
-        }
-        kept(&audit)
-    }
-
-    fn says_all(entries: &[(u32, u32, u32)]) -> bool {
-        let code = |kind: AuditKind| u32::from(kind.code());
-        let has = |kind: AuditKind, object, count| entries.contains(&(code(kind), object, count));
-        has(AuditKind::PairFailed, 7, 1)
-            && has(AuditKind::EventsLost, 0, 3000)
-            && has(AuditKind::FrameMalformed, 0, 1000)
-            // As many of the kind as there is room for, the newest.
-            && entries.len() == ENTRIES
-            && has(AuditKind::PeerRefused, 2 * ENTRIES as u32 - 1, 1)
-    }
-
-    /// As it broke: only what repeated the newest entry was folded, and two kinds that alternated drove out all others. Losses
-    /// of another number were another entry each.
-    #[test]
-    fn no_storm_of_some_kinds_drives_out_another_kind() {
-        let whole = storm(None);
-        assert!(says_all(&whole), "{whole:?}");
-        for flaw in [Flaw::AdjacentOnly, Flaw::OldestGoes] {
-            assert!(!says_all(&storm(Some(flaw))), "nobody notices");
-        }
-    }
-
-    #[test]
-    fn a_reader_who_reads_on_finds_what_is_new_and_what_has_repeated() {
-        let mut audit = Audit::new();
-        audit.record(AuditKind::Started, 0, 1, 10);
-        audit.record(AuditKind::PairFailed, 7, 2, 20);
-        let next = audit.read(2).next;
-        assert_eq!(
-            (next, audit.read(next).entry, audit.read(next).count),
-            (2, 2, 0)
-        );
-        audit.record(AuditKind::Started, 0, 1, 30);
-        let repeated = audit.read(next);
-        assert_eq!((repeated.entry, repeated.count, repeated.time), (2, 2, 30));
-        assert_eq!(audit.read(3).count, 0);
-        // Who asks for what has not come, of a firmware that has started again, gets the oldest.
-        assert_eq!(audit.read(99).entry, 1);
     }
 }

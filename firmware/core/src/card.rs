@@ -39,41 +39,46 @@ pub struct GateEvent {
 /// A frame of the firmware: header, then payload, low word first.
 pub type FrameWords = [u32; FRAME_WORDS];
 
-/// A promise of the firmware that a test breaks, to show that it would notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
-    /// A `ConnectAccept` is sent once.
-    AcceptNotRepeated,
-    /// The acceptor takes its own `PairSet` for the peer's `ConnectConfirm`.
-    ConfirmNotNeeded,
-    /// Epochs start again with the firmware.
-    EpochsStartAgain,
-    /// An id is taken for whoever has its place.
-    GenerationIgnored,
-    /// What a closed pair drew from a reservation stays drawn.
-    ReservationLeaked,
-    /// Of two that connect at once, both answer.
-    BothAnswer,
-    /// A request of an older epoch is served.
-    StaleEpochServed,
-    /// A control request that was given up is taken for one that was never made.
-    LateAnswerForgotten,
-    /// What an answer that came late says has been done is taken to be so.
-    LateAnswerBelieved,
-    /// A pair ends as if its link had failed.
-    EndsAsFailure,
-    /// Who has disconnected isn't told when that is done.
-    EndNotTold,
-    /// A repeated request is one more request.
-    RepetitionServed,
-    /// Each repetition is answered, however many come at once.
-    EveryRepetitionAnswered,
-    /// Frames of peers raise epochs as far as they say.
-    EpochsRaisedFreely,
-    /// A start has the number of the start before.
-    StartNotCounted,
-    /// The firmware starts over gates that are as somebody left them.
-    GatesKept,
+names! {
+    /// A promise of the firmware that a test breaks, to show that it would notice: by what the firmware does that has broken it.
+    Break {
+        /// A `ConnectAccept` is sent once.
+        AcceptNotRepeated,
+        /// The acceptor takes its own `PairSet` for the peer's `ConnectConfirm`.
+        ConfirmNotNeeded,
+        /// Epochs start again with the firmware.
+        EpochsStartAgain,
+        /// An id is taken for whoever has its place.
+        GenerationIgnored,
+        /// What a closed pair drew from a reservation stays drawn.
+        ReservationLeaked,
+        /// Of two that connect at once, both answer.
+        BothAnswer,
+        /// A request of an older epoch is served.
+        StaleEpochServed,
+        /// A control request that was given up is taken for one that was never made.
+        LateAnswerForgotten,
+        /// What an answer that came late says has been done is taken to be so.
+        LateAnswerBelieved,
+        /// A pair ends as if its link had failed.
+        EndsAsFailure,
+        /// Who has disconnected isn't told when that is done.
+        EndNotTold,
+        /// A repeated request is one more request.
+        RepetitionServed,
+        /// Each repetition is answered, however many come at once.
+        EveryRepetitionAnswered,
+        /// Frames of peers raise epochs as far as they say.
+        EpochsRaisedFreely,
+        /// A start has the number of the start before.
+        StartNotCounted,
+        /// The firmware starts over gates that are as somebody left them.
+        GatesKept,
+        /// The audit folds only what repeats its newest entry.
+        AuditFoldsNewest,
+        /// The audit forgets its oldest entry, whatever kind it is of.
+        AuditForgetsOldest,
+    }
 }
 
 /// The card as the firmware sees it.

@@ -152,7 +152,6 @@ impl<C: Card> Firmware<C> {
     /// Answers the command under way.
     fn answer_with<R: Words>(&mut self, result: Result<R, Refusal>) {
         self.job = Job::None;
-        let now = self.card.now();
         let Some(answer) = &mut self.answer else {
             return;
         };
@@ -167,7 +166,7 @@ impl<C: Card> Firmware<C> {
                 answer.count = 2;
                 let info = status.code().into();
                 self.audit
-                    .record(AuditKind::CommandRefused, answer.command, info, now);
+                    .record(AuditKind::CommandRefused, answer.command, info, &self.card);
             }
         }
         answer.words[0] = answer.status.code().into();
@@ -226,8 +225,8 @@ impl<C: Card> Firmware<C> {
                 if endpoint.state == EndpointState::Open {
                     let id = object_id(index as u16, endpoint.generation);
                     let epoch = u32::from(endpoint.epoch);
-                    let now = self.card.now();
-                    self.audit.record(AuditKind::EndpointOpened, id, epoch, now);
+                    self.audit
+                        .record(AuditKind::EndpointOpened, id, epoch, &self.card);
                     self.answer_with(Ok(EndpointId {
                         endpoint: id,
                         epoch,

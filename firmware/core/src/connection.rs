@@ -4,24 +4,6 @@
 
 use abi::mailbox::PairState;
 
-macro_rules! names {
-    ($(#[$meta:meta])* $name:ident { $($(#[$doc:meta])+ $variant:ident,)* }) => {
-        $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$doc])+ $variant,)* }
-
-        impl $name {
-            /// All of them.
-            pub const ALL: &'static [Self] = &[$(Self::$variant),*];
-
-            /// The variant's name.
-            pub const fn name(self) -> &'static str {
-                match self { $(Self::$variant => stringify!($variant),)* }
-            }
-        }
-    };
-}
-
 names! {
     /// State of a pair.
     State {

@@ -405,7 +405,7 @@ impl<C: Card> Firmware<C> {
     /// Notes that a frame makes no sense.
     pub(crate) fn malformed(&mut self, frame: &Frame) {
         let info = u32::from(frame.header.frame_type) << 8 | u32::from(frame.body.kind);
-        let now = self.card.now();
-        self.audit.record(AuditKind::FrameMalformed, 0, info, now);
+        self.audit
+            .record(AuditKind::FrameMalformed, 0, info, &self.card);
     }
 }

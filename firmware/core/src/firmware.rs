@@ -143,7 +143,7 @@ impl<C: Card> Firmware<C> {
         }
         let first_generation = persistent.starts.wrapping_mul(GENERATION_STRIDE) as u16;
         let mut audit = Audit::new();
-        audit.record(AuditKind::Started, 0, build_id as u32, card.now());
+        audit.record(AuditKind::Started, 0, build_id as u32, &card);
         Self {
             sizes: Sizes {
                 endpoints: cap(sizes.endpoints, MAX_ENDPOINTS),
@@ -316,7 +316,7 @@ impl<C: Card> Firmware<C> {
             if request.overdue {
                 let (kind, info) = (AuditKind::ControlLate, request.operation.code());
                 self.audit
-                    .record(kind, request.index.into(), info.into(), now);
+                    .record(kind, request.index.into(), info.into(), &self.card);
                 if request.changes_pair() && !self.card.is_broken(Break::LateAnswerBelieved) {
                     self.read_back(request.index.into());
                     return true;
@@ -332,7 +332,7 @@ impl<C: Card> Firmware<C> {
         }
         let (kind, info) = (AuditKind::ControlTimeout, request.operation.code());
         self.audit
-            .record(kind, request.index.into(), info.into(), now);
+            .record(kind, request.index.into(), info.into(), &self.card);
         if let Some(request) = &mut self.under_way {
             request.overdue = true;
         }
@@ -482,7 +482,7 @@ impl<C: Card> Firmware<C> {
             self.domains.release(domain);
             let id = abi::mailbox::object_id(index as u16, generation);
             self.audit
-                .record(AuditKind::EndpointClosed, id, 0, self.card.now());
+                .record(AuditKind::EndpointClosed, id, 0, &self.card);
         }
     }
 
@@ -751,9 +751,9 @@ impl<C: Card> Firmware<C> {
     fn take_event(&mut self) -> bool {
         let lost = self.card.events_lost();
         if lost != self.events_lost {
-            let (count, now) = (lost.wrapping_sub(self.events_lost), self.card.now());
+            let count = lost.wrapping_sub(self.events_lost);
             self.audit
-                .record_many(AuditKind::EventsLost, 0, 0, count, now);
+                .record_many(AuditKind::EventsLost, 0, 0, count, &self.card);
             self.events_lost = lost;
             // What the gates would have told is read.
             self.unread_pairs = Some(0);
@@ -767,7 +767,6 @@ impl<C: Card> Firmware<C> {
             pair,
             info,
         } = event;
-        let now = self.card.now();
         if cause == event::Cause::AccessRefused.code() {
             let event::Refusal {
                 key,
@@ -777,7 +776,8 @@ impl<C: Card> Firmware<C> {
             } = event::Refusal::from_info(info);
             let info = u32::from(domain) | u32::from(rights) << 8;
             let kind = AuditKind::AccessRefused;
-            self.audit.record_many(kind, key, info, count.into(), now);
+            self.audit
+                .record_many(kind, key, info, count.into(), &self.card);
             return true;
         }
         let index = usize::from(pair);
@@ -797,7 +797,7 @@ impl<C: Card> Firmware<C> {
                 pair => pair.into(),
             };
             self.audit
-                .record(AuditKind::GateEvent, object, cause.into(), now);
+                .record(AuditKind::GateEvent, object, cause.into(), &self.card);
         }
         true
     }
@@ -807,9 +807,8 @@ impl<C: Card> Firmware<C> {
         let pair = &mut self.pairs[index];
         pair.gates = Held::Failed;
         let (id, state) = (pair.id(index), pair.state);
-        let now = self.card.now();
         self.audit
-            .record(AuditKind::PairFailed, id, cause.into(), now);
+            .record(AuditKind::PairFailed, id, cause.into(), &self.card);
         match state {
             State::Connected => {
                 self.go(index, Cause::GatesEvent, State::Failed);
@@ -830,8 +829,8 @@ impl<C: Card> Firmware<C> {
     pub(crate) fn note_connected(&mut self, index: usize) {
         let pair = &self.pairs[index];
         let (id, epoch) = (pair.id(index), pair.remote_epoch.into());
-        let now = self.card.now();
-        self.audit.record(AuditKind::PairConnected, id, epoch, now);
+        self.audit
+            .record(AuditKind::PairConnected, id, epoch, &self.card);
     }
 
     // Frames
@@ -839,9 +838,9 @@ impl<C: Card> Firmware<C> {
     fn take_frame(&mut self) -> bool {
         let lost = self.card.frames_lost();
         if lost != self.frames_lost {
-            let (count, now) = (lost.wrapping_sub(self.frames_lost), self.card.now());
+            let count = lost.wrapping_sub(self.frames_lost);
             self.audit
-                .record_many(AuditKind::FramesLost, 0, 0, count, now);
+                .record_many(AuditKind::FramesLost, 0, 0, count, &self.card);
             self.frames_lost = lost;
         }
         let Some(words) = self.card.frame_take() else {

@@ -114,9 +114,10 @@ impl<C: Card> Firmware<C> {
             Some(pair) => self.reply_about(pair, answer),
             None => self.reply(answer),
         }
-        let (object, now) = (frame.header.destination_endpoint.into(), self.card.now());
+        let object = frame.header.destination_endpoint.into();
         let info = reason.code().into();
-        self.audit.record(AuditKind::PeerRefused, object, info, now);
+        self.audit
+            .record(AuditKind::PeerRefused, object, info, &self.card);
     }
 
     // Acceptor
@@ -294,9 +295,8 @@ impl<C: Card> Firmware<C> {
         let endpoint = &mut self.endpoints[index];
         endpoint.epoch = epoch;
         let id = abi::mailbox::object_id(index as u16, endpoint.generation);
-        let now = self.card.now();
         self.audit
-            .record(AuditKind::EpochRaised, id, epoch.into(), now);
+            .record(AuditKind::EpochRaised, id, epoch.into(), &self.card);
     }
 
     /// The gates take frames of the connection: the peer may be told.
@@ -371,8 +371,8 @@ impl<C: Card> Firmware<C> {
     pub(crate) fn withdrawn(&mut self, index: usize) {
         let pair = &mut self.pairs[index];
         let (id, reason) = (pair.id(index), pair.reason.code().into());
-        let now = self.card.now();
-        self.audit.record(AuditKind::ConnectFailed, id, reason, now);
+        self.audit
+            .record(AuditKind::ConnectFailed, id, reason, &self.card);
         let pair = &mut self.pairs[index];
         if pair.is_offer {
             pair.peer = Peer {
@@ -404,8 +404,9 @@ impl<C: Card> Firmware<C> {
         (pair.reason, pair.detail) = (reason, detail);
         pair.tell_end = Some(event::Cause::ConnectFailed);
         let id = pair.id(index);
-        let (info, now) = (reason.code().into(), self.card.now());
-        self.audit.record(AuditKind::ConnectFailed, id, info, now);
+        let info = reason.code().into();
+        self.audit
+            .record(AuditKind::ConnectFailed, id, info, &self.card);
         self.mark(index);
     }
 
@@ -579,8 +580,9 @@ impl<C: Card> Firmware<C> {
             self.pairs[index].tell_end = Some(event::Cause::Disconnected);
             self.mark(index);
         }
-        let (id, now) = (self.pairs[index].id(index), self.card.now());
-        self.audit.record(AuditKind::PairDisconnected, id, 0, now);
+        let id = self.pairs[index].id(index);
+        self.audit
+            .record(AuditKind::PairDisconnected, id, 0, &self.card);
     }
 
     fn peer_disconnects(&mut self, frame: &Frame) {
@@ -621,8 +623,9 @@ impl<C: Card> Firmware<C> {
         self.reply_about(index, done);
         self.pairs[index].tell_end = Some(event::Cause::PeerClosed);
         self.mark(index);
-        let (id, now) = (self.pairs[index].id(index), self.card.now());
-        self.audit.record(AuditKind::PairDisconnected, id, 1, now);
+        let id = self.pairs[index].id(index);
+        self.audit
+            .record(AuditKind::PairDisconnected, id, 1, &self.card);
     }
 
     fn peer_is_done(&mut self, frame: &Frame) {

@@ -12,8 +12,8 @@
 //! address; a [`Card`] is what it runs on, so that the host tests it, and a card simulated in plain Rust runs it.
 #![no_std]
 
-#[cfg(test)]
-extern crate std;
+#[macro_use]
+mod names;
 
 mod argument;
 mod audit;

@@ -4,6 +4,7 @@
 //!  Firmware ── control request ──► delay, silence ──► check ──► Managed (card-model) ──► outbox, events
 //! ```
 
+use crate::breaks::{self, promise, promise_eq};
 use abi::control::{
     CardSetup, DATA_WORDS, EndpointSetup, EventSetup, MatchSetup, Operation, PairReport, PairSetup,
     RING_BITS, RING_EVENT, RegionSetup, RingSetup,
@@ -124,7 +125,6 @@ pub struct Gates {
     pub connected_epochs: HashMap<(u64, u16), u16>,
     /// Epochs of each endpoint since the persistent memory was last lost.
     pub epochs: HashMap<u16, u16>,
-    pub broken: Option<Break>,
 }
 
 fn words<const N: usize>(data: &[u64]) -> [u64; N] {
@@ -173,7 +173,6 @@ impl Gates {
             cookies: HashSet::new(),
             connected_epochs: HashMap::new(),
             epochs: HashMap::new(),
-            broken: None,
         }
     }
 
@@ -246,24 +245,24 @@ impl Gates {
     /// Whether a request can be right.
     fn check(&mut self, operation: Operation, index: u16, data: &[u64]) {
         let sizes = Card::sizes(self);
-        let endpoint_exists = |index: u16| assert!(u32::from(index) < sizes.endpoints);
-        let pair_exists = |index: u16| assert!(u32::from(index) < sizes.pairs);
+        let endpoint_exists = |index: u16| promise!(u32::from(index) < sizes.endpoints);
+        let pair_exists = |index: u16| promise!(u32::from(index) < sizes.pairs);
         match operation {
-            Operation::CardSet => assert_eq!(CardSetup::from_words(&words(data)).mac, self.mac()),
+            Operation::CardSet => promise_eq!(CardSetup::from_words(&words(data)).mac, self.mac()),
             Operation::MatchSet => {
                 let setup = MatchSetup::from_words(&words(data));
-                assert_ne!(setup.seed_low, setup.seed_high, "a random seed");
+                promise!(setup.seed_low != setup.seed_high, "a random seed");
             }
             Operation::RingSet => {
                 let ring = RingSetup::from_words(&words(data));
                 endpoint_exists(index >> RING_BITS);
-                assert!(
+                promise!(
                     !self.endpoints.contains_key(&(index >> RING_BITS)),
                     "ring of a live endpoint"
                 );
-                assert!((MIN_RING_LOG2..=MAX_RING_LOG2).contains(&ring.log2));
-                assert!(ring.base.is_multiple_of(RING_ALIGN));
-                assert!(
+                promise!((MIN_RING_LOG2..=MAX_RING_LOG2).contains(&ring.log2));
+                promise!(ring.base.is_multiple_of(RING_ALIGN));
+                promise!(
                     ring.base.checked_add(64 << ring.log2).is_some()
                         || index & ((1 << RING_BITS) - 1) == RING_EVENT
                 );
@@ -271,9 +270,9 @@ impl Gates {
             Operation::EndpointSet => {
                 endpoint_exists(index);
                 let setup = EndpointSetup::from_words(&words(data));
-                assert!(self.endpoints.insert(index, setup).is_none());
+                promise!(self.endpoints.insert(index, setup).is_none());
                 if let Some(last) = self.epochs.insert(index, setup.epoch) {
-                    assert!(
+                    promise!(
                         is_later(setup.epoch, last),
                         "epoch {} after {last}",
                         setup.epoch
@@ -284,14 +283,14 @@ impl Gates {
                 endpoint_exists(index);
                 self.stopped.push(index);
             }
-            Operation::EndpointFlush => assert!(self.stopped.contains(&index)),
+            Operation::EndpointFlush => promise!(self.stopped.contains(&index)),
             Operation::EndpointClear => {
-                assert!(self.stopped.contains(&index));
+                promise!(self.stopped.contains(&index));
                 let left = self
                     .pairs
                     .values()
                     .filter(|pair| u16::from(pair.setup.endpoint) == index);
-                assert_eq!(left.count(), 0, "pairs outlive their endpoint");
+                promise_eq!(left.count(), 0, "pairs outlive their endpoint");
                 self.stopped.retain(|&stopped| stopped != index);
                 self.endpoints.remove(&index);
             }
@@ -299,18 +298,18 @@ impl Gates {
                 pair_exists(index);
                 let setup = PairSetup::from_words(&words(data));
                 let endpoint = self.endpoints[&u16::from(setup.endpoint)];
-                assert_eq!(setup.domain, endpoint.domain);
-                assert!(!is_later(endpoint.epoch, setup.epoch) && setup.epoch != 0);
+                promise_eq!(setup.domain, endpoint.domain);
+                promise!(!is_later(endpoint.epoch, setup.epoch) && setup.epoch != 0);
                 let last = self.epochs.entry(setup.endpoint.into()).or_default();
                 if is_later(setup.epoch, *last) {
                     *last = setup.epoch;
                 }
-                assert!(setup.slots.is_multiple_of(RING_ALIGN));
-                assert!((1..=16).contains(&setup.local_credits));
-                assert!((1..=16).contains(&setup.remote_credits));
+                promise!(setup.slots.is_multiple_of(RING_ALIGN));
+                promise!((1..=16).contains(&setup.local_credits));
+                promise!((1..=16).contains(&setup.remote_credits));
                 let peer = (setup.remote_mac, setup.remote_endpoint);
                 if let Some(&last) = self.connected_epochs.get(&peer) {
-                    assert!(!is_later(last, setup.remote_epoch), "stale epoch of a peer");
+                    promise!(!is_later(last, setup.remote_epoch), "stale epoch of a peer");
                 }
                 let held = Held {
                     setup,
@@ -318,35 +317,37 @@ impl Gates {
                     busy_until: self.now.wrapping_add(self.busy),
                 };
                 self.cookies.insert(setup.cookie);
-                assert!(self.pairs.insert(index, held).is_none(), "pair set twice");
-                assert!(
+                promise!(self.pairs.insert(index, held).is_none(), "pair set twice");
+                promise!(
                     self.granted() <= sizes.unexpected,
                     "unexpected list oversubscribed"
                 );
             }
             Operation::PairFail => {
-                let held = self.pairs.get_mut(&index).expect("a pair to fail");
-                held.failed_with = Some(data[0]);
+                let held = self.pairs.get_mut(&index);
+                promise!(held.is_some(), "a pair to fail");
+                held.into_iter()
+                    .for_each(|held| held.failed_with = Some(data[0]));
             }
             Operation::PairClear => {
-                assert!(self.is_failed(index), "cleared while alive");
-                self.pairs.remove(&index).expect("a pair to clear");
+                promise!(self.is_failed(index), "cleared while alive");
+                promise!(self.pairs.remove(&index).is_some(), "a pair to clear");
             }
             Operation::RegionSet => {
-                assert!(u32::from(index) < sizes.regions);
+                promise!(u32::from(index) < sizes.regions);
                 let region = RegionSetup::from_words(&words(data));
-                assert!(region.length > 0 && region.base.checked_add(region.length).is_some());
-                assert!(
+                promise!(region.length > 0 && region.base.checked_add(region.length).is_some());
+                promise!(
                     self.regions.insert(index, region).is_none(),
                     "region set twice"
                 );
             }
-            Operation::RegionClear => assert!(self.regions.remove(&index).is_some()),
+            Operation::RegionClear => promise!(self.regions.remove(&index).is_some()),
             Operation::PairRead | Operation::CounterRead => {}
             Operation::EventRaise => {
                 let event = EventSetup::from_words(&words(data));
                 endpoint_exists(index);
-                assert!(self.endpoints.contains_key(&index), "event of no endpoint");
+                promise!(self.endpoints.contains_key(&index), "event of no endpoint");
                 self.raised
                     .push((index, event.cause, event.pair, event.info));
             }
@@ -356,9 +357,9 @@ impl Gates {
 
 impl Card for Gates {
     fn control_start(&mut self, operation: Operation, index: u16, data: &[u64]) {
-        assert!(data.len() <= DATA_WORDS);
-        assert!(self.under_way.is_none(), "two requests at a time");
-        assert!(self.resetting_until.is_none(), "a request in the reset");
+        promise!(data.len() <= DATA_WORDS);
+        promise!(self.under_way.is_none(), "two requests at a time");
+        promise!(self.resetting_until.is_none(), "a request in the reset");
         self.under_way = Some((operation, index, words(data)));
         let delay = match self.delay {
             0 => 0,
@@ -400,7 +401,7 @@ impl Card for Gates {
     }
 
     fn frame_send(&mut self, frame: &FrameWords) {
-        assert!(self.frame_out_is_free());
+        promise!(self.frame_out_is_free());
         self.out_until = self.now.wrapping_add(self.delay / 4);
         self.model.frame_send(frame);
         self.run();
@@ -466,7 +467,7 @@ impl Card for Gates {
     }
 
     fn is_broken(&self, promise: Break) -> bool {
-        self.broken == Some(promise)
+        breaks::is_broken(promise)
     }
 }
 

@@ -1,0 +1,129 @@
+//! Tests of the tests: each promise is broken on purpose, and the one test that is named for it notices.
+//!
+//! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
+//! any other kind is no notice.
+
+use crate::{commands, network};
+use firmware_core::Break;
+use std::cell::Cell;
+use std::collections::HashSet;
+use std::panic::catch_unwind;
+
+/// How the message begins with which a promise is found broken.
+pub const MARK: &str = "promise broken: ";
+
+/// Asserts what is promised.
+macro_rules! promise {
+    ($kept:expr $(,)?) => { promise!($kept, "{}", stringify!($kept)) };
+    ($kept:expr, $($words:tt)+) => {{
+        let kept: bool = $kept;
+        if !kept {
+            panic!("{}{}", $crate::breaks::MARK, format_args!($($words)+));
+        }
+    }};
+}
+
+/// Asserts that something is as promised.
+macro_rules! promise_eq {
+    ($is:expr, $promised:expr $(,)?) => { promise_eq!($is, $promised, "{}", stringify!($is)) };
+    ($is:expr, $promised:expr, $($words:tt)+) => {
+        match (&$is, &$promised) {
+            (is, promised) => promise!(
+                *is == *promised,
+                "{}: {is:?} instead of {promised:?}",
+                format_args!($($words)+)
+            ),
+        }
+    };
+}
+
+pub(crate) use {promise, promise_eq};
+
+thread_local! {
+    static BROKEN: Cell<Option<Break>> = const { Cell::new(None) };
+}
+
+/// Whether firmware that this thread runs breaks a promise.
+pub fn is_broken(promise: Break) -> bool {
+    BROKEN.get() == Some(promise)
+}
+
+/// The test that notices a break.
+fn noticed_by(broken: Break) -> fn() {
+    match broken {
+        Break::AcceptNotRepeated | Break::RepetitionServed => {
+            network::a_connect_and_an_accept_become_one_pair_whatever_happens_to_the_frames
+        }
+        Break::ConfirmNotNeeded => {
+            network::an_offer_is_connected_only_when_the_initiator_has_confirmed
+        }
+        Break::EpochsStartAgain => {
+            commands::epochs_and_generations_go_on_over_a_restart_at_any_moment_and_start_anew_without_memory
+        }
+        Break::GenerationIgnored => {
+            commands::endpoints_run_out_and_a_reopened_one_has_a_new_epoch
+        }
+        Break::ReservationLeaked => {
+            network::a_reservation_is_there_again_when_its_pairs_are_closed
+        }
+        Break::BothAnswer => network::two_that_connect_at_once_get_one_pair,
+        Break::StaleEpochServed => {
+            network::a_request_of_an_earlier_incarnation_is_refused_however_late
+        }
+        Break::LateAnswerForgotten => {
+            commands::gates_that_fall_silent_in_a_close_are_reported_and_the_close_can_be_finished
+        }
+        Break::LateAnswerBelieved => commands::after_a_late_answer_the_pair_is_read_back,
+        Break::EndsAsFailure | Break::EndNotTold => {
+            network::a_disconnect_is_a_clean_end_for_both
+        }
+        Break::EveryRepetitionAnswered => {
+            network::one_frame_of_a_pair_is_under_way_however_often_its_peer_repeats
+        }
+        Break::EpochsRaisedFreely => network::no_frames_together_make_an_epoch_go_round,
+        Break::StartNotCounted => {
+            commands::each_start_has_the_number_after_that_of_the_start_before
+        }
+        Break::GatesKept => commands::the_gates_are_reset_before_anything_is_taken_for_granted,
+        Break::AuditFoldsNewest | Break::AuditForgetsOldest => {
+            commands::no_storm_of_some_kinds_drives_another_out_of_the_audit
+        }
+    }
+}
+
+/// Runs a test with firmware that breaks a promise or none. If it fails, with which message.
+fn run(test: fn(), broken: Option<Break>) -> Result<(), String> {
+    BROKEN.set(broken);
+    let ended = catch_unwind(test);
+    BROKEN.set(None);
+    ended.map_err(|panic| match panic.downcast::<String>() {
+        Ok(message) => *message,
+        Err(panic) => panic.downcast_ref().copied().unwrap_or("?").to_string(),
+    })
+}
+
+#[test]
+fn each_broken_promise_is_noticed_by_the_test_that_is_named_for_it() {
+    let mut sound = HashSet::new();
+    for &broken in Break::ALL {
+        let test = noticed_by(broken);
+        if sound.insert(test as usize) {
+            assert_eq!(run(test, None), Ok(()), "fails anyway: {broken:?}");
+        }
+        let Err(message) = run(test, Some(broken)) else {
+            panic!("nobody notices {broken:?}");
+        };
+        let noticed = message.starts_with(MARK);
+        assert!(noticed, "{broken:?} ends in another way: {message}");
+    }
+}
+
+#[test]
+fn a_panic_that_is_no_broken_promise_is_no_notice() {
+    let message = |test| run(test, None).expect_err("it panics");
+    assert!(message(|| promise!(1 > 2)).starts_with(MARK));
+    assert!(message(|| promise_eq!(1, 2, "{}", "one")).starts_with(MARK));
+    assert!(!message(|| assert_eq!(1, 2)).starts_with(MARK));
+    assert!(!message(|| assert!(std::env::args().count() > 1_000, "words")).starts_with(MARK));
+    assert!(!message(|| panic!("words")).starts_with(MARK));
+}
