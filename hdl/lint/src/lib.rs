@@ -10,7 +10,8 @@
 //! - `.index()` anywhere but as a plain bit index or as what a `match` looks at;
 //! - guards of match arms, `..=` in loops, attributes on statements: the tree forgets them;
 //! - calls of functions and methods that the tree takes for others by the start of their names;
-//! - names that are neither signals (`self.…`), loop variables nor constants.
+//! - names that are neither signals (`self.…`), loop variables nor constants;
+//! - `let`, `as`, `+=` and the like, and an `if` or a `match` that gives a value: the tree has none of them.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
@@ -213,6 +214,24 @@ const MACROS: [&str; 9] = [
     "set",
 ];
 
+/// `+=` and the like.
+fn assigns(op: &syn::BinOp) -> bool {
+    use syn::BinOp::*;
+    matches!(
+        op,
+        AddAssign(_)
+            | SubAssign(_)
+            | MulAssign(_)
+            | DivAssign(_)
+            | RemAssign(_)
+            | BitXorAssign(_)
+            | BitAndAssign(_)
+            | BitOrAssign(_)
+            | ShlAssign(_)
+            | ShrAssign(_)
+    )
+}
+
 struct Kernel {
     findings: Vec<Finding>,
     loops: Vec<String>,
@@ -301,12 +320,34 @@ impl<'ast> Visit<'ast> for Kernel {
         }
     }
 
+    fn visit_local(&mut self, local: &'ast syn::Local) {
+        self.find(
+            local,
+            "a kernel has no `let`: a field `Signal<Local, T>` names a value within the cycle",
+        );
+    }
+
     fn visit_expr(&mut self, x: &'ast Expr) {
         if constant(x, &self.loops).is_some() {
             return;
         }
         match x {
             Expr::Path(path) => self.path(path),
+            Expr::Cast(cast) => self.find(
+                cast,
+                "a kernel has no `as`: a loop variable becomes bits by `i.to_bits()`, a number gets \
+                 another width by `bit_cast::<24, 16>(x)`",
+            ),
+            Expr::Assign(a) if matches!(*a.right, Expr::If(_) | Expr::Match(_) | Expr::Block(_)) => {
+                self.find(
+                    &a.right,
+                    "an `if` or a `match` gives no value in a kernel: assign in each branch",
+                );
+            }
+            Expr::Binary(b) if assigns(&b.op) => self.find(
+                b,
+                "a kernel assigns by `=` only: `self.sum.d.next = self.sum.q.val() + 1`",
+            ),
             Expr::Call(call) => {
                 self.call(call);
                 call.args.iter().for_each(|a| self.visit_expr(a));
@@ -319,7 +360,8 @@ impl<'ast> Visit<'ast> for Kernel {
                     self.find(
                         m,
                         "`.index()` is a usize in Rust and as wide as its operand in Verilog: use \
-                         it as a plain bit index or as what a match looks at, nowhere else",
+                         it as a plain bit index or as what a match looks at, nowhere else; a number \
+                         is compared with a loop variable by `x.val() == i.to_bits()`",
                     );
                 } else if !METHODS.contains(&name.as_str()) {
                     self.find(&m.method, format!("`.{name}()` does not translate"));
@@ -431,6 +473,16 @@ mod tests {
                 "self.o.next = self.a.val() + limit(self.b.val());",
                 "`limit`",
             ),
+            ("let x = self.a.val() + 1;", "Signal<Local, T>"),
+            (
+                "for i in 0..4 { self.o.next = self.a.val() == i as u64; }",
+                "to_bits",
+            ),
+            ("self.sum.d.next += self.a.val();", "by `=` only"),
+            (
+                "self.o.next = if self.x.val() { self.a.val() } else { self.b.val() };",
+                "each branch",
+            ),
             ("assert!(self.x.val());", "Check"),
             ("other!(self);", "macro"),
         ] {
@@ -457,7 +509,7 @@ mod tests {
     fn a_kernel_under_block_is_looked_at_and_a_model_is_not() {
         let file = |more: &str| {
             format!(
-                "#[block]\nimpl Logic for X {{ fn update(&mut self) {{ let x = 1; y(self.a.val()); }} {more} }}"
+                "#[block]\nimpl Logic for X {{ fn update(&mut self) {{ y(self.a.val()); }} {more} }}"
             )
         };
         let findings = |more| check_file(&file(more)).expect("the test's text parses");

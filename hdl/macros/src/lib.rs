@@ -68,7 +68,11 @@ pub fn block(arguments: TokenStream, item: TokenStream) -> TokenStream {
         }
         Item::Impl(item) => {
             let parameters = syn::parse_macro_input!(arguments as Parameters);
-            expand(&parameters, item, Style::Block)
+            let stub = stub(&item);
+            expand(&parameters, item, Style::Block).or_else(|error| {
+                let errors = error.to_compile_error();
+                Ok(quote!(#errors #stub))
+            })
         }
         other => Err(syn::Error::new_spanned(
             other,
@@ -141,6 +145,14 @@ impl Parse for Parameters {
         let list = input.parse_terminated(parse, Token![,])?;
         Ok(Parameters(list.into_iter().collect()))
     }
+}
+
+/// The `impl` with an empty kernel: what is wrong with a kernel is then all that the compiler complains of.
+fn stub(item: &ItemImpl) -> Option<Tokens> {
+    let (generics, _, conditions) = item.generics.split_for_impl();
+    let (_, logic, _) = item.trait_.as_ref()?;
+    let this = &item.self_ty;
+    Some(quote!(impl #generics #logic for #this #conditions { fn update(&mut self) {} }))
 }
 
 fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Result<Tokens> {

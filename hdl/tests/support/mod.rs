@@ -37,10 +37,16 @@ impl Bench {
         bench
     }
 
-    /// Opens the model `name` as it is at power-on.
+    /// Opens the model `name` as it is at power-on. With `POSTHORN_WAVES=FILE` it writes a waveform (VCD), each model over that
+    /// of the one before; `cargo xtask models --trace NAME` builds what can.
     pub fn open_cold(name: &str) -> Self {
         let (name, pick) = broken::picked(name);
-        let model = Model::open(&name).unwrap_or_else(|error| panic!("{error}"));
+        let model = match env::var_os("POSTHORN_WAVES") {
+            None => Model::open(&name),
+            Some(file) => Model::open_traced(&name, 0)
+                .and_then(|mut model| model.trace_start(file.as_ref()).map(|()| model)),
+        };
+        let model = model.unwrap_or_else(|error| panic!("{error}"));
         let port = |info: &model::PortInfo| {
             (
                 info.name.to_string(),
