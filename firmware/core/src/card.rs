@@ -58,8 +58,16 @@ names! {
         StaleEpochServed,
         /// A control request that was given up is taken for one that was never made.
         LateAnswerForgotten,
-        /// What an answer that came late says has been done is taken to be so.
-        LateAnswerBelieved,
+        /// What a late answer says has been done to a pair is taken to be so.
+        LatePairBelieved,
+        /// What a late answer says has been done to an endpoint is taken to be so.
+        LateEndpointBelieved,
+        /// What a late answer says has been done to a region is taken to be so.
+        LateRegionBelieved,
+        /// An event is taken to have been raised because a late answer says so.
+        LateEventBelieved,
+        /// The gates are taken to know the card's address because a late answer says so.
+        LateStartBelieved,
         /// A pair ends as if its link had failed.
         EndsAsFailure,
         /// Who has disconnected isn't told when that is done.

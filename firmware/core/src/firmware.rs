@@ -11,8 +11,8 @@
 //!
 //! One control request is under way at a time, and nothing is waited for: whoever needs the gates leaves a mark ([`Pair::wanted`], the state of
 //! an endpoint or a region, the host's [`Job`]), and `start_control` finds it when the gates are free. One that the gates don't answer in
-//! time stays noted until they do. Then the pair that it was about is read, and what the gates say of it is reckoned with; an endpoint or a
-//! region, which can't be read, is cleared whatever became of it.
+//! time stays noted until they do, and its answer isn't believed. A pair is read then, and what the gates say of it is reckoned with. An endpoint
+//! or a region can't be read: it is cleared whatever became of it, and its place stays taken until a clear is answered in time.
 
 use crate::audit::Audit;
 use crate::card::{Break, Card, GateEvent, Sizes};
@@ -50,10 +50,12 @@ pub(crate) struct UnderWay {
     overdue: bool,
     /// Its result is the host's.
     pub(crate) for_host: bool,
-    /// Of a pair's request: generation of the pair.
+    /// Of a pair's request or event: generation of the pair.
     generation: u16,
     /// It reads what became of a request of the pair that was answered late.
     reads_back: bool,
+    /// It raises an event about a pair.
+    event: Option<(u16, event::Cause)>,
 }
 
 impl UnderWay {
@@ -69,13 +71,30 @@ impl UnderWay {
     }
 }
 
+/// The break that believes a late answer to a request.
+const fn trust_in(operation: Operation) -> Break {
+    match operation {
+        Operation::CardSet | Operation::MatchSet => Break::LateStartBelieved,
+        Operation::PairSet | Operation::PairFail | Operation::PairClear | Operation::PairRead => {
+            Break::LatePairBelieved
+        }
+        Operation::RegionSet | Operation::RegionClear => Break::LateRegionBelieved,
+        Operation::CounterRead | Operation::EventRaise => Break::LateEventBelieved,
+        Operation::RingSet
+        | Operation::EndpointSet
+        | Operation::EndpointStop
+        | Operation::EndpointFlush
+        | Operation::EndpointClear => Break::LateEndpointBelieved,
+    }
+}
+
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Boot {
     /// The gates are to be reset.
     Begin,
     /// They are being reset.
     Resetting,
-    /// They are to be told their address and time-outs,
+    /// They are to be told their address and time-outs, until they have answered that,
     Card,
     /// and the seed of their hashes.
     Match,
@@ -263,7 +282,6 @@ impl<C: Card> Firmware<C> {
                     ..CardSetup::default()
                 };
                 self.request(Operation::CardSet, 0, &setup.to_words());
-                self.boot = Boot::Match;
             }
             Boot::Match => {
                 let mut word =
@@ -273,8 +291,6 @@ impl<C: Card> Firmware<C> {
                     seed_high: word(),
                 };
                 self.request(Operation::MatchSet, 0, &matching.to_words());
-                // The gates take requests in order: whoever comes next finds them told.
-                self.boot = Boot::Up;
             }
             Boot::Up => return false,
         }
@@ -295,6 +311,7 @@ impl<C: Card> Firmware<C> {
             for_host: false,
             generation: 0,
             reads_back: false,
+            event: None,
         });
     }
 
@@ -317,8 +334,8 @@ impl<C: Card> Firmware<C> {
                 let (kind, info) = (AuditKind::ControlLate, request.operation.code());
                 self.audit
                     .record(kind, request.index.into(), info.into(), &self.card);
-                if request.changes_pair() && !self.card.is_broken(Break::LateAnswerBelieved) {
-                    self.read_back(request.index.into());
+                if !self.card.is_broken(trust_in(request.operation)) {
+                    self.answered_late(request);
                     return true;
                 }
             }
@@ -345,11 +362,21 @@ impl<C: Card> Firmware<C> {
         true
     }
 
-    /// Reads what the gates hold of a pair, after an answer of theirs that came too late to go by.
-    fn read_back(&mut self, index: usize) {
-        self.request_for_pair(Operation::PairRead, index, &[]);
-        if let Some(request) = &mut self.under_way {
-            request.reads_back = true;
+    /// An answer that came late isn't believed. What the gates hold of a pair is read, and an event is raised again. What an endpoint, a region or
+    /// the start asked for is asked again by itself, since it has not moved on; what a command asked for has been given up with it.
+    fn answered_late(&mut self, request: UnderWay) {
+        match request.operation {
+            Operation::PairSet
+            | Operation::PairFail
+            | Operation::PairClear
+            | Operation::PairRead => {
+                self.request_for_pair(Operation::PairRead, request.index.into(), &[]);
+                if let Some(read) = &mut self.under_way {
+                    read.reads_back = request.changes_pair() || request.reads_back;
+                }
+            }
+            Operation::EventRaise => self.raise_again(request),
+            _ => {}
         }
     }
 
@@ -385,10 +412,9 @@ impl<C: Card> Firmware<C> {
             Operation::RegionSet | Operation::RegionClear => {
                 self.region_answered(index, request.operation);
             }
-            Operation::CardSet
-            | Operation::MatchSet
-            | Operation::CounterRead
-            | Operation::EventRaise => {}
+            Operation::CardSet => self.boot = Boot::Match,
+            Operation::MatchSet => self.boot = Boot::Up,
+            Operation::CounterRead | Operation::EventRaise => {}
         }
     }
 
@@ -399,10 +425,10 @@ impl<C: Card> Firmware<C> {
         }
         self.host_first = !self.host_first;
         // What the host waits for comes behind closes that it gave up, so that they are done when it is.
-        let host = |this: &mut Self| this.start_for_endpoint() || this.start_for_host();
-        let others = |this: &mut Self| {
-            this.start_for_pair() || this.start_for_region() || this.start_reading()
+        let host = |this: &mut Self| {
+            this.start_for_endpoint() || this.start_for_region() || this.start_for_host()
         };
+        let others = |this: &mut Self| this.start_for_pair() || this.start_reading();
         match self.host_first {
             true => host(self) || others(self),
             false => others(self) || host(self),
@@ -670,8 +696,33 @@ impl<C: Card> Firmware<C> {
             info,
             ..EventSetup::default()
         };
-        let endpoint = self.pairs[pair].endpoint.into();
-        self.request(Operation::EventRaise, endpoint, &setup.to_words());
+        let Pair {
+            endpoint,
+            generation,
+            ..
+        } = self.pairs[pair];
+        self.request(Operation::EventRaise, endpoint.into(), &setup.to_words());
+        if let Some(request) = &mut self.under_way {
+            (request.generation, request.event) = (generation, Some((pair as u16, cause)));
+        }
+    }
+
+    /// Tells the host again what it may have been told: twice is better than never. Of a pair that is being closed it wants to know nothing.
+    fn raise_again(&mut self, request: UnderWay) {
+        let Some((index, cause)) = request.event else {
+            return;
+        };
+        let index = usize::from(index);
+        let pair = &mut self.pairs[index];
+        let over = matches!(pair.state, State::Closed | State::Closing);
+        if over || pair.generation != request.generation {
+            return;
+        }
+        match cause {
+            event::Cause::PairConnected => pair.tell_connected = true,
+            cause => pair.tell_end = pair.tell_end.or(Some(cause)),
+        }
+        self.mark(index);
     }
 
     /// The gates don't answer the `PairSet` of a pair.

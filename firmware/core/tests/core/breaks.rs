@@ -73,7 +73,17 @@ fn noticed_by(broken: Break) -> fn() {
         Break::LateAnswerForgotten => {
             commands::gates_that_fall_silent_in_a_close_are_reported_and_the_close_can_be_finished
         }
-        Break::LateAnswerBelieved => commands::after_a_late_answer_the_pair_is_read_back,
+        Break::LatePairBelieved => commands::after_a_late_answer_the_pair_is_read_back,
+        Break::LateEndpointBelieved => commands::a_close_repeats_the_step_that_was_answered_late,
+        Break::LateRegionBelieved => {
+            commands::a_region_is_cleared_until_the_gates_answer_in_time_and_its_place_stays_taken
+        }
+        Break::LateEventBelieved => {
+            commands::an_event_that_was_answered_late_is_raised_again_unless_its_pair_is_closed
+        }
+        Break::LateStartBelieved => {
+            commands::the_gates_are_told_their_address_until_they_answer_in_time
+        }
         Break::EndsAsFailure | Break::EndNotTold => {
             network::a_disconnect_is_a_clean_end_for_both
         }

@@ -636,10 +636,12 @@ pub fn after_a_late_answer_the_pair_is_read_back() {
     let late = |fw: &mut Unit, answered, times_out: &dyn Fn(&mut Unit)| {
         fw.card().patience = answered;
         times_out(fw);
-        (fw.card().patience, fw.card().forgetful) = (1, true);
+        // Nor does the first read say what there is.
+        (fw.card().patience, fw.card().forgets) = (1, 2);
         fw.card().log.clear();
         settle(fw);
-        (fw.card().patience, fw.card().forgetful) = (usize::MAX, false);
+        pass(fw, CONTROL_TIMEOUT + 1);
+        fw.card().patience = usize::MAX;
         settle(fw);
     };
     // A PairSet: there is nothing to clear.
@@ -661,6 +663,131 @@ pub fn after_a_late_answer_the_pair_is_read_back() {
         promise!(fw.card().pairs.is_empty());
         let gone = call::<_, PairStatus>(&mut fw, Command::QueryPair, Pair { pair });
         promise_eq!(gone, Err((MailboxStatus::NotFound, 0)));
+    }
+}
+
+/// As it broke: the late answer to a clear was believed, and the place was used again while the gates still had the region.
+#[test]
+pub fn a_region_is_cleared_until_the_gates_answer_in_time_and_its_place_stays_taken() {
+    for (answered_late, registers) in [(1, false), (3, false), (2, true)] {
+        let mut fw = firmware();
+        let domain = domain(&mut fw);
+        let register = RegisterRegion {
+            domain,
+            rights: 3,
+            address: 64,
+            length: 64,
+        };
+        let late = (MailboxStatus::HardwareTimeout, 0);
+        if registers {
+            // It was set all the same, and the host knows no key of it.
+            fw.card().patience = 0;
+            let silent = call::<_, RegionKey>(&mut fw, Command::RegisterRegion, register);
+            promise_eq!(silent, Err(late));
+        } else {
+            let region: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
+            fw.card().patience = 0;
+            let silent = call::<_, Nothing>(&mut fw, Command::DeregisterRegion, region);
+            promise_eq!(silent, Err(late));
+        }
+        let close = |fw: &mut Unit| {
+            let closed = call::<_, Nothing>(fw, Command::CloseDomain, DomainId { domain });
+            closed.err().map(|(status, _)| status)
+        };
+        for k in 0..answered_late {
+            promise_eq!(close(&mut fw), Some(MailboxStatus::Busy), "it is in use");
+            // What was to be cleared isn't.
+            let forgets = usize::from(!registers || k > 0);
+            (fw.card().patience, fw.card().forgets) = (1, forgets);
+            settle(&mut fw);
+            promise_eq!(fw.card().regions.len(), 1);
+            pass(&mut fw, CONTROL_TIMEOUT + 1);
+        }
+        fw.card().patience = usize::MAX;
+        settle(&mut fw);
+        promise!(fw.card().regions.is_empty());
+        promise_eq!(close(&mut fw), None);
+    }
+}
+
+/// As it broke: a step of a close that was answered late was taken for done.
+#[test]
+pub fn a_close_repeats_the_step_that_was_answered_late() {
+    let steps = [
+        Operation::EndpointStop,
+        Operation::PairFail,
+        Operation::EndpointFlush,
+        Operation::PairClear,
+        Operation::EndpointClear,
+    ];
+    for (answered, step) in steps.into_iter().enumerate() {
+        let mut fw = firmware();
+        let endpoint = endpoint(&mut fw).endpoint;
+        let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+        let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+        fw.card().patience = answered;
+        let close = CloseEndpoint { endpoint };
+        let silent = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
+        promise_eq!(silent, Err((MailboxStatus::HardwareTimeout, 0)));
+        fw.card().log.clear();
+        (fw.card().patience, fw.card().forgets) = (usize::MAX, 1);
+        settle(&mut fw);
+        let done = fw.card().log.iter().map(|&(operation, _)| operation);
+        let done: Vec<_> = done.filter(|&one| one != Operation::PairRead).collect();
+        promise_eq!(done, steps[answered..], "{step}");
+        promise!(fw.card().endpoints.is_empty() && fw.card().pairs.is_empty());
+    }
+}
+
+#[test]
+pub fn an_event_that_was_answered_late_is_raised_again_unless_its_pair_is_closed() {
+    for closes in [false, true] {
+        let mut fw = firmware();
+        let endpoint = endpoint(&mut fw).endpoint;
+        let connect = Connect {
+            endpoint,
+            credits: 1,
+            slots: 64,
+            remote_mac: 0x0a02,
+            remote_endpoint: 0,
+            timeout: 1000,
+        };
+        let PairId { pair, .. } = call(&mut fw, Command::Connect, connect).unwrap();
+        fw.card().patience = 0;
+        pass(&mut fw, CONTROL_TIMEOUT + 2000);
+        if closes {
+            let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair }).unwrap();
+        }
+        (fw.card().patience, fw.card().forgets) = (usize::MAX, 1);
+        settle(&mut fw);
+        let raised = fw.card().raised.iter().map(|&(_, cause, ..)| cause);
+        let told = [Cause::ConnectFailed.code()];
+        promise_eq!(
+            raised.collect::<Vec<_>>(),
+            told[usize::from(closes)..],
+            "closed: {closes}"
+        );
+    }
+}
+
+#[test]
+pub fn the_gates_are_told_their_address_until_they_answer_in_time() {
+    for late in [0, 1] {
+        let mut gates = Gates::new(1, MAC);
+        gates.patience = late;
+        let mut fw = boot(gates, BUILD_ID);
+        for _ in 0..2 {
+            promise!(!fw.is_up());
+            pass(&mut fw, CONTROL_TIMEOUT + 1);
+            (fw.card().patience, fw.card().forgets) = (1, 1);
+            settle(&mut fw);
+        }
+        fw.card().patience = usize::MAX;
+        settle(&mut fw);
+        pass(&mut fw, CONTROL_TIMEOUT + 1);
+        promise!(fw.is_up());
+        let told = [(Operation::CardSet, 0), (Operation::MatchSet, 0)];
+        promise_eq!(fw.card().log, told);
     }
 }
 

@@ -19,7 +19,7 @@ use card_model::matching::Sizes as ListSizes;
 use card_model::memory::Pieces;
 use card_model::{CardSizes, InTurn, Managed, link};
 use firmware_core::connection::{Cause, State};
-use firmware_core::{Break, Card, Firmware, FrameWords, GateEvent, Sizes};
+use firmware_core::{Break, CONTROL_TIMEOUT, Card, Firmware, FrameWords, GateEvent, Sizes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::{BTreeMap, HashMap, HashSet, VecDeque};
@@ -94,8 +94,10 @@ pub struct Gates {
     pub log: Vec<(Operation, u16)>,
     /// Events for the host: endpoint, cause, pair, info. Those of the gates are here when the firmware takes them.
     pub raised: Vec<(u16, u8, u16, u64)>,
-    /// Control requests are answered and not carried out.
-    pub forgetful: bool,
+    /// So many control requests are answered and not carried out.
+    pub forgets: usize,
+    /// Requests that were answered late, and clears that may find nothing since.
+    doubted: HashSet<(Operation, u16)>,
     /// Events that are told beside those of the model.
     pub told: VecDeque<GateEvent>,
     /// The next events find no room.
@@ -107,6 +109,7 @@ pub struct Gates {
     /// The out buffer is full until this cycle.
     out_until: u32,
     under_way: Option<(Operation, u16, [u64; DATA_WORDS])>,
+    started_at: u32,
     done_at: u32,
     result: u64,
     resetting_until: Option<u32>,
@@ -154,7 +157,8 @@ impl Gates {
             regions: HashMap::new(),
             log: Vec::new(),
             raised: Vec::new(),
-            forgetful: false,
+            forgets: 0,
+            doubted: HashSet::new(),
             told: VecDeque::new(),
             loses_events: false,
             events_lost: 0,
@@ -162,6 +166,7 @@ impl Gates {
             outbox: Vec::new(),
             out_until: 0,
             under_way: None,
+            started_at: 0,
             done_at: 0,
             result: 0,
             resetting_until: None,
@@ -285,7 +290,8 @@ impl Gates {
             }
             Operation::EndpointFlush => promise!(self.stopped.contains(&index)),
             Operation::EndpointClear => {
-                promise!(self.stopped.contains(&index));
+                let doubted = self.doubted.contains(&(operation, index));
+                promise!(self.stopped.contains(&index) || doubted);
                 let left = self
                     .pairs
                     .values()
@@ -342,7 +348,10 @@ impl Gates {
                     "region set twice"
                 );
             }
-            Operation::RegionClear => promise!(self.regions.remove(&index).is_some()),
+            Operation::RegionClear => {
+                let doubted = self.doubted.contains(&(operation, index));
+                promise!(self.regions.remove(&index).is_some() || doubted);
+            }
             Operation::PairRead | Operation::CounterRead => {}
             Operation::EventRaise => {
                 let event = EventSetup::from_words(&words(data));
@@ -365,6 +374,7 @@ impl Card for Gates {
             0 => 0,
             most => self.rng.random_range(0..most),
         };
+        self.started_at = self.now;
         self.done_at = self.now.wrapping_add(delay);
     }
 
@@ -378,9 +388,18 @@ impl Card for Gates {
         }
         self.patience -= 1;
         self.under_way = None;
-        self.result = match self.forgetful {
-            true => 0,
-            false => self.carry_out(operation, index, &data),
+        self.result = match self.forgets {
+            0 => self.carry_out(operation, index, &data),
+            _ => 0,
+        };
+        self.forgets = self.forgets.saturating_sub(1);
+        let may_find_nothing = match operation {
+            Operation::RegionSet | Operation::RegionClear => Operation::RegionClear,
+            _ => operation,
+        };
+        match self.now.wrapping_sub(self.started_at) >= CONTROL_TIMEOUT {
+            true => self.doubted.insert((may_find_nothing, index)),
+            false => self.doubted.remove(&(may_find_nothing, index)),
         };
         Some(self.result)
     }
