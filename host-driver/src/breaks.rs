@@ -2,9 +2,22 @@
 
 use std::cell::Cell;
 
-/// A promise, by what the library does that has broken it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Break {
+macro_rules! breaks {
+    ($($(#[$doc:meta])* $name:ident,)*) => {
+        /// A promise, by what the library does that has broken it.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Break {
+            $($(#[$doc])* $name,)*
+        }
+
+        impl Break {
+            /// All of them.
+            pub const ALL: &[Self] = &[$(Self::$name,)*];
+        }
+    };
+}
+
+breaks! {
     /// A card that has an owner is opened once more.
     OpensTwice,
     /// A card that has been used is opened as it is.
@@ -59,6 +72,8 @@ pub enum Break {
     ReopensPair,
     /// Whoever waits for a connection looks at intervals, though its event has room.
     LooksAtIntervals,
+    /// What a command is to name is looked up before the command channel is taken.
+    LooksBeforeItsTurn,
 }
 
 thread_local! {
@@ -76,6 +91,15 @@ pub fn with<T>(promise: Break, code: impl FnOnce() -> T) -> T {
     BROKEN.set(Some(promise));
     let _mended = Mended;
     code()
+}
+
+/// The same code for another thread: what the calling one breaks is broken there too.
+pub fn inherited<T>(code: impl FnOnce() -> T) -> impl FnOnce() -> T {
+    let broken = BROKEN.get();
+    move || match broken {
+        Some(promise) => with(promise, code),
+        None => code(),
+    }
 }
 
 pub(crate) fn is_broken(promise: Break) -> bool {

@@ -137,7 +137,7 @@ impl Endpoint {
     /// [`CommandError::Refused`] with `NoResource`, the detail being the pairs that could be had, or with `NoEnvelopes`, the detail being the most credits that
     /// fit for so many.
     pub fn reserve_peers(&self, pairs: u32, credits: u16) -> Result<(), CommandError> {
-        let mut commands = self.device().commands()?;
+        let (mut commands, ()) = self.commands_while_open()?;
         let reserve = Reserve {
             endpoint: self.shared.id.endpoint,
             pairs,
@@ -154,9 +154,7 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or too many connections are being ended.
     pub fn begin_disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
-        let mut commands = self.device().commands()?;
-        let id = self.shared.core().begin_closing_pair(pair);
-        let id = id.ok_or(CommandError::NotFound)?;
+        let (mut commands, id) = self.commands_for(|core| core.begin_closing_pair(pair))?;
         let begun = commands.call(Command::Disconnect, &Disconnect { pair: id, timeout });
         // A refusal changes nothing: a pair whose close is under way stays closed to posts.
         if !commands.is_late() {

@@ -345,10 +345,7 @@ impl Endpoint {
         argument: &A,
         slots: Arc<HostMemory>,
     ) -> Result<(Pair, PairId), CommandError> {
-        let mut commands = self.device().commands()?;
-        if !self.shared.core().is_open() {
-            return Err(CommandError::NotFound);
-        }
+        let (mut commands, ()) = self.commands_while_open()?;
         let id: PairId = commands.open(command, argument, Command::ClosePair, &[&slots])?;
         let opened = self.shared.core().add_pair(id.pair, Arc::clone(&slots));
         match opened {
@@ -362,9 +359,9 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it is connected already.
     pub fn connect_pair(&self, pair: Pair, peer: &PairAddress) -> Result<(), CommandError> {
-        let mut commands = self.device().commands()?;
+        let (mut commands, id) = self.commands_for(|core| core.pair_id(pair))?;
         let argument = ConnectPair {
-            pair: self.pair_id(pair)?,
+            pair: id,
             remote_pair: u32::from(id_index(peer.id.pair)),
             remote_endpoint: u32::from(id_index(peer.id.endpoint)),
             remote_epoch: peer.id.epoch,
@@ -381,8 +378,7 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open.
     pub fn query_pair(&self, pair: Pair) -> Result<PairStatus, CommandError> {
-        let mut commands = self.device().commands()?;
-        let pair = self.pair_id(pair)?;
+        let (mut commands, pair) = self.commands_for(|core| core.pair_id(pair))?;
         let words = commands.call(Command::QueryPair, &abi::mailbox::Pair { pair })?;
         PairStatus::from_words(&words)
     }
@@ -393,9 +389,7 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, or has been closed by a call before that was answered too late.
     pub fn close_pair(&self, pair: Pair) -> Result<(), CommandError> {
-        let mut commands = self.device().commands()?;
-        let id = self.shared.core().begin_closing_pair(pair);
-        let id = id.ok_or(CommandError::NotFound)?;
+        let (mut commands, id) = self.commands_for(|core| core.begin_closing_pair(pair))?;
         let closed =
             commands.call::<_, Nothing>(Command::ClosePair, &abi::mailbox::Pair { pair: id });
         let (done, heard) = match &closed {
@@ -413,10 +407,26 @@ impl Endpoint {
         closed.map(|Nothing {}| ())
     }
 
-    /// The card's name of a pair. The caller has the command channel, so that the pair isn't closed before its command is given.
-    fn pair_id(&self, pair: Pair) -> Result<u32, CommandError> {
-        let id = self.shared.core().pair_id(pair);
-        id.ok_or(CommandError::NotFound)
+    /// Takes the command channel, and only with it in hand finds what the command is to name: who would close that in between needs the channel too.
+    ///
+    /// # Errors
+    /// [`CommandError::NotFound`] if there is no such thing; those of the channel.
+    pub(crate) fn commands_for<T>(
+        &self,
+        find: impl FnOnce(&mut Core) -> Option<T>,
+    ) -> Result<(Commands<'_>, T), CommandError> {
+        let find = || find(&mut self.shared.core()).ok_or(CommandError::NotFound);
+        if is_broken!(LooksBeforeItsTurn) {
+            let found = find()?;
+            return Ok((self.shared.domain.device.commands()?, found));
+        }
+        let commands = self.shared.domain.device.commands()?;
+        Ok((commands, find()?))
+    }
+
+    /// The same for a command that names the endpoint itself.
+    pub(crate) fn commands_while_open(&self) -> Result<(Commands<'_>, ()), CommandError> {
+        self.commands_for(|core| core.is_open().then_some(()))
     }
 
     /// Takes the next event, if there is one.
