@@ -74,6 +74,10 @@ breaks! {
     LooksAtIntervals,
     /// What a command is to name is looked up before the command channel is taken.
     LooksBeforeItsTurn,
+    /// A reset gives everything back and leaves the gates as they are.
+    ResetsInName,
+    /// Whoever waits on an endpoint isn't told when a reset or a restart ends it.
+    EndsInSilence,
 }
 
 thread_local! {

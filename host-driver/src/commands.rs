@@ -13,7 +13,7 @@
 //! Whoever takes the channel first settles what is late, then works off the releases, then gives its command. While a command is late
 //! no other is given: it fails at once, with the late one's name. A release has the memory of its object with it, which is freed when the card
 //! has said that the object is closed, or doesn't know it. When the last user of the card is gone and something is still late or unreleased, the
-//! gates are reset, and then it is freed.
+//! gates are reset, and then it is freed. The program can have that at any time, by [`Device::reset`](crate::Device::reset).
 //!
 //! Locks are taken in the order command channel, queues of an endpoint; the lists of releases and of endpoints are never held across a call.
 //!
@@ -22,7 +22,7 @@
 
 use crate::device::{self, DeviceOptions};
 use crate::endpoint::Shared;
-use crate::error::{CommandError, OpenError};
+use crate::error::CommandError;
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::Pair;
@@ -109,6 +109,20 @@ impl Card {
         Ok(commands)
     }
 
+    /// Resets the card; see [`Device::reset`](crate::Device::reset).
+    ///
+    /// # Errors
+    /// [`CommandError::ResetTimeout`]; [`CommandError::Transport`].
+    pub(crate) fn reset(&self) -> Result<(), CommandError> {
+        // Not settled: a command that is late may be so for ever, and is over with this.
+        let state = self.state.lock(&*self.link);
+        let mut commands = Commands { card: self, state };
+        if is_broken!(ResetsInName) {
+            self.link.set_restarted();
+        }
+        commands.reset()
+    }
+
     /// Has an object closed that nobody uses: now, if this thread can talk to the card and nobody has the channel, or by who has it next.
     pub(crate) fn release(&self, release: Release) {
         if is_broken!(FreesBeforeClose) {
@@ -145,6 +159,19 @@ impl Card {
             endpoints.resize_with(place + 1, Weak::new);
         }
         endpoints[place] = endpoint;
+    }
+
+    /// The card has forgotten all endpoints: what was outstanding is flushed, and who waits for it is woken.
+    fn end_endpoints(&self) {
+        let endpoints = std::mem::take(&mut *self.endpoints());
+        if is_broken!(EndsInSilence) {
+            return;
+        }
+        for endpoint in endpoints {
+            if let Some(endpoint) = endpoint.upgrade() {
+                endpoint.closing_ended(true, true);
+            }
+        }
     }
 
     fn endpoints(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
@@ -197,23 +224,34 @@ impl Commands<'_> {
     }
 
     /// The firmware has started anew, which closed everything. A command that was on its way may have opened something since: the gates are reset, so that
-    /// nothing is open for sure, and then all memory is free.
+    /// nothing is open for sure.
     pub(crate) fn restarted(&mut self) -> CommandError {
-        let link = &self.card.link;
         if is_broken!(TrustsRestart) {
-            link.set_restarted();
+            self.card.link.set_restarted();
         }
-        if !link.is_restarted() {
-            match device::reset(link, self.card.options.ready_timeout) {
-                Ok(()) => link.set_restarted(),
-                // The card keeps what it has, and the next command tries again.
-                Err(OpenError::Command(error)) => return error,
-                Err(_) => return CommandError::Restarted,
+        match self.reset() {
+            // If the gates aren't quiet the card keeps what it has, and the next command tries again.
+            Ok(()) | Err(CommandError::ResetTimeout(_)) => CommandError::Restarted,
+            Err(error) => error,
+        }
+    }
+
+    /// Resets the gates, unless nothing is open on the card any more. Then all endpoints end, nothing is late, and all memory is free.
+    fn reset(&mut self) -> Result<(), CommandError> {
+        let link = &self.card.link;
+        let timeout = self.card.options.ready_timeout;
+        if !link.is_lost() {
+            match device::reset(link, timeout) {
+                Ok(true) => link.set_restarted(),
+                Ok(false) => return Err(CommandError::ResetTimeout(timeout)),
+                Err(TransportError::Closed) => {}
+                Err(error) => return Err(error.into()),
             }
         }
+        self.card.end_endpoints();
         self.state.late = None;
         drop(self.card.releases.take());
-        CommandError::Restarted
+        Ok(())
     }
 
     /// Looks whether the late command has been answered, and does what follows from that.

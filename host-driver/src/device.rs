@@ -80,7 +80,9 @@ impl Device {
             return Err(OpenError::CardTimeout(timeout));
         }
         if is_used(&link)? && !is_broken!(OpensUsed) {
-            reset(&link, timeout)?;
+            if !reset(&link, timeout)? {
+                return Err(OpenError::CardTimeout(timeout));
+            }
             link.write(CONTROL, CONTROL_RUN)?;
         }
         if !await_status(&link, STATUS_FIRMWARE, timeout)? {
@@ -141,6 +143,21 @@ impl Device {
             .call(Command::ReadAudit, &AuditIndex { entry })
     }
 
+    /// Resets the card by its registers, whatever its firmware does: the gates are quiet then and hold nothing, and the processor is held. This is how a program
+    /// gets its buffers back from a card whose firmware hangs.
+    ///
+    /// It ends every endpoint of the card, of all clones of this device: what was outstanding on them completes as [`Flushed`](crate::WcStatus::Flushed),
+    /// after what the card had completed before, and who waits for a completion is woken. Peers aren't told, as by a card that has lost its power: what
+    /// they send isn't acknowledged, and fails the pair. Commands fail with [`CommandError::Restarted`] from now on: drop all that was opened on the device, and open the card again, which
+    /// starts its firmware. Resetting a card that was reset, or that is gone, does nothing.
+    ///
+    /// # Errors
+    /// [`CommandError::ResetTimeout`] if the gates aren't quiet within [`DeviceOptions::ready_timeout`]; [`CommandError::Transport`] if the card can't be
+    /// reached. Nothing is given back then. Call again, until it succeeds.
+    pub fn reset(&self) -> Result<(), CommandError> {
+        self.card.reset()
+    }
+
     /// Cycles that the firmware is given for a command.
     pub(crate) fn command_timeout(&self) -> u64 {
         self.card.options.command_timeout
@@ -167,17 +184,14 @@ pub(crate) fn is_used(link: &Link) -> Result<bool, TransportError> {
     Ok(link.read(MAILBOX_REQUEST)? != 0)
 }
 
-/// Holds the processor, quiets the gates and clears their tables. When it returns, no DMA of the card is under way.
-pub(crate) fn reset(link: &Link, timeout: u64) -> Result<(), OpenError> {
+/// Holds the processor, quiets the gates and clears their tables. When it returns true, no DMA of the card is under way; false if that took too long.
+pub(crate) fn reset(link: &Link, timeout: u64) -> Result<bool, TransportError> {
     link.write(CONTROL, CONTROL_RESET)?;
     let is_clear = || {
         let clear = link.read(CONTROL)? & CONTROL_RESET == 0;
         Ok(clear && link.read(STATUS)? & STATUS_READY != 0)
     };
-    match until(link, timeout, is_clear)? {
-        true => Ok(()),
-        false => Err(OpenError::CardTimeout(timeout)),
-    }
+    until(link, timeout, is_clear)
 }
 
 /// Waits for a bit of the status register; false if it didn't come in time.

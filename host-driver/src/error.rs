@@ -12,6 +12,7 @@ use std::fmt;
 pub enum CommandError {
     /// The firmware didn't answer: it hangs or isn't there. Commands fail at once with this error until it has
     /// answered; endpoints that are open go on without it. What the command would have opened is closed again when it has.
+    /// Who can't wait for it resets the card: [`Device::reset`](crate::Device::reset).
     #[error("the card's firmware did not answer {command} within {cycles} cycles")]
     FirmwareTimeout {
         /// The command that was not answered; a later command names the one that is still outstanding.
@@ -43,9 +44,13 @@ pub enum CommandError {
     /// The object belongs to something else, or has been closed.
     #[error("not an open object of this endpoint")]
     NotFound,
-    /// The firmware has started anew by itself, and has closed everything. What was outstanding is flushed; open the device again.
-    #[error("the card's firmware has started anew: nothing is open on it any more")]
+    /// The program has [reset](crate::Device::reset) the card, or its firmware has started anew by itself: everything is closed. What was outstanding is
+    /// flushed; open the device again.
+    #[error("the card was reset, or its firmware has started anew: nothing is open on it any more")]
     Restarted,
+    /// The gates didn't say in time that a reset of theirs is over: they may still access memory, and nothing is given back. Reset the card once more.
+    #[error("the card's gates were not quiet within {0} cycles of their reset")]
+    ResetTimeout(u64),
     /// The card couldn't be reached.
     #[error(transparent)]
     Transport(#[from] TransportError),

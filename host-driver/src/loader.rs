@@ -26,7 +26,10 @@ pub unsafe fn load_firmware<'a>(
 ) -> Result<(), OpenError> {
     let link = Link::claim(transport)?.ok_or(OpenError::AlreadyOpen)?;
     if is_used(&link)? {
-        reset(&link, DeviceOptions::default().ready_timeout)?;
+        let timeout = DeviceOptions::default().ready_timeout;
+        if !reset(&link, timeout)? {
+            return Err(OpenError::CardTimeout(timeout));
+        }
     } else {
         link.write(CONTROL, 0)?;
     }

@@ -34,6 +34,8 @@ mod queries;
 mod random;
 #[path = "../host/ready.rs"]
 mod ready;
+#[path = "../host/reset.rs"]
+mod reset;
 #[path = "../host/shared.rs"]
 mod shared;
 #[path = "../host/user_memory.rs"]

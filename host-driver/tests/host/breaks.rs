@@ -5,7 +5,7 @@ use crate::common::passes_with;
 use crate::event_fd;
 use crate::{
     backlog, claims, connections, failure, lists, messages, multi, optional, ownership, queries,
-    ready, shared, user_memory, waiting,
+    ready, reset, shared, user_memory, waiting,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Break, Flaw};
@@ -83,6 +83,12 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::LooksAtIntervals => connections::a_disconnect_waits_for_its_event,
         Promise::LooksBeforeItsTurn => {
             ownership::one_of_two_threads_that_close_a_pair_closes_it_and_the_other_finds_nothing
+        }
+        Promise::ResetsInName => {
+            reset::a_reset_gives_everything_back_though_the_firmware_hangs_and_ends_all_endpoints
+        }
+        Promise::EndsInSilence => {
+            reset::a_reset_or_a_restart_that_another_thread_notices_ends_a_wait
         }
         #[cfg(not(target_os = "linux"))]
         Promise::KeepsEventFd | Promise::SignalsNoClose => return None,

@@ -120,6 +120,17 @@ pub fn the_end_of_a_close_and_of_the_card_make_it_readable() {
 }
 
 #[test]
+fn a_reset_of_the_card_makes_it_readable() {
+    let (mut a, _b) = connected(&fabric(), 8);
+    let receive = a.receive(7);
+    a.post(1, &receive);
+    let event = arm(&a);
+    a.device.reset().unwrap();
+    assert!(readable_now(&event));
+    assert_eq!(a.cq.poll().unwrap().status, WcStatus::Flushed);
+}
+
+#[test]
 pub fn an_old_queue_and_the_next_endpoint_in_its_place_have_events_of_their_own() {
     let (a, b) = connected(&fabric(), 8);
     let old = a.cq.event_fd().unwrap();

@@ -17,6 +17,7 @@ mod ownership;
 mod queries;
 mod random;
 mod ready;
+mod reset;
 mod shared;
 mod user_memory;
 mod waiting;

@@ -570,7 +570,11 @@ pub fn one_of_two_threads_that_close_a_pair_closes_it_and_the_other_finds_nothin
     assert_eq!(closed, 1, "{results:?}");
     let nothing = Err(CommandError::NotFound);
     assert!(results.contains(&nothing), "{results:?}");
-    assert_eq!(fabric.commands(0) - commands, 1, "who finds nothing asks for nothing");
+    assert_eq!(
+        fabric.commands(0) - commands,
+        1,
+        "who finds nothing asks for nothing"
+    );
 }
 
 #[test]
