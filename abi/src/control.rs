@@ -274,7 +274,7 @@ macro_rules! region_setup_layout {
                 base: u64 = 64,
                 /// Length in bytes.
                 length: u64 = 64,
-                /// Upper bits of the key; a key with another tag doesn't name this region.
+                /// Upper bits of the key: another tag for each region that the index gets, enciphered. A key with another tag doesn't name this region.
                 tag: u32 = 20,
                 /// Zero.
                 reserved0: u16 = 12,

@@ -8,7 +8,8 @@
 //!
 //! **Ids.** Endpoints, pairs and domains are named by an id: the object's place in its table (bits 15:0) and the
 //! generation of that place (bits 31:16), which is another one whenever the place is used again. So a command that
-//! names an object which has been closed is answered with `NotFound`, whoever has the place now. A region's key has a tag for the same end.
+//! names an object which has been closed is answered with `NotFound`, whoever has the place now. A region's key
+//! has a tag for the same end, which comes again only after 2^20 regions of the same place.
 //! Tables of the gates, doorbell pages, completions, events and frames know the place alone ([`id_index`]).
 
 use crate::constant::constants;

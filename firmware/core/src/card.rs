@@ -82,6 +82,10 @@ names! {
         StartNotCounted,
         /// The firmware starts over gates that are as somebody left them.
         GatesKept,
+        /// The tag of a region is any.
+        TagRepeats,
+        /// All cards have the same tags one after the other.
+        TagForeseen,
         /// The audit folds only what repeats its newest entry.
         AuditFoldsNewest,
         /// The audit forgets its oldest entry, whatever kind it is of.

@@ -10,13 +10,13 @@ use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
 use crate::pair::{Held, Pair, Room};
 use crate::peers::Peer;
-use crate::region::{self, Region, RegionState};
+use crate::region::{Region, RegionState};
 use crate::table;
 use abi::ABI_VERSION;
 use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::control::{
     Counter, EndpointSetup, Operation, PairReport, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE,
-    RegionSetup, ring_index,
+    RegionSetup, region_key, ring_index,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
@@ -260,7 +260,7 @@ impl<C: Card> Firmware<C> {
             Job::RegisterRegion { index, .. } => {
                 let region = &self.regions[index];
                 if region.state == RegionState::Used {
-                    let key = region::key(index, region.tag);
+                    let key = region_key(index as u16, self.tag(index));
                     self.answer_with(Ok(RegionKey { key }));
                 }
             }
@@ -645,12 +645,8 @@ impl<C: Card> Firmware<C> {
         let free = |region: &Region| region.state == RegionState::Free;
         let fresh = Region::default();
         let index = table::free(&mut self.regions, self.sizes.regions, fresh, free)?;
-        let tag = region::tag(self.card.random(), self.regions[index].tag);
-        self.regions[index] = Region {
-            tag,
-            domain,
-            state: RegionState::Waiting,
-        };
+        self.regions[index].take(domain, &mut self.card);
+        let tag = self.tag(index);
         self.domains.acquire(domain);
         let setup = RegionSetup {
             base: register.address,
@@ -664,11 +660,18 @@ impl<C: Card> Firmware<C> {
     }
 
     fn deregister_region(&mut self, region: RegionKey) -> Served<Nothing> {
-        let index = region::find(&self.regions, region.key).ok_or(NOT_FOUND)?;
+        let found = self.tags.find(&self.regions, region.key);
+        let index = found.ok_or(NOT_FOUND)?;
         if self.regions[index].state == RegionState::Used {
             self.forget_region(index);
         }
         Ok(Outcome::Later(Job::DeregisterRegion { index }))
+    }
+
+    /// Tag of the region of a place.
+    fn tag(&self, index: usize) -> u32 {
+        let generation = self.regions[index].generation;
+        self.tags.tag(index as u16, generation)
     }
 
     /// Begins to forget a region.

@@ -24,7 +24,7 @@ use crate::exchange::{Exchange, Reply};
 use crate::pair::{Held, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
-use crate::region::{Region, RegionState};
+use crate::region::{Region, RegionState, Tags};
 use abi::control::{
     CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
 };
@@ -124,6 +124,7 @@ pub struct Firmware<C> {
     pub(crate) endpoints: Vec<Endpoint, MAX_ENDPOINTS>,
     pub(crate) pairs: Vec<Pair, MAX_PAIRS>,
     pub(crate) regions: Vec<Region, MAX_REGIONS>,
+    pub(crate) tags: Tags,
     pub(crate) first_generation: u16,
     pub(crate) peers: Peers,
     pub(crate) audit: Audit,
@@ -177,6 +178,7 @@ impl<C: Card> Firmware<C> {
             endpoints: Vec::new(),
             pairs: Vec::new(),
             regions: Vec::new(),
+            tags: Tags::new(&mut card),
             first_generation,
             peers: Peers::new(),
             audit,

@@ -95,6 +95,10 @@ fn noticed_by(broken: Break) -> fn() {
             commands::each_start_has_the_number_after_that_of_the_start_before
         }
         Break::GatesKept => commands::the_gates_are_reset_before_anything_is_taken_for_granted,
+        Break::TagRepeats => commands::the_keys_of_a_place_do_not_repeat,
+        Break::TagForeseen => {
+            commands::the_keys_of_a_place_tell_nothing_of_those_of_another_card_or_of_the_next
+        }
         Break::AuditFoldsNewest | Break::AuditForgetsOldest => {
             commands::no_storm_of_some_kinds_drives_another_out_of_the_audit
         }

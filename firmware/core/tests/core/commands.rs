@@ -3,7 +3,7 @@
 use crate::breaks::{promise, promise_eq};
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
 use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
-use abi::control::{Counter, Operation, RING_COMPLETION, ring_of_index};
+use abi::control::{Counter, Operation, RING_COMPLETION, key_index, key_tag, ring_of_index};
 use abi::event::{self, Cause, NO_PAIR};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
@@ -20,6 +20,7 @@ use card_model::{CardSizes, link};
 use firmware_core::{CONTROL_TIMEOUT, GateEvent, TELL_TIMEOUT};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
+use std::collections::HashSet;
 
 const MAC: u64 = 0x0605_0403_0202;
 const BUILD_ID: u64 = 0x1122_3344_5566_7788;
@@ -530,12 +531,52 @@ fn the_key_of_a_forgotten_region_names_nothing() {
     let old: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
     let _: Nothing = call(&mut fw, Command::DeregisterRegion, old).unwrap();
     let new: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
-    promise_eq!(old.key & 0xfff, new.key & 0xfff);
+    promise_eq!(key_index(old.key), key_index(new.key));
     promise!(old.key != new.key);
     let refused = call::<_, Nothing>(&mut fw, Command::DeregisterRegion, old);
     promise_eq!(refused, Err((MailboxStatus::NotFound, 0)));
-    let region = fw.card().regions[&((new.key & 0xfff) as u16)];
-    promise_eq!(region.tag, new.key >> 12);
+    let region = fw.card().regions[&key_index(new.key)];
+    promise_eq!(region.tag, key_tag(new.key));
+}
+
+/// Keys of one place, one after the other.
+fn keys(seed: u64, count: usize) -> Vec<u32> {
+    let mut fw = started(seed);
+    let domain = domain(&mut fw);
+    let register = RegisterRegion {
+        domain,
+        rights: 3,
+        address: 0,
+        length: 64,
+    };
+    let mut key = || {
+        let region: RegionKey = call(&mut fw, Command::RegisterRegion, register).unwrap();
+        let RegionKey { key } = region;
+        let _: Nothing = call(&mut fw, Command::DeregisterRegion, region).unwrap();
+        key
+    };
+    std::iter::repeat_with(&mut key).take(count).collect()
+}
+
+/// As it broke: a tag was any but the last one, so that a place had one of its last thousand again with one region in a thousand.
+#[test]
+pub fn the_keys_of_a_place_do_not_repeat() {
+    let keys = keys(1, 6000);
+    promise!(keys.iter().all(|&key| key_index(key) == 0));
+    let different: HashSet<_> = keys.iter().collect();
+    promise_eq!(different.len(), keys.len());
+}
+
+#[test]
+pub fn the_keys_of_a_place_tell_nothing_of_those_of_another_card_or_of_the_next() {
+    let (ours, theirs) = (keys(1, 500), keys(2, 500));
+    let same = ours.iter().zip(&theirs).filter(|(one, two)| one == two);
+    promise!(same.count() <= 2, "another card has them too");
+    let steps = |keys: &[u32]| -> HashSet<u32> {
+        let step = |two: &[u32]| two[1].wrapping_sub(two[0]);
+        keys.windows(2).map(step).collect()
+    };
+    promise!(steps(&ours).len() >= 490, "they go on in steps");
 }
 
 #[test]
