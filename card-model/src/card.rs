@@ -240,6 +240,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.endpoints.open()
     }
 
+    /// Whether an endpoint has been set and not cleared.
+    pub fn is_endpoint_open(&self, endpoint: u8) -> bool {
+        self.endpoints.is_open(endpoint)
+    }
+
     /// Takes the events that the gates have raised for the firmware.
     pub fn take_raised(&mut self) -> Vec<Raised> {
         std::mem::take(&mut self.endpoints.raised)

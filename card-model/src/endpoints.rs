@@ -198,6 +198,11 @@ impl Endpoints {
         self.all.iter().filter(|endpoint| endpoint.open).count()
     }
 
+    /// Whether one has been.
+    pub fn is_open(&self, endpoint: u8) -> bool {
+        self.get(endpoint).is_some_and(|endpoint| endpoint.open)
+    }
+
     /// Protection domain of an endpoint.
     pub fn domain(&self, endpoint: u8) -> u8 {
         self.get(endpoint).map_or(0, |endpoint| endpoint.domain)

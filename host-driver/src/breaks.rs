@@ -76,6 +76,8 @@ breaks! {
     LooksBeforeItsTurn,
     /// A reset gives everything back and leaves the gates as they are.
     ResetsInName,
+    /// Whoever waits for the end of a connection waits for gates that hang.
+    WaitsForGates,
     /// Whoever waits on an endpoint isn't told when a reset or a restart ends it.
     EndsInSilence,
 }

@@ -20,6 +20,7 @@ use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, Command, Connect, ConnectReason, Disconnect, Nothing, PairState, Reserve, Words,
 };
+use abi::times::{CONNECT_TIMEOUT, DRAIN_TIMEOUT, TELL_TIMEOUT};
 use std::sync::Arc;
 
 /// Cycles between two looks at a connection while its event would find the queue full: at first, and at most.
@@ -73,11 +74,7 @@ impl Endpoint {
     ) -> Result<Pair, ConnectError> {
         let pair = self.begin_connect(peer, credits, timeout)?;
         // The firmware gives up by itself, which takes it some cycles.
-        let patience = self.device().command_timeout();
-        let timeout = match timeout {
-            0 => u64::MAX,
-            cycles => u64::from(cycles).saturating_add(patience),
-        };
+        let timeout = self.patience(timeout, CONNECT_TIMEOUT);
         self.await_connection(pair, timeout).map(|_| pair)
     }
 
@@ -176,16 +173,31 @@ impl Endpoint {
         ))
     }
 
-    /// Ends a connection in an orderly way, waits until that is done, and closes the pair.
+    /// Ends a connection in an orderly way, waits until that is done, and closes the pair. A connection that the card doesn't end in time, because its gates hang,
+    /// is closed as by [`close_pair`](Self::close_pair), which says so.
     ///
     /// # Errors
     /// As for [`begin_disconnect`](Self::begin_disconnect) and [`close_pair`](Self::close_pair).
     pub fn disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
         self.begin_disconnect(pair, timeout)?;
-        // The firmware ends it in bounded time by itself.
+        // The firmware ends it by itself, unless it waits for gates that hang: what was posted is sent, then the peer is told.
+        let patience = self.patience(timeout, DRAIN_TIMEOUT);
+        let patience = patience.saturating_add(TELL_TIMEOUT.into());
+        let deadline = match is_broken!(WaitsForGates) {
+            false => self.device().now().saturating_add(patience),
+            true => u64::MAX,
+        };
         let look = || Ok::<_, CommandError>(self.is_disconnected(pair)?.then_some(()));
-        self.look_until(u64::MAX, look)?;
+        self.look_until(deadline, look)?;
         self.close_pair(pair)
+    }
+
+    /// Cycles after which the firmware has given up by itself what it was given `timeout` cycles for, or if 0 `own` ones, and has said so.
+    fn patience(&self, timeout: u32, own: u32) -> u64 {
+        let cycles = if timeout == 0 { own } else { timeout };
+        self.device()
+            .command_timeout()
+            .saturating_add(cycles.into())
     }
 
     fn open_connection<A: Words>(

@@ -32,7 +32,7 @@ use std::collections::BTreeMap;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 /// How the firmware of the cards behaves.
@@ -176,6 +176,9 @@ enum Action {
 struct Card {
     firmware: Firmware<Managed<Memory>>,
     schedule: InTurn,
+    /// The processor runs the firmware,
+    booted: bool,
+    /// which has come up.
     up: bool,
     /// The command that the firmware has not taken.
     command_waits: bool,
@@ -236,6 +239,8 @@ pub(crate) struct World {
     waiters: Vec<Waiter>,
     attached: usize,
     closed: bool,
+    /// When it ends by itself.
+    closes_at: u64,
     #[cfg(target_os = "linux")]
     event_fds: Vec<EventFd>,
 }
@@ -276,7 +281,6 @@ struct Inner {
     mailboxes: Vec<Mailbox>,
     /// Blocks of memory lent out by cables, by card.
     lent: Vec<AtomicUsize>,
-    closed: AtomicBool,
 }
 
 thread_local! {
@@ -313,6 +317,7 @@ impl SoftFabric {
         let card = |index: usize| Card {
             firmware: Firmware::new(managed(&options, index), options.seed),
             schedule: InTurn::default(),
+            booted: false,
             up: false,
             command_waits: false,
             wakes_at: None,
@@ -351,6 +356,7 @@ impl SoftFabric {
             waiters: Vec::new(),
             attached: 0,
             closed: false,
+            closes_at: u64::MAX,
             #[cfg(target_os = "linux")]
             event_fds: Vec::new(),
             options,
@@ -364,7 +370,6 @@ impl SoftFabric {
                 lent: world.cards.iter().map(|_| AtomicUsize::new(0)).collect(),
                 world: Mutex::new(world),
                 moved: Condvar::new(),
-                closed: AtomicBool::new(false),
             }),
         }
     }
@@ -419,7 +424,9 @@ impl SoftFabric {
 
     /// From now on the gates of `card` answer again, first what they were asked last.
     pub fn wake_gates(&self, card: usize) {
-        self.world().cards[card].firmware.card().silent = false;
+        let mut world = self.world();
+        world.cards[card].firmware.card().silent = false;
+        world.after(1, card, Action::Wake);
     }
 
     /// From now on the firmware of `card` behaves like this; commands are counted anew.
@@ -492,6 +499,17 @@ impl SoftFabric {
         self.world().cards[card].gates().open_endpoints()
     }
 
+    /// Whether the gates of `card` know an endpoint at this place.
+    pub fn has_endpoint(&self, card: usize, place: u8) -> bool {
+        self.world().cards[card].gates().is_endpoint_open(place)
+    }
+
+    /// Whether `card` reaches some of these bytes through a mapping of this process's memory.
+    pub fn reaches(&self, card: usize, bytes: &[u8]) -> bool {
+        let range = bytes.as_ptr().addr()..bytes.as_ptr().addr() + bytes.len();
+        self.world().memory(card).reaches(&range)
+    }
+
     /// Words that the host has loaded into the management memory of `card`: address, word.
     pub fn loaded(&self, card: usize) -> Vec<(u32, u32)> {
         self.world().cards[card].loaded.clone()
@@ -499,19 +517,18 @@ impl SoftFabric {
 
     /// Ends it all: every call of every transport fails from now on.
     pub fn close(&self) {
-        let mut world = self.world();
-        world.closed = true;
-        for card in &mut world.cards {
-            card.gates().memory.unmap_all();
-        }
-        self.inner.closed.store(true, Ordering::Release);
-        for waiter in &mut world.waiters {
-            waiter.released = Some(PauseResult::Closed);
-        }
-        #[cfg(target_os = "linux")]
-        world.event_fds.iter().for_each(EventFd::signal);
-        drop(world);
+        self.world().close();
         self.inner.moved.notify_all();
+    }
+
+    /// Ends it all at a cycle, so that a call that would go on for ever fails.
+    pub fn close_at(&self, cycle: u64) {
+        self.world().closes_at = cycle;
+    }
+
+    /// Whether it has ended.
+    pub fn is_closed(&self) -> bool {
+        self.world().closed
     }
 
     pub(crate) fn world(&self) -> MutexGuard<'_, World> {
@@ -620,6 +637,19 @@ impl World {
         self.agenda.insert(key, (card, action));
     }
 
+    /// Ends it all.
+    fn close(&mut self) {
+        self.closed = true;
+        for card in &mut self.cards {
+            card.gates().memory.unmap_all();
+        }
+        for waiter in &mut self.waiters {
+            waiter.released = Some(PauseResult::Closed);
+        }
+        #[cfg(target_os = "linux")]
+        self.event_fds.iter().for_each(EventFd::signal);
+    }
+
     /// If every host thread is blocked and none may go on, lets time pass until one may.
     fn advance(&mut self) {
         let running = |world: &Self| {
@@ -634,6 +664,9 @@ impl World {
             let deadline = deadline.unwrap_or(u64::MAX);
             let next = self.agenda.first_key_value().map(|(&(cycle, _), _)| cycle);
             self.now = next.map_or(deadline, |cycle| cycle.min(deadline));
+            if self.now >= self.closes_at {
+                return self.close();
+            }
             // All of a cycle, so that a doorbell is seen before the access behind it.
             while let Some(entry) = self.agenda.first_entry()
                 && entry.key().0 <= self.now
@@ -730,7 +763,7 @@ impl World {
         let now = self.now;
         let card = &mut self.cards[index];
         while card.settle() | card.run_firmware() {}
-        let deadline = card.firmware.next_deadline().filter(|_| card.up);
+        let deadline = card.firmware.next_deadline().filter(|_| card.booted);
         let Some(deadline) = deadline else {
             return;
         };
@@ -792,8 +825,7 @@ impl World {
     /// The firmware starts anew.
     fn restart_firmware(&mut self, index: usize) {
         let card = &mut self.cards[index];
-        card.up = false;
-        card.starts += 1;
+        card.hold();
         self.run_processor(index);
     }
 
@@ -865,7 +897,7 @@ impl World {
                 if matches!(card.behaviour, FirmwareBehaviour::RestartsBefore(commands) if card.commands >= commands)
                 {
                     card.behaviour = FirmwareBehaviour::Normal;
-                    card.starts += 1;
+                    card.hold();
                     card.boot(self.options.seed);
                 }
                 card.request = value;
@@ -876,8 +908,7 @@ impl World {
             Page::Mailbox(CONTROL) => {
                 card.control = value & CONTROL_RUN;
                 if value & CONTROL_RUN == 0 {
-                    card.up = false;
-                    card.starts += 1;
+                    card.hold();
                 }
                 if value & CONTROL_RESET != 0 {
                     card.resetting = true;
@@ -952,12 +983,19 @@ impl Card {
     /// Lets the firmware do what it can. True if it did something.
     fn run_firmware(&mut self) -> bool {
         let mut moved = false;
-        while self.up {
+        while self.booted {
             if self.command_waits && self.firmware.is_free() {
                 self.command_waits = false;
                 self.firmware.command(&self.command);
             }
             let stepped = self.firmware.step();
+            if !self.up && self.firmware.is_up() {
+                self.up = true;
+                if self.request != self.answer {
+                    self.result[0] = MailboxStatus::Restarted.code().into();
+                    self.give_answer();
+                }
+            }
             if let Some(answer) = self.firmware.take_answer() {
                 self.result[..answer.count].copy_from_slice(&answer.words[..answer.count]);
                 self.give_answer();
@@ -974,14 +1012,16 @@ impl Card {
         let blank = Managed::new(self.gates().sizes(), Memory::new(false), 0, 0);
         let managed = std::mem::replace(self.firmware.card(), blank);
         self.firmware = Firmware::new(managed, build_id);
-        while !self.firmware.is_up() && self.firmware.step() {}
-        self.up = self.firmware.is_up();
+        self.booted = true;
         self.wakes_at = None;
         self.command_waits = false;
-        if self.request != self.answer {
-            self.result[0] = MailboxStatus::Restarted.code().into();
-            self.give_answer();
-        }
+        self.run_firmware();
+    }
+
+    /// The processor stops, and what it had begun is void.
+    fn hold(&mut self) {
+        (self.booted, self.up) = (false, false);
+        self.starts += 1;
     }
 
     /// Counts the edges of the endpoints' lines.
@@ -1218,7 +1258,7 @@ unsafe impl Transport for SoftTransport {
     }
 
     fn is_closed(&self) -> bool {
-        self.fabric.inner.closed.load(Ordering::Acquire)
+        self.fabric.is_closed()
     }
 
     fn may_call(&self) -> bool {

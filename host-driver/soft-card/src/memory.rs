@@ -95,6 +95,17 @@ impl Memory {
         self.mappings.len()
     }
 
+    /// Whether a mapping of this process's memory has some of these bytes.
+    pub(crate) fn reaches(&self, bytes: &Range<usize>) -> bool {
+        self.mappings.iter().any(|mapping| match mapping.place {
+            Place::Here(start) => {
+                let first = start.addr().get();
+                first < bytes.end && bytes.start < first + mapping.length as usize
+            }
+            Place::There(_) => false,
+        })
+    }
+
     /// The program says that it has these bytes, or hasn't any more.
     pub(crate) fn set_owned(&mut self, bytes: Range<usize>, owned: bool) {
         match owned {

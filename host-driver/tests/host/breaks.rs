@@ -87,6 +87,7 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::ResetsInName => {
             reset::a_reset_gives_everything_back_though_the_firmware_hangs_and_ends_all_endpoints
         }
+        Promise::WaitsForGates => connections::a_disconnect_does_not_wait_for_gates_that_hang,
         Promise::EndsInSilence => {
             reset::a_reset_or_a_restart_that_another_thread_notices_ends_a_wait
         }

@@ -1,6 +1,7 @@
 //! Connections that the cards make.
 
 use crate::common::{PATIENCE, fabric, options};
+use abi::mailbox::Command;
 use host_driver::{
     AsyncEvent, Cause, CommandError, CompletionQueue, ConnectError, ConnectReason, Device,
     Endpoint, EndpointAddress, MailboxStatus, Pair, Source, TaggedReceive, TaggedSend, WaitError,
@@ -199,6 +200,29 @@ pub fn a_disconnect_waits_for_its_event() {
     assert!(fabric.now() - began > 200_000, "or it proves nothing");
     // Disconnect, two looks and ClosePair.
     assert_eq!(fabric.commands(0) - commands, 4);
+}
+
+/// As it broke: the firmware waits for its gates as long as they say nothing, and the library waited for the firmware.
+#[test]
+pub fn a_disconnect_does_not_wait_for_gates_that_hang() {
+    let fabric = fabric();
+    let (_, a, _) = open(&fabric, 0);
+    let (_, b, _) = open(&fabric, 1);
+    let (here, _) = join(&fabric, &a, &b);
+    fabric.silence_gates(0);
+    // A call that goes on for ever ends with the cards.
+    fabric.close_at(fabric.now() + 100_000_000);
+    let ended = a.disconnect(here, 1000);
+    let Err(CommandError::Refused {
+        command, status, ..
+    }) = ended
+    else {
+        panic!("{ended:?}");
+    };
+    let closing = (Command::ClosePair, MailboxStatus::HardwareTimeout);
+    assert_eq!((command, status), closing);
+    fabric.wake_gates(0);
+    a.close_pair(here).expect("the gates answer again");
 }
 
 /// As it broke: a pair was open to posts again when a disconnect of it was refused because it was being closed.
