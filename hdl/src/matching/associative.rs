@@ -15,16 +15,16 @@
 //!                                                                                chosen again
 //! ```
 //!
-//! A search may come in every cycle, so that a message a cycle runs through. It sees what was inserted in an
-//! earlier cycle. What it finds stands from four cycles after it until that of the next search. With
-//! `take` it leaves as soon as it is found, unless it is `multi`, and the next search doesn't find it; otherwise `remove`
-//! takes it out when it is known that it is to go, while no search is choosing. Whatever is compared, what a search finds
-//! is of the endpoint that it names, so that it is known whose a removed entry was. A search that is found to be of no use a cycle
-//! after it came can be dropped: then what the last one has found goes on to stand.
+//! A search may come in every cycle, so a message a cycle runs through. It sees what was inserted in an earlier cycle. Its
+//! *choice*, the oldest entry that agrees, stands from four cycles after the search until the choice of the next search.
+//! With `take` the chosen entry leaves as soon as it is found, unless it is `multi`, and the next search doesn't find it;
+//! otherwise `remove` takes it out later, while no search is choosing. Whatever a search compares, the entry that it finds is
+//! of the endpoint that it names, so the owner of a removed entry is known. A search can be dropped a cycle after it came: then
+//! the choice before it stands on.
 //!
 //! An `insert` shows in `waiting` in the next cycle, and in `room` and `depth` in the one after that, as a removal does. An
-//! `insert` may not come in the two cycles after another insert: the vacant place isn't known yet, and
-//! `fills_a_vacant_place` would say so.
+//! `insert` may not come in the two cycles after another insert, in which the vacant place isn't known
+//! (`fills_a_vacant_place`).
 
 use super::invariants::Invariants;
 use super::order::{MAX_ENTRIES, Order};
@@ -39,13 +39,13 @@ pub enum AssociativeSearch {
     Envelope,
     /// The endpoint's receive with this handle.
     Request,
-    /// The endpoint's receives that name this source, and no other would do.
+    /// The endpoint's receives that name this source; those from any source don't count.
     Pair,
     /// All of the endpoint.
     Endpoint,
 }
 
-/// One posted receive. What is compared is kept in four parts, which are joined a cycle later, so that nothing takes long.
+/// One posted receive. It compares in four parts, which are joined a cycle later, so that no path is long.
 #[block]
 pub struct AssociativeEntry {
     /// Rising edge counts.
@@ -54,9 +54,9 @@ pub struct AssociativeEntry {
     pub reset: Signal<In, Bit>,
     /// Take the new receive.
     pub load: Signal<In, Bit>,
-    /// It is live: what agrees is that of its receive.
+    /// This place holds a live receive.
     pub present: Signal<In, Bit>,
-    /// It is live, and isn't being removed.
+    /// This place holds a live receive that isn't being removed.
     pub remains: Signal<In, Bit>,
     /// Compare source, context and match bits; the handle; the source that is named.
     pub by_envelope: Signal<In, Bit>,
@@ -64,7 +64,7 @@ pub struct AssociativeEntry {
     pub by_request: Signal<In, Bit>,
     /// See `by_envelope`.
     pub by_pair: Signal<In, Bit>,
-    /// There is no such endpoint or source: nothing agrees.
+    /// The endpoint or source that the key names doesn't exist: no entry agrees.
     pub unknown: Signal<In, Bit>,
     /// Key: endpoint.
     pub endpoint: Signal<In, Bits<8>>,
@@ -118,12 +118,12 @@ pub struct AssociativeEntry {
     held_ignore_bits: Reg<Bits<64>>,
     held_request: Reg<Bits<32>>,
     held_age: Reg<Bits<54>>,
-    // What agreed: the lower match bits; the upper ones; context and handle; all else, of what is there.
+    // Which parts agreed: the lower match bits; the upper ones; context and handle; all else, if the entry is live.
     lower_agrees: Reg<Bit>,
     upper_agrees: Reg<Bit>,
     named_agrees: Reg<Bit>,
     rest_agrees: Reg<Bit>,
-    /// All of it, of what stays.
+    /// All parts agreed, and the entry stays.
     agrees: Reg<Bit>,
     from_its_source: Signal<Local, Bit>,
     of_source: Signal<Local, Bit>,
@@ -198,13 +198,13 @@ pub struct Associative {
     pub search: Signal<In, Bit>,
     /// With `search`: what it finds is removed when it is found, unless it is `multi`.
     pub take: Signal<In, Bit>,
-    /// The search of the cycle before, if there was one, finds and takes nothing, and what the one before it finds stands.
+    /// The search of the previous cycle, if there was one, finds and takes nothing, and the choice before it stands on.
     pub drop: Signal<In, Bit>,
-    /// Remove the chosen one, if there is one, and once, and not three cycles after a search.
+    /// Remove the chosen entry, if there is one. At most once for a choice, and not three cycles after a search.
     pub remove: Signal<In, Bit>,
     /// With `remove`: unless it is `multi`.
     pub spare_multi: Signal<In, Bit>,
-    /// With `remove`: it is that of a cancel. Without `spare_multi`.
+    /// With `remove`: a cancel removes it. Not with `spare_multi`.
     pub cancel: Signal<In, Bit>,
     /// Append the key. Only with `room`.
     pub insert: Signal<In, Bit>,
@@ -257,7 +257,7 @@ pub struct Associative {
     /// By place.
     #[is(Ram::distributed(entries.max(2)))]
     ages: Ram<Bits<54>>,
-    // What is looked for, and the receive that is to be appended: apart, since each goes to all entries.
+    // The key of a search, and the receive that is to be appended: in registers of their own, since each goes to all entries.
     comparing: Reg<Bit>,
     by_envelope: Reg<Bit>,
     by_request: Reg<Bit>,
@@ -284,21 +284,20 @@ pub struct Associative {
     joining: Reg<Bit>,
     /// The oldest is chosen of what was joined in the cycle before.
     choosing: Reg<Bit>,
-    // The search whose key is compared is to take what it finds, if there is one; that which joins; that which chooses. What was found
-    // is taken.
+    // `take` of the search that compares, of the one that joins, of the one that chooses, and of the one that has found.
     comparing_to_take: Reg<Bit>,
     joining_to_take: Reg<Bit>,
     choosing_to_take: Reg<Bit>,
     takes: Reg<Bit>,
     own_endpoint: Signal<Local, Bits<8>>,
     own_pair: Signal<Local, Bits<16>>,
-    /// There is no such endpoint, or no such source as is looked for.
+    /// The endpoint or the source of the key doesn't exist.
     unknown: Signal<Local, Bit>,
     unknown_pair: Signal<Local, Bit>,
-    // Of what is looked for.
+    // Of the key of a search.
     key_endpoint_unknown: Reg<Bit>,
     key_pair_unknown: Reg<Bit>,
-    /// Whom the search that joins named, that which chooses, the choice is of, and the entry that is gone was of.
+    // The endpoint of the search that joins, of the one that chooses, of the choice, and of the entry that was removed.
     joined_endpoint: Reg<Bits<8>>,
     searched_endpoint: Reg<Bits<8>>,
     chosen_endpoint: Reg<Bits<8>>,
@@ -315,11 +314,11 @@ pub struct Associative {
     /// Places whose last entry was cancelled.
     cancelled: Reg<Bits<64>>,
     cancelled_or_new: Signal<Local, Bits<64>>,
-    /// What the choice was from, and two cycles later, when its age is known.
+    // The hits that the choice was made from, and the same two cycles later, when the age of the choice is known.
     considered: Reg<Bits<64>>,
     considered_before: Reg<Bits<64>>,
     judged: Reg<Bits<64>>,
-    /// What was chosen in the cycle before, and in the one before that, about which the memory was asked a cycle ago.
+    // What was chosen in the previous cycle, and in the one before that, whose age the memory was asked for a cycle ago.
     asked: Reg<Bits<64>>,
     recalled: Reg<Bits<64>>,
     alive: Signal<Local, Bits<64>>,
@@ -397,7 +396,7 @@ impl Logic for Associative {
         self.key_pair_unknown.d.next = self.unknown_pair.val();
         self.unknown.next = self.key_endpoint_unknown.q.val()
             | ((self.by_envelope.q.val() | self.by_pair.q.val()) & self.key_pair_unknown.q.val());
-        // Nobody but registers drives what all entries listen to.
+        // Only registers drive what goes to all entries.
         self.comparing.d.next = self.search.val();
         self.comparing_to_take.d.next = self.take.val();
         self.by_envelope.d.next = self.by.val() == AssociativeSearch::Envelope;

@@ -93,7 +93,7 @@ pub fn exact() -> Vec<Break> {
             .force_if::<Exact>("prevs_now", "false", unlinks),
         // There is a result before all classes have been looked up.
         Break::new("hasty_result").force_if::<Exact>("fills", "!unlinks.q", "arriving"),
-        // What comes behind a cancel reads before its receive is out of reach.
+        // The look-up behind a cancel reads before the cancelled receive is out of its queue.
         Break::new("late_cancel").force::<Exact>("mending.d", "false"),
         // The slot of a cancelled receive is looked for in row 0.
         Break::new("forget_row").force::<Exact>("slot_row.d", "0"),
@@ -112,9 +112,9 @@ const NO_SLOT: &str = "(mux.q.search == Search::Post) & !mux_hit.any() & !mux_fr
 /// Of the engine: of its own, and of all its parts.
 pub fn lists() -> Vec<Break> {
     let mut breaks = vec![
-        // An arrival doesn't see a receive that went to the associative side before its eyes.
+        // An arrival doesn't see a receive that went to the associative side while the arrival was under way.
         Break::new("skip_taint").force::<Lists>("tainted.d", "false"),
-        // The exact side goes before the associative side whatever the ages.
+        // The exact side's receive wins over the associative side's whatever their ages.
         Break::new("prefer_exact")
             .force::<Lists>("older", "false")
             .force::<Lists>("rival_older", "false"),
@@ -126,7 +126,7 @@ pub fn lists() -> Vec<Break> {
         Break::new("keep_dropped").force::<Lists>("drops", "both.q & keeps_found"),
         // The front seems free while it holds a command.
         Break::new("hide_front").force::<Lists>("vacant.d", "true"),
-        // The exact side is told an age of zero for what the associative side has found.
+        // The exact side gets age zero for the receive that the associative side has found.
         Break::new("hide_age").force::<Lists>("exact.rival_age", "0"),
     ];
     breaks.extend(associative());

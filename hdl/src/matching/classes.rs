@@ -17,7 +17,7 @@ use crate::prim::Ram;
 /// Classes of an endpoint.
 pub const CLASSES: usize = 4;
 
-/// What is known of the classes of one endpoint, but for the bits that they ignore.
+/// The classes of one endpoint, without the bits that they ignore.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub struct Learnt {
     /// Classes that have been learnt.
@@ -74,7 +74,7 @@ pub struct EndpointClasses {
     gives_now: Signal<Local, Bits<4>>,
     takes_now: Signal<Local, Bits<4>>,
     any: Signal<Local, Bits<4>>,
-    /// One, or one less than nothing.
+    /// What is added to the count: 1 or −1.
     change: Signal<Local, Bits<14>>,
     #[is(Check::new("a_class_gives_what_it_has"))]
     gives_what_it_has: Check,
@@ -90,7 +90,7 @@ impl Logic for EndpointClasses {
         if self.take.val() {
             self.takes_now.next = self.take_class.val();
         }
-        // What comes shows at once, what goes in the next cycle.
+        // A receive that is taken shows in this cycle, one that leaves in the next.
         self.live.next = self.has.q.val() | self.takes_now.val();
         self.gives_now.next = 0.into();
         if self.give.val() {
@@ -131,22 +131,22 @@ impl Logic for EndpointClasses {
     }
 }
 
-/// What of a command is looked up in a class: source and match bits, as far as they matter there.
+/// The part of a command's key that counts in a class: source and match bits, zero where the class ignores them.
 #[block]
 pub struct ClassKey {
     /// Classes of the command's endpoint.
     pub view: Signal<In, ClassView>,
-    /// Those in which it may be found; it is looked up in the lowest.
+    /// Classes in which the command may be found; this look-up is in the lowest.
     pub live: Signal<In, Bits<4>>,
-    /// It is a receive: it says itself what it ignores, and its class may be learnt just now.
+    /// The command is a receive: its own bits to ignore count, since its class may be learnt in this cycle.
     pub posts: Signal<In, Bit>,
-    /// The command's source.
+    /// The source of the command.
     pub pair: Signal<In, Bits<16>>,
-    /// Its match bits.
+    /// The match bits of the command.
     pub match_bits: Signal<In, Bits<64>>,
     /// Bits that the receive ignores.
     pub ignore_bits: Signal<In, Bits<64>>,
-    /// Any source will do for it.
+    /// The receive takes any source.
     pub any_source: Signal<In, Bit>,
     /// Source to look up, or 0 if any will do.
     pub source: Signal<Out, Bits<11>>,
@@ -198,11 +198,11 @@ pub struct Classes {
     pub next_bit: Signal<In, Bits<32>>,
     /// Its classes that have receives.
     pub next_live: Signal<Out, Bits<4>>,
-    /// Classes of the last cycle's `next_endpoint`.
+    /// Classes of the previous cycle's `next_endpoint`.
     pub read: Signal<Out, ClassView>,
-    /// They are to be shown in the next cycle; else what has been shown stays.
+    /// The classes in `read` are shown in `view` in the next cycle; without this `view` stays.
     pub reads: Signal<In, Bit>,
-    /// The same of the last cycle.
+    /// `reads` of the previous cycle.
     pub fresh: Signal<In, Bit>,
     /// Classes of the endpoint that is shown, as they were when it was the next one.
     pub view: Signal<Out, ClassView>,
@@ -269,7 +269,8 @@ impl Logic for Classes {
             self.masks[i].write_data.next = self.learn_ignore.val();
             self.masks[i].read_address.next = bit_cast::<16, 8>(self.next_endpoint.val());
         }
-        // Of the first if none is next: what is shown then is of no use, and to keep what was shown would ask for it.
+        // With no endpoint next, the first is read: nobody uses the result then, and to keep the last one would make the register
+        // wait for whether there is a next one.
         self.picked.next = self.of[0].known.val();
         self.live.next = 0.into();
         self.next_live.next = 0.into();

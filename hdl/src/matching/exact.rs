@@ -16,13 +16,13 @@
 //! changes what an operation takes.
 //!
 //! Look-ups enter one a cycle and leave in order. An arrival makes one for each class that might hold its receive; the
-//! oldest of their heads is the result. The result is removed or appended only when the user says `commit`: what
-//! else has a say, the associative side and the unexpected messages, is not known here. A look-up for
-//! a cancel or for a flush has to be alone. What it finds is told before its slot is known, and is always removed: the queue is mended
-//! before any look-up behind it reads.
+//! oldest of their heads is the result. The result is removed or appended only when the user says `commit`, since the
+//! associative side and the unexpected messages have a say in it. A look-up for a cancel or for a flush has to be alone. The
+//! receive that it finds is the result before its slot is known, and is always removed; its queue is mended before any
+//! look-up behind it reads.
 //!
-//! Whether a look-up clashes with an older one is known when it is read, from registers: they were compared a cycle before, and the
-//! answer moves on as the older one does.
+//! Whether a look-up clashes with an older one is known from registers when it reads: the two were compared a cycle before,
+//! and the answer moves on as the older one does.
 
 use super::handle_way::{By, Handle, HandleWay};
 use super::hash::{HASH_BITS, HandleHash, KeyHash};
@@ -34,7 +34,7 @@ use crate::prelude::*;
 use crate::prim::{BlockRam, Duty, Fifo};
 use crate::types::{ExactResult, Lookup, MatchCommand, Search};
 
-/// Ways of a table: three of its first rows, three of its second.
+/// Ways of a table: three in each of a word's two rows.
 pub const WAYS: usize = 6;
 
 /// Most receives: a hash has 12 bits, which choose one of half as many rows.
@@ -76,21 +76,21 @@ struct Found {
     age: Bits<53>,
     multi: Bit,
     class: Bits<6>,
-    /// It is all of its queue; the receive of the handle is its head; is its head or its tail.
+    // The queue holds one receive; the receive of the handle is its head; is its head or its tail.
     single: Bit,
     first: Bit,
     outer: Bit,
     /// Number of the receive of the handle.
     id: Bits<14>,
-    /// The receive of the associative side is older.
+    /// The associative side's receive is older.
     rival_older: Bit,
-    // The entry of the head, or of the receive of the handle.
+    // The entry of the queue's head, or of the receive of the handle.
     link: Link,
     home: Home,
     prev: Bits<14>,
 }
 
-/// The block.
+/// The exact side.
 #[block(entries: usize, rows: usize)]
 pub struct Exact {
     /// Rising edge counts.
@@ -105,30 +105,31 @@ pub struct Exact {
     pub lookup: Stream<In, Lookup>,
     /// The result.
     pub result: Pulse<Out, ExactResult>,
-    /// The operation is done.
+    /// A pulse: the result's receive is removed unless it is `multi`, or appended.
     pub commit: Signal<In, Bit>,
-    /// The operation is forgotten.
+    /// A pulse: the result is forgotten, nothing changes.
     pub discard: Signal<In, Bit>,
-    /// Early: if there is a result in the next cycle, it is committed or discarded then. One that is without this
-    /// costs a cycle more.
+    /// Early: a result of the next cycle is committed or discarded in that cycle. A result that is decided without this costs
+    /// a cycle more.
     pub will_settle: Signal<In, Bit>,
     /// The command of the operation of the result: the receive to append.
     pub receive: Signal<In, MatchCommand>,
-    /// Its age.
+    /// The age of that receive.
     pub age: Signal<In, Bits<54>>,
-    /// Age of the receive that the associative side has for the operation, if it has one; by the cycle in which the look-up is the best at the latest, which is when it comes.
+    /// Age of the receive that the associative side has for the operation, if it has one. Valid from the cycle in which the
+    /// operation's look-up is in `best`.
     pub rival_age: Signal<In, Bits<54>>,
-    /// In the next cycle there is the result of a look-up that has gone all the way; `will_settle` may be said of it.
+    /// In the next cycle a look-up that has gone all the way has its result; `will_settle` may be said of it.
     pub will_end: Signal<Out, Bit>,
     /// The result is a receive's.
     pub posts: Signal<Out, Bit>,
-    /// The operation that has a result, or none yet, has it in the next cycle, too.
+    /// The operation in `end` is there in the next cycle, too.
     pub stays: Signal<Out, Bit>,
-    /// Its tag.
+    /// The tag of the operation in `end`.
     pub end_tag: Signal<Out, Bits<4>>,
-    /// That of the operation that may have a result in the next cycle unless it `stays`.
+    /// The tag of the operation that may have a result in the next cycle unless the one in `end` `stays`.
     pub best_tag: Signal<Out, Bits<4>>,
-    /// Of what is under way something will be in the next cycle, but for what is being mended then.
+    /// A look-up is under way in the next cycle, not counting one whose queue is mended then.
     pub remains: Signal<Out, Bit>,
     /// Live receives.
     pub depth: Signal<Out, Bits<16>>,
@@ -145,7 +146,7 @@ pub struct Exact {
     key_way: Vec<KeyWay>,
     #[each(WAYS, HandleWay::new(rows))]
     handle_way: Vec<HandleWay>,
-    /// What was being written when it was read.
+    /// The slots that were being written while a look-up read.
     fresh_slots: FreshSlots,
     fresh_handles: Written<Bit>,
     /// Of the keys and of the handles, in the first rows and in the second.
@@ -153,7 +154,7 @@ pub struct Exact {
     key_same: Vec<SameRow>,
     #[each(2)]
     handle_same: Vec<SameRow>,
-    // What is written in this cycle: the decision of the last one.
+    // What is written in this cycle: the decision of the previous one.
     put_queue: Reg<Queue>,
     put_key: Reg<Bits<97>>,
     put_new: Reg<Bit>,
@@ -170,26 +171,26 @@ pub struct Exact {
     put_home: Reg<Home>,
     put_home_at: Reg<Bits<16>>,
     put_home_now: Reg<Bit>,
-    /// What the memories show is the row of the look-up in hand.
+    /// The memories show the rows of the look-up in `read`.
     own: Reg<Bit>,
-    /// Its row is read again, rather than that of the next one.
+    /// The rows of the look-up in `read` are read again, rather than those of the one in `place`.
     repeat: Reg<Bit>,
-    // The older look-up in this stage may write what the one in `read` reads.
+    // The older look-up in `compare`, `mux`, `best` or `end` may write what the one in `read` reads.
     clash_compare: Reg<Bit>,
     clash_mux: Reg<Bit>,
     clash_best: Reg<Bit>,
     clash_end: Reg<Bit>,
-    /// The look-up for the best is one by handle that goes on with the slot of what it found.
+    /// The look-up in `best` is by handle, has found a receive, and goes on with the slot of that.
     unlinks: Reg<Bit>,
-    /// What was found by its handle is the result in this cycle.
+    /// The receive that was found by its handle is the result in this cycle.
     tell: Reg<Bit>,
-    /// It was in the last cycle, and isn't removed yet.
+    /// A receive found by its handle was the result in the previous cycle, and isn't removed yet.
     told: Reg<Bit>,
-    /// Nobody is to read before a queue is mended.
+    /// A queue is to be mended: no look-up may read before that.
     mending: Reg<Bit>,
-    /// It is mended in this cycle.
+    /// The queue is mended in this cycle.
     mend: Reg<Bit>,
-    /// It was in the last one.
+    /// The queue was mended in the previous cycle.
     mended: Reg<Bit>,
     #[is(BlockRam::new(entries))]
     links: BlockRam<Link>,
@@ -199,7 +200,7 @@ pub struct Exact {
     prevs: BlockRam<Bits<14>>,
     #[is(Fifo::new(entries))]
     free: Fifo<Bits<14>>,
-    // The next number from there, and the one behind it; and one that goes there.
+    // The next number from `free`, the one behind it, and one that goes back to `free`.
     number_valid: Reg<Bit>,
     number: Reg<Bits<14>>,
     spare_valid: Reg<Bit>,
@@ -211,15 +212,15 @@ pub struct Exact {
     ready: Reg<Bit>,
     clearing: Reg<Bits<16>>,
 
-    /// A look-up waits until `hash` is free, so that none has to ask before it leaves whether what is before it moves.
+    /// A look-up that waits until `hash` is free. So the user may send one without asking whether those before it move.
     queued_valid: Reg<Bit>,
     queued: Reg<Lookup>,
     hash_valid: Reg<Bit>,
     hash: Reg<Lookup>,
-    /// Nothing is there: the opposite, so that what follows is loaded by a net of its own.
+    /// The opposite of `hash_valid`, so that the registers behind it are loaded by a net of their own.
     #[is(Reg::new(true))]
     hash_empty: Reg<Bit>,
-    /// Its key once more.
+    /// A second copy of the key in `hash`.
     hash_key: Reg<Bits<97>>,
     place_valid: Reg<Bit>,
     place: Reg<Lookup>,
@@ -232,7 +233,7 @@ pub struct Exact {
     compare_valid: Reg<Bit>,
     compare: Reg<Lookup>,
     compare_rows: Reg<Rows>,
-    /// It compares keys; or it has chosen a way; or it compares handles.
+    // The look-up in `compare` compares keys; or it has chosen a way; or it compares handles.
     compare_by_key: Reg<Bit>,
     compare_chosen: Reg<Bits<8>>,
     #[is(Reg::new(By::Nothing))]
@@ -245,54 +246,54 @@ pub struct Exact {
     mux_handle_hit: Reg<Bits<8>>,
     mux_handle_free: Reg<Bits<8>>,
     best_valid: Reg<Bit>,
-    /// It goes to the end whatever is there: it is the first of its operation, or of one that makes no other.
+    /// The look-up in `best` goes to `end` whatever is there: it is the first of its operation, or the only one.
     best_wins: Reg<Bit>,
-    /// It goes there if it is the older one, as a later look-up of an arrival that has found something does.
+    /// The look-up in `best` goes to `end` if its receive is the older one: it is a later one of an arrival.
     best_rivals: Reg<Bit>,
     best: Reg<Lookup>,
     best_found: Reg<Found>,
     entry_address: Reg<Bits<14>>,
     end_valid: Reg<Bit>,
-    /// It holds a result: the same as `end_valid` and its `last`, for what drives a thousand enables.
+    /// `end` holds a result: a copy of `end_valid` and its `last` that drives a thousand enables.
     end_full: Reg<Bit>,
     end: Reg<Lookup>,
-    /// It is a receive's: the same as its `search`, for what is decided.
+    /// `end` holds a receive's look-up: a copy of its `search`.
     end_posts: Reg<Bit>,
     end_found: Reg<Found>,
 
-    /// Row that a search of a pair or an endpoint has come to, and the one behind it.
+    /// Row that a walk over a pair or an endpoint has come to, and the one behind it.
     cursor: Reg<Bits<16>>,
     #[is(Reg::new(1u64.into()))]
     behind_cursor: Reg<Bits<16>>,
     unlink_way: Reg<Bits<3>>,
     count: Reg<Bits<16>>,
 
-    /// The end takes what comes in this cycle: it is free, or `settles`. All that is under way moves by this.
+    /// `end` takes what comes in this cycle: it is free, or `settles`. All look-ups under way move by this.
     #[is(Reg::new(true))]
     moves: Reg<Bit>,
-    /// The opposite, for what must not wait for a register that drives three thousand enables.
+    /// The opposite of `moves`, which drives three thousand enables and so comes late.
     stands: Reg<Bit>,
-    /// The result is committed or discarded in this cycle.
+    /// The result in `end` is committed or discarded in this cycle.
     settles: Reg<Bit>,
     passes: Signal<Local, Bit>,
     sees: Signal<Local, Bit>,
     move_read: Signal<Local, Bit>,
     read_free: Signal<Local, Bit>,
-    /// The same, for the registers there.
+    /// The same, as a net of its own for the registers of `read`.
     read_takes: Signal<Local, Bit>,
-    // All moves, and `read` takes another look-up, or keeps its own; or nothing moves.
+    // All look-ups move, and `read` takes another, or keeps its own; or none moves.
     read_loads: Signal<Local, Bit>,
     read_stays: Signal<Local, Bit>,
     all_stand: Signal<Local, Bit>,
-    /// What is in the end isn't the last of its operation.
+    /// The look-up in `end` isn't the last of its operation.
     end_remains: Signal<Local, Bit>,
     place_free: Signal<Local, Bit>,
     hash_free: Signal<Local, Bit>,
-    /// The same for its second copy of the key.
+    /// The same for the second copy of the key.
     hash_loads: Signal<Local, Bit>,
     next_hash: Signal<Local, Lookup>,
     offered: Signal<Local, Bit>,
-    /// A look-up is offered, or has waited.
+    /// A look-up is offered, or waits in `queued`.
     arrives: Signal<Local, Bit>,
     fills: Signal<Local, Bit>,
     mends: Signal<Local, Bit>,
@@ -302,7 +303,7 @@ pub struct Exact {
     handle_key: Signal<Local, Bits<40>>,
     /// The look-up in `hash` is for any receive of a pair or an endpoint.
     of_all: Signal<Local, Bit>,
-    // The rows of the handle that are addressed next are both this one.
+    // The two rows of handles that are addressed next are both `walk_row`.
     walks: Signal<Local, Bit>,
     walk_row: Signal<Local, Bits<16>>,
     /// The row behind the one that a walk has come to.
@@ -330,7 +331,7 @@ pub struct Exact {
     entry_at: Signal<Local, Bits<14>>,
     best_age: Signal<Local, Bits<53>>,
     end_age: Signal<Local, Bits<53>>,
-    // Their upper halves; the same with a bit behind them, clear and set.
+    // The upper halves of both ages; the same with a clear, and with a set bit behind them.
     best_above: Signal<Local, Bits<26>>,
     end_above: Signal<Local, Bits<26>>,
     best_low: Signal<Local, Bits<27>>,
@@ -338,11 +339,11 @@ pub struct Exact {
     older: Signal<Local, Bit>,
     arriving: Signal<Local, Bit>,
     single: Signal<Local, Bit>,
-    /// The receive that an arrival has found is gone once it is taken.
+    /// The receive that an arrival has found leaves with it: it isn't `multi`.
     matched_leaves: Signal<Local, Bit>,
-    /// What the end would write is written.
+    /// What `end` would change is changed.
     acts: Signal<Local, Bit>,
-    // If so: a number becomes free, or is taken; a link is written, or a link back.
+    // What it would change: a number becomes free, or is taken; a link is written, or a link back.
     frees: Signal<Local, Bit>,
     freed: Signal<Local, Bits<14>>,
     numbers: Signal<Local, Bit>,
@@ -441,7 +442,7 @@ impl Logic for Exact {
         self.done.next = self.settles.q.val() | self.commit.val() | self.discard.val();
         self.conflict.next =
             self.clash_compare.q.val() | self.clash_mux.q.val() | self.clash_best.q.val();
-        // The end lets the one in `read` past: it is done, or it holds neither a result nor anything that clashes.
+        // `end` lets the look-up in `read` past: it is done, or it holds neither a result nor anything that clashes.
         self.passes.next = self.settles.q.val() | !(self.end_full.q.val() | self.clash_end.q.val());
         self.sees.next = self.own.q.val() & !self.conflict.val();
         self.move_read.next = self.passes.val() & self.sees.val();
@@ -481,9 +482,9 @@ impl Logic for Exact {
             | (bit_cast::<40, 8>(self.hash.q.val().endpoint) << 32);
         self.handle_hash.seed.next = self.seed.val();
         self.handle_hash.handle.next = self.handle_key.val();
-        // What doesn't come from `hash` comes while that is empty: the row behind the one that a walk has come to. The slot of what
-        // was found by its handle, which a memory has just said, has a register of its own (`slot_row`), and zeros here. So behind the
-        // hashes one choice is left, by what registers say.
+        // While `hash` is empty the row behind the one that a walk has come to is addressed. The slot's row of a receive that was
+        // found by its handle, which comes from a memory in this cycle, has a register of its own (`slot_row`), and zeros here. So
+        // one choice is left behind the hashes, by registers.
         self.of_all.next = (self.hash.q.val().search == Search::OfPair)
             | (self.hash.q.val().search == Search::OfEndpoint);
         self.walks.next = !self.hash_valid.q.val() | self.of_all.val();
@@ -513,7 +514,7 @@ impl Logic for Exact {
         }
 
         // ---------------------------------------------------------------- place
-        // Older look-ups that may yet write what this one is going to read. Of an `Unlink` there are none but its own search.
+        // Older look-ups that may yet write what the one in `place` is going to read. Beside an `Unlink` there is only its own search.
         for i in 0..5 {
             self.clash[i].younger.next = self.place_rows.q.val();
             self.clash[i].younger_tag.next = self.place.q.val().tag;
@@ -535,14 +536,14 @@ impl Logic for Exact {
         self.clash[3].older.next = self.best_found.q.val().rows;
         self.clash[3].older_tag.next = self.best.q.val().tag;
         self.clash[3].older_post.next = self.best.q.val().search == Search::Post;
-        // It stays if it isn't the last of its operation.
+        // The look-up in `end` stays if it isn't the last of its operation.
         self.end_remains.next = self.end_valid.q.val() & !self.end.q.val().last;
         self.clash[4].valid.next = self.end_remains.val();
         self.clash[4].older.next = self.end_found.q.val().rows;
         self.clash[4].older_tag.next = self.end.q.val().tag;
         self.clash[4].older_post.next = self.end.q.val().search == Search::Post;
-        // A product for each case, so that a comparison of rows passes few levels: another look-up comes into `read`; the one there stays
-        // while all before it move, and what it clashes with moves with them; nothing moves, but the end may be done.
+        // A product for each case, so that a comparison of rows passes few levels of logic: another look-up comes into `read`; the
+        // one in `read` stays while all before it move, and so do the clashes; none moves, but `end` may be done.
         self.read_loads.next = self.moves.q.val() & self.read_free.val();
         self.read_stays.next = self.moves.q.val() & !self.read_free.val();
         self.all_stand.next = !self.moves.q.val();
@@ -565,8 +566,8 @@ impl Logic for Exact {
         self.addressed.next.key0 = self.place_rows.q.val().key0 | self.slot_row.q.val();
         self.addressed.next.key1 = self.place_rows.q.val().key1 | self.slot_row.q.val();
         self.wanted.next = self.addressed.val();
-        // Whether the look-up in hand moves is known too late to say which row is read: who stays has its row read again in the
-        // next cycle, and who comes up meanwhile in the cycle after it has come.
+        // Whether the look-up in `read` moves is known too late to say which row is read. One that stays has its rows read again in
+        // the next cycle, and one that comes into `read` meanwhile in the cycle after it has come.
         if self.repeat.q.val() {
             self.wanted.next = self.read_rows.q.val();
         }
@@ -671,7 +672,7 @@ impl Logic for Exact {
                 .replace_bit(i, self.handle_way[i].occupied.val());
             self.fresh_handle.next = self.fresh_handle.val() | self.handle_way[i].fresh.val();
         }
-        // The lowest: in the rows that are searched for a pair or an endpoint several may hit.
+        // The lowest hit: in a walk several ways may hit.
         self.first_hit.next = self.handle_hits.val()
             & !((self.handle_hits.val() << 1)
                 | (self.handle_hits.val() << 2)
@@ -739,8 +740,8 @@ impl Logic for Exact {
                 self.muxed.next.class = self.muxed_class.val();
             }
         }
-        // A look-up has either the head of its queue or the number of a handle. While the end waits, the entry in hand is read again
-        // and again; so is that of a receive that is to be unlinked until its slot is known.
+        // A look-up has either the head of its queue or the number of a handle, the other being zero. While `end` waits, the same
+        // entry is read again and again; so is that of a receive that is to be unlinked, until its slot is known.
         self.address.next = self.muxed_head.val() | self.muxed_id.val();
         self.entry_at.next = self.address.val();
         if self.stands.q.val()
@@ -774,13 +775,12 @@ impl Logic for Exact {
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
         }
-        // Such a search is alone, so that all before it is empty, and `place` free but for what it held. Nothing found by its
-        // handle: the next row.
+        // A walk is alone: all stages behind it are empty. It has found nothing in this row, and goes on with the next.
         if self.goes_on.val() {
             self.cursor.d.next = self.behind_cursor.q.val();
             self.behind_cursor.d.next = (self.behind_cursor.q.val() + 1) & self.row_mask.val();
         }
-        // Found by its handle: now its slot, while the result is told.
+        // A receive was found by its handle: its slot is read next, while the result goes out.
         self.unlinking.next = self.best_valid.q.val() & self.unlinks.q.val();
         self.home.next = self.homes.read_data.val();
         self.home_key_row.next = self.home.val().key_row;
@@ -812,7 +812,7 @@ impl Logic for Exact {
         {
             self.mending.d.next = true;
         }
-        // It is told so late that whoever comes behind it finds the queue mended when it is to read.
+        // The result comes so late that the look-up behind it finds the queue mended when it reads.
         self.tell.d.next = self.moves.q.val()
             & self.compare_valid.q.val()
             & (self.compare.q.val().search == Search::Unlink);
@@ -829,7 +829,7 @@ impl Logic for Exact {
             | (self.best_found.q.val().tail == self.best_found.q.val().id);
         self.candidate.next.link = self.links.read_data.val();
         self.candidate.next.home = self.home.val();
-        // The row of the handle is that of the receive that goes, unless one comes.
+        // The row of handles to write is that of the receive that leaves, unless one is appended.
         self.home_handle_row.next = self.home.val().handle_row;
         self.gone_row.next = bit_cast::<16, 12>(self.home_handle_row.val()) & self.row_mask.val();
         if self.best.q.val().search != Search::Post {
@@ -837,8 +837,8 @@ impl Logic for Exact {
             self.candidate.next.rows.handle1 = self.gone_row.val();
         }
         self.candidate.next.prev = self.prevs.read_data.val();
-        // In halves, side by side, since an enable of hundreds of registers waits for it: the upper halves are compared with a bit behind
-        // each, so that the same ones are less, too, and without.
+        // Ages are compared in halves side by side, since an enable of hundreds of registers waits for it. The upper halves are
+        // compared twice: as they are, and with a bit behind each that makes equal ones count as less.
         self.best_age.next = self.best_found.q.val().age;
         self.end_age.next = self.end_found.q.val().age;
         self.best_above.next = self.best_age.val().get_bits::<26>(27);
@@ -980,7 +980,7 @@ impl Logic for Exact {
         self.new_link.next.multi = self.receive.val().multi;
         self.matched_leaves.next =
             (self.end.q.val().search == Search::Arrive) & !self.end_found.q.val().multi;
-        // What would be written is no matter of whether it is, which is known late.
+        // What would be written doesn't depend on whether it is written, which is known late.
         match self.end.q.val().search {
             Search::Post => {
                 self.queue.next.tail = self.new_id.val();
@@ -1026,7 +1026,7 @@ impl Logic for Exact {
                 self.prevs_now.next = !self.end_found.q.val().outer;
             }
             _ => {
-                // An arrival. Of what was found by its handle nothing is written yet.
+                // An arrival. For a search by handle nothing is written yet.
                 self.queue.next.head = self.entry.val().successor;
                 self.queue.next.age = self.entry.val().age;
                 self.queue.next.multi = self.entry.val().multi;
@@ -1059,7 +1059,8 @@ impl Logic for Exact {
             self.handle_way[i].next_write.next =
                 self.acts.val() & self.handle_ways.val().get_bit(i);
         }
-        // The number for the next receive, and one behind it, stand ready, so that whether one is taken isn't asked of the queue.
+        // The number for the next receive, and one behind it, stand in registers, so that `free` needn't know in the same cycle
+        // whether one is taken.
         self.wants_number.next = self.numbering.val() | !self.number_valid.q.val();
         if self.wants_number.val() {
             self.number_valid.d.next = self.spare_valid.q.val() | self.free.output.valid.val();

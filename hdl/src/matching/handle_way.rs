@@ -3,8 +3,8 @@
 //! The same steps as in the table by key. It is where a cancel finds its receive, and where the receives of
 //! a pair or of an endpoint are found, row after row.
 //!
-//! A search in this table runs alone, so that it reads nothing that is being written. What a post has to know of such
-//! a word is only whether the place is taken.
+//! A search in this table runs alone, so it reads nothing that is being written. A post has to know of a word that is being
+//! written only whether its place is taken.
 
 use super::way::Way;
 use crate::prelude::*;

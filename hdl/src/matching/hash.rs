@@ -1,4 +1,4 @@
-//! A keyed hash: where a key is looked for.
+//! A keyed hash: the rows where a key may be.
 //!
 //! ```text
 //!   key  ──────────► AND ─► parity 0 ──┐
@@ -71,7 +71,7 @@ pub struct KeyHash {
     pub seed: Signal<In, Bits<128>>,
     /// The key.
     pub key: Signal<In, Bits<97>>,
-    /// The same from other registers: each drives half of the parities, and may stand amid them.
+    /// A copy of the key in other registers: each copy drives half of the parities, and can be placed among them.
     pub twin: Signal<In, Bits<97>>,
     /// Place in the first table, before it is cut to the table's size.
     pub first: Signal<Out, Bits<16>>,

@@ -1,8 +1,8 @@
 //! What always holds of the associative side, for a proof by induction.
 //!
-//! A solver that is to show that nothing wrong can follow starts from any state that the checks allow. The
-//! checks of a card look at what happens; these here say which states there are at all: that the age
-//! rows tell the same story as the ages, and that every count is one of entries.
+//! In a proof by induction the solver starts from any state that the checks allow. The checks of a card look at what
+//! happens; those here say which states exist at all: the age rows agree with the ages, and every count is the number of
+//! the entries that it counts.
 //!
 //! ```text
 //!   rows ◄── agree ──► ages ◄── are past ──► last_age

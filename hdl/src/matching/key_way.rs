@@ -5,9 +5,9 @@
 //!    cycle 0 │  1                       │  2                         │ 3
 //! ```
 //!
-//! A slot is one distinct key with the queue of its receives. A key is written with the first receive of its queue and stays, so that what
-//! changes the queue needn't have it. A slot that was written while it was read is one of
-//! [`FreshSlots`], which go through the same steps once for all ways.
+//! A slot is one distinct key with the queue of its receives. A key is written with the first receive of its queue and
+//! stays, so that an operation that changes only the queue needn't have the key. A slot that was written while it was read
+//! is one of [`FreshSlots`], which go through the same steps once for all ways.
 
 use super::hash::KEY_BITS;
 use super::way::{Way, Written};
@@ -39,7 +39,7 @@ pub struct Queue {
     pub multi: Bit,
 }
 
-/// The slots that a look-up has to know beside those of the memory, because they were being written: what they say to it.
+/// The slots that were being written while a look-up read the memory: whether each has the look-up's key.
 #[block]
 pub struct FreshSlots {
     /// Rising edge counts.

@@ -9,25 +9,28 @@
 //!
 //! A command goes one of three ways, and replies come in the order of the commands:
 //!
-//! - *Exact*: an arrival for an endpoint with receives on the exact side, or a post for one that no message waits for. They
-//!   follow each other as fast as the exact side takes them: a look-up a cycle.
+//! - *Exact*: an arrival for an endpoint with receives on the exact side, or a post for an endpoint that no message waits
+//!   for. Commands follow each other as fast as the exact side takes them: a look-up a cycle.
 //! - *Associative*: an arrival for an endpoint that has nothing on the exact side: one a cycle.
-//! - *Alone*: everything else. It begins when what came before has ended, and nothing begins before it has ended. Searches of
-//!   several sides run at the same time, and ages decide between them.
+//! - *Alone*: everything else. The command begins when all before it have ended, and none behind it begins before it has
+//!   ended. Searches of several sides run at the same time, and ages decide between them.
 //!
-//! An arrival on the exact way whose endpoint has receives on the associative side too is looked up there when it sets
-//! out, long before it is decided. Mostly that finds nothing, and the arrival is *clear*; if it finds something, the choice
-//! is *kept* for it. The next one may set out three cycles later, a cycle before that is known: if something is kept then, the search of whoever
-//! set out in either of these cycles is dropped, and it looks there again before it is decided. From then on nobody searches that side until what was kept is decided.
+//! **Both sides.** An arrival on the exact way whose endpoint also has receives on the associative side searches that side
+//! when it sets out, long before it is decided. If that finds nothing, as is usual, the arrival is *clear*; if it finds a
+//! receive, the choice is *kept* for the arrival. The next arrival may set out three cycles later, a cycle before this is
+//! known: if a choice is kept then, the search of an arrival that set out in either of these two cycles is dropped, and
+//! that arrival searches again before it is decided. No other search of the associative side begins until the kept choice
+//! is decided.
 //!
-//! Nothing that moves many registers waits for a comparison: the front goes, and the exact side moves on, by registers that say a
-//! cycle early whether it may. A receive stands in the front for two cycles, so that its class is known when it goes; what
-//! is known there of its endpoint may be a few cycles older than the endpoint is, but only in what has gone, never in what has
-//! come. What a command does besides (what it takes of quota and class, what it asks of the unexpected messages) follows a cycle
-//! later, from copies of the front. A result that needs no comparison (`quick`) settles in the cycle in which it is there, any other a cycle after it was decided.
+//! **Timing.** Nothing that moves many registers waits for a comparison: the front goes, and the exact side moves on, by
+//! registers that say a cycle early whether they may. A receive stands in the front for two cycles, so that its class is
+//! known when it goes. What the front knows of its endpoint may still count a receive or a message that left a few cycles
+//! ago; it never lacks one that came. What a command takes of quota and class, and what it asks of the unexpected
+//! messages, follows a cycle after it went, from copies of the front. A result that needs no comparison (`quick`) settles
+//! in the cycle in which it comes, any other a cycle after it was decided.
 //!
-//! A receive that the exact side can't take after all, because both of its places are full, is appended to the associative
-//! side when its turn comes to be decided; whoever is behind it isn't clear any more, and looks there again before it is decided.
+//! **Overflow.** A receive both of whose places on the exact side are full is appended to the associative side when it is
+//! decided. No arrival under way is clear from then on: each searches the associative side again before it is decided.
 
 use super::associative::{Associative, AssociativeSearch};
 use super::classes::{ClassKey, ClassView, Classes};
@@ -110,146 +113,147 @@ pub struct Lists {
     held_age: Ram<Bits<54>>,
 
     front_valid: Reg<Bit>,
-    /// There is none. What drives hundreds of registers has a flip-flop of its own.
+    /// The opposite of `front_valid`: what drives hundreds of registers has a flip-flop of its own.
     #[is(Reg::new(true))]
     vacant: Reg<Bit>,
     front: Reg<MatchCommand>,
-    /// Its endpoint, one bit set.
+    /// The endpoint of `front`, one bit set.
     front_bit: Reg<Bits<32>>,
-    // What its operation is: an arrival, a receive, one that asks the unexpected side, an insertion among these, or one that looks
-    // for a receive by something else than an envelope.
+    // The operation in `front`, zero while there is none: an arrival, a post, one that asks the unexpected side (an insertion
+    // is one of these), a cancel, or a walk over all receives of a pair or an endpoint.
     front_arrives: Reg<Bit>,
     front_posts: Reg<Bit>,
     front_asks: Reg<Bit>,
     front_inserts: Reg<Bit>,
     front_cancels: Reg<Bit>,
     front_walks: Reg<Bit>,
-    /// What is known of the endpoint in front is older than the last change.
+    /// What is known of the endpoint in `front` is older than its last change.
     stale: Reg<Bit>,
-    /// Its classes are those that were read in the last cycle.
+    /// The classes of the endpoint in `front` were read in the previous cycle.
     fresh: Reg<Bit>,
-    /// Its classes that have receives, or had them a little while ago.
+    /// Classes of the endpoint in `front` that have receives, or had them a few cycles ago.
     front_live: Reg<Bits<4>>,
-    /// It has receives on the associative side; the same holds.
+    /// The endpoint in `front` has receives on the associative side, or had them a few cycles ago.
     front_associative: Reg<Bit>,
-    /// Messages wait for it; the same holds.
+    /// Messages wait for the endpoint in `front`, or did so a few cycles ago.
     front_unexpected: Reg<Bit>,
-    /// It is a receive that stands in front, and what follows is of it, as it was in the last cycle.
+    /// `front` is a receive in its second cycle or later there: the four registers that follow are of it, as of the previous cycle.
     weighed: Reg<Bit>,
-    /// Its class, one bit set; none if it has to learn one.
+    /// The class of the receive in `front`, one bit set; none if it has to learn one.
     has_class: Reg<Bits<4>>,
-    /// The class it would learn, one bit set; none if all are in use.
+    /// The class that the receive in `front` would learn, one bit set; none if all are in use.
     free_class: Reg<Bits<4>>,
-    /// Its endpoint has room on the exact side.
+    /// The endpoint of the receive in `front` has room on the exact side.
     has_room: Reg<Bit>,
-    /// And a class that it would learn.
+    /// It has room there, and a class that the receive could learn.
     free_room: Reg<Bit>,
-    /// A receive went to the exact side in the last cycle; `issue_command` is that one.
+    /// A receive went to the exact side in the previous cycle; `issue_command` is that receive.
     taking: Reg<Bit>,
-    /// Of this endpoint, one bit set.
+    /// With `taking`: the receive's endpoint, one bit set.
     taking_bit: Reg<Bits<32>>,
-    /// Into this class, one bit set.
+    /// With `taking`: the receive's class, one bit set.
     taking_class: Reg<Bits<4>>,
-    /// Which it learns.
+    /// With `taking`: the receive learns that class.
     learning: Reg<Bit>,
-    /// A receive of the exact side went in the last cycle.
+    /// A receive left the exact side in the previous cycle.
     giving: Reg<Bit>,
-    /// Of this class.
+    /// With `giving`: the receive's class.
     giving_class: Reg<Bits<6>>,
-    /// Of this endpoint, one bit set.
+    /// With `giving`: the receive's endpoint, one bit set.
     giving_bit: Reg<Bits<32>>,
-    /// One went in one of the last cycles, so that what didn't fit may do so now.
+    /// A receive left the exact side in one of the last two cycles, so that the receive in `front` may fit although it didn't.
     gave: Reg<Bit>,
     tag: Reg<Bits<4>>,
-    /// All that is under way is of one endpoint.
+    /// All commands under way are of one endpoint.
     one_endpoint: Reg<Bit>,
-    /// That of the last command, unless it still stands in front.
+    /// The endpoint of the last command that was taken; valid when it has left `front`.
     last_endpoint: Reg<Bits<4>>,
-    // All that is under way goes this way, or would by what was known when it was taken.
+    // All commands under way go this way, or would by what was known when they were taken.
     on_associative_way: Reg<Bit>,
     on_exact_way: Reg<Bit>,
-    /// Age of what is in front. What goes is counted a cycle later: an arrival just behind a receive may have its age, but nothing that
-    /// is appended.
+    /// Age of the command in `front`. It rises a cycle after a command went, so an arrival just behind a receive may have
+    /// the receive's age; no two entries that are appended have the same.
     age: Reg<Bits<54>>,
-    /// A command went in the last cycle.
+    /// A command left `front` in the previous cycle.
     went: Reg<Bit>,
-    // Of the endpoints, as they were in the last cycle: without live classes, and such that a receive may go the exact way if it has a class.
+    // A bit an endpoint, as of the previous cycle: it has no live classes; a receive of it may go the exact way if it has a class.
     no_class: Reg<Bits<32>>,
     unhindered: Reg<Bits<32>>,
     /// The memories are cleared.
     open: Reg<Bit>,
 
     issue_valid: Reg<Bit>,
-    /// Nothing is there.
+    /// The opposite of `issue_valid`.
     #[is(Reg::new(true))]
     issue_empty: Reg<Bit>,
-    /// Tag of what is there, whether its first look-up is still to leave, and whether it is a receive's.
+    // The command in `issue`: its tag, whether its first look-up is still to leave, and whether it is a receive.
     issue_tag: Reg<Bits<4>>,
     issue_first: Reg<Bit>,
     issue_posts: Reg<Bit>,
     issue_command: Reg<MatchCommand>,
-    /// Classes of its endpoint.
+    /// Classes of the endpoint of the command in `issue`.
     issue_view: Reg<ClassView>,
-    /// Classes still to be looked up.
+    /// Classes in which the command in `issue` is still to be looked up.
     issue_todo: Reg<Bits<4>>,
 
-    // The associative way: compared in this cycle, joined, chosen, found, and answered, since its number is known.
+    // An arrival of the associative way is compared in this cycle, joined, chosen, found, answered (its entry's number is known).
     sole: Reg<Bit>,
     sole_joined: Reg<Bit>,
     sole_chosen: Reg<Bit>,
     sole_found: Reg<Bit>,
     sole_ends: Reg<Bit>,
-    /// Something was found for the one that is answered.
+    /// With `sole_ends`: a receive was found.
     sole_hit: Reg<Bit>,
 
-    // The same for an arrival of the exact way, up to where it is found, the tag of the last one, and that of the last one found.
+    // The same for an arrival of the exact way whose endpoint has receives on both sides. `both_tag` is the tag of the last
+    // such arrival that set out, `found_tag` of the last whose search has ended.
     both: Reg<Bit>,
     both_joined: Reg<Bit>,
     both_chosen: Reg<Bit>,
     both_found: Reg<Bit>,
     both_tag: Reg<Bits<4>>,
     found_tag: Reg<Bits<4>>,
-    /// In the last cycle it was decided that what the associative side has chosen goes.
+    /// In the previous cycle it was decided that the associative side's choice is removed.
     removing: Reg<Bit>,
-    /// For a message, which spares a receive that takes several.
+    /// With `removing`: a message matched, so a multi-receive stays.
     removing_for_message: Reg<Bit>,
-    /// By a cancel.
+    /// With `removing`: by a cancel.
     removing_cancelled: Reg<Bit>,
-    /// What the associative side has chosen is that one's.
+    /// The associative side's choice is kept for the arrival of `found_tag`.
     kept: Reg<Bit>,
-    /// Operations, by tag, for which the associative side has nothing.
+    /// A bit a tag: the associative side has nothing for that operation.
     clear: Reg<Bits<16>>,
-    /// The one whose result the exact side has now is one of them.
+    /// The operation of the exact side's result is clear.
     result_clear: Reg<Bit>,
 
-    /// An operation is alone.
+    /// An operation is alone: the one in `solo`.
     alone: Reg<Bit>,
-    /// The exact side works for it.
+    /// The exact side works for the operation in `solo`.
     looking: Reg<Bit>,
-    /// The unexpected messages are being searched for it.
+    /// The unexpected messages are being searched for the operation in `solo`.
     searching: Reg<Bit>,
-    /// They have been.
+    /// The operation in `solo` searches the unexpected messages, or has searched them.
     has_searched: Reg<Bit>,
-    // It begins its search, or its insertion, on the unexpected side.
+    // The operation in `solo` begins its search, or its insertion, on the unexpected side.
     begins: Reg<Bit>,
     inserts: Reg<Bit>,
-    // It takes whatever is of its pair; it takes nothing.
+    // The operation in `solo` takes whatever is of its pair; it takes nothing.
     solo_by_pair: Reg<Bit>,
     solo_probes: Reg<Bit>,
     solo: Reg<MatchCommand>,
     solo_age: Reg<Bits<54>>,
     /// The operation in `solo` is a receive.
     solo_posts: Reg<Bit>,
-    /// It is a message that is inserted.
+    /// The operation in `solo` is the insertion of a message.
     solo_inserts: Reg<Bit>,
     step: Reg<Step>,
-    /// A search of a pair or an endpoint may go on where the last one ended.
+    /// A walk over the receives of a pair or an endpoint may go on where the last one ended.
     resumes: Reg<Bit>,
-    /// By that which stood in front in the last cycle.
+    /// The command that was in `front` in the previous cycle is the same walk as the last one.
     same_walk: Reg<Bit>,
-    /// A search of a pair or an endpoint stands in front, as it did then.
+    /// `front` holds a walk, and held it in the previous cycle.
     lingers: Reg<Bit>,
-    // Which the last one was.
+    // The last walk: its operation, pair and endpoint.
     walked: Reg<Operation>,
     walked_pair: Reg<Bits<16>>,
     walked_endpoint: Reg<Bits<8>>,
@@ -258,25 +262,26 @@ pub struct Lists {
     /// Nothing is under way on the exact side.
     #[is(Reg::new(true))]
     exact_free: Reg<Bit>,
-    /// Nothing is alone, in `issue` or on the associative way, but for one that is answered in this cycle.
+    /// No operation is alone, in `issue` or on the associative way, apart from one that is answered in this cycle.
     way_free: Reg<Bit>,
-    /// Nobody's choice stands on the associative side, or is about to, but for one that is found in this cycle or the next: then what has set out meanwhile is dropped.
+    /// No choice is kept on the associative side, and no search under way may still be kept, apart from one whose result comes
+    /// in this cycle or the next: if that finds something, the search that has set out meanwhile is dropped.
     side_free: Reg<Bit>,
 
     // What is being decided in this cycle.
-    /// The result is decided in the cycle in which it comes.
+    /// The exact side's result is decided in the cycle in which it comes.
     quick: Reg<Bit>,
-    /// The exact side is told in this cycle what was decided in the last one.
+    /// The exact side gets in this cycle the commit or discard that was decided in the previous one.
     late: Reg<Bit>,
     late_commit: Reg<Bit>,
     late_discard: Reg<Bit>,
-    /// What the associative side has chosen is that of the operation whose result the exact side has.
+    /// The associative side's choice is kept for the operation of the exact side's result.
     result_kept: Reg<Bit>,
-    /// The endpoint of the last cycle's result has receives on the associative side.
+    /// The endpoint of the previous cycle's result has receives on the associative side.
     tainted: Reg<Bit>,
-    /// What the associative side has chosen is older than the result of the exact side.
+    /// In the previous cycle the associative side's choice was older than the exact side's result.
     was_older: Reg<Bit>,
-    /// The associative side had room for the receive in `solo` in the last cycle.
+    /// The associative side had room for the receive in `solo` in the previous cycle.
     room: Reg<Bit>,
     /// A message is being decided slowly.
     slowly: Reg<Bit>,
@@ -284,13 +289,13 @@ pub struct Lists {
     answered: Reg<Bit>,
     answer: Reg<MatchReply>,
 
-    /// Its endpoint, one of 16.
+    /// With `taking`: the receive's endpoint, one of 16.
     taking_endpoint: Signal<Local, Bits<8>>,
-    /// The receive in front goes.
+    /// The receive in `front` goes.
     post_goes: Signal<Local, Bit>,
     result: Signal<Local, ExactResult>,
     result_valid: Signal<Local, Bit>,
-    /// A message was found.
+    /// The unexpected side has found a message for the operation in `solo`.
     searched: Signal<Local, Bit>,
     searched_index: Signal<Local, Bits<16>>,
     equal: Signal<Local, Bits<4>>,
@@ -300,48 +305,50 @@ pub struct Lists {
     first_unlearnt: Signal<Local, Bits<4>>,
     first_idle: Signal<Local, Bits<4>>,
     room_for_it: Signal<Local, Bit>,
-    /// The exact side takes the receive in front.
+    /// The exact side has a number and a class for the receive in `front`.
     fits: Signal<Local, Bit>,
-    /// In this class, one bit set.
+    /// With `fits`: that class, one bit set.
     fit_class: Signal<Local, Bits<4>>,
-    /// Which it has to learn.
+    /// With `fits`: the receive has to learn it.
     fit_learns: Signal<Local, Bit>,
-    /// Nothing is under way but what is in front.
+    /// Nothing is under way except the command in `front`.
     rests: Signal<Local, Bit>,
-    // The ways of the command in front.
+    // The command in `front` goes, and which way.
     goes_sole: Signal<Local, Bit>,
     goes_exact: Signal<Local, Bit>,
-    /// The receive in front goes if the exact side takes it.
+    /// The receive in `front` goes if it `fits`.
     goes_if_fits: Signal<Local, Bit>,
-    /// Nothing is under way, and its search of the messages could begin.
+    /// Nothing else is under way, and the receive in `front` could begin its search of the unexpected messages.
     may_ask: Signal<Local, Bit>,
-    /// It goes, and nothing with it.
+    /// The receive in `front` goes alone.
     posts_alone: Signal<Local, Bit>,
+    /// The command in `front` goes alone to the unexpected side.
     asks: Signal<Local, Bit>,
-    /// It goes in its first cycle in front, if nothing is under way, and alone.
+    /// The command in `front` goes alone, in its first cycle there if nothing is under way.
     goes_first: Signal<Local, Bit>,
+    /// The cancel or walk in `front` goes alone, to both posted sides.
     goes_direct: Signal<Local, Bit>,
-    /// That of the last command.
+    /// The endpoint of the last command that was taken.
     latest_endpoint: Signal<Local, Bits<4>>,
-    /// That of the command that comes; and one bit set for it.
+    /// The endpoint of the command that is offered; and one bit set for it.
     next_endpoint: Signal<Local, Bits<4>>,
     next_bit: Signal<Local, Bits<32>>,
-    /// The command that comes is of the endpoint of the last one.
+    /// The command that is offered is of the endpoint of the last one.
     same_endpoint: Signal<Local, Bit>,
-    /// What offers itself is a message; or a receive.
+    /// The command that is offered is an arrival; or a receive.
     comes_arrival: Signal<Local, Bit>,
     comes_receive: Signal<Local, Bit>,
-    /// Its endpoint has no class with receives; it may post without asking the unexpected side.
+    /// The offered command's endpoint has no class with receives; it may post without asking the unexpected side.
     comes_classless: Signal<Local, Bit>,
     comes_unhindered: Signal<Local, Bit>,
-    // Which way it would go, by what was known in the last cycle.
+    // Which way the offered command would go, by what was known in the previous cycle.
     comes_associative: Signal<Local, Bit>,
     comes_exact: Signal<Local, Bit>,
-    /// It is taken.
+    /// The offered command is taken.
     enters: Signal<Local, Bit>,
-    /// It goes the way of all that is under way.
+    /// The offered command would go the way of all that are under way.
     follows: Signal<Local, Bit>,
-    /// It comes as soon as the front moves.
+    /// The offered command is taken as soon as the front moves.
     comes: Signal<Local, Bit>,
     empty: Signal<Local, Bit>,
     admitted: Signal<Local, Bit>,
@@ -352,29 +359,29 @@ pub struct Lists {
     initialized_now: Signal<Local, Bit>,
     slow_search: Signal<Local, Bit>,
     append: Signal<Local, Bit>,
-    /// What is under way may match what is appended: the associative side has to be asked.
+    /// A receive is appended to the associative side: arrivals under way may match it and have to search there.
     none_is_clear: Signal<Local, Bit>,
     remove: Signal<Local, Bit>,
-    /// A message will still be being decided slowly in the next cycle.
+    /// An arrival is still decided slowly in the next cycle: with a search of the associative side.
     slow: Signal<Local, Bit>,
-    /// What the associative side compares.
+    /// The command that the associative side compares.
     probed: Signal<Local, MatchCommand>,
     takes: Signal<Local, Bit>,
     to_issue: Signal<Local, Bit>,
-    /// It is a look-up for a receive that leaves, and the first of its operation.
+    /// The look-up that leaves is a receive's; and it is the first of its operation.
     asks_post: Signal<Local, Bit>,
     asks_first: Signal<Local, Bit>,
-    /// Its command.
+    /// The command of the look-up that leaves.
     asker: Signal<Local, MatchCommand>,
-    /// The classes of its endpoint.
+    /// The classes of that command's endpoint.
     asks_in: Signal<Local, ClassView>,
-    /// The classes in which it is still to be looked up.
+    /// The classes in which that command is still to be looked up.
     todo: Signal<Local, Bits<4>>,
     first_todo: Signal<Local, Bits<4>>,
     todo_class: Signal<Local, Bits<2>>,
     /// There are more after the first.
     more_todo: Signal<Local, Bit>,
-    // The same of what is in front, if it is an arrival, and of what is in `issue`.
+    // The same of the arrival in `front`, and of the command in `issue`.
     first_live: Signal<Local, Bits<4>>,
     first_kept: Signal<Local, Bits<4>>,
     several_live: Signal<Local, Bit>,
@@ -382,77 +389,77 @@ pub struct Lists {
     class_id: Signal<Local, Bits<6>>,
     source: Signal<Local, Bits<11>>,
     match_bits: Signal<Local, Bits<64>>,
-    // What is looked up of the command in front, and of that in `issue`.
+    // The keys of the command in `front`, and of that in `issue`.
     front_key: ClassKey,
     issue_key: ClassKey,
     lookup: Signal<Local, Lookup>,
     lookup_valid: Signal<Local, Bit>,
-    // What the associative side has chosen came before the result of the exact side; the same, unless a test breaks it.
+    // The associative side's choice is older than the exact side's result: as compared, as a test may force it, and as it is used.
     precedes: Signal<Local, Bit>,
     older: Signal<Local, Bit>,
     rival_older: Signal<Local, Bit>,
     /// The associative side works for the operation in `solo`.
     probes: Signal<Local, Bit>,
-    /// No receive is appended to the associative side, nor a message decided slowly.
+    /// No receive is being appended to the associative side, and no arrival is decided slowly.
     runs: Signal<Local, Bit>,
-    /// The answer is what the associative side has found.
+    /// The reply is the associative side's choice.
     of_rival: Signal<Local, Bit>,
-    /// It is of the unexpected side.
+    /// The reply is the unexpected side's.
     of_search: Signal<Local, Bit>,
     /// The exact side has a result that isn't decided yet.
     told: Signal<Local, Bit>,
-    /// It isn't known yet what the associative side has for that arrival.
+    /// With `told`: the result is an arrival's for which the associative side's answer isn't known yet.
     doubts: Signal<Local, Bit>,
-    /// If it is of a receive: one that has found a message.
+    /// The receive in `solo` has found a message, and isn't posted.
     yields: Signal<Local, Bit>,
-    /// It is of another operation that is alone.
+    /// With `told`: the result is of a cancel or a walk, which are alone.
     takes_alone: Signal<Local, Bit>,
-    /// What is alone waits for nothing but, perhaps, room among the messages.
+    /// The operation in `solo` has the unexpected side's answer, and the exact side doesn't work for it.
     searched_alone: Signal<Local, Bit>,
-    /// And that is its answer.
+    /// That answer is its reply.
     search_answers: Signal<Local, Bit>,
     /// The receive in `solo` is appended to the associative side, or refused.
     appends: Signal<Local, Bit>,
     decided: Signal<Local, Bit>,
     /// The exact side removes what it found, or appends the receive.
     accepts: Signal<Local, Bit>,
-    /// What the associative side has chosen goes before the result of the exact side.
+    /// The associative side's choice wins over the exact side's result.
     rival_wins: Signal<Local, Bit>,
     next_clear: Signal<Local, Bit>,
     commit: Signal<Local, Bit>,
-    /// The result is of a receive.
+    /// The exact side's result is a receive's.
     posts: Signal<Local, Bit>,
-    // Registers' next values, from which others follow.
+    // Next values of registers, from which others follow.
     next_step: Signal<Local, Step>,
     next_alone: Signal<Local, Bit>,
     alone_ends: Signal<Local, Bit>,
     next_kept: Signal<Local, Bit>,
-    /// What has been found is kept from now on.
+    /// What the associative side has found is kept from the next cycle on.
     keeps_found: Signal<Local, Bit>,
-    /// The search of the last cycle is of no use.
+    /// The search that set out in the previous cycle is dropped.
     drops: Signal<Local, Bit>,
     next_both: Signal<Local, Bit>,
     next_sole: Signal<Local, Bit>,
-    /// Look-ups wait to leave.
+    /// `issue` holds look-ups that wait to leave, in the next cycle.
     keeps: Signal<Local, Bit>,
-    /// The front takes what comes, if there is something.
+    /// `front` takes the offered command, if it comes.
     front_moves: Signal<Local, Bit>,
-    /// The same for the wide registers, for which it is a net of its own.
+    /// The same for the wide registers, as a net of its own.
     front_loads: Signal<Local, Bit>,
-    /// There is a command in front in the next cycle.
+    /// There is a command in `front` in the next cycle.
     front_fills: Signal<Local, Bit>,
-    /// Classes of the endpoint of the command that comes that have receives.
+    /// Classes of the offered command's endpoint that have receives.
     comes_live: Signal<Local, Bits<4>>,
     /// A class is learnt.
     learns: Signal<Local, Bit>,
-    /// In the next cycle no operation is alone or decided slowly, nor is one told late.
+    /// In the next cycle no operation is alone or decided slowly, and no decision of this cycle is late.
     swift: Signal<Local, Bit>,
     will_be_quick: Signal<Local, Bit>,
     quick_commit: Signal<Local, Bit>,
     discard: Signal<Local, Bit>,
     gives: Signal<Local, Bit>,
     associative_search: Signal<Local, Bit>,
-    /// It is a cancel or a walk.
+    /// `front` is a cancel or a walk.
     front_direct: Signal<Local, Bit>,
     found_associative: Signal<Local, Bits<16>>,
     searches_both: Signal<Local, Bit>,
@@ -465,7 +472,7 @@ pub struct Lists {
     overflow: Signal<Local, Bit>,
     replying: Signal<Local, Bit>,
     under_way: Reg<Bits<8>>,
-    /// The seed of the last cycle.
+    /// The seed of the previous cycle.
     last_seed: Reg<Bits<128>>,
 
     #[is(constant(config.exact as u64))]
@@ -534,13 +541,13 @@ impl Logic for Lists {
                 & self.classes.read.val().learnt
                 & self.classes.read.val().any_source;
         }
-        // It is found from what has been read; afterwards it stays.
+        // The class is found in the cycle after the masks were read, and stays.
         if self.fresh.q.val() {
             self.has_class.d.next = self.chosen.val();
         }
         self.unlearnt.next = !self.classes.view.val().learnt;
         self.idle.next = !self.classes.live.val();
-        // Of each the lowest: a bit that no lower one is set below.
+        // The lowest bit of each: one below which none is set.
         self.first_unlearnt.next = self.unlearnt.val()
             & !((self.unlearnt.val() << 1)
                 | (self.unlearnt.val() << 2)
@@ -551,7 +558,7 @@ impl Logic for Lists {
         if self.unlearnt.val().any() {
             self.free_class.d.next = self.first_unlearnt.val();
         }
-        // A receive that has just gone isn't counted yet.
+        // The receive that went in the previous cycle isn't counted yet.
         self.quota.endpoint.next = self.front.q.val().endpoint;
         self.room_for_it.next =
             self.quota.room.val() & (self.quota.ample.val() | !self.taking.q.val());
@@ -567,7 +574,7 @@ impl Logic for Lists {
             self.free_room.q.val() | (self.has_room.q.val() & self.has_class.q.val().any());
         self.rests.next = self.way_free.q.val() & self.exact_free.q.val();
         self.front_direct.next = self.front_cancels.q.val() | self.front_walks.q.val();
-        // What the last operation left may be gone on with by the same one only.
+        // Only the same walk may go on where the last one ended.
         self.same_walk.d.next = (self.walked.q.val() == self.front.q.val().operation)
             & (self.walked_pair.q.val() == self.front.q.val().pair)
             & (self.walked_endpoint.q.val() == self.front.q.val().endpoint);
@@ -575,7 +582,7 @@ impl Logic for Lists {
         // ---------------------------------------------------------------- the result of the exact side
         self.result.next = self.exact.result.data.val();
         self.result_valid.next = self.exact.result.valid.val() & !self.late.q.val();
-        // The command of the result that there may be in the next cycle is read.
+        // The command is read of the result that may come in the next cycle.
         self.next_tag.next = self.exact.best_tag.val();
         if self.exact.stays.val() {
             self.next_tag.next = self.exact.end_tag.val();
@@ -585,8 +592,8 @@ impl Logic for Lists {
         self.posts.next = self.exact.posts.val();
 
         // ---------------------------------------------------------------- issue
-        // The first look-up of an operation leaves from the front, or from `issue` if the exact side wasn't ready for it; the
-        // others leave from there. What a look-up says waits for nothing, only whether there is one does.
+        // The first look-up of an operation leaves from `front`, or from `issue` if the exact side wasn't ready for it; the others
+        // leave from `issue`. What a look-up says follows from registers; only its `valid` waits for whether `front` goes.
         self.first_live.next = self.front_live.q.val()
             & !((self.front_live.q.val() << 1)
                 | (self.front_live.q.val() << 2)
@@ -627,7 +634,7 @@ impl Logic for Lists {
         if self.first_todo.val().get_bit(2) | self.first_todo.val().get_bit(3) {
             self.todo_class.next = self.todo_class.val() | 2;
         }
-        // What is looked up is put together for both, so that only the result has to be chosen.
+        // Both keys are made, so that the choice between `front` and `issue` comes last.
         self.front_key.view.next = self.classes.view.val();
         self.front_key.live.next = self.front_live.q.val();
         self.front_key.posts.next = self.front_posts.q.val();
@@ -693,7 +700,7 @@ impl Logic for Lists {
         }
 
         // ---------------------------------------------------------------- front
-        // What is looked for on the associative side follows from the operation; whether it is looked for at all is known later.
+        // What the associative side compares follows from the operation; whether it searches at all is known later.
         self.associative.by.next = AssociativeSearch::Envelope;
         match self.front.q.val().operation {
             Operation::Cancel => {
@@ -707,13 +714,13 @@ impl Logic for Lists {
             }
             _ => {}
         }
-        // Whoever is alone, and whoever is decided slowly, has that side to itself.
+        // An operation that is alone, or decided slowly, has the associative side to itself.
         self.probes.next = self.alone.q.val() | self.slowly.q.val();
         if self.probes.val() {
             self.associative.by.next = AssociativeSearch::Envelope;
         }
-        // Whether it goes, and which way, is a few levels of logic from registers, since all that follows waits for it.
-        // What it is, is said of a command only: it is nothing while none stands there.
+        // Whether the command goes, and which way, is a few levels of logic from registers, since all that follows waits for it.
+        // `front_arrives` to `front_walks` are valid without `front_valid`: zero while there is no command.
         self.goes_sole.next = self.front_arrives.q.val()
             & !self.stale.q.val()
             & !self.front_live.q.val().any()
@@ -724,8 +731,8 @@ impl Logic for Lists {
             & self.front_live.q.val().any()
             & self.way_free.q.val()
             & (!self.front_associative.q.val() | self.side_free.q.val());
-        // A receive that no message waits for may follow what is under way; one that the exact side has no room for
-        // goes when it is sure that nothing is on its way back to there.
+        // A receive that no message waits for may follow what is under way. One for which the exact side has no room goes when
+        // no receive can be about to leave that side.
         self.may_ask.next = self.weighed.q.val()
             & self.rests.val()
             & (self.unexpected.ready.val() | !self.front_unexpected.q.val());
@@ -743,11 +750,11 @@ impl Logic for Lists {
             & self.unexpected.ready.val();
         self.goes_direct.next = self.rests.val()
             & ((self.front_cancels.q.val() & !self.stale.q.val()) | self.lingers.q.val());
-        // The same of all ways together.
+        // Whether it goes, for all ways together.
         self.goes_first.next = !self.stale.q.val()
             & (self.front_cancels.q.val()
                 | (self.front_asks.q.val() & self.unexpected.ready.val()));
-        // Whether the exact side takes a receive is known last.
+        // Whether the receive fits is known last.
         self.post_goes.next = (self.may_ask.val() & !self.gave.q.val()) | self.takes.val();
         self.go.next = self.goes_sole.val()
             | self.goes_exact.val()
@@ -770,7 +777,7 @@ impl Logic for Lists {
             & self.associative.found.val()
             & (self.step.q.val() == Step::Run);
         self.next_both.next = self.searches_both.val();
-        // What set out a cycle before the last one had found something, or in that cycle.
+        // The search of the previous cycle, if another one finds something in this cycle or did so before.
         self.drops.next = self.both.q.val() & (self.keeps_found.val() | self.kept.q.val());
         self.both_joined.d.next = self.both.q.val() & !self.drops.val();
         self.both_chosen.d.next = self.both_joined.q.val();
@@ -778,12 +785,12 @@ impl Logic for Lists {
         if self.searches_both.val() {
             self.both_tag.d.next = self.tag.q.val();
         }
-        // By then the next one may have set out.
+        // Copied, since the next arrival may set out before this one is decided.
         if self.both_chosen.q.val() {
             self.found_tag.d.next = self.both_tag.q.val();
         }
-        // What goes alone is found in `solo`, where all that stands in front is copied as long as nothing is there, or if the exact side
-        // has a result the command of that: nothing goes alone then. From there it asks the unexpected side, a cycle after it went.
+        // An operation that is alone stands in `solo`. As long as none is, `solo` copies `front`, or while the exact side has a
+        // result, when nothing goes alone, the command of that. The unexpected side is asked from here, a cycle after `front` went.
         if !self.alone.q.val() & (self.step.q.val() == Step::Run) {
             self.solo.d.next = self.front.q.val();
             self.solo_age.d.next = self.age.q.val();
@@ -833,7 +840,7 @@ impl Logic for Lists {
         if self.keeps_found.val() {
             self.next_kept.next = true;
         }
-        // The tag in front is nobody's until its command goes: what is said of it holds then.
+        // No operation has the tag of `front` until that goes, so its bit may be written in every cycle.
         self.clear.d.next = (self.clear.q.val() | self.newly_clear.val()) & !self.tag_bit.val();
         if self.front_posts.q.val() | !self.front_associative.q.val() {
             self.clear.d.next = self.clear.q.val() | self.newly_clear.val() | self.tag_bit.val();
@@ -853,13 +860,13 @@ impl Logic for Lists {
         self.exact_free.d.next =
             !self.exact.remains.val() & !self.lookup_valid.val() & !self.goes_direct.val();
 
-        // A command is taken at once if it will not wait for another endpoint's: when nothing is under way, when all that is
-        // under way is its own endpoint's, or when it goes the same way as all that is under way. What that would be is judged
-        // by what was known in the last cycle, and of a receive as if it had a class: it is a matter of time only. One that has none
-        // waits in front until all under way has ended.
+        // A command is taken at once if it will not wait for another endpoint's: when nothing is under way, when all commands under
+        // way are of its endpoint, or when it goes the same way as they. Its way is judged by what was known in the previous cycle,
+        // and a receive's as if it had a class. A wrong guess costs time only: the receive waits in `front` until all under way
+        // has ended.
         self.no_class.d.next = !self.classes.any_live.val();
         self.unhindered.d.next = self.quota.roomy.val() & !self.unexpected.waiting.val();
-        // Of one of 16 endpoints at most, which `commands_name_what_there_is`.
+        // Four bits name an endpoint: `commands_name_what_there_is`.
         self.next_endpoint.next = self.command.data.val().endpoint.get_bits::<4>(0);
         self.next_bit.next = bits::<32>(1) << self.next_endpoint.val();
         self.comes_arrival.next = self.command.data.val().operation == Operation::Arrive;
@@ -895,7 +902,7 @@ impl Logic for Lists {
             self.age.d.next = self.age.q.val() + 1;
             self.resumes.d.next = false;
         }
-        // What a receive takes is taken a cycle after it went. A class that is learnt shows two cycles after that.
+        // Quota and class are taken a cycle after the receive went. A class that it learns shows two cycles after that.
         self.learns.next = self.takes.val() & self.fit_learns.val();
         self.taking.d.next = self.takes.val();
         self.taking_bit.d.next = self.front_bit.q.val();
@@ -923,7 +930,7 @@ impl Logic for Lists {
         self.lingers.d.next = self.front_walks.q.val()
             & !self.stale.q.val()
             & !(self.lingers.q.val() & self.rests.val());
-        // Which endpoint's classes are read mustn't wait for whether its command is taken.
+        // Which endpoint's classes are read doesn't wait for whether the offered command is taken.
         self.classes.next_endpoint.next = self.command.data.val().endpoint;
         if self.front_valid.q.val() & self.stale.q.val() {
             self.classes.next_endpoint.next = self.front.q.val().endpoint;
@@ -931,8 +938,8 @@ impl Logic for Lists {
         self.fresh.d.next = self.stale.q.val() | self.front_moves.val();
         self.classes.reads.next = self.stale.q.val() | self.front_loads.val();
         self.classes.fresh.next = self.fresh.q.val();
-        // So is the rest of what the front has to know. What goes while it stands there may show late, what comes comes from
-        // the front itself, but for what is appended.
+        // So is all else that `front` has to know. A receive or message that leaves meanwhile may show late; one that comes, comes
+        // through `front` itself, except a receive that is appended to the associative side.
         self.classes.next_bit.next = self.next_bit.val();
         self.comes_live.next = self.classes.next_live.val();
         if self.weighed.q.val()
@@ -956,7 +963,7 @@ impl Logic for Lists {
         if self.front_loads.val() {
             self.front_bit.d.next = self.next_bit.val();
             self.front.d.next = self.command.data.val();
-            // What isn't compared is not kept: it is zero from here on, and costs no logic.
+            // Match bits that aren't compared are zero from here on, and cost no logic.
             self.front.d.next.match_bits =
                 self.command.data.val().match_bits & self.match_mask.val();
             self.front.d.next.ignore_bits =
@@ -997,7 +1004,7 @@ impl Logic for Lists {
                 }
             }
         }
-        // What is under way, with the one that comes: as products, lest an enable wait for whether it does.
+        // What holds of all under way, the command that enters included: as products, so that no enable waits for `enters`.
         self.enters.next = self.comes.val() & self.front_moves.val();
         self.one_endpoint.d.next = (self.enters.val() & self.empty.val())
             | (self.enters.val() & self.one_endpoint.q.val() & self.same_endpoint.val())
@@ -1012,7 +1019,7 @@ impl Logic for Lists {
             | (!self.enters.val() & self.on_exact_way.q.val());
 
         // ---------------------------------------------------------------- decide
-        // First what happens, from what is there; then what is told of it, and what is done next.
+        // First what is decided; then the reply, and what is done next.
         self.slow_search.next = false;
         self.append.next = false;
         self.found_associative.next = self.exact_entries.val() + self.associative.index.val();
@@ -1023,7 +1030,7 @@ impl Logic for Lists {
         self.older.next = self.precedes.val();
         self.was_older.d.next = self.older.val();
         self.runs.next = self.step.q.val() == Step::Run;
-        // What was kept for the arrival was compared on the exact side, while the result came about.
+        // The exact side has compared the age of the kept choice on the way.
         self.rival_older.next = self.was_older.q.val();
         if self.runs.val() {
             self.rival_older.next = self.result.val().rival_older;
@@ -1034,8 +1041,8 @@ impl Logic for Lists {
         self.searched.next = self.has_searched.q.val() & self.unexpected.found.val();
         self.searched_index.next = self.unexpected.index.val();
         self.told.next = self.result_valid.val() & self.runs.val();
-        // It is decided: a receive, unless messages are still searched for it; any other operation that is alone; an arrival, when
-        // it is known what the associative side has for it.
+        // A result is decided: a receive's, unless messages are still searched for it; a cancel's or a walk's; an arrival's, when
+        // the associative side's answer for it is known.
         self.decided.next = (self.step.q.val() == Step::Decide)
             | ((self.step.q.val() == Step::Doubt) & !self.tainted.q.val());
         if self.told.val() {
@@ -1045,7 +1052,7 @@ impl Logic for Lists {
                 self.decided.next = !(self.alone.q.val() & self.searching.q.val());
             }
         }
-        // A receive that has found a message has no use for its place.
+        // A receive that has found a message is not posted.
         self.yields.next = self.alone.q.val() & self.searched.val();
         self.rival_wins.next = (self.result_kept.q.val() | (self.step.q.val() == Step::Decide))
             & self.associative.found.val()
@@ -1085,7 +1092,7 @@ impl Logic for Lists {
             | self.appends.val()
             | (self.decided.val()
                 & (!self.posts.val() | self.result.val().room | self.yields.val()));
-        // Before the command behind a message that was inserted goes, it is known in front that one waits.
+        // An insertion is answered a cycle later, so that `front` knows of the message before the next command goes.
         self.search_answers.next = self.searched_alone.val()
             & (self.searched.val() | !self.solo_posts.q.val())
             & !self.inserts.q.val();
@@ -1093,7 +1100,7 @@ impl Logic for Lists {
             self.replying.next = true;
         }
 
-        // The answer is put together whether or not it is told in this cycle, from what is under way.
+        // The reply's fields are made in every cycle, and count in a cycle with `replying`.
         self.of_rival.next = self.sole_ends.q.val()
             | self.rival_wins.val()
             | (self.alone.q.val()
@@ -1103,7 +1110,7 @@ impl Logic for Lists {
         self.of_search.next =
             self.alone.q.val() & (!self.looking.q.val() | (self.posts.val() & self.searched.val()));
         self.answer.d.next = MatchReply::default();
-        // When an arrival of the associative way is answered, the one behind it may have found something, or nothing.
+        // While an arrival of the associative way is answered, `associative.found` is that of the arrival behind it.
         self.answer.d.next.found = self.sole_hit.q.val()
             | (self.of_rival.val() & !self.sole_ends.q.val() & self.associative.found.val());
         self.answer.d.next.index = bit_cast::<16, 14>(self.result.val().id);
@@ -1126,13 +1133,13 @@ impl Logic for Lists {
                 self.exact_entries.val() + self.associative.place_index.val();
         }
 
-        // A removal shows in the room within three cycles; none is so late that a receive comes to be appended before that.
+        // A removal shows in `room` within three cycles, before any receive behind it is appended.
         self.room.d.next = self.associative.room.val();
         self.slow.next = false;
         match self.step.q.val() {
             Step::Run => {
                 if self.alone.q.val() & !self.looking.q.val() & self.solo_posts.q.val() {
-                    // A search takes longer than quotas need to settle.
+                    // After a search of the messages the quotas have settled.
                     if self.searched_alone.val() & !self.searched.val() {
                         self.next_step.next = Step::Settle;
                         if self.has_searched.q.val() {
@@ -1141,7 +1148,7 @@ impl Logic for Lists {
                     }
                 }
                 if self.overflow.val() {
-                    // Its places are full: the associative side.
+                    // Both rows of the receive are full: it goes to the associative side.
                     self.next_step.next = Step::Settle;
                 }
                 if self.doubts.val() {
@@ -1196,7 +1203,7 @@ impl Logic for Lists {
         if self.decided.val() & self.result_kept.q.val() {
             self.next_kept.next = false;
         }
-        // What is alone is so until it is answered: as it was appended, found on the exact side, or searched for.
+        // An operation is alone until it is answered: when it is appended, decided on the exact side, or searched for.
         self.alone_ends.next = self.appends.val()
             | (self.told.val()
                 & !(self.posts.val()
@@ -1232,8 +1239,8 @@ impl Logic for Lists {
         self.associative.search.next = self.associative_search.val() | self.slow_search.val();
         self.associative.take.next = self.next_sole.val();
         self.associative.drop.next = self.drops.val();
-        // An arrival of the associative way takes its receive at once, so that the next one doesn't find it; what is
-        // decided by ages goes one cycle later: nobody has searched meanwhile.
+        // An arrival of the associative way takes its receive at once, so that the next arrival doesn't find it. A receive that
+        // wins by age is removed a cycle after the decision: no search sets out in between.
         self.removing.d.next = self.remove.val();
         self.removing_for_message.d.next = !self.alone.q.val();
         self.removing_cancelled.d.next =
@@ -1247,7 +1254,7 @@ impl Logic for Lists {
             self.probed.next = self.solo.q.val();
         }
         self.associative.endpoint.next = self.probed.val().endpoint;
-        // Only what is in `solo` is appended: its room doesn't wait for what is compared.
+        // Only the receive in `solo` is appended, so `room` doesn't wait for the choice of `probed`.
         self.associative.insert_endpoint.next = self.solo.q.val().endpoint;
         self.associative.pair.next = self.probed.val().pair;
         self.associative.any_source.next = self.solo.q.val().any_source;
@@ -1264,9 +1271,8 @@ impl Logic for Lists {
             & (self.step.q.val() == Step::Run)
             & (!self.result_valid.val()
                 | (self.quick.q.val() & (self.result.val().room | !self.posts.val())));
-        // What needn't wait for anything is decided from registers, early enough to move the exact side in the same cycle: a
-        // receive that no message waits for, and a message for which the associative side has nothing. Anything else is told a
-        // cycle after it was decided.
+        // A receive that no message waits for, and a clear arrival, are decided from registers, early enough to move the exact side
+        // in the same cycle. Any other decision reaches the exact side a cycle later.
         self.will_be_quick.next =
             self.exact.will_end.val() & self.swift.val() & self.next_clear.val();
         self.quick.d.next = self.will_be_quick.val();
@@ -1302,7 +1308,7 @@ impl Logic for Lists {
             !self.enters.val() | (self.command.data.val().endpoint < self.endpoints.val());
         self.copies_agree.ok.next = (self.vacant.q.val() != self.front_valid.q.val())
             & (self.issue_empty.q.val() != self.issue_valid.q.val());
-        // The exact side had the age of the kept choice in time.
+        // The exact side had the age of the kept choice in time to compare it.
         self.kept_age_was_compared.ok.next = !(self.told.val()
             & self.result_kept.q.val()
             & self.associative.found.val()
@@ -1311,7 +1317,7 @@ impl Logic for Lists {
         self.quick_is_right.ok.next = !self.quick.q.val()
             | ((self.commit.val() == self.quick_commit.val())
                 & (self.discard.val() != self.quick_commit.val()));
-        // What goes is counted a cycle later; until then there seems to be less room than there is.
+        // A receive that leaves is counted a cycle later; until then there seems to be less room than there is.
         self.giving.d.next = self.gives.val();
         self.giving_class.d.next = self.result.val().class;
         self.giving_bit.d.next = bits::<32>(1) << (self.result.val().class >> 2);
@@ -1366,7 +1372,7 @@ impl Logic for Lists {
         self.replies_to_commands.ok.next = !self.replying.val() | (self.under_way.q.val() != 0);
         self.one_at_a_time.ok.next =
             !self.sole_ends.q.val() | !(self.result_valid.val() | self.alone.q.val());
-        // A receive that was put where one seed says would be looked for where another one does.
+        // A receive stands where the old seed put it, and would be looked for where the new one says.
         self.last_seed.d.next = self.seed.val();
         self.seed_changes_while_empty.ok.next = (self.seed.val() == self.last_seed.q.val())
             | ((self.posted_depth.val() == 0) & (self.under_way.q.val() == 0));

@@ -8,9 +8,9 @@
 //!              └──────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! No operation's time depends on the number of receives posted or messages waiting, but that of a receive from any
-//! source, which looks at the rows that hold a message of its endpoint. Each entry has a number that stays, so
-//! that it can name its payload elsewhere.
+//! An operation's time doesn't depend on the number of receives posted or messages waiting, with one exception: a receive
+//! from any source looks at each row that holds a message of its endpoint. An entry's number stays while it lives, so the
+//! user can keep its payload elsewhere under that number.
 
 mod age;
 mod associative;

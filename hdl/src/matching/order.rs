@@ -10,12 +10,12 @@
 //!                                 └► filling (insert), which sets its live bit, and its age row
 //! ```
 //!
-//! A search takes two steps: in the cycle of `select` the oldest of `hits` is chosen, and from the
-//! next cycle on `found` and `chosen` are the answer, and `index` is one cycle later, until the next `select`. With `take`, the chosen entry
-//! leaves in that next cycle, unless `spare` has its bit; a `select` in the cycle in which it leaves doesn't choose it again, so
-//! that a message a cycle can run through. `remove` takes the chosen entry out later, unless `keep` has its
-//! bit; nothing is chosen in that cycle. `insert` says that the vacant place is filled, in the next cycle (`filling`). A change of the places shows
-//! in `place_index` two cycles later: the next `insert` waits for that.
+//! A search takes two steps. In the cycle of `select` the oldest of `hits` is chosen. From the next cycle on, until the next
+//! `select`, `found` and `chosen` are the answer; `index` follows a cycle later. With `take`, the chosen entry leaves in that
+//! next cycle, unless `spare` has its bit; a `select` in the cycle in which it leaves doesn't choose it again, so a message a
+//! cycle can run through. `remove` takes the chosen entry out later, unless `keep` has its bit; nothing is chosen in that
+//! cycle. `insert` fills the vacant place in the next cycle (`filling`). A change of the places shows in `place_index` two
+//! cycles later, and the next `insert` waits for that.
 
 use super::age::Age;
 use super::one_hot::OneHot;
@@ -73,7 +73,7 @@ pub struct Order {
     choice: Reg<Bits<64>>,
     /// Its number, a cycle later.
     number: Reg<Bits<16>>,
-    /// Whether `choice` has a bit: a wide OR that nobody has to wait for.
+    /// Whether `choice` has a bit: a wide OR, registered so that no path waits for it.
     chose: Reg<Bit>,
     /// Places that leave in this cycle if they were chosen.
     yielding: Reg<Bits<64>>,
@@ -149,7 +149,7 @@ impl Logic for Order {
             self.filled.d.next = self.vacant.q.val();
         }
         self.filling.next = self.filled.q.val();
-        // Who is older is asked in eight parts, by the remainder of the place by 8, so that all trees are equally deep.
+        // Older entries are looked for in eight parts, by the remainder of the place by 8, so that all trees are equally deep.
         for g in 0..8 {
             self.beaten[g].next = 0.into();
         }

@@ -30,7 +30,7 @@ pub(super) struct Message {
 /// What a search compares with the messages.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct Sought {
-    /// It takes whatever is of its pair: `care_bits` has none, and the context needn't agree.
+    /// The search takes whatever is of its pair: `care_bits` is zero, and the context needn't agree.
     pub by_pair: Bit,
     pub context_id: Bits<16>,
     pub match_bits: Bits<64>,
@@ -54,7 +54,7 @@ pub(super) struct Place {
     pub sought: Signal<In, Sought>,
     /// Cycle 0: the row to look at.
     pub read_row: Signal<In, Bits<16>>,
-    /// Cycle 1: there was one.
+    /// Cycle 1: a row was read in cycle 0.
     pub load: Signal<In, Bit>,
     /// Cycle 2: this place counts; its message lives and its row may be found.
     pub live: Signal<In, Bit>,

@@ -1,7 +1,7 @@
-//! Who may have how much of a memory that endpoints share.
+//! How much each endpoint may have of a memory that all share.
 //!
-//! Each endpoint has a reserved part that nobody else can use up, and what isn't reserved is common. So
-//! an endpoint that takes all it can get leaves every other one its own part.
+//! Each endpoint has a reserved part that no other can use up; the rest is common. So an endpoint that takes all it can
+//! get leaves every other one its reserved part.
 //!
 //! ```text
 //!   take, take_bit ──► Share 0   count ─► below its part? ─┐
@@ -10,9 +10,9 @@
 //!                           common    beyond their parts, all ──┘
 //! ```
 //!
-//! What an endpoint takes counts against its own part first, and what it gives back was common for as long
-//! as it has more than its part. A pulse shows in `room` and `holds` in the next cycle. What is asked of a count is kept in
-//! bits beside it, since nobody has time for a comparison.
+//! What an endpoint takes counts against its reserved part first; what it gives back counts as common as long as it has
+//! more than that part. A pulse shows in `room` and `holds` in the next cycle. Comparisons of a count are kept in bits
+//! beside it, since no path has time for them.
 
 use crate::prelude::*;
 use abi::limits::MAX_ENDPOINTS;
@@ -52,7 +52,7 @@ pub struct Share {
     is_held: Reg<Bit>,
     #[is(constant(reserved as u64))]
     reserved: Constant<Bits<16>>,
-    /// Two less than that, one less (who has nothing reserved never comes so far), and one more.
+    // The reserved part less two, less one (never reached if nothing is reserved), and plus one.
     #[is(constant(reserved.wrapping_sub(2) as u64 & 0xffff))]
     two_short: Constant<Bits<16>>,
     #[is(constant(reserved.wrapping_sub(1) as u64 & 0xffff))]
@@ -81,7 +81,7 @@ impl Logic for Share {
         if self.count.q.val() > self.reserved.val() {
             self.beyond.next = self.count.q.val() - self.reserved.val();
         }
-        // Both, where the last of the own part is taken and given, cancel each other where they are summed up.
+        // If the last of the reserved part is taken and given in one cycle, both cancel out in the sum.
         self.take_common.next = self.take.val() & !self.is_below.q.val();
         self.give_common.next =
             self.give.val() & (self.is_above.q.val() | (self.take.val() & !self.is_below.q.val()));

@@ -1,8 +1,8 @@
 //! The unexpected messages: those that arrived before their receive.
 //!
-//! A message rests at a place of its pair, so what a receive looks at follows from what it names. The
-//! places of a pair are a few rows of the memory; a receive that names its source looks at these, one
-//! that takes any source at the rows that hold a message of its endpoint, which are a list:
+//! A message rests at a place of its pair. The places of a pair are a few rows of the memory. A receive that names its
+//! source looks at the rows of that pair; one that takes any source looks at the rows that hold a message of its endpoint,
+//! which are a list:
 //!
 //! ```text
 //!                        place 0    place 1        place n-1     row       list of the endpoint
@@ -40,7 +40,7 @@ const _: () = assert!(MAX_CREDITS == 16, "a slot has four bits");
 const _: () = assert!(place(1, 0) == 1 << 4, "the kernel makes places so");
 const _: () = assert!(MAX_ENDPOINTS <= 32, "`waiting` has a bit for each");
 
-/// What an operation is about.
+/// The key of an operation.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Key {
     endpoint: Bits<8>,
@@ -177,10 +177,10 @@ pub struct UnexpectedRows {
     #[is(BlockRam::new(endpoints))]
     heads: BlockRam<Bits<16>>,
     walk: Reg<Walk>,
-    /// It is idle: what `ready` says, and others wait for.
+    /// No operation is under way: the register behind `ready`.
     idle: Reg<Bit>,
     key: Reg<Key>,
-    /// What of it the places compare: copied, as it stands far from the memories into which the key goes.
+    /// The part of the key that the places compare: a copy, since the comparators are far from the memories.
     sought: Reg<Sought>,
     key_row: Reg<Bits<16>>,
     key_place: Reg<Bits<8>>,
@@ -188,7 +188,7 @@ pub struct UnexpectedRows {
     had: Reg<Bit>,
     /// The row of the pair to be read next, or to be cleared.
     cursor: Reg<Bits<16>>,
-    /// The row of the list to be read next, whose link is at hand.
+    /// The row of the list to be read next; its link is known.
     listed: Reg<Bits<16>>,
     /// There is such a row.
     follows: Reg<Bit>,
@@ -613,7 +613,7 @@ impl Logic for UnexpectedRows {
         }
         self.answered.d.next = self.ends.val();
         self.walk.d.next = self.next_walk.val();
-        // The same as that the next walk is `Idle`, in a product for each walk that may end, since it is known late whether it does.
+        // True when the next walk is `Idle`: a product for each walk that may end, since it is known late whether one does.
         self.idle.d.next = !self.row_ends.val()
             & (((self.walk.q.val() == Walk::Clear) & self.cleared.val())
                 | (self.idle.q.val() & !self.insert.val() & !self.search.val())
@@ -621,7 +621,7 @@ impl Logic for UnexpectedRows {
                 | ((self.walk.q.val() == Walk::Head) & !self.had.q.val())
                 | (self.walk.q.val() == Walk::Unlink))
             | (self.row_ends.val() & !self.removes.val());
-        // From link to link it takes a cycle, so that little may stand in between.
+        // A link is followed in each cycle, so little logic may stand in between.
         self.link_row.next = self.other_row.val();
         if self.follows.q.val() {
             self.link_row.next = self.read_link.val().row;

@@ -8,10 +8,10 @@
 //!   next write ────────► written in cycle 2? ───► in_now
 //! ```
 //!
-//! A row that is written in the cycle in which it is read, or in one of the next two, is read as it was before, or as
-//! nothing at all: `in_old`, `in_last` and `in_now` say so. What was written is the same for all ways of a table, which write
-//! one word at a time, so their user keeps it once for all of them instead of a multiplexer a way. What is written in a cycle is
-//! known in the cycle before, so that it comes from registers.
+//! If a row is written in the cycle in which it is read, or in one of the next two, the word read is invalid: `in_old`,
+//! `in_last` and `in_now` say which write it missed. The ways of a table write one word at a time, so their user keeps the
+//! words written once for all ways (`Written`) instead of a multiplexer a way. A cycle's write is known in the cycle before,
+//! so it comes from registers.
 
 use crate::prelude::*;
 use crate::prim::BlockRam;

@@ -11,8 +11,8 @@
 //!
 //! The block RAM of an FPGA doesn't say what such a read gives. For a `Ram`, which does, synthesis
 //! delays the writes and puts a comparison of the addresses and a multiplexer behind the memory: two
-//! flip-flops and a look-up table a bit, on what is often the slowest path. This one has none of it. A user
-//! that breaks the promise is found by its tests: in simulation each bit of the word is inverted.
+//! flip-flops and a look-up table a bit, on what is often the slowest path. A `BlockRam` has none of that. Tests find
+//! a user that breaks the promise: in simulation each bit of the word is inverted.
 
 use super::memory;
 use crate::prelude::*;
@@ -31,7 +31,7 @@ pub struct BlockRam<T: Synth> {
     pub write_data: Signal<In, T>,
     /// The word to read.
     pub read_address: Signal<In, Bits<16>>,
-    /// The word at the `read_address` of the last edge, unless it was written at that edge.
+    /// The word at the `read_address` of the last edge; invalid if that word was written at that edge.
     pub read_data: Signal<Out, T>,
     #[is(vec![T::default(); memory::capacity(depth)])]
     _words: Vec<T>,

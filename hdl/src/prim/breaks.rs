@@ -42,7 +42,7 @@ pub fn skid() -> Vec<Break> {
             .force_if::<Skid<Word>>("spare.d", "input.data", "input.valid & spare_valid.q"),
         // The word at the head is replaced before it is taken.
         Break::new("head_replaced").force_if::<Skid<Word>>("head.d", "spare.q", "spare_valid.q"),
-        // A word that leaves the spare register is there still.
+        // The spare register still holds a word that has left it.
         Break::new("spare_repeated").force_if::<Skid<Word>>(
             "spare_valid.d",
             "true",
@@ -54,7 +54,7 @@ pub fn skid() -> Vec<Break> {
 /// Of the choice in turn.
 pub fn round_robin() -> Vec<Break> {
     vec![
-        // Who has had a turn comes first again.
+        // The request that has had its turn comes first again.
         Break::new("forgets_turns").force_if::<RoundRobin>("first.d", "chosen", "advance"),
         // A choice that has not had its turn gives way to an earlier request.
         Break::new("changes_its_mind").force_if::<RoundRobin>("first.d", "0", "!advance"),

@@ -8,11 +8,11 @@
 //!           └─────────┘          in synthesis    nothing
 //! ```
 //!
-//! A `Check` says what the block does, a `Duty` what it is given: a command only while it is ready, an entry
-//! only while there is room. Where a block is simulated, its user is there and both must hold. Where it is
-//! proved alone, its inputs may be anything that its duties allow, so a duty speaks of inputs and of
-//! outputs, never of what the block could get wrong by itself. A proof of the user says nothing about
-//! the duties of a block inside: those are assumed there too.
+//! A `Check` is a claim about what the block does, a `Duty` about what it is given: a command only while it is ready, an
+//! entry only while there is room. In simulation the block has its user, and both must hold. In a proof of the block alone
+//! its inputs may be anything that its duties allow, so a duty speaks of inputs and outputs, never of what the block could
+//! get wrong by itself. A proof of the user doesn't show that it keeps the duties of a block inside: they are assumed there
+//! too.
 
 use crate::verilog;
 use rust_hdl::prelude::*;

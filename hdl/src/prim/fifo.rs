@@ -9,8 +9,8 @@
 //!
 //! The memory is read ahead at the place that will be the head in the next cycle, so its read
 //! register is the output and a transfer can happen in every cycle. A word that enters an empty
-//! queue comes out two cycles later. What its neighbours ask, whether there is room and how much is
-//! in it, are registers: many such answers meet in one cycle of theirs.
+//! queue comes out two cycles later. `input.ready` and `level` come from registers, since a neighbour
+//! may combine those of many queues in one cycle.
 
 use super::ram::Ram;
 use crate::prelude::*;
@@ -30,7 +30,7 @@ pub struct Fifo<T: Synth> {
     pub level: Signal<Out, Bits<16>>,
     #[is(constant(depth as u64))]
     depth: Constant<Bits<16>>,
-    /// A bit set for each that an index has, and that a level has: registers have no others.
+    // Masks of the bits that an index has, and that a level has: the registers hold no others.
     #[is(constant(places(depth) - 1))]
     index_mask: Constant<Bits<16>>,
     #[is(constant(2 * places(depth) - 1))]

@@ -37,7 +37,7 @@ pub(super) struct Text {
     style: Style,
 }
 
-/// Words of the distributed memory of an ECP5's slice, which are 4 bits wide. Of a larger one several words are read, and one chosen.
+/// Words of the distributed memory of an ECP5's slice, which are 4 bits wide. A larger memory reads several and chooses one.
 pub(super) const SLICE_WORDS: usize = 16;
 
 /// What a memory is to be made of.

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! A word that is read in the cycle in which it is written is the old one. The memory has the next
-//! power of two words from `depth` on, and an address takes its low bits. Reset doesn't clear it,
-//! as it couldn't a block RAM: contents are zero when simulation starts and whatever they are
-//! afterwards, and `read_data` says nothing before the first rising edge.
+//! power of two words from `depth` on, and an address takes its low bits. Reset doesn't clear it, since
+//! it can't clear a block RAM. Contents are zero when simulation starts, and undefined on hardware;
+//! `read_data` is invalid before the first rising edge.
 
 use super::memory::{self, Mutation};
 use crate::prelude::*;
@@ -49,7 +49,8 @@ impl<T: Synth> Ram<T> {
         Self::mutated(depth, Mutation::None)
     }
 
-    /// The same of look-up tables, however large it is: what it reads is there at the beginning of the cycle, where a block RAM takes half of it.
+    /// The same, made of look-up tables however large it is: its word is there early in the cycle, where a block RAM takes half
+    /// of one.
     ///
     /// # Panics
     /// As [`Ram::new`].

@@ -9,8 +9,8 @@
 //!           └─────────┘
 //! ```
 //!
-//! In a kernel, `registers!(self, clock, reset, count, state)` wires the registers up and holds
-//! their values; `self.count.d.next = …` then says when they change.
+//! `#[block]` connects clock and reset of each register and makes it hold its value, `d = q`; in the
+//! kernel `self.count.d.next = …` says when it changes.
 
 use crate::verilog;
 use rust_hdl::prelude::*;

@@ -1,4 +1,4 @@
-//! Who is next: a fair choice among up to 32 requests.
+//! A round-robin arbiter: a fair choice among up to 32 requests.
 //!
 //! ```text
 //!               ┌────────────┐
@@ -8,9 +8,9 @@
 //!               └────────────┘
 //! ```
 //!
-//! The choice stays until `advance`, whatever else is requested meanwhile, as long as its request
-//! does. With `advance` the search begins behind it, so nobody waits for more than one turn of each
-//! of the others.
+//! The choice stays until `advance`, whatever else is requested meanwhile, as long as its own request
+//! stays. With `advance` the next search begins behind it, so a request waits for at most one turn of
+//! each of the others.
 
 use crate::prelude::*;
 
