@@ -1,6 +1,6 @@
 //! Model cards and wires between them, under programs and schedules that a seed decides.
 
-mod desk;
+mod host_side;
 mod net;
 mod optional;
 mod random;

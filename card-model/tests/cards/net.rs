@@ -7,7 +7,7 @@ use abi::wire::FrameHeader;
 use card_model::memory::Pieces;
 use card_model::{Card, CardSizes};
 
-use crate::desk::Desk;
+use crate::host_side::HostSide;
 
 /// Address of a card.
 pub fn mac(card: usize) -> u64 {
@@ -25,8 +25,8 @@ pub struct End {
 /// Cards and wires.
 pub struct Net {
     pub cards: Vec<Card<Pieces>>,
-    /// Desks, by card and endpoint.
-    pub desks: Vec<Vec<Desk>>,
+    /// The hosts' sides of the endpoints, by card and endpoint.
+    pub host_sides: Vec<Vec<HostSide>>,
     /// Frames under way to each card.
     pub wires: Vec<VecDeque<Vec<u8>>>,
     /// Both ends of each pair, and its credits; a pair with itself is there once.
@@ -40,7 +40,7 @@ impl Net {
             cards: (0..cards)
                 .map(|_| Card::new(sizes, Pieces::default()))
                 .collect(),
-            desks: Vec::new(),
+            host_sides: Vec::new(),
             wires: vec![VecDeque::new(); cards],
             pairs: Vec::new(),
         };
@@ -51,8 +51,8 @@ impl Net {
                 ..CardSetup::default()
             };
             card.control(Operation::CardSet, 0, &setup.to_words());
-            let desks = (0..endpoints).map(|endpoint| Desk::open(card, endpoint, log2));
-            net.desks.push(desks.collect());
+            let host_sides = (0..endpoints).map(|endpoint| HostSide::open(card, endpoint, log2));
+            net.host_sides.push(host_sides.collect());
         }
         net
     }
@@ -66,7 +66,7 @@ impl Net {
             vec![(a, b), (b, a)]
         };
         for (local, remote) in ends {
-            let desk = &self.desks[local.card][usize::from(local.endpoint)];
+            let host_side = &self.host_sides[local.card][usize::from(local.endpoint)];
             let setup = PairSetup {
                 remote_mac: mac(remote.card),
                 remote_endpoint: remote.endpoint.into(),
@@ -78,7 +78,7 @@ impl Net {
                 epoch: 1,
                 remote_credits: credits,
                 local_credits: credits,
-                slots: desk.slots + u64::from(local.pair) * 16 * 1024,
+                slots: host_side.slots + u64::from(local.pair) * 16 * 1024,
                 ..PairSetup::default()
             };
             self.cards[local.card].control(Operation::PairSet, local.pair, &setup.to_words());

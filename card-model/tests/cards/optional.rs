@@ -15,7 +15,7 @@ use abi::status::Status;
 use card_model::memory::HostMemory;
 use card_model::{Break, CardSizes, InTurn};
 
-use crate::desk::{BUFFER_BYTES, Desk, able, tiny};
+use crate::host_side::{BUFFER_BYTES, HostSide, able, tiny};
 use crate::net::{End, Net};
 
 /// One card whose pair is connected with itself.
@@ -45,21 +45,21 @@ impl Stage {
         Self { net }
     }
 
-    fn desk(&self) -> Desk {
-        self.net.desks[0][0].clone()
+    fn host_side(&self) -> HostSide {
+        self.net.host_sides[0][0].clone()
     }
 
     fn send(&mut self, request: SendRequest) {
-        self.net.desks[0][0].send(&mut self.net.cards[0], request);
+        self.net.host_sides[0][0].send(&mut self.net.cards[0], request);
     }
 
     fn gather(&mut self, request: SendRequest, second: SendSegments) {
-        self.net.desks[0][0].send_two(&mut self.net.cards[0], request, second);
+        self.net.host_sides[0][0].send_two(&mut self.net.cards[0], request, second);
     }
 
     fn receive(&mut self, request: u32, offset: u64, length: u64) {
-        let receive = self.desk().a_receive(PAIR, request, offset, length);
-        self.net.desks[0][0].list(&mut self.net.cards[0], receive);
+        let receive = self.host_side().a_receive(PAIR, request, offset, length);
+        self.net.host_sides[0][0].list(&mut self.net.cards[0], receive);
     }
 
     fn run(&mut self) {
@@ -70,7 +70,7 @@ impl Stage {
     /// Runs, and takes all completions.
     fn ended(&mut self) -> Vec<Completion> {
         self.run();
-        let poll = || self.net.desks[0][0].poll(&mut self.net.cards[0]);
+        let poll = || self.net.host_sides[0][0].poll(&mut self.net.cards[0]);
         std::iter::from_fn(poll).collect()
     }
 
@@ -98,7 +98,7 @@ fn some_tell(sizes: CardSizes, broken: Break) -> Vec<(u32, Status)> {
     stage.net.cards[0].break_on_purpose(broken);
     for request in 0..4 {
         stage.receive(100 + request, 0, 8);
-        let mut send = stage.desk().a_send(PAIR, request, 0, 8);
+        let mut send = stage.host_side().a_send(PAIR, request, 0, 8);
         send.flags = if request % 2 == 1 {
             FLAG_ERRORS_ONLY
         } else {
@@ -125,15 +125,15 @@ fn a_silent_success_gives_its_place_in_the_completion_queue_back() {
     let mut stage = Stage::new(able());
     // The queue has 32 entries; four times as many sends go through it, and nobody polls.
     for request in 0..128 {
-        let receive = stage.desk().a_receive(PAIR, 1000 + request, 0, 8);
-        stage.net.desks[0][0].list(&mut stage.net.cards[0], receive);
-        let mut send = stage.desk().a_send(PAIR, request, 0, 8);
+        let receive = stage.host_side().a_receive(PAIR, 1000 + request, 0, 8);
+        stage.net.host_sides[0][0].list(&mut stage.net.cards[0], receive);
+        let mut send = stage.host_side().a_send(PAIR, request, 0, 8);
         send.flags = FLAG_ERRORS_ONLY;
         stage.send(send);
         stage.run();
         // The receive's.
         assert!(
-            stage.net.desks[0][0]
+            stage.net.host_sides[0][0]
                 .poll(&mut stage.net.cards[0])
                 .is_some()
         );
@@ -146,10 +146,10 @@ fn a_silent_success_gives_its_place_in_the_completion_queue_back() {
 #[test]
 fn every_other_end_of_such_a_send_is_told() {
     let mut stage = Stage::new(able());
-    let desk = stage.desk();
+    let host_side = stage.host_side();
     let silent = |request, offset, length| SendRequest {
         flags: FLAG_ERRORS_ONLY,
-        ..desk.a_send(PAIR, request, offset, length)
+        ..host_side.a_send(PAIR, request, offset, length)
     };
     stage.send(silent(1, 0, EAGER_MAX as u64 + 1));
     assert_eq!(stage.sent(), [(1, Status::TooLong)]);
@@ -184,7 +184,7 @@ fn every_other_end_of_such_a_send_is_told() {
 fn beyond_credits() -> Stage {
     let mut stage = Stage::new(able());
     for request in 0..u32::from(CREDITS) + 2 {
-        let mut send = stage.desk().a_send(PAIR, request, 0, 8);
+        let mut send = stage.host_side().a_send(PAIR, request, 0, 8);
         send.flags = FLAG_ERRORS_ONLY;
         stage.send(send);
     }
@@ -219,21 +219,21 @@ fn what_waits_of_them_is_cancelled_flushed_or_fails_with_its_pair_and_says_so() 
 fn gathered(broken: Break) -> (Vec<u8>, Vec<Completion>) {
     let mut stage = Stage::new(able());
     stage.net.cards[0].break_on_purpose(broken);
-    let desk = stage.desk();
-    desk.fill(&mut stage.net.cards[0], 0, b"first third fourth");
+    let host_side = stage.host_side();
+    host_side.fill(&mut stage.net.cards[0], 0, b"first third fourth");
     let segment = |offset, length| Segment {
-        key: desk.key,
-        address: desk.buffers + offset,
+        key: host_side.key,
+        address: host_side.buffers + offset,
         length,
     };
     let empty = Segment::default();
     let second = SendSegments::new(7, &[empty, segment(6, 5), segment(12, 6)]);
-    let mut send = desk.a_send(PAIR, 7, 0, 5);
+    let mut send = host_side.a_send(PAIR, 7, 0, 5);
     send.flags = FLAG_GATHER;
     stage.receive(8, 0x1000, 64);
     stage.gather(send, second);
     let ended = stage.ended();
-    (desk.bytes(&mut stage.net.cards[0], 0x1000, 16), ended)
+    (host_side.bytes(&mut stage.net.cards[0], 0x1000, 16), ended)
 }
 
 #[test]
@@ -254,13 +254,13 @@ fn a_gather_sends_its_segments_one_after_the_other_as_one_message() {
 #[test]
 fn a_gather_that_is_malformed_is_refused_once_and_the_ring_goes_on() {
     let mut stage = Stage::new(able());
-    let desk = stage.desk();
+    let host_side = stage.host_side();
     let gather = |request| SendRequest {
         flags: FLAG_GATHER,
-        ..desk.a_send(PAIR, request, 0, 0)
+        ..host_side.a_send(PAIR, request, 0, 0)
     };
     let segments = |request| SendSegments::new(request, &[]);
-    let good = |request| desk.a_send(PAIR, request, 0, 0);
+    let good = |request| host_side.a_send(PAIR, request, 0, 0);
     // Without its second entry: the ring ends, or another request is there.
     stage.send(gather(1));
     assert_eq!(stage.sent(), [(1, Status::InvalidRequest)]);
@@ -296,15 +296,15 @@ fn a_gather_that_is_malformed_is_refused_once_and_the_ring_goes_on() {
 #[test]
 fn each_segment_of_a_gather_is_checked_and_the_sum_is_the_length() {
     let mut stage = Stage::new(able());
-    let desk = stage.desk();
+    let host_side = stage.host_side();
     let segment = |length| Segment {
-        key: desk.key,
-        address: desk.buffers,
+        key: host_side.key,
+        address: host_side.buffers,
         length,
     };
     let gather = |request, length| SendRequest {
         flags: FLAG_GATHER,
-        ..desk.a_send(PAIR, request, 0, length)
+        ..host_side.a_send(PAIR, request, 0, length)
     };
     let half = EAGER_MAX as u64 / 2;
     let entry = |request, all: &[Segment]| SendSegments::new(request, all);
@@ -320,7 +320,7 @@ fn each_segment_of_a_gather_is_checked_and_the_sum_is_the_length() {
         stage.gather(gather(4, 8), entry(4, &all));
         assert_eq!(stage.sent(), [(4, Status::LocalProtection)], "{bad}");
         all[bad] = Segment {
-            address: desk.buffers + BUFFER_BYTES,
+            address: host_side.buffers + BUFFER_BYTES,
             ..segment(8)
         };
         stage.gather(gather(5, 8), entry(5, &all));
@@ -340,18 +340,18 @@ fn each_segment_of_a_gather_is_checked_and_the_sum_is_the_length() {
 #[test]
 fn a_second_entry_that_cannot_be_read_stops_the_ring_and_ends_its_send() {
     let mut stage = Stage::new(able());
-    let desk = stage.desk();
+    let host_side = stage.host_side();
     // 31 sends, so that the gather's first entry is the ring's last and its second the first.
     for request in 0..31 {
         stage.receive(100 + request, 0, 0);
-        stage.send(desk.a_send(PAIR, request, 0, 0));
+        stage.send(host_side.a_send(PAIR, request, 0, 0));
         assert_eq!(stage.sent().len(), 1);
     }
     let gather = SendRequest {
         flags: FLAG_GATHER,
-        ..desk.a_send(PAIR, 31, 0, 0)
+        ..host_side.a_send(PAIR, 31, 0, 0)
     };
-    let ring = stage.desk().next_send() - 31 * 64;
+    let ring = stage.host_side().next_send() - 31 * 64;
     stage.gather(gather, SendSegments::new(31, &[]));
     let mut last = [0; 64];
     let card = &mut stage.net.cards[0];
@@ -360,7 +360,7 @@ fn a_second_entry_that_cannot_be_read_stops_the_ring_and_ends_its_send() {
     card.memory.map(ring + 31 * 64, 64);
     card.memory.write(ring + 31 * 64, &last).expect("mapped");
     assert_eq!(stage.sent(), [(31, Status::MemoryError)]);
-    let event = stage.net.desks[0][0].poll_event(&mut stage.net.cards[0]);
+    let event = stage.net.host_sides[0][0].poll_event(&mut stage.net.cards[0]);
     let event = event.map(|event| (event.cause, event.info));
     assert_eq!(event, Some((Cause::RingError.code(), 32)));
 }
@@ -377,12 +377,12 @@ fn on_one_queue(sizes: CardSizes, broken: Break) -> Vec<(u32, u8)> {
     };
     stage.net.cards[0].control(Operation::EndpointSet, 1, &setup.to_words());
     for endpoint in 0..2_u32 {
-        let desk = stage.net.desks[0][endpoint as usize].clone();
+        let host_side = stage.net.host_sides[0][endpoint as usize].clone();
         let request = 10 * (endpoint + 1);
-        let receive = desk.a_receive(endpoint as u16, request, 0, 8);
-        let send = desk.a_send(endpoint as u16, request + 1, 0, 8);
-        stage.net.desks[0][endpoint as usize].list(&mut stage.net.cards[0], receive);
-        stage.net.desks[0][endpoint as usize].send(&mut stage.net.cards[0], send);
+        let receive = host_side.a_receive(endpoint as u16, request, 0, 8);
+        let send = host_side.a_send(endpoint as u16, request + 1, 0, 8);
+        stage.net.host_sides[0][endpoint as usize].list(&mut stage.net.cards[0], receive);
+        stage.net.host_sides[0][endpoint as usize].send(&mut stage.net.cards[0], send);
     }
     let mut all: Vec<_> = stage
         .ended()
@@ -417,10 +417,10 @@ fn a_shared_queue_reserves_for_all_that_complete_on_it() {
     stage.net.cards[0].control(Operation::EndpointSet, 1, &setup.to_words());
     // Receives that match nothing hold 32 entries, all that there are: 16 of each endpoint, and 4 more of the second, which stay on its ring.
     for endpoint in 0..2 {
-        let desk = &mut stage.net.desks[0][endpoint];
+        let host_side = &mut stage.net.host_sides[0][endpoint];
         for request in 0..16 + 4 * endpoint as u32 {
-            let receive = desk.a_receive(endpoint as u16, request, 0, 8);
-            desk.list(&mut stage.net.cards[0], receive);
+            let receive = host_side.a_receive(endpoint as u16, request, 0, 8);
+            host_side.list(&mut stage.net.cards[0], receive);
         }
         stage.run();
     }
@@ -454,7 +454,7 @@ fn a_card_without_a_capability_does_not_know_its_flags_and_opcodes() {
             capabilities: capability::ALL & !lacking,
             ..tiny()
         });
-        let mut send = stage.desk().a_send(PAIR, 1, 0, 0);
+        let mut send = stage.host_side().a_send(PAIR, 1, 0, 0);
         send.flags = flag;
         stage.send(send);
         assert_eq!(stage.sent(), [(1, Status::InvalidRequest)]);
@@ -465,7 +465,7 @@ fn a_card_without_a_capability_does_not_know_its_flags_and_opcodes() {
     });
     let gather = SendRequest {
         flags: FLAG_GATHER,
-        ..stage.desk().a_send(PAIR, 1, 0, 0)
+        ..stage.host_side().a_send(PAIR, 1, 0, 0)
     };
     stage.gather(gather, SendSegments::new(1, &[]));
     let kinds = [CompletionKind::Send, CompletionKind::Unknown];

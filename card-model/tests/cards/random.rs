@@ -18,7 +18,7 @@ use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
-use crate::desk::{BUFFER_BYTES, Desk, scarce, tiny};
+use crate::host_side::{BUFFER_BYTES, HostSide, scarce, tiny};
 use crate::net::{End, Net};
 
 const LOG2: u8 = 6;
@@ -209,7 +209,7 @@ impl World {
     }
 
     fn tails(&self, card: usize, endpoint: u8) -> (u16, u16) {
-        self.net.desks[card][usize::from(endpoint)].tails()
+        self.net.host_sides[card][usize::from(endpoint)].tails()
     }
 
     fn pend(&mut self, card: usize, endpoint: u8, pending: Pending) -> u32 {
@@ -221,13 +221,13 @@ impl World {
     }
 
     fn post_send(&mut self, card: usize, endpoint: u8, request: &SendRequest) {
-        let desk = &mut self.net.desks[card][usize::from(endpoint)];
-        desk.send(&mut self.net.cards[card], *request);
+        let host_side = &mut self.net.host_sides[card][usize::from(endpoint)];
+        host_side.send(&mut self.net.cards[card], *request);
     }
 
     fn post_list(&mut self, card: usize, endpoint: u8, request: &ListRequest) {
-        let desk = &mut self.net.desks[card][usize::from(endpoint)];
-        desk.list(&mut self.net.cards[card], *request);
+        let host_side = &mut self.net.host_sides[card][usize::from(endpoint)];
+        host_side.list(&mut self.net.cards[card], *request);
     }
 
     fn act(&mut self) {
@@ -294,7 +294,7 @@ impl World {
         let gates = &mut self.net.cards[card];
         match forget {
             true => _ = gates.control(Operation::RegionClear, endpoint.into(), &[]),
-            false => Desk::set_region(gates, endpoint),
+            false => HostSide::set_region(gates, endpoint),
         }
     }
 
@@ -349,13 +349,13 @@ impl World {
                 message: Some(id),
             },
         );
-        let desk = &self.net.desks[card][usize::from(endpoint)];
+        let host_side = &self.net.host_sides[card][usize::from(endpoint)];
         let mut send = SendRequest {
             flags: if ready { FLAG_READY } else { 0 },
             context: message.context,
             match_bits: message.match_bits,
             immediate: id,
-            ..desk.a_send(pair, request, offset, length)
+            ..host_side.a_send(pair, request, offset, length)
         };
         match spoilt {
             Spoilt::Not => {}
@@ -363,9 +363,9 @@ impl World {
             Spoilt::Key => send.key ^= 1 << 20,
             Spoilt::Pair => send.pair = self.rng.random_range(7..10),
             Spoilt::Length => send.length = EAGER_MAX as u64 + 1,
-            Spoilt::Memory => send.address = desk.buffers + BUFFER_BYTES,
+            Spoilt::Memory => send.address = host_side.buffers + BUFFER_BYTES,
         }
-        desk.fill(
+        host_side.fill(
             &mut self.net.cards[card],
             offset,
             &Message::bytes(id, length),
@@ -463,8 +463,8 @@ impl World {
                 message: None,
             },
         );
-        let desk = &self.net.desks[card][usize::from(endpoint)];
-        let mut receive = desk.a_receive(pair, request, offset, length);
+        let host_side = &self.net.host_sides[card][usize::from(endpoint)];
+        let mut receive = host_side.a_receive(pair, request, offset, length);
         receive.context = self.rng.random_range(0..2);
         receive.match_bits = TAGS[self.rng.random_range(0..TAGS.len())];
         receive.ignore_bits = [0, 0, 1, 1 << 63, u64::MAX][self.rng.random_range(0..5)];
@@ -555,18 +555,18 @@ impl World {
                 message: (id != u64::MAX).then_some(id),
             },
         );
-        let desk = &self.net.desks[card][usize::from(endpoint)];
+        let host_side = &self.net.host_sides[card][usize::from(endpoint)];
         let mut claimed = ListRequest {
             opcode: opcode.code(),
             target: handle,
-            ..desk.a_receive(0, request, offset_or_zero, length)
+            ..host_side.a_receive(0, request, offset_or_zero, length)
         };
         match spoilt {
             Spoilt::Not | Spoilt::Length => {}
             Spoilt::Malformed => claimed.flags = FLAG_ANY_SOURCE,
             Spoilt::Key => claimed.key ^= 1 << 20,
             Spoilt::Pair => claimed.target ^= 0x8000_0000,
-            Spoilt::Memory => claimed.address = desk.buffers + BUFFER_BYTES,
+            Spoilt::Memory => claimed.address = host_side.buffers + BUFFER_BYTES,
         }
         self.post_list(card, endpoint, &claimed);
     }
@@ -595,9 +595,9 @@ impl World {
     }
 
     fn poll(&mut self, card: usize, endpoint: u8) {
-        let desk = &mut self.net.desks[card][usize::from(endpoint)];
-        let completion = desk.poll(&mut self.net.cards[card]);
-        while desk.poll_event(&mut self.net.cards[card]).is_some() {}
+        let host_side = &mut self.net.host_sides[card][usize::from(endpoint)];
+        let completion = host_side.poll(&mut self.net.cards[card]);
+        while host_side.poll_event(&mut self.net.cards[card]).is_some() {}
         if let Some(completion) = completion {
             self.completed(card, endpoint, &completion);
         }
@@ -690,8 +690,8 @@ impl World {
             fits < entry.length,
             "{entry:x?}"
         );
-        let desk = &self.net.desks[card][usize::from(endpoint)];
-        let bytes = desk.bytes(&mut self.net.cards[card], pending.offset, fits as usize);
+        let host_side = &self.net.host_sides[card][usize::from(endpoint)];
+        let bytes = host_side.bytes(&mut self.net.cards[card], pending.offset, fits as usize);
         assert_eq!(bytes, Message::bytes(entry.immediate, fits), "{entry:x?}");
     }
 

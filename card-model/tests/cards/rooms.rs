@@ -16,7 +16,7 @@ use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION};
 use card_model::{InTurn, link::screen};
 
-use crate::desk::{Desk, scarce, tiny};
+use crate::host_side::{HostSide, scarce, tiny};
 use crate::net::{End, Net};
 
 const A: usize = 0;
@@ -48,22 +48,22 @@ impl Stage {
         Self { net }
     }
 
-    fn desk(&self, card: usize) -> Desk {
-        self.net.desks[card][0].clone()
+    fn host_side(&self, card: usize) -> HostSide {
+        self.net.host_sides[card][0].clone()
     }
 
     fn send(&mut self, card: usize, request: SendRequest) {
-        self.net.desks[card][0].send(&mut self.net.cards[card], request);
+        self.net.host_sides[card][0].send(&mut self.net.cards[card], request);
     }
 
     fn list(&mut self, card: usize, request: ListRequest) {
-        self.net.desks[card][0].list(&mut self.net.cards[card], request);
+        self.net.host_sides[card][0].list(&mut self.net.cards[card], request);
     }
 
     /// Posts `count` sends of one byte from A, with handles from `first` on.
     fn send_many(&mut self, first: u32, count: u32) {
         for request in first..first + count {
-            let send = self.desk(A).a_send(PAIR, request, 0, 1);
+            let send = self.host_side(A).a_send(PAIR, request, 0, 1);
             self.send(A, send);
         }
     }
@@ -89,11 +89,11 @@ impl Stage {
     }
 
     fn completion(&mut self, card: usize) -> Option<Completion> {
-        self.net.desks[card][0].poll(&mut self.net.cards[card])
+        self.net.host_sides[card][0].poll(&mut self.net.cards[card])
     }
 
     fn event(&mut self, card: usize) -> Option<Event> {
-        self.net.desks[card][0].poll_event(&mut self.net.cards[card])
+        self.net.host_sides[card][0].poll_event(&mut self.net.cards[card])
     }
 
     /// Runs, and takes handle and status of all completions of a card.
@@ -147,19 +147,21 @@ fn a_message_reaches_the_buffer_expected_or_not_and_its_source_is_the_receivers_
     for expected in [true, false] {
         let mut stage = Stage::new();
         let bytes = b"thirteen byte".to_vec();
-        stage.desk(A).fill(&mut stage.net.cards[A], 100, &bytes);
+        stage
+            .host_side(A)
+            .fill(&mut stage.net.cards[A], 100, &bytes);
         let send = SendRequest {
             context: 7,
             match_bits: 0xf0f,
             immediate: 42,
-            ..stage.desk(A).a_send(PAIR, 1, 100, 13)
+            ..stage.host_side(A).a_send(PAIR, 1, 100, 13)
         };
         let receive = ListRequest {
             context: 7,
             match_bits: 0xf00,
             ignore_bits: 0xff,
             flags: FLAG_ANY_SOURCE,
-            ..stage.desk(B).a_receive(0, 2, 200, 64)
+            ..stage.host_side(B).a_receive(0, 2, 200, 64)
         };
         if expected {
             stage.list(B, receive);
@@ -176,7 +178,10 @@ fn a_message_reaches_the_buffer_expected_or_not_and_its_source_is_the_receivers_
         assert_eq!((entry.request, entry.status, entry.kind), (2, 0, kind));
         assert_eq!((entry.pair, entry.context, entry.length), (PAIR, 7, 13));
         assert_eq!((entry.match_bits, entry.immediate), (0xf0f, 42));
-        assert_eq!(stage.desk(B).bytes(&mut stage.net.cards[B], 200, 13), bytes);
+        assert_eq!(
+            stage.host_side(B).bytes(&mut stage.net.cards[B], 200, 13),
+            bytes
+        );
         let counts = [Counter::Expected, Counter::Unexpected];
         let counts = counts.map(|counter| stage.counter(B, counter));
         assert_eq!(counts, if expected { [1, 0] } else { [0, 1] });
@@ -187,26 +192,31 @@ fn a_message_reaches_the_buffer_expected_or_not_and_its_source_is_the_receivers_
 #[test]
 fn a_message_that_is_too_long_for_its_buffer_fills_it_and_no_byte_behind() {
     let mut stage = Stage::new();
-    stage.desk(A).fill(&mut stage.net.cards[A], 0, &[9; 64]);
-    let receive = stage.desk(B).a_receive(PAIR, 1, 0, 10);
+    stage
+        .host_side(A)
+        .fill(&mut stage.net.cards[A], 0, &[9; 64]);
+    let receive = stage.host_side(B).a_receive(PAIR, 1, 0, 10);
     stage.list(B, receive);
     stage.run();
-    let send = stage.desk(A).a_send(PAIR, 1, 0, 64);
+    let send = stage.host_side(A).a_send(PAIR, 1, 0, 64);
     stage.send(A, send);
     stage.run();
     let entry = stage.completion(B).expect("it completes");
     let truncated = Status::Truncated.code();
     assert_eq!((entry.status, entry.length), (truncated, 64));
     let wanted = [[9; 10], [0; 10]].concat();
-    assert_eq!(stage.desk(B).bytes(&mut stage.net.cards[B], 0, 20), wanted);
+    assert_eq!(
+        stage.host_side(B).bytes(&mut stage.net.cards[B], 0, 20),
+        wanted
+    );
 }
 
 #[test]
 fn a_card_sends_to_itself_with_the_same_credits_and_no_frame_goes_out() {
     let mut stage = Stage::new();
     let (send, receive) = (
-        stage.desk(A).a_send(OWN, 1, 0, 8),
-        stage.desk(A).a_receive(OWN, 2, 64, 8),
+        stage.host_side(A).a_send(OWN, 1, 0, 8),
+        stage.host_side(A).a_receive(OWN, 2, 64, 8),
     );
     stage.list(A, receive);
     stage.send(A, send);
@@ -244,7 +254,7 @@ fn sends_wait_for_credit_and_a_cancel_ends_only_one_that_still_does() {
         (12, Status::TooLate),
     ];
     assert_eq!(stage.ended(A), cancelled);
-    let receive = stage.desk(B).a_receive(PAIR, 1, 0, 8);
+    let receive = stage.host_side(B).a_receive(PAIR, 1, 0, 8);
     stage.list(B, receive);
     assert_eq!(stage.ended(A), [(5, Status::Success)]);
 }
@@ -289,7 +299,7 @@ fn a_probe_leaves_the_message_and_a_claim_takes_it_for_one_handle_once() {
 #[test]
 fn a_claim_is_received_whatever_its_tag_is_and_a_bad_key_leaves_it_claimed() {
     let mut stage = Stage::new();
-    stage.desk(A).fill(&mut stage.net.cards[A], 0, &[5]);
+    stage.host_side(A).fill(&mut stage.net.cards[A], 0, &[5]);
     stage.send_many(1, 1);
     stage.run();
     stage.list(B, probe(Opcode::Claim, 1));
@@ -298,7 +308,7 @@ fn a_claim_is_received_whatever_its_tag_is_and_a_bad_key_leaves_it_claimed() {
     let receive = ListRequest {
         opcode: Opcode::ReceiveClaimed.code(),
         target: handle,
-        ..stage.desk(B).a_receive(0, 2, 32, 8)
+        ..stage.host_side(B).a_receive(0, 2, 32, 8)
     };
     let bad = ListRequest { key: 77, ..receive };
     stage.list(B, bad);
@@ -310,16 +320,19 @@ fn a_claim_is_received_whatever_its_tag_is_and_a_bad_key_leaves_it_claimed() {
     assert_eq!(stage.net.cards[B].take_refusal(), None, "once");
     stage.list(B, receive);
     assert_eq!(stage.ended(B), [(2, Status::Success)]);
-    assert_eq!(stage.desk(B).bytes(&mut stage.net.cards[B], 32, 1), [5]);
+    assert_eq!(
+        stage.host_side(B).bytes(&mut stage.net.cards[B], 32, 1),
+        [5]
+    );
 }
 
 #[test]
 fn a_multi_receive_takes_message_after_message_until_its_buffer_is_used_up() {
     let mut stage = Stage::new();
     let bytes: Vec<u8> = (0..40).collect();
-    stage.desk(A).fill(&mut stage.net.cards[A], 0, &bytes);
+    stage.host_side(A).fill(&mut stage.net.cards[A], 0, &bytes);
     for (request, offset) in [(1, 0), (2, 10), (3, 20), (4, 30)] {
-        let send = stage.desk(A).a_send(PAIR, request, offset, 10);
+        let send = stage.host_side(A).a_send(PAIR, request, offset, 10);
         stage.send(A, send);
         if request == 1 {
             stage.run();
@@ -327,7 +340,7 @@ fn a_multi_receive_takes_message_after_message_until_its_buffer_is_used_up() {
             let receive = ListRequest {
                 flags: FLAG_MULTI,
                 min_free: 6,
-                ..stage.desk(B).a_receive(PAIR, 9, 0, 35)
+                ..stage.host_side(B).a_receive(PAIR, 9, 0, 35)
             };
             stage.list(B, receive);
             stage.run();
@@ -337,7 +350,7 @@ fn a_multi_receive_takes_message_after_message_until_its_buffer_is_used_up() {
     let ends = std::iter::from_fn(|| stage.completion(B));
     let flags: Vec<_> = ends.map(|entry| (entry.request, entry.flags)).collect();
     assert_eq!(flags, [(9, COMPLETION_MORE), (9, COMPLETION_MORE), (9, 0)]);
-    let held = stage.desk(B).bytes(&mut stage.net.cards[B], 0, 30);
+    let held = stage.host_side(B).bytes(&mut stage.net.cards[B], 0, 30);
     assert_eq!(held, bytes[..30]);
     assert_eq!(stage.counter(B, Counter::Unexpected), 2);
 }
@@ -347,13 +360,13 @@ fn a_multi_receive_ends_when_no_completion_is_free_for_it_to_stay() {
     let mut stage = Stage::new();
     let receive = ListRequest {
         flags: FLAG_MULTI,
-        ..stage.desk(B).a_receive(PAIR, 1, 0, 1000)
+        ..stage.host_side(B).a_receive(PAIR, 1, 0, 1000)
     };
     stage.list(B, receive);
     for request in 2..33 {
         let receive = ListRequest {
             match_bits: 5,
-            ..stage.desk(B).a_receive(PAIR, request, 0, 8)
+            ..stage.host_side(B).a_receive(PAIR, request, 0, 8)
         };
         stage.list(B, receive);
     }
@@ -369,12 +382,12 @@ fn a_ready_message_without_a_receive_is_refused_and_its_envelope_comes_back() {
     let mut stage = Stage::new();
     let ready = SendRequest {
         flags: FLAG_READY,
-        ..stage.desk(A).a_send(PAIR, 1, 0, 8)
+        ..stage.host_side(A).a_send(PAIR, 1, 0, 8)
     };
     stage.send(A, ready);
     assert_eq!(stage.ended(A), [(1, Status::NotReady)]);
     assert_eq!(stage.report(A).available, CREDITS);
-    let receive = stage.desk(B).a_receive(PAIR, 1, 0, 8);
+    let receive = stage.host_side(B).a_receive(PAIR, 1, 0, 8);
     stage.list(B, receive);
     stage.run();
     stage.send(A, ready);
@@ -386,7 +399,7 @@ fn fill_lists(stage: &mut Stage) -> u32 {
     for request in 100..300 {
         let receive = ListRequest {
             match_bits: u64::from(request),
-            ..stage.desk(B).a_receive(PAIR, request, 0, 8)
+            ..stage.host_side(B).a_receive(PAIR, request, 0, 8)
         };
         stage.list(B, receive);
         stage.run();
@@ -403,11 +416,11 @@ fn a_full_list_keeps_one_receive_waiting_and_nobody_overtakes_it() {
     let waiting = fill_lists(&mut stage);
     // Of 12 places on the exact side three are the other endpoint's, of 4 on the associative side one.
     assert_eq!(waiting, 100 + 9 + 3);
-    let tagged = |tag, request, desk: Desk| ListRequest {
+    let tagged = |tag, request, host_side: HostSide| ListRequest {
         match_bits: tag,
-        ..desk.a_receive(PAIR, request, 0, 8)
+        ..host_side.a_receive(PAIR, request, 0, 8)
     };
-    let behind = tagged(1, 200, stage.desk(B));
+    let behind = tagged(1, 200, stage.host_side(B));
     stage.list(B, behind);
     stage.run();
     let entry = stage.completion(B).expect("it is refused");
@@ -419,7 +432,7 @@ fn a_full_list_keeps_one_receive_waiting_and_nobody_overtakes_it() {
     // A message is news: the one in front is told, and what comes behind isn't even looked at.
     stage.send_many(1, 1);
     assert_eq!(stage.ended(B), [(waiting, Status::ListFull)]);
-    let zero = tagged(0, 201, stage.desk(B));
+    let zero = tagged(0, 201, stage.host_side(B));
     stage.list(B, zero);
     assert_eq!(stage.ended(B), [(201, Status::Behind)]);
     let resumed = ListRequest {
@@ -458,7 +471,7 @@ fn sixteen_posted_receives_that_have_gone_are_room_for_the_one_that_waits() {
 #[test]
 fn a_receive_is_cancelled_once_and_its_cancel_completes_only_if_it_is_too_late() {
     let mut stage = Stage::new();
-    let receive = stage.desk(B).a_receive(PAIR, 1, 0, 8);
+    let receive = stage.host_side(B).a_receive(PAIR, 1, 0, 8);
     stage.list(B, receive);
     stage.list(B, cancel(2, 1));
     stage.list(B, cancel(3, 1));
@@ -469,7 +482,7 @@ fn a_receive_is_cancelled_once_and_its_cancel_completes_only_if_it_is_too_late()
 #[test]
 fn a_region_that_is_gone_when_the_message_comes_denies_it_and_the_pair_counts() {
     let mut stage = Stage::new();
-    let receive = stage.desk(B).a_receive(PAIR, 1, 0, 8);
+    let receive = stage.host_side(B).a_receive(PAIR, 1, 0, 8);
     stage.list(B, receive);
     stage.run();
     stage.net.cards[B].control(Operation::RegionClear, 0, &[]);
@@ -482,7 +495,7 @@ fn a_region_that_is_gone_when_the_message_comes_denies_it_and_the_pair_counts() 
 #[test]
 fn silence_fails_a_pair_on_both_sides_with_an_event_and_its_sends_and_receives_end() {
     let mut stage = Stage::new();
-    let receive = stage.desk(A).a_receive(PAIR, 9, 0, 8);
+    let receive = stage.host_side(A).a_receive(PAIR, 9, 0, 8);
     stage.list(A, receive);
     stage.send_many(1, 2);
     stage.net.cards[A].run(&mut InTurn::default());
@@ -509,7 +522,7 @@ fn a_pair_that_only_waits_for_credit_asks_and_gets_the_one_that_was_lost() {
     stage.send_many(1, 4);
     assert_eq!(stage.ended(A).len(), 3);
     // The frame that returns a credit is lost.
-    let receive = stage.desk(B).a_receive(PAIR, 1, 0, 8);
+    let receive = stage.host_side(B).a_receive(PAIR, 1, 0, 8);
     stage.list(B, receive);
     stage.net.cards[B].run(&mut InTurn::default());
     while stage.net.cards[B].frame_out().is_some() {}
@@ -562,7 +575,7 @@ fn a_pair_that_is_closed_flushes_its_requests_and_gives_its_slots_back() {
     stage.send_many(1, 4);
     let receive = ListRequest {
         match_bits: 9,
-        ..stage.desk(B).a_receive(PAIR, 7, 0, 8)
+        ..stage.host_side(B).a_receive(PAIR, 7, 0, 8)
     };
     stage.list(B, receive);
     stage.run();
@@ -599,7 +612,7 @@ fn a_peer_that_breaks_its_credits_fails_the_pair_and_the_message_isnt_acknowledg
         epoch: 1,
         remote_credits: CREDITS + 1,
         local_credits: CREDITS,
-        slots: stage.desk(A).slots,
+        slots: stage.host_side(A).slots,
         ..PairSetup::default()
     };
     stage.net.cards[A].control(Operation::PairSet, PAIR, &setup.to_words());
@@ -618,11 +631,11 @@ fn a_peer_that_breaks_its_credits_fails_the_pair_and_the_message_isnt_acknowledg
 #[test]
 fn a_slot_that_cant_be_written_fails_the_pair_with_a_memory_error() {
     let mut stage = Stage::new();
-    let slots = stage.desk(B).slots;
+    let slots = stage.host_side(B).slots;
     stage.net.cards[B].memory.unmap(slots);
     let receive = ListRequest {
         match_bits: 9,
-        ..stage.desk(B).a_receive(PAIR, 7, 0, 8)
+        ..stage.host_side(B).a_receive(PAIR, 7, 0, 8)
     };
     stage.list(B, receive);
     stage.run();
@@ -638,7 +651,7 @@ fn a_slot_that_cant_be_written_fails_the_pair_with_a_memory_error() {
 #[test]
 fn a_pair_that_ends_in_an_orderly_way_tells_its_peer_of_no_failure() {
     let mut stage = Stage::new();
-    let receive = stage.desk(A).a_receive(PAIR, 1, 0, 8);
+    let receive = stage.host_side(A).a_receive(PAIR, 1, 0, 8);
     stage.list(A, receive);
     stage.run();
     let status = Status::PeerClosed.code().into();
@@ -677,7 +690,7 @@ fn doorbells_that_cant_be_meant_are_ignored_counted_and_told() {
 #[test]
 fn an_entry_that_cant_be_read_stops_its_ring_and_no_other() {
     let mut stage = Stage::new();
-    let receive = stage.desk(A).a_receive(OWN, 1, 0, 8);
+    let receive = stage.host_side(A).a_receive(OWN, 1, 0, 8);
     stage.list(A, receive);
     let base = 0x1000_0000;
     stage.net.cards[A].memory.unmap(base);
@@ -774,19 +787,19 @@ fn a_completion_that_cant_be_written_is_told_by_an_event() {
 #[test]
 fn a_reset_of_the_gates_forgets_rings_pairs_and_messages_and_late_frames_touch_nothing() {
     let mut stage = Stage::new();
-    let receive = stage.desk(B).a_receive(PAIR, 1, 0, 8);
+    let receive = stage.host_side(B).a_receive(PAIR, 1, 0, 8);
     stage.list(B, receive);
     stage.run();
     stage.net.cards[B].reset();
     stage.net.pairs.clear();
     // The doorbell of a program that doesn't know yet.
     stage.net.cards[B].write_register(0, SEND_TAIL, 1);
-    stage.desk(A).fill(&mut stage.net.cards[A], 0, &[7]);
+    stage.host_side(A).fill(&mut stage.net.cards[A], 0, &[7]);
     stage.send_many(1, 1);
     stage.run();
     assert_eq!(stage.counter(B, Counter::PairErrors), 1);
     assert_eq!(stage.completion(B), None);
-    assert_eq!(stage.desk(B).bytes(&mut stage.net.cards[B], 0, 1), [0]);
+    assert_eq!(stage.host_side(B).bytes(&mut stage.net.cards[B], 0, 1), [0]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! An endpoint of a model card as its host has it: rings, a region, a counter of handles.
+//! The host's side of a model card's endpoint: rings, a region, a counter of handles.
 //!
 //! ```text
 //!  BASE·(endpoint + 1)   send ring │ list ring │ completions │ events │ buffers │ slots of the pairs
@@ -57,9 +57,9 @@ pub fn scarce() -> CardSizes {
     }
 }
 
-/// An endpoint, and what its host knows of it.
+/// The host's side of an endpoint.
 #[derive(Clone, Debug)]
-pub struct Desk {
+pub struct HostSide {
     pub endpoint: u8,
     pub key: u32,
     pub log2: u8,
@@ -74,7 +74,7 @@ pub struct Desk {
     event_head: u16,
 }
 
-impl Desk {
+impl HostSide {
     /// Sets the endpoint up: maps its memory, sets rings, region and endpoint.
     pub fn open<T: Timing>(card: &mut Card<Pieces, T>, endpoint: u8, log2: u8) -> Self {
         let base = memory(endpoint);
@@ -250,12 +250,12 @@ impl Desk {
 
 fn post<T: Timing>(
     card: &mut Card<Pieces, T>,
-    desk: &Desk,
+    host_side: &HostSide,
     ring: usize,
     tail: u16,
     words: [u64; 8],
 ) -> u16 {
-    let address = entry_address(desk.rings[ring], tail, desk.log2, REQUEST_BYTES);
+    let address = entry_address(host_side.rings[ring], tail, host_side.log2, REQUEST_BYTES);
     let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
     card.memory.write(address, &bytes).expect("mapped");
     tail.wrapping_add(1)
