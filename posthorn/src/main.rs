@@ -52,10 +52,10 @@ struct BenchArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Measure for longer (`sim`, `match`)
+    /// Measure for longer (`sim`, `match`, `message`)
     #[arg(long)]
     long: bool,
-    /// Only see whether it runs: a few messages (`sim`, `match`)
+    /// Only see whether it runs: a few messages (`sim`, `match`, `message`)
     #[arg(long, conflicts_with = "long")]
     short: bool,
     /// Folder of the recorded traces (`replay`) [default: those of the repository]
@@ -78,6 +78,8 @@ enum Suite {
     Sim,
     /// Cycles of a message, stage by stage
     Latency,
+    /// Cycles of a message in a steady stream: one pair, to and from several, both ways
+    Message,
     /// Cycles and rates of tag matching against depth and classes, beside a list in the firmware and the host's best
     Match,
     /// Every recorded application at its full rank count
@@ -187,6 +189,12 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
             let configs = config.as_ref().map_or(CONFIGURATIONS, std::slice::from_ref);
             bench::speed::run(configs, length, arguments.seed, &firmware()?)?
         }
+        Suite::Message => bench::message::run(
+            config.unwrap_or(CONFIGURATION),
+            length,
+            arguments.seed,
+            &firmware()?,
+        )?,
         Suite::Replay => {
             let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
             let traces = arguments.traces.as_ref().unwrap_or(&own);

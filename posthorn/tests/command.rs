@@ -616,6 +616,32 @@ fn the_stages_of_a_message_are_reported_and_add_up() {
 }
 
 #[test]
+fn a_steady_stream_is_reported_beside_the_limit_of_its_port() {
+    let report = json(&mut bench(&["message", "--short"]));
+    let points = points(&report, "message", "tiny");
+    let value = |name: &str, pattern: &str, receive: &str| {
+        let params = json!({"pattern": pattern, "pairs": if pattern == "stream" { 1 } else { 4 }, "bytes": 8,
+            "receive": receive, "credits": 8, "memory_latency": 32});
+        let mut named = points
+            .iter()
+            .filter(|point| point["name"] == name && point["params"] == params);
+        let value = named.next().and_then(|point| point["value"].as_f64());
+        value.unwrap_or_else(|| panic!("no {name} of {params}"))
+    };
+    for pattern in ["stream", "fan_in", "fan_out", "both"] {
+        let cycles = value("cycles_per_message", pattern, "posted");
+        let ratio = value("ratio_to_framing_limit", pattern, "posted");
+        // 84 bytes are eleven beats, and three are around them.
+        assert!((cycles / 14.0 - ratio).abs() < 1e-9, "{cycles} {ratio}");
+        assert!(ratio >= 0.99, "{pattern} is faster than its port: {ratio}");
+        if pattern != "fan_out" {
+            let unexpected = value("cycles_per_message", pattern, "unexpected");
+            assert!(unexpected >= 14.0, "{pattern}: {unexpected}");
+        }
+    }
+}
+
+#[test]
 fn what_replays_took_is_reported_in_the_common_shape() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("traces");
     fs::create_dir_all(&folder).expect("a place for traces");

@@ -13,6 +13,9 @@ use crate::seed::{BackPressure, Idle};
 /// Longest frame that an Ethernet switch passes, in bytes: a jumbo frame.
 pub const FRAME_MAX: usize = 9216;
 
+/// Cycles of the port that Ethernet puts around a frame: 8 bytes of preamble, 4 of the frame check sequence, 12 of the gap.
+pub const GAP_BEATS: u64 = 24 / BEAT_BYTES as u64;
+
 /// An Ethernet frame, without preamble and frame check sequence.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Frame {
@@ -30,6 +33,8 @@ pub struct Frame {
 pub struct Sink {
     frame: Frame,
     inside: bool,
+    /// Cycles that the port is still taken by what stands between two frames.
+    gap: u64,
     idle: Idle,
     hold: Hold<StreamBeat>,
 }
@@ -40,6 +45,7 @@ impl Sink {
         Self {
             frame: Frame::default(),
             inside: false,
+            gap: 0,
             idle: Idle::new(pressure, seed, card, "stream.sink"),
             hold: Hold::new(Channel::Transmit),
         }
@@ -48,7 +54,12 @@ impl Sink {
     /// Whether a beat is taken in this cycle.
     #[inline]
     pub fn drive(&mut self) -> bool {
-        self.idle.open()
+        let open = self.idle.open();
+        if self.gap > 0 {
+            self.gap -= 1;
+            return false;
+        }
+        open
     }
 
     /// Looks at what happened in this cycle: the frame that it ended, if it did.
@@ -101,6 +112,7 @@ impl Sink {
             return Ok(None);
         }
         self.inside = false;
+        self.gap = GAP_BEATS;
         self.frame.last = cycle;
         Ok(Some(std::mem::take(&mut self.frame)))
     }
@@ -121,6 +133,8 @@ pub struct Source {
     /// Bytes of the frame at the front that have been taken; its beat at `at` is offered if `offered`.
     at: usize,
     offered: bool,
+    /// Cycles that the port is still taken by what stands between two frames.
+    gap: u64,
     beat: StreamBeat,
     idle: Idle,
     deepest: usize,
@@ -133,6 +147,7 @@ impl Source {
             queue: VecDeque::new(),
             at: 0,
             offered: false,
+            gap: 0,
             beat: StreamBeat::default(),
             idle: Idle::new(pressure, seed, card, "stream.source"),
             deepest: 0,
@@ -165,7 +180,9 @@ impl Source {
     #[inline]
     pub fn drive(&mut self, cycle: u64) -> StreamBeat {
         let open = self.idle.open();
-        if !self.offered
+        if self.gap > 0 {
+            self.gap -= 1;
+        } else if !self.offered
             && let Some(front) = self.queue.front()
             && (self.at > 0 || open && front.order.0 <= cycle)
         {
@@ -197,6 +214,7 @@ impl Source {
         self.beat = StreamBeat::default();
         if last {
             self.at = 0;
+            self.gap = GAP_BEATS;
             return self.queue.pop_front().map(|arriving| arriving.frame);
         }
         self.at += BEAT_BYTES;
@@ -254,13 +272,44 @@ mod tests {
         for cycle in 0..40 {
             let beat = source.drive(cycle);
             assert!(!beat.valid || cycle >= 5);
-            if cycle == 7 {
+            if cycle == 10 {
                 // The 16-byte frame is half taken.
                 source.arrive(4, 0, frame(&[4; 8]));
             }
             order.extend(source.sample(beat.valid).map(|frame| frame.bytes[0]));
         }
         assert_eq!(order, [3, 1, 4, 2]);
+    }
+
+    #[test]
+    fn between_frames_the_port_is_taken_by_what_ethernet_puts_there() {
+        let mut source = Source::new(BackPressure::NONE, 0, 0);
+        let mut sink = Sink::new(BackPressure::NONE, 0, 0);
+        for _ in 0..3 {
+            source.arrive(0, 0, frame(&[1; 16]));
+        }
+        let mut offered = Vec::new();
+        let mut taken = Vec::new();
+        let greedy = StreamBeat {
+            valid: true,
+            keep: 0xff,
+            last: true,
+            ..StreamBeat::default()
+        };
+        for cycle in 0..15 {
+            let beat = source.drive(cycle);
+            if beat.valid {
+                offered.push(cycle);
+            }
+            source.sample(true);
+            let ready = sink.drive();
+            if ready {
+                taken.push(cycle);
+            }
+            sink.sample(cycle, ready, &greedy).unwrap();
+        }
+        assert_eq!(offered, [0, 1, 5, 6, 10, 11]);
+        assert_eq!(taken, [0, 4, 8, 12]);
     }
 
     fn sink_error(beats: &[StreamBeat]) -> Option<Violation> {

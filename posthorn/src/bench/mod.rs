@@ -5,6 +5,7 @@
 
 pub mod latency;
 pub mod matching;
+pub mod message;
 mod peer;
 pub mod speed;
 pub mod speedup;
