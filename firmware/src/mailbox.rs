@@ -3,7 +3,6 @@
 use crate::registers::{read, write};
 use abi::mgmt::{MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT};
 use abi::register::MAILBOX_WORDS;
-use abi::status::MailboxStatus;
 
 /// The mailbox, and which command was answered last.
 pub struct Mailbox {
@@ -12,12 +11,11 @@ pub struct Mailbox {
 
 impl Mailbox {
     /// Takes over the mailbox. A command that is in it was given to a program that ran before this one and
-    /// is lost: the host is told that it was not carried out.
-    pub fn take_over() -> Self {
+    /// is lost: these words answer it.
+    pub fn take_over(lost: &[u32]) -> Self {
         let mut mailbox = Self { answered: 0 };
         if let Some(request) = mailbox.pending() {
-            let status = MailboxStatus::Restarted;
-            mailbox.answer(request, &[u32::from(status.code()), 0]);
+            mailbox.answer(request, lost);
         }
         mailbox
     }

@@ -61,7 +61,7 @@ fn main() -> ! {
         let moved = firmware.step();
         rest(&firmware, moved, &mut looks);
     }
-    let mut mailbox = Mailbox::take_over();
+    let mut mailbox = Mailbox::take_over(&firmware.answer_to_lost());
     write(FIRMWARE_START, firmware.start_number());
     defmt::info!("ready");
     loop {

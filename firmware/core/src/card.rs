@@ -50,14 +50,46 @@ names! {
         EpochsStartAgain,
         /// An id is taken for whoever has its place.
         GenerationIgnored,
+        /// Envelopes are granted that there is no room for.
+        Oversubscribed,
         /// What a closed pair drew from a reservation stays drawn.
         ReservationLeaked,
+        /// The cookie is one side's nonce.
+        CookieOfOneSide,
+        /// A version of the wire format is taken for any other.
+        VersionIgnored,
+        /// A refusal doesn't say which version this side speaks.
+        VersionUnnamed,
+        /// The identity doesn't say which version of the commands this is.
+        AbiVersionUnnamed,
+        /// A refusal says no reason.
+        ReasonUnnamed,
+        /// The peer is taken to grant as many envelopes as this side.
+        CreditsAssumed,
+        /// The offer that was made last is served first.
+        LastOfferFirst,
+        /// A handshake begins however many are under way.
+        HandshakesUnbounded,
+        /// A disconnect begins however many are under way.
+        DisconnectsUnbounded,
+        /// An exchange goes on after its time.
+        NeverGivesUp,
         /// Of two that connect at once, both answer.
         BothAnswer,
+        /// The epoch that a peer remembers is taken once more, and not the one after it.
+        EpochAsRemembered,
         /// A request of an older epoch is served.
         StaleEpochServed,
         /// A control request that was given up is taken for one that was never made.
         LateAnswerForgotten,
+        /// A command waits for the gates as long as they are silent.
+        GatesAwaited,
+        /// While the gates have a request nothing else is done.
+        WaitsForGates,
+        /// Nothing else is done while there are events.
+        FloodHoldsUp,
+        /// What was opened too late stays.
+        LateSetKept,
         /// What a late answer says has been done to a pair is taken to be so.
         LatePairBelieved,
         /// What a late answer says has been done to an endpoint is taken to be so.
@@ -68,16 +100,36 @@ names! {
         LateEventBelieved,
         /// The gates are taken to know the card's address because a late answer says so.
         LateStartBelieved,
+        /// A close flushes before it has failed the pairs.
+        FlushesFirst,
+        /// A close that wasn't answered in time can't be repeated.
+        CloseNotRepeated,
+        /// Who disconnects ends what its peer hasn't acknowledged.
+        EndsUndrained,
         /// A pair ends as if its link had failed.
         EndsAsFailure,
         /// Who has disconnected isn't told when that is done.
         EndNotTold,
+        /// Whose peer has disconnected isn't told.
+        PeerEndNotTold,
+        /// What the gates tell of a pair's failure isn't noted.
+        FailureNotNoted,
+        /// Events that were lost are only counted.
+        LostEventsForgotten,
         /// A repeated request is one more request.
         RepetitionServed,
         /// Each repetition is answered, however many come at once.
         EveryRepetitionAnswered,
         /// Frames of peers raise epochs as far as they say.
         EpochsRaisedFreely,
+        /// Generations start again with the firmware.
+        GenerationsStartAgain,
+        /// A copy of the persistent memory that isn't whole is read.
+        TornCopyRead,
+        /// A command that was given to the program before is carried out.
+        RestartNotTold,
+        /// The tables are as long as those of the largest card.
+        SizesAssumed,
         /// A start has the number of the start before.
         StartNotCounted,
         /// The firmware starts over gates that are as somebody left them.

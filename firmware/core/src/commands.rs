@@ -101,6 +101,15 @@ impl<C: Card> Firmware<C> {
         self.answer.take_if(|_| self.job.is_none())
     }
 
+    /// Words of the answer to a command that is found in the mailbox at the start: it was given to the program before this one, and isn't carried out.
+    pub fn answer_to_lost(&self) -> [u32; 2] {
+        let status = match self.card.is_broken(Break::RestartNotTold) {
+            true => MailboxStatus::Ok,
+            false => MailboxStatus::Restarted,
+        };
+        [status.code().into(), 0]
+    }
+
     /// Takes a command area. Called only when [`is_free`](Self::is_free).
     pub fn command(&mut self, command: &[u32; MAILBOX_WORDS]) {
         debug_assert!(self.is_free());
@@ -277,6 +286,7 @@ impl<C: Card> Firmware<C> {
     /// The gates have answered nothing for too long. What they were asked for is settled when they do.
     pub(crate) fn job_is_late(&mut self) {
         match self.job {
+            _ if self.card.is_broken(Break::LateSetKept) => {}
             Job::OpenEndpoint { index, .. } => self.close_endpoint(index),
             Job::ConnectPair { index } if self.pairs[index].state == State::Joining => {
                 self.go(index, Cause::GatesLate, State::Unsettled);
@@ -294,7 +304,10 @@ impl<C: Card> Firmware<C> {
 
     fn identify(&mut self, _: Nothing) -> Served<Identity> {
         Ok(Outcome::Done(Identity {
-            abi_version: ABI_VERSION,
+            abi_version: match self.card.is_broken(Break::AbiVersionUnnamed) {
+                true => 0,
+                false => ABI_VERSION,
+            },
             build_id: self.build_id,
             endpoints: self.sizes.endpoints,
             pairs: self.sizes.pairs,
@@ -382,6 +395,9 @@ impl<C: Card> Firmware<C> {
             EndpointState::Closed | EndpointState::Opening(_) => return Err(NOT_FOUND),
             EndpointState::Open if self.is_completion_owner(index) => return Err(BUSY),
             EndpointState::Open => self.close_endpoint(index),
+            EndpointState::Closing(_) if self.card.is_broken(Break::CloseNotRepeated) => {
+                return Err(NOT_FOUND);
+            }
             // Begun before, and not finished in time.
             EndpointState::Closing(_) => {}
         }
@@ -419,7 +435,14 @@ impl<C: Card> Firmware<C> {
     /// What nobody has, but for what `except` has reserved.
     fn room(&self, except: Option<usize>) -> Room {
         let limit = (self.sizes.pairs, self.sizes.unexpected);
-        Room::beside(&self.pairs, &self.endpoints, limit, except)
+        let room = Room::beside(&self.pairs, &self.endpoints, limit, except);
+        match self.card.is_broken(Break::Oversubscribed) {
+            true => Room {
+                envelopes: u32::MAX,
+                ..room
+            },
+            false => room,
+        }
     }
 
     /// Takes a pair for an endpoint, from its reservation if it has one.

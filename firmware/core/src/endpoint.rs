@@ -36,6 +36,19 @@ pub(crate) enum Stage {
     Clear,
 }
 
+impl Stage {
+    /// What comes after this; `flushes_first` is the wrong order.
+    pub(crate) const fn next(self, flushes_first: bool) -> EndpointState {
+        EndpointState::Closing(match (self, flushes_first) {
+            (Self::Stop, false) | (Self::Flush, true) => Self::FailPairs(0),
+            (Self::FailPairs(_), false) | (Self::Stop, true) => Self::Flush,
+            (Self::Flush, false) | (Self::FailPairs(_), true) => Self::ClearPairs(0),
+            (Self::ClearPairs(_), _) => Self::Clear,
+            (Self::Clear, _) => return EndpointState::Closed,
+        })
+    }
+}
+
 /// An endpoint.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Endpoint {

@@ -99,11 +99,13 @@ impl<C: Card> Firmware<C> {
     /// Whether one more handshake may begin.
     pub(crate) fn has_handshake(&self) -> bool {
         self.count_exchanges(false) < MOST_HANDSHAKES
+            || self.card.is_broken(Break::HandshakesUnbounded)
     }
 
     /// Whether one more disconnect may begin.
     pub(crate) fn has_disconnect(&self) -> bool {
         self.count_exchanges(true) < MOST_DISCONNECTS
+            || self.card.is_broken(Break::DisconnectsUnbounded)
     }
 
     /// Begins an exchange, for which there is room.
@@ -198,7 +200,9 @@ impl<C: Card> Firmware<C> {
         let (mut moved, mut k) = (false, 0);
         while let Some(exchange) = self.exchanges.get_mut(k) {
             let pair = usize::from(exchange.pair);
-            let (over, again) = (reached(exchange.deadline), reached(exchange.next));
+            let endless = self.card.is_broken(Break::NeverGivesUp);
+            let over = reached(exchange.deadline) && !endless;
+            let again = reached(exchange.next);
             if again {
                 exchange.interval = (exchange.interval * 2).min(REPEAT_MOST);
                 exchange.next = now.wrapping_add(exchange.interval);

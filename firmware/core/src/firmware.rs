@@ -153,7 +153,11 @@ impl<C: Card> Firmware<C> {
     /// The firmware of a card. It has started when [`is_up`](Self::is_up), some steps later.
     pub fn new(mut card: C, build_id: u64) -> Self {
         let sizes = card.sizes();
-        let cap = |size: u32, most: usize| size.min(most as u32);
+        let any_size = card.is_broken(Break::SizesAssumed);
+        let cap = |size: u32, most: usize| match any_size {
+            true => most as u32,
+            false => size.min(most as u32),
+        };
         let mut persistent = Persistent::load(&mut card);
         if card.is_broken(Break::EpochsStartAgain) {
             persistent = Persistent::fresh(persistent.starts);
@@ -161,7 +165,10 @@ impl<C: Card> Firmware<C> {
         if !card.is_broken(Break::StartNotCounted) {
             persistent.start(&mut card);
         }
-        let first_generation = persistent.starts.wrapping_mul(GENERATION_STRIDE) as u16;
+        let first_generation = match card.is_broken(Break::GenerationsStartAgain) {
+            true => 0,
+            false => persistent.starts.wrapping_mul(GENERATION_STRIDE) as u16,
+        };
         let mut audit = Audit::new();
         audit.record(AuditKind::Started, 0, build_id as u32, &card);
         Self {
@@ -231,9 +238,15 @@ impl<C: Card> Firmware<C> {
         if self.boot != Boot::Up {
             return self.boot() | answered;
         }
+        if self.under_way.is_some() && self.card.is_broken(Break::WaitsForGates) {
+            return answered | self.run_timers();
+        }
         // All that the gates had told before this step: what they are asked for next comes behind it. No more, so that a flood of events
         // holds up nobody.
         let event = (0..EVENTS_IN).take_while(|_| self.take_event()).count() > 0;
+        if event && self.card.is_broken(Break::FloodHoldsUp) {
+            return true;
+        }
         let frame = self.take_frame();
         let timer = self.run_timers();
         let sent = self.send_frame();
@@ -441,6 +454,7 @@ impl<C: Card> Firmware<C> {
 
     /// The next request of an endpoint that is being closed.
     fn start_for_endpoint(&mut self) -> bool {
+        let flushes_first = self.card.is_broken(Break::FlushesFirst);
         for index in 0..self.endpoints.len() {
             while let EndpointState::Closing(stage) = self.endpoints[index].state {
                 let number = index as u16;
@@ -456,7 +470,7 @@ impl<C: Card> Firmware<C> {
                             self.request_for_pair(Operation::PairFail, pair, &status);
                         }
                         None => {
-                            self.endpoints[index].state = EndpointState::Closing(Stage::Flush);
+                            self.endpoints[index].state = stage.next(flushes_first);
                             continue;
                         }
                     },
@@ -467,7 +481,7 @@ impl<C: Card> Firmware<C> {
                             self.request_for_pair(Operation::PairClear, pair, &[]);
                         }
                         None => {
-                            self.endpoints[index].state = EndpointState::Closing(Stage::Clear);
+                            self.endpoints[index].state = stage.next(flushes_first);
                             continue;
                         }
                     },
@@ -489,18 +503,15 @@ impl<C: Card> Firmware<C> {
 
     /// The gates have done a request of an endpoint's own. What comes late, when it is being closed already, changes nothing.
     fn endpoint_answered(&mut self, index: usize, operation: Operation) {
+        let flushes_first = self.card.is_broken(Break::FlushesFirst);
         let endpoint = &mut self.endpoints[index];
         endpoint.state = match (endpoint.state, operation) {
             (EndpointState::Opening(done), Operation::RingSet) => EndpointState::Opening(done + 1),
             (EndpointState::Opening(_), Operation::EndpointSet) => EndpointState::Open,
-            (EndpointState::Closing(Stage::Stop), Operation::EndpointStop) => {
-                EndpointState::Closing(Stage::FailPairs(0))
-            }
-            (EndpointState::Closing(Stage::Flush), Operation::EndpointFlush) => {
-                EndpointState::Closing(Stage::ClearPairs(0))
-            }
-            (EndpointState::Closing(Stage::Clear), Operation::EndpointClear) => {
-                EndpointState::Closed
+            (EndpointState::Closing(stage @ Stage::Stop), Operation::EndpointStop)
+            | (EndpointState::Closing(stage @ Stage::Flush), Operation::EndpointFlush)
+            | (EndpointState::Closing(stage @ Stage::Clear), Operation::EndpointClear) => {
+                stage.next(flushes_first)
             }
             (state, _) => state,
         };
@@ -642,7 +653,10 @@ impl<C: Card> Firmware<C> {
                     remote_endpoint: pair.peer.endpoint,
                     remote_pair: pair.remote_pair,
                     remote_epoch: pair.remote_epoch,
-                    cookie: pair.cookie(),
+                    cookie: match self.card.is_broken(Break::CookieOfOneSide) {
+                        true => pair.nonce,
+                        false => pair.cookie(),
+                    },
                     endpoint: pair.endpoint,
                     domain: self.endpoints[endpoint].domain,
                     epoch: pair.epoch,
@@ -745,10 +759,11 @@ impl<C: Card> Firmware<C> {
         if pair.generation != request.generation || pair.gates != Held::Set {
             return;
         }
+        let is_drained = report.waiting == 0 && report.unacknowledged == 0
+            || self.card.is_broken(Break::EndsUndrained);
         if report.state == PairState::Failed.code() {
             self.pair_failed(index, event::Cause::LinkError.code());
-        } else if pair.state == State::Draining && report.waiting == 0 && report.unacknowledged == 0
-        {
+        } else if pair.state == State::Draining && is_drained {
             self.go(index, Cause::GatesDrained, State::Ending);
             self.want(index, Held::Failed);
         }
@@ -809,7 +824,10 @@ impl<C: Card> Firmware<C> {
                 .record_many(AuditKind::EventsLost, 0, 0, count, &self.card);
             self.events_lost = lost;
             // What the gates would have told is read.
-            self.unread_pairs = Some(0);
+            self.unread_pairs = match self.card.is_broken(Break::LostEventsForgotten) {
+                true => None,
+                false => Some(0),
+            };
         }
         let Some(event) = self.card.event_take() else {
             return false;
@@ -842,6 +860,7 @@ impl<C: Card> Firmware<C> {
         let found = self.pairs.get(index).is_some_and(|found| {
             found.gates == Held::Set && found.endpoint == endpoint && found.state != State::Closed
         });
+        let found = found && !self.card.is_broken(Break::FailureNotNoted);
         if found && fails.map(event::Cause::code).contains(&cause) {
             self.pair_failed(index, cause);
         } else {
@@ -919,7 +938,8 @@ impl<C: Card> Firmware<C> {
     fn run_timers(&mut self) -> bool {
         let mut moved = self.run_exchange_timers();
         let elapsed = self.card.now().wrapping_sub(self.job_since);
-        if !self.job.is_none() && elapsed >= CONTROL_TIMEOUT {
+        let late = elapsed >= CONTROL_TIMEOUT && !self.card.is_broken(Break::GatesAwaited);
+        if !self.job.is_none() && late {
             if let Some(request) = &mut self.under_way {
                 request.for_host = false;
             }

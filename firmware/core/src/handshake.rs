@@ -53,7 +53,11 @@ impl<C: Card> Firmware<C> {
         };
         let whole = usize::from(payload_length) == MANAGEMENT_BYTES;
         match FrameType::from_code(frame_type) {
-            Some(FrameType::Handshake) if version != VERSION => self.other_version(&frame, kind),
+            Some(FrameType::Handshake)
+                if version != VERSION && !self.card.is_broken(Break::VersionIgnored) =>
+            {
+                self.other_version(&frame, kind);
+            }
             Some(FrameType::Handshake) if whole => match kind {
                 ManagementKind::ConnectRequest => self.requested(&frame),
                 ManagementKind::ConnectAccept => self.accepted(&frame),
@@ -93,7 +97,11 @@ impl<C: Card> Firmware<C> {
     fn other_version(&mut self, frame: &Frame, kind: ManagementKind) {
         match kind {
             ManagementKind::ConnectRequest => {
-                self.refuse(frame, None, ConnectReason::WrongVersion, VERSION.into());
+                let ours = match self.card.is_broken(Break::VersionUnnamed) {
+                    true => 0,
+                    false => VERSION.into(),
+                };
+                self.refuse(frame, None, ConnectReason::WrongVersion, ours);
             }
             ManagementKind::ConnectRefuse => {
                 let requesting = |pair: &Pair| pair.state == State::Requesting;
@@ -109,6 +117,10 @@ impl<C: Card> Firmware<C> {
 
     /// Refuses what a frame asks for, which is about a pair of this card or about none.
     fn refuse(&mut self, frame: &Frame, pair: Option<usize>, reason: ConnectReason, detail: u16) {
+        let reason = match self.card.is_broken(Break::ReasonUnnamed) {
+            true => ConnectReason::None,
+            false => reason,
+        };
         let answer = self.answer_to(frame, ManagementKind::ConnectRefuse, reason, detail);
         match pair {
             Some(pair) => self.reply_about(pair, answer),
@@ -272,7 +284,12 @@ impl<C: Card> Firmware<C> {
         let offers = self.pairs.iter().enumerate();
         offers
             .filter(|(_, pair)| pair.state == State::Accepting && pair.endpoint == endpoint)
-            .min_by_key(|(_, pair)| pair.offer.wrapping_sub(self.offers) as i32)
+            .min_by_key(
+                |(_, pair)| match self.card.is_broken(Break::LastOfferFirst) {
+                    true => self.offers.wrapping_sub(pair.offer) as i32,
+                    false => pair.offer.wrapping_sub(self.offers) as i32,
+                },
+            )
             .map(|(index, _)| Some(index))
             .ok_or((ConnectReason::NotAccepting, 0))
     }
@@ -291,6 +308,10 @@ impl<C: Card> Firmware<C> {
 
     /// Takes the epoch after `last` for an open endpoint, which it [may](Self::may_raise). Its connections keep theirs.
     fn raise_epoch(&mut self, index: usize, last: u16) {
+        let last = match self.card.is_broken(Break::EpochAsRemembered) {
+            true => last - 1,
+            false => last,
+        };
         let epoch = self.persistent.raise_after(index, last, &mut self.card);
         let endpoint = &mut self.endpoints[index];
         endpoint.epoch = epoch;
@@ -434,7 +455,10 @@ impl<C: Card> Firmware<C> {
                 let pair = &mut self.pairs[index];
                 pair.remote_pair = header.source_pair;
                 pair.remote_epoch = epoch;
-                pair.remote_credits = body.credits;
+                pair.remote_credits = match self.card.is_broken(Break::CreditsAssumed) {
+                    true => pair.credits,
+                    false => body.credits,
+                };
                 pair.peer_nonce = body.nonce;
                 pair.peer_incarnation = body.incarnation;
                 self.go(index, Cause::FrameAccept, State::Setting);
@@ -621,8 +645,10 @@ impl<C: Card> Firmware<C> {
         let (management, kind) = (FrameType::Management, ManagementKind::DisconnectDone);
         let done = self.frame(index, management, kind, ConnectReason::None, 0);
         self.reply_about(index, done);
-        self.pairs[index].tell_end = Some(event::Cause::PeerClosed);
-        self.mark(index);
+        if !self.card.is_broken(Break::PeerEndNotTold) {
+            self.pairs[index].tell_end = Some(event::Cause::PeerClosed);
+            self.mark(index);
+        }
         let id = self.pairs[index].id(index);
         self.audit
             .record(AuditKind::PairDisconnected, id, 1, &self.card);

@@ -11,7 +11,7 @@
 //! numbers at most, since an epoch that is further ahead counts as an earlier one. So all frames together raise an epoch by no more than
 //! that until the memory is lost again, and can't make it go round, whatever they say.
 
-use crate::card::Card;
+use crate::card::{Break, Card};
 use abi::limits::MAX_ENDPOINTS;
 use abi::mgmt::PERSISTENT_BYTES;
 
@@ -57,7 +57,8 @@ impl Persistent {
         let mut found = None;
         for k in 0..2 {
             let copy: Copy = core::array::from_fn(|word| card.persistent(k * COPY_WORDS + word));
-            if copy[COPY_WORDS - 1] != check(&copy) {
+            let whole = copy[COPY_WORDS - 1] == check(&copy);
+            if !whole && !card.is_broken(Break::TornCopyRead) {
                 continue;
             }
             let newer = |other: &Copy| (copy[0].wrapping_sub(other[0]) as i32) > 0;

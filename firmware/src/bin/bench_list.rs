@@ -11,6 +11,7 @@ use abi::list_bench::{
     UNEXPECTED,
 };
 use abi::mgmt::FIRMWARE_START;
+use abi::status::MailboxStatus;
 use core::cell::RefCell;
 use core::panic::PanicInfo;
 use critical_section::Mutex;
@@ -177,7 +178,7 @@ fn measure(list: &mut List, command: &[u32], answer: &mut [u32]) {
 
 #[riscv_rt::entry]
 fn main() -> ! {
-    let mut mailbox = Mailbox::take_over();
+    let mut mailbox = Mailbox::take_over(&[MailboxStatus::Restarted.code().into(), 0]);
     // SAFETY: enables the source of the wake-up; interrupts as such stay disabled.
     unsafe { riscv::register::mie::set_mext() };
     write(FIRMWARE_START, 1);

@@ -992,7 +992,8 @@ impl Card {
             if !self.up && self.firmware.is_up() {
                 self.up = true;
                 if self.request != self.answer {
-                    self.result[0] = MailboxStatus::Restarted.code().into();
+                    let lost = self.firmware.answer_to_lost();
+                    self.result[..lost.len()].copy_from_slice(&lost);
                     self.give_answer();
                 }
             }

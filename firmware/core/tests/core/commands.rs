@@ -17,7 +17,7 @@ use abi::status::{MailboxStatus, Status};
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader};
 use card_model::matching::Sizes;
 use card_model::{CardSizes, link};
-use firmware_core::{CONTROL_TIMEOUT, GateEvent, TELL_TIMEOUT};
+use firmware_core::{CONTROL_TIMEOUT, GateEvent, MOST_DISCONNECTS, TELL_TIMEOUT};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::HashSet;
@@ -99,7 +99,7 @@ fn connect(pair: u32) -> ConnectPair {
 }
 
 #[test]
-fn the_identity_tells_the_card_and_the_build() {
+pub fn the_identity_tells_the_card_and_the_build() {
     let identity: Identity = call(&mut firmware(), Command::Identify, Nothing {}).unwrap();
     promise_eq!(identity.abi_version, abi::ABI_VERSION);
     promise_eq!(identity.build_id, BUILD_ID);
@@ -120,6 +120,12 @@ fn an_unknown_command_is_refused() {
         let refused = answer::<Nothing>(&mut fw).expect("answered at once");
         promise_eq!(refused, Err((MailboxStatus::UnknownCommand, 0)), "{code}");
     }
+}
+
+#[test]
+pub fn a_command_that_was_given_before_the_start_is_not_carried_out() {
+    let restarted = u32::from(MailboxStatus::Restarted.code());
+    promise_eq!(firmware().answer_to_lost(), [restarted, 0]);
 }
 
 #[test]
@@ -312,7 +318,7 @@ pub fn endpoints_run_out_and_a_reopened_one_has_a_new_epoch() {
 }
 
 #[test]
-fn closing_stops_fails_flushes_and_forgets_in_that_order() {
+pub fn closing_stops_fails_flushes_and_forgets_in_that_order() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let connected = open_pair(&mut fw, endpoint, 2).unwrap().pair;
@@ -357,7 +363,7 @@ fn a_domain_is_closed_only_when_nothing_uses_it() {
 }
 
 #[test]
-fn envelopes_that_cannot_be_guaranteed_are_refused_with_how_many_can() {
+pub fn envelopes_that_cannot_be_guaranteed_are_refused_with_how_many_can() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let first = open_pair(&mut fw, endpoint, 16).unwrap();
@@ -377,7 +383,7 @@ fn envelopes_that_cannot_be_guaranteed_are_refused_with_how_many_can() {
 }
 
 #[test]
-fn both_sides_of_a_connection_make_the_same_cookie() {
+pub fn both_sides_of_a_connection_make_the_same_cookie() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let pair = open_pair(&mut fw, endpoint, 8).unwrap();
@@ -626,7 +632,8 @@ pub fn gates_that_fall_silent_in_a_close_are_reported_and_the_close_can_be_finis
         let counted = call::<_, CounterValue>(&mut fw, Command::ReadCounter, counter);
         promise_eq!(counted, Err((MailboxStatus::HardwareTimeout, 0)));
         fw.card().patience = usize::MAX;
-        let _: Nothing = call(&mut fw, Command::CloseEndpoint, close).unwrap();
+        let repeated = call(&mut fw, Command::CloseEndpoint, close);
+        promise_eq!(repeated, Ok(Nothing {}));
         promise!(fw.card().endpoints.is_empty() && fw.card().pairs.is_empty());
         let again = call::<_, Nothing>(&mut fw, Command::CloseEndpoint, close);
         promise_eq!(again, Err((MailboxStatus::NotFound, 0)), "it is closed");
@@ -833,7 +840,7 @@ pub fn the_gates_are_told_their_address_until_they_answer_in_time() {
 }
 
 #[test]
-fn an_endpoint_or_a_region_that_was_set_late_is_forgotten() {
+pub fn an_endpoint_or_a_region_that_was_set_late_is_forgotten() {
     for answered in 0..6 {
         let mut fw = firmware();
         let domain = domain(&mut fw);
@@ -991,6 +998,40 @@ fn a_reservation_gets_room_for_all_or_none_and_says_what_there_is() {
 }
 
 #[test]
+pub fn more_disconnects_than_there_is_room_for_are_refused() {
+    let mut fw = boot(Gates::of(sizes(32, 64, 4), 1, MAC), BUILD_ID);
+    let endpoint = endpoint(&mut fw).endpoint;
+    fw.card().busy = 100_000;
+    for k in 0..=MOST_DISCONNECTS {
+        let pair = open_pair(&mut fw, endpoint, 1).unwrap().pair;
+        let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+        let end = Disconnect { pair, timeout: 0 };
+        let begun = call::<_, Nothing>(&mut fw, Command::Disconnect, end);
+        let promised = match k < MOST_DISCONNECTS {
+            true => Ok(Nothing {}),
+            false => Err((MailboxStatus::Busy, 0)),
+        };
+        promise_eq!(begun, promised);
+    }
+}
+
+#[test]
+pub fn a_pair_that_the_gates_have_failed_is_not_failed_again() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(pair)).unwrap();
+    let link_error = Status::LinkError.code();
+    fw.card().fail(id_index(pair), link_error.into());
+    settle(&mut fw);
+    let noted = |one: &AuditEntry| one.kind == u32::from(AuditKind::PairFailed.code());
+    promise_eq!(audit(&mut fw).into_iter().filter(noted).count(), 1);
+    fw.card().log.clear();
+    let _: Nothing = call(&mut fw, Command::ClosePair, Pair { pair }).unwrap();
+    promise_eq!(fw.card().log, [(Operation::PairClear, id_index(pair))]);
+}
+
+#[test]
 fn the_ends_of_a_connection_are_refused_what_they_can_not_do() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
@@ -1050,7 +1091,7 @@ fn the_ends_of_a_connection_are_refused_what_they_can_not_do() {
 }
 
 #[test]
-fn a_connect_that_nobody_answers_times_out_when_it_was_told_to() {
+pub fn a_connect_that_nobody_answers_times_out_when_it_was_told_to() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let connect = Connect {
@@ -1084,7 +1125,7 @@ fn a_connect_that_nobody_answers_times_out_when_it_was_told_to() {
 }
 
 #[test]
-fn a_connection_made_by_hand_can_be_ended_in_an_orderly_way() {
+pub fn a_connection_made_by_hand_can_be_ended_in_an_orderly_way() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
@@ -1246,7 +1287,7 @@ fn what_a_region_refused_is_in_the_audit_with_how_often() {
 }
 
 #[test]
-fn a_flood_of_events_holds_up_no_command() {
+pub fn a_flood_of_events_holds_up_no_command() {
     let mut fw = firmware();
     endpoint(&mut fw);
     let domain = domain(&mut fw);
@@ -1266,7 +1307,7 @@ fn a_flood_of_events_holds_up_no_command() {
 }
 
 #[test]
-fn events_that_were_lost_are_made_up_by_reading() {
+pub fn events_that_were_lost_are_made_up_by_reading() {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
