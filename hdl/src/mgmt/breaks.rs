@@ -1,7 +1,16 @@
 //! Contracts of the management's blocks that a test breaks, to show that it notices.
 
 use super::event_queue::EventQueue;
+use super::fanout::Fanout;
 use crate::verilog::Break;
+
+/// Of the fan-out of control requests.
+pub fn fanout() -> Vec<Break> {
+    vec![
+        // A request is done before all blocks are.
+        Break::new("answers_first").force::<Fanout>("all", "true"),
+    ]
+}
 
 /// Of the queue of events.
 pub fn event_queue() -> Vec<Break> {

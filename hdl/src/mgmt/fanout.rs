@@ -18,7 +18,7 @@
 use crate::prelude::*;
 
 /// The fan-out to `n` blocks.
-#[block(n: usize, answers_first: bool)]
+#[block(n: usize)]
 pub struct Fanout {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -52,8 +52,6 @@ pub struct Fanout {
     shown: Signal<Local, Bit>,
     all: Signal<Local, Bit>,
     gathered: Signal<Local, Bits<64>>,
-    #[is(Constant::new(answers_first))]
-    answers_first: Constant<Bit>,
     #[is(n)]
     _n: usize,
 }
@@ -61,12 +59,7 @@ pub struct Fanout {
 impl Fanout {
     /// A fan-out to `n` blocks.
     pub fn new(n: usize) -> Self {
-        Self::mutated(n, false)
-    }
-
-    /// One that, with `answers_first`, doesn't wait for all blocks: a defect for tests of the tests.
-    pub(crate) fn mutated(n: usize, answers_first: bool) -> Self {
-        Self::build(n, answers_first)
+        Self::build(n)
     }
 }
 
@@ -83,7 +76,7 @@ impl Logic for Fanout {
                 if self.block_done[i].val() {
                     self.gathered.next = self.gathered.val() | self.block_result[i].val();
                 } else {
-                    self.all.next = self.answers_first.val();
+                    self.all.next = false;
                 }
             }
         }

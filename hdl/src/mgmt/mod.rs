@@ -26,9 +26,7 @@ pub fn tops() -> Vec<Top> {
     vec![
         Top::of("mgmt_subsystem", Class::Test, || Subsystem::new(&TINY)).with_sources(SOURCES),
         Top::of("mgmt_fanout", Class::Test, || Fanout::new(4)),
-        Top::of("mgmt_fanout_answers_first", Class::Test, || {
-            Fanout::mutated(4, true)
-        }),
+        Top::broken("mgmt_fanout_broken", breaks::fanout, || Fanout::new(4)),
         Top::of("mgmt_counters", Class::Test, Counters::default),
         Top::of("mgmt_event_queue", Class::Test, EventQueue::default),
         Top::broken(
