@@ -7,15 +7,14 @@ mod support;
 use abi::event::{Cause, NO_PAIR, Refusal};
 use abi::mgmt::REFUSAL_INTERVAL;
 use bits::pack;
-use hdl::protect::RefusalsMutation;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::{Bench, is_caught, rate};
+use support::broken::breaks;
+use support::{Bench, for_seeds, rate};
 
 /// Random refusals, beside somebody who tells at times.
-fn refuses(mutation: RefusalsMutation, rng: &mut ChaCha8Rng) {
+fn refuses(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("refusals");
-    bench.set("mutation_0", mutation as u64);
     let (wrong, others) = (rate(rng), rate(rng) / 2.0);
     // The last refusal, how many were not told, and when the last event was.
     let (mut waiting, mut last_told) = (Refusal::default(), None);
@@ -68,17 +67,10 @@ fn refuses(mutation: RefusalsMutation, rng: &mut ChaCha8Rng) {
 /// queue in which the failures of pairs come.
 #[test]
 fn one_event_tells_of_all_that_was_refused_since_the_event_before() {
-    for seed in 1..=6 {
-        let mut rng = rand::SeedableRng::seed_from_u64(seed);
-        refuses(RefusalsMutation::None, &mut rng);
-    }
+    for_seeds(6, refuses);
 }
 
 #[test]
 fn each_broken_contract_is_noticed() {
-    use RefusalsMutation::{CountsOne, ForgetsOne, Interrupts, TellsEach};
-    for mutation in [TellsEach, Interrupts, CountsOne, ForgetsOne] {
-        let caught = is_caught("refusals", 3, |rng| refuses(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("refusals", 3, refuses);
 }

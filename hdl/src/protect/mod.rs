@@ -1,19 +1,24 @@
 //! Protection: which memory a request may use.
 
+pub mod breaks;
 mod refusals;
 mod regions;
 
-pub use refusals::{Refusals, RefusalsMutation};
-pub use regions::{LATENCY, Regions, RegionsMutation};
+pub use refusals::Refusals;
+pub use regions::{LATENCY, Regions};
 
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
-/// The blocks alone, which can be broken by an input `mutation`.
+/// The blocks alone.
 pub fn tops() -> Vec<Top> {
     vec![
-        Top::of("regions_tiny", Class::Test, || Regions::mutable(&TINY)),
-        Top::of("regions_ecp5", Class::Test, || Regions::mutable(&ECP5)),
-        Top::of("refusals", Class::Test, Refusals::mutable),
+        Top::of("regions_tiny", Class::Test, || Regions::new(&TINY)),
+        Top::of("regions_ecp5", Class::Test, || Regions::new(&ECP5)),
+        Top::of("refusals", Class::Test, Refusals::default),
+        Top::broken("regions_tiny_broken", breaks::regions, || {
+            Regions::new(&TINY)
+        }),
+        Top::broken("refusals_broken", breaks::refusals, Refusals::default),
     ]
 }

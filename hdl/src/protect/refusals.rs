@@ -19,31 +19,13 @@ const _: () = assert!(
 );
 const _: () = assert!(REFUSAL_INTERVAL <= 1 << 16, "the pause has 16 bits");
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum RefusalsMutation {
-    /// As designed.
-    None,
-    /// Each refusal is told as soon as possible.
-    TellsEach,
-    /// It tells while somebody else does.
-    Interrupts,
-    /// Refusals before the last one aren't counted.
-    CountsOne,
-    /// One that comes in the cycle of an event is forgotten.
-    ForgetsOne,
-}
-
 /// The last refusal, and how many have not been told.
-#[block(mutable: usize)]
+#[block]
 pub struct Refusals {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Forgets all.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, RefusalsMutation>>,
     /// An access was refused.
     pub refused: Pulse<In, RegionQuery>,
     /// Somebody else tells something in this cycle.
@@ -59,8 +41,6 @@ pub struct Refusals {
     blank: Constant<RaiseEvent>,
     #[is(constant(REFUSAL_INTERVAL - 1))]
     pause_after: Constant<Bits<16>>,
-    #[is(mutable)]
-    _mutable: usize,
 }
 
 /// The event, without what it says.
@@ -72,32 +52,11 @@ fn blank() -> RaiseEvent {
     }
 }
 
-impl Default for Refusals {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl Refusals {
-    /// The block with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
-}
-
 #[block]
 impl Logic for Refusals {
     fn update(&mut self) {
         self.tells.next =
             self.count.q.val().any() & !self.pause.q.val().any() & !self.others_tell.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == RefusalsMutation::TellsEach {
-                self.tells.next = self.count.q.val().any() & !self.others_tell.val();
-            }
-            if self.mutation[m].val() == RefusalsMutation::Interrupts {
-                self.tells.next = self.count.q.val().any() & !self.pause.q.val().any();
-            }
-        }
         self.told.valid.next = self.tells.val();
         self.told.data.next = self.blank.val();
         self.told.data.next.info = bit_cast::<64, 32>(self.latest.q.val().key)
@@ -118,14 +77,6 @@ impl Logic for Refusals {
                 self.count.d.next = 1.into();
             } else if !self.count.q.val().all() {
                 self.count.d.next = self.count.q.val() + 1;
-            }
-        }
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == RefusalsMutation::CountsOne) & self.refused.valid.val() {
-                self.count.d.next = 1.into();
-            }
-            if (self.mutation[m].val() == RefusalsMutation::ForgetsOne) & self.tells.val() {
-                self.count.d.next = 0.into();
             }
         }
     }

@@ -22,31 +22,6 @@ pub const LATENCY: u64 = 3;
 
 const _: () = assert!(KEY_INDEX_BITS == 12, "the kernel slices keys at this bit");
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum RegionsMutation {
-    /// As designed.
-    None,
-    /// A key of another tag names the region.
-    TagNotChecked,
-    /// A region is every domain's.
-    DomainNotChecked,
-    /// A region may be used for everything.
-    RightsNotChecked,
-    /// A buffer may begin before the region.
-    StartNotChecked,
-    /// The end of a buffer wraps at 64 bits.
-    EndWraps,
-    /// A number beyond the table is that of a region in it.
-    NumbersAliased,
-    /// A region that was cleared may still be used.
-    NeverForgets,
-    /// A refusal is known a cycle sooner.
-    RefusesEarly,
-    /// Nobody else hears of a refusal.
-    RefusesSilently,
-}
-
 /// What is kept of a region.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Region {
@@ -73,15 +48,12 @@ enum State {
 }
 
 /// Answers queries of two askers, in turn.
-#[block(config: &Config, mutable: usize)]
+#[block(config: &Config)]
 pub struct Regions {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, RegionsMutation>>,
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
     /// The query.
@@ -138,19 +110,12 @@ pub struct Regions {
     region_count: Constant<Bits<16>>,
     #[is(constant(config.regions as u64 - 1))]
     last_region: Constant<Bits<16>>,
-    #[is(mutable)]
-    _mutable: usize,
 }
 
 impl Regions {
     /// The table of a card.
     pub fn new(config: &Config) -> Self {
-        Self::build(config, 0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable(config: &Config) -> Self {
-        Self::build(config, 1)
+        Self::build(config)
     }
 }
 
@@ -211,23 +176,6 @@ impl Logic for Regions {
         self.has_rights.next =
             (self.region.q.val().rights & self.query.q.val().rights) == self.query.q.val().rights;
         self.begins_inside.next = self.address.val() >= self.base.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == RegionsMutation::NumbersAliased {
-                self.in_table.next = true;
-            }
-            if self.mutation[m].val() == RegionsMutation::TagNotChecked {
-                self.same_tag.next = true;
-            }
-            if self.mutation[m].val() == RegionsMutation::DomainNotChecked {
-                self.same_domain.next = true;
-            }
-            if self.mutation[m].val() == RegionsMutation::RightsNotChecked {
-                self.has_rights.next = true;
-            }
-            if self.mutation[m].val() == RegionsMutation::StartNotChecked {
-                self.begins_inside.next = true;
-            }
-        }
         self.permitted.next = self.allowed.q.val()
             & self.region.q.val().valid
             & self.same_tag.val()
@@ -250,13 +198,6 @@ impl Logic for Regions {
                     self.control_done.next = true;
                     self.entries.write_enable.next =
                         self.control.data.val().index < self.region_count.val();
-                    for m in 0..self._mutable {
-                        if (self.mutation[m].val() == RegionsMutation::NeverForgets)
-                            & !self.is_set.val()
-                        {
-                            self.entries.write_enable.next = false;
-                        }
-                    }
                 } else if self.transmit_query.valid.val() | self.delivery_query.valid.val() {
                     self.transmit_query.ready.next = !self.choose_delivery.val();
                     self.delivery_query.ready.next = self.choose_delivery.val();
@@ -270,12 +211,6 @@ impl Logic for Regions {
             State::Add => {
                 self.query_end.d.next =
                     bit_cast::<65, 64>(self.address.val()) + bit_cast::<65, 64>(self.length.val());
-                for m in 0..self._mutable {
-                    if self.mutation[m].val() == RegionsMutation::EndWraps {
-                        self.query_end.d.next =
-                            bit_cast::<65, 64>(self.address.val() + self.length.val());
-                    }
-                }
                 self.state.d.next = State::Compare;
             }
             State::Compare => {
@@ -284,17 +219,6 @@ impl Logic for Regions {
                 self.region.d.next = self.region.q.val();
                 self.allowed.d.next = self.permitted.val();
                 self.state.d.next = State::Answer;
-                for m in 0..self._mutable {
-                    if (self.mutation[m].val() == RegionsMutation::RefusesEarly)
-                        & !self.permitted.val()
-                    {
-                        self.transmit_allowed.valid.next = !self.for_delivery.q.val();
-                        self.delivery_allowed.valid.next = self.for_delivery.q.val();
-                        self.transmit_allowed.data.next = false;
-                        self.delivery_allowed.data.next = false;
-                        self.state.d.next = State::Idle;
-                    }
-                }
             }
             State::Answer => {
                 self.transmit_allowed.valid.next = !self.for_delivery.q.val();
@@ -302,11 +226,6 @@ impl Logic for Regions {
                 self.transmit_allowed.data.next = self.fits.val();
                 self.delivery_allowed.data.next = self.fits.val();
                 self.refused.valid.next = !self.fits.val();
-                for m in 0..self._mutable {
-                    if self.mutation[m].val() == RegionsMutation::RefusesSilently {
-                        self.refused.valid.next = false;
-                    }
-                }
                 self.state.d.next = State::Idle;
             }
             _ => {}

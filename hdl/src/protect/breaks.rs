@@ -1,0 +1,54 @@
+//! Contracts of protection that a test breaks, to show that it notices.
+
+use super::refusals::Refusals;
+use super::regions::Regions;
+use crate::verilog::Break;
+
+/// Of the table of regions.
+pub fn regions() -> Vec<Break> {
+    let refuses = "(state.q == State::Compare) & !permitted";
+    vec![
+        // A key of another tag names the region.
+        Break::new("tag_not_checked").force::<Regions>("same_tag", "true"),
+        // A region is every domain's.
+        Break::new("domain_not_checked").force::<Regions>("same_domain", "true"),
+        // A region may be used for everything.
+        Break::new("rights_not_checked").force::<Regions>("has_rights", "true"),
+        // A buffer may begin before the region.
+        Break::new("start_not_checked").force::<Regions>("begins_inside", "true"),
+        // The end of a buffer wraps at 64 bits.
+        Break::new("end_wraps")
+            .force::<Regions>("query_end.d", "bit_cast::<65, 64>(address + length)"),
+        // A number beyond the table is that of a region in it.
+        Break::new("numbers_aliased").force::<Regions>("in_table", "true"),
+        // A region that was cleared may still be used.
+        Break::new("never_forgets").force_if::<Regions>(
+            "entries.write_enable",
+            "false",
+            "(state.q == State::Idle) & !is_set",
+        ),
+        // A refusal is known a cycle sooner.
+        Break::new("refuses_early")
+            .force_if::<Regions>("transmit_allowed.valid", "!for_delivery.q", refuses)
+            .force_if::<Regions>("transmit_allowed.data", "false", refuses)
+            .force_if::<Regions>("delivery_allowed.valid", "for_delivery.q", refuses)
+            .force_if::<Regions>("delivery_allowed.data", "false", refuses)
+            .force_if::<Regions>("state.d", "State::Idle", refuses),
+        // Nobody else hears of a refusal.
+        Break::new("refuses_silently").force::<Regions>("refused.valid", "false"),
+    ]
+}
+
+/// Of what the processor is told of refusals.
+pub fn refusals() -> Vec<Break> {
+    vec![
+        // Each refusal is told as soon as possible.
+        Break::new("tells_each").force::<Refusals>("tells", "count.q.any() & !others_tell"),
+        // It tells while somebody else does.
+        Break::new("interrupts").force::<Refusals>("tells", "count.q.any() & !pause.q.any()"),
+        // Refusals before the last one aren't counted.
+        Break::new("counts_one").force_if::<Refusals>("count.d", "1", "refused.valid"),
+        // One that comes in the cycle of an event is forgotten.
+        Break::new("forgets_one").force_if::<Refusals>("count.d", "0", "tells"),
+    ]
+}
