@@ -13,24 +13,37 @@ use rust_hdl::prelude::{Synth, TypeKind};
 pub trait Code: Copy {
     /// The number.
     fn number(self) -> u64;
+    /// Bits with which it is printed where the source gives it a name: those of its Rust type. What it
+    /// meets may have others.
+    fn width(self) -> usize;
 }
 
 macro_rules! integers {
-    ($($type:ty)*) => {$(
+    ($($type:ty = $width:literal)*) => {$(
         impl Code for $type {
             fn number(self) -> u64 {
                 u64::try_from(self).expect("no constant of a kernel is negative")
             }
+
+            fn width(self) -> usize {
+                let bits = u64::BITS - self.number().leading_zeros();
+                $width.max(bits as usize)
+            }
         }
     )*};
 }
-integers!(u8 u16 u32 u64 usize i32);
+// A `usize` has as many bits as this machine's, and sizes of a circuit fit 32.
+integers!(u8 = 8 u16 = 16 u32 = 32 u64 = 64 usize = 32 i32 = 32);
 
 macro_rules! codes {
     ($($type:ty),*) => {$(
         impl Code for $type {
             fn number(self) -> u64 {
                 self.code().into()
+            }
+
+            fn width(self) -> usize {
+                8 * size_of_val(&self.code())
             }
         }
     )*};
@@ -67,7 +80,10 @@ impl<T: Code> Coded for Term<T> {
     }
 
     fn value(&self) -> Value {
-        Value::Number(self.0.number())
+        Value::Constant {
+            value: self.0.number(),
+            width: self.0.width(),
+        }
     }
 }
 

@@ -16,20 +16,28 @@
 //! | `? NAME #0` | a constant of the source; `-` for one without a name |
 //! | `(`, operators, `all`, `cast #0`, `slice #0`, `bit`, `put`, … | before their operands |
 
-use crate::verilog::PLACE;
+use crate::verilog::{CONSTANT, PLACE};
 use rust_hdl::prelude::ast::{
     Verilog, VerilogBlock, VerilogBlockOrConditional as Otherwise, VerilogCase, VerilogConditional,
     VerilogExpression as Expression, VerilogLink, VerilogLiteral, VerilogLoop, VerilogMatch,
     VerilogOp as Op, VerilogOpUnary as Unary, VerilogStatement as Statement,
 };
+use std::collections::BTreeMap;
 use std::iter::Peekable;
 use std::str::SplitAsciiWhitespace;
 
 /// What only Rust knows of a kernel.
 #[derive(Clone, Debug)]
 pub enum Value {
-    /// A size, or a constant that is a number.
+    /// A size.
     Number(u64),
+    /// A constant that is a number, and the width of its type in bits.
+    Constant {
+        /// The number.
+        value: u64,
+        /// Bits of its type.
+        width: usize,
+    },
     /// A constant with bits of its own.
     Bits(VerilogLiteral),
     /// The same of an enum: the printer knows it by its name, if it has one.
@@ -69,9 +77,15 @@ impl Tree {
             words: text.split_ascii_whitespace().peekable(),
             values,
             links,
+            constants: BTreeMap::new(),
         };
-        self.0.extend(reader.statements());
+        let statements = reader.statements();
         assert!(reader.words.next().is_none(), "text behind the kernel");
+        let constants = reader.constants.into_iter();
+        self.0.extend(
+            constants.map(|(name, value)| Statement::Comment(format!("{CONSTANT}{name} {value}"))),
+        );
+        self.0.extend(statements);
         Verilog::Combinatorial(self.0)
     }
 }
@@ -81,6 +95,8 @@ struct Reader<'a> {
     words: Peekable<SplitAsciiWhitespace<'a>>,
     values: &'a [Value],
     links: &'a [Vec<VerilogLink>],
+    /// Constants with a name, as `16'h400`.
+    constants: BTreeMap<String, String>,
 }
 
 impl<'a> Reader<'a> {
@@ -185,9 +201,18 @@ impl<'a> Reader<'a> {
         }
         let name = self.word();
         match self.value() {
-            Value::Number(n) => n.to_string(),
+            Value::Constant { value, width } if is_named(name) => {
+                self.named(name, format!("{width}'h{value:x}"))
+            }
+            Value::Constant { value, .. } => value.to_string(),
             _ => name.to_string(),
         }
+    }
+
+    /// The signal that stands for a constant, whose value a comment says.
+    fn named(&mut self, name: &str, value: String) -> String {
+        self.constants.insert(name.to_string(), value);
+        format!("?{name}")
     }
 
     fn boxed(&mut self) -> Box<Expression> {
@@ -215,8 +240,18 @@ impl<'a> Reader<'a> {
             "?" => {
                 let name = self.word();
                 match self.value() {
-                    Value::Number(n) => Expression::Literal((*n).into()),
-                    Value::State(_) if name != "-" => Expression::Signal(name.to_string()),
+                    Value::Number(value) => Expression::Literal((*value).into()),
+                    Value::Constant { value, width } if is_named(name) => {
+                        Expression::Signal(self.named(name, format!("{width}'h{value:x}")))
+                    }
+                    Value::Constant { value, .. } => Expression::Literal((*value).into()),
+                    Value::State(_) if is_named(name) => Expression::Signal(name.to_string()),
+                    // A bit is no number.
+                    Value::Bits(bits)
+                        if is_named(name) && !format!("{bits:x}").starts_with("1'") =>
+                    {
+                        Expression::Signal(self.named(name, format!("{bits:x}")))
+                    }
                     Value::Bits(bits) | Value::State(bits) => Expression::Literal(bits.clone()),
                 }
             }
@@ -263,6 +298,15 @@ impl<'a> Reader<'a> {
             }
         }
     }
+}
+
+/// Whether the printed text may call a constant so: `u32::MAX` says less than its digits.
+fn is_named(name: &str) -> bool {
+    let mut parts = name.rsplit('$').skip(1);
+    name != "-"
+        && !parts.next().is_some_and(|of| {
+            of.starts_with(['u', 'i']) && of[1..].parse::<u8>().is_ok() || of == "usize"
+        })
 }
 
 fn number(word: &str) -> usize {

@@ -7,10 +7,12 @@
 use super::ir::SignalId;
 use super::known::{Known, recognise};
 use super::names;
-use super::types::{Type, literal};
+use super::package::{CONSTANT, Constant};
+use super::types::{Type, literal, parse_literal};
 use num_bigint::BigInt;
+use rust_hdl::prelude::ast::VerilogStatement;
 use rust_hdl::prelude::{Atom, AtomKind, Block, Probe, TypeDescriptor, Verilog};
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 /// What a signal is to the module that holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -84,6 +86,8 @@ pub(crate) struct Module {
     pub(crate) mutable: bool,
     /// Numbers of mutants, by site.
     pub(crate) mutants: HashMap<usize, usize>,
+    /// Constants of the source that the kernel names, by the name there.
+    pub(crate) constants: BTreeMap<String, Constant>,
 }
 
 impl Module {
@@ -125,12 +129,14 @@ impl Probe for Collector {
             None => name.to_string(),
         };
         self.namespace.clear();
+        let code = node.hdl();
         self.open.push(Module {
             path,
             title: names::title(node),
             signals: vec![],
             children: vec![],
-            code: node.hdl(),
+            constants: constants(&code),
+            code,
             known: None,
             pick: None,
             picking: vec![],
@@ -215,6 +221,22 @@ impl Probe for Collector {
         }
         self.done.push(module);
     }
+}
+
+/// What the comments of a kernel say of its constants.
+fn constants(code: &Verilog) -> BTreeMap<String, Constant> {
+    let Verilog::Combinatorial(block) = code else {
+        return BTreeMap::new();
+    };
+    let constants = block.iter().filter_map(|statement| {
+        let VerilogStatement::Comment(text) = statement else {
+            return None;
+        };
+        let (name, value) = text.strip_prefix(CONSTANT)?.split_once(' ')?;
+        let (value, width) = parse_literal(value)?;
+        Some((name.to_string(), Constant { value, width }))
+    });
+    constants.collect()
 }
 
 /// Gives each signal and instance its printed name. Hand-written Verilog speaks of its ports by

@@ -7,11 +7,19 @@
 
 use super::types::Type;
 use num_bigint::BigInt;
+use std::rc::Rc;
 
 /// Index of a signal in its module.
 pub(crate) type SignalId = usize;
 /// Index of a variable in its kernel.
 pub(crate) type VariableId = usize;
+
+/// What the source calls a constant.
+#[derive(Clone, Debug)]
+pub(crate) enum Name {
+    /// A constant of the kernel, by its path there.
+    Constant(Rc<str>),
+}
 
 #[derive(Clone, Debug)]
 pub(crate) struct Expr {
@@ -24,7 +32,8 @@ pub(crate) enum Node {
     /// An input, a constant or a child's output.
     Signal(SignalId),
     Variable(VariableId),
-    Literal(BigInt),
+    /// A constant, and the name that the source has for it.
+    Literal(BigInt, Option<Name>),
     /// Widens, with the sign if the operand has one.
     Extend(Box<Expr>),
     /// Keeps the low bits.
@@ -55,7 +64,7 @@ impl Expr {
     }
 
     pub(crate) fn literal(value: impl Into<BigInt>, ty: Type) -> Expr {
-        Expr::new(Node::Literal(value.into()), ty)
+        Expr::new(Node::Literal(value.into(), None), ty)
     }
 
     /// The same bits under another sign.
@@ -64,7 +73,7 @@ impl Expr {
         if ty == self.ty {
             return self;
         }
-        if let Node::Literal(_) = self.node {
+        if let Node::Literal(..) = self.node {
             return self.resize_literal(ty);
         }
         // A full slice, so that what extends the value later sees the new sign and what is inside
@@ -75,7 +84,7 @@ impl Expr {
     /// Widened by its own sign or truncated to `width`, and then of sign `signed`.
     pub(crate) fn resize(self, width: usize, signed: bool) -> Expr {
         let ty = Type { width, signed };
-        if let Node::Literal(_) = self.node {
+        if let Node::Literal(..) = self.node {
             return self.resize_literal(ty);
         }
         match width.cmp(&self.ty.width) {
@@ -87,7 +96,7 @@ impl Expr {
 
     /// The bits of a literal under another type, extended by the old type's sign.
     fn resize_literal(self, ty: Type) -> Expr {
-        let Node::Literal(mut value) = self.node else {
+        let Node::Literal(mut value, _) = self.node else {
             unreachable!("callers have looked");
         };
         let full = |width: usize| BigInt::from(1) << width;
@@ -113,7 +122,7 @@ impl Expr {
     fn each(&mut self, f: &mut dyn FnMut(&mut Expr)) {
         f(self);
         match &mut self.node {
-            Node::Signal(_) | Node::Variable(_) | Node::Literal(_) => {}
+            Node::Signal(_) | Node::Variable(_) | Node::Literal(..) => {}
             Node::Extend(a) | Node::Truncate(a) | Node::Slice(a, _) | Node::Unary(_, a) => {
                 a.each(f);
             }
@@ -137,7 +146,7 @@ impl Expr {
     pub(crate) fn variables(&self, f: &mut impl FnMut(VariableId)) {
         match &self.node {
             Node::Variable(v) => f(*v),
-            Node::Signal(_) | Node::Literal(_) => {}
+            Node::Signal(_) | Node::Literal(..) => {}
             Node::Extend(a) | Node::Truncate(a) | Node::Slice(a, _) | Node::Unary(_, a) => {
                 a.variables(f);
             }
@@ -216,7 +225,7 @@ pub(crate) enum Stmt {
     /// Arms in order; `None` is the default.
     Case {
         test: Expr,
-        arms: Vec<(Option<BigInt>, Vec<Stmt>)>,
+        arms: Vec<(Option<Expr>, Vec<Stmt>)>,
         at: usize,
     },
 }

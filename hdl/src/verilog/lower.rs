@@ -10,8 +10,10 @@
 use super::breaks;
 use super::collect::{Module, Role};
 use super::error::{PLACE, PrintError, Reason};
-use super::ir::{Expr, Kernel, Node, Part, SignalId, Stmt, Variable, VariableId, each_expression};
-use super::path::{Loops, Meaning, Names, integer, loop_value};
+use super::ir::{
+    Expr, Kernel, Name, Node, Part, SignalId, Stmt, Variable, VariableId, each_expression,
+};
+use super::path::{Loops, Meaning, Names, constant_path, integer, loop_value};
 use super::sites::{self, Kind, Sites};
 use super::types::{Type, field_at, literal};
 use num_bigint::BigInt;
@@ -149,7 +151,10 @@ impl<'a> Lowering<'a> {
                 (_, 1) => return None, // a bool
                 (value, _) => value,
             },
-            Ast::Signal(name) => loop_value(&self.loops, name)?.clone(),
+            Ast::Signal(name) => match constant_path(name) {
+                Some(path) => self.module.constants.get(path)?.value.clone(),
+                None => loop_value(&self.loops, name)?.clone(),
+            },
             Ast::Paren(a) => self.constant(a)?,
             Ast::Unary(UnaryOp::Neg, a) => -self.constant(a)?,
             Ast::Binary(a, op, b) => {
@@ -386,7 +391,7 @@ impl<'a> Lowering<'a> {
                     width: ty.width,
                 });
             }
-            return Ok(Expr::literal(value, ty));
+            return Ok(Expr::new(Node::Literal(value, name_of(x)), ty));
         }
         match x {
             Ast::Literal(l) => Ok(Expr::literal(literal(l).0, Type::BIT)),
@@ -473,7 +478,7 @@ impl<'a> Lowering<'a> {
                         value: value.ty.width,
                     });
                 }
-                if let Node::Literal(i) = &index.node
+                if let Node::Literal(i, _) = &index.node
                     && !usize::try_from(i).is_ok_and(|i| i < ty.width)
                 {
                     return Err(Reason::BitOutOfRange {
@@ -668,7 +673,7 @@ impl<'a> Lowering<'a> {
                 };
                 // x = x.replace_bit(i, v) assigns one bit.
                 if let Node::ReplaceBit(base, index, bit) = &value.node
-                    && let (Node::Variable(v), Node::Literal(i)) = (&base.node, &index.node)
+                    && let (Node::Variable(v), Node::Literal(i, _)) = (&base.node, &index.node)
                     && self.current.get(&id) == Some(v)
                 {
                     let offset = usize::try_from(i).expect("checked against the width");
@@ -801,7 +806,7 @@ impl<'a> Lowering<'a> {
                 if let Some(value) = self.constant(&m.test) {
                     let arm = m.cases.iter().find(|case| {
                         case.condition == "default"
-                            || integer(&case.condition).is_some_and(|p| p == value)
+                            || self.number(&case.condition).is_some_and(|p| p == value)
                     });
                     if let Some(arm) = arm {
                         out.extend(self.block(&arm.block)?);
@@ -1006,14 +1011,26 @@ impl<'a> Lowering<'a> {
         }
     }
 
+    /// Value of a pattern that is an integer or a constant of the source.
+    fn number(&self, text: &str) -> Option<BigInt> {
+        match constant_path(text) {
+            Some(path) => Some(self.module.constants.get(path)?.value.clone()),
+            None => integer(text),
+        }
+    }
+
     /// Value of a pattern; `None` for the default.
-    fn pattern(&self, text: &str, ty: Type) -> Lowered<Option<BigInt>> {
+    fn pattern(&self, text: &str, ty: Type) -> Lowered<Option<Expr>> {
+        let mut name = None;
         let value = match text {
             "default" => return Ok(None),
             "true" => 1.into(),
             "false" => 0.into(),
-            _ => match integer(text) {
-                Some(value) => value,
+            _ => match self.number(text) {
+                Some(value) => {
+                    name = constant_path(text).map(|path| Name::Constant(path.into()));
+                    value
+                }
                 None => match self.resolve(text) {
                     Ok(Meaning::Variant(value, width)) if width == ty.width => value,
                     Err(Reason::AmbiguousVariant(name)) => {
@@ -1024,7 +1041,7 @@ impl<'a> Lowering<'a> {
             },
         };
         if ty.holds(&value) {
-            Ok(Some(value))
+            Ok(Some(Expr::new(Node::Literal(value, name), ty)))
         } else {
             Err(Reason::ConstantTooWide {
                 value: value.to_string(),
@@ -1073,7 +1090,7 @@ fn select(base: Expr, index: Expr, ty: Type) -> Lowered<Expr> {
     if ty.width == 0 {
         return Err(Reason::ZeroWidth);
     }
-    if let Node::Literal(i) = &index.node {
+    if let Node::Literal(i, _) = &index.node {
         let width = base.ty.width;
         match usize::try_from(i) {
             Ok(i) if i + ty.width <= width => {
@@ -1128,8 +1145,18 @@ fn symbol(op: &Op) -> &'static str {
     }
 }
 
+/// The name of a constant that stands alone.
+fn name_of(x: &Ast) -> Option<Name> {
+    match x {
+        Ast::Paren(a) => name_of(a),
+        Ast::Signal(name) => Some(Name::Constant(constant_path(name)?.into())),
+        _ => None,
+    }
+}
+
 fn first_signal(x: &Ast) -> Option<&str> {
     match x {
+        Ast::Signal(name) if constant_path(name).is_some() => None,
         Ast::Signal(name) => Some(name),
         Ast::Literal(_) => None,
         Ast::Cast(a, _)

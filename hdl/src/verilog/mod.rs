@@ -47,6 +47,7 @@ mod lower;
 mod module;
 mod mutants;
 mod names;
+mod package;
 mod path;
 mod print;
 mod process;
@@ -59,6 +60,7 @@ pub use error::{PLACE, PrintError, Reason};
 pub use known::{check, duty, register};
 pub use module::Target;
 pub use names::{describe, stream};
+pub use package::CONSTANT;
 pub use process::Grouping;
 pub use waive::{WAIVERS, Waiver};
 
@@ -66,6 +68,7 @@ pub use waive::{WAIVERS, Waiver};
 pub(crate) use types::width_of;
 
 use collect::{Module, Role};
+use package::Package;
 use rust_hdl::prelude::{Block, Verilog};
 use std::collections::{BTreeMap, HashMap};
 
@@ -168,17 +171,15 @@ pub fn generate(top: &dyn Block, options: &Options) -> Result<Design, PrintError
     }
     breaks::thread(&mut modules)?;
     let last = modules.len() - 1;
+    let package = Package::new(&modules);
     let mut writer = Writer {
         modules: &modules,
+        package: &package,
         options,
         names: HashMap::new(),
         by_body: HashMap::new(),
         taken: HashMap::new(),
-        text: waive::EVERYWHERE
-            .iter()
-            .map(|waiver| waiver.begin() + "\n")
-            .collect::<String>()
-            + &breaks::comments(picks.iter().map(String::as_str)),
+        text: String::new(),
         printed: vec![],
         cores: vec![],
     };
@@ -190,11 +191,17 @@ pub fn generate(top: &dyn Block, options: &Options) -> Result<Design, PrintError
         }
     }
     let top = &modules[last];
+    let waivers = waive::EVERYWHERE.iter();
+    let head = waivers
+        .map(|waiver| waiver.begin() + "\n")
+        .collect::<String>()
+        + &breaks::comments(picks.iter().map(String::as_str))
+        + &package.print();
     Ok(Design {
         top: options.top.clone(),
         ports: top.signals.iter().filter_map(port).collect(),
         modules: writer.printed,
-        text: writer.cores.iter().fold(writer.text, |text, core| {
+        text: writer.cores.iter().fold(head + &writer.text, |text, core| {
             format!("{text}\n{}\n", core.trim_matches('\n'))
         }),
     })
@@ -216,6 +223,7 @@ fn port(signal: &collect::Signal) -> Option<Port> {
 
 struct Writer<'a> {
     modules: &'a [Module],
+    package: &'a Package,
     options: &'a Options,
     /// Printed name of each module.
     names: HashMap<usize, String>,
@@ -274,6 +282,7 @@ impl Writer<'_> {
                 let kernel = lower::lower(module)?;
                 let context = module::Context {
                     modules: self.modules,
+                    package: self.package,
                     names: &self.names,
                     target: self.options.target,
                 };

@@ -18,12 +18,13 @@ use super::error::Reason;
 use super::ir::{Kernel, SignalId};
 use super::known::Known;
 use super::names;
-use super::print::{Printer, line, number, range};
+use super::package::{self, Package};
+use super::print::{Constants, Printer, line, number, range};
 use super::process::{Grouping, plan};
 use super::waive::{Declarations, INITIAL, UNREAD};
 use num_bigint::BigInt;
 use rust_hdl::prelude::Verilog;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 /// What the text is for. It decides how checks are printed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -40,6 +41,7 @@ pub enum Target {
 /// What a parent knows about the modules below it.
 pub(crate) struct Context<'a> {
     pub(crate) modules: &'a [Module],
+    pub(crate) package: &'a Package,
     /// Printed name of each module that has been printed.
     pub(crate) names: &'a HashMap<usize, String>,
     pub(crate) target: Target,
@@ -84,7 +86,18 @@ pub(crate) fn body(
             versions.insert(v, names::unique(&wanted, &mut taken));
         }
     }
-    let printer = Printer::new(module, kernel, &plan, versions);
+    let package = context.package;
+    let own = module.constants.keys().filter(|path| !package.holds(path));
+    let own = own.map(|path| {
+        let wanted = package::constant_name(path);
+        (path.clone(), names::unique(&wanted, &mut taken))
+    });
+    let own: BTreeMap<String, String> = own.collect();
+    let constants = Constants {
+        package,
+        own: own.clone(),
+    };
+    let printer = Printer::new(module, kernel, &plan, versions, constants);
 
     let mut processes = String::new();
     for members in &plan.processes {
@@ -138,6 +151,12 @@ pub(crate) fn body(
                 &mut out,
                 format_args!("  localparam logic{range} {} = {value};", signal.name),
             );
+        }
+    }
+    for (path, name) in &own {
+        if printer.is_mentioned(name) {
+            let declaration = module.constants[path].declaration(name);
+            line(&mut out, format_args!("  {declaration};"));
         }
     }
     let mut declarations = Declarations::default();

@@ -29,6 +29,11 @@ pub(crate) fn loop_value<'a>(loops: &'a Loops, name: &str) -> Option<&'a BigInt>
     loops.iter().rev().find(|l| l.0 == name).map(|l| &l.1)
 }
 
+/// The path of a constant in a kernel's tree, where it is the signal `?limits$EAGER_MAX`.
+pub(crate) fn constant_path(name: &str) -> Option<&str> {
+    name.strip_prefix('?')
+}
+
 pub(crate) struct Names<'a> {
     module: &'a Module,
     signals: HashMap<&'a str, SignalId>,

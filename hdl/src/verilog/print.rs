@@ -8,19 +8,28 @@
 //! A cast is in parentheses too, though `~8'(x)` is right: yosys takes it for `(~8)'(x)`.
 
 use super::collect::{Module, Role};
-use super::ir::{Expr, Kernel, Node, Part, SignalId, Stmt, VariableId};
+use super::ir::{Expr, Kernel, Name, Node, Part, SignalId, Stmt, VariableId};
+use super::package::Package;
 use super::process::Plan;
 use super::types::clog2;
 use num_bigint::{BigInt, Sign};
 use std::cell::RefCell;
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::fmt::Write;
+
+/// Where the constants of a kernel are declared.
+pub(crate) struct Constants<'a> {
+    pub(crate) package: &'a Package,
+    /// Names of those that are the module's own, by their path in the kernel.
+    pub(crate) own: BTreeMap<String, String>,
+}
 
 pub(crate) struct Printer<'a> {
     module: &'a Module,
     kernel: &'a Kernel,
     copies: &'a HashMap<VariableId, Expr>,
     names: HashMap<VariableId, String>,
+    constants: Constants<'a>,
     /// Bits of each printed name that some text reads.
     read: RefCell<HashMap<String, Vec<bool>>>,
 }
@@ -55,12 +64,14 @@ impl<'a> Printer<'a> {
         kernel: &'a Kernel,
         plan: &'a Plan,
         names: HashMap<VariableId, String>,
+        constants: Constants<'a>,
     ) -> Self {
         Printer {
             module,
             kernel,
             copies: &plan.copies,
             names,
+            constants,
             read: RefCell::default(),
         }
     }
@@ -121,7 +132,8 @@ impl<'a> Printer<'a> {
                     name
                 }
             },
-            Node::Literal(value) => number(value, width),
+            Node::Literal(value, None) => number(value, width),
+            Node::Literal(_, Some(Name::Constant(path))) => self.constant(path, width),
             Node::Extend(a) if a.ty.signed => {
                 format!("$unsigned({width}'($signed({})))", self.expression(a))
             }
@@ -173,10 +185,27 @@ impl<'a> Printer<'a> {
         }
     }
 
+    /// A constant of the source, in `width` bits.
+    fn constant(&self, path: &str, width: usize) -> String {
+        let own = self.module.constants[path].width;
+        let name = match self.constants.own.get(path) {
+            Some(name) => {
+                self.note(name, own, 0, own);
+                name.clone()
+            }
+            None => self.constants.package.constant(path),
+        };
+        if own == width {
+            name
+        } else {
+            format!("({width}'({name}))")
+        }
+    }
+
     /// A shift amount, which is self-determined and may be unsized.
     fn amount(&self, by: &Expr) -> String {
         match &by.node {
-            Node::Literal(value) => value.to_string(),
+            Node::Literal(value, _) => value.to_string(),
             _ => self.expression(by),
         }
     }
@@ -284,7 +313,7 @@ impl<'a> Printer<'a> {
     fn case(
         &self,
         test: &Expr,
-        arms: &[(Option<BigInt>, Vec<Stmt>)],
+        arms: &[(Option<Expr>, Vec<Stmt>)],
         keep: &dyn Fn(VariableId) -> bool,
         indent: usize,
         out: &mut String,
@@ -293,7 +322,7 @@ impl<'a> Printer<'a> {
         line(out, format_args!("{pad}case ({})", self.expression(test)));
         for (i, (value, body)) in arms.iter().enumerate() {
             let label = match value {
-                Some(value) if i + 1 < arms.len() => number(value, test.ty.width),
+                Some(value) if i + 1 < arms.len() => self.expression(value),
                 _ => "default".to_string(),
             };
             if body.iter().any(|s| s.assigns(keep)) {

@@ -154,7 +154,7 @@ fn find_copies(module: &Module, kernel: &Kernel) -> HashMap<VariableId, Expr> {
             continue;
         }
         let settled = match &value.node {
-            Node::Signal(_) | Node::Literal(_) => true,
+            Node::Signal(_) | Node::Literal(..) => true,
             Node::Variable(v) => kernel.variables[*v].last < *at,
             _ => false,
         };

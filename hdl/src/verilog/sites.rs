@@ -2,6 +2,7 @@
 
 use super::collect::{Module, Role};
 use super::ir::{Expr, Node};
+use super::path::constant_path;
 use num_bigint::BigInt;
 use rust_hdl::prelude::ast::VerilogExpression as Ast;
 use std::collections::HashMap;
@@ -45,17 +46,20 @@ impl Sites {
 
 /// Another value for the expression that `x` was lowered to, and what was changed.
 pub(crate) fn alternative(x: &Ast, sound: &Expr, module: &Module) -> Option<(String, Expr)> {
-    if matches!(x, Ast::Paren(_)) && !matches!(sound.node, Node::Literal(_)) {
+    if matches!(x, Ast::Paren(_)) && !matches!(sound.node, Node::Literal(..)) {
         return None; // What is in the parentheses has been asked.
     }
     let flipped = |value: &BigInt| {
         let other = value ^ BigInt::from(1);
         let what = format!("{value} is {other}");
-        (what, Node::Literal(other))
+        (what, Node::Literal(other, None))
     };
-    let is_integer = !matches!(x, Ast::Signal(_) | Ast::Cast(..) | Ast::Slice(..));
+    let is_integer = match x {
+        Ast::Signal(name) => constant_path(name).is_some(),
+        _ => !matches!(x, Ast::Cast(..) | Ast::Slice(..)),
+    };
     let (what, node) = match &sound.node {
-        Node::Literal(value) if is_integer => flipped(value),
+        Node::Literal(value, _) if is_integer => flipped(value),
         Node::Signal(id) if matches!(x, Ast::Signal(_)) => {
             let signal = &module.signals[*id];
             if signal.role != Role::Constant || signal.ty.signed {
