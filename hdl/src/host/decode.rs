@@ -1,4 +1,4 @@
-//! What a ring entry is: the rows of `abi::opcode::OPCODES` that the card knows, as comparators.
+//! Decodes a ring entry: the rows of `abi::opcode::OPCODES` that the card knows, as comparators.
 //!
 //! ```text
 //!   opcode ──► = code of row 0 ─┐
@@ -8,8 +8,8 @@
 //!   reserved, min_free ──────────►
 //! ```
 //!
-//! The block is built from the table: an opcode is one of its rows here. One without a capability of the card is unknown to it, and so is
-//! a flag.
+//! The block is built from the table: each row is an opcode. An opcode or a flag that needs a capability which the card
+//! hasn't is unknown to it.
 
 use crate::construct::constant;
 use crate::prelude::*;

@@ -1,4 +1,4 @@
-//! The event queues: what happened that no completion can tell, and what remains of it when the host
+//! The event queues: what happened that no completion reports, and what remains of it when the host
 //! doesn't read.
 //!
 //! ```text
@@ -11,11 +11,12 @@
 //! ```
 //!
 //! Nothing waits for the host: an event that finds the queue full is counted, and its cause stays
-//! readable until the host clears it. The firmware raises events by a control request, and is told of those of the gates that it has to
-//! know (`Cause::is_told`), of which a process can't cause as many as it likes; it
-//! can't hold any of them up.
+//! readable until the host clears it. The firmware raises events by a control request. The gates' events
+//! that it has to know of (`Cause::is_told`) go to it by the pulse `told`, which it can't hold up. No
+//! process can cause as many of these as it likes.
 //!
-//! A queue has one event on its way at a time. If that can't be written it is counted as well, and the next event takes its place.
+//! A queue has one event on its way at a time. An event that can't be written is counted as lost, and the next one takes its
+//! place in the queue.
 
 use super::entry_writer::EntryWriter;
 use super::queue::Queue;
@@ -34,7 +35,7 @@ const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 /// Sources of events, the block's own and the firmware's included.
 const SOURCES: usize = 6;
 
-/// A bit for each cause that the firmware is told of.
+/// A bit for each cause that goes to the firmware by `told`.
 fn told_causes() -> u64 {
     let told = Cause::ALL.iter().filter(|cause| cause.is_told());
     told.fold(0, |bits, cause| bits | 1 << cause.code())
@@ -149,7 +150,7 @@ pub struct Events {
     never_overwrites: Check,
     #[is(constant(config.endpoints as u64))]
     endpoints: Constant<Bits<16>>,
-    /// A bit for each cause that the firmware has to know.
+    /// A bit for each cause that goes to the firmware by `told`.
     #[is(constant(told_causes()))]
     told_causes: Constant<Bits<32>>,
     #[is(config.endpoints)]
@@ -183,7 +184,7 @@ impl Logic for Events {
         }
         self.clearing.next = self.clear_endpoint.val() & !self.under_way.val();
         self.event_setup.next = bit_cast::<128, 320>(self.control.data.val().data).into();
-        // Without an endpoint there is nobody to raise an event for, and nothing to wait for.
+        // A request for an endpoint that doesn't exist raises nothing, and is done at once.
         self.raises.next = self.control.valid.val()
             & (self.control.data.val().operation == Operation::EventRaise)
             & (self.target.val() < self.endpoints.val());
@@ -340,7 +341,7 @@ impl Logic for Events {
             }
             self.lost_of[i].d.next = self.lost_of[i].q.val() + self.more.val();
 
-            // An index for a queue that isn't there belongs to nobody who could be told.
+            // A queue that isn't set has no endpoint to raise the event for.
             if self.own_taken.val() & (self.own.val().endpoint == i.to_bits()) {
                 self.index_error[i].d.next = false;
             }

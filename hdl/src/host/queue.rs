@@ -11,13 +11,14 @@
 //!                         └────────────────────────────────────────┘
 //! ```
 //!
-//! Indices are 16 bits, free running, and wrap. The host sees an entry by its phase, which may be
-//! before the card sees the write answered, so an index is believed up to `issued` and not only up to
-//! `tail`. An interrupt is raised when `tail` is past the value that the queue was armed with, however
-//! long ago that happened: there is no moment at which an entry can slip between looking and arming.
+//! Indices are 16 bits, free running, and wrap. The host sees an entry by its phase, maybe before the card
+//! sees the write answered, so an index is believed up to `issued` and not only up to `tail`. An interrupt
+//! is raised when `tail` is past the value that the queue was armed with, however long ago that happened:
+//! no entry can slip between looking and arming.
 //!
-//! An entry that couldn't be written leaves no hole, which the host could never pass: its place is the next entry's. Whoever says
-//! `failed` has no other entry on its way then. The host is woken all the same, once, to look at what remains of it elsewhere.
+//! An entry that couldn't be written leaves no hole, which the host could never pass: its place is the next entry's. The
+//! user gives `failed` only while no other entry is on its way. The host is woken once for such an entry, to look at what
+//! remains of it elsewhere.
 
 use crate::prelude::*;
 
@@ -58,7 +59,7 @@ pub(super) struct Queue {
     pub tail: Signal<Out, Bits<16>>,
     /// The index in `value` is ignored.
     pub ignored: Signal<Out, Bit>,
-    /// Level.
+    /// Interrupt, a level: armed, and `tail` is past the value armed with, or an entry has failed.
     pub wakes: Signal<Out, Bit>,
     base_of: Reg<Bits<64>>,
     log2_of: Reg<Bits<8>>,
@@ -69,7 +70,7 @@ pub(super) struct Queue {
     armed: Reg<Bit>,
     armed_at: Reg<Bits<16>>,
     raised: Reg<Bit>,
-    /// An entry has failed that the host hasn't been woken for.
+    /// An entry has failed, and the host hasn't been woken for it yet.
     missed: Reg<Bit>,
     newest: Signal<Local, Bits<16>>,
     seen: Signal<Local, Bit>,

@@ -39,13 +39,13 @@ pub(super) struct Ring {
     pub pending: Signal<Out, Bit>,
     /// Index of the entry to fetch.
     pub head: Signal<Out, Bits<16>>,
-    /// Its card address.
+    /// Card address of the entry to fetch.
     pub address: Signal<Out, Bits<64>>,
     /// The doorbell of this cycle is ignored because of its value.
     pub ignored: Signal<Out, Bit>,
     /// An event waits.
     pub raise: Signal<Out, Bit>,
-    /// Its cause and what it says.
+    /// The waiting event: its cause, and its `info`.
     pub cause: Signal<Out, Bits<8>>,
     pub info: Signal<Out, Bits<32>>,
     /// Pulse: the event has been taken.
@@ -98,7 +98,7 @@ impl Logic for Ring {
             if self.fits.val() {
                 self.tail.d.next = self.value.val().get_bits::<16>(0);
             } else {
-                // A ring that isn't there belongs to nobody who could be told.
+                // A ring that isn't set has no endpoint to raise the event for.
                 self.overrun.d.next = self.size.q.val().any();
                 self.overrun_value.d.next = self.value.val();
             }

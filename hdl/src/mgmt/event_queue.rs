@@ -5,8 +5,8 @@
 //!                    └─ no room ─► lost + 1     ◄── take
 //! ```
 //!
-//! An event is told for one cycle and never waits: one that finds no room is counted, and gone. What an event did to its endpoint's own
-//! queue is no affair of this block.
+//! An event comes as a pulse and never waits: one that finds no room is counted as lost. The endpoint's own event queue is
+//! `host::Events`, which this block doesn't touch.
 
 use crate::prelude::*;
 use crate::prim::Fifo;
@@ -26,7 +26,7 @@ pub struct EventQueue {
     pub event_valid: Signal<Out, Bit>,
     /// The oldest.
     pub oldest: Signal<Out, RaiseEvent>,
-    /// Pulse: it is done with.
+    /// Pulse: the oldest event leaves the queue.
     pub take: Signal<In, Bit>,
     /// Events that found no room. Wraps.
     pub lost: Signal<Out, Bits<32>>,

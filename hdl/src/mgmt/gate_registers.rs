@@ -9,7 +9,7 @@
 //!                 └──────────────────────────────┘◄── levels of all that can be pending
 //! ```
 //!
-//! A bit of `INTERRUPT_PENDING` is the level of its cause and of nothing else: there is no bit to clear.
+//! A bit of `INTERRUPT_PENDING` is the level of its cause: there is no bit to clear.
 
 #![allow(
     missing_docs,
@@ -56,9 +56,9 @@ pub struct GateRegisters {
     pub data: Signal<In, Bits<32>>,
     /// What it reads; zero for a register that isn't here.
     pub value: Signal<Out, Bits<32>>,
-    /// Something that is enabled is pending.
+    /// An enabled interrupt is pending.
     pub external_interrupt: Signal<Out, Bit>,
-    /// The host's last command isn't the one answered last.
+    /// The host's last command isn't answered yet.
     pub mailbox_pending: Signal<In, Bit>,
     /// A control request is under way.
     pub control_busy: Signal<In, Bit>,
@@ -92,7 +92,7 @@ pub struct GateRegisters {
 #[block]
 impl Logic for GateRegisters {
     fn update(&mut self) {
-        // The datapath hears of the request in the cycle after the write, and says in the one behind it that it isn't ready.
+        // The request reaches the datapath in the cycle after the write, and `gates_ready` falls in the one after that.
         self.gates_reset_request.next = self.reset_request.q.val();
         self.ready.next = self.gates_ready.val() & !self.reset_request.q.val();
         self.pending.next = bits::<INTERRUPTS>(0)

@@ -36,7 +36,7 @@ pub struct Ibex {
     pub fetch_valid: Signal<In, Bit>,
     /// The word.
     pub fetch_data: Signal<In, Bits<32>>,
-    /// There is none at that address.
+    /// With the answer: there is no memory at that address.
     pub fetch_error: Signal<In, Bit>,
     /// A load or a store.
     pub data_request: Signal<Out, Bit>,
@@ -54,7 +54,7 @@ pub struct Ibex {
     pub data_valid: Signal<In, Bit>,
     /// Word loaded.
     pub data_in: Signal<In, Bits<32>>,
-    /// Nothing answers at that address.
+    /// With the answer: neither memory nor register is at that address.
     pub data_error: Signal<In, Bit>,
 }
 

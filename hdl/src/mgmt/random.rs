@@ -5,8 +5,8 @@
 //! ```
 //!
 //! A xorshift generator of 32 bits (G. Marsaglia, "Xorshift RNGs", 2003) that steps in every cycle.
-//! It starts from the strap, so that two cards differ and a simulation repeats; when a word is read
-//! depends on the host, so that on a board nobody tells the next one from the last. It is no
+//! It starts from the strap, so two cards differ and a simulation repeats. On a board the time at which a
+//! word is read depends on the host, so the next word can't be told from the last. It is no
 //! cryptographic source.
 
 use crate::prelude::*;

@@ -18,13 +18,14 @@
 //! ```
 //!
 //! The memory has one read port: a load goes first and a fetch waits. Every access is answered in
-//! the cycle after its grant. One outside the memory and the registers, or of less than a word of the
-//! registers, is answered with an error, which Ibex takes as an access fault.
+//! the cycle after its grant. An access outside the memory and the registers, or of less than a word of
+//! the registers, is answered with an error, which Ibex takes as an access fault.
 //!
-//! The external interrupt is pending while a cause of [`GateRegisters`] is that is enabled; the
-//! timer interrupt while it is enabled and the time is at or behind `TIMER_COMPARE`.
+//! The external interrupt is pending while an enabled cause of [`GateRegisters`] is pending; the timer
+//! interrupt while it is enabled and the time has reached `TIMER_COMPARE`.
 //!
-//! The frames themselves are kept in the datapath, by `FirmwareOut` and `FirmwareIn`: so a reset of the gates ends with no half of one in them.
+//! The firmware's frames are kept in the datapath, by `FirmwareOut` and `FirmwareIn`, so that a reset of the gates leaves no
+//! half of a frame there.
 
 #![allow(
     missing_docs,
@@ -459,7 +460,7 @@ impl Logic for Subsystem {
         self.store.next = self.core.data_request.val() & self.core.data_write.val();
         self.poke.next = self.store.val() & self.in_registers.val();
 
-        // Grants, and answers a cycle later. Nothing is answered to a processor that is held.
+        // Grants, and answers a cycle later. A processor that is held gets no answer.
         self.core.data_grant.next = self.core.data_request.val();
         self.answered.d.next = self.core.data_request.val() & self.running.q.val();
         self.failed.d.next = !self.in_memory.val() & !self.in_registers.val();

@@ -34,21 +34,21 @@ pub fn regions() -> Vec<Break> {
             .force_if::<Regions>("delivery_allowed.valid", "for_delivery.q", refuses)
             .force_if::<Regions>("delivery_allowed.data", "false", refuses)
             .force_if::<Regions>("state.d", "State::Idle", refuses),
-        // Nobody else hears of a refusal.
+        // A refusal isn't reported.
         Break::new("refuses_silently").force::<Regions>("refused.valid", "false"),
     ]
 }
 
-/// Of what the processor is told of refusals.
+/// Of the report of refusals to the processor.
 pub fn refusals() -> Vec<Break> {
     vec![
-        // Each refusal is told as soon as possible.
+        // Each refusal has an event of its own.
         Break::new("tells_each").force::<Refusals>("tells", "count.q.any() & !others_tell"),
-        // It tells while somebody else does.
+        // An event is sent in the cycle in which another block sends one.
         Break::new("interrupts").force::<Refusals>("tells", "count.q.any() & !pause.q.any()"),
         // Refusals before the last one aren't counted.
         Break::new("counts_one").force_if::<Refusals>("count.d", "1", "refused.valid"),
-        // One that comes in the cycle of an event is forgotten.
+        // A refusal that comes in the cycle of an event is forgotten.
         Break::new("forgets_one").force_if::<Refusals>("count.d", "0", "tells"),
     ]
 }

@@ -1,12 +1,12 @@
-//! What the table of regions refuses, for the processor: seldom, and never in the way of what it has to act on.
+//! Reports to the processor what the table of regions refuses: in few events, and never in the way of those it has to act on.
 //!
 //! ```text
 //!  refused ──► the last one, how many ──► told, when the last event is long enough ago
 //!                                                        and nobody else tells something
 //! ```
 //!
-//! A process makes as many wrong requests as it likes. It may not crowd the failure of a pair out of the processor's queue, so one event tells of
-//! all that were refused since the event before.
+//! A process can make as many wrong requests as it likes. They must not crowd the failure of a pair out of the processor's
+//! queue, so one event counts all accesses that were refused since the event before.
 
 use crate::prelude::*;
 use crate::types::{RaiseEvent, RegionQuery};
@@ -19,7 +19,7 @@ const _: () = assert!(
 );
 const _: () = assert!(REFUSAL_INTERVAL <= 1 << 16, "the pause has 16 bits");
 
-/// The last refusal, and how many have not been told.
+/// The last refusal, and how many have not been reported.
 #[block]
 pub struct Refusals {
     /// Rising edge counts.
@@ -28,9 +28,9 @@ pub struct Refusals {
     pub reset: Signal<In, Bit>,
     /// An access was refused.
     pub refused: Pulse<In, RegionQuery>,
-    /// Somebody else tells something in this cycle.
+    /// Another block sends the processor an event in this cycle.
     pub others_tell: Signal<In, Bit>,
-    /// The processor is told: an event of the cause `AccessRefused`.
+    /// To the processor: an event of the cause `AccessRefused`.
     pub told: Pulse<Out, RaiseEvent>,
 
     latest: Reg<RegionQuery>,

@@ -8,8 +8,8 @@
 //!     cycle 0          1                  2                   3
 //! ```
 //!
-//! A question takes the same number of cycles whatever the table holds and whatever the answer is, so
-//! that neither tells anything about other regions. Sums are one bit wider than addresses: nothing wraps.
+//! A query takes the same number of cycles whatever the table holds and whatever the answer is, so its
+//! time reveals nothing about other regions. Sums are one bit wider than addresses: nothing wraps.
 
 use crate::config::Config;
 use crate::prelude::*;
@@ -22,7 +22,7 @@ pub const LATENCY: u64 = 3;
 
 const _: () = assert!(KEY_INDEX_BITS == 12, "the kernel slices keys at this bit");
 
-/// What is kept of a region.
+/// A region's entry in the table.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Region {
     valid: Bit,
@@ -47,7 +47,7 @@ enum State {
     Answer,
 }
 
-/// Answers queries of two askers, in turn.
+/// The table, which answers the queries of two clients in turn.
 #[block(config: &Config)]
 pub struct Regions {
     /// Rising edge counts.
@@ -64,7 +64,7 @@ pub struct Regions {
     pub delivery_query: Stream<In, RegionQuery>,
     /// With it: whether the buffer may be used.
     pub delivery_allowed: Pulse<Out, Bit>,
-    /// With the answer, if that is no: what was asked.
+    /// A pulse with each answer that is no: the query.
     pub refused: Pulse<Out, RegionQuery>,
     /// The control request.
     pub control: Pulse<In, ControlRequest>,
@@ -75,7 +75,7 @@ pub struct Regions {
     entries: Ram<Region>,
     state: Reg<State>,
     clearing: Reg<Bits<16>>,
-    /// Whose turn it is if both ask.
+    /// The client that goes first if both ask.
     delivery_first: Reg<Bit>,
     for_delivery: Reg<Bit>,
     query: Reg<RegionQuery>,
