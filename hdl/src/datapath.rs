@@ -18,12 +18,12 @@
 //! It is a block of its own so that it can be simulated without the processor: its ports towards the
 //! processor are those of [`Subsystem`](crate::mgmt::Subsystem), turned round.
 
+pub mod breaks;
+
 use crate::config::Config;
 use crate::construct::construct;
 use crate::envelope::{Delivery, SendQueues};
-use crate::host::{
-    Completions, DmaRead, DmaWrite, Events, GateReset, GateResetMutation, Registers, WorkQueues,
-};
+use crate::host::{Completions, DmaRead, DmaWrite, Events, GateReset, Registers, WorkQueues};
 use crate::link::{
     Acknowledge, Faults, FirmwareIn, FirmwareOut, FrameGate, FrameMux, Loopback, Receive, Transmit,
 };
@@ -183,9 +183,6 @@ pub struct Datapath {
     /// Place of what it has found or appended.
     pub monitor_reply_index: Signal<Out, Bits<16>>,
 
-    /// Which contract to break; there in [`Self::mutable`] only.
-    pub mutation: Vec<Signal<In, GateResetMutation>>,
-
     registers: Registers,
     gate_reset: GateReset,
     fanout: Fanout,
@@ -214,28 +211,14 @@ pub struct Datapath {
     shifted_interrupts: Signal<Local, Bits<32>>,
     protection: Constant<Bits<3>>,
     memory_type: Constant<Bits<4>>,
-    _mutable: usize,
 }
 
 impl Datapath {
     /// The datapath of a card of these sizes.
     pub fn new(config: &Config) -> Self {
-        Self::build(config, GateReset::new(), 0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable(config: &Config) -> Self {
-        Self::build(config, GateReset::mutable(), 1)
-    }
-
-    fn build(config: &Config, gate_reset: GateReset, mutable: usize) -> Self {
         construct!({
-            gate_reset: gate_reset,
             protection: Constant::new(PROT_LEAST.into()),
             memory_type: Constant::new(CACHE_FINAL.into()),
-            frame_gate: FrameGate::new(),
-            mutation: (0..mutable).map(|_| Signal::default()).collect(),
-            _mutable: mutable,
             registers: Registers::new(config),
             fanout: Fanout::new(CONTROLLED),
             dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
@@ -265,7 +248,7 @@ impl Datapath {
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
             monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
             monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
-            counters firmware_out frame_mux loopback firmware_in refusals endpoint_interrupts shifted_interrupts
+            counters gate_reset frame_gate firmware_out frame_mux loopback firmware_in refusals endpoint_interrupts shifted_interrupts
         })
     }
 }
@@ -360,15 +343,6 @@ impl Logic for Datapath {
         self.registers.gates_ready.next = self.gate_reset.ready.val();
         self.gates_ready.next = self.gate_reset.ready.val();
         self.gates_reset.next = self.gate_reset.restart.val();
-        for m in 0..self._mutable {
-            self.gate_reset.mutation[m].next = self.mutation[m].val();
-            if self.mutation[m].val() == GateResetMutation::CutsFrames {
-                self.frame_gate.restart.next = false;
-            }
-            if self.mutation[m].val() == GateResetMutation::KeepsDoorbells {
-                self.work_queues.reset.next = self.reset.val();
-            }
-        }
 
         // Control: to every block by a line of its own, and the results together.
         self.fanout.control_valid.next = self.control_valid.val();
@@ -479,18 +453,6 @@ impl Logic for Datapath {
         self.m_axi.awlock.next = false;
         self.m_axi.awcache.next = self.memory_type.val();
         self.m_axi.awqos.next = 0.into();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == GateResetMutation::WrongAttributes {
-                self.m_axi.arprot.next = 0.into();
-                self.m_axi.arlock.next = true;
-                self.m_axi.arcache.next = 0.into();
-                self.m_axi.arqos.next = 1.into();
-                self.m_axi.awprot.next = 0.into();
-                self.m_axi.awlock.next = true;
-                self.m_axi.awcache.next = 0.into();
-                self.m_axi.awqos.next = 1.into();
-            }
-        }
         self.m_axi.arid.next = self.dma_read.m_axi.arid.val();
         self.m_axi.araddr.next = self.dma_read.m_axi.araddr.val();
         self.m_axi.arlen.next = self.dma_read.m_axi.arlen.val();

@@ -3,24 +3,21 @@
 
 mod support;
 
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
 use abi::control::{Operation, PairSetup};
 use abi::event::Cause;
 use abi::status::Status;
 use hdl::config;
-use hdl::link::{FaultsMutation, party};
+use hdl::link::party;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use support::broken::breaks;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_size, for_sizes, rate};
+use support::{Bench, Size, for_sizes, rate};
 
 const STATUSES: [Status; 3] = [Status::LinkError, Status::Flushed, Status::MemoryError];
 
-fn faults(size: &Size, mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
+fn faults(size: &Size, rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open(&size.model);
-    bench.set("mutation_0", mutation as u64);
     // Endpoint of each pair that is connected and sound.
     let mut sound: Vec<Option<u8>> = vec![None; size.config.pairs];
     let (busy, willing) = (rate(rng), rate(rng));
@@ -148,26 +145,12 @@ fn faults(size: &Size, mutation: FaultsMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_pair_fails_once_and_everybody_hears_of_it() {
-    for_sizes("faults", 12, |size, rng| {
-        faults(size, FaultsMutation::None, rng);
-    });
-}
-
-fn is_caught(mutation: FaultsMutation) -> bool {
-    let caught = Cell::new(false);
-    for_size(&config::TINY, "faults", 2, |size, rng| {
-        let run = AssertUnwindSafe(|| faults(size, mutation, rng));
-        caught.set(caught.get() || catch_unwind(run).is_err());
-    });
-    caught.get()
+    for_sizes("faults", 12, faults);
 }
 
 #[test]
-fn a_pair_that_fails_again_is_noticed() {
-    assert!(is_caught(FaultsMutation::FailsAgain));
-}
-
-#[test]
-fn a_sink_that_is_not_told_is_noticed() {
-    assert!(is_caught(FaultsMutation::DeliveryForgotten));
+fn each_broken_contract_is_noticed() {
+    breaks("faults_tiny", 2, |rng| {
+        faults(&Size::new(&config::TINY, "faults", rng), rng);
+    });
 }

@@ -7,11 +7,11 @@ use std::collections::VecDeque;
 
 use abi::mgmt::{FRAME_WORDS, FRAMES_IN};
 use abi::wire::crc32c;
-use hdl::link::{FirmwareInMutation, FirmwareOutMutation, FrameMuxMutation};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use support::broken::breaks;
 use support::fields::Steady;
-use support::{Bench, for_seeds, is_caught, rate};
+use support::{Bench, for_seeds, rate};
 
 /// Words of 64 bits of a frame of the firmware, without its trailer.
 const WORDS: usize = FRAME_WORDS / 2;
@@ -28,9 +28,8 @@ fn sealed(words: &[u32; FRAME_WORDS]) -> Vec<u64> {
 }
 
 /// A processor that writes at any time and sends at any time, and a wire.
-fn sends(mutation: FirmwareOutMutation, rng: &mut ChaCha8Rng) {
+fn sends(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("firmware_out");
-    bench.set("mutation_0", mutation as u64);
     let (busy, willing, send) = (
         rate(rng),
         rate(rng),
@@ -89,16 +88,12 @@ fn sends(mutation: FirmwareOutMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn a_frame_goes_out_as_it_was_written_with_its_crc() {
-    for_seeds(12, |rng| sends(FirmwareOutMutation::None, rng));
+    for_seeds(12, sends);
 }
 
 #[test]
 fn each_broken_contract_of_the_way_out_is_noticed() {
-    use FirmwareOutMutation::{CrcGoesOn, FrameChanges, ReadyTooSoon};
-    for mutation in [CrcGoesOn, FrameChanges, ReadyTooSoon] {
-        let caught = is_caught("firmware_out", 6, |rng| sends(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("firmware_out", 6, sends);
 }
 
 /// A word of a stream: data, `tkeep`, `tlast`.
@@ -107,9 +102,8 @@ type Word = [u64; 3];
 const SOURCES: [&str; 2] = ["firmware", "transmit"];
 
 /// Frames from both sides, as often as `busy` says.
-fn joins(mutation: FrameMuxMutation, rng: &mut ChaCha8Rng) {
+fn joins(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("frame_mux");
-    bench.set("mutation_0", mutation as u64);
     let (busy, willing) = ([rate(rng), rate(rng)], rate(rng));
     let mut words: [VecDeque<Word>; 2] = Default::default();
     let mut offered = [false; 2];
@@ -199,22 +193,17 @@ fn joins(mutation: FrameMuxMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn frames_of_both_sides_go_out_whole_and_in_turn() {
-    for_seeds(16, |rng| joins(FrameMuxMutation::None, rng));
+    for_seeds(16, joins);
 }
 
 #[test]
 fn each_broken_contract_of_the_mux_is_noticed() {
-    use FrameMuxMutation::{FirmwareStarves, FramesMix, OfferChanges, TransmitStarves};
-    for mutation in [FramesMix, TransmitStarves, FirmwareStarves, OfferChanges] {
-        let caught = is_caught("frame_mux", 8, |rng| joins(mutation, rng));
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("frame_mux", 8, joins);
 }
 
 /// Frames of any length go by, some of them for the firmware, and a processor reads and takes.
-fn keeps(mutation: FirmwareInMutation, rng: &mut ChaCha8Rng) -> [u64; 2] {
+fn keeps(rng: &mut ChaCha8Rng) -> [u64; 2] {
     let mut bench = Bench::open("firmware_in");
-    bench.set("mutation_0", mutation as u64);
     let (busy, takes) = (rate(rng), [0.002, 0.02, 0.2][rng.random_range(0..3)]);
     let mut kept: VecDeque<Vec<u64>> = VecDeque::new();
     let mut coming: Vec<u64> = vec![];
@@ -285,7 +274,7 @@ fn keeps(mutation: FirmwareInMutation, rng: &mut ChaCha8Rng) -> [u64; 2] {
 fn frames_for_the_firmware_are_kept_in_order_or_counted() {
     let total = std::cell::Cell::new([0; 2]);
     for_seeds(12, |rng| {
-        let [kept, dropped] = keeps(FirmwareInMutation::None, rng);
+        let [kept, dropped] = keeps(rng);
         total.set([total.get()[0] + kept, total.get()[1] + dropped]);
     });
     let [kept, dropped] = total.get();
@@ -297,11 +286,7 @@ fn frames_for_the_firmware_are_kept_in_order_or_counted() {
 
 #[test]
 fn each_broken_contract_of_the_way_in_is_noticed() {
-    use FirmwareInMutation::{AllAccepted, DropNotCounted, Overwrites, TakesTwo};
-    for mutation in [Overwrites, DropNotCounted, AllAccepted, TakesTwo] {
-        let caught = is_caught("firmware_in", 6, |rng| {
-            keeps(mutation, rng);
-        });
-        assert!(caught, "{mutation:?} goes unnoticed");
-    }
+    breaks("firmware_in", 6, |rng| {
+        keeps(rng);
+    });
 }

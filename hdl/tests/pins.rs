@@ -3,7 +3,6 @@
 mod support;
 
 use abi::register::{ID, MAGIC};
-use hdl::host::GateResetMutation;
 use hdl::prim::power_on_reset::CYCLES;
 use support::Bench;
 
@@ -76,14 +75,13 @@ fn wrong_attributes(bench: &mut Bench) -> Vec<&'static str> {
 /// As it broke: there were no such pins, and what a bus takes for them by itself may be a privileged access, or one that is answered before it is done.
 #[test]
 fn each_access_is_unprivileged_data_and_is_answered_when_it_is_done() {
-    for card in ["nic_tiny", "datapath_reset"] {
+    for card in ["nic_tiny", "datapath_tiny"] {
         assert!(
             wrong_attributes(&mut Bench::open_cold(card)).is_empty(),
             "{card}"
         );
     }
-    let mut bench = Bench::open_cold("datapath_reset");
-    bench.set("mutation_0", GateResetMutation::WrongAttributes as u64);
+    let mut bench = Bench::broken("datapath_tiny", "wrong_attributes");
     assert_eq!(
         wrong_attributes(&mut bench).len(),
         ATTRIBUTES.len(),

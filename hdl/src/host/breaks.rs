@@ -1,8 +1,73 @@
 //! Contracts of the blocks towards the host that a test breaks, to show that it notices.
 
+use super::bursts::Bursts;
+use super::dma_read::DmaRead;
+use super::dma_write::DmaWrite;
 use super::events::Events;
+use super::gate_reset::GateReset;
 use super::queue::Queue;
+use super::registers::Registers;
 use crate::verilog::Break;
+
+/// A burst that runs across 4 KiB: the boundary is always far away.
+fn ignores_boundary() -> Break {
+    Break::new("ignores_boundary")
+        .force::<Bursts>("room.d", "8192")
+        .force::<Bursts>("start_in_page", "true")
+}
+
+/// Of the engine that reads.
+pub fn dma_read() -> Vec<Break> {
+    vec![
+        ignores_boundary(),
+        // An error response is lost unless it is the last.
+        Break::new("forgets_errors").force::<DmaRead>("failed.q", "false"),
+        // The last word isn't cleared beyond the length.
+        Break::new("leaves_tail").force::<DmaRead>("mask", "18446744073709551615"),
+        // While quiet, an access still waits for its client.
+        Break::new("awaits_clients").force_if::<DmaRead>("taken", "false", "quiet"),
+        // Idle is said while answers are owed.
+        Break::new("idle_early").force::<DmaRead>("idle", "!bursts.burst_valid"),
+    ]
+}
+
+/// Of the engine that writes.
+pub fn dma_write() -> Vec<Break> {
+    vec![
+        ignores_boundary(),
+        // An error response is lost unless it is the last.
+        Break::new("forgets_errors").force::<DmaWrite>("failed.q", "false"),
+        // A write is done with its first response.
+        Break::new("done_early")
+            .force::<DmaWrite>("done_valid.d", "owed.output.valid & m_axi.bvalid"),
+        // Bytes behind a write are written too.
+        Break::new("writes_tail").force::<DmaWrite>("access.end", "0"),
+        // `WLAST` is set at the end of the access only.
+        Break::new("last_only_at_end").force::<DmaWrite>("last_of_burst", "last"),
+        // While quiet, an access still waits for its client.
+        Break::new("awaits_clients").force_if::<DmaWrite>("offered", "false", "quiet"),
+        // Idle is said while answers are owed.
+        Break::new("idle_early").force::<DmaWrite>("idle", "sent"),
+        // What is written in a client's place while quiet changes memory.
+        Break::new("invents_data").force::<DmaWrite>("strobe", "lanes"),
+    ]
+}
+
+/// Of the registers.
+pub fn registers() -> Vec<Break> {
+    vec![
+        // A write of less than a word is obeyed.
+        Break::new("takes_parts").force::<Registers>("whole", "true"),
+    ]
+}
+
+/// Of the sequence of a reset of the gates.
+pub fn gate_reset() -> Vec<Break> {
+    vec![
+        // Accesses of memory that are under way aren't waited for.
+        Break::new("forgets_memory").force::<GateReset>("memory_idle", "true"),
+    ]
+}
 
 /// Of the event queues.
 pub fn events() -> Vec<Break> {

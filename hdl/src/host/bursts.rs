@@ -10,7 +10,6 @@
 //! 0022, A3.4.1): the first one goes up to that boundary if it is nearer than 16 beats. The next
 //! access is taken in the cycle in which the last burst goes.
 
-use super::dma::Mutation;
 use crate::prelude::*;
 use crate::prim::Stable;
 use crate::prim::axi::BOUNDARY;
@@ -19,7 +18,7 @@ use crate::prim::axi::BOUNDARY;
 pub const MAX_BEATS: u64 = 16;
 
 /// The splitter of one AXI address channel.
-#[block(mutation: Mutation)]
+#[block]
 pub struct Bursts {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -64,19 +63,10 @@ pub struct Bursts {
     room_and_most: Signal<Local, Bits<14>>,
     next_is_last: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
-    #[is(Constant::new(mutation == Mutation::IgnoresBoundary))]
-    ignores_boundary: Constant<Bit>,
     #[is(Check::new("burst_stays_within_4_kib"))]
     stays_in_page: Check,
     #[is(Stable::new("burst_address_stays_offered"))]
     stays_offered: Stable<Bits<64>>,
-}
-
-impl Bursts {
-    /// A splitter; `mutation` is `None` but for tests of the tests.
-    pub(super) fn new(mutation: Mutation) -> Self {
-        Self::build(mutation)
-    }
 }
 
 #[block]
@@ -87,7 +77,7 @@ impl Logic for Bursts {
         if self.remaining.q.val() < self.beats.val() {
             self.beats.next = self.remaining.q.val();
         }
-        if (self.room.q.val() < self.beats.val()) & !self.ignores_boundary.val() {
+        if self.room.q.val() < self.beats.val() {
             self.beats.next = self.room.q.val();
         }
         self.less_one.next = self.beats.val() - 1;
@@ -102,12 +92,12 @@ impl Logic for Bursts {
         self.next_beat.next = self.first_beat.val() + MAX_BEATS;
         self.left.next = self.remaining.q.val() - MAX_BEATS;
         self.next_is_last.next = (self.remaining.q.val() <= 2 * MAX_BEATS)
-            & ((self.remaining.q.val() <= self.room.q.val()) | self.ignores_boundary.val());
+            & (self.remaining.q.val() <= self.room.q.val());
         self.room_and_most.next = self.room.q.val() + MAX_BEATS;
-        if (self.room.q.val() == MAX_BEATS) & !self.ignores_boundary.val() {
+        if self.room.q.val() == MAX_BEATS {
             self.next_is_last.next = self.remaining.q.val() <= 2 * MAX_BEATS;
         }
-        if (self.room.q.val() < MAX_BEATS) & !self.ignores_boundary.val() {
+        if self.room.q.val() < MAX_BEATS {
             self.next_beat.next = 0.into();
             self.left.next = self.remaining.q.val() - self.room.q.val();
             self.next_is_last.next = self.remaining.q.val() <= self.room_and_most.val();
@@ -134,8 +124,7 @@ impl Logic for Bursts {
             self.remaining.d.next = self.start_beats.val();
             self.room.d.next =
                 BOUNDARY / 8 - bit_cast::<14, 9>(self.start_address.val().get_bits::<9>(3));
-            self.last.d.next = (self.start_beats.val() <= MAX_BEATS)
-                & (self.start_in_page.val() | self.ignores_boundary.val());
+            self.last.d.next = (self.start_beats.val() <= MAX_BEATS) & self.start_in_page.val();
         }
 
         self.last_beat.next = self.first_beat.val() + bit_cast::<9, 14>(self.less_one.val());

@@ -1,5 +1,4 @@
-//! What the two DMA engines share: the arithmetic of an access that need not be aligned, and the
-//! ways in which tests break it on purpose.
+//! What the two DMA engines share: the arithmetic of an access that need not be aligned.
 //!
 //! ```text
 //!   address …3, length 12        bytes of client word   0        1
@@ -16,32 +15,6 @@
 use crate::prelude::*;
 use crate::prim::axi::BOUNDARY;
 use crate::types::DmaRequest;
-
-/// A deliberate defect, for the tests that show that the checks can fail.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Mutation {
-    /// No defect.
-    #[default]
-    None,
-    /// Bursts run across 4 KiB.
-    IgnoresBoundary,
-    /// An error response is lost unless it is the last.
-    ForgetsErrors,
-    /// A write is done with its first response.
-    DoneEarly,
-    /// Bytes behind a write are written too.
-    WritesTail,
-    /// `WLAST` is set at the end of the access only.
-    LastOnlyAtEnd,
-    /// A read word isn't cleared beyond the length.
-    LeavesTail,
-    /// While quiet, an access still waits for its client.
-    AwaitsClients,
-    /// Idle is said while answers are owed.
-    IdleEarly,
-    /// What is written in a client's place while quiet changes memory.
-    InventsData,
-}
 
 /// An access on its way: what follows from its address and length.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]

@@ -16,14 +16,14 @@
 //! its clients may be reset.
 
 use super::bursts::Bursts;
-use super::dma::{Access, Measure, Mutation};
+use super::dma::{Access, Measure};
 use crate::prelude::*;
 use crate::prim::axi::{AxiRead, BURST_INCR, SIZE_8_BYTES};
 use crate::prim::{Fifo, RoundRobin};
 use crate::types::DmaRequest;
 
 /// The read engine.
-#[block(clients: usize, outstanding: usize, mutation: Mutation)]
+#[block(clients: usize, outstanding: usize)]
 pub struct DmaRead {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -56,7 +56,6 @@ pub struct DmaRead {
     measure: Vec<Measure>,
     measured: Signal<Local, Access>,
     in_page: Signal<Local, Bit>,
-    #[is(Bursts::new(mutation))]
     bursts: Bursts,
     #[is(Fifo::new(outstanding))]
     under_way: Fifo<Access>,
@@ -89,14 +88,6 @@ pub struct DmaRead {
     out_last: Reg<Bit>,
     out_error: Reg<Bit>,
     taken: Signal<Local, Bit>,
-    #[is(Constant::new(mutation == Mutation::ForgetsErrors))]
-    forgets_errors: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::LeavesTail))]
-    leaves_tail: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::AwaitsClients))]
-    awaits_clients: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::IdleEarly))]
-    idle_early: Constant<Bit>,
     #[is(Check::new("dma_read_length_is_not_zero"))]
     asks_for_something: Check,
     #[is(clients)]
@@ -109,12 +100,7 @@ impl DmaRead {
     /// # Panics
     /// If there are no clients or more than 32, or `outstanding` is below 2.
     pub fn new(clients: usize, outstanding: usize) -> Self {
-        Self::mutated(clients, outstanding, Mutation::None)
-    }
-
-    /// The same with a defect.
-    pub(crate) fn mutated(clients: usize, outstanding: usize, mutation: Mutation) -> Self {
-        Self::build(clients, outstanding, mutation)
+        Self::build(clients, outstanding)
     }
 }
 
@@ -169,7 +155,7 @@ impl Logic for DmaRead {
 
         // Beats, to words of the access at the head. A step takes a beat if one is left.
         self.access.next = self.under_way.output.data.val();
-        self.taken.next = self.quiet.val() & !self.awaits_clients.val();
+        self.taken.next = self.quiet.val();
         for i in 0..self._clients {
             if (self.out_client.q.val() == i.to_bits()) & self.data[i].ready.val() {
                 self.taken.next = true;
@@ -184,7 +170,7 @@ impl Logic for DmaRead {
             self.under_way.output.valid.val() & self.room.val() & self.wants_beat.val();
 
         self.incoming.next = 0.into();
-        self.bad.next = self.failed.q.val() & !self.forgets_errors.val();
+        self.bad.next = self.failed.q.val();
         if self.wants_beat.val() {
             self.incoming.next = self.m_axi.rdata.val();
             self.bad.next = self.bad.val() | self.m_axi.rresp.val().get_bit(1);
@@ -200,7 +186,7 @@ impl Logic for DmaRead {
         self.last.next = self.next_word.val() == self.access.val().words;
         self.mask.next = u64::MAX;
         self.spare.next = bits::<7>(64) - (bit_cast::<7, 3>(self.access.val().tail) << 3);
-        if self.last.val() & self.access.val().tail.any() & !self.leaves_tail.val() {
+        if self.last.val() & self.access.val().tail.any() {
             self.mask.next = u64::MAX >> self.spare.val();
         }
         self.kept.next = self.joined.val() & self.mask.val();
@@ -240,7 +226,6 @@ impl Logic for DmaRead {
             self.data_error[i].next = self.out_error.q.val();
         }
         // The last word of an access leaves with its last beat, so no beat is owed when none is under way.
-        self.idle.next = !self.bursts.burst_valid.val()
-            & ((self.under_way.level.val() == 0) | self.idle_early.val());
+        self.idle.next = !self.bursts.burst_valid.val() & (self.under_way.level.val() == 0);
     }
 }

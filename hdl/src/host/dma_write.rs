@@ -19,7 +19,7 @@
 //! reset with its clients.
 
 use super::bursts::{Bursts, MAX_BEATS};
-use super::dma::{Access, Measure, Mutation};
+use super::dma::{Access, Measure};
 use crate::prelude::*;
 use crate::prim::axi::{AxiWrite, BURST_INCR, SIZE_8_BYTES};
 use crate::prim::{Fifo, RoundRobin, Stable};
@@ -46,7 +46,7 @@ pub struct WriteBeat {
 }
 
 /// The write engine.
-#[block(clients: usize, outstanding: usize, mutation: Mutation)]
+#[block(clients: usize, outstanding: usize)]
 pub struct DmaWrite {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -79,7 +79,6 @@ pub struct DmaWrite {
     measure: Vec<Measure>,
     measured: Signal<Local, Access>,
     in_page: Signal<Local, Bit>,
-    #[is(Bursts::new(mutation))]
     bursts: Bursts,
     /// Client whose bursts are being sent.
     burst_client: Reg<Bits<8>>,
@@ -109,6 +108,8 @@ pub struct DmaWrite {
     first: Signal<Local, Bit>,
     last: Signal<Local, Bit>,
     last_of_burst: Signal<Local, Bit>,
+    /// Lanes of the beat that belong to the access, and those of them that are written.
+    lanes: Signal<Local, Bits<8>>,
     strobe: Signal<Local, Bits<8>>,
     out: Signal<Local, WriteBeat>,
     out_valid: Reg<Bit>,
@@ -126,20 +127,6 @@ pub struct DmaWrite {
     bursts_announced: Reg<Bits<16>>,
     bursts_sent: Reg<Bits<16>>,
     sent: Signal<Local, Bit>,
-    #[is(Constant::new(mutation == Mutation::ForgetsErrors))]
-    forgets_errors: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::DoneEarly))]
-    done_early: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::WritesTail))]
-    writes_tail: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::LastOnlyAtEnd))]
-    last_only_at_end: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::AwaitsClients))]
-    awaits_clients: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::IdleEarly))]
-    idle_early: Constant<Bit>,
-    #[is(Constant::new(mutation == Mutation::InventsData))]
-    invents_data: Constant<Bit>,
     #[is(Check::new("dma_write_length_is_not_zero"))]
     asks_for_something: Check,
     #[is(Check::new("write_beats_and_lasts_match_the_addresses"))]
@@ -157,12 +144,7 @@ impl DmaWrite {
     /// # Panics
     /// If there are no clients or more than 32, or `outstanding` is below 2.
     pub fn new(clients: usize, outstanding: usize) -> Self {
-        Self::mutated(clients, outstanding, Mutation::None)
-    }
-
-    /// The same with a defect.
-    pub(crate) fn mutated(clients: usize, outstanding: usize, mutation: Mutation) -> Self {
-        Self::build(clients, outstanding, mutation)
+        Self::build(clients, outstanding)
     }
 }
 
@@ -238,7 +220,7 @@ impl Logic for DmaWrite {
                 self.incoming.next = self.data[i].data.val();
             }
         }
-        if self.quiet.val() & !self.awaits_clients.val() {
+        if self.quiet.val() {
             self.offered.next = true;
         }
         self.take.next =
@@ -258,28 +240,27 @@ impl Logic for DmaWrite {
         self.last.next = self.next_beat.val() == self.access.val().beats;
         self.place.next = self.access.val().first + self.beat.q.val().get_bits::<9>(0);
         self.last_of_burst.next = self.last.val();
-        if ((self.position.q.val() == (MAX_BEATS - 1)) | self.place.val().all())
-            & !self.last_only_at_end.val()
-        {
+        if (self.position.q.val() == (MAX_BEATS - 1)) | self.place.val().all() {
             self.last_of_burst.next = true;
         }
-        self.strobe.next = 0xff.into();
-        if self.last.val() & !self.writes_tail.val() {
+        self.lanes.next = 0xff.into();
+        if self.last.val() {
             match self.access.val().end.index() {
-                1 => self.strobe.next = 0x01.into(),
-                2 => self.strobe.next = 0x03.into(),
-                3 => self.strobe.next = 0x07.into(),
-                4 => self.strobe.next = 0x0f.into(),
-                5 => self.strobe.next = 0x1f.into(),
-                6 => self.strobe.next = 0x3f.into(),
-                7 => self.strobe.next = 0x7f.into(),
-                _ => self.strobe.next = 0xff.into(),
+                1 => self.lanes.next = 0x01.into(),
+                2 => self.lanes.next = 0x03.into(),
+                3 => self.lanes.next = 0x07.into(),
+                4 => self.lanes.next = 0x0f.into(),
+                5 => self.lanes.next = 0x1f.into(),
+                6 => self.lanes.next = 0x3f.into(),
+                7 => self.lanes.next = 0x7f.into(),
+                _ => self.lanes.next = 0xff.into(),
             }
         }
         if self.first.val() {
-            self.strobe.next = self.strobe.val() & (bits::<8>(0xff) << self.access.val().offset);
+            self.lanes.next = self.lanes.val() & (bits::<8>(0xff) << self.access.val().offset);
         }
-        if self.quiet.val() & !self.invents_data.val() {
+        self.strobe.next = self.lanes.val();
+        if self.quiet.val() {
             self.strobe.next = 0.into();
         }
         self.out.next = self.out_beat.q.val();
@@ -317,8 +298,7 @@ impl Logic for DmaWrite {
         // Answers.
         self.m_axi.bready.next = self.owed.output.valid.val();
         self.owed.output.ready.next = self.m_axi.bvalid.val();
-        self.bad.next =
-            (self.failed.q.val() & !self.forgets_errors.val()) | self.m_axi.bresp.val().get_bit(1);
+        self.bad.next = self.failed.q.val() | self.m_axi.bresp.val().get_bit(1);
         self.done_valid.d.next = false;
         self.done_client.d.next = self.owed.output.data.val().client;
         self.done_failed.d.next = self.bad.val();
@@ -327,7 +307,7 @@ impl Logic for DmaWrite {
             if self.owed.output.data.val().last {
                 self.failed.d.next = false;
             }
-            self.done_valid.d.next = self.owed.output.data.val().last | self.done_early.val();
+            self.done_valid.d.next = self.owed.output.data.val().last;
         }
         for i in 0..self._clients {
             self.done[i].next = self.done_valid.q.val()
@@ -352,7 +332,7 @@ impl Logic for DmaWrite {
         self.sent.next = !self.bursts.burst_valid.val()
             & !self.out_valid.q.val()
             & (self.under_way.level.val() == 0);
-        self.idle.next = self.sent.val() & ((self.owed.level.val() == 0) | self.idle_early.val());
+        self.idle.next = self.sent.val() & (self.owed.level.val() == 0);
         self.data_match_addresses.ok.next = !self.sent.val()
             | ((self.beats_announced.q.val() == self.beats_sent.q.val())
                 & (self.bursts_announced.q.val() == self.bursts_sent.q.val()));

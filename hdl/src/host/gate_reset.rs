@@ -21,21 +21,6 @@ pub const WIRE_PATIENCE: u64 = 1 << 14;
 
 const _: () = assert!(WIRE_PATIENCE >= 100 * (abi::wire::FRAME_MAX as u64 / 8));
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum GateResetMutation {
-    /// As designed.
-    None,
-    /// Accesses of memory that are under way aren't waited for.
-    ForgetsMemory,
-    /// A frame that is being sent is neither waited for nor ended.
-    CutsFrames,
-    /// Doorbells that were rung before the reset are heard after it.
-    KeepsDoorbells,
-    /// Of the whole datapath: what it asks of the bus beside the access itself is wrong.
-    WrongAttributes,
-}
-
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Phase {
     /// No reset is under way.
@@ -49,15 +34,12 @@ enum Phase {
 }
 
 /// The sequence of a reset of the gates.
-#[block(mutable: usize)]
+#[block]
 pub struct GateReset {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Reset of the card: passed on to the blocks; ends a reset of the gates.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, GateResetMutation>>,
     /// Pulse: the host asks for a reset.
     pub request: Signal<In, Bit>,
     /// Pulse: the firmware asks for a reset.
@@ -81,44 +63,14 @@ pub struct GateReset {
     phase: Reg<Phase>,
     elapsed: Reg<Bits<16>>,
     asked: Signal<Local, Bit>,
-    memory_done: Signal<Local, Bit>,
     wire_done: Signal<Local, Bit>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl GateReset {
-    /// The sequence as designed.
-    pub fn new() -> Self {
-        Self::build(0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
-}
-
-impl Default for GateReset {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[block]
 impl Logic for GateReset {
     fn update(&mut self) {
         self.asked.next = self.request.val() | self.firmware_request.val();
-        self.memory_done.next = self.memory_idle.val();
         self.wire_done.next = self.wire_idle.val() | (self.elapsed.q.val() == WIRE_PATIENCE);
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == GateResetMutation::ForgetsMemory {
-                self.memory_done.next = true;
-            }
-            if self.mutation[m].val() == GateResetMutation::CutsFrames {
-                self.wire_done.next = true;
-            }
-        }
 
         self.quiet.next = false;
         self.restart.next = false;
@@ -139,7 +91,7 @@ impl Logic for GateReset {
                 if self.elapsed.q.val() != WIRE_PATIENCE {
                     self.elapsed.d.next = self.elapsed.q.val() + 1;
                 }
-                if self.memory_done.val() & self.wire_done.val() {
+                if self.memory_idle.val() & self.wire_done.val() {
                     self.phase.d.next = Phase::Restart;
                 }
             }

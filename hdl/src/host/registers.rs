@@ -30,7 +30,7 @@ use abi::register;
 const MAILBOX_BYTES: u32 = 4 * register::MAILBOX_WORDS as u32;
 
 /// The register block.
-#[block(config: &Config, takes_parts: bool)]
+#[block(config: &Config)]
 pub struct Registers {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -122,8 +122,6 @@ pub struct Registers {
     asked: Reg<Bit>,
     #[is(constant(config.endpoints as u64))]
     endpoint_count: Constant<Bits<8>>,
-    #[is(Constant::new(takes_parts))]
-    takes_parts: Constant<Bit>,
     #[is(Stable::new("register_answer_stays_offered"))]
     stays_answered: Stable<Bits<32>>,
 }
@@ -131,13 +129,7 @@ pub struct Registers {
 impl Registers {
     /// The registers of a card of these sizes.
     pub fn new(config: &Config) -> Self {
-        Self::mutated(config, false)
-    }
-
-    /// Registers that, with `takes_parts`, obey writes of less than a word: a defect for tests of
-    /// the tests.
-    pub(crate) fn mutated(config: &Config, takes_parts: bool) -> Self {
-        Self::build(config, takes_parts)
+        Self::build(config)
     }
 }
 
@@ -153,7 +145,7 @@ impl Logic for Registers {
             & !self.looking.q.val();
         self.s_axil.awready.next = self.take_write.val();
         self.s_axil.wready.next = self.take_write.val();
-        self.whole.next = self.s_axil.wstrb.val().all() | self.takes_parts.val();
+        self.whole.next = self.s_axil.wstrb.val().all();
         self.act.next = self.take_write.val() & self.whole.val();
         self.write_page.next = self.s_axil.awaddr.val().get_bits::<8>(12);
         self.write_offset.next = self.s_axil.awaddr.val().get_bits::<12>(0);

@@ -13,12 +13,11 @@
 //!                              └────────┘
 //! ```
 //!
-//! Delivery, Regions, DMA and the host are the test's. Each block has an input that breaks a contract of it.
+//! Delivery, Regions, DMA and the host are the test's. SendQueues, Transmit and Acknowledge have an input that breaks a contract of each.
 
 use super::acknowledge::{Acknowledge, AcknowledgeMutation};
-use super::faults::{Faults, FaultsMutation, party};
+use super::faults::{Faults, party};
 use super::receive::Receive;
-use super::screen::ReceiveMutation;
 use super::transmit::{Transmit, TransmitMutation};
 use crate::config::Config;
 use crate::construct::construct;
@@ -51,12 +50,8 @@ pub struct LinkBench {
     pub send_queues_mutation: Signal<In, SendQueuesMutation>,
     /// Contract of Transmit to break.
     pub transmit_mutation: Signal<In, TransmitMutation>,
-    /// Contract of Receive to break.
-    pub receive_mutation: Signal<In, ReceiveMutation>,
     /// Contract of Acknowledge to break.
     pub acknowledge_mutation: Signal<In, AcknowledgeMutation>,
-    /// Contract of Faults to break.
-    pub faults_mutation: Signal<In, FaultsMutation>,
     /// There is a send.
     pub sends_valid: Signal<In, Bit>,
     /// The send.
@@ -194,13 +189,13 @@ impl LinkBench {
         construct!({
             send_queues: SendQueues::mutable(config),
             transmit: Transmit::mutable(config),
-            receive: Receive::mutable(config),
+            receive: Receive::new(config),
             acknowledge: Acknowledge::mutable(config),
-            faults: Faults::mutable(config),
+            faults: Faults::new(config),
             fanout: Fanout::new(5),
         } default {
             clock reset m_axis s_axis send_queues_mutation transmit_mutation
-            receive_mutation acknowledge_mutation faults_mutation sends_valid sends
+            acknowledge_mutation sends_valid sends
             query_ready allowed_valid allowed read_request_ready read_data_valid
             read_data read_data_last read_data_error arrival_ready payload_ready
             sink_update_valid sink_update complete_ready raise_ready
@@ -236,9 +231,7 @@ impl Logic for LinkBench {
         );
         self.send_queues.mutation[0].next = self.send_queues_mutation.val();
         self.transmit.mutation[0].next = self.transmit_mutation.val();
-        self.receive.mutation[0].next = self.receive_mutation.val();
         self.acknowledge.mutation[0].next = self.acknowledge_mutation.val();
-        self.faults.mutation[0].next = self.faults_mutation.val();
 
         // Control.
         self.fanout.abandon.next = false;

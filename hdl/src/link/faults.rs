@@ -41,17 +41,6 @@ pub mod party {
     pub const SINKS: usize = 4;
 }
 
-/// Breaks the block on purpose, so that a test can show that it would notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum FaultsMutation {
-    /// As designed.
-    None,
-    /// A pair fails as often as it is asked for.
-    FailsAgain,
-    /// `Delivery` isn't told.
-    DeliveryForgotten,
-}
-
 /// What is kept of a pair.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Pair {
@@ -75,15 +64,12 @@ enum State {
 }
 
 /// Hands failures of pairs round.
-#[block(config: &Config, mutable: usize)]
+#[block(config: &Config)]
 pub struct Faults {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, FaultsMutation>>,
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
     /// A [`party`] asks for a pair to be failed: pair, and status of its operations.
@@ -128,20 +114,12 @@ pub struct Faults {
     count: Constant<Bits<16>>,
     #[is(constant(config.pairs as u64 - 1))]
     last_pair: Constant<Bits<16>>,
-
-    #[is(mutable)]
-    _mutable: usize,
 }
 
 impl Faults {
-    /// The block of a card, as designed.
+    /// The block of a card.
     pub fn new(config: &Config) -> Self {
-        Self::build(config, 0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable(config: &Config) -> Self {
-        Self::build(config, 1)
+        Self::build(config)
     }
 }
 
@@ -230,18 +208,8 @@ impl Logic for Faults {
             State::Look => {
                 self.endpoint.d.next = self.read.val().endpoint;
                 self.told.d.next = 0.into();
-                for m in 0..self._mutable {
-                    if self.mutation[m].val() == FaultsMutation::DeliveryForgotten {
-                        self.told.d.next = 1 << party::DELIVERY;
-                    }
-                }
                 if self.in_range.val() & self.read.val().sound {
                     self.pairs.write_enable.next = true;
-                    for m in 0..self._mutable {
-                        if self.mutation[m].val() == FaultsMutation::FailsAgain {
-                            self.pair.next.sound = true;
-                        }
-                    }
                     self.state.d.next = State::Offer;
                 } else {
                     self.control_done.next = self.by_control.q.val();

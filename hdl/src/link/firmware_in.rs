@@ -32,31 +32,13 @@ const _: () = assert!(
     "no frame that waits is written to: `BlockRam` wants it so"
 );
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum FirmwareInMutation {
-    /// As designed.
-    None,
-    /// A frame without room takes the place of the oldest.
-    Overwrites,
-    /// A frame that is dropped isn't counted.
-    DropNotCounted,
-    /// Every frame is kept.
-    AllAccepted,
-    /// A frame is gone when it has been taken and the next one too.
-    TakesTwo,
-}
-
 /// Keeps frames for the firmware.
-#[block(mutable: usize)]
+#[block]
 pub struct FirmwareIn {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Forgets all frames.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, FirmwareInMutation>>,
     /// Its number in its frame.
     pub word_index: Signal<In, Bits<16>>,
     /// The word.
@@ -87,21 +69,6 @@ pub struct FirmwareIn {
     full: Signal<Local, Bit>,
     keeps: Signal<Local, Bit>,
     frees: Signal<Local, Bit>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl Default for FirmwareIn {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl FirmwareIn {
-    /// The block with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
 }
 
 #[block]
@@ -124,24 +91,6 @@ impl Logic for FirmwareIn {
         self.keeps.next = self.accept.val() & !self.full.val();
         self.frees.next = self.take.val() & self.valid.val();
         self.count_frames_dropped.next = self.accept.val() & self.full.val();
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == FirmwareInMutation::Overwrites)
-                & self.accept.val()
-                & self.full.val()
-            {
-                self.keeps.next = true;
-                self.frees.next = true;
-            }
-            if self.mutation[m].val() == FirmwareInMutation::DropNotCounted {
-                self.count_frames_dropped.next = false;
-            }
-            if (self.mutation[m].val() == FirmwareInMutation::AllAccepted)
-                & self.word.valid.val()
-                & (self.word_index.val() == 8)
-            {
-                self.keeps.next = !self.full.val();
-            }
-        }
         self.count_frames_received.next = self.keeps.val();
         if self.keeps.val() {
             self.tail.d.next = self.tail.q.val() + 1;
@@ -154,14 +103,6 @@ impl Logic for FirmwareIn {
         }
         if self.frees.val() & !self.keeps.val() {
             self.waiting.d.next = self.waiting.q.val() - 1;
-            for m in 0..self._mutable {
-                if (self.mutation[m].val() == FirmwareInMutation::TakesTwo)
-                    & (self.waiting.q.val() == FRAMES_IN)
-                {
-                    self.waiting.d.next = self.waiting.q.val() - 2;
-                    self.head.d.next = self.head.q.val() + 2;
-                }
-            }
         }
     }
 }

@@ -23,29 +23,13 @@ use super::crc::Crc;
 /// Words of 64 bits before the trailer.
 pub(super) const WORDS: usize = FRAME_WORDS / 2;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum FirmwareOutMutation {
-    /// As designed.
-    None,
-    /// A write changes the frame that is being sent.
-    FrameChanges,
-    /// The CRC goes on from the frame before.
-    CrcGoesOn,
-    /// The frame stands there for writing before its last word is taken.
-    ReadyTooSoon,
-}
-
 /// The processor's frame buffer and its way out.
-#[block(mutable: usize)]
+#[block]
 pub struct FirmwareOut {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Ends a frame that is being sent; the words stay.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, FirmwareOutMutation>>,
     /// Writes a word of the frame.
     pub write: Signal<In, Bit>,
     /// Which: below [`FRAME_WORDS`].
@@ -76,21 +60,6 @@ pub struct FirmwareOut {
     word: Signal<Local, Bits<64>>,
     fire: Signal<Local, Bit>,
     index_next: Signal<Local, Bits<16>>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl Default for FirmwareOut {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl FirmwareOut {
-    /// The block with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
 }
 
 #[block]
@@ -98,16 +67,6 @@ impl Logic for FirmwareOut {
     fn update(&mut self) {
         self.writes.next = self.write.val() & !self.sending.q.val();
         self.ready.next = !self.sending.q.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == FirmwareOutMutation::FrameChanges {
-                self.writes.next = self.write.val();
-            }
-            if (self.mutation[m].val() == FirmwareOutMutation::ReadyTooSoon)
-                & (self.index.q.val() == WORDS)
-            {
-                self.ready.next = true;
-            }
-        }
         self.low.write_enable.next = self.writes.val() & !self.write_address.val().get_bit(0);
         self.low.write_address.next = bit_cast::<16, 5>(self.write_address.val() >> 1);
         self.low.write_data.next = self.write_data.val();
@@ -145,11 +104,6 @@ impl Logic for FirmwareOut {
                 self.index.d.next = 0.into();
                 self.register.d.next = u32::MAX;
                 self.count_frames_sent.next = true;
-                for m in 0..self._mutable {
-                    if self.mutation[m].val() == FirmwareOutMutation::CrcGoesOn {
-                        self.register.d.next = self.register.q.val();
-                    }
-                }
             }
         }
         if self.send.val() & !self.sending.q.val() {

@@ -30,33 +30,13 @@ pub struct Word {
     last: Bit,
 }
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum FrameGateMutation {
-    /// As designed.
-    None,
-    /// A cut frame isn't ended.
-    LeavesFramesOpen,
-    /// The word on offer is taken back.
-    TakesWordsBack,
-    /// A cut frame ends with a whole word.
-    EndsWithWholeWord,
-    /// A frame may begin while `quiet`.
-    BeginsFrames,
-    /// The rest of a frame passes for a frame.
-    PassesRests,
-}
-
 /// The gate between [`Loopback`](super::Loopback) and the pins.
-#[block(mutable: usize)]
+#[block]
 pub struct FrameGate {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
     /// Reset of the card: nothing is offered and nothing taken.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, FrameGateMutation>>,
     /// No frame may begin.
     pub quiet: Signal<In, Bit>,
     /// Pulse, with `quiet`: what is on the card's side of this gate is reset at the end of this cycle.
@@ -91,39 +71,6 @@ pub struct FrameGate {
     last_word: Signal<Local, Word>,
     takes: Signal<Local, Bit>,
     still_inside: Signal<Local, Bit>,
-    #[is(end(0x01))]
-    cut_end: Constant<Word>,
-    #[is(end(0xff))]
-    whole_end: Constant<Word>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-/// The last word of a frame that is cut.
-fn end(keep: u64) -> Constant<Word> {
-    Constant::new(Word {
-        keep: keep.into(),
-        last: true,
-        ..Word::default()
-    })
-}
-
-impl FrameGate {
-    /// The gate as designed.
-    pub fn new() -> Self {
-        Self::build(0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
-}
-
-impl Default for FrameGate {
-    fn default() -> Self {
-        Self::new()
-    }
 }
 
 #[block]
@@ -131,11 +78,6 @@ impl Logic for FrameGate {
     fn update(&mut self) {
         // To the wire: a frame that has begun, or one that may begin, or the end of one that was cut.
         self.passes.next = !self.ending.q.val() & (self.open.q.val() | !self.quiet.val());
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == FrameGateMutation::BeginsFrames {
-                self.passes.next = !self.ending.q.val();
-            }
-        }
         self.offered.next = self.transmit.tvalid.val() & self.passes.val();
         self.out.next = self.held.q.val();
         if !self.ending.q.val() {
@@ -150,12 +92,10 @@ impl Logic for FrameGate {
         self.transmit.tready.next = self.m_axis.tready.val() & self.passes.val();
         self.idle.next = !self.open.q.val() & !self.ending.q.val();
 
-        self.last_word.next = self.cut_end.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == FrameGateMutation::EndsWithWholeWord {
-                self.last_word.next = self.whole_end.val();
-            }
-        }
+        // The last word of a frame that is cut: one byte.
+        self.last_word.next = Word::default();
+        self.last_word.next.keep = 0x01.into();
+        self.last_word.next.last = true;
         self.ended.next = self.offered.val() & self.m_axis.tready.val() & self.transmit.tlast.val();
         if self.offered.val() {
             self.open.d.next = !self.ended.val();
@@ -170,14 +110,6 @@ impl Logic for FrameGate {
             self.held.d.next = self.out.val();
             if self.m_axis.tready.val() | !self.offered.val() {
                 self.held.d.next = self.last_word.val();
-            }
-            for m in 0..self._mutable {
-                if self.mutation[m].val() == FrameGateMutation::LeavesFramesOpen {
-                    self.ending.d.next = false;
-                }
-                if self.mutation[m].val() == FrameGateMutation::TakesWordsBack {
-                    self.held.d.next = self.last_word.val();
-                }
             }
         }
 
@@ -197,10 +129,5 @@ impl Logic for FrameGate {
         }
         self.inside.d.next = self.still_inside.val();
         self.drops.d.next = (self.drops.q.val() | self.restart.val()) & self.still_inside.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == FrameGateMutation::PassesRests {
-                self.drops.d.next = false;
-            }
-        }
     }
 }

@@ -13,21 +13,6 @@
 use crate::prelude::*;
 use crate::prim::axi::{StreamSink, StreamSource};
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum FrameMuxMutation {
-    /// As designed.
-    None,
-    /// Who has the stream is decided anew with each word.
-    FramesMix,
-    /// The firmware never gives way.
-    TransmitStarves,
-    /// The datapath never gives way.
-    FirmwareStarves,
-    /// Who has the stream is decided anew while a frame's first word waits.
-    OfferChanges,
-}
-
 /// Who has the stream.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Owner {
@@ -40,15 +25,12 @@ enum Owner {
 }
 
 /// The multiplexer.
-#[block(mutable: usize)]
+#[block]
 pub struct FrameMux {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, FrameMuxMutation>>,
     /// From `link::FirmwareOut`.
     pub firmware: StreamSink,
     /// From `link::Transmit`.
@@ -60,21 +42,6 @@ pub struct FrameMux {
     /// The firmware had the stream last.
     firmware_last: Reg<Bit>,
     owner_now: Signal<Local, Owner>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl Default for FrameMux {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl FrameMux {
-    /// The multiplexer with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
 }
 
 #[block]
@@ -111,28 +78,6 @@ impl Logic for FrameMux {
         if self.m_axis.tvalid.val() & self.m_axis.tready.val() & self.m_axis.tlast.val() {
             self.owner.d.next = Owner::Nobody;
             self.firmware_last.d.next = self.owner_now.val() == Owner::Firmware;
-        }
-
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == FrameMuxMutation::FramesMix)
-                & self.m_axis.tvalid.val()
-                & self.m_axis.tready.val()
-            {
-                self.owner.d.next = Owner::Nobody;
-                self.firmware_last.d.next = self.owner_now.val() == Owner::Firmware;
-            }
-            if self.mutation[m].val() == FrameMuxMutation::TransmitStarves {
-                self.firmware_last.d.next = false;
-            }
-            if self.mutation[m].val() == FrameMuxMutation::FirmwareStarves {
-                self.firmware_last.d.next = true;
-            }
-            if (self.mutation[m].val() == FrameMuxMutation::OfferChanges)
-                & (self.owner.q.val() == Owner::Nobody)
-                & !self.m_axis.tready.val()
-            {
-                self.owner.d.next = Owner::Nobody;
-            }
         }
     }
 }

@@ -20,21 +20,6 @@ use crate::prim::axi::{StreamSink, StreamSource};
 use crate::types::{CardSetup, ControlRequest};
 use abi::control::Operation;
 
-/// A contract to break, so that a test can show that its breach is seen.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum LoopbackMutation {
-    /// As designed.
-    None,
-    /// The first byte of an address isn't compared.
-    HalfAnAddress,
-    /// An own frame never gives way to the wire.
-    WireStarves,
-    /// Who has the receiver is decided anew with each word.
-    FramesMix,
-    /// A frame that the MAC found bad passes for a good one.
-    BadFramesPass,
-}
-
 /// Who has the receiver.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Owner {
@@ -58,15 +43,12 @@ enum Route {
 }
 
 /// The switch between transmitter, receiver and pins.
-#[block(mutable: usize)]
+#[block]
 pub struct Loopback {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, LoopbackMutation>>,
     /// From `link::Transmit`.
     pub transmit: StreamSink,
     /// To `link::Receive`.
@@ -97,21 +79,6 @@ pub struct Loopback {
     #[is(Check::new("tvalid_stays_within_a_frame"))]
     whole: Check,
     begun: Reg<Bit>,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl Default for Loopback {
-    fn default() -> Self {
-        Self::build(0)
-    }
-}
-
-impl Loopback {
-    /// A switch with the input `mutation`, for tests.
-    pub fn mutable() -> Self {
-        Self::build(1)
-    }
 }
 
 #[block]
@@ -129,16 +96,6 @@ impl Logic for Loopback {
             | ((self.route.q.val() == Route::Open)
                 & self.known.q.val()
                 & (bit_cast::<48, 64>(self.transmit.tdata.val()) == self.mac.q.val()));
-
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == LoopbackMutation::HalfAnAddress)
-                & (self.route.q.val() == Route::Open)
-            {
-                self.round.next = self.known.q.val()
-                    & ((bit_cast::<48, 64>(self.transmit.tdata.val()) >> 8)
-                        == (self.mac.q.val() >> 8));
-            }
-        }
 
         // Who has the receiver.
         self.owner_now.next = self.owner.q.val();
@@ -172,21 +129,6 @@ impl Logic for Loopback {
         if self.receive.tvalid.val() & self.receive.tready.val() & self.receive.tlast.val() {
             self.owner.d.next = Owner::Nobody;
             self.card_last.d.next = self.from_card.val();
-        }
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == LoopbackMutation::WireStarves {
-                self.card_last.d.next = false;
-            }
-            if (self.mutation[m].val() == LoopbackMutation::FramesMix)
-                & self.receive.tvalid.val()
-                & self.receive.tready.val()
-            {
-                self.owner.d.next = Owner::Nobody;
-                self.card_last.d.next = self.from_card.val();
-            }
-            if self.mutation[m].val() == LoopbackMutation::BadFramesPass {
-                self.receive_tuser.next = false;
-            }
         }
 
         self.m_axis.tdata.next = self.transmit.tdata.val();

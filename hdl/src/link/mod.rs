@@ -22,6 +22,7 @@
 
 mod acknowledge;
 mod bench;
+pub mod breaks;
 mod crc;
 mod faults;
 mod firmware_in;
@@ -36,24 +37,24 @@ mod transmit;
 pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use bench::LinkBench;
 pub use crc::Crc;
-pub use faults::{Faults, FaultsMutation, party};
-pub use firmware_in::{FirmwareIn, FirmwareInMutation};
-pub use firmware_out::{FirmwareOut, FirmwareOutMutation};
-pub use frame_gate::{FrameGate, FrameGateMutation};
-pub use frame_mux::{FrameMux, FrameMuxMutation};
-pub use loopback::{Loopback, LoopbackMutation};
+pub use faults::{Faults, party};
+pub use firmware_in::FirmwareIn;
+pub use firmware_out::FirmwareOut;
+pub use frame_gate::FrameGate;
+pub use frame_mux::FrameMux;
+pub use loopback::Loopback;
 pub use receive::Receive;
-pub use screen::{ReceiveMutation, Screen};
+pub use screen::Screen;
 pub use transmit::{Transmit, TransmitMutation};
 
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
-/// The tops of the tests of this room. They can be broken by an input `mutation`.
+/// The tops of the tests of this room. Transmit and Acknowledge can be broken by an input `mutation`.
 pub fn tops() -> Vec<Top> {
     vec![
-        Top::of("receive_tiny", Class::Test, || Receive::mutable(&TINY)),
-        Top::of("receive_ecp5", Class::Test, || Receive::mutable(&ECP5)),
+        Top::of("receive_tiny", Class::Test, || Receive::new(&TINY)),
+        Top::of("receive_ecp5", Class::Test, || Receive::new(&ECP5)),
         Top::of("transmit_tiny", Class::Test, || Transmit::mutable(&TINY)),
         Top::of("transmit_ecp5", Class::Test, || Transmit::mutable(&ECP5)),
         Top::of("acknowledge_tiny", Class::Test, || {
@@ -62,14 +63,34 @@ pub fn tops() -> Vec<Top> {
         Top::of("acknowledge_ecp5", Class::Test, || {
             Acknowledge::mutable(&ECP5)
         }),
-        Top::of("faults_tiny", Class::Test, || Faults::mutable(&TINY)),
-        Top::of("faults_ecp5", Class::Test, || Faults::mutable(&ECP5)),
+        Top::of("faults_tiny", Class::Test, || Faults::new(&TINY)),
+        Top::of("faults_ecp5", Class::Test, || Faults::new(&ECP5)),
         Top::of("link_bench_tiny", Class::Test, || LinkBench::new(&TINY)),
         Top::of("link_bench_ecp5", Class::Test, || LinkBench::new(&ECP5)),
-        Top::of("loopback", Class::Test, Loopback::mutable),
-        Top::of("firmware_out", Class::Test, FirmwareOut::mutable),
-        Top::of("firmware_in", Class::Test, FirmwareIn::mutable),
-        Top::of("frame_mux", Class::Test, FrameMux::mutable),
-        Top::of("frame_gate", Class::Test, FrameGate::mutable),
+        Top::of("loopback", Class::Test, Loopback::default),
+        Top::of("firmware_out", Class::Test, FirmwareOut::default),
+        Top::of("firmware_in", Class::Test, FirmwareIn::default),
+        Top::of("frame_mux", Class::Test, FrameMux::default),
+        Top::of("frame_gate", Class::Test, FrameGate::default),
+        Top::broken("receive_tiny_broken", breaks::receive, || {
+            Receive::new(&TINY)
+        }),
+        Top::broken("faults_tiny_broken", breaks::faults, || Faults::new(&TINY)),
+        Top::broken("link_bench_tiny_broken", breaks::link_bench, || {
+            LinkBench::new(&TINY)
+        }),
+        Top::broken("loopback_broken", breaks::loopback, Loopback::default),
+        Top::broken(
+            "firmware_out_broken",
+            breaks::firmware_out,
+            FirmwareOut::default,
+        ),
+        Top::broken(
+            "firmware_in_broken",
+            breaks::firmware_in,
+            FirmwareIn::default,
+        ),
+        Top::broken("frame_mux_broken", breaks::frame_mux, FrameMux::default),
+        Top::broken("frame_gate_broken", breaks::frame_gate, FrameGate::default),
     ]
 }

@@ -20,7 +20,7 @@
 //! A `fault` is taken at any time, whatever this block waits for itself: only then can the one who
 //! hands faults round never wait in a circle.
 
-use super::screen::{ReceiveMutation, Screen};
+use super::screen::Screen;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Ram;
@@ -69,15 +69,12 @@ enum State {
 }
 
 /// Receives the frames of all pairs.
-#[block(config: &Config, mutable: usize)]
+#[block(config: &Config)]
 pub struct Receive {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in [`Self::mutable`] only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, ReceiveMutation>>,
     /// The tables are cleared.
     pub initialized: Signal<Out, Bit>,
     /// Frames from the wire, byte 0 in lane 0.
@@ -117,7 +114,6 @@ pub struct Receive {
     /// Pulse: a frame was dropped because one before it is missing.
     pub count_gaps: Signal<Out, Bit>,
 
-    #[is(Screen::new(mutable))]
     screen: Screen,
     #[is(Ram::new(config.pairs))]
     peers: Ram<Peer>,
@@ -141,7 +137,7 @@ pub struct Receive {
     ahead: Signal<Local, Bits<32>>,
     words: Signal<Local, Bits<16>>,
     is_request: Signal<Local, Bit>,
-    cookie: Signal<Local, Bits<32>>,
+    same_cookie: Signal<Local, Bit>,
     agrees: Reg<Bit>,
     in_turn: Reg<Bit>,
     behind: Reg<Bit>,
@@ -165,28 +161,18 @@ pub struct Receive {
     fits: Check,
     #[is(Check::new("arrivals_come_by_a_connected_pair"))]
     open: Check,
-    #[is(mutable)]
-    _mutable: usize,
 }
 
 impl Receive {
-    /// The receiver of a card, as designed.
+    /// The receiver of a card.
     pub fn new(config: &Config) -> Self {
-        Self::build(config, 0)
-    }
-
-    /// The same with the input `mutation`, for tests.
-    pub fn mutable(config: &Config) -> Self {
-        Self::build(config, 1)
+        Self::build(config)
     }
 }
 
 #[block]
 impl Logic for Receive {
     fn update(&mut self) {
-        for m in 0..self._mutable {
-            self.screen.mutation[m].next = self.mutation[m].val();
-        }
         StreamSink::link(&mut self.s_axis, &mut self.screen.s_axis);
         self.passes.next = self.screen.passes.val();
         self.passes_index.next = self.screen.passes_index.val();
@@ -208,18 +194,8 @@ impl Logic for Receive {
         // What the frame is, given its pair. The tables come late in their cycle, so the answers are registers.
         self.peer.next = self.peers.read_data.val();
         self.next.next = self.expected.read_data.val();
-        self.cookie.next = self.peer.val().cookie;
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == ReceiveMutation::CookieNotChecked {
-                self.cookie.next = self.head.val().cookie;
-            }
-        }
+        self.same_cookie.next = self.head.val().cookie == self.peer.val().cookie;
         self.refused.next = self.failed.read_data.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == ReceiveMutation::FailedPairsPass {
-                self.refused.next = false;
-            }
-        }
         self.agrees.d.next = self.peer.val().connected
             & (self.head.val().destination_pair < self.pairs.val())
             & (self.head.val().destination_endpoint == self.peer.val().endpoint)
@@ -227,7 +203,7 @@ impl Logic for Receive {
             & (self.head.val().source_pair == self.peer.val().remote_pair)
             & (self.head.val().destination_epoch == self.peer.val().epoch)
             & (self.head.val().source_epoch == self.peer.val().remote_epoch)
-            & (self.head.val().cookie == self.cookie.val());
+            & self.same_cookie.val();
         self.is_request.next = self.head.val().frame_type == FrameType::Eager;
         self.sequence_now.next = self.next.val().control;
         if self.is_request.val() {
@@ -237,13 +213,6 @@ impl Logic for Receive {
         self.behind.d.next = self.ahead.val().get_bit(31);
         // Not `ahead == 0`: a difference comes later than a comparison.
         self.in_turn.d.next = self.head.val().sequence == self.sequence_now.val();
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == ReceiveMutation::SequenceOffByOne)
-                & (self.ahead.val() == 1)
-            {
-                self.in_turn.d.next = true;
-            }
-        }
 
         // Control requests, and the marks of faults, which never wait for anything but a write.
         self.setup.next = self.control.data.val().data.into();

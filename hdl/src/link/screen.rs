@@ -44,39 +44,13 @@ pub const RING_WORDS: usize = (2 * PAYLOAD_WORDS).next_power_of_two();
 /// Frames that may wait with their payload in the ring.
 pub const FRAMES: usize = 8;
 
-/// Breaks the screen, or Receive behind it, on purpose, so that a test can show that it would notice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, LogicState)]
-pub enum ReceiveMutation {
-    /// As designed.
-    None,
-    /// The trailer isn't looked at.
-    CrcNotChecked,
-    /// The length field isn't compared with the frame.
-    LengthNotChecked,
-    /// A bad frame's payload isn't taken back.
-    PayloadKept,
-    /// The frame after the next one passes as well.
-    SequenceOffByOne,
-    /// The cookie isn't compared.
-    CookieNotChecked,
-    /// Frames of a failed pair pass.
-    FailedPairsPass,
-    /// A frame for the firmware goes the way of the others too.
-    FirmwareFramesGoOn,
-    /// The version of a frame that belongs to a pair isn't compared.
-    VersionNotChecked,
-}
-
 /// Checks frames and stores the good ones.
-#[block(mutable: usize)]
+#[block]
 pub struct Screen {
     /// The clock.
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// Which contract to break; there in `Receive::mutable` only.
-    #[each(mutable)]
-    pub mutation: Vec<Signal<In, ReceiveMutation>>,
     /// Frames from the wire, byte 0 in lane 0. `tkeep` is all ones but in a malformed frame.
     pub s_axis: StreamSink,
     /// Header of the oldest good frame. It is taken when the frame is done with: its payload must have been taken or
@@ -136,15 +110,6 @@ pub struct Screen {
 
     #[is(Check::new("payload_ring_never_overflows"))]
     room: Check,
-    #[is(mutable)]
-    _mutable: usize,
-}
-
-impl Screen {
-    /// A screen; with an input `mutation` if `mutable` is 1.
-    pub fn new(mutable: usize) -> Self {
-        Self::build(mutable)
-    }
 }
 
 #[block]
@@ -177,11 +142,6 @@ impl Logic for Screen {
         // What the verdict is made of.
         self.trailer.next = bit_cast::<64, 32>(!self.register.q.val());
         self.crc_good.next = self.s_axis.tdata.val() == self.trailer.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == ReceiveMutation::CrcNotChecked {
-                self.crc_good.next = true;
-            }
-        }
         self.short.next = self.index.q.val() < HEADER_WORDS;
         self.handshake_now.next = self.head.val().frame_type == FrameType::Handshake;
         self.for_firmware.next =
@@ -195,13 +155,6 @@ impl Logic for Screen {
             & ((self.head.val().flags == 0)
                 | ((self.head.val().flags == wire::FRAME_READY)
                     & (self.head.val().frame_type == FrameType::Eager)));
-        for m in 0..self._mutable {
-            if (self.mutation[m].val() == ReceiveMutation::VersionNotChecked)
-                & self.for_firmware.val()
-            {
-                self.known.next = self.head.val().flags == 0;
-            }
-        }
         self.words.next = self.index.q.val() - HEADER_WORDS;
         self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))
@@ -211,11 +164,6 @@ impl Logic for Screen {
                 | (self.for_firmware.val()
                     & (self.head.val().payload_length == wire::MANAGEMENT_BYTES))
                 | (!self.for_firmware.val() & (self.head.val().payload_length == 0)));
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == ReceiveMutation::LengthNotChecked {
-                self.length_good.next = true;
-            }
-        }
 
         self.good.next = false;
         self.count_crc_errors.next = false;
@@ -266,12 +214,6 @@ impl Logic for Screen {
                     self.committed.d.next = self.write.q.val();
                 } else {
                     self.write.d.next = self.committed.q.val();
-                    for m in 0..self._mutable {
-                        if self.mutation[m].val() == ReceiveMutation::PayloadKept {
-                            self.write.d.next = self.write.q.val();
-                            self.committed.d.next = self.write.q.val();
-                        }
-                    }
                 }
             }
         }
@@ -280,11 +222,6 @@ impl Logic for Screen {
         self.passes_index.next = self.index.q.val();
         self.firmware.next = self.good.val() & self.for_firmware.val();
         self.frames.input.valid.next = self.good.val() & !self.for_firmware.val();
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == ReceiveMutation::FirmwareFramesGoOn {
-                self.frames.input.valid.next = self.good.val();
-            }
-        }
         self.frames.input.data.next = self.head.val();
         join!(self.frames.output => self.frame);
 

@@ -18,9 +18,9 @@ use std::collections::BTreeMap;
 use abi::status::Status;
 use hdl::config;
 use hdl::envelope::SendQueuesMutation;
-use hdl::link::{AcknowledgeMutation, FaultsMutation, ReceiveMutation, TransmitMutation};
+use hdl::link::{AcknowledgeMutation, TransmitMutation, breaks};
 use support::{Size, for_sizes, is_caught};
-use world::World;
+use world::{Broken, World};
 
 #[test]
 fn a_sound_wire_fails_no_pair_and_every_send_succeeds() {
@@ -65,24 +65,23 @@ fn what_a_wire_does_to_a_frame_fails_its_pair_and_no_other() {
 }
 
 /// Whether a contract that one side breaks is noticed.
-fn is_noticed(pin: &str, number: u64) -> bool {
+fn is_noticed(broken: Broken) -> bool {
     is_caught("link_bench_tiny", 4, |rng| {
         let size = Size::new(&config::TINY, "link_bench", rng);
-        World::new(&size, rng, 40, Some((pin, number))).run(30_000);
+        World::new(&size, rng, 40, Some(broken)).run(30_000);
     })
 }
 
 #[test]
 fn each_broken_contract_is_noticed() {
     use AcknowledgeMutation as A;
-    use FaultsMutation as F;
-    use ReceiveMutation as R;
     use SendQueuesMutation as S;
     use TransmitMutation as T;
+    for broken in breaks::link_bench() {
+        let noticed = is_noticed(Broken::Named(broken.name));
+        assert!(noticed, "{} goes unnoticed", broken.name);
+    }
     for (pin, number, what) in [
-        ("receive", R::CrcNotChecked as u64, "CrcNotChecked"),
-        ("receive", R::PayloadKept as u64, "PayloadKept"),
-        ("receive", R::SequenceOffByOne as u64, "SequenceOffByOne"),
         ("transmit", T::ReadErrorIgnored as u64, "ReadErrorIgnored"),
         (
             "transmit",
@@ -103,7 +102,6 @@ fn each_broken_contract_is_noticed() {
         ),
         ("send_queues", S::RefusalUnheard as u64, "RefusalUnheard"),
         ("send_queues", S::ReadyForgotten as u64, "ReadyForgotten"),
-        ("faults", F::DeliveryForgotten as u64, "DeliveryForgotten"),
         ("send_queues", S::CreditNotNeeded as u64, "CreditNotNeeded"),
         (
             "send_queues",
@@ -127,7 +125,7 @@ fn each_broken_contract_is_noticed() {
         ),
         ("send_queues", S::NeverTimesOut as u64, "NeverTimesOut"),
     ] {
-        let noticed = is_noticed(&format!("{pin}_mutation"), number);
+        let noticed = is_noticed(Broken::Pin(&format!("{pin}_mutation"), number));
         assert!(noticed, "{what} of {pin} goes unnoticed");
     }
 }
@@ -166,7 +164,7 @@ fn a_side_that_does_not_ask_or_answer_is_noticed() {
         let pin = format!("{pin}_mutation");
         let noticed = is_caught("link_bench_tiny", 4, |rng| {
             let size = Size::new(&config::TINY, "link_bench", rng);
-            let world = World::new(&size, rng, 5, Some((&pin, number)));
+            let world = World::new(&size, rng, 5, Some(Broken::Pin(&pin, number)));
             world.thirsty().run(10_000);
         });
         assert!(noticed, "{what} goes unnoticed");

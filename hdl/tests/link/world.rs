@@ -140,6 +140,15 @@ struct Side {
     asks: u64,
 }
 
+/// A contract to break.
+#[derive(Clone, Copy)]
+pub enum Broken<'a> {
+    /// By the name of a break.
+    Named(&'a str),
+    /// Of a block with an input for it: the pin, and the contract's number.
+    Pin(&'a str, u64),
+}
+
 pub struct World {
     sides: [Side; 2],
     wires: [Wire; 2],
@@ -163,18 +172,16 @@ pub struct World {
 }
 
 impl World {
-    /// `trouble`: of how many frames one is lost, damaged or repeated; none if 0. `breaks`: a contract, by its pin
-    /// and number, that one side breaks.
-    pub fn new(
-        size: &Size,
-        rng: &mut ChaCha8Rng,
-        trouble: u32,
-        breaks: Option<(&str, u64)>,
-    ) -> Self {
+    /// `trouble`: of how many frames one is lost, damaged or repeated; none if 0. `breaks`: a contract that one
+    /// side breaks.
+    pub fn new(size: &Size, rng: &mut ChaCha8Rng, trouble: u32, breaks: Option<Broken>) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
         let side = |number: usize, rng: &mut ChaCha8Rng| {
-            let mut bench = Bench::open(&size.model);
-            if let Some((pin, value)) = breaks.filter(|_| number == 0) {
+            let mut bench = match breaks.filter(|_| number == 0) {
+                Some(Broken::Named(name)) => Bench::broken(&size.model, name),
+                _ => Bench::open(&size.model),
+            };
+            if let Some(Broken::Pin(pin, value)) = breaks.filter(|_| number == 0) {
                 bench.set(pin, value);
             }
             for cycle in 0.. {

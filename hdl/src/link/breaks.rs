@@ -1,0 +1,174 @@
+//! Contracts of the link's blocks that a test breaks, to show that it notices.
+
+use super::faults::{Faults, party};
+use super::firmware_in::FirmwareIn;
+use super::firmware_out::{self, FirmwareOut};
+use super::frame_gate::FrameGate;
+use super::frame_mux::FrameMux;
+use super::loopback::Loopback;
+use super::receive::Receive;
+use super::screen::Screen;
+use crate::verilog::Break;
+use abi::mgmt::FRAMES_IN;
+
+/// Of the receiver, its screen included.
+pub fn receive() -> Vec<Break> {
+    let bad_frame_ends = "fire & s_axis.tlast & !(good & !for_firmware)";
+    vec![
+        // The trailer isn't looked at.
+        Break::new("crc_not_checked").force::<Screen>("crc_good", "true"),
+        // The length field isn't compared with the frame.
+        Break::new("length_not_checked").force::<Screen>("length_good", "true"),
+        // A bad frame's payload isn't taken back.
+        Break::new("payload_kept")
+            .force_if::<Screen>("write.d", "write.q", bad_frame_ends)
+            .force_if::<Screen>("committed.d", "write.q", bad_frame_ends),
+        // The frame after the next one passes as well.
+        Break::new("sequence_off_by_one").force_if::<Receive>("in_turn.d", "true", "ahead == 1"),
+        // The cookie isn't compared.
+        Break::new("cookie_not_checked").force::<Receive>("same_cookie", "true"),
+        // Frames of a failed pair pass.
+        Break::new("failed_pairs_pass").force::<Receive>("refused", "false"),
+        // A frame for the firmware goes the way of the others too.
+        Break::new("firmware_frames_go_on").force::<Screen>("frames.input.valid", "good"),
+        // The version of a frame for the firmware isn't compared.
+        Break::new("version_not_checked").force_if::<Screen>(
+            "known",
+            "head.flags == 0",
+            "for_firmware",
+        ),
+    ]
+}
+
+/// Of the place through which every failure of a pair goes.
+pub fn faults() -> Vec<Break> {
+    const { assert!(party::DELIVERY == 2, "whose bit is 4") };
+    vec![
+        // A pair fails as often as it is asked for.
+        Break::new("fails_again").force_if::<Faults>(
+            "pair.sound",
+            "true",
+            "state.q == State::Look",
+        ),
+        // `Delivery` isn't told.
+        Break::new("delivery_forgotten").force_if::<Faults>(
+            "told.d",
+            "4",
+            "state.q == State::Look",
+        ),
+    ]
+}
+
+/// Of two links back to back: what the rules of the whole link notice.
+pub fn link_bench() -> Vec<Break> {
+    let mut breaks = Break::named(
+        &receive(),
+        &["crc_not_checked", "payload_kept", "sequence_off_by_one"],
+    );
+    breaks.extend(Break::named(&faults(), &["delivery_forgotten"]));
+    breaks
+}
+
+/// Of the switch for the card's frames to itself.
+pub fn loopback() -> Vec<Break> {
+    let word_moves = "receive.tvalid & receive.tready";
+    vec![
+        // The first byte of an address isn't compared.
+        Break::new("half_an_address").force_if::<Loopback>(
+            "round",
+            "known.q & ((bit_cast::<48, 64>(transmit.tdata) >> 8) == (mac.q >> 8))",
+            "route.q == Route::Open",
+        ),
+        // An own frame never gives way to the wire.
+        Break::new("wire_starves").force::<Loopback>("card_last.d", "false"),
+        // Who has the receiver is decided anew with each word.
+        Break::new("frames_mix")
+            .force_if::<Loopback>("owner.d", "Owner::Nobody", word_moves)
+            .force_if::<Loopback>("card_last.d", "from_card", word_moves),
+        // A frame that the MAC found bad passes for a good one.
+        Break::new("bad_frames_pass").force::<Loopback>("receive_tuser", "false"),
+    ]
+}
+
+/// Of the firmware's way out.
+pub fn firmware_out() -> Vec<Break> {
+    const { assert!(firmware_out::WORDS == 14, "the index of the trailer") };
+    vec![
+        // A write changes the frame that is being sent.
+        Break::new("frame_changes").force::<FirmwareOut>("writes", "write"),
+        // The CRC goes on from the frame before.
+        Break::new("crc_goes_on").force_if::<FirmwareOut>(
+            "register.d",
+            "register.q",
+            "fire & (index.q == 14)",
+        ),
+        // The frame stands there for writing before its last word is taken.
+        Break::new("ready_too_soon").force_if::<FirmwareOut>("ready", "true", "index.q == 14"),
+    ]
+}
+
+/// Of the firmware's way in.
+pub fn firmware_in() -> Vec<Break> {
+    const { assert!(FRAMES_IN == 4, "as many as may wait") };
+    let full_again = "frees & !keeps & (waiting.q == 4)";
+    vec![
+        // A frame without room takes the place of the oldest.
+        Break::new("overwrites")
+            .force_if::<FirmwareIn>("keeps", "true", "accept & full")
+            .force_if::<FirmwareIn>("frees", "true", "accept & full"),
+        // A frame that is dropped isn't counted.
+        Break::new("drop_not_counted").force::<FirmwareIn>("count_frames_dropped", "false"),
+        // Every frame is kept.
+        Break::new("all_accepted").force_if::<FirmwareIn>(
+            "keeps",
+            "!full",
+            "word.valid & (word_index == 8)",
+        ),
+        // A frame is gone when it has been taken, and the next one too.
+        Break::new("takes_two")
+            .force_if::<FirmwareIn>("waiting.d", "waiting.q - 2", full_again)
+            .force_if::<FirmwareIn>("head.d", "head.q + 2", full_again),
+    ]
+}
+
+/// Of the multiplexer of the card's two sources of frames.
+pub fn frame_mux() -> Vec<Break> {
+    let word_moves = "m_axis.tvalid & m_axis.tready";
+    vec![
+        // Who has the stream is decided anew with each word.
+        Break::new("frames_mix")
+            .force_if::<FrameMux>("owner.d", "Owner::Nobody", word_moves)
+            .force_if::<FrameMux>(
+                "firmware_last.d",
+                "owner_now == Owner::Firmware",
+                word_moves,
+            ),
+        // The firmware never gives way.
+        Break::new("transmit_starves").force::<FrameMux>("firmware_last.d", "false"),
+        // The datapath never gives way.
+        Break::new("firmware_starves").force::<FrameMux>("firmware_last.d", "true"),
+        // Who has the stream is decided anew while a frame's first word waits.
+        Break::new("offer_changes").force_if::<FrameMux>(
+            "owner.d",
+            "Owner::Nobody",
+            "(owner.q == Owner::Nobody) & !m_axis.tready",
+        ),
+    ]
+}
+
+/// Of the gate before the wire.
+pub fn frame_gate() -> Vec<Break> {
+    let cuts = "restart & open.q";
+    vec![
+        // A cut frame isn't ended.
+        Break::new("leaves_frames_open").force_if::<FrameGate>("ending.d", "false", cuts),
+        // The word on offer is taken back.
+        Break::new("takes_words_back").force_if::<FrameGate>("held.d", "last_word", cuts),
+        // A cut frame ends with a whole word.
+        Break::new("ends_with_whole_word").force::<FrameGate>("last_word.keep", "255"),
+        // A frame may begin while `quiet`.
+        Break::new("begins_frames").force::<FrameGate>("passes", "!ending.q"),
+        // The rest of a frame passes for a frame.
+        Break::new("passes_rests").force::<FrameGate>("drops.d", "false"),
+    ]
+}
