@@ -222,7 +222,15 @@ pub fn a_disconnect_does_not_wait_for_gates_that_hang() {
     let closing = (Command::ClosePair, MailboxStatus::HardwareTimeout);
     assert_eq!((command, status), closing);
     fabric.wake_gates(0);
-    a.close_pair(here).expect("the gates answer again");
+    // The gates answer again, and the firmware may have ended the close before it is asked once more.
+    match a.close_pair(here) {
+        Ok(())
+        | Err(CommandError::Refused {
+            status: MailboxStatus::NotFound,
+            ..
+        }) => {}
+        other => panic!("{other:?}"),
+    }
 }
 
 /// As it broke: a pair was open to posts again when a disconnect of it was refused because it was being closed.
