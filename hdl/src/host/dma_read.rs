@@ -6,14 +6,14 @@
 //!   data[i] ◄─ word ◄─ shift by the offset ◄───────┴──────────◄── R
 //! ```
 //!
-//! Requests are taken in turn and their bursts follow each other on the bus without waiting for
-//! data; as all have one id, data come back in the order of the requests and nothing has to be
-//! sorted. A client may ask for any number of bytes at any address. It gets them from lane 0 on:
-//! each word is put together from two beats if the address isn't aligned, and is zero beyond the
-//! length. If any beat of an access was answered with an error, its last word says so.
+//! Requests are taken in turn, and their bursts follow each other on the bus without waiting for data.
+//! All bursts have one id, so data come back in the order of the requests and nothing has to be sorted.
+//! A client may ask for any number of bytes at any address. It gets them from lane 0 on: each word is
+//! put together from two beats if the address isn't aligned, and is zero beyond the length. If any beat
+//! of an access was answered with an error, the access's last word has `error`.
 //!
-//! While `quiet`, no request is taken, and data come in without being given to a client, until the bus is `idle`: then the engine and
-//! its clients may be reset.
+//! While `quiet`, no request is taken, and data that come in are dropped, until the bus is `idle`: then the engine and its
+//! clients may be reset.
 
 use super::bursts::Bursts;
 use super::dma::{Access, Measure};
@@ -123,7 +123,7 @@ impl Logic for DmaRead {
                 self.in_page.next = self.measure[i].in_page.val();
             }
         }
-        // Each is measured before the choice, which comes late.
+        // Each request is measured before one is chosen, since the choice comes late.
         for i in 0..self._clients {
             self.measure[i].client.next = i.to_bits();
             self.measure[i].request.next = self.request[i].data.val();

@@ -7,16 +7,16 @@
 //!   done[i] ◄──────────────────────────────────────────────────────────┴─◄ B
 //! ```
 //!
-//! Requests are taken in turn; then the client's words are taken, from lane 0 on, and are spread
-//! over the beats as the address wants it. Strobes name the bytes of the access and no other, so
-//! nothing is read and no neighbour is touched. An access is done when the response to its last
-//! burst has come, with an error if any of its responses was one. The next access goes on the bus
-//! before that. A client that has a request taken gives its words without waiting for another
-//! client: until then nobody else's words are taken.
+//! Requests are taken in turn; then the client's words are taken, from lane 0 on, and are spread over the
+//! beats as the address needs it. Strobes name the bytes of the access and no other, so nothing is read and
+//! no neighbouring byte is written. An access is `done` when the response to its last burst has come, with
+//! `error` if any of its responses was an error. The next access goes on the bus before that. A client whose
+//! request was taken gives its words without waiting for another client: until then no other client's words
+//! are taken.
 //!
-//! While `quiet`, no request is taken. What is left of the accesses under way goes without strobes in place of the clients' words, so that
-//! the bus gets what was announced to it and memory stays as it is; no client hears of it. When all is answered the engine is `idle`, and may be
-//! reset with its clients.
+//! While `quiet`, no request is taken. The beats that accesses under way still owe go out without strobes and without the
+//! clients' words, so that the bus gets what was announced to it and memory stays as it is; no client gets `done`. When all is
+//! answered the engine is `idle`, and may be reset with its clients.
 
 use super::bursts::{Bursts, MAX_BEATS};
 use super::dma::{Access, Measure};
@@ -58,13 +58,13 @@ pub struct DmaWrite {
     /// A word of client `i`; the first byte in the lowest lane. Bytes beyond the length are ignored.
     #[each(clients)]
     pub data: Vec<Stream<In, Bits<64>>>,
-    /// Pulse: the oldest access of client `i` is in memory, or never will be.
+    /// Pulse: the oldest access of client `i` is in memory, or has failed.
     #[each(clients)]
     pub done: Vec<Signal<Out, Bit>>,
     /// With `done`: some of it couldn't be written.
     #[each(clients)]
     pub done_error: Vec<Signal<Out, Bit>>,
-    /// No request and no word is taken, and clients hear nothing.
+    /// No request and no word is taken, and no client gets `done`.
     pub quiet: Signal<In, Bit>,
     /// No access is under way.
     pub idle: Signal<Out, Bit>,
@@ -167,7 +167,7 @@ impl Logic for DmaWrite {
                 self.in_page.next = self.measure[i].in_page.val();
             }
         }
-        // Each is measured before the choice, which comes late.
+        // Each request is measured before one is chosen, since the choice comes late.
         for i in 0..self._clients {
             self.measure[i].client.next = i.to_bits();
             self.measure[i].request.next = self.request[i].data.val();

@@ -10,9 +10,10 @@
 //!                         └──────────── request ──────────────────┘
 //! ```
 //!
-//! In `Quiet` the DMA engines take no request and end what is on the bus without their clients, and no frame begins on the wire. AXI
-//! has no way to take back what was offered, so this lasts until memory has answered everything: for ever, if it never does. The wire
-//! is waited for no longer than [`WIRE_PATIENCE`]; what it hasn't taken by then, [`FrameGate`](crate::link::FrameGate) keeps.
+//! In `Quiet` the DMA engines take no request and end the accesses on the bus without their clients, and no frame begins on the
+//! wire. AXI has no way to take back what was offered, so `Quiet` lasts until memory has answered everything: for ever, if it
+//! never does. It lasts no longer than [`WIRE_PATIENCE`] for the wire; [`FrameGate`](crate::link::FrameGate) holds the word that
+//! the wire hasn't taken by then.
 
 use crate::prelude::*;
 
@@ -103,7 +104,7 @@ impl Logic for GateReset {
                 self.phase.d.next = Phase::Clear;
             }
             Phase::Clear => {
-                // What was set up since then goes too.
+                // What was set up since the last request is reset too.
                 if self.asked.val() {
                     self.phase.d.next = Phase::Quiet;
                 } else if self.initialized.val() {

@@ -8,11 +8,11 @@
 //!              └───────────┘──► mailbox_interrupt
 //! ```
 //!
-//! The page of an address decides who is meant: page 0 is the privileged one, page 1 + e belongs to
-//! endpoint e. A write is taken when address and data are both there, and acts on the next edge; a
-//! read is answered three cycles after it was taken, so that memories elsewhere can be looked at.
-//! What isn't there reads as zero and takes writes without effect, with OKAY. So does a write without any strobe, which AXI4-Lite
-//! allows (IHI 0022, B1.1.3); one of some bytes of a word has no effect and is answered SLVERR.
+//! Page 0 is the privileged one, page 1 + e belongs to endpoint e. A write is taken when address and data
+//! are both there, and acts on the next edge. A read is answered three cycles after it was taken, so that
+//! memories elsewhere can be read. An address without a register reads as zero and ignores writes, with
+//! OKAY. A write without any strobe, which AXI4-Lite allows (IHI 0022, B1.1.3), has no effect and is
+//! answered OKAY; a write of some bytes of a word has no effect and is answered SLVERR.
 
 #![allow(
     missing_docs,
@@ -40,7 +40,7 @@ pub struct Registers {
     pub s_axil: AxiLite,
     /// Which, and with what.
     pub doorbell: Pulse<Out, Doorbell>,
-    /// Endpoint whose registers are read. The following six are its, one cycle later.
+    /// Endpoint whose registers are read. The six inputs that follow are that endpoint's, one cycle later.
     pub read_endpoint: Signal<Out, Bits<8>>,
     /// Index up to which the send ring has been fetched.
     pub send_head: Signal<In, Bits<16>>,

@@ -50,7 +50,7 @@ pub fn faults() -> Vec<Break> {
             "true",
             "state.q == State::Look",
         ),
-        // `Delivery` isn't told.
+        // `Delivery` doesn't get the fault.
         Break::new("delivery_forgotten").force_if::<Faults>(
             "told.d",
             "4",
@@ -81,7 +81,7 @@ pub fn loopback() -> Vec<Break> {
         ),
         // An own frame never gives way to the wire.
         Break::new("wire_starves").force::<Loopback>("card_last.d", "false"),
-        // Who has the receiver is decided anew with each word.
+        // The source that has the receiver is chosen again with each word.
         Break::new("frames_mix")
             .force_if::<Loopback>("owner.d", "Owner::Nobody", word_moves)
             .force_if::<Loopback>("card_last.d", "from_card", word_moves),
@@ -102,7 +102,7 @@ pub fn firmware_out() -> Vec<Break> {
             "register.q",
             "fire & (index.q == 14)",
         ),
-        // The frame stands there for writing before its last word is taken.
+        // The frame may be written before its last word is taken.
         Break::new("ready_too_soon").force_if::<FirmwareOut>("ready", "true", "index.q == 14"),
     ]
 }
@@ -135,7 +135,7 @@ pub fn firmware_in() -> Vec<Break> {
 pub fn frame_mux() -> Vec<Break> {
     let word_moves = "m_axis.tvalid & m_axis.tready";
     vec![
-        // Who has the stream is decided anew with each word.
+        // The source that has the stream is chosen again with each word.
         Break::new("frames_mix")
             .force_if::<FrameMux>("owner.d", "Owner::Nobody", word_moves)
             .force_if::<FrameMux>(
@@ -147,7 +147,7 @@ pub fn frame_mux() -> Vec<Break> {
         Break::new("transmit_starves").force::<FrameMux>("firmware_last.d", "false"),
         // The datapath never gives way.
         Break::new("firmware_starves").force::<FrameMux>("firmware_last.d", "true"),
-        // Who has the stream is decided anew while a frame's first word waits.
+        // The source that has the stream is chosen again while a frame's first word waits.
         Break::new("offer_changes").force_if::<FrameMux>(
             "owner.d",
             "Owner::Nobody",

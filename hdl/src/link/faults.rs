@@ -1,9 +1,9 @@
-//! One place through which every failure of a pair goes, so that a pair fails once and everybody
-//! who keeps something for it hears of it.
+//! One place through which every failure of a pair goes, so that a pair fails once and every block that
+//! holds state of the pair gets the fault.
 //!
-//! Whoever finds a pair broken asks here. One request at a time is offered to all who hold state of
-//! pairs, each until it has finished with the pair; then the endpoint is told by an event, if it was
-//! the link that failed. A pair that is not connected, or has failed, isn't failed again.
+//! A block that finds a pair broken asks here. One fault at a time is offered to every block that holds state
+//! of pairs, to each until it has finished with the pair. Then, if the link has failed, an event goes to the
+//! endpoint. A pair that is not connected, or has failed, isn't failed again.
 //!
 //! ```text
 //!   control PairFail ─┐   ┌────────┐   ┌─► SendQueues   completes the sends
@@ -25,7 +25,7 @@ use abi::control::Operation;
 use abi::event::Cause;
 use abi::status::Status;
 
-/// Who asks, and who is told: index of the arrays of ports.
+/// The blocks that ask, and those that get the fault: indices of the arrays of ports.
 pub mod party {
     /// `envelope::SendQueues`.
     pub const SENDS: usize = 0;
@@ -33,15 +33,15 @@ pub mod party {
     pub const RECEIVE: usize = 1;
     /// `envelope::Delivery`.
     pub const DELIVERY: usize = 2;
-    /// How many ask.
+    /// Number of blocks that ask.
     pub const SOURCES: usize = 3;
     /// `link::Acknowledge`, which never asks.
     pub const ACKNOWLEDGE: usize = 3;
-    /// How many are told.
+    /// Number of blocks that get the fault.
     pub const SINKS: usize = 4;
 }
 
-/// What is kept of a pair.
+/// A pair's entry in the table.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Pair {
     /// Connected, and not failed.
@@ -78,7 +78,7 @@ pub struct Faults {
     /// A pair has failed: to each [`party`] until it is ready.
     #[each(party::SINKS)]
     pub fault_valid: Vec<Signal<Out, Bit>>,
-    /// The party has done what it has to.
+    /// The party has finished with the pair.
     #[each(party::SINKS)]
     pub fault_ready: Vec<Signal<In, Bit>>,
     /// The pair and its status, the same for all.

@@ -1,9 +1,9 @@
 //! Frames for the firmware, beside the receiver.
 //!
-//! Each word that [`Screen`](super::Screen) takes is written here too, to the place behind the frames that wait. If the frame turns out to be
-//! a good one for the firmware (`accept`, with its last word), the place is kept; otherwise the next frame overwrites it. So such a frame
-//! costs the receiver the cycles that it takes on the wire and nothing else, whether or not there is room here, and whether or not
-//! the firmware ever reads.
+//! Each word that [`Screen`](super::Screen) takes is written here too, to the place behind the frames that wait. If the frame
+//! turns out to be a good one for the firmware (`accept`, with its last word), the place is kept; otherwise the next frame
+//! overwrites it. So a frame for the firmware costs the receiver the cycles that it takes on the wire and nothing else, whether
+//! or not there is room here, and whether or not the firmware ever reads.
 //!
 //! ```text
 //!   word_valid, word_index ─►┌──────────────────┐
@@ -13,7 +13,7 @@
 //!   count_frames_received, count_frames_dropped      ◄── take
 //! ```
 //!
-//! A frame is dropped if [`FRAMES_IN`] wait when its last word comes, even if one of them is taken in this very cycle.
+//! A frame is dropped if [`FRAMES_IN`] wait when its last word comes, even if one of them is taken in the same cycle.
 
 use crate::prelude::*;
 use crate::prim::BlockRam;
@@ -39,7 +39,7 @@ pub struct FirmwareIn {
     pub clock: Signal<In, Clock>,
     /// Forgets all frames.
     pub reset: Signal<In, Bit>,
-    /// Its number in its frame.
+    /// Number of the word in its frame.
     pub word_index: Signal<In, Bits<16>>,
     /// The word.
     pub word: Pulse<In, Bits<64>>,
@@ -47,7 +47,7 @@ pub struct FirmwareIn {
     pub accept: Signal<In, Bit>,
     /// A frame waits.
     pub valid: Signal<Out, Bit>,
-    /// Pulse: the oldest frame is done with.
+    /// Pulse: the oldest frame leaves.
     pub take: Signal<In, Bit>,
     /// Word of the oldest frame to read, of 32 bits.
     pub read_address: Signal<In, Bits<5>>,

@@ -1,8 +1,8 @@
 //! A frame of the firmware's own on its way to the wire.
 //!
-//! The processor writes the frame, header and payload, word by word; `send` then streams it with the CRC as its trailer. While
-//! that goes on `ready` is low, and neither a write nor another `send` has an effect: what goes out is what was written
-//! before. The frame is offered without a pause, as the wire wants it.
+//! The processor writes the frame, header and payload, word by word; `send` then streams it with the CRC as its trailer. Until
+//! the frame has ended `ready` is low, and neither a write nor another `send` has an effect: the frame that goes out is the one
+//! written before. It is offered without a pause, which the wire needs.
 //!
 //! ```text
 //!   write, write_address ─►┌────────────┐ word ┌─────┐

@@ -1,4 +1,4 @@
-//! The last gate before the wire, and the first behind it: what keeps frames whole on both sides while the blocks between are reset.
+//! The last block before the wire, and the first behind it: it keeps frames whole while the blocks on its card side are reset.
 //!
 //! ```text
 //!                        quiet: no frame begins
@@ -11,8 +11,8 @@
 //!
 //! A frame of the card that hasn't ended at `restart` is cut. The word on offer stays there until it is taken, as AXI4-Stream
 //! demands (IHI 0051, 2.2.1), and after it comes a last word of one byte. Frames of the card are whole words, so the length alone
-//! makes the receiver drop it. Of a frame that is coming in, what comes after `restart` is taken and dropped, so that it isn't
-//! mistaken for a frame of its own.
+//! makes the receiver drop it. The words of a frame from the wire that come after `restart` are taken and dropped, so that they
+//! aren't mistaken for a frame of their own.
 
 #![allow(
     missing_docs,
@@ -39,7 +39,7 @@ pub struct FrameGate {
     pub reset: Signal<In, Bit>,
     /// No frame may begin.
     pub quiet: Signal<In, Bit>,
-    /// Pulse, with `quiet`: what is on the card's side of this gate is reset at the end of this cycle.
+    /// Pulse, with `quiet`: the blocks on the card's side of this gate are reset at the end of this cycle.
     pub restart: Signal<In, Bit>,
     /// No frame of the card has begun without having ended.
     pub idle: Signal<Out, Bit>,
@@ -61,7 +61,7 @@ pub struct FrameGate {
     held: Reg<Word>,
     /// A frame from the wire has begun and not ended.
     inside: Reg<Bit>,
-    /// What comes of it is dropped.
+    /// The words of that frame are dropped.
     drops: Reg<Bit>,
 
     passes: Signal<Local, Bit>,
@@ -113,7 +113,7 @@ impl Logic for FrameGate {
             }
         }
 
-        // From the wire. The blocks forget what they take in the cycle of their reset.
+        // From the wire. A word that is taken in the cycle of the blocks' reset is lost, so its frame is dropped.
         self.receive.tdata.next = self.s_axis.tdata.val();
         self.receive.tkeep.next = self.s_axis.tkeep.val();
         self.receive.tlast.next = self.s_axis.tlast.val();

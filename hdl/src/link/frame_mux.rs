@@ -6,17 +6,17 @@
 //!   transmit ──►┘
 //! ```
 //!
-//! Between frames a frame of the firmware goes first, unless the frame before was one too and another waits: so neither
-//! source waits for more than one frame of the other. Nothing is stored, and a frame that waits alone goes out in the cycle in
-//! which it is offered.
+//! Between frames the firmware goes first, unless the frame before was the firmware's and the datapath offers one: so neither
+//! source waits for more than one frame of the other. Nothing is stored, and a frame that is offered alone goes out in the
+//! cycle in which it is offered.
 
 use crate::prelude::*;
 use crate::prim::axi::{StreamSink, StreamSource};
 
-/// Who has the stream.
+/// The source that has the stream.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Owner {
-    /// Nobody: between frames.
+    /// None: between frames.
     Nobody,
     /// The firmware.
     Firmware,
@@ -57,7 +57,7 @@ impl Logic for FrameMux {
                 self.owner_now.next = Owner::Transmit;
             }
         }
-        // Who has been offered keeps the stream, taken or not.
+        // A source whose word was offered keeps the stream, whether or not the word was taken.
         self.owner.d.next = self.owner_now.val();
 
         self.m_axis.tvalid.next =

@@ -1,8 +1,8 @@
 //! Frames of the card to itself turn round before the pins.
 //!
-//! Whole frames only, and the receiver takes from the wire and from begun in turn, so neither keeps
-//! the other waiting for more than a frame. Nothing is stored: a frame to the card itself waits in
-//! the transmitter until the receiver has finished a frame from the wire.
+//! Only whole frames are switched. The receiver takes a frame from the wire and one from the transmitter in
+//! turn, so neither waits for more than one frame of the other. Nothing is stored: a frame to the card itself
+//! waits in the transmitter until the receiver has finished a frame from the wire.
 //!
 //! ```text
 //!                  destination MAC
@@ -20,10 +20,10 @@ use crate::prim::axi::{StreamSink, StreamSource};
 use crate::types::{CardSetup, ControlRequest};
 use abi::control::Operation;
 
-/// Who has the receiver.
+/// The source that has the receiver.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum Owner {
-    /// Nobody: between frames.
+    /// None: between frames.
     Nobody,
     /// The wire.
     Wire,
@@ -97,7 +97,7 @@ impl Logic for Loopback {
                 & self.known.q.val()
                 & (bit_cast::<48, 64>(self.transmit.tdata.val()) == self.mac.q.val()));
 
-        // Who has the receiver.
+        // The source that has the receiver.
         self.owner_now.next = self.owner.q.val();
         if self.owner.q.val() == Owner::Nobody {
             if self.transmit.tvalid.val()

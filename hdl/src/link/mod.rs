@@ -1,4 +1,4 @@
-//! The link: frames out, frames in, and what a pair owes its peer for them.
+//! The link: frames out, frames in, and the acknowledgements and credits of each pair.
 //!
 //! ```text
 //!                ┌─────────────┐

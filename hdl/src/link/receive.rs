@@ -1,12 +1,11 @@
-//! The second half of the receiver: whose frame is it, is it the next one, and what does it say?
+//! The second half of the receiver: it looks up a frame's pair, checks its number, and hands on what it carries.
 //!
-//! [`Screen`] hands over whole, sound frames. Here the frame's pair is looked up and both endpoints,
-//! both epochs and the cookie must agree; then its number must be the next of its pair and class. An
-//! older one is a duplicate and is dropped. A newer request means that a message is missing, and
-//! fails the pair; a newer control frame passes, since what the missing one said is in it. A good
-//! frame's running numbers go to the sender's side as `progress`, its message, if
-//! it has one, to the receiver's as `arrival` and `payload`. Frames for the firmware belong to no pair that is looked up here: [`Screen`] leaves them to
-//! [`FirmwareIn`](super::FirmwareIn).
+//! [`Screen`] hands over whole frames that are well formed. Here the frame's pair is looked up, and both endpoints, both
+//! epochs and the cookie must agree; then its number must be the next of its pair and class. An older number is a
+//! duplicate's, and the frame is dropped. A newer request means that a message is missing, and fails the pair; a newer
+//! control frame passes, since its numbers are absolute. A good frame's running numbers go to the sender's side as
+//! `progress`, its message, if it has one, to the receiver's as `arrival` and `payload`. Frames for the firmware belong to
+//! no pair that is looked up here: [`Screen`] leaves them to [`FirmwareIn`](super::FirmwareIn).
 //!
 //! ```text
 //!             ┌────────┐ frame ┌──────────────────────┐
@@ -17,8 +16,8 @@
 //!                              └──────────────────────┘
 //! ```
 //!
-//! A `fault` is taken at any time, whatever this block waits for itself: only then can the one who
-//! hands faults round never wait in a circle.
+//! A `fault` is taken at any time, whatever this block waits for itself. Without that [`Faults`](super::Faults) and this
+//! block could wait for each other for ever.
 
 use super::screen::Screen;
 use crate::config::Config;
@@ -33,7 +32,7 @@ use abi::wire::{FRAME_READY, FrameType};
 
 const _: () = assert!(FRAME_READY == 1 << 0, "the kernel tests this bit");
 
-/// Who may send on a pair, and as what.
+/// A pair's entry: what its frames have to agree with.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Peer {
     connected: Bit,
@@ -81,7 +80,7 @@ pub struct Receive {
     pub s_axis: StreamSink,
     /// A word of a frame is taken from `s_axis`.
     pub passes: Signal<Out, Bit>,
-    /// Its number in its frame.
+    /// Number of that word in its frame.
     pub passes_index: Signal<Out, Bits<16>>,
     /// With a frame's last word: it is a good one for the firmware, and goes no further here.
     pub firmware: Signal<Out, Bit>,
@@ -365,7 +364,7 @@ impl Logic for Receive {
             _ => {}
         }
 
-        // A pair that fails here drops frames from this cycle on; the fault comes round later.
+        // A pair that fails here drops its frames from this cycle on; `Faults` offers the fault later.
         if self.fail.val() {
             self.fault_pending.d.next = true;
             self.fault_pair.d.next = self.head.val().destination_pair;

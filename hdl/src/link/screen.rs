@@ -1,9 +1,9 @@
-//! The first half of the receiver: looks at a whole frame before anybody sees any of it.
+//! The first half of the receiver: it checks a whole frame before any other block sees a word of it.
 //!
-//! The header goes to a shift register and the payload to a ring, while the CRC runs along. With
-//! the last word the verdict falls. A good frame's header enters a FIFO and its payload is
-//! committed; a bad one is counted, and its payload is overwritten by the next. So a frame of any
-//! length and content costs the cycles that it takes on the wire and nothing else.
+//! The header goes to a shift register and the payload to a ring, while the CRC is computed. The verdict
+//! comes with the last word. A good frame's header enters a FIFO and its payload is committed; a bad frame
+//! is counted, and its payload is overwritten by the next. So a frame of any length and content costs the
+//! cycles that it takes on the wire and nothing else.
 //!
 //! ```text
 //!              ┌─────────────┐
@@ -15,10 +15,10 @@
 //!              └─────────────┘
 //! ```
 //!
-//! A good frame for the firmware goes neither to the FIFO nor to the ring: `firmware` tells of it, and who keeps such frames has
-//! watched the words go by (`passes`, `passes_index`).
+//! A good frame for the firmware goes neither to the FIFO nor to the ring: it is reported by `firmware`, and
+//! [`FirmwareIn`](super::FirmwareIn) has taken its words as they passed (`passes`, `passes_index`).
 //!
-//! The verdict names the first that applies: the MAC found it bad (`count_crc_errors`); shorter than
+//! A bad frame is counted by the first cause that applies: the MAC found it bad (`count_crc_errors`); shorter than
 //! a header and trailer (`length`); another EtherType (`type`); longer than the longest frame or not
 //! whole words (`length`); trailer (`crc`); version, type or flag unknown (`type`); a length field that
 //! disagrees (`length`). The version of a `Handshake` isn't looked at: the two firmwares find out by it that they differ.
@@ -66,7 +66,7 @@ pub struct Screen {
     pub discard_words: Signal<In, Bits<16>>,
     /// A word is taken from `s_axis`.
     pub passes: Signal<Out, Bit>,
-    /// Its number in its frame; stops where no frame is as long.
+    /// Number of that word in its frame; it stops at a number that no frame is long enough for.
     pub passes_index: Signal<Out, Bits<16>>,
     /// With a frame's last word: it is a good one for the firmware.
     pub firmware: Signal<Out, Bit>,
