@@ -9,13 +9,14 @@
 //! [`crate::ring`], requests by [`crate::region`], commands by [`crate::device`].
 
 use crate::memory::Owner;
+use crate::primitives::{AtomicBool, AtomicU32};
 use crate::sync::{Changes, Waits};
 use crate::transport::{Answer, Line, PauseResult, SharedMemory, Transport, TransportError, Watch};
 use crate::waiting::Waiting;
 use abi::register::FIRMWARE_START;
 use std::ptr::NonNull;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
+use std::sync::atomic::Ordering;
 
 /// An owned card.
 pub(crate) struct Link {

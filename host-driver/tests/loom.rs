@@ -1,5 +1,6 @@
 //! What threads share in the library, in every order of their steps that memory allows: the lock that is waited for in the transport, the count of closings,
-//! the lists of what waits for a thread that can talk to the card, the claim of a card, and the table of requests under its lock.
+//! the lists of what waits for a thread that can talk to the card, the claim of a card, the table of requests under its lock, and the command channel: what is
+//! late, what is released, and what a restart ends.
 //!
 //! These files are compiled here once more, over loom's primitives. What a ring shares with the card is memory of the transport's and not in here: the
 //! test-suite runs that under Miri.
@@ -13,12 +14,14 @@ macro_rules! is_broken {
 
 mod primitives {
     //! loom's, in the place of the standard library's.
-    pub use loom::sync::atomic::{AtomicU64, AtomicUsize, fence};
+    pub use loom::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, fence};
     pub use loom::sync::{Mutex, MutexGuard};
 }
 
 mod transport {
-    pub use host_driver::transport::Watch;
+    pub use host_driver::transport::{
+        Answer, Line, PauseResult, SharedMemory, Transport, TransportError, Watch,
+    };
 }
 
 /// What a request keeps, of which the table only knows that it is kept.
@@ -27,6 +30,7 @@ mod kept {
     pub struct Claim;
     #[derive(Clone, Copy, Debug)]
     pub struct Pair;
+    #[derive(Debug)]
     pub struct Buffer;
     pub struct SharedBuffer;
 }
@@ -42,6 +46,72 @@ mod region {
 mod shared {
     pub use crate::kept::SharedBuffer;
 }
+/// A device whose gates are quiet as soon as they are reset.
+mod device {
+    use crate::link::Link;
+    use crate::transport::TransportError;
+
+    pub struct DeviceOptions {
+        pub ready_timeout: u64,
+        pub command_timeout: u64,
+    }
+
+    pub fn reset(_: &Link, _: u64) -> Result<bool, TransportError> {
+        Ok(true)
+    }
+}
+/// An endpoint of which the command channel only knows that it ends.
+mod endpoint {
+    use crate::commands::Commands;
+    use crate::error::CommandError;
+    use crate::kept::Pair;
+    use crate::link::Link;
+    use loom::sync::atomic::{AtomicBool, Ordering};
+    use std::sync::Arc;
+
+    pub struct Shared {
+        pub link: Arc<Link>,
+        pub closed: AtomicBool,
+    }
+
+    pub struct Core(bool);
+
+    impl Core {
+        pub fn is_closed(&self) -> bool {
+            self.0
+        }
+
+        pub fn pair_closing_ended(&mut self, _: Pair, _: bool, _: bool) {}
+    }
+
+    impl Shared {
+        pub fn core(&self) -> Core {
+            Core(self.closed.load(Ordering::Acquire))
+        }
+
+        pub fn closing_ended(&self, done: bool, _: bool) {
+            self.closed.store(done, Ordering::Release);
+            self.link.closing_ended();
+        }
+
+        pub fn close_at(self: &Arc<Self>, _: &mut Commands<'_>) -> Result<(), CommandError> {
+            Ok(())
+        }
+    }
+}
+
+#[path = "../src/commands.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod commands;
+#[path = "../src/error.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod error;
+#[path = "../src/link.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod link;
+#[path = "../src/memory.rs"]
+#[allow(dead_code, unreachable_pub)]
+mod memory;
 
 #[path = "../src/transport/mailbox.rs"]
 #[allow(dead_code, unreachable_pub)]
@@ -56,8 +126,13 @@ mod table;
 #[allow(dead_code, unreachable_pub)]
 mod waiting;
 
-// The mailbox finds the rest of the transport's types beside itself.
+// The mailbox finds the rest of the transport's types beside itself, and the errors the buffer.
+use abi::mailbox::{Command, RegionKey, RegisterRegion};
+use abi::status::MailboxStatus;
+use commands::Release;
+use error::CommandError;
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError};
+use kept::Buffer;
 use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
@@ -412,5 +487,272 @@ fn a_request_is_taken_once_and_by_its_own_name_while_another_thread_posts() {
         }
         poster.join().unwrap();
         assert_eq!(shared.0.lock(&shared.1).outstanding(), 0);
+    });
+}
+
+/// A card whose firmware is late with the first command that opens a region, and what has become of its objects and of their memory.
+struct LateCard {
+    state: Mutex<LateState>,
+    notifications: Notifications,
+    /// It says that the late command never came.
+    denies: bool,
+}
+
+#[derive(Default)]
+struct LateState {
+    /// A command has been given and not been answered; whether its answer is there by now.
+    late: Option<bool>,
+    /// Whether the first is over.
+    was_late: bool,
+    /// The late one was said never to have come.
+    denied: bool,
+    /// It was carried out over memory that had been freed.
+    trespassed: bool,
+    start: u32,
+    /// Mappings, and the regions that are open over them.
+    mapped: Vec<u64>,
+    open: Vec<u64>,
+    closed: Vec<u32>,
+}
+
+/// The region that is opened too late, in the answers and in the mappings.
+const LATE_REGION: u32 = 0x1000;
+
+impl LateCard {
+    fn new(denies: bool) -> Self {
+        Self {
+            state: Mutex::new(LateState {
+                start: 1,
+                ..LateState::default()
+            }),
+            notifications: Notifications::new(),
+            denies,
+        }
+    }
+
+    fn state(&self) -> loom::sync::MutexGuard<'_, LateState> {
+        self.state.lock().unwrap()
+    }
+}
+
+impl LateState {
+    /// The firmware carries out the late command, if it has it.
+    fn carry_out(&mut self) {
+        if self.late == Some(false) || std::mem::take(&mut self.denied) {
+            let region = u64::from(LATE_REGION);
+            self.trespassed |= !self.mapped.contains(&region);
+            self.open.push(region);
+            self.late = self.late.map(|_| true);
+        }
+    }
+}
+
+// SAFETY: it reaches no memory.
+unsafe impl Transport for LateCard {
+    fn claim(&self) -> Result<bool, TransportError> {
+        Ok(true)
+    }
+
+    unsafe fn release(&self) {}
+
+    unsafe fn read_register(&self, _: u32) -> Result<u32, TransportError> {
+        // The number of the firmware's start is all that is read.
+        Ok(self.state().start)
+    }
+
+    unsafe fn write_register(&self, _: u32, _: u32) -> Result<(), TransportError> {
+        Ok(())
+    }
+
+    unsafe fn alloc(&self, length: usize) -> Result<transport::SharedMemory, TransportError> {
+        let address = u64::from(LATE_REGION);
+        self.state().mapped.push(address);
+        Ok(transport::SharedMemory {
+            start: std::ptr::NonNull::dangling(),
+            length,
+            address,
+        })
+    }
+
+    unsafe fn free(&self, memory: transport::SharedMemory) -> Result<(), TransportError> {
+        let mut state = self.state();
+        state.trespassed |= state.open.contains(&memory.address);
+        state.mapped.retain(|&mapped| mapped != memory.address);
+        Ok(())
+    }
+
+    unsafe fn map(&self, _: std::ptr::NonNull<u8>, length: usize) -> Result<u64, TransportError> {
+        Err(TransportError::NoSpace(length))
+    }
+
+    unsafe fn unmap(&self, address: u64) -> Result<(), TransportError> {
+        Err(TransportError::NotMapped(address))
+    }
+
+    unsafe fn command(
+        &self,
+        words: &[u32],
+        answer: &mut [u32],
+        _: u64,
+    ) -> Result<Answer, TransportError> {
+        thread::yield_now();
+        let mut state = self.state();
+        assert_eq!(state.late, None, "a command while another is outstanding");
+        let code = |command: Command| u32::from(command.code());
+        answer.fill(0);
+        answer[0] = MailboxStatus::Ok.code().into();
+        if words[0] == code(Command::RegisterRegion) && !state.was_late {
+            (state.late, state.was_late) = (Some(false), true);
+            return Ok(Answer::Outstanding);
+        }
+        if words[0] == code(Command::DeregisterRegion) {
+            let id = words[1];
+            assert!(!state.closed.contains(&id), "{id} is closed twice");
+            state.closed.push(id);
+            state.open.retain(|&open| open != u64::from(id));
+        }
+        Ok(Answer::Complete)
+    }
+
+    unsafe fn late_answer(&self, answer: &mut [u32], _: u64) -> Result<Answer, TransportError> {
+        let mut state = self.state();
+        match state.late {
+            Some(true) => {
+                state.late = None;
+                answer[0] = MailboxStatus::Ok.code().into();
+                answer[1] = LATE_REGION;
+                Ok(Answer::Complete)
+            }
+            Some(false) if self.denies => {
+                (state.late, state.denied) = (None, true);
+                Ok(Answer::NotSent)
+            }
+            Some(false) => Ok(Answer::Outstanding),
+            None => Ok(Answer::NotSent),
+        }
+    }
+
+    fn now(&self) -> u64 {
+        0
+    }
+
+    fn interrupts(&self, _: Line) -> u64 {
+        self.notifications.notifications().seen
+    }
+
+    fn notify(&self) {
+        self.notifications.wake();
+    }
+
+    fn pause(&self, watch: &[Watch], _: u64) -> PauseResult {
+        self.notifications.wait(watch[0]);
+        PauseResult::Interrupt(watch[0].line)
+    }
+
+    fn is_closed(&self) -> bool {
+        false
+    }
+}
+
+fn late_card(denies: bool) -> (std::sync::Arc<LateCard>, Arc<commands::Card>) {
+    let transport = std::sync::Arc::new(LateCard::new(denies));
+    let link = link::Link::claim(transport.clone()).unwrap().unwrap();
+    link.note_start().unwrap();
+    let options = device::DeviceOptions {
+        ready_timeout: 1,
+        command_timeout: 1,
+    };
+    let card = commands::Card::new(std::sync::Arc::new(link), options);
+    (transport, Arc::new(card))
+}
+
+/// A region is opened too late by one thread while another drops one, and the firmware answers whenever it likes.
+fn open_late_and_release(denies: bool) {
+    const RELEASED: u32 = 7;
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(2);
+    builder.check(move || {
+        let (transport, card) = late_card(denies);
+        let opener = {
+            let card = Arc::clone(&card);
+            thread::spawn(move || {
+                let memory = memory::HostMemory::new(&card.link, 1).unwrap();
+                let memory = std::sync::Arc::new(memory);
+                let mut commands = card.commands().expect("nothing is late");
+                let opened: Result<RegionKey, _> = commands.open(
+                    Command::RegisterRegion,
+                    &RegisterRegion {
+                        domain: 0,
+                        rights: 0,
+                        address: memory.address(),
+                        length: 1,
+                    },
+                    Command::DeregisterRegion,
+                    &[&memory],
+                );
+                assert!(matches!(opened, Err(CommandError::FirmwareTimeout { .. })));
+            })
+        };
+        let firmware = {
+            let transport = transport.clone();
+            thread::spawn(move || transport.state().carry_out())
+        };
+        card.release(Release::Object {
+            close: Command::DeregisterRegion,
+            id: RELEASED,
+            memory: Vec::new(),
+        });
+        firmware.join().unwrap();
+        opener.join().unwrap();
+        transport.state().carry_out();
+        drop(card.commands().expect("all is settled"));
+        let trespassed = transport.state().trespassed;
+        assert!(!trespassed, "open over freed memory");
+        let mut state = transport.state();
+        state.closed.sort_unstable();
+        assert!(state.open.is_empty(), "a region of nobody is open");
+        assert_eq!(state.closed, [RELEASED, LATE_REGION]);
+        assert!(state.mapped.is_empty(), "its memory is kept for ever");
+    });
+}
+
+#[test]
+fn what_is_opened_too_late_is_closed_once_whoever_settles_it() {
+    open_late_and_release(false);
+}
+
+#[test]
+#[should_panic(expected = "open over freed memory")]
+fn a_late_command_that_is_given_up_too_early_is_noticed() {
+    open_late_and_release(true);
+}
+
+/// As a completion queue waits, of an endpoint that ends with a restart which another thread notices.
+#[test]
+fn no_restart_that_another_thread_notices_is_slept_through() {
+    let mut builder = loom::model::Builder::new();
+    builder.preemption_bound = Some(3);
+    builder.check(|| {
+        let (transport, card) = late_card(false);
+        let endpoint = std::sync::Arc::new(endpoint::Shared {
+            link: card.link.clone(),
+            closed: loom::sync::atomic::AtomicBool::new(false),
+        });
+        card.enter_endpoint(0, std::sync::Arc::downgrade(&endpoint));
+        let waiter = thread::spawn(move || {
+            let link = &*endpoint.link;
+            loop {
+                let closings = link.closings();
+                if endpoint.core().is_closed() {
+                    return;
+                }
+                if let Some(watch) = link.watch_closings(closings) {
+                    link.wait(watch);
+                }
+            }
+        });
+        transport.state().start = 2;
+        assert_eq!(card.commands().err(), Some(CommandError::Restarted));
+        waiter.join().unwrap();
     });
 }

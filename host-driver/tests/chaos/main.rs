@@ -63,7 +63,7 @@ fn assert_promises_kept(steps: u64, attachment: Attachment) {
         ("connections waited for", steps / 4000),
         ("ends waited for", steps / 10_000),
         ("steps after death", steps / 2000),
-        ("rescues from hung firmware", steps / 50_000),
+        ("rescues from hung firmware", steps / 100_000),
         ("restarts", 1),
     ] {
         let count = seen.get(what).copied().unwrap_or(0);
