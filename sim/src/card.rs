@@ -76,6 +76,8 @@ pub(crate) struct Surroundings {
     pub seed: u64,
     pub memory: MemoryConfig,
     pub pressure: BackPressure,
+    /// Cycles in which the network port takes nothing.
+    pub stalls: Vec<Range<u64>>,
     pub moments: bool,
     pub matches: bool,
     pub waves: Option<Waves>,
@@ -113,6 +115,7 @@ pub(crate) struct Card {
     pub memory: Memory,
     lite: LiteMaster,
     sink: Sink,
+    stalls: Vec<Range<u64>>,
     source: Source,
     mailbox: MailboxWatch,
     recorder: Option<Box<Recorder>>,
@@ -139,6 +142,7 @@ impl Card {
             seed,
             memory,
             pressure,
+            stalls,
             moments,
             matches,
             waves,
@@ -156,6 +160,7 @@ impl Card {
             memory: Memory::new(memory, seed, card),
             lite: LiteMaster::new(pressure, seed, card),
             sink: Sink::new(pressure, seed, card),
+            stalls,
             source: Source::new(pressure, seed, card),
             mailbox: MailboxWatch::default(),
             recorder: moments.then(Box::default),
@@ -252,7 +257,8 @@ impl Card {
             }
             self.lite.drive(cycle, &mut inputs.lite);
             self.memory.drive(cycle, inputs);
-            inputs.tx_ready = self.sink.drive();
+            let stalled = self.stalls.iter().any(|stall| stall.contains(&cycle));
+            inputs.tx_ready = self.sink.drive() && !stalled;
             inputs.rx = self.source.drive(cycle);
 
             let outputs = &mut self.outputs;

@@ -30,6 +30,7 @@
 //! # }
 //! ```
 
+use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
 use std::time::{Duration, Instant};
@@ -219,6 +220,7 @@ pub struct Cluster {
     taps: Vec<(LinkFilter, Box<dyn Tap>)>,
     memory: MemoryConfig,
     pressure: BackPressure,
+    stalls: Vec<(usize, Range<u64>)>,
     costs: Costs,
     firmware: Option<Firmware>,
     moments: bool,
@@ -253,6 +255,7 @@ impl Cluster {
             taps: Vec::new(),
             memory: MemoryConfig::default(),
             pressure: BackPressure::NONE,
+            stalls: Vec::new(),
             costs: Costs::default(),
             firmware: None,
             moments: false,
@@ -322,6 +325,13 @@ impl Cluster {
     pub fn pressure(mut self, pressure: BackPressure) -> Self {
         self.pressure = pressure;
         self.memory.pressure = pressure;
+        self
+    }
+
+    /// Stalls the wire of `card` in these cycles: its network port takes no beat of what the card sends.
+    #[must_use]
+    pub fn stall(mut self, card: usize, cycles: Range<u64>) -> Self {
+        self.stalls.push((card, cycles));
         self
     }
 
@@ -488,6 +498,12 @@ impl Cluster {
             seed: self.seed,
             memory: self.memory,
             pressure: self.pressure,
+            stalls: self
+                .stalls
+                .iter()
+                .filter(|(stalled, _)| *stalled == card)
+                .map(|(_, cycles)| cycles.clone())
+                .collect(),
             moments: self.moments,
             matches: self.matches,
             waves: waves.map(|(_, waves)| waves.clone()),

@@ -9,8 +9,10 @@ use abi::register::{
     SEND_TAIL, STATUS, STATUS_FIRMWARE, STATUS_READY, endpoint_page,
 };
 use host_driver::transport::Transport;
+use host_driver::{CommandError, Device, WcStatus};
 use posthorn_tests::cards::{cards, firmware, run};
 use posthorn_tests::raw::{DESK_CREDITS, Desk, RawHost};
+use posthorn_tests::side::Side;
 use sim::Host;
 use sim::seed::BackPressure;
 
@@ -202,4 +204,30 @@ fn nothing_that_another_host_had_posted_happens_after_a_start_of_the_firmware() 
     for (seed, at) in [(311, 0), (312, 900)] {
         a_card_that_was_left(By::Firmware, seed, at);
     }
+}
+
+#[test]
+fn a_reset_under_firmware_that_hangs_gives_a_program_everything_back() {
+    run(cards("tiny", 2, 321), |host| {
+        let mut me = Side::open(&host);
+        if me.rank() == 1 {
+            // It is sent to while it is reset.
+            for number in 0..4 {
+                me.send(0, 1, number, 200);
+            }
+            return std::mem::forget(me);
+        }
+        for wr_id in 0..3 {
+            me.receive(wr_id, Some(1), 999, 200);
+        }
+        let device = me.device.clone();
+        // SAFETY: it isn't the owner, but holding the processor moves nothing: what is open goes on as it is.
+        unsafe { host.transport().write_register(CONTROL, 0) }.unwrap();
+        device.reset().expect("it needs no firmware");
+        assert_eq!(me.statuses(3), [0, 1, 2].map(|k| (k, WcStatus::Flushed)));
+        assert_eq!(device.alloc_pd().err(), Some(CommandError::Restarted));
+        drop((me, device));
+        let again = Device::open(Arc::new(host.transport())).expect("it opens again");
+        again.alloc_pd().expect("its firmware answers");
+    });
 }
