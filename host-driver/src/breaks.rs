@@ -70,6 +70,16 @@ breaks! {
     HidesKept,
     /// A call that was to end a pair, and was refused, opens a pair that is ending already.
     ReopensPair,
+    /// A request's handle is taken by another endpoint of the queue.
+    TakesStrangers,
+    /// The endpoint that owns a queue is closing while it is refused to.
+    ClosesNeeded,
+    /// What a closed endpoint has left is flushed when its queue is empty.
+    FlushesLast,
+    /// A queue whose endpoints are closed goes on where they left it.
+    ContinuesQueue,
+    /// The descriptor of a queue doesn't tell of endpoints that are opened later.
+    ForgetsLine,
     /// Whoever waits for a connection looks at intervals, though its event has room.
     LooksAtIntervals,
     /// What a command is to name is looked up before the command channel is taken.

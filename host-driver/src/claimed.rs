@@ -9,13 +9,12 @@
 //! The message rests where it came to, with the peer's credit, until one of these. What is dropped is remembered by the
 //! endpoint and discarded as soon as its rings have room.
 
-use crate::endpoint::Shared;
+use crate::endpoint::Handle;
 use crate::error::{PostError, Refused};
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::table::Request;
 use std::fmt;
-use std::sync::Arc;
 
 /// A message that nobody else can receive. Its envelope is in the completion that brought it.
 ///
@@ -23,7 +22,7 @@ use std::sync::Arc;
 #[must_use = "dropping it discards the message"]
 pub struct Claimed {
     /// None once it is used.
-    claim: Option<(Arc<Shared>, Claim)>,
+    claim: Option<(Handle, Claim)>,
 }
 
 /// What names a claimed message.
@@ -60,9 +59,9 @@ pub struct DiscardRefused {
 }
 
 impl Claimed {
-    pub(crate) fn new(shared: Arc<Shared>, claim: Claim) -> Self {
+    pub(crate) fn new(endpoint: Handle, claim: Claim) -> Self {
         Self {
-            claim: Some((shared, claim)),
+            claim: Some((endpoint, claim)),
         }
     }
 
@@ -72,22 +71,24 @@ impl Claimed {
     /// # Errors
     /// [`ClaimedRefused`], with the message and the buffer: `InvalidPair` if the pair has been closed, else see [`PostError`] for what to do.
     pub fn receive(mut self, wr_id: u64, buffer: Buffer) -> Result<Request, ClaimedRefused> {
-        let Some((shared, claim)) = self.claim.take() else {
+        let Some((endpoint, claim)) = self.claim.take() else {
             unreachable!("it is consumed by its use");
         };
-        if !buffer.is_of(shared.domain()) {
+        if !buffer.is_of(endpoint.domain()) {
             return Err(ClaimedRefused {
                 error: PostError::WrongDomain,
-                claimed: Self::new(shared, claim),
+                claimed: Self::new(endpoint, claim),
                 buffer,
             });
         }
-        let posted = shared
-            .core()
-            .receive_claimed(shared.link(), wr_id, claim, buffer);
+        let link = endpoint.link();
+        let posted = endpoint
+            .lock()
+            .own()
+            .receive_claimed(link, wr_id, claim, buffer);
         posted.map_err(|Refused { error, buffer }| ClaimedRefused {
             error,
-            claimed: Self::new(shared, claim),
+            claimed: Self::new(endpoint, claim),
             buffer,
         })
     }
@@ -97,21 +98,22 @@ impl Claimed {
     /// # Errors
     /// [`DiscardRefused`], with the message: `InvalidPair` if the pair has been closed, else see [`PostError`] for what to do.
     pub fn discard(mut self, wr_id: u64) -> Result<Request, DiscardRefused> {
-        let Some((shared, claim)) = self.claim.take() else {
+        let Some((endpoint, claim)) = self.claim.take() else {
             unreachable!("it is consumed by its use");
         };
-        let posted = shared.core().discard(shared.link(), wr_id, claim);
+        let link = endpoint.link();
+        let posted = endpoint.lock().own().discard(link, wr_id, claim);
         posted.map_err(|error| DiscardRefused {
             error,
-            claimed: Self::new(shared, claim),
+            claimed: Self::new(endpoint, claim),
         })
     }
 }
 
 impl Drop for Claimed {
     fn drop(&mut self) {
-        if let Some((shared, claim)) = self.claim.take() {
-            shared.drop_claim(claim);
+        if let Some((endpoint, claim)) = self.claim.take() {
+            endpoint.drop_claim(claim);
         }
     }
 }

@@ -21,7 +21,7 @@
 //! that the firmware has closed everything.
 
 use crate::device::{self, DeviceOptions};
-use crate::endpoint::Shared;
+use crate::endpoint::WeakHandle;
 use crate::error::CommandError;
 use crate::link::Link;
 use crate::memory::HostMemory;
@@ -32,7 +32,7 @@ use crate::waiting::Waiting;
 use abi::mailbox::{Command, Identity, WordField, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// An object of the card's that nobody uses any more.
 pub(crate) enum Release {
@@ -44,7 +44,7 @@ pub(crate) enum Release {
         memory: Vec<Arc<HostMemory>>,
     },
     /// An endpoint whose handle is gone and whose queue may still be held.
-    Endpoint(Weak<Shared>),
+    Endpoint(WeakHandle),
 }
 
 /// What a command that is not answered in time leaves behind.
@@ -55,8 +55,8 @@ pub(crate) enum Concern {
         close: Command,
         memory: Vec<Arc<HostMemory>>,
     },
-    EndpointClosed(Weak<Shared>),
-    PairClosed(Weak<Shared>, Pair),
+    EndpointClosed(WeakHandle),
+    PairClosed(WeakHandle, Pair),
     Released(Release),
 }
 
@@ -81,7 +81,7 @@ pub(crate) struct Card {
     state: CardMutex<State>,
     releases: Waiting<Release>,
     /// The endpoints that the library has, by their places on the card.
-    endpoints: Mutex<Vec<Weak<Shared>>>,
+    endpoints: Mutex<Vec<Option<WeakHandle>>>,
 }
 
 impl Card {
@@ -147,18 +147,18 @@ impl Card {
         if is_broken!(TrustsPlace) {
             return false;
         }
-        let held = self.endpoints().get(usize::from(place)).cloned();
+        let held = self.endpoints().get(usize::from(place)).cloned().flatten();
         held.and_then(|held| held.upgrade())
-            .is_some_and(|endpoint| !endpoint.core().is_closed())
+            .is_some_and(|endpoint| !endpoint.lock().own().is_closed())
     }
 
-    pub(crate) fn enter_endpoint(&self, place: u8, endpoint: Weak<Shared>) {
+    pub(crate) fn enter_endpoint(&self, place: u8, endpoint: WeakHandle) {
         let mut endpoints = self.endpoints();
         let place = usize::from(place);
         if endpoints.len() <= place {
-            endpoints.resize_with(place + 1, Weak::new);
+            endpoints.resize(place + 1, None);
         }
-        endpoints[place] = endpoint;
+        endpoints[place] = Some(endpoint);
     }
 
     /// The card has forgotten all endpoints: what was outstanding is flushed, and who waits for it is woken.
@@ -167,14 +167,14 @@ impl Card {
         if is_broken!(EndsInSilence) {
             return;
         }
-        for endpoint in endpoints {
+        for endpoint in endpoints.into_iter().flatten() {
             if let Some(endpoint) = endpoint.upgrade() {
                 endpoint.closing_ended(true, true);
             }
         }
     }
 
-    fn endpoints(&self) -> MutexGuard<'_, Vec<Weak<Shared>>> {
+    fn endpoints(&self) -> MutexGuard<'_, Vec<Option<WeakHandle>>> {
         self.endpoints
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
@@ -300,15 +300,16 @@ impl Commands<'_> {
                     self.card.releases.push_front(object);
                 }
             }
-            Concern::EndpointClosed(shared) => {
-                if let Some(shared) = shared.upgrade() {
-                    shared.closing_ended(done, status.is_some());
+            Concern::EndpointClosed(endpoint) => {
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint.closing_ended(done, status.is_some());
                 }
             }
-            Concern::PairClosed(shared, pair) => {
-                if let Some(shared) = shared.upgrade() {
-                    shared
-                        .core()
+            Concern::PairClosed(endpoint, pair) => {
+                if let Some(endpoint) = endpoint.upgrade() {
+                    endpoint
+                        .lock()
+                        .own()
                         .pair_closing_ended(pair, done, status.is_some());
                 }
             }
@@ -321,9 +322,9 @@ impl Commands<'_> {
     /// Closes what nobody uses. What the card doesn't close now is kept for the next time.
     fn let_go(&mut self, release: Release) -> Result<(), CommandError> {
         let (close, id) = match &release {
-            Release::Endpoint(shared) => {
-                let shared = shared.upgrade();
-                let closed = shared.map_or(Ok(()), |shared| shared.close_at(self));
+            Release::Endpoint(endpoint) => {
+                let endpoint = endpoint.upgrade();
+                let closed = endpoint.map_or(Ok(()), |endpoint| endpoint.close_at(self));
                 return match closed {
                     Err(CommandError::Refused { .. }) => {
                         self.card.releases.push_back(release);

@@ -74,6 +74,9 @@ pub struct WorkCompletion {
     pub wr_id: u64,
     /// The request.
     pub request: Request,
+    /// Number of the endpoint that it was posted on, [`Endpoint::index`](crate::Endpoint::index). The card may give the number of a closed endpoint to the
+    /// next: what that one has left is to be polled before, if the two are to be told apart.
+    pub endpoint: u8,
     /// What it was.
     pub kind: WcKind,
     /// What happened to it.
@@ -114,8 +117,11 @@ impl WorkCompletion {
     }
 }
 
-/// The completion queue of an endpoint. Clones are the same queue; it outlives the endpoint, so that
-/// what the closing flushed can be polled.
+/// A completion queue: of one endpoint, or of several that were opened [on it](crate::EndpointBuilder::on). Clones are the same queue; it outlives its
+/// endpoints, so that what the closing flushed can be polled.
+///
+/// The queue's registers are in the page of the endpoint that was opened on it first, which therefore is closed last: until then
+/// its close is refused with `Busy`. If it is dropped before, the command after the last of the others has been closed closes it.
 #[derive(Clone)]
 pub struct CompletionQueue {
     pub(crate) shared: Arc<Shared>,
@@ -206,26 +212,46 @@ impl CompletionQueue {
     /// [`WaitError::Timeout`]; [`WaitError::Interrupted`] once for each event that arrives; [`WaitError::Transport`] if the card can't be reached, or is
     /// gone and everything that was outstanding has been taken.
     pub fn wait(&self, timeout: u64) -> Result<WorkCompletion, WaitError> {
+        if let Some(completion) = self.poll() {
+            return Ok(completion);
+        }
+        let mut watches = self.shared.core().take_watches();
+        let waited = self.wait_watching(&mut watches, timeout);
+        watches.clear();
+        let mut core = self.shared.core();
+        core.keep_watches(watches);
+        let retired = core.take_retired();
+        drop(core);
+        self.shared.free(retired);
+        waited
+    }
+
+    fn wait_watching(
+        &self,
+        watches: &mut Vec<Watch>,
+        timeout: u64,
+    ) -> Result<WorkCompletion, WaitError> {
         let link = self.shared.link();
         let deadline = link.now().saturating_add(timeout);
         loop {
+            watches.clear();
             // Closing flushes without an interrupt of the card's.
             let closings = link.closings();
-            let watch = {
+            {
                 let mut core = self.shared.core();
                 if let Some(completion) = core.poll(link) {
                     return Ok(completion);
                 }
-                let watch = core.arm(link)?;
+                core.arm(link, watches)?;
                 if let Some(completion) = core.poll(link) {
                     return Ok(completion);
                 }
-                watch
-            };
+            }
             let Some(closing) = link.watch_closings(closings) else {
                 continue;
             };
-            match link.pause(&[watch, closing], deadline) {
+            watches.push(closing);
+            match link.pause(watches, deadline) {
                 PauseResult::Interrupt(_) => {}
                 PauseResult::Deadline => return self.poll().ok_or(WaitError::Timeout),
                 PauseResult::Unreachable => return Err(TransportError::Unreachable.into()),
@@ -275,7 +301,7 @@ impl CompletionChannel {
                 if core.is_ready(link) {
                     return Ok(position);
                 }
-                self.watches.push(core.arm(link)?);
+                core.arm(link, &mut self.watches)?;
                 if core.is_ready(link) {
                     return Ok(position);
                 }

@@ -136,7 +136,7 @@ impl Endpoint {
     pub fn reserve_peers(&self, pairs: u32, credits: u16) -> Result<(), CommandError> {
         let (mut commands, ()) = self.commands_while_open()?;
         let reserve = Reserve {
-            endpoint: self.shared.id.endpoint,
+            endpoint: self.handle.id(),
             pairs,
             credits: credits.into(),
         };
@@ -151,12 +151,15 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or too many connections are being ended.
     pub fn begin_disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
-        let (mut commands, id) = self.commands_for(|core| core.begin_closing_pair(pair))?;
+        let (mut commands, id) = self.commands_for(|own| own.begin_closing_pair(pair))?;
         let begun = commands.call(Command::Disconnect, &Disconnect { pair: id, timeout });
         // A refusal changes nothing: a pair whose close is under way stays closed to posts.
         if !commands.is_late() {
             let heard = begun.is_ok();
-            self.shared.core().pair_closing_ended(pair, false, heard);
+            self.handle
+                .lock()
+                .own()
+                .pair_closing_ended(pair, false, heard);
         }
         begun.map(|Nothing {}| ())
     }
@@ -209,7 +212,7 @@ impl Endpoint {
         let device = self.device();
         let size = usize::from(credits.max(1)) * EAGER_MAX;
         let slots = Arc::new(HostMemory::new(&device.card.link, size)?);
-        let argument = argument(self.shared.id.endpoint, credits.into(), slots.address());
+        let argument = argument(self.handle.id(), credits.into(), slots.address());
         let (pair, _) = self.open_pair_at(command, &argument, slots)?;
         Ok(pair)
     }
@@ -247,8 +250,9 @@ impl Endpoint {
             let link = &device.card.link;
             let closings = link.closings();
             let (event, full): (Watch, bool) = {
-                let mut core = self.shared.core();
-                (core.arm_for_event(link)?, core.events_are_full())
+                let mut locked = self.handle.lock();
+                let mut own = locked.own();
+                (own.arm_for_event(link)?, own.events_are_full())
             };
             if let Some(seen) = look()? {
                 return Ok(Some(seen));

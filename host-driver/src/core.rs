@@ -1,13 +1,19 @@
-//! The queues of an endpoint: its four rings and what is outstanding on them.
+//! A completion queue and the endpoints that complete on it: their rings, and what is outstanding.
 //!
 //! ```text
 //!            post: reserve a slot ► write entry ► tail doorbell
 //!  free slots ─────────────────────────────────────────────────► card
 //!       ▲                                                          │
 //!       └── poll: acquire entry ► find slot ► head doorbell ◄──────┘
+//!
+//!  Core ─┬─ Queue    completion queue, slots, interrupt: one
+//!        └─ Rings    send ring, list ring, events, pairs: one for each endpoint on the queue
+//!  Own = Queue + one of the Rings: what a verb of an endpoint works on
 //! ```
 //!
-//! **Reservation.** A slot stands for an entry of the completion queue, so the card always has room for the
+//! One lock guards all of it, so that a completion, a post and a close on any endpoint of the queue are seen in one order.
+//!
+//! **Reservation.** A slot stands for an entry of the completion queue, whichever endpoint takes it, so the card always has room for the
 //! completion of what was posted. The card counts an entry as free only up to the last head doorbell, which is
 //! rung once for a quarter of the queue; a post rings it first if the card would otherwise find less room than was
 //! reserved, and would never fetch the request.
@@ -30,6 +36,7 @@ mod post;
 use crate::backlog::Backlog;
 use crate::claimed::Claim;
 use crate::endpoint::Shared;
+use crate::error::CommandError;
 #[cfg(target_os = "linux")]
 use crate::event_fd::EventFd;
 use crate::link::Link;
@@ -40,10 +47,11 @@ use crate::region::Buffer;
 use crate::ring::{EntryQueue, RequestRing};
 use crate::shared::SharedBuffer;
 use crate::table::{Place, Request, RequestTable};
+use crate::transport::{Line, TransportError, Watch};
 use abi::completion::Completion;
 use abi::event::Event;
 use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
-use abi::mailbox::id_index;
+use abi::mailbox::{EndpointId, id_index};
 pub(crate) use abi::opcode::WorkRing as Ring;
 use abi::register::{
     COMPLETION_HEAD, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, endpoint_page,
@@ -96,149 +104,356 @@ pub(crate) enum Phase {
     Closed,
 }
 
-/// Rings and outstanding requests of one endpoint.
-pub(crate) struct Core {
-    endpoint: u8,
-    send: RequestRing,
-    list: RequestRing,
+/// A completion queue, and the requests that are to complete on it.
+pub(crate) struct Queue {
     completions: EntryQueue<{ Completion::WORDS }>,
-    events: EntryQueue<{ Event::WORDS }>,
     table: RequestTable,
-    backlog: Backlog,
-    /// Claimed messages that the program has dropped, to be discarded.
-    dropped: Vec<Claim>,
-    /// The endpoint, for what a completion gives to the program.
-    shared: Weak<Shared>,
-    pairs: Vec<Option<OpenPair>>,
-    /// Buffers for injected sends that are not in flight.
-    bounce: Vec<Buffer>,
+    /// Place of the endpoint whose page has the queue's registers, while these are its own for sure.
+    page: Option<u8>,
     /// Index that the completion interrupt is armed at.
-    completion_armed: Option<u16>,
-    /// Index that the event interrupt is armed at.
-    event_armed: Option<u16>,
-    /// Index up to which events have interrupted a wait.
-    event_noticed: u16,
+    armed: Option<u16>,
     strays: u64,
     /// What sends that have ended in silence have read.
     retired: Vec<SharedBuffer>,
-    phase: Phase,
+    /// The card tells the endpoint of each completion.
+    tells_endpoint: bool,
+    /// What the handles share, for what a completion gives to the program.
+    shared: Weak<Shared>,
+    /// Room for the lines that a wait watches.
+    watches: Vec<Watch>,
     /// What tells those who wait by a file descriptor, once somebody does.
     #[cfg(target_os = "linux")]
     event_fd: Option<EventFd>,
 }
 
-impl Core {
-    pub(crate) fn new(
-        send: RequestRing,
-        list: RequestRing,
-        completions: EntryQueue<{ Completion::WORDS }>,
-        events: EntryQueue<{ Event::WORDS }>,
-        pairs: usize,
-        bounce: Vec<Buffer>,
-    ) -> Self {
-        Self {
-            endpoint: 0,
-            table: RequestTable::new(completions.entries()),
-            retired: Vec::with_capacity(completions.entries().into()),
-            backlog: Backlog::new(),
-            dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
-            shared: Weak::new(),
-            send,
-            list,
-            completions,
-            events,
-            pairs: std::iter::repeat_with(|| None).take(pairs).collect(),
-            bounce,
-            completion_armed: None,
-            event_armed: None,
-            event_noticed: 0,
-            strays: 0,
-            phase: Phase::Open,
-            #[cfg(target_os = "linux")]
-            event_fd: None,
+impl Queue {
+    /// Tells the card which entries are free. While the registers may be another's the card needn't know.
+    fn ring(&mut self, link: &Link) -> Result<(), TransportError> {
+        match self.page {
+            Some(_) => self.completions.ring(link),
+            None => Ok(()),
         }
     }
 
-    /// Says which endpoint the firmware made of the rings.
-    pub(crate) fn set_endpoint(&mut self, endpoint: u8) {
-        let page = endpoint_page(endpoint);
-        self.endpoint = endpoint;
-        self.send.set_registers(page + SEND_TAIL, page + SEND_HEAD);
-        self.list.set_registers(page + LIST_TAIL, page + LIST_HEAD);
-        self.completions.set_register(page + COMPLETION_HEAD);
-        self.events.set_register(page + EVENT_HEAD);
+    /// The line that interrupts when a completion has come.
+    fn line(&self) -> Line {
+        self.page.map_or(Line::Library, Line::Endpoint)
+    }
+}
+
+/// What only one endpoint has.
+pub(crate) struct Rings {
+    /// Where it is among those of its queue.
+    at: usize,
+    id: EndpointId,
+    /// Its place on the card.
+    place: u8,
+    /// Its page has the queue's registers: it was there first, and goes last.
+    owns_queue: bool,
+    /// The program has its handle.
+    held: bool,
+    send: RequestRing,
+    list: RequestRing,
+    events: EntryQueue<{ Event::WORDS }>,
+    backlog: Backlog,
+    /// Claimed messages that the program has dropped, to be discarded.
+    dropped: Vec<Claim>,
+    pairs: Vec<Option<OpenPair>>,
+    /// Buffers for injected sends that are not in flight.
+    bounce: Vec<Buffer>,
+    /// Index that the event interrupt is armed at.
+    event_armed: Option<u16>,
+    /// Index up to which events have interrupted a wait.
+    event_noticed: u16,
+    phase: Phase,
+    /// Closed: index of the queue behind the last completion that the card has written for it.
+    told: u16,
+    /// Closed, and nothing of it is outstanding.
+    flushed: bool,
+}
+
+impl Rings {
+    /// Rings of an endpoint that the firmware has made of them.
+    pub(crate) fn new(
+        id: EndpointId,
+        mut send: RequestRing,
+        mut list: RequestRing,
+        mut events: EntryQueue<{ Event::WORDS }>,
+        pairs: usize,
+        bounce: Vec<Buffer>,
+    ) -> Self {
+        let place = id_index(id.endpoint) as u8;
+        let page = endpoint_page(place);
+        send.set_registers(page + SEND_TAIL, page + SEND_HEAD);
+        list.set_registers(page + LIST_TAIL, page + LIST_HEAD);
+        events.set_register(page + EVENT_HEAD);
+        Self {
+            at: 0,
+            id,
+            place,
+            owns_queue: false,
+            held: true,
+            send,
+            list,
+            events,
+            backlog: Backlog::new(),
+            dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
+            pairs: std::iter::repeat_with(|| None).take(pairs).collect(),
+            bounce,
+            event_armed: None,
+            event_noticed: 0,
+            phase: Phase::Open,
+            told: 0,
+            flushed: false,
+        }
+    }
+}
+
+/// Whose queue the completions of an endpoint to be opened go to.
+pub(crate) enum Completions {
+    /// Its own: address and log2 of the number of entries.
+    Own(u64, u8),
+    /// This endpoint's.
+    Of(EndpointId),
+}
+
+/// A completion queue and the endpoints that complete on it.
+pub(crate) struct Core {
+    queue: Queue,
+    endpoints: Vec<Rings>,
+}
+
+/// A completion queue and one of the endpoints that complete on it.
+pub(crate) struct Own<'a> {
+    queue: &'a mut Queue,
+    rings: &'a mut Rings,
+}
+
+impl Core {
+    /// A queue without an endpoint, of a card that tells the endpoint of each completion or doesn't.
+    pub(crate) fn new(
+        completions: EntryQueue<{ Completion::WORDS }>,
+        tells_endpoint: bool,
+        shared: Weak<Shared>,
+    ) -> Self {
+        let queue = Queue {
+            table: RequestTable::new(completions.entries()),
+            retired: Vec::with_capacity(completions.entries().into()),
+            completions,
+            page: None,
+            armed: None,
+            strays: 0,
+            tells_endpoint,
+            shared,
+            watches: Vec::new(),
+            #[cfg(target_os = "linux")]
+            event_fd: None,
+        };
+        Self {
+            queue,
+            endpoints: Vec::new(),
+        }
     }
 
-    /// Says whose queues these are.
-    pub(crate) fn set_shared(&mut self, shared: Weak<Shared>) {
-        self.shared = shared;
+    /// The queue and the endpoint that is `at` this place of it.
+    pub(crate) fn of(&mut self, at: usize) -> Own<'_> {
+        Own {
+            queue: &mut self.queue,
+            rings: &mut self.endpoints[at],
+        }
+    }
+
+    /// All endpoints, that which owns the queue last.
+    pub(crate) fn all(&self) -> Vec<(usize, EndpointId)> {
+        let mut all: Vec<_> = self.endpoints.iter().collect();
+        all.sort_by_key(|rings| rings.owns_queue);
+        all.iter().map(|rings| (rings.at, rings.id)).collect()
+    }
+
+    /// Whether this endpoint is still the one that is `at` this place.
+    pub(crate) fn is_at(&self, at: usize, id: EndpointId) -> bool {
+        self.endpoints.get(at).is_some_and(|rings| rings.id == id)
+    }
+
+    /// Where the completions of an endpoint to be opened go to. A queue whose endpoints are all closed is begun anew.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `NotFound` if the endpoint that owns the queue is being closed, `Argument` if the queue has completions of closed endpoints.
+    pub(crate) fn begin_open(&mut self, link: &Arc<Link>) -> Result<Completions, CommandError> {
+        let owner = |rings: &&Rings| rings.owns_queue && rings.phase != Phase::Closed;
+        if let Some(owner) = self.endpoints.iter().find(owner) {
+            let open = owner.phase == Phase::Open;
+            return open
+                .then_some(Completions::Of(owner.id))
+                .ok_or(CommandError::NotFound);
+        }
+        if !self.endpoints.is_empty() && !is_broken!(ContinuesQueue) {
+            if self.queue.table.outstanding() > 0 || self.queue.completions.peek().is_some() {
+                return Err(CommandError::Argument(
+                    "the queue has completions of endpoints that are closed: poll them first",
+                ));
+            }
+            self.queue.completions = EntryQueue::new(link, self.queue.completions.log2())?;
+            self.queue.armed = None;
+            self.endpoints.iter_mut().for_each(|e| e.flushed = true);
+        }
+        let completions = &self.queue.completions;
+        Ok(Completions::Own(completions.address(), completions.log2()))
+    }
+
+    /// Enters an endpoint that has been opened, and returns where it is. Places of endpoints that nobody knows any more are used again.
+    pub(crate) fn enter(&mut self, mut rings: Rings, owns_queue: bool) -> usize {
+        let forgotten =
+            |rings: &Rings| rings.phase == Phase::Closed && rings.flushed && !rings.held;
+        let at = self.endpoints.iter().position(forgotten);
+        let at = at.unwrap_or(self.endpoints.len());
+        (rings.at, rings.owns_queue) = (at, owns_queue);
+        if owns_queue {
+            let register = endpoint_page(rings.place) + COMPLETION_HEAD;
+            self.queue.completions.set_register(register);
+            self.queue.page = Some(rings.place);
+        }
+        if at < self.endpoints.len() {
+            self.endpoints[at] = rings;
+        } else {
+            self.endpoints.push(rings);
+            self.queue.watches.reserve(self.endpoints.len() + 1);
+        }
+        at
+    }
+
+    /// Whether an endpoint beside the one `at` this place isn't closed.
+    fn has_others(&self, at: usize) -> bool {
+        let mut others = self.endpoints.iter().filter(|rings| rings.at != at);
+        others.any(|rings| rings.phase != Phase::Closed)
+    }
+
+    /// Whether the one `at` this place owns the queue, and another is on it.
+    pub(crate) fn is_needed(&self, at: usize) -> bool {
+        self.endpoints[at].owns_queue && self.has_others(at) && !is_broken!(ClosesNeeded)
+    }
+
+    /// The memory that the card knows as the queue.
+    pub(crate) fn queue_memory(&self) -> &Arc<HostMemory> {
+        self.queue.completions.memory()
+    }
+
+    /// Posts what is kept of all endpoints; see [`Own::feed`].
+    pub(crate) fn feed(&mut self, link: &Link) {
+        for at in 0..self.endpoints.len() {
+            self.of(at).feed(link);
+        }
     }
 
     pub(crate) fn outstanding(&self) -> u16 {
-        self.table.outstanding()
+        self.queue.table.outstanding()
     }
 
+    pub(crate) fn strays(&self) -> u64 {
+        self.queue.strays
+    }
+
+    /// Room for the lines that a wait watches, to be given back by [`keep_watches`](Self::keep_watches). A second one that waits has room of its own.
+    pub(crate) fn take_watches(&mut self) -> Vec<Watch> {
+        std::mem::take(&mut self.queue.watches)
+    }
+
+    pub(crate) fn keep_watches(&mut self, watches: Vec<Watch>) {
+        self.queue.watches = watches;
+    }
+
+    /// The card has forgotten every endpoint. False if it had before.
+    fn set_all_closed(&mut self, link: &Link) -> bool {
+        let mut news = false;
+        for at in 0..self.endpoints.len() {
+            news |= !self.of(at).is_closed();
+            self.of(at).set_closed(link);
+        }
+        news
+    }
+}
+
+impl Own<'_> {
     /// What the endpoint is doing, what it has and what is outstanding.
     pub(crate) fn status(&self) -> EndpointStatus {
         EndpointStatus {
-            state: self.phase.into(),
-            send_ring: self.send.entries(),
-            list_ring: self.list.entries(),
-            completion_queue: usize::from(self.completions.entries()),
-            event_queue: usize::from(self.events.entries()),
-            outstanding: usize::from(self.table.outstanding()),
-            kept: self.table.kept(),
-            inject_buffers: self.bounce.len(),
-            pairs: self.pairs.iter().flatten().count(),
+            state: self.rings.phase.into(),
+            send_ring: self.rings.send.entries(),
+            list_ring: self.rings.list.entries(),
+            completion_queue: usize::from(self.queue.completions.entries()),
+            event_queue: usize::from(self.rings.events.entries()),
+            outstanding: self.queue.table.outstanding_of(self.rings.at),
+            kept: self.queue.table.kept_of(self.rings.at),
+            inject_buffers: self.rings.bounce.len(),
+            pairs: self.rings.pairs.iter().flatten().count(),
         }
     }
 
     /// Where an outstanding request is, and whether a cancel is under way for it.
     pub(crate) fn place_of(&mut self, request: Request) -> Option<(Place, bool)> {
-        let place = self.table.place(request)?;
+        let request = self.own(request)?;
+        let place = self.queue.table.place(request)?;
         let cancel = self.cancel_of(request).flatten();
         Some((place, cancel.is_some()))
     }
 
-    pub(crate) fn strays(&self) -> u64 {
-        self.strays
+    /// The handle, if it is of a request of this endpoint.
+    fn own(&mut self, request: Request) -> Option<Request> {
+        let at = self.queue.table.get_mut(request)?.at;
+        (at == self.rings.at || is_broken!(TakesStrangers)).then_some(request)
     }
 
     pub(crate) fn is_closed(&self) -> bool {
-        self.phase == Phase::Closed
+        self.rings.phase == Phase::Closed
     }
 
     /// Whether the endpoint's registers are its own for sure.
     pub(crate) fn is_open(&self) -> bool {
-        self.phase == Phase::Open
+        self.rings.phase == Phase::Open
     }
 
     /// A close begins, or was not begun after all.
     pub(crate) fn set_closing(&mut self, closing: bool) {
-        if self.phase != Phase::Closed && !is_broken!(RingsWhileClosing) {
-            self.phase = if closing { Phase::Closing } else { Phase::Open };
+        if self.rings.phase != Phase::Closed && !is_broken!(RingsWhileClosing) {
+            self.set_phase(if closing { Phase::Closing } else { Phase::Open });
+        }
+    }
+
+    fn set_phase(&mut self, phase: Phase) {
+        self.rings.phase = phase;
+        if self.rings.owns_queue {
+            self.queue.page = (phase == Phase::Open).then_some(self.rings.place);
         }
     }
 
     /// The card has forgotten the endpoint: what it never fetched is flushed here, and the memory of the pairs is given back.
     pub(crate) fn set_closed(&mut self, link: &Link) {
+        if self.is_closed() {
+            return;
+        }
         #[cfg(target_os = "linux")]
         self.end_event_fd(link);
         #[cfg(not(target_os = "linux"))]
         let _ = link;
-        self.phase = Phase::Closed;
-        self.pairs.iter_mut().for_each(|pair| *pair = None);
-        self.dropped.clear();
+        self.set_phase(Phase::Closed);
+        self.rings.told = self.queue.completions.next_unwritten();
+        self.rings.pairs.iter_mut().for_each(|pair| *pair = None);
+        self.rings.dropped.clear();
+    }
+
+    /// The program has dropped its handle.
+    pub(crate) fn let_go(&mut self) {
+        self.rings.held = false;
     }
 
     /// All that the card may access for this endpoint: rings and slots.
     pub(crate) fn memory(&self) -> Vec<Arc<HostMemory>> {
-        let slots = self.pairs.iter().flatten().map(|pair| &pair.slots);
+        let slots = self.rings.pairs.iter().flatten().map(|pair| &pair.slots);
         let rings = [
-            self.send.memory(),
-            self.list.memory(),
-            self.completions.memory(),
-            self.events.memory(),
+            self.rings.send.memory(),
+            self.rings.list.memory(),
+            self.queue.completions.memory(),
+            self.rings.events.memory(),
         ];
         rings.into_iter().chain(slots).map(Arc::clone).collect()
     }
@@ -246,7 +461,7 @@ impl Core {
     /// Enters a pair; none if its place is another's, or out of the table.
     pub(crate) fn add_pair(&mut self, id: u32, slots: Arc<HostMemory>) -> Option<Pair> {
         let pair = Pair::new(id_index(id));
-        let place = self.pairs.get_mut(usize::from(pair.index))?;
+        let place = self.rings.pairs.get_mut(usize::from(pair.index))?;
         if place.is_some() {
             return None;
         }
@@ -300,17 +515,21 @@ impl Core {
 
     pub(crate) fn remove_pair(&mut self, pair: Pair) {
         if self.pair_mut(pair).is_some() {
-            self.pairs[usize::from(pair.index)] = None;
+            self.rings.pairs[usize::from(pair.index)] = None;
         }
     }
 
     pub(crate) fn pair_mut(&mut self, pair: Pair) -> Option<&mut OpenPair> {
-        let open = self.pairs.get_mut(usize::from(pair.index))?.as_mut()?;
+        let open = self
+            .rings
+            .pairs
+            .get_mut(usize::from(pair.index))?
+            .as_mut()?;
         (open.serial == pair.serial || is_broken!(StalePair)).then_some(open)
     }
 
     fn pair_of_card(&self, index: u16) -> Option<Pair> {
-        let open = self.pairs.get(usize::from(index))?.as_ref()?;
+        let open = self.rings.pairs.get(usize::from(index))?.as_ref()?;
         Some(Pair {
             index,
             serial: open.serial,
@@ -319,11 +538,11 @@ impl Core {
 
     /// Whether there is a buffer for an injected send.
     pub(crate) const fn has_bounce(&self) -> bool {
-        !self.bounce.is_empty()
+        !self.rings.bounce.is_empty()
     }
 
     /// Takes a buffer for an injected send.
     pub(crate) fn take_bounce(&mut self) -> Option<Buffer> {
-        self.bounce.pop()
+        self.rings.bounce.pop()
     }
 }

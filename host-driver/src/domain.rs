@@ -1,8 +1,9 @@
 //! Protection domains: what an endpoint and a region must share for one to use the other.
 
 use crate::commands::Release;
+use crate::completion::CompletionQueue;
 use crate::device::Device;
-use crate::endpoint::EndpointBuilder;
+use crate::endpoint::{EndpointBuilder, Shared};
 use crate::error::CommandError;
 use crate::region::{Access, Buffer, MemoryRegion};
 use abi::mailbox::{Command, DomainId, Nothing};
@@ -105,6 +106,16 @@ impl ProtectionDomain {
         access: Access,
     ) -> Result<(MemoryRegion, Buffer), CommandError> {
         MemoryRegion::register_owned(self, memory, access)
+    }
+
+    /// Creates a completion queue of `entries`, a power of two from 4 to 16384, for endpoints to be opened [on it](EndpointBuilder::on): `ibv_create_cq`. That is
+    /// as many requests as may be outstanding on all of them together.
+    ///
+    /// # Errors
+    /// [`CommandError`]: `Argument` if a queue can't have so many entries, `Transport` if there is no memory for them.
+    pub fn create_cq(&self, entries: usize) -> Result<CompletionQueue, CommandError> {
+        let shared = Shared::new(self, entries)?;
+        Ok(CompletionQueue { shared })
     }
 
     /// Starts to open an endpoint in this domain.

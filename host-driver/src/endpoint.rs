@@ -9,7 +9,7 @@
 use crate::claimed::Claim;
 use crate::commands::{Commands, Concern, Release};
 use crate::completion::CompletionQueue;
-use crate::core::Core;
+use crate::core::{Completions, Core, Own, Rings};
 use crate::device::Device;
 use crate::domain::{Domain, ProtectionDomain};
 use crate::error::CommandError;
@@ -23,6 +23,7 @@ use crate::ring::{EntryQueue, RequestRing, ring_log2};
 use crate::shared::SharedBuffer;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{TransportError, Watch};
+use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair,
@@ -31,16 +32,30 @@ use abi::mailbox::{
 use abi::register::{EVENTS_LOST, STICKY, endpoint_page};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-/// What the handles of an endpoint share.
+/// What the handles of a completion queue and of the endpoints on it share.
 pub(crate) struct Shared {
     core: CardMutex<Core>,
     domain: Arc<Domain>,
-    pub(crate) id: EndpointId,
-    /// Claimed messages that were dropped by threads that can't talk to the card.
-    dropped: Mutex<Vec<Claim>>,
+    /// Claimed messages that were dropped by threads that can't talk to the card, with the places of their endpoints.
+    dropped: Mutex<Vec<(usize, Claim)>>,
 }
 
 impl Shared {
+    /// A completion queue without an endpoint.
+    pub(crate) fn new(pd: &ProtectionDomain, entries: usize) -> Result<Arc<Self>, CommandError> {
+        let device = pd.device();
+        let identity = device.identity();
+        let completions = EntryQueue::new(&device.card.link, ring_log2_of(entries)?)?;
+        let tells_endpoint = identity.capabilities & CAPABILITY_SHARED_COMPLETIONS != 0;
+        let claims = identity.pairs as usize * usize::from(MAX_CREDITS);
+        Ok(Arc::new_cyclic(|shared| Self {
+            core: CardMutex::new(Core::new(completions, tells_endpoint, Weak::clone(shared))),
+            domain: Arc::clone(&pd.inner),
+            // Posting and polling don't allocate, whoever drops what.
+            dropped: Mutex::new(Vec::with_capacity(claims)),
+        }))
+    }
+
     pub(crate) fn link(&self) -> &Link {
         &self.domain.device.card.link
     }
@@ -50,20 +65,12 @@ impl Shared {
         let mut core = self.core.lock(self.link());
         self.elsewhere()
             .drain(..)
-            .for_each(|claim| core.keep_dropped(claim));
+            .for_each(|(at, claim)| core.of(at).keep_dropped(claim));
         core
     }
 
-    fn elsewhere(&self) -> std::sync::MutexGuard<'_, Vec<Claim>> {
+    fn elsewhere(&self) -> std::sync::MutexGuard<'_, Vec<(usize, Claim)>> {
         self.dropped.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Discards a claimed message that the program has dropped: now, or in the next call of a thread that can.
-    pub(crate) fn drop_claim(&self, claim: Claim) {
-        self.elsewhere().push(claim);
-        if self.link().may_call() {
-            self.core().feed(self.link());
-        }
     }
 
     /// Drops what sends have read that have ended in silence: without the lock, because a region may end with it.
@@ -80,17 +87,118 @@ impl Shared {
     pub(crate) fn same_device(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.domain.device.card, &other.domain.device.card)
     }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        let card = &self.domain.device.card;
+        let core = self.core.get_mut();
+        // That which owns the queue can only be closed after the others.
+        for (at, id) in core.all() {
+            let mut own = core.of(at);
+            if own.is_closed() {
+                continue;
+            }
+            let memory = own.memory();
+            own.set_closed(&card.link);
+            card.release(Release::Object {
+                close: Command::CloseEndpoint,
+                id: id.endpoint,
+                memory,
+            });
+        }
+    }
+}
+
+/// An endpoint, by its place among those of its completion queue.
+#[derive(Clone)]
+pub(crate) struct Handle {
+    shared: Arc<Shared>,
+    at: usize,
+    id: EndpointId,
+}
+
+/// A [`Handle`] that keeps nothing.
+#[derive(Clone)]
+pub(crate) struct WeakHandle {
+    shared: Weak<Shared>,
+    at: usize,
+    id: EndpointId,
+}
+
+impl WeakHandle {
+    /// The endpoint, unless the program has let go of it and of its queue, or another one has its place.
+    pub(crate) fn upgrade(&self) -> Option<Handle> {
+        let shared = self.shared.upgrade()?;
+        let is_there = shared.core().is_at(self.at, self.id);
+        is_there.then(|| Handle::new(shared, self.at, self.id))
+    }
+}
+
+/// The queues of an endpoint, locked.
+pub(crate) struct Locked<'a> {
+    pub(crate) core: CardGuard<'a, Core, Link>,
+    at: usize,
+}
+
+impl Locked<'_> {
+    /// The endpoint's own, with its completion queue.
+    pub(crate) fn own(&mut self) -> Own<'_> {
+        self.core.of(self.at)
+    }
+}
+
+impl Handle {
+    pub(crate) const fn new(shared: Arc<Shared>, at: usize, id: EndpointId) -> Self {
+        Self { shared, at, id }
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakHandle {
+        WeakHandle {
+            shared: Arc::downgrade(&self.shared),
+            at: self.at,
+            id: self.id,
+        }
+    }
+
+    pub(crate) fn link(&self) -> &Link {
+        self.shared.link()
+    }
+
+    pub(crate) fn domain(&self) -> &Arc<Domain> {
+        self.shared.domain()
+    }
+
+    /// The card's name of the endpoint.
+    pub(crate) fn id(&self) -> u32 {
+        self.id.endpoint
+    }
+
+    pub(crate) fn lock(&self) -> Locked<'_> {
+        Locked {
+            core: self.shared.core(),
+            at: self.at,
+        }
+    }
+
+    /// Discards a claimed message that the program has dropped: now, or in the next call of a thread that can.
+    pub(crate) fn drop_claim(&self, claim: Claim) {
+        self.shared.elsewhere().push((self.at, claim));
+        if self.link().may_call() {
+            self.lock().own().feed(self.link());
+        }
+    }
 
     fn place(&self) -> u8 {
         id_index(self.id.endpoint) as u8
     }
 
     /// Closes the endpoint. May be called until it succeeds.
-    fn close(self: &Arc<Self>) -> Result<(), CommandError> {
-        if self.core().is_closed() {
+    fn close(&self) -> Result<(), CommandError> {
+        if self.lock().own().is_closed() {
             return Ok(());
         }
-        match self.domain.device.commands() {
+        match self.domain().device.commands() {
             Ok(mut commands) => self.close_at(&mut commands),
             Err(_) if self.link().is_lost() => {
                 self.closing_ended(true, true);
@@ -101,16 +209,17 @@ impl Shared {
     }
 
     /// Closes the endpoint by a command. From before the command on, until it is known to have failed, nothing is rung.
-    pub(crate) fn close_at(
-        self: &Arc<Self>,
-        commands: &mut Commands<'_>,
-    ) -> Result<(), CommandError> {
+    ///
+    /// The card refuses to close that which owns the queue while another endpoint is on it, and goes on with it: so does the library.
+    pub(crate) fn close_at(&self, commands: &mut Commands<'_>) -> Result<(), CommandError> {
         {
-            let mut core = self.core();
-            if core.is_closed() {
+            let mut locked = self.lock();
+            if locked.own().is_closed() {
                 return Ok(());
             }
-            core.set_closing(true);
+            if !locked.core.is_needed(self.at) {
+                locked.own().set_closing(true);
+            }
         }
         let endpoint = self.id.endpoint;
         let closed =
@@ -126,7 +235,7 @@ impl Shared {
             Err(error) => {
                 let refused = matches!(error, CommandError::Refused { .. });
                 if commands.is_late() {
-                    commands.concerns(Concern::EndpointClosed(Arc::downgrade(self)));
+                    commands.concerns(Concern::EndpointClosed(self.downgrade()));
                 } else {
                     self.closing_ended(false, refused);
                 }
@@ -136,32 +245,43 @@ impl Shared {
         Ok(())
     }
 
+    /// The endpoint is on its queue from now on: who waits there waits for it too.
+    fn begin(&self) -> Result<(), CommandError> {
+        #[cfg(target_os = "linux")]
+        self.lock().own().begin_event_fd(self.link())?;
+        self.link().queue_changed();
+        Ok(())
+    }
+
     /// A close has ended: it has closed the endpoint, or not; and the card has heard of it, or not.
     pub(crate) fn closing_ended(&self, done: bool, heard: bool) {
-        let mut core = self.core();
+        let mut locked = self.lock();
         match done {
-            true => core.set_closed(self.link()),
-            false => core.set_closing(heard),
+            true => locked.own().set_closed(self.link()),
+            false => {
+                let closing = heard && !locked.core.is_needed(self.at);
+                locked.own().set_closing(closing);
+            }
         }
-        drop(core);
+        drop(locked);
         // Who waits for a completion finds it flushed.
         self.link().closing_ended();
     }
 }
 
-impl Drop for Shared {
-    fn drop(&mut self) {
-        let core = self.core.get_mut();
-        if !core.is_closed() {
-            let memory = core.memory();
-            core.set_closed(&self.domain.device.card.link);
-            self.domain.device.card.release(Release::Object {
-                close: Command::CloseEndpoint,
-                id: self.id.endpoint,
-                memory,
-            });
-        }
-    }
+/// log2 of the entries of a ring.
+fn ring_log2_of(entries: usize) -> Result<u8, CommandError> {
+    ring_log2(entries).ok_or(CommandError::Argument(
+        "a ring has a power of two of entries, from 4 to 16384",
+    ))
+}
+
+/// Where the requests of an endpoint to be opened complete.
+enum CompletesOn {
+    /// On a queue of its own with so many entries.
+    Own(usize),
+    /// On this one.
+    Queue(CompletionQueue),
 }
 
 /// Sizes of an endpoint to be opened. All ring sizes are powers of two from 4 to 16384.
@@ -169,7 +289,7 @@ pub struct EndpointBuilder {
     pd: ProtectionDomain,
     send: usize,
     list: usize,
-    completions: usize,
+    completions: CompletesOn,
     events: usize,
     injects: usize,
 }
@@ -180,7 +300,7 @@ impl EndpointBuilder {
             pd: pd.clone(),
             send: 64,
             list: 64,
-            completions: 256,
+            completions: CompletesOn::Own(256),
             events: 64,
             injects: 16,
         }
@@ -200,10 +320,17 @@ impl EndpointBuilder {
         self
     }
 
-    /// Entries of the completion queue, and so the requests that may be outstanding; 256 unless said otherwise.
+    /// Entries of a completion queue of the endpoint's own, and so the requests that may be outstanding; 256 unless said otherwise.
     #[must_use]
     pub fn completion_queue(mut self, entries: usize) -> Self {
-        self.completions = entries;
+        self.completions = CompletesOn::Own(entries);
+        self
+    }
+
+    /// Completes on this queue, with whatever else is opened on it, in place of one of its own: `send_cq` and `recv_cq` of `ibv_create_qp`.
+    #[must_use]
+    pub fn on(mut self, queue: &CompletionQueue) -> Self {
+        self.completions = CompletesOn::Queue(queue.clone());
         self
     }
 
@@ -225,19 +352,25 @@ impl EndpointBuilder {
     ///
     /// # Errors
     /// [`CommandError`]: `Argument` if a size is not one that a ring can have, `NoResource` if the
-    /// card has no more endpoints.
+    /// card has no more endpoints. On a queue that has an endpoint: `Unsupported`, with [`CAPABILITY_SHARED_COMPLETIONS`] as detail, if the card
+    /// has a queue for each endpoint only ([`DeviceLimits::shared_completions`](crate::DeviceLimits::shared_completions)); `Argument` if the queue is of
+    /// another domain, or its endpoints are all closed and have left completions on it; `NotFound` while its first endpoint is being closed.
     pub fn open(self) -> Result<Endpoint, CommandError> {
-        let log2 = |entries| {
-            ring_log2(entries).ok_or(CommandError::Argument(
-                "a ring has a power of two of entries, from 4 to 16384",
-            ))
-        };
+        let log2 = ring_log2_of;
         let device = self.pd.device();
         let link = &device.card.link;
         let send = RequestRing::new(link, log2(self.send)?)?;
         let list = RequestRing::new(link, log2(self.list)?)?;
-        let completions = EntryQueue::new(link, log2(self.completions)?)?;
         let events = EntryQueue::new(link, log2(self.events)?)?;
+        let shared = match self.completions {
+            CompletesOn::Own(entries) => Shared::new(&self.pd, entries)?,
+            CompletesOn::Queue(queue) => queue.shared,
+        };
+        if !Arc::ptr_eq(shared.domain(), &self.pd.inner) {
+            return Err(CommandError::Argument(
+                "the completion queue is of another protection domain",
+            ));
+        }
         let mut bounce = Vec::with_capacity(self.injects);
         if self.injects > 0 {
             // The buffers keep the region.
@@ -245,51 +378,45 @@ impl EndpointBuilder {
                 MemoryRegion::register(&self.pd, self.injects * EAGER_MAX, Access::Read)?;
             bounce.extend((0..self.injects).map(|_| whole.split_to(EAGER_MAX)));
         }
+        let mut commands = device.commands()?;
+        let (completions, queue_memory) = {
+            let mut core = shared.core();
+            let completions = core.begin_open(link)?;
+            (completions, Arc::clone(core.queue_memory()))
+        };
+        let (completion_owner, completion_base, completion_log2) = match completions {
+            Completions::Own(base, log2) => (NO_ENDPOINT, base, log2),
+            Completions::Of(owner) => (owner.endpoint, 0, 0),
+        };
         let argument = OpenEndpoint {
             domain: self.pd.inner.id.domain,
             send_log2: u32::from(send.log2()),
             send_base: send.address(),
             list_log2: u32::from(list.log2()),
             list_base: list.address(),
-            completion_log2: u32::from(completions.log2()),
-            completion_base: completions.address(),
+            completion_log2: u32::from(completion_log2),
+            completion_base,
             event_log2: u32::from(events.log2()),
             event_base: events.address(),
-            completion_owner: NO_ENDPOINT,
+            completion_owner,
         };
-        let rings = [
-            send.memory(),
-            list.memory(),
-            completions.memory(),
-            events.memory(),
-        ];
+        let rings = [send.memory(), list.memory(), &queue_memory, events.memory()];
         let close = Command::CloseEndpoint;
-        let mut commands = device.commands()?;
         let id: EndpointId = commands.open(Command::OpenEndpoint, &argument, close, &rings)?;
         let place = u8::try_from(id_index(id.endpoint)).ok();
         let free = |place: &u8| !device.card.has_endpoint(*place);
-        let Some(endpoint) = place.filter(free) else {
+        let Some(place) = place.filter(free) else {
             return Err(commands.refuse(close, &id, rings.map(Arc::clone).to_vec()));
         };
         let pairs = device.identity().pairs as usize;
-        let mut core = Core::new(send, list, completions, events, pairs, bounce);
-        core.set_endpoint(endpoint);
-        let claims = pairs * usize::from(MAX_CREDITS);
-        let shared = Arc::new_cyclic(|shared| {
-            core.set_shared(Weak::clone(shared));
-            Shared {
-                core: CardMutex::new(core),
-                domain: Arc::clone(&self.pd.inner),
-                id,
-                // Posting and polling don't allocate, whoever drops what.
-                dropped: Mutex::new(Vec::with_capacity(claims)),
-            }
-        });
-        device
-            .card
-            .enter_endpoint(endpoint, Arc::downgrade(&shared));
+        let rings = Rings::new(id, send, list, events, pairs, bounce);
+        let at = shared.core().enter(rings, completion_owner == NO_ENDPOINT);
+        let handle = Handle::new(shared, at, id);
+        device.card.enter_endpoint(place, handle.downgrade());
         drop(commands);
-        Ok(Endpoint { shared })
+        let endpoint = Endpoint { handle };
+        endpoint.handle.begin()?;
+        Ok(endpoint)
     }
 }
 
@@ -298,24 +425,24 @@ impl EndpointBuilder {
 /// Its verbs may be called from any thread. Dropping it closes it; what is outstanding then can still be
 /// polled from a [`CompletionQueue`] that was taken before.
 pub struct Endpoint {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) handle: Handle,
 }
 
 impl Endpoint {
-    /// The endpoint's number on its card.
+    /// The endpoint's number on its card, which its [completions](crate::WorkCompletion::endpoint) have.
     pub fn index(&self) -> u8 {
-        self.shared.place()
+        self.handle.place()
     }
 
     /// The card.
     pub fn device(&self) -> &Device {
-        &self.shared.domain.device
+        &self.handle.domain().device
     }
 
-    /// The endpoint's completion queue.
+    /// The completion queue that the endpoint's requests complete on.
     pub fn completion_queue(&self) -> CompletionQueue {
         CompletionQueue {
-            shared: Arc::clone(&self.shared),
+            shared: Arc::clone(&self.handle.shared),
         }
     }
 
@@ -330,7 +457,7 @@ impl Endpoint {
         let size = usize::from(credits.max(1)) * EAGER_MAX;
         let slots = Arc::new(HostMemory::new(&device.card.link, size)?);
         let argument = OpenPair {
-            endpoint: self.shared.id.endpoint,
+            endpoint: self.handle.id(),
             credits: u32::from(credits),
             slots: slots.address(),
         };
@@ -347,7 +474,11 @@ impl Endpoint {
     ) -> Result<(Pair, PairId), CommandError> {
         let (mut commands, ()) = self.commands_while_open()?;
         let id: PairId = commands.open(command, argument, Command::ClosePair, &[&slots])?;
-        let opened = self.shared.core().add_pair(id.pair, Arc::clone(&slots));
+        let opened = self
+            .handle
+            .lock()
+            .own()
+            .add_pair(id.pair, Arc::clone(&slots));
         match opened {
             Some(pair) => Ok((pair, id)),
             None => Err(commands.refuse(Command::ClosePair, &id, vec![slots])),
@@ -389,7 +520,7 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, or has been closed by a call before that was answered too late.
     pub fn close_pair(&self, pair: Pair) -> Result<(), CommandError> {
-        let (mut commands, id) = self.commands_for(|core| core.begin_closing_pair(pair))?;
+        let (mut commands, id) = self.commands_for(|own| own.begin_closing_pair(pair))?;
         let closed =
             commands.call::<_, Nothing>(Command::ClosePair, &abi::mailbox::Pair { pair: id });
         let (done, heard) = match &closed {
@@ -400,9 +531,12 @@ impl Endpoint {
             ),
         };
         if commands.is_late() {
-            commands.concerns(Concern::PairClosed(Arc::downgrade(&self.shared), pair));
+            commands.concerns(Concern::PairClosed(self.handle.downgrade(), pair));
         } else {
-            self.shared.core().pair_closing_ended(pair, done, heard);
+            self.handle
+                .lock()
+                .own()
+                .pair_closing_ended(pair, done, heard);
         }
         closed.map(|Nothing {}| ())
     }
@@ -413,20 +547,20 @@ impl Endpoint {
     /// [`CommandError::NotFound`] if there is no such thing; those of the channel.
     pub(crate) fn commands_for<T>(
         &self,
-        find: impl FnOnce(&mut Core) -> Option<T>,
+        find: impl FnOnce(&mut Own<'_>) -> Option<T>,
     ) -> Result<(Commands<'_>, T), CommandError> {
-        let find = || find(&mut self.shared.core()).ok_or(CommandError::NotFound);
+        let find = || find(&mut self.handle.lock().own()).ok_or(CommandError::NotFound);
         if is_broken!(LooksBeforeItsTurn) {
             let found = find()?;
-            return Ok((self.shared.domain.device.commands()?, found));
+            return Ok((self.device().commands()?, found));
         }
-        let commands = self.shared.domain.device.commands()?;
+        let commands = self.device().commands()?;
         Ok((commands, find()?))
     }
 
     /// The same for a command that names the endpoint itself.
     pub(crate) fn commands_while_open(&self) -> Result<(Commands<'_>, ()), CommandError> {
-        self.commands_for(|core| core.is_open().then_some(()))
+        self.commands_for(|own| own.is_open().then_some(()))
     }
 
     /// Takes the next event, if there is one.
@@ -434,7 +568,7 @@ impl Endpoint {
     /// # Errors
     /// [`TransportError`].
     pub fn poll_event(&self) -> Result<Option<AsyncEvent>, TransportError> {
-        self.shared.core().poll_event(self.shared.link())
+        self.handle.lock().own().poll_event(self.handle.link())
     }
 
     /// Asks for an interrupt at the next event after those that the queue has, taken or not, and at the next completion in the same way. Poll once more
@@ -443,7 +577,7 @@ impl Endpoint {
     /// # Errors
     /// [`TransportError`].
     pub fn req_notify_event(&self) -> Result<Watch, TransportError> {
-        self.shared.core().arm_for_event(self.shared.link())
+        self.handle.lock().own().arm_for_event(self.handle.link())
     }
 
     /// The causes of events since the last clearing, whether or not the event queue had room.
@@ -476,13 +610,13 @@ impl Endpoint {
         &self,
         access: impl FnOnce(&Link, u32) -> Result<T, TransportError>,
     ) -> Result<T, CommandError> {
-        let core = self.shared.core();
-        if !core.is_open() {
+        let mut locked = self.handle.lock();
+        if !locked.own().is_open() {
             return Err(CommandError::NotFound);
         }
         Ok(access(
-            self.shared.link(),
-            endpoint_page(self.shared.place()),
+            self.handle.link(),
+            endpoint_page(self.handle.place()),
         )?)
     }
 
@@ -494,17 +628,22 @@ impl Endpoint {
     /// [`CommandError`]. The endpoint isn't closed then, and buffers in flight stay there. Call again: as soon as the card is known to be done with the endpoint,
     /// by a late answer or a new one, they come back.
     pub fn close(&self) -> Result<(), CommandError> {
-        self.shared.close()
+        self.handle.close()
     }
 }
 
 impl Drop for Endpoint {
     fn drop(&mut self) {
+        let handle = &self.handle;
+        let is_closed = {
+            let mut locked = handle.lock();
+            locked.own().let_go();
+            locked.own().is_closed()
+        };
         // The card keeps the rings until it has closed the endpoint, whoever has it closed in the end.
-        if !self.shared.link().may_call() || self.shared.close().is_err() {
-            let shared = Arc::downgrade(&self.shared);
-            let card = &self.shared.domain.device.card;
-            card.release(Release::Endpoint(shared));
+        if !is_closed && (!handle.link().may_call() || handle.close().is_err()) {
+            let card = &handle.domain().device.card;
+            card.release(Release::Endpoint(handle.downgrade()));
         }
     }
 }

@@ -8,7 +8,7 @@
 //!  Device ── ProtectionDomain ─┬─ MemoryRegion ── Buffer ──┐ post: moved in
 //!    │ mailbox                 └─ Endpoint ─ Pair          ▼
 //!    │                              ├─ send ring, list ring ──► card
-//!    │                              ├─ CompletionQueue ◄───────┤ poll: moved out
+//!    │                              ├─ CompletionQueue ◄───────┤ poll: moved out; one for several endpoints, too
 //!    └─ Transport                   └─ event queue ◄───────────┘
 //! ```
 //!

@@ -25,7 +25,7 @@ pub(crate) struct Link {
     start: AtomicU32,
     /// The firmware has started anew by itself: nothing is open on the card any more.
     restarted: AtomicBool,
-    /// Endpoints that were closed, or that a close was given up of.
+    /// Endpoints that were opened, closed, or that a close was given up of.
     closings: Changes,
     /// Memory that nobody uses and that couldn't be given back while the card was out of reach.
     unreturned: Waiting<(SharedMemory, Option<Owner>)>,
@@ -151,7 +151,12 @@ impl Link {
         }
     }
 
-    /// Times that a close has ended.
+    /// An endpoint is on a completion queue from now on: wakes who waits there.
+    pub(crate) fn queue_changed(&self) {
+        self.closings.raise(self);
+    }
+
+    /// Times that a close has ended, or an endpoint was opened.
     pub(crate) fn closings(&self) -> u64 {
         self.closings.seen()
     }

@@ -5,7 +5,7 @@
 //!  post a list admit ► write entry ► admit ► write entry ► … ► doorbell     stops at the first that isn't admitted
 //! ```
 
-use crate::core::{Core, Ring};
+use crate::core::{Own, Ring};
 use crate::endpoint::Endpoint;
 use crate::error::{ListRefused, PostError, Refused};
 use crate::pair::Pair;
@@ -129,8 +129,9 @@ impl Endpoint {
         if let Err(error) = self.supports(Opcode::TaggedSend, FLAG_ERRORS_ONLY) {
             return Err(Refused { error, buffer });
         }
-        let mut core = self.shared.core();
-        let quiet = core.may_be_quiet(send.pair);
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
+        let quiet = own.may_be_quiet(send.pair);
         let mut work = send_work(send, false);
         if let Work::Send {
             unsignaled,
@@ -141,8 +142,8 @@ impl Endpoint {
             (*unsignaled, *posted_quiet) = (true, quiet);
         }
         let flags = if quiet { FLAG_ERRORS_ONLY } else { 0 };
-        let entered = self.enter(&mut core, wr_id, send, (work, flags), buffer)?;
-        core.ring(self.shared.link(), Ring::Send);
+        let entered = self.enter(&mut own, wr_id, send, (work, flags), buffer)?;
+        own.ring(self.handle.link(), Ring::Send);
         Ok(entered)
     }
 
@@ -171,24 +172,25 @@ impl Endpoint {
         if all.iter().map(|segment| segment.length).sum::<u64>() > EAGER_MAX as u64 {
             return Err(PostError::TooLong);
         }
-        let link = self.shared.link();
-        let mut core = self.shared.core();
+        let link = self.handle.link();
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
         let work = send_work(send, false);
         let first = segments.first().cloned();
         let posted = if segments.len() > 1 {
-            core.admit_entries(link, &work, 2)?;
+            own.admit_entries(link, &work, 2)?;
             let request = send_words(send, FLAG_GATHER, all[0]);
             let rest = std::array::from_fn(|at| segments.get(at + 1).cloned());
-            core.post_gather(wr_id, work, (first, rest), |handle| {
+            own.post_gather(wr_id, work, (first, rest), |handle| {
                 let second = SendSegments::new(handle.wire(), &all[1..]);
                 [request(handle), second.to_words()]
             })
         } else {
-            core.admit(link, &work)?;
+            own.admit(link, &work)?;
             let words = send_words(send, 0, all[0]);
-            core.post(wr_id, work, first.map(Into::into), words)
+            own.post(wr_id, work, first.map(Into::into), words)
         };
-        core.ring(link, Ring::Send);
+        own.ring(link, Ring::Send);
         Ok(posted)
     }
 
@@ -201,7 +203,7 @@ impl Endpoint {
             address: address + offset as u64,
             length: length as u64,
         };
-        let ours = whole.is_of(self.shared.domain());
+        let ours = whole.is_of(self.handle.domain());
         ours.then_some(segment).ok_or(PostError::WrongDomain)
     }
 
@@ -233,7 +235,7 @@ impl Endpoint {
             };
             let flags = if wr.ready { FLAG_READY } else { 0 };
             let entered = self.enter_send(
-                &mut self.shared.core(),
+                &mut self.handle.lock().own(),
                 wr.wr_id,
                 &wr.send,
                 flags,
@@ -245,7 +247,10 @@ impl Endpoint {
             }
             count += 1;
         };
-        self.shared.core().ring(self.shared.link(), Ring::Send);
+        self.handle
+            .lock()
+            .own()
+            .ring(self.handle.link(), Ring::Send);
         refused_list(refused, count, rest)
     }
 
@@ -262,18 +267,19 @@ impl Endpoint {
         if bytes.len() > EAGER_MAX {
             return Err(PostError::TooLong);
         }
-        let link = self.shared.link();
-        let mut core = self.shared.core();
+        let link = self.handle.link();
+        let mut locked = self.handle.lock();
         // Completions that nobody polls for hold the buffers: look before giving up.
-        if !core.has_bounce() {
-            core.is_ready(link);
+        if !locked.own().has_bounce() {
+            locked.core.is_ready(link);
         }
-        if !core.has_bounce() {
+        let mut own = locked.own();
+        if !own.has_bounce() {
             return Err(PostError::InjectBusy);
         }
         let work = send_work(send, true);
-        core.admit(link, &work)?;
-        let mut buffer = core.take_bounce().ok_or(PostError::InjectBusy)?;
+        own.admit(link, &work)?;
+        let mut buffer = own.take_bounce().ok_or(PostError::InjectBusy)?;
         buffer[..bytes.len()].copy_from_slice(bytes);
         let (key, address, _) = buffer.local();
         let segment = Segment {
@@ -282,8 +288,8 @@ impl Endpoint {
             length: bytes.len() as u64,
         };
         let words = send_words(send, 0, segment);
-        core.post(wr_id, work, Some(buffer.into()), words);
-        core.ring(link, Ring::Send);
+        own.post(wr_id, work, Some(buffer.into()), words);
+        own.ring(link, Ring::Send);
         Ok(())
     }
 
@@ -294,41 +300,42 @@ impl Endpoint {
         flags: u8,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
-        let mut core = self.shared.core();
-        let entered = self.enter_send(&mut core, wr_id, send, flags, buffer)?;
-        core.ring(self.shared.link(), Ring::Send);
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
+        let entered = self.enter_send(&mut own, wr_id, send, flags, buffer)?;
+        own.ring(self.handle.link(), Ring::Send);
         Ok(entered)
     }
 
     /// Posts a send without ringing.
     fn enter_send<B: SendBuffer>(
         &self,
-        core: &mut Core,
+        own: &mut Own<'_>,
         wr_id: u64,
         send: &TaggedSend,
         flags: u8,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
-        self.enter(core, wr_id, send, (send_work(send, false), flags), buffer)
+        self.enter(own, wr_id, send, (send_work(send, false), flags), buffer)
     }
 
     fn enter<B: SendBuffer>(
         &self,
-        core: &mut Core,
+        own: &mut Own<'_>,
         wr_id: u64,
         send: &TaggedSend,
         (work, flags): (Work, u8),
         buffer: B,
     ) -> Result<Request, Refused<B>> {
         let admitted = self.segment(&buffer).and_then(|segment| {
-            core.admit(self.shared.link(), &work)?;
+            own.admit(self.handle.link(), &work)?;
             Ok(segment)
         });
         match admitted {
             Err(error) => Err(Refused { error, buffer }),
             Ok(segment) => {
                 let words = send_words(send, flags, segment);
-                Ok(core.post(wr_id, work, Some(buffer.into()), words))
+                Ok(own.post(wr_id, work, Some(buffer.into()), words))
             }
         }
     }
@@ -378,22 +385,23 @@ impl Endpoint {
     ) -> Result<(), ListRefused<RecvWr, L::IntoIter>> {
         let mut rest = list.into_iter();
         let mut count = 0;
-        self.shared.core().feed(self.shared.link());
+        self.handle.lock().own().feed(self.handle.link());
         let refused = loop {
             let Some(wr) = rest.next() else {
                 break None;
             };
-            let mut core = self.shared.core();
-            match self.enter_receive(&mut core, wr.wr_id, &wr.receive, wr.multi, wr.buffer) {
+            let mut locked = self.handle.lock();
+            let mut own = locked.own();
+            match self.enter_receive(&mut own, wr.wr_id, &wr.receive, wr.multi, wr.buffer) {
                 Ok(request) => {
-                    drop(core);
+                    drop(locked);
                     posted.extend([request]);
                 }
                 Err(Refused { error, buffer }) => break Some((error, RecvWr { buffer, ..wr })),
             }
             count += 1;
         };
-        self.shared.core().feed(self.shared.link());
+        self.handle.lock().own().feed(self.handle.link());
         refused_list(refused, count, rest)
     }
 
@@ -404,24 +412,25 @@ impl Endpoint {
         multi: Option<u32>,
         buffer: Buffer,
     ) -> Result<Request, Refused> {
-        let link = self.shared.link();
-        let mut core = self.shared.core();
-        core.feed(link);
-        let entered = self.enter_receive(&mut core, wr_id, receive, multi, buffer)?;
-        core.feed(link);
+        let link = self.handle.link();
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
+        own.feed(link);
+        let entered = self.enter_receive(&mut own, wr_id, receive, multi, buffer)?;
+        own.feed(link);
         Ok(entered)
     }
 
     /// Posts a receive without ringing.
     fn enter_receive(
         &self,
-        core: &mut Core,
+        own: &mut Own<'_>,
         wr_id: u64,
         receive: &TaggedReceive,
         multi: Option<u32>,
         buffer: Buffer,
     ) -> Result<Request, Refused> {
-        if !buffer.is_of(self.shared.domain()) {
+        if !buffer.is_of(self.handle.domain()) {
             let error = PostError::WrongDomain;
             return Err(Refused { error, buffer });
         }
@@ -436,8 +445,8 @@ impl Endpoint {
             ..ListRequest::default()
         };
         let work = Work::Receive { cancel: None };
-        match self.admit_list(core, work, receive, entry) {
-            Ok(entry) => Ok(core.post_list(wr_id, work, Some(buffer), entry)),
+        match self.admit_list(own, work, receive, entry) {
+            Ok(entry) => Ok(own.post_list(wr_id, work, Some(buffer), entry)),
             Err(error) => Err(Refused { error, buffer }),
         }
     }
@@ -472,12 +481,13 @@ impl Endpoint {
             opcode: opcode.code(),
             ..ListRequest::default()
         };
-        let link = self.shared.link();
-        let mut core = self.shared.core();
-        core.feed(link);
-        let entry = self.admit_list(&mut core, work, receive, request)?;
-        let posted = core.post_list(wr_id, work, None, entry);
-        core.feed(link);
+        let link = self.handle.link();
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
+        own.feed(link);
+        let entry = self.admit_list(&mut own, work, receive, request)?;
+        let posted = own.post_list(wr_id, work, None, entry);
+        own.feed(link);
         Ok(posted)
     }
 
@@ -489,9 +499,10 @@ impl Endpoint {
     /// # Errors
     /// [`PostError`]: `NothingToCancel` if the request has been polled for already.
     pub fn cancel(&self, wr_id: u64, target: Request) -> Result<Request, PostError> {
-        let mut core = self.shared.core();
-        let pair = core.sent_on(target);
-        let opcode = core.cancelled_by(target);
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
+        let pair = own.sent_on(target);
+        let opcode = own.cancelled_by(target);
         let opcode = opcode.ok_or(PostError::NothingToCancel)?;
         let work = Work::Cancel { target, opcode };
         let ring = work.posting().ring;
@@ -512,22 +523,22 @@ impl Endpoint {
             }
             .to_words(),
         };
-        let link = self.shared.link();
-        core.admit(link, &work)?;
-        let posted = core.post(wr_id, work, None, words);
-        core.ring(link, ring);
+        let link = self.handle.link();
+        own.admit(link, &work)?;
+        let posted = own.post(wr_id, work, None, words);
+        own.ring(link, ring);
         Ok(posted)
     }
 
     /// Completes the entry of a receive, a probe or a claim, and looks whether it can be posted or kept.
     fn admit_list(
         &self,
-        core: &mut Core,
+        own: &mut Own<'_>,
         work: Work,
         receive: &TaggedReceive,
         mut entry: ListRequest,
     ) -> Result<ListEntry, PostError> {
-        core.admit_list(self.shared.link(), &work)?;
+        own.admit_list(self.handle.link(), &work)?;
         entry.context = receive.context;
         entry.match_bits = receive.match_bits;
         entry.ignore_bits = receive.ignore_bits;
@@ -536,7 +547,7 @@ impl Endpoint {
                 entry.flags |= FLAG_ANY_SOURCE;
                 None
             }
-            Source::Pair(pair) if core.is_usable(pair) => {
+            Source::Pair(pair) if own.is_usable(pair) => {
                 entry.pair = pair.index;
                 Some(pair)
             }

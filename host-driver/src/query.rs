@@ -13,7 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::error::CommandError;
 use crate::pair::EndpointAddress;
 use crate::table::{Place, Request};
-use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER};
+use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_SHARED_COMPLETIONS};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2, SEND_QUEUE_DEPTH};
 use abi::mailbox::{self, Command, ConnectReason, PairState};
 use abi::request::MAX_SEGMENTS;
@@ -45,6 +45,8 @@ pub struct DeviceLimits {
     pub send_segments: usize,
     /// Whether a send may complete only on error: [`Endpoint::post_unsignaled_send`].
     pub unsignaled_sends: bool,
+    /// Whether several endpoints may complete on one queue: [`EndpointBuilder::on`](crate::EndpointBuilder::on).
+    pub shared_completions: bool,
     /// Longest injected message, in bytes.
     pub inject_bytes: usize,
     /// Entries of a ring or a queue; powers of two only.
@@ -71,6 +73,7 @@ impl Device {
                 false => 1,
             },
             unsignaled_sends: has(CAPABILITY_ERRORS_ONLY),
+            shared_completions: has(CAPABILITY_SHARED_COMPLETIONS),
             inject_bytes: EAGER_MAX,
             ring_entries: 1 << MIN_RING_LOG2..=1 << MAX_RING_LOG2,
         }
@@ -108,7 +111,7 @@ pub struct EndpointStatus {
     pub send_ring: usize,
     /// Entries of the list ring.
     pub list_ring: usize,
-    /// Entries of the completion queue, and so the requests that may be outstanding.
+    /// Entries of the completion queue, and so the requests that may be outstanding, of all endpoints on it.
     pub completion_queue: usize,
     /// Entries of the event queue.
     pub event_queue: usize,
@@ -198,13 +201,12 @@ pub enum RequestState {
 impl Endpoint {
     /// State and sizes of the endpoint: `ibv_query_qp`.
     pub fn query(&self) -> EndpointStatus {
-        self.shared.core().status()
+        self.handle.lock().own().status()
     }
 
     /// Where a request is: a receive, in what `ibv_query_srq` counts.
     pub fn query_request(&self, request: Request) -> RequestState {
-        let mut core = self.shared.core();
-        match core.place_of(request) {
+        match self.handle.lock().own().place_of(request) {
             None => RequestState::Ended,
             Some((_, true)) | Some((Place::Withdrawn, _)) => RequestState::Cancelling,
             Some((Place::Kept, false)) if !is_broken!(HidesKept) => RequestState::Kept,

@@ -134,6 +134,8 @@ pub(crate) type Segments = [Option<SharedBuffer>; MAX_SEGMENTS - 1];
 
 /// An outstanding request.
 pub(crate) struct Outstanding {
+    /// Place of its endpoint among those of the queue.
+    pub(crate) at: usize,
     pub(crate) wr_id: u64,
     pub(crate) work: Work,
     pub(crate) buffer: Option<Buffer>,
@@ -162,7 +164,14 @@ struct Slot {
     next: Option<Request>,
 }
 
-/// The outstanding requests of an endpoint.
+impl Slot {
+    fn is_of(&self, at: usize) -> bool {
+        let found = self.request.as_ref();
+        found.is_some_and(|request| request.at == at)
+    }
+}
+
+/// The outstanding requests of the endpoints on a completion queue.
 pub(crate) struct RequestTable {
     slots: Vec<Slot>,
     free: Vec<u16>,
@@ -189,9 +198,14 @@ impl RequestTable {
         (self.slots.len() - self.free.len()) as u16
     }
 
-    /// Number of those that are in the backlog.
-    pub(crate) fn kept(&self) -> usize {
-        let kept = |slot: &&Slot| slot.request.is_some() && slot.place == Place::Kept;
+    /// Number of those of an endpoint.
+    pub(crate) fn outstanding_of(&self, at: usize) -> usize {
+        self.slots.iter().filter(|slot| slot.is_of(at)).count()
+    }
+
+    /// Number of these that are in the backlog.
+    pub(crate) fn kept_of(&self, at: usize) -> usize {
+        let kept = |slot: &&Slot| slot.is_of(at) && slot.place == Place::Kept;
         self.slots.iter().filter(kept).count()
     }
 
@@ -260,9 +274,9 @@ impl RequestTable {
         self.slots[request.slot()].next = next;
     }
 
-    /// Some outstanding request.
-    pub(crate) fn any(&self) -> Option<Request> {
-        let slot = self.slots.iter().position(|slot| slot.request.is_some())?;
+    /// Some outstanding request of an endpoint.
+    pub(crate) fn any_of(&self, at: usize) -> Option<Request> {
+        let slot = self.slots.iter().position(|slot| slot.is_of(at))?;
         Some(Request::new(slot as u16, self.slots[slot].uses))
     }
 }
@@ -273,6 +287,7 @@ mod tests {
 
     fn probe(wr_id: u64) -> Outstanding {
         Outstanding {
+            at: 0,
             wr_id,
             work: Work::Probe,
             buffer: None,
@@ -315,7 +330,7 @@ mod tests {
         assert!(table.get_mut(a).is_none());
         assert_eq!(table.outstanding(), 2);
         assert_eq!(table.remove(b).unwrap().wr_id, 2);
-        assert_eq!(table.any(), Some(c));
+        assert_eq!((table.any_of(0), table.any_of(1)), (Some(c), None));
     }
 
     #[test]

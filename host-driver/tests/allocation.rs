@@ -131,6 +131,7 @@ fn posting_and_polling_do_not_allocate() {
     let fabric = SoftFabric::new(SoftOptions {
         sizes: Sizes {
             posted: 2,
+            capabilities: abi::capability::ALL,
             ..options.sizes
         },
         ..options
@@ -138,8 +139,14 @@ fn posting_and_polling_do_not_allocate() {
     let transport = Arc::new(Uncounted(fabric.transport(0)));
     let device = Device::open(transport).unwrap();
     let pd = device.alloc_pd().unwrap();
-    let endpoint = pd.endpoint().completion_queue(16).open().unwrap();
-    let cq = endpoint.completion_queue();
+    let cq = pd.create_cq(16).unwrap();
+    let endpoint = pd.endpoint().on(&cq).open().unwrap();
+    // On the same queue, with what only some cards have.
+    let beside = pd.endpoint().on(&cq).open().unwrap();
+    let (to_itself, address) = beside.open_pair(8).unwrap();
+    let (from_itself, other_address) = beside.open_pair(8).unwrap();
+    beside.connect_pair(to_itself, &other_address).unwrap();
+    beside.connect_pair(from_itself, &address).unwrap();
     // A pair with itself: two pairs of one endpoint, connected to each other.
     let (here, here_address) = endpoint.open_pair(8).unwrap();
     let (there, there_address) = endpoint.open_pair(8).unwrap();
@@ -264,6 +271,21 @@ fn posting_and_polling_do_not_allocate() {
             );
         }
         assert!(endpoint.poll_event().unwrap().is_none());
+        let (pair, source) = (to_itself, Source::Pair(from_itself));
+        let send = TaggedSend { pair, ..send };
+        let receive = TaggedReceive { source, ..receive };
+        let segments = [shared.slice(..2), shared.slice(2..4)];
+        for _ in 0..2 {
+            let posted = beside.post_tagged_recv(9, &receive, Buffer::empty());
+            posted.unwrap();
+        }
+        let unsignaled = beside.post_unsignaled_send(10, &send, shared.clone());
+        unsignaled.unwrap();
+        beside.post_gather_send(11, &send, &segments).unwrap();
+        for _ in 0..3 {
+            let completion = cq.wait(1_000_000).unwrap();
+            assert_eq!(completion.endpoint, beside.index());
+        }
         let mut from = sent.unwrap();
         from.join(rest).unwrap();
         buffers = (from, cancelled.buffer.unwrap());

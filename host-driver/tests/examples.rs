@@ -9,6 +9,8 @@
 mod cancel;
 #[path = "../examples/claim.rs"]
 mod claim;
+#[path = "../examples/completion_queue.rs"]
+mod completion_queue;
 #[path = "../examples/connect.rs"]
 mod connect;
 #[cfg(target_os = "linux")]
@@ -16,6 +18,8 @@ mod connect;
 mod event_fd;
 #[path = "../examples/events.rs"]
 mod events;
+#[path = "../examples/gather.rs"]
+mod gather;
 #[path = "../examples/lists.rs"]
 mod lists;
 #[path = "../examples/messages.rs"]
@@ -28,6 +32,8 @@ mod queries;
 mod ready_send;
 #[path = "../examples/shared_buffer.rs"]
 mod shared_buffer;
+#[path = "../examples/unsignaled.rs"]
+mod unsignaled;
 #[path = "../examples/user_memory.rs"]
 mod user_memory;
 
@@ -39,6 +45,11 @@ fn cancel_runs() {
 #[test]
 fn claim_runs() {
     claim::main().unwrap();
+}
+
+#[test]
+fn completion_queue_runs() {
+    completion_queue::main().unwrap();
 }
 
 #[test]
@@ -55,6 +66,11 @@ fn event_fd_runs() {
 #[test]
 fn events_runs() {
     events::main().unwrap();
+}
+
+#[test]
+fn gather_runs() {
+    gather::main().unwrap();
 }
 
 #[test]
@@ -85,6 +101,11 @@ fn ready_send_runs() {
 #[test]
 fn shared_buffer_runs() {
     shared_buffer::main().unwrap();
+}
+
+#[test]
+fn unsignaled_runs() {
+    unsignaled::main().unwrap();
 }
 
 #[test]

@@ -67,16 +67,29 @@ mod endpoint {
     use crate::kept::Pair;
     use crate::link::Link;
     use loom::sync::atomic::{AtomicBool, Ordering};
-    use std::sync::Arc;
+    use std::sync::{Arc, Weak};
 
-    pub struct Shared {
+    pub struct Handle {
         pub link: Arc<Link>,
         pub closed: AtomicBool,
     }
 
-    pub struct Core(bool);
+    #[derive(Clone)]
+    pub struct WeakHandle(pub Weak<Handle>);
 
-    impl Core {
+    impl WeakHandle {
+        pub fn upgrade(&self) -> Option<Arc<Handle>> {
+            self.0.upgrade()
+        }
+    }
+
+    pub struct Locked(bool);
+
+    impl Locked {
+        pub fn own(&mut self) -> &mut Self {
+            self
+        }
+
         pub fn is_closed(&self) -> bool {
             self.0
         }
@@ -84,9 +97,9 @@ mod endpoint {
         pub fn pair_closing_ended(&mut self, _: Pair, _: bool, _: bool) {}
     }
 
-    impl Shared {
-        pub fn core(&self) -> Core {
-            Core(self.closed.load(Ordering::Acquire))
+    impl Handle {
+        pub fn lock(&self) -> Locked {
+            Locked(self.closed.load(Ordering::Acquire))
         }
 
         pub fn closing_ended(&self, done: bool, _: bool) {
@@ -94,7 +107,7 @@ mod endpoint {
             self.link.closing_ended();
         }
 
-        pub fn close_at(self: &Arc<Self>, _: &mut Commands<'_>) -> Result<(), CommandError> {
+        pub fn close_at(&self, _: &mut Commands<'_>) -> Result<(), CommandError> {
             Ok(())
         }
     }
@@ -447,6 +460,7 @@ fn a_request_is_taken_once_and_by_its_own_name_while_another_thread_posts() {
                 for wr_id in 0..REQUESTS {
                     let posted = loop {
                         let request = Outstanding {
+                            at: 0,
                             wr_id,
                             work: Work::Probe,
                             buffer: None,
@@ -734,16 +748,19 @@ fn no_restart_that_another_thread_notices_is_slept_through() {
     builder.preemption_bound = Some(3);
     builder.check(|| {
         let (transport, card) = late_card(false);
-        let endpoint = std::sync::Arc::new(endpoint::Shared {
+        let endpoint = std::sync::Arc::new(endpoint::Handle {
             link: card.link.clone(),
             closed: loom::sync::atomic::AtomicBool::new(false),
         });
-        card.enter_endpoint(0, std::sync::Arc::downgrade(&endpoint));
+        card.enter_endpoint(
+            0,
+            endpoint::WeakHandle(std::sync::Arc::downgrade(&endpoint)),
+        );
         let waiter = thread::spawn(move || {
             let link = &*endpoint.link;
             loop {
                 let closings = link.closings();
-                if endpoint.core().is_closed() {
+                if endpoint.lock().is_closed() {
                     return;
                 }
                 if let Some(watch) = link.watch_closings(closings) {

@@ -9,7 +9,7 @@ use host_driver::{
     Access, Buffer, CompletionQueue, Device, Endpoint, Pair, ProtectionDomain, Source,
     TaggedReceive, TaggedSend,
 };
-use soft_card::{SoftFabric, SoftOptions};
+use soft_card::{Sizes, SoftFabric, SoftOptions};
 
 /// What an example returns.
 pub type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -62,9 +62,27 @@ impl Process {
     }
 }
 
+/// Cards that have what only some cards have, and room for four endpoints.
+pub fn able() -> SoftFabric {
+    let options = SoftOptions::default();
+    SoftFabric::new(SoftOptions {
+        sizes: Sizes {
+            endpoints: 4,
+            capabilities: abi::capability::ALL,
+            ..options.sizes
+        },
+        ..options
+    })
+}
+
+/// A card of a fabric.
+pub fn device(fabric: &SoftFabric, card: usize) -> Result<Device> {
+    Ok(Device::open(fabric.transport(card))?)
+}
+
 /// A process on each card of a fabric, with an endpoint.
 pub fn open(fabric: &SoftFabric, card: usize) -> Result<(Device, ProtectionDomain, Endpoint)> {
-    let device = Device::open(fabric.transport(card))?;
+    let device = device(fabric, card)?;
     let pd = device.alloc_pd()?;
     let endpoint = pd.endpoint().open()?;
     Ok((device, pd, endpoint))
@@ -72,9 +90,13 @@ pub fn open(fabric: &SoftFabric, card: usize) -> Result<(Device, ProtectionDomai
 
 /// Two processes whose endpoints are connected.
 pub fn connected() -> Result<(Process, Process)> {
-    let fabric = SoftFabric::new(SoftOptions::default());
+    connected_over(&SoftFabric::new(SoftOptions::default()))
+}
+
+/// The same, over these cards.
+pub fn connected_over(fabric: &SoftFabric) -> Result<(Process, Process)> {
     let process = |card| -> Result<_> {
-        let (device, pd, endpoint) = open(&fabric, card)?;
+        let (device, pd, endpoint) = open(fabric, card)?;
         let (pair, address) = endpoint.open_pair(8)?;
         let cq = endpoint.completion_queue();
         let process = Process {

@@ -1,6 +1,6 @@
 //! Interrupts: armed at the entries that the card writes next.
 
-use super::{Core, Phase};
+use super::{Core, Own, Phase, Rings};
 use crate::error::WaitError;
 #[cfg(target_os = "linux")]
 use crate::event_fd::{EventFd, EventFdError};
@@ -9,38 +9,26 @@ use crate::transport::{Line, TransportError, Watch};
 use abi::register::{COMPLETION_ARM, EVENT_ARM, endpoint_page};
 
 impl Core {
-    /// The endpoint's event file descriptor, which is made when it is first asked for. That of an endpoint that isn't open is signalled.
+    /// The queue's event file descriptor, which is made when it is first asked for. That of a queue whose endpoints aren't open is signalled.
     #[cfg(target_os = "linux")]
     pub(crate) fn event_fd(&mut self, link: &Link) -> Result<EventFd, EventFdError> {
-        if let Some(event) = &self.event_fd {
+        if let Some(event) = &self.queue.event_fd {
             return Ok(event.try_clone()?);
         }
         let event = EventFd::new()?;
-        match self.phase {
-            Phase::Open => {
-                let line = Line::Endpoint(self.endpoint);
+        let (mut found, mut signalled) = (false, false);
+        for rings in &self.endpoints {
+            found = true;
+            if rings.phase == Phase::Open {
+                signalled = true;
+                let line = Line::Endpoint(rings.place);
                 link.set_event_fd(line, Some(event.try_clone()?.into()))?;
             }
-            Phase::Closing | Phase::Closed => event.signal(),
         }
-        Ok(self.event_fd.insert(event).try_clone()?)
-    }
-
-    /// The endpoint is closed: who waits finds what was flushed, and the line may become another endpoint's.
-    #[cfg(target_os = "linux")]
-    pub(super) fn end_event_fd(&mut self, link: &Link) {
-        if let Some(event) = &self.event_fd
-            && self.phase != Phase::Closed
-        {
-            if !is_broken!(SignalsNoClose) {
-                event.signal();
-            }
-            if is_broken!(KeepsEventFd) {
-                return;
-            }
-            // A card that can't be reached signals no more.
-            let _ = link.set_event_fd(Line::Endpoint(self.endpoint), None);
+        if found && !signalled {
+            event.signal();
         }
+        Ok(self.queue.event_fd.insert(event).try_clone()?)
     }
 
     /// Arms the completion interrupt, unless it is still armed at the next entry. Look once more
@@ -50,81 +38,129 @@ impl Core {
             let fed = self.feed_all(link);
             let watch = self.arm_at_head(link)?;
             // What the application doesn't get may have come before the arming, and then shows no edge either.
-            let armed = self.completion_armed;
+            let armed = self.queue.armed;
             let ready = self.is_ready(link);
-            let asleep = armed == Some(self.completions.head()) || self.phase != Phase::Open;
-            if ready || asleep && (!fed || self.phase != Phase::Open || !self.is_due()) {
+            let none = self.queue.page.is_none();
+            let asleep = armed == Some(self.queue.completions.head()) || none;
+            if ready || asleep && (!fed || none || !self.is_due()) {
                 return Ok(watch);
             }
         }
     }
 
-    /// Arms both interrupts at the next entries that the card will write, for who waits for an event and takes none.
+    fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {
+        let queue = &mut self.queue;
+        let watch = link.watch(queue.line());
+        if let Some(place) = queue.page {
+            let head = queue.completions.head();
+            // An interrupt that is armed at an entry not yet written has not been raised.
+            if queue.armed != Some(head) || queue.completions.is_written(head) {
+                let register = endpoint_page(place) + COMPLETION_ARM;
+                link.write(register, u32::from(head))?;
+                queue.armed = Some(head);
+            }
+        }
+        let open = |rings: &&mut Rings| rings.phase == Phase::Open;
+        for rings in self.endpoints.iter_mut().filter(open) {
+            // An event that nobody waits for must not hold the line high.
+            if let Some(armed) = rings.event_armed {
+                let head = rings.events.head();
+                let taken = (armed.wrapping_sub(head) as i16) < 0;
+                let mut next = if taken { head } else { armed };
+                while rings.events.is_written(next) {
+                    next = next.wrapping_add(1);
+                }
+                if next != armed {
+                    rings.arm_events(link, next)?;
+                }
+            }
+        }
+        Ok(watch)
+    }
+
+    /// Arms the interrupts of the queue and of the events of its endpoints, unless an event has come that no wait was interrupted by. The lines are
+    /// added to `watches`.
+    pub(crate) fn arm(&mut self, link: &Link, watches: &mut Vec<Watch>) -> Result<(), WaitError> {
+        let open = |rings: &&Rings| rings.phase == Phase::Open;
+        let lines = self.endpoints.iter().filter(open);
+        watches.extend(lines.map(|rings| link.watch(Line::Endpoint(rings.place))));
+        self.arm_completions(link)?;
+        for rings in &mut self.endpoints {
+            if rings.event_armed.is_none() && rings.phase == Phase::Open {
+                rings.arm_events(link, rings.event_noticed)?;
+            }
+            if rings.events.is_written(rings.event_noticed) {
+                rings.event_noticed = rings.event_noticed.wrapping_add(1);
+                return Err(WaitError::Interrupted);
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Rings {
+    fn arm_events(&mut self, link: &Link, index: u16) -> Result<(), TransportError> {
+        let register = endpoint_page(self.place) + EVENT_ARM;
+        link.write(register, u32::from(index))?;
+        self.event_armed = Some(index);
+        Ok(())
+    }
+}
+
+impl Own<'_> {
+    /// The endpoint has been opened on the queue: its line tells by the queue's event file descriptor too.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn begin_event_fd(&mut self, link: &Link) -> Result<(), crate::error::CommandError> {
+        if let Some(event) = &self.queue.event_fd
+            && !is_broken!(ForgetsLine)
+        {
+            let line = Line::Endpoint(self.rings.place);
+            let none = crate::error::CommandError::Argument(
+                "no file descriptor is left for the queue's event",
+            );
+            let event = event.try_clone().map_err(|_| none)?;
+            link.set_event_fd(line, Some(event.into()))?;
+        }
+        Ok(())
+    }
+
+    /// The endpoint is closed: who waits finds what was flushed, and the line may become another endpoint's.
+    #[cfg(target_os = "linux")]
+    pub(super) fn end_event_fd(&mut self, link: &Link) {
+        if let Some(event) = &self.queue.event_fd {
+            if !is_broken!(SignalsNoClose) {
+                event.signal();
+            }
+            if is_broken!(KeepsEventFd) {
+                return;
+            }
+            // A card that can't be reached signals no more.
+            let _ = link.set_event_fd(Line::Endpoint(self.rings.place), None);
+        }
+    }
+
+    /// Arms the interrupts of the line at the next entries that the card will write, for who waits for an event and takes none.
     pub(crate) fn arm_for_event(&mut self, link: &Link) -> Result<Watch, TransportError> {
-        let watch = link.watch(Line::Endpoint(self.endpoint));
-        if self.phase != Phase::Open {
+        let watch = link.watch(Line::Endpoint(self.rings.place));
+        if self.rings.phase != Phase::Open {
             return Ok(watch);
         }
-        let page = endpoint_page(self.endpoint);
-        let next = self.completions.next_unwritten();
-        if self.completion_armed != Some(next) {
-            link.write(page + COMPLETION_ARM, u32::from(next))?;
-            self.completion_armed = Some(next);
+        let next = self.queue.completions.next_unwritten();
+        if self.rings.owns_queue && self.queue.armed != Some(next) {
+            let register = endpoint_page(self.rings.place) + COMPLETION_ARM;
+            link.write(register, u32::from(next))?;
+            self.queue.armed = Some(next);
         }
-        let next = self.events.next_unwritten();
-        if self.event_armed != Some(next) {
-            link.write(page + EVENT_ARM, u32::from(next))?;
-            self.event_armed = Some(next);
+        let next = self.rings.events.next_unwritten();
+        if self.rings.event_armed != Some(next) {
+            self.rings.arm_events(link, next)?;
         }
         Ok(watch)
     }
 
     /// Whether the next event would find no room.
     pub(crate) fn events_are_full(&self) -> bool {
-        let next = self.events.next_unwritten();
-        next.wrapping_sub(self.events.head()) >= self.events.entries()
-    }
-
-    pub(super) fn arm_at_head(&mut self, link: &Link) -> Result<Watch, TransportError> {
-        let watch = link.watch(Line::Endpoint(self.endpoint));
-        if self.phase != Phase::Open {
-            return Ok(watch);
-        }
-        let page = endpoint_page(self.endpoint);
-        let head = self.completions.head();
-        // An interrupt that is armed at an entry not yet written has not been raised.
-        if self.completion_armed != Some(head) || self.completions.is_written(head) {
-            link.write(page + COMPLETION_ARM, u32::from(head))?;
-            self.completion_armed = Some(head);
-        }
-        // The line is shared: events that nobody waits for must not hold it high.
-        if let Some(armed) = self.event_armed {
-            let head = self.events.head();
-            let taken = (armed.wrapping_sub(head) as i16) < 0;
-            let mut next = if taken { head } else { armed };
-            while self.events.is_written(next) {
-                next = next.wrapping_add(1);
-            }
-            if next != armed {
-                link.write(page + EVENT_ARM, u32::from(next))?;
-                self.event_armed = Some(next);
-            }
-        }
-        Ok(watch)
-    }
-
-    /// Arms both interrupts, unless an event has come that no wait was interrupted by.
-    pub(crate) fn arm(&mut self, link: &Link) -> Result<Watch, WaitError> {
-        let watch = self.arm_completions(link)?;
-        if self.event_armed.is_none() && self.phase == Phase::Open {
-            let register = endpoint_page(self.endpoint) + EVENT_ARM;
-            link.write(register, u32::from(self.event_noticed))?;
-            self.event_armed = Some(self.event_noticed);
-        }
-        if self.events.is_written(self.event_noticed) {
-            self.event_noticed = self.event_noticed.wrapping_add(1);
-            return Err(WaitError::Interrupted);
-        }
-        Ok(watch)
+        let events = &self.rings.events;
+        events.next_unwritten().wrapping_sub(events.head()) >= events.entries()
     }
 }

@@ -1,8 +1,9 @@
 //! Completions and events: from the card's entries to what the application gets.
 
-use super::{Core, Phase, is_refusal};
+use super::{Core, Own, Phase, Queue, is_refusal};
 use crate::claimed::{Claim, Claimed};
 use crate::completion::{WcKind, WorkCompletion};
+use crate::endpoint::Handle;
 use crate::event::{AsyncEvent, Cause};
 use crate::link::Link;
 use crate::pair::Pair;
@@ -23,52 +24,18 @@ impl Core {
     pub(crate) fn is_ready(&mut self, link: &Link) -> bool {
         loop {
             self.feed(link);
-            match self.completions.peek() {
-                None if self.phase == Phase::Closed => return self.flush_next().is_some(),
+            if self.flush_next().is_some() {
+                return true;
+            }
+            match self.queue.completions.peek() {
                 // What the card wrote before it went is there, and is taken first.
-                None if link.is_lost() => self.set_closed(link),
-                None if is_broken!(FlushesUnreachable) && is_unreachable(link) => {
-                    self.set_closed(link);
-                }
+                None if link.is_lost() && self.set_all_closed(link) => {}
+                None if is_broken!(FlushesUnreachable)
+                    && is_unreachable(link)
+                    && self.set_all_closed(link) => {}
                 None => return false,
                 Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
                 Some(_) => drop(self.take(link)),
-            }
-        }
-    }
-
-    /// Whether the application doesn't get a completion: an inject that went well, a refusal for want of room, or none of its requests.
-    pub(super) fn is_silent(&mut self, completion: &Completion) -> bool {
-        match self.named(completion) {
-            Some(Work::Send {
-                inject, unsignaled, ..
-            }) => (inject || unsignaled) && completion.status == Status::Success.code(),
-            Some(Work::Receive { .. } | Work::Probe | Work::Claim) => is_refusal(completion),
-            Some(Work::Discard { silent, .. }) => silent,
-            Some(Work::Cancel { .. } | Work::ReceiveClaimed { .. }) => false,
-            None => true,
-        }
-    }
-
-    /// The outstanding request that a completion is of.
-    pub(super) fn named(&mut self, completion: &Completion) -> Option<Work> {
-        let work = self
-            .table
-            .get_mut(self.table.of_wire(completion.request))?
-            .work;
-        let kind = WcKind::from_card(completion.kind);
-        kind.is_none_or(|kind| kind == work.kind()).then_some(work)
-    }
-
-    /// In a closed endpoint, a request that the card never fetched. A cancel of that sort has nothing to tell, nor has a discard that nobody asked for.
-    pub(super) fn flush_next(&mut self) -> Option<Request> {
-        loop {
-            let request = self.table.any()?;
-            match self.table.get_mut(request)?.work {
-                Work::Cancel { .. } | Work::Discard { silent: true, .. } => {
-                    drop(self.table.remove(request));
-                }
-                _ => return Some(request),
             }
         }
     }
@@ -83,57 +50,135 @@ impl Core {
         None
     }
 
-    /// Takes the next entry of the queue, or after the end of a closed queue what the card never fetched.
-    pub(super) fn take(&mut self, link: &Link) -> Option<WorkCompletion> {
-        let Some(words) = self.completions.peek() else {
-            let request = self.flush_next()?;
+    /// Takes what the card never fetched of a closed endpoint, or the next entry of the queue.
+    fn take(&mut self, link: &Link) -> Option<WorkCompletion> {
+        if let Some((at, request)) = self.flush_next() {
             let flushed = Completion {
                 request: request.wire(),
                 status: Status::Flushed.code(),
                 ..Completion::default()
             };
-            return self.finish(&flushed);
-        };
-        self.completions.advance();
-        // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
-        let (unrung, entries) = (self.completions.unrung(), self.completions.entries());
-        let starves = self.table.outstanding() + unrung > entries && !is_broken!(StarvesCard);
-        let due = unrung >= entries / 4 || starves;
-        if due && self.phase == Phase::Open {
-            // If this fails the head stays unrung, and the next call that needs the card says so.
-            let _ = self.completions.ring(link);
+            return self.of(at).finish(&flushed);
         }
-        self.finish(&Completion::from_words(&words))
+        let queue = &mut self.queue;
+        let words = queue.completions.peek()?;
+        queue.completions.advance();
+        // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
+        let (unrung, entries) = (queue.completions.unrung(), queue.completions.entries());
+        let starves = queue.table.outstanding() + unrung > entries && !is_broken!(StarvesCard);
+        if unrung >= entries / 4 || starves {
+            // If this fails the head stays unrung, and the next call that needs the card says so.
+            let _ = queue.ring(link);
+        }
+        let completion = Completion::from_words(&words);
+        match self.named(&completion) {
+            Some(at) => self.of(at).finish(&completion),
+            None => {
+                self.queue.strays += 1;
+                None
+            }
+        }
+    }
+
+    /// A request that the card never fetched, of an endpoint that is closed and has no entry in the queue any more; and where that endpoint is. However much
+    /// the others complete meanwhile, that is no more than the queue held when the endpoint was closed.
+    fn flush_next(&mut self) -> Option<(usize, Request)> {
+        let head = self.queue.completions.head();
+        if is_broken!(FlushesLast) && self.queue.completions.peek().is_some() {
+            return None;
+        }
+        for rings in &mut self.endpoints {
+            let is_due = rings.phase == Phase::Closed && !rings.flushed;
+            if !is_due || (head.wrapping_sub(rings.told) as i16) < 0 {
+                continue;
+            }
+            match self.queue.flush_next(rings.at) {
+                Some(request) => return Some((rings.at, request)),
+                None => rings.flushed = true,
+            }
+        }
+        None
+    }
+
+    /// Where the endpoint is of whose outstanding request a completion is. None if it is of no such request.
+    fn named(&mut self, completion: &Completion) -> Option<usize> {
+        let named = self.queue.table.of_wire(completion.request);
+        let found = self.queue.table.get_mut(named)?;
+        let (at, kind) = (found.at, found.work.kind());
+        let of_kind = WcKind::from_card(completion.kind).is_none_or(|found| found == kind);
+        let of_place = completion.endpoint == self.endpoints[at].place;
+        (of_kind && (of_place || !self.queue.tells_endpoint)).then_some(at)
+    }
+
+    /// Whether the application doesn't get a completion: an inject that went well, a refusal for want of room, or none of its requests.
+    fn is_silent(&mut self, completion: &Completion) -> bool {
+        let named = self.named(completion);
+        named.is_none_or(|at| self.of(at).is_silent(completion))
+    }
+
+    /// What a send that has ended in silence has read: to be dropped without the queue's lock, because a region may end with it.
+    pub(crate) fn take_retired(&mut self) -> Option<SharedBuffer> {
+        self.queue.retired.pop()
+    }
+}
+
+impl Queue {
+    /// Of an endpoint, a request to be flushed. A cancel of that sort has nothing to tell, nor has a discard that nobody asked for.
+    fn flush_next(&mut self, at: usize) -> Option<Request> {
+        loop {
+            let request = self.table.any_of(at)?;
+            match self.table.get_mut(request)?.work {
+                Work::Cancel { .. } | Work::Discard { silent: true, .. } => {
+                    drop(self.table.remove(request));
+                }
+                _ => return Some(request),
+            }
+        }
+    }
+}
+
+impl Own<'_> {
+    /// The same, of a completion of a request of this endpoint.
+    fn is_silent(&mut self, completion: &Completion) -> bool {
+        let named = self.queue.table.of_wire(completion.request);
+        match self.queue.table.get_mut(named).map(|found| found.work) {
+            Some(Work::Send {
+                inject, unsignaled, ..
+            }) => (inject || unsignaled) && completion.status == Status::Success.code(),
+            Some(Work::Receive { .. } | Work::Probe | Work::Claim) => is_refusal(completion),
+            Some(Work::Discard { silent, .. }) => silent,
+            Some(Work::Cancel { .. } | Work::ReceiveClaimed { .. }) => false,
+            None => true,
+        }
     }
 
     /// Ends the request that a completion names. None if the application gets none.
-    pub(super) fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
-        let handle = self.table.of_wire(completion.request);
+    fn finish(&mut self, completion: &Completion) -> Option<WorkCompletion> {
+        let handle = self.queue.table.of_wire(completion.request);
         let silent = self.is_silent(completion);
-        if self.named(completion).is_none() {
-            self.strays += 1;
-            return None;
-        }
         if completion.flags & COMPLETION_MORE != 0 {
             return self.finish_one(completion);
         }
-        self.backlog.returned(handle);
+        self.rings.backlog.returned(handle);
         if silent && is_refusal(completion) {
             let behind = completion.status == Status::Behind.code();
-            let waiting = behind.then(|| self.table.of_wire(completion.handle));
-            self.backlog.refused(&mut self.table, handle, waiting);
+            let waiting = behind.then(|| self.queue.table.of_wire(completion.handle));
+            self.rings
+                .backlog
+                .refused(&mut self.queue.table, handle, waiting);
             return None;
         }
         let Outstanding {
+            at: _,
             wr_id,
             mut work,
             mut buffer,
             mut shared,
             segments,
             entry,
-        } = self.table.remove(handle)?;
+        } = self.queue.table.remove(handle)?;
         if let Work::Cancel { target, .. } = work
-            && self.table.place(target) == Some(Place::Withdrawn)
+            && self.queue.table.place(target) == Some(Place::Withdrawn)
         {
             self.set_cancel(target, None);
             return self.finish(&Completion {
@@ -163,7 +208,7 @@ impl Core {
         if matches!(status, Status::Cancelled)
             && let Some(&mut Some(cancel)) = work.cancel_mut()
         {
-            self.table.remove(cancel);
+            self.queue.table.remove(cancel);
         }
         match work {
             Work::Send {
@@ -186,10 +231,10 @@ impl Core {
                     pair = None;
                 }
                 if inject && let Some(buffer) = buffer.take() {
-                    self.bounce.push(buffer);
+                    self.rings.bounce.push(buffer);
                 }
                 if unsignaled && silent {
-                    self.retired.extend(shared.take());
+                    self.queue.retired.extend(shared.take());
                 }
             }
             Work::Cancel { target, .. } => self.set_cancel(target, None),
@@ -206,15 +251,19 @@ impl Core {
             }
             WcKind::Cancel | WcKind::Discard => false,
         };
-        let found =
-            matches!(work, Work::Claim) && status == Status::Success && self.phase == Phase::Open;
+        let found = matches!(work, Work::Claim)
+            && status == Status::Success
+            && self.rings.phase == Phase::Open;
         let claimed = pair.filter(|_| found).and_then(|pair| {
             let handle = completion.handle;
-            Some(Claimed::new(self.shared.upgrade()?, Claim { handle, pair }))
+            let shared = self.queue.shared.upgrade()?;
+            let endpoint = Handle::new(shared, self.rings.at, self.rings.id);
+            Some(Claimed::new(endpoint, Claim { handle, pair }))
         });
         (!silent).then_some(WorkCompletion {
             wr_id,
             request: handle,
+            endpoint: self.rings.place,
             kind: work.kind(),
             status,
             pair: pair.filter(|_| has_source),
@@ -271,32 +320,30 @@ impl Core {
             let names = |words: [u64; Completion::WORDS]| {
                 Completion::from_words(&words).request == request.wire()
             };
-            if !self.completions.written().any(names) {
+            if !self.queue.completions.written().any(names) {
                 self.retire(request);
             }
         }
     }
 
     fn retire(&mut self, request: Request) {
-        let ended = self.table.remove(request);
-        self.retired.extend(ended.and_then(|ended| ended.shared));
-    }
-
-    /// What a send that has ended in silence has read: to be dropped without the endpoint's lock, because a region may end with it.
-    pub(crate) fn take_retired(&mut self) -> Option<SharedBuffer> {
-        self.retired.pop()
+        let ended = self.queue.table.remove(request);
+        self.queue
+            .retired
+            .extend(ended.and_then(|ended| ended.shared));
     }
 
     /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.
-    pub(super) fn finish_one(&mut self, completion: &Completion) -> Option<WorkCompletion> {
-        let handle = self.table.of_wire(completion.request);
+    fn finish_one(&mut self, completion: &Completion) -> Option<WorkCompletion> {
+        let handle = self.queue.table.of_wire(completion.request);
         let pair = self.pair_of_card(completion.pair);
-        let found = self.table.get_mut(handle)?;
+        let found = self.queue.table.get_mut(handle)?;
         let rest = found.buffer.as_mut()?;
         let length = usize::try_from(completion.length).map_or(rest.len(), |n| n.min(rest.len()));
         Some(WorkCompletion {
             wr_id: found.wr_id,
             request: handle,
+            endpoint: self.rings.place,
             kind: WcKind::Receive,
             status: Status::from_code(completion.status).unwrap_or(Status::MemoryError),
             pair,
@@ -314,13 +361,13 @@ impl Core {
 
     /// Takes the next event.
     pub(crate) fn poll_event(&mut self, link: &Link) -> Result<Option<AsyncEvent>, TransportError> {
-        while let Some(words) = self.events.peek() {
-            if self.event_noticed == self.events.head() {
-                self.event_noticed = self.event_noticed.wrapping_add(1);
+        while let Some(words) = self.rings.events.peek() {
+            if self.rings.event_noticed == self.rings.events.head() {
+                self.rings.event_noticed = self.rings.event_noticed.wrapping_add(1);
             }
-            self.events.advance();
-            if self.phase == Phase::Open {
-                self.events.ring(link)?;
+            self.rings.events.advance();
+            if self.rings.phase == Phase::Open {
+                self.rings.events.ring(link)?;
             }
             let event = Event::from_words(&words);
             if let Some(cause) = Cause::from_code(event.cause) {
@@ -332,7 +379,7 @@ impl Core {
                     info: event.info,
                 }));
             }
-            self.strays += 1;
+            self.queue.strays += 1;
         }
         Ok(None)
     }

@@ -1,6 +1,6 @@
 //! Posting: admission, the rings, and what the library keeps until it can be posted.
 
-use super::{Core, FEED_PAUSE, FEED_PAUSES, Phase, Ring};
+use super::{Core, FEED_PAUSE, FEED_PAUSES, Own, Phase, Ring};
 use crate::claimed::Claim;
 use crate::error::{PostError, Refused};
 use crate::link::Link;
@@ -15,99 +15,12 @@ use abi::limits::SEND_QUEUE_DEPTH;
 use abi::request::{ListRequest, Opcode};
 
 impl Core {
-    /// Looks whether a receive, a probe or a claim can be posted, or kept.
-    pub(crate) fn admit_list(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
-        let ring = (!self.backlog.keeps()).then_some(work.posting().ring);
-        self.admit_at(link, ring, work, 1)
-    }
-
-    /// Posts a receive, a probe or a claim that has been [admitted](Self::admit_list), or keeps it behind those that the card had no room for. The
-    /// doorbell is rung by the next [`feed`](Self::feed).
-    pub(crate) fn post_list(
-        &mut self,
-        wr_id: u64,
-        work: Work,
-        buffer: Option<Buffer>,
-        entry: ListEntry,
-    ) -> Request {
-        let handle = self.table.insert(Outstanding {
-            wr_id,
-            work,
-            buffer,
-            shared: None,
-            segments: Segments::default(),
-            entry: Some(entry),
-        });
-        if self.backlog.keeps() {
-            self.backlog.keep(&mut self.table, handle);
-        } else {
-            self.post_entry(handle);
-        }
-        handle
-    }
-
-    /// Puts a receive, a probe or a claim on the ring, which has room.
-    pub(super) fn post_entry(&mut self, handle: Request) {
-        let found = self.table.get_mut(handle).and_then(|found| found.entry);
-        let Some(ListEntry {
-            mut request,
-            source,
-        }) = found
-        else {
-            return;
-        };
-        request.request = handle.wire();
-        if let Some(buffer) = self.table.get_mut(handle).and_then(|f| f.buffer.as_ref()) {
-            // A multi-receive that comes back has given away the front of its buffer.
-            (request.key, request.address, request.length) = buffer.local();
-        }
-        if source.is_some_and(|pair| self.pair_mut(pair).is_none()) {
-            // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
-            request.pair = NO_PAIR;
-        }
-        request.flags |= self.backlog.posted(&mut self.table, handle);
-        self.list.post(&request.to_words());
-    }
-
-    /// Posts what is kept, as far as the card would look at it and the ring has room, and tells the card of all that it doesn't know.
-    pub(crate) fn feed(&mut self, link: &Link) {
-        if self.phase == Phase::Open {
-            self.discard_dropped(link);
-            self.post_kept(link);
-            self.ring(link, Ring::Send);
-            self.ring(link, Ring::List);
-        }
-    }
-
-    /// Rings for the entries of a ring behind its last doorbell. If that can't be done now, the next call that posts, polls or waits does it.
-    pub(crate) fn ring(&mut self, link: &Link, ring: Ring) {
-        self.ring_mut(ring).ring(link);
-    }
-
-    fn post_kept(&mut self, link: &Link) {
-        while self.backlog.is_due(&mut self.table) {
-            // What fails here fails the next call that needs the card, which says so.
-            if !matches!(self.list.has_room(link), Ok(true)) {
-                return;
-            }
-            if self.table.outstanding() + self.completions.unrung() > self.completions.entries()
-                && self.completions.ring(link).is_err()
-            {
-                return;
-            }
-            match self.backlog.take_next(&mut self.table) {
-                Some(handle) => self.post_entry(handle),
-                None => return,
-            }
-        }
-    }
-
-    /// Posts all that is kept before the caller sleeps: what the card takes in silence would wake nobody to post the rest. The ring moves on
-    /// in bounded time, unless the card has stopped it: false then.
+    /// Posts all that is kept before the caller sleeps: what the card takes in silence would wake nobody to post the rest. The rings move on
+    /// in bounded time, unless the card has stopped one: false then.
     pub(super) fn feed_all(&mut self, link: &Link) -> bool {
         for _ in 0..FEED_PAUSES {
             self.feed(link);
-            if self.phase != Phase::Open || self.completions.peek().is_some() || !self.is_due() {
+            if self.queue.completions.peek().is_some() || !self.is_due() {
                 return true;
             }
             let next = link.now().saturating_add(FEED_PAUSE);
@@ -121,9 +34,116 @@ impl Core {
         false
     }
 
-    /// Whether something is kept that could be posted now.
+    /// Whether something is kept, of any endpoint, that could be posted now.
     pub(super) fn is_due(&mut self) -> bool {
-        self.backlog.is_due(&mut self.table) || !self.dropped.is_empty() && !self.table.is_full()
+        (0..self.endpoints.len()).any(|at| self.of(at).is_due())
+    }
+}
+
+impl Own<'_> {
+    /// Looks whether a receive, a probe or a claim can be posted, or kept.
+    pub(crate) fn admit_list(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
+        let ring = (!self.rings.backlog.keeps()).then_some(work.posting().ring);
+        self.admit_at(link, ring, work, 1)
+    }
+
+    /// Posts a receive, a probe or a claim that has been [admitted](Self::admit_list), or keeps it behind those that the card had no room for. The
+    /// doorbell is rung by the next [`feed`](Self::feed).
+    pub(crate) fn post_list(
+        &mut self,
+        wr_id: u64,
+        work: Work,
+        buffer: Option<Buffer>,
+        entry: ListEntry,
+    ) -> Request {
+        let handle = self.queue.table.insert(Outstanding {
+            at: self.rings.at,
+            wr_id,
+            work,
+            buffer,
+            shared: None,
+            segments: Segments::default(),
+            entry: Some(entry),
+        });
+        if self.rings.backlog.keeps() {
+            self.rings.backlog.keep(&mut self.queue.table, handle);
+        } else {
+            self.post_entry(handle);
+        }
+        handle
+    }
+
+    /// Puts a receive, a probe or a claim on the ring, which has room.
+    pub(super) fn post_entry(&mut self, handle: Request) {
+        let found = self
+            .queue
+            .table
+            .get_mut(handle)
+            .and_then(|found| found.entry);
+        let Some(ListEntry {
+            mut request,
+            source,
+        }) = found
+        else {
+            return;
+        };
+        request.request = handle.wire();
+        if let Some(buffer) = self
+            .queue
+            .table
+            .get_mut(handle)
+            .and_then(|f| f.buffer.as_ref())
+        {
+            // A multi-receive that comes back has given away the front of its buffer.
+            (request.key, request.address, request.length) = buffer.local();
+        }
+        if source.is_some_and(|pair| self.pair_mut(pair).is_none()) {
+            // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
+            request.pair = NO_PAIR;
+        }
+        request.flags |= self.rings.backlog.posted(&mut self.queue.table, handle);
+        self.rings.list.post(&request.to_words());
+    }
+
+    /// Posts what is kept, as far as the card would look at it and the ring has room, and tells the card of all that it doesn't know.
+    pub(crate) fn feed(&mut self, link: &Link) {
+        if self.rings.phase == Phase::Open {
+            self.discard_dropped(link);
+            self.post_kept(link);
+            self.ring(link, Ring::Send);
+            self.ring(link, Ring::List);
+        }
+    }
+
+    /// Rings for the entries of a ring behind its last doorbell. If that can't be done now, the next call that posts, polls or waits does it.
+    pub(crate) fn ring(&mut self, link: &Link, ring: Ring) {
+        self.ring_mut(ring).ring(link);
+    }
+
+    fn post_kept(&mut self, link: &Link) {
+        while self.rings.backlog.is_due(&mut self.queue.table) {
+            // What fails here fails the next call that needs the card, which says so.
+            if !matches!(self.rings.list.has_room(link), Ok(true)) {
+                return;
+            }
+            if self.queue.table.outstanding() + self.queue.completions.unrung()
+                > self.queue.completions.entries()
+                && self.queue.ring(link).is_err()
+            {
+                return;
+            }
+            match self.rings.backlog.take_next(&mut self.queue.table) {
+                Some(handle) => self.post_entry(handle),
+                None => return,
+            }
+        }
+    }
+
+    /// Whether something is kept that could be posted now.
+    fn is_due(&mut self) -> bool {
+        let due = self.rings.backlog.is_due(&mut self.queue.table);
+        let dropped = !self.rings.dropped.is_empty() && !self.queue.table.is_full();
+        self.rings.phase == Phase::Open && (due || dropped)
     }
 
     /// Receives a claimed message into a buffer.
@@ -193,18 +213,18 @@ impl Core {
 
     /// The program has dropped a claimed message.
     pub(crate) fn keep_dropped(&mut self, claim: Claim) {
-        if self.phase == Phase::Open {
-            self.dropped.push(claim);
+        if self.rings.phase == Phase::Open {
+            self.rings.dropped.push(claim);
         }
     }
 
     /// Discards what the program has dropped, as far as there is room. A closed pair has taken its messages with it.
     pub(super) fn discard_dropped(&mut self, link: &Link) {
-        while let Some(claim) = self.dropped.pop() {
+        while let Some(claim) = self.rings.dropped.pop() {
             let open = self.pair_mut(claim.pair).is_some();
             let posted = open.then(|| self.post_discard(link, 0, claim, true));
             if let Some(Err(PostError::ListRingFull | PostError::CompletionQueueFull)) = posted {
-                self.dropped.push(claim);
+                self.rings.dropped.push(claim);
                 return;
             }
         }
@@ -238,7 +258,8 @@ impl Core {
         {
             *order = open.order;
         }
-        let handle = self.table.insert(Outstanding {
+        let handle = self.queue.table.insert(Outstanding {
+            at: self.rings.at,
             wr_id,
             work,
             buffer,
@@ -267,7 +288,7 @@ impl Core {
             }
             Work::Cancel { target, .. } => {
                 self.set_cancel(target, Some(handle));
-                self.backlog.withdraw(&mut self.table, target);
+                self.rings.backlog.withdraw(&mut self.queue.table, target);
             }
             Work::Receive { .. }
             | Work::Probe
@@ -278,7 +299,7 @@ impl Core {
         let ring = work.posting().ring;
         self.ring_mut(ring).post(&words(handle));
         if is_broken!(RingsForEach)
-            && let Some(shared) = self.shared.upgrade()
+            && let Some(shared) = self.queue.shared.upgrade()
         {
             self.ring(shared.link(), ring);
         }
@@ -300,7 +321,7 @@ impl Core {
             second = segments;
             request
         });
-        if let Some(posted) = self.table.get_mut(handle) {
+        if let Some(posted) = self.queue.table.get_mut(handle) {
             posted.segments = rest;
         }
         self.ring_mut(work.posting().ring).post(&second);
@@ -315,8 +336,8 @@ impl Core {
 
     const fn ring_mut(&mut self, ring: Ring) -> &mut RequestRing {
         match ring {
-            Ring::Send => &mut self.send,
-            Ring::List => &mut self.list,
+            Ring::Send => &mut self.rings.send,
+            Ring::List => &mut self.rings.list,
         }
     }
 
@@ -342,7 +363,7 @@ impl Core {
         work: &Work,
         entries: u16,
     ) -> Result<(), PostError> {
-        if self.phase != Phase::Open {
+        if self.rings.phase != Phase::Open {
             return Err(PostError::Closed);
         }
         if link.is_closed() {
@@ -368,16 +389,16 @@ impl Core {
             }
             Work::Receive { .. } | Work::Probe | Work::Claim => {}
         }
-        if self.table.is_full() {
+        if self.queue.table.is_full() {
             return Err(PostError::CompletionQueueFull);
         }
         let (has_room, full) = match ring {
             Some(Ring::Send) => (
-                self.send.has_room_for(link, entries)?,
+                self.rings.send.has_room_for(link, entries)?,
                 PostError::SendRingFull,
             ),
             Some(Ring::List) => (
-                self.list.has_room_for(link, entries)?,
+                self.rings.list.has_room_for(link, entries)?,
                 PostError::ListRingFull,
             ),
             None => return Ok(()),
@@ -385,16 +406,17 @@ impl Core {
         if !has_room {
             return Err(full);
         }
-        let known_free = self.table.outstanding() + 1 + self.completions.unrung();
-        if known_free > self.completions.entries() && !is_broken!(StarvesCard) {
-            self.completions.ring(link)?;
+        let known_free = self.queue.table.outstanding() + 1 + self.queue.completions.unrung();
+        if known_free > self.queue.completions.entries() && !is_broken!(StarvesCard) {
+            self.queue.ring(link)?;
         }
         Ok(())
     }
 
     /// The pair that an outstanding send goes by. None if the request isn't one.
     pub(crate) fn sent_on(&mut self, request: Request) -> Option<u16> {
-        match self.table.get_mut(request)?.work {
+        let request = self.own(request)?;
+        match self.queue.table.get_mut(request)?.work {
             Work::Send { pair, .. } => Some(pair),
             Work::Receive { .. }
             | Work::Cancel { .. }
@@ -407,16 +429,22 @@ impl Core {
 
     /// The opcode that cancels an outstanding request. None if there is no such request, or if nothing cancels it.
     pub(crate) fn cancelled_by(&mut self, request: Request) -> Option<Opcode> {
-        self.table.get_mut(request)?.work.posting().cancelled_by
+        let request = self.own(request)?;
+        self.queue
+            .table
+            .get_mut(request)?
+            .work
+            .posting()
+            .cancelled_by
     }
 
     /// The cancel under way for an outstanding send or receive. None if the request isn't one.
     pub(super) fn cancel_of(&mut self, target: Request) -> Option<Option<Request>> {
-        self.table.get_mut(target)?.work.cancel_mut().copied()
+        self.queue.table.get_mut(target)?.work.cancel_mut().copied()
     }
 
     pub(super) fn set_cancel(&mut self, target: Request, cancel: Option<Request>) {
-        let found = self.table.get_mut(target);
+        let found = self.queue.table.get_mut(target);
         if let Some(slot) = found.and_then(|found| found.work.cancel_mut()) {
             *slot = cancel;
         }

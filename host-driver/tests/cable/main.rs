@@ -9,6 +9,8 @@ mod breaks;
 mod claims;
 #[path = "../host/common.rs"]
 mod common;
+#[path = "../host/completion_queues.rs"]
+mod completion_queues;
 #[path = "../host/connections.rs"]
 mod connections;
 #[cfg(target_os = "linux")]

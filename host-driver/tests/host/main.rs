@@ -4,6 +4,7 @@ mod backlog;
 mod breaks;
 mod claims;
 mod common;
+mod completion_queues;
 mod connections;
 #[cfg(target_os = "linux")]
 mod event_fd;
