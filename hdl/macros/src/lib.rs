@@ -234,7 +234,7 @@ fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Res
     }
     let entries = parameters.0.iter().map(|(name, value)| {
         let name = format_ident!("{name}").to_string();
-        quote!((#name, &#value as &dyn ::core::fmt::Display))
+        quote!((#name, &(#value) as &dyn ::core::fmt::Display))
     });
     item.items.push(syn::parse_quote! {
         fn timing(&self) -> ::std::vec::Vec<::hdl::prelude::TimingInfo> {
