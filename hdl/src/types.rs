@@ -1,5 +1,5 @@
 //! What flows between the blocks: the layouts of `abi` as `LogicStruct`s with the same bits, and the
-//! streams that never leave the card. `docs/src/card.md` says which block sends what to whom.
+//! streams that never leave the card. `docs/src/interfaces.md` says which block sends what to which other.
 
 #![allow(
     missing_docs,
