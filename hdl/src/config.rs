@@ -105,8 +105,8 @@ pub const MANY: Config = Config {
     capabilities: 0,
 };
 
-/// What a large FPGA would have. Only its matching engine is built, to see what such lists do: the datapath that it needs, 512
-/// bits wide, isn't there. Either side has as many receives as it can have today: it was meant to have 16384 and 256.
+/// What a large FPGA would have. Only its matching engine is built, to measure lists of that size: there is no datapath of 512
+/// bits, which such a card needs. Either side has as many receives as its gates can have.
 pub const WIDE: Config = Config {
     name: "wide",
     endpoints: 16,

@@ -1,9 +1,9 @@
 //! Which entries of a list are older than this one.
 //!
-//! Entries stay where they are, so their places say nothing about their age. There is a bit for each two of
-//! them instead, kept in the row of the higher place: set if the entry at the lower one is older. A place that is filled anew becomes
-//! younger than everything, so its row is set and its bit is cleared in the rows above. Of the entries that
-//! a search hits, the oldest is the one that has no older one among them, above or below.
+//! Entries stay where they are, so their places say nothing about their age. For each two places there is a bit, kept in the
+//! row of the higher place: set if the entry at the lower place is older. A place that is filled anew becomes younger than all
+//! others, so its row is set and its bit is cleared in the rows above. Of the entries that a search hits, the oldest is the one
+//! that no other hit, above or below, is older than.
 //!
 //! ```text
 //!              places   0 1 2 3 …
@@ -26,15 +26,15 @@ pub struct Age {
     pub below: Signal<In, Bits<64>>,
     /// The place where an entry is written, one bit set, or none.
     pub filled: Signal<In, Bits<64>>,
-    /// It is this row's place.
+    /// The place that is written is this row's.
     pub mine: Signal<In, Bit>,
     /// Places whose entries are older than what is written: all.
     pub elders: Signal<In, Bits<64>>,
     /// Entries that the search hit.
     pub hits: Signal<In, Bits<64>>,
-    /// This row's entry is one of them.
+    /// This row's entry is one of the hits.
     pub hit: Signal<In, Bit>,
-    /// Some below is older, by the remainder of its place by 8.
+    /// A hit below is older: a bit for each remainder of its place by 8.
     pub behind: Signal<Out, Bits<8>>,
     /// Places below that aren't the oldest hit, because this row's entry is a hit and older.
     pub beats: Signal<Out, Bits<64>>,

@@ -50,17 +50,17 @@ pub struct EndpointClasses {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset: nothing is learnt.
     pub reset: Signal<In, Bit>,
-    /// Learn the class of `take`.
+    /// With `take`: the class in `take_class` is learnt anew.
     pub learn: Signal<In, Bit>,
-    /// Any source will do for it.
+    /// With `learn`: the class is for receives from any source.
     pub learn_any: Signal<In, Bit>,
-    /// A receive more of this class.
+    /// A pulse: a class has one receive more.
     pub take: Signal<In, Bit>,
-    /// Which, one bit set.
+    /// With `take`: the class, one bit set.
     pub take_class: Signal<In, Bits<4>>,
-    /// A receive less of this class.
+    /// A pulse: a class has one receive less.
     pub give: Signal<In, Bit>,
-    /// Which, one bit set.
+    /// With `give`: the class, one bit set.
     pub give_class: Signal<In, Bits<4>>,
     /// The classes.
     pub known: Signal<Out, Learnt>,
@@ -196,7 +196,7 @@ pub struct Classes {
     pub next_endpoint: Signal<In, Bits<8>>,
     /// An endpoint, one bit set.
     pub next_bit: Signal<In, Bits<32>>,
-    /// Its classes that have receives.
+    /// Classes of the endpoint in `next_bit` that have receives.
     pub next_live: Signal<Out, Bits<4>>,
     /// Classes of the previous cycle's `next_endpoint`.
     pub read: Signal<Out, ClassView>,
@@ -208,37 +208,37 @@ pub struct Classes {
     pub view: Signal<Out, ClassView>,
     /// Another endpoint, one bit set.
     pub endpoint_bit: Signal<In, Bits<32>>,
-    /// Its classes that have receives.
+    /// Classes of the endpoint in `endpoint_bit` that have receives.
     pub live: Signal<Out, Bits<4>>,
-    /// A bit an endpoint: it has receives.
+    /// A bit an endpoint: one of its classes has receives.
     pub any_live: Signal<Out, Bits<32>>,
-    /// Endpoint that takes and learns; and one bit set for it.
+    /// With `take`: the endpoint of the class; and in `take_bit` one bit set for it.
     pub take_endpoint: Signal<In, Bits<8>>,
     /// See `take_endpoint`.
     pub take_bit: Signal<In, Bits<32>>,
-    /// It learns a class.
+    /// With `take`: the class is learnt anew.
     pub learn: Signal<In, Bit>,
-    /// It has a receive more.
+    /// A pulse: a class has one receive more.
     pub take: Signal<In, Bit>,
-    /// Of which class, or which it learns; one bit set.
+    /// With `take`: the class, one bit set.
     pub take_class: Signal<In, Bits<4>>,
-    /// Bits that the class to learn ignores.
+    /// With `learn`: bits that the class ignores.
     pub learn_ignore: Signal<In, Bits<64>>,
-    /// Any source will do for it.
+    /// With `learn`: the class is for receives from any source.
     pub learn_any: Signal<In, Bit>,
-    /// A receive less.
+    /// A pulse: a class has one receive less.
     pub give: Signal<In, Bit>,
-    /// Of this endpoint (upper bits) and class (the lowest two).
+    /// With `give`: the endpoint (upper bits) and the class (the lowest two).
     pub give_class: Signal<In, Bits<6>>,
     #[each(endpoints)]
     of: Vec<EndpointClasses>,
     /// Bits that a class ignores, by endpoint: one memory a class.
     #[each(CLASSES, Ram::new(endpoints.max(2)))]
     masks: Vec<Ram<Bits<64>>>,
-    /// What is shown but for the bits.
+    /// The part of `view` without the bits to ignore.
     known: Reg<Learnt>,
     picked: Signal<Local, Learnt>,
-    /// What was shown in the last cycle.
+    /// `view` of the previous cycle.
     held: Reg<ClassView>,
     now: Signal<Local, ClassView>,
     seen: Signal<Local, ClassView>,

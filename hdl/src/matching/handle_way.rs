@@ -64,25 +64,25 @@ pub struct HandleWay {
     pub occupied_now: Signal<In, Bit>,
     /// Step 2: what is looked for.
     pub by: Signal<In, By>,
-    /// Step 2: its endpoint.
+    /// Step 2: the endpoint that is looked for.
     pub endpoint: Signal<In, Bits<8>>,
-    /// Step 2: its handle.
+    /// Step 2: the handle that is looked for.
     pub request: Signal<In, Bits<32>>,
-    /// Step 2: its source.
+    /// Step 2: the source that is looked for.
     pub pair: Signal<In, Bits<16>>,
-    /// Step 2: this is it.
+    /// Step 2: the place holds what is looked for.
     pub hit: Signal<Out, Bit>,
-    /// Step 2: there is one.
+    /// Step 2: the place holds a receive.
     pub occupied: Signal<Out, Bit>,
-    /// Step 2: it was being written; `hit` is that of what was there before.
+    /// Step 2: the place was being written when it was read; `hit` is that of its old word.
     pub fresh: Signal<Out, Bit>,
-    /// Step 2: keep it for step 3.
+    /// Step 2: keep the word for step 3.
     pub pass: Signal<In, Bit>,
-    /// Step 3: show it; otherwise zero.
+    /// Step 3: show the word in `id` and `class_id`, which are zero otherwise.
     pub select: Signal<In, Bit>,
-    /// Step 3: its number.
+    /// Step 3: number of the receive.
     pub id: Signal<Out, Bits<14>>,
-    /// Step 3: its class.
+    /// Step 3: class of the receive.
     pub class_id: Signal<Out, Bits<6>>,
     /// Write in this cycle.
     pub write: Signal<In, Bit>,
