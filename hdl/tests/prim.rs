@@ -10,6 +10,7 @@ use hdl::prim::{BlockRam, ByteRam, Ram};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks, mutants};
+use support::fields::Steady;
 use support::{Bench, for_seeds, is_caught, rate};
 
 /// One rising edge of a rust-hdl block that has been given its inputs.
@@ -422,4 +423,194 @@ fn a_stream_that_takes_an_offer_back_or_changes_it_is_caught() {
     bench.step();
     bench.set("valid", false);
     bench.step();
+}
+
+/// Writes and reads of a table of ten words, with resets.
+fn table(rng: &mut ChaCha8Rng) {
+    const DEPTH: usize = 10;
+    let mut bench = Bench::open("prim_table");
+    let mut words = [0; DEPTH];
+    // Cycles until it is cleared; the number that was read last.
+    let mut clearing = DEPTH;
+    let mut asked = None;
+    for cycle in 0..2000 {
+        let reset = rng.random_bool(0.01);
+        let (write, word) = (rng.random_bool(0.5), rng.random());
+        // Beyond the table too, where low bits alone would name a word of it.
+        let (to, from) = (rng.random_range(0..40_usize), rng.random_range(0..DEPTH));
+        bench.set("reset", reset);
+        bench.set("write_enable", write);
+        bench.set("write_address", to as u64);
+        bench.set("write_data", word);
+        bench.set("read_address", from as u64);
+        bench.eval();
+        assert_eq!(bench.is("initialized"), clearing == 0, "cycle {cycle}");
+        if let Some(wanted) = asked {
+            assert_eq!(bench.get("read_data"), wanted, "cycle {cycle}");
+        }
+        asked = (clearing == 0).then_some(words[from]);
+        if clearing > 0 {
+            clearing -= 1;
+            words = [0; DEPTH];
+        } else if write && let Some(place) = words.get_mut(to) {
+            *place = word;
+        }
+        if reset {
+            clearing = DEPTH;
+        }
+        bench.step();
+    }
+}
+
+#[test]
+fn a_table_is_cleared_after_each_reset_and_takes_no_number_beyond_it() {
+    for_seeds(4, table);
+    breaks("prim_table", 2, table);
+}
+
+/// The two clocks of a crossing: when each rises next, and its period, which wavers.
+struct Clocks {
+    next: [u64; 2],
+    periods: [u64; 2],
+}
+
+const CLOCKS: [&str; 2] = ["input_clock", "output_clock"];
+
+impl Clocks {
+    fn new(periods: [u64; 2], rng: &mut ChaCha8Rng) -> Self {
+        Clocks {
+            next: periods.map(|period| rng.random_range(1..=period)),
+            periods,
+        }
+    }
+
+    /// Those that rise at the next time at which any does.
+    fn rising(&mut self, rng: &mut ChaCha8Rng) -> [bool; 2] {
+        let now = self.next[0].min(self.next[1]);
+        let rising = self.next.map(|next| next == now);
+        for side in (0..2).filter(|side| rising[*side]) {
+            let waver = self.periods[side] / 4;
+            self.next[side] += self.periods[side] - waver + rng.random_range(0..=2 * waver);
+        }
+        rising
+    }
+}
+
+/// Lets these clocks rise at once; the inputs were set before, and the outputs read.
+fn rise(bench: &mut Bench, rising: [bool; 2]) {
+    for (clock, rises) in CLOCKS.into_iter().zip(rising) {
+        bench.set(clock, rises);
+    }
+    bench.step();
+}
+
+/// Both clocks low again.
+fn fall(bench: &mut Bench) {
+    for clock in CLOCKS {
+        bench.set(clock, false);
+    }
+    bench.eval();
+}
+
+/// A crossing after its reset, which both sides have at once.
+fn open_crossing(clocks: &mut Clocks, rng: &mut ChaCha8Rng) -> Bench {
+    let mut bench = Bench::open("prim_crossing");
+    for reset in [true, false] {
+        bench.set("input_reset", reset);
+        bench.set("output_reset", reset);
+        let mut edges = [0; 2];
+        while edges.iter().any(|count| *count < 4) {
+            bench.eval();
+            let rising = clocks.rising(rng);
+            rise(&mut bench, rising);
+            fall(&mut bench);
+            edges = [0, 1].map(|side| edges[side] + u32::from(rising[side]));
+        }
+    }
+    bench
+}
+
+/// Words from one clock to the other, at any ratio.
+fn crosses(rng: &mut ChaCha8Rng) {
+    let periods = [0, 1].map(|_| [4, 8, 9, 40, 100][rng.random_range(0..5)]);
+    let mut clocks = Clocks::new(periods, rng);
+    let mut bench = open_crossing(&mut clocks, rng);
+    let (busy, willing) = (rate(rng), rate(rng));
+    // Words, each with the edges of the output's clock before it.
+    let mut sent: VecDeque<(u64, u64)> = VecDeque::new();
+    let mut edges = 0;
+    let mut steady = Steady::default();
+    let (mut offered, mut came) = (None, 0);
+    let mut most = 0;
+    for event in 0.. {
+        assert!(event < 150_000, "words are stuck");
+        bench.eval();
+        let rising = clocks.rising(rng);
+        if rising[1] {
+            edges += 1;
+            let [valid, takes] = ["out_valid", "out_ready"].map(|pin| bench.is(pin));
+            let late = sent.front().is_some_and(|(_, before)| edges >= before + 3);
+            assert!(valid || !late, "a word is late, event {event}");
+            let word = bench.get("out_data");
+            if let Some(word) = steady.watch("output", valid, takes, &[word]) {
+                let sent = sent.pop_front().map(|(word, _)| word);
+                assert_eq!(Some(word[0]), sent, "event {event}");
+                came += 1;
+            }
+        }
+        let pushes = rising[0] && bench.is("in_ready");
+        if pushes && let Some(word) = offered.take() {
+            sent.push_back((word, edges));
+            most = most.max(sent.len());
+        }
+        if came == 100 {
+            break;
+        }
+        rise(&mut bench, rising);
+        // Each side changes what it drives after an edge of its own clock.
+        if rising[0] {
+            offered = offered.or_else(|| rng.random_bool(busy).then(|| rng.random()));
+            bench.set("in_valid", offered.is_some());
+            bench.set("in_data", offered.unwrap_or_else(|| rng.random()));
+        }
+        if rising[1] {
+            bench.set("out_ready", rng.random_bool(willing));
+        }
+        fall(&mut bench);
+    }
+    assert!(most <= 8, "{most} words in a crossing of 8");
+}
+
+#[test]
+fn words_cross_from_clock_to_clock_in_order_whatever_their_ratio() {
+    for_seeds(24, crosses);
+}
+
+#[test]
+fn each_broken_contract_of_the_crossing_is_noticed() {
+    breaks("prim_crossing", 12, crosses);
+}
+
+#[test]
+fn a_word_crosses_in_each_cycle_of_the_slower_clock() {
+    for_seeds(4, |rng| {
+        for periods in [[8, 8], [8, 16], [16, 8], [8, 9], [40, 8]] {
+            let mut clocks = Clocks::new(periods, rng);
+            let mut bench = open_crossing(&mut clocks, rng);
+            bench.set("in_valid", true);
+            bench.set("out_ready", true);
+            let (mut edges, mut words) = ([0; 2], 0);
+            while edges[0].min(edges[1]) < 200 {
+                bench.eval();
+                let rising = clocks.rising(rng);
+                // Not before both sides know of each other.
+                let counts = edges[0].min(edges[1]) >= 20;
+                words += u64::from(counts && rising[1] && bench.is("out_valid"));
+                rise(&mut bench, rising);
+                fall(&mut bench);
+                edges = [0, 1].map(|side| edges[side] + u64::from(rising[side]));
+            }
+            assert!(words >= 178, "{words} words in 180 cycles, {periods:?}");
+        }
+    });
 }

@@ -19,7 +19,7 @@
 
 use crate::config::Config;
 use crate::prelude::*;
-use crate::prim::{Ram, StreamMux};
+use crate::prim::{StreamMux, Table};
 use crate::types::{ControlRequest, Fault, PairSetup, RaiseEvent};
 use abi::control::Operation;
 use abi::event::Cause;
@@ -51,8 +51,6 @@ struct Pair {
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum State {
-    /// The table is being cleared.
-    Clear,
     /// Waiting for a request.
     Idle,
     /// The pair has been read.
@@ -92,10 +90,9 @@ pub struct Faults {
 
     #[is(StreamMux::new(party::SOURCES))]
     requests: StreamMux<Fault>,
-    #[is(Ram::new(config.pairs))]
-    pairs: Ram<Pair>,
+    #[is(Table::new(config.pairs))]
+    pairs: Table<Pair>,
     state: Reg<State>,
-    clearing: Reg<Bits<16>>,
     held: Reg<Fault>,
     endpoint: Reg<Bits<8>>,
     by_control: Reg<Bit>,
@@ -112,8 +109,6 @@ pub struct Faults {
 
     #[is(constant(config.pairs as u64))]
     count: Constant<Bits<16>>,
-    #[is(constant(config.pairs as u64 - 1))]
-    last_pair: Constant<Bits<16>>,
 }
 
 impl Faults {
@@ -131,7 +126,7 @@ impl Logic for Faults {
         }
         self.requests.output.ready.next = false;
 
-        self.initialized.next = self.state.q.val() != State::Clear;
+        self.initialized.next = self.pairs.initialized.val();
         self.setup.next = self.control.data.val().data.into();
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
         self.is_fail.next = self.control.data.val().operation == Operation::PairFail;
@@ -169,17 +164,9 @@ impl Logic for Faults {
         };
 
         match self.state.q.val() {
-            State::Clear => {
-                self.pairs.write_enable.next = true;
-                self.pairs.write_address.next = self.clearing.q.val();
-                self.clearing.d.next = self.clearing.q.val() + 1;
-                if self.clearing.q.val() == self.last_pair.val() {
-                    self.state.d.next = State::Idle;
-                }
-            }
             State::Idle => {
                 self.by_control.d.next = false;
-                if self.own.val() {
+                if self.own.val() & self.pairs.initialized.val() {
                     if self.is_fail.val() {
                         self.by_control.d.next = true;
                         self.held.d.next = Fault {
@@ -190,15 +177,14 @@ impl Logic for Faults {
                         self.state.d.next = State::Look;
                     } else {
                         self.control_done.next = true;
-                        self.pairs.write_enable.next =
-                            self.control.data.val().index < self.count.val();
+                        self.pairs.write_enable.next = true;
                         self.pairs.write_address.next = self.control.data.val().index;
                         self.pair.next = Pair {
                             sound: self.is_set.val(),
                             endpoint: self.setup.val().endpoint,
                         };
                     }
-                } else if self.requests.output.valid.val() {
+                } else if self.requests.output.valid.val() & self.pairs.initialized.val() {
                     self.requests.output.ready.next = true;
                     self.held.d.next = self.requests.output.data.val();
                     self.state.d.next = State::Look;

@@ -1,11 +1,13 @@
 //! Contracts of the primitives that a test breaks, to show that it notices.
 
 use super::counter::Counter;
+use super::crossing::{CrossingEntry, CrossingExit};
 use super::fifo::Fifo;
 use super::power_on_reset::PowerOnReset;
 use super::round_robin::RoundRobin;
 use super::skid::Skid;
 use super::stream_mux::StreamMux;
+use super::table::Table;
 use crate::verilog::Break;
 use rust_hdl::prelude::Bits;
 
@@ -75,6 +77,48 @@ pub fn stream_mux() -> Vec<Break> {
             .force::<StreamMux<Word>>("input[2].ready", "output.ready & input[2].valid"),
         // The word is another source's.
         Break::new("wrong_word").force::<StreamMux<Word>>("output.data", "input[0].data"),
+    ]
+}
+
+/// Of the stream from one clock to another.
+pub fn crossing() -> Vec<Break> {
+    vec![
+        // A full crossing takes a word.
+        Break::new("overflows").force::<CrossingEntry<Word>>("full", "false"),
+        // A word is offered before it was written.
+        Break::new("offers_too_soon").force::<CrossingExit<Word>>("waits", "true"),
+        // Several bits of the count of written words change at a time.
+        Break::new("many_bits_cross").force::<CrossingEntry<Word>>("next_gray", "next_count"),
+        // Several bits of the count of taken words change at a time.
+        Break::new("many_bits_cross_back").force::<CrossingExit<Word>>("next_gray", "next_count"),
+        // A word of eight stays at the head after it was taken, if no other has come since.
+        Break::new("repeats_words").force_if::<CrossingExit<Word>>(
+            "next_count",
+            "count.q",
+            "(count.q == 3) & (settled.q == unsettled.q)",
+        ),
+    ]
+}
+
+/// Of the memory that clears itself.
+pub fn table() -> Vec<Break> {
+    vec![
+        // What was written before a reset stays.
+        Break::new("stays_dirty").force_if::<Table<Word>>(
+            "memory.write_enable",
+            "false",
+            "!cleared.q",
+        ),
+        // The last word isn't cleared.
+        Break::new("leaves_the_last").force_if::<Table<Word>>(
+            "cleared.d",
+            "(clearing.q + 1) == last",
+            "!cleared.q",
+        ),
+        // It says that it is cleared while it isn't.
+        Break::new("ready_too_soon").force::<Table<Word>>("initialized", "true"),
+        // A number beyond the table is that of a word in it.
+        Break::new("numbers_aliased").force::<Table<Word>>("in_table", "true"),
     ]
 }
 

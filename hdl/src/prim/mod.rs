@@ -7,6 +7,7 @@ pub mod breaks;
 mod byte_ram;
 pub(crate) mod check;
 mod counter;
+mod crossing;
 mod duty;
 mod fifo;
 mod memory;
@@ -17,11 +18,13 @@ mod round_robin;
 mod skid;
 mod stable;
 mod stream_mux;
+mod table;
 
 pub use block_ram::BlockRam;
 pub use byte_ram::ByteRam;
 pub use check::Check;
 pub use counter::Counter;
+pub use crossing::{Crossing, CrossingEntry, CrossingExit};
 pub use duty::Duty;
 pub use fifo::Fifo;
 pub use power_on_reset::PowerOnReset;
@@ -31,6 +34,7 @@ pub use round_robin::RoundRobin;
 pub use skid::Skid;
 pub use stable::Stable;
 pub use stream_mux::StreamMux;
+pub use table::Table;
 
 use memory::Mutation;
 
@@ -71,6 +75,16 @@ pub fn tops() -> Vec<Top> {
             StreamMux::<Bits<64>>::new(3)
         }),
         Top::of("prim_counter", Class::Test, Counter::<5>::default),
+        Top::of("prim_crossing", Class::Test, || {
+            Crossing::<Bits<64>>::new(8)
+        }),
+        Top::broken("prim_crossing_broken", breaks::crossing, || {
+            Crossing::<Bits<64>>::new(8)
+        }),
+        Top::of("prim_table", Class::Test, || Table::<Bits<64>>::new(10)),
+        Top::broken("prim_table_broken", breaks::table, || {
+            Table::<Bits<64>>::new(10)
+        }),
         Top::of("prim_power_on_reset", Class::Test, PowerOnReset::default),
         Top::broken("prim_fifo_broken", breaks::fifo, || {
             Fifo::<Bits<64>>::new(5)

@@ -13,7 +13,7 @@
 
 use crate::config::Config;
 use crate::prelude::*;
-use crate::prim::Ram;
+use crate::prim::Table;
 use crate::types::{ControlRequest, RegionQuery, RegionSetup};
 use abi::control::{KEY_INDEX_BITS, Operation};
 
@@ -35,8 +35,6 @@ struct Region {
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum State {
-    /// The table is being cleared.
-    Clear,
     /// Taking a query or a control request.
     Idle,
     /// The region of the query has been read.
@@ -71,10 +69,9 @@ pub struct Regions {
     /// It is done.
     pub control_done: Signal<Out, Bit>,
 
-    #[is(Ram::new(config.regions))]
-    entries: Ram<Region>,
+    #[is(Table::new(config.regions))]
+    entries: Table<Region>,
     state: Reg<State>,
-    clearing: Reg<Bits<16>>,
     /// The client that goes first if both ask.
     delivery_first: Reg<Bit>,
     for_delivery: Reg<Bit>,
@@ -108,8 +105,6 @@ pub struct Regions {
 
     #[is(constant(config.regions as u64))]
     region_count: Constant<Bits<16>>,
-    #[is(constant(config.regions as u64 - 1))]
-    last_region: Constant<Bits<16>>,
 }
 
 impl Regions {
@@ -122,7 +117,7 @@ impl Regions {
 #[block(regions = self.region_count.val().index())]
 impl Logic for Regions {
     fn update(&mut self) {
-        self.initialized.next = self.state.q.val() != State::Clear;
+        self.initialized.next = self.entries.initialized.val();
         self.is_set.next = self.control.data.val().operation == Operation::RegionSet;
         self.own.next = self.control.valid.val()
             & (self.is_set.val() | (self.control.data.val().operation == Operation::RegionClear));
@@ -184,21 +179,13 @@ impl Logic for Regions {
             & self.begins_inside.val();
 
         match self.state.q.val() {
-            State::Clear => {
-                self.entries.write_enable.next = true;
-                self.entries.write_address.next = self.clearing.q.val();
-                self.entries.write_data.next = Region::default();
-                self.clearing.d.next = self.clearing.q.val() + 1;
-                if self.clearing.q.val() == self.last_region.val() {
-                    self.state.d.next = State::Idle;
-                }
-            }
             State::Idle => {
-                if self.own.val() {
+                if self.own.val() & self.entries.initialized.val() {
                     self.control_done.next = true;
-                    self.entries.write_enable.next =
-                        self.control.data.val().index < self.region_count.val();
-                } else if self.transmit_query.valid.val() | self.delivery_query.valid.val() {
+                    self.entries.write_enable.next = true;
+                } else if (self.transmit_query.valid.val() | self.delivery_query.valid.val())
+                    & self.entries.initialized.val()
+                {
                     self.transmit_query.ready.next = !self.choose_delivery.val();
                     self.delivery_query.ready.next = self.choose_delivery.val();
                     self.for_delivery.d.next = self.choose_delivery.val();
