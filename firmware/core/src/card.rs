@@ -66,6 +66,10 @@ names! {
         ReasonUnnamed,
         /// The peer is taken to grant as many envelopes as this side.
         CreditsAssumed,
+        /// An end of a connection whose other end is gone is left as it is.
+        LoneEndKept,
+        /// A connection with an earlier incarnation of the peer is left beside the one with the later.
+        OldConnectionKept,
         /// The offer that was made last is served first.
         LastOfferFirst,
         /// A handshake begins however many are under way.
@@ -90,6 +94,8 @@ names! {
         FloodHoldsUp,
         /// What was opened too late stays.
         LateSetKept,
+        /// An answer is late only if its time was seen to be over before it came.
+        LateIfUnanswered,
         /// What a late answer says has been done to a pair is taken to be so.
         LatePairBelieved,
         /// What a late answer says has been done to an endpoint is taken to be so.

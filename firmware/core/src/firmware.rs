@@ -339,37 +339,46 @@ impl<C: Card> Firmware<C> {
     }
 
     fn finish_control(&mut self) -> bool {
+        let late = self.note_late_request();
         let Some(request) = self.under_way else {
+            return late;
+        };
+        let Some(result) = self.card.control_result() else {
+            return late;
+        };
+        self.under_way = None;
+        if request.overdue {
+            let (kind, info) = (AuditKind::ControlLate, request.operation.code());
+            self.audit
+                .record(kind, request.index.into(), info.into(), &self.card);
+            if !self.card.is_broken(trust_in(request.operation)) {
+                self.answered_late(request);
+                return true;
+            }
+        }
+        self.job_since = self.card.now();
+        self.finished(request, result);
+        self.advance_job(request, result);
+        true
+    }
+
+    /// Notes if the time of the control request under way is over, whether or not it has been answered since.
+    fn note_late_request(&mut self) -> bool {
+        let now = self.card.now();
+        let unseen = self.card.is_broken(Break::LateIfUnanswered);
+        let unseen = unseen && self.card.control_result().is_some();
+        let over = |request: &&mut UnderWay| {
+            !request.overdue && !unseen && now.wrapping_sub(request.since) >= CONTROL_TIMEOUT
+        };
+        let Some(request) = self.under_way.as_mut().filter(over) else {
             return false;
         };
-        let now = self.card.now();
-        if let Some(result) = self.card.control_result() {
-            self.under_way = None;
-            if request.overdue {
-                let (kind, info) = (AuditKind::ControlLate, request.operation.code());
-                self.audit
-                    .record(kind, request.index.into(), info.into(), &self.card);
-                if !self.card.is_broken(trust_in(request.operation)) {
-                    self.answered_late(request);
-                    return true;
-                }
-            }
-            self.job_since = now;
-            self.finished(request, result);
-            self.advance_job(request, result);
-            return true;
-        }
-        if request.overdue || now.wrapping_sub(request.since) < CONTROL_TIMEOUT {
-            return false;
-        }
-        let (kind, info) = (AuditKind::ControlTimeout, request.operation.code());
-        self.audit
-            .record(kind, request.index.into(), info.into(), &self.card);
-        if let Some(request) = &mut self.under_way {
-            request.overdue = true;
-        }
-        if request.operation == Operation::PairSet {
-            self.pair_is_late(request.index.into());
+        request.overdue = true;
+        let (operation, index) = (request.operation, request.index.into());
+        let (kind, info) = (AuditKind::ControlTimeout, operation.code().into());
+        self.audit.record(kind, index, info, &self.card);
+        if operation == Operation::PairSet {
+            self.pair_is_late(index as usize);
         }
         if self.card.is_broken(Break::LateAnswerForgotten) {
             self.under_way = None;

@@ -243,7 +243,8 @@ impl<C: Card> Firmware<C> {
                     let same_epoch = pair.remote_epoch == frame.header.source_epoch;
                     let by_hand = pair.transaction == 0;
                     let incarnation = pair.peer_incarnation == frame.body.incarnation;
-                    if same_epoch && by_hand {
+                    let ignored = self.card.is_broken(Break::OldConnectionKept);
+                    if same_epoch && by_hand || !same_epoch && ignored {
                         continue;
                     }
                     if same_epoch && incarnation {
@@ -554,7 +555,10 @@ impl<C: Card> Firmware<C> {
                 self.ask(index);
             }
             // The peer's end of a connection that this side knows nothing of: it is told so, and the request goes on.
-            ConnectReason::AlreadyConnected if !self.pairs.iter().enumerate().any(live) => {
+            ConnectReason::AlreadyConnected
+                if !self.pairs.iter().enumerate().any(live)
+                    && !self.card.is_broken(Break::LoneEndKept) =>
+            {
                 let (kind, none) = (ManagementKind::Disconnect, ConnectReason::None);
                 let mut end = self.answer_to(frame, kind, none, 0);
                 end.header.frame_type = FrameType::Management.code();

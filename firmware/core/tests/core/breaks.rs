@@ -93,6 +93,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::LateSetKept => {
             commands::an_endpoint_or_a_region_that_was_set_late_is_forgotten
         }
+        Break::LateIfUnanswered => {
+            commands::an_answer_that_came_late_is_late_though_nobody_looked_before
+        }
         Break::LatePairBelieved => {
             commands::after_a_late_answer_the_pair_is_read_back
         }
@@ -156,7 +159,8 @@ fn noticed_by(broken: Break) -> fn() {
         Break::StaleEpochServed => {
             network::a_request_of_an_earlier_incarnation_is_refused_however_late
         }
-        Break::EpochAsRemembered => {
+        Break::LoneEndKept => network::an_end_that_was_left_alone_does_not_lock_its_peer_out,
+        Break::OldConnectionKept | Break::EpochAsRemembered => {
             network::cards_that_have_forgotten_their_epochs_go_on_after_what_their_peers_remember
         }
         Break::EpochsRaisedFreely => {

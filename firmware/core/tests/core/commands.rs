@@ -714,6 +714,26 @@ pub fn after_a_late_answer_the_pair_is_read_back() {
     }
 }
 
+/// As it broke: the gates said late that they had a region, which they had not, and the firmware saw the answer and the time at once.
+#[test]
+pub fn an_answer_that_came_late_is_late_though_nobody_looked_before() {
+    let mut fw = firmware();
+    let register = RegisterRegion {
+        domain: domain(&mut fw),
+        rights: 3,
+        address: 64,
+        length: 64,
+    };
+    let answered_at = fw.card().now + CONTROL_TIMEOUT;
+    (fw.card().silent_until, fw.card().forgets) = (answered_at, 1);
+    give(&mut fw, Command::RegisterRegion, register);
+    settle(&mut fw);
+    fw.card().now = answered_at;
+    settle(&mut fw);
+    let late = answer::<RegionKey>(&mut fw).expect("an answer");
+    promise_eq!(late, Err((MailboxStatus::HardwareTimeout, 0)));
+}
+
 /// As it broke: the late answer to a clear was believed, and the place was used again while the gates still had the region.
 #[test]
 pub fn a_region_is_cleared_until_the_gates_answer_in_time_and_its_place_stays_taken() {
@@ -1363,6 +1383,7 @@ fn no_sequence_of_commands_makes_the_gates_complain() {
         println!("seed {seed}");
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let mut fw = started(seed);
+        fw.card().forgets_late = true;
         let mut ids = vec![0, 1];
         for _ in 0..400 {
             let mut words: [u32; MAILBOX_WORDS] = std::array::from_fn(|_| rng.random_range(0..3));

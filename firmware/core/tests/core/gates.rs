@@ -96,6 +96,8 @@ pub struct Gates {
     pub raised: Vec<(u16, u8, u16, u64)>,
     /// So many control requests are answered and not carried out.
     pub forgets: usize,
+    /// Of those that are answered late, half aren't carried out.
+    pub forgets_late: bool,
     /// Requests that were answered late, and clears that may find nothing since.
     doubted: HashSet<(Operation, u16)>,
     /// Events that are told beside those of the model.
@@ -158,6 +160,7 @@ impl Gates {
             log: Vec::new(),
             raised: Vec::new(),
             forgets: 0,
+            forgets_late: false,
             doubted: HashSet::new(),
             told: VecDeque::new(),
             loses_events: false,
@@ -388,16 +391,18 @@ impl Card for Gates {
         }
         self.patience -= 1;
         self.under_way = None;
-        self.result = match self.forgets {
-            0 => self.carry_out(operation, index, &data),
-            _ => 0,
+        let late = self.now.wrapping_sub(self.started_at) >= CONTROL_TIMEOUT;
+        let forgets_late = late && self.forgets_late && self.rng.random_ratio(1, 2);
+        self.result = match self.forgets > 0 || forgets_late {
+            true => 0,
+            false => self.carry_out(operation, index, &data),
         };
         self.forgets = self.forgets.saturating_sub(1);
         let may_find_nothing = match operation {
             Operation::RegionSet | Operation::RegionClear => Operation::RegionClear,
             _ => operation,
         };
-        match self.now.wrapping_sub(self.started_at) >= CONTROL_TIMEOUT {
+        match late {
             true => self.doubted.insert((may_find_nothing, index)),
             false => self.doubted.remove(&(may_find_nothing, index)),
         };

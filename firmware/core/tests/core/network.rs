@@ -798,6 +798,7 @@ fn anything_happens(seed: u64) -> HashSet<(State, Cause, State)> {
     let violent = seed % 3 == 2;
     for card in &mut world.cards {
         card.card().delay = 200;
+        card.card().forgets_late = violent;
         card.card().busy = [30_000, 600_000][usize::from(seed % 7 == 6)];
     }
     for _ in 0..150 {
@@ -990,7 +991,7 @@ pub fn a_frame_is_answered_while_the_gates_have_a_request() {
 }
 
 #[test]
-fn an_end_that_was_left_alone_does_not_lock_its_peer_out() {
+pub fn an_end_that_was_left_alone_does_not_lock_its_peer_out() {
     let mut world = two(1, CALM);
     world.accept(1, 0);
     world.accept(1, 0);
