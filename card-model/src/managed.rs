@@ -105,12 +105,12 @@ impl<M: HostMemory> Managed<M> {
                 self.events_lost = self.events_lost.wrapping_add(1);
                 continue;
             }
-            self.events.push_back(GateEvent {
-                cause: raised.cause.code(),
-                endpoint: raised.endpoint,
-                pair: raised.pair,
-                info: raised.info,
-            });
+            self.events.push_back(GateEvent::new(
+                raised.cause.code(),
+                raised.endpoint,
+                raised.pair,
+                raised.info,
+            ));
         }
     }
 }

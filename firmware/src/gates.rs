@@ -83,12 +83,7 @@ impl Card for Gates {
         let (cause, endpoint, pair) = event_fields(read(EVENT));
         let info = read_pair(EVENT + 4);
         write(EVENT_TAKE, 1);
-        Some(GateEvent {
-            cause,
-            endpoint,
-            pair,
-            info,
-        })
+        Some(GateEvent::new(cause, endpoint, pair, info))
     }
 
     fn events_lost(&mut self) -> u32 {

@@ -2,6 +2,7 @@
 
 use crate::connection::{Cause, State};
 use abi::control::Operation;
+use abi::event;
 use abi::mgmt::FRAME_WORDS;
 
 /// Sizes of the card, as its gates were built.
@@ -23,17 +24,43 @@ pub struct Sizes {
     pub capabilities: u32,
 }
 
-/// An event that the gates raised.
+/// An event that the gates raised, as far as the firmware tells one from another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct GateEvent {
-    /// [`abi::event::Cause`].
-    pub cause: u8,
-    /// Endpoint that it was raised at.
-    pub endpoint: u8,
-    /// Pair concerned, or [`NO_PAIR`](abi::event::NO_PAIR).
-    pub pair: u16,
-    /// Depends on the cause.
-    pub info: u64,
+pub enum GateEvent {
+    /// They have failed a pair.
+    PairFailed {
+        /// Endpoint that the pair is of.
+        endpoint: u8,
+        /// Its place.
+        pair: u16,
+        /// Why: `LinkError`, `UnexpectedOverflow` or `SlotError`.
+        cause: event::Cause,
+    },
+    /// Regions have refused accesses.
+    AccessRefused(event::Refusal),
+    /// Anything else, which is noted.
+    Other {
+        /// Code of the [cause](event::Cause).
+        cause: u8,
+        /// Pair concerned, or [`NO_PAIR`](event::NO_PAIR).
+        pair: u16,
+    },
+}
+
+impl GateEvent {
+    /// The event of a cause's code, the endpoint that it was raised at, the pair concerned or [`NO_PAIR`](event::NO_PAIR), and what depends on the cause.
+    pub fn new(cause: u8, endpoint: u8, pair: u16, info: u64) -> Self {
+        use event::Cause::{AccessRefused, LinkError, SlotError, UnexpectedOverflow};
+        match event::Cause::from_code(cause) {
+            Some(AccessRefused) => Self::AccessRefused(event::Refusal::from_info(info)),
+            Some(cause @ (LinkError | UnexpectedOverflow | SlotError)) => Self::PairFailed {
+                endpoint,
+                pair,
+                cause,
+            },
+            _ => Self::Other { cause, pair },
+        }
+    }
 }
 
 /// A frame of the firmware: header, then payload, low word first.
@@ -208,5 +235,43 @@ pub trait Card {
     /// Whether a promise is broken: for tests.
     fn is_broken(&self, _promise: Break) -> bool {
         false
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::GateEvent;
+    use abi::event::{Cause, NO_PAIR, Refusal};
+
+    #[test]
+    fn each_cause_becomes_what_the_firmware_tells_apart() {
+        for &cause in Cause::ALL {
+            let refusal = Refusal {
+                key: 0x1234_5678,
+                domain: 3,
+                rights: 1,
+                count: 9,
+            };
+            let event = GateEvent::new(cause.code(), 2, 7, refusal.to_info());
+            let expected = match cause {
+                Cause::LinkError | Cause::UnexpectedOverflow | Cause::SlotError => {
+                    let (endpoint, pair) = (2, 7);
+                    GateEvent::PairFailed {
+                        endpoint,
+                        pair,
+                        cause,
+                    }
+                }
+                Cause::AccessRefused => GateEvent::AccessRefused(refusal),
+                _ => GateEvent::Other {
+                    cause: cause.code(),
+                    pair: 7,
+                },
+            };
+            assert_eq!(event, expected);
+        }
+        let unknown = GateEvent::new(0xff, 0, NO_PAIR, 0);
+        let (cause, pair) = (0xff, NO_PAIR);
+        assert_eq!(unknown, GateEvent::Other { cause, pair });
     }
 }

@@ -28,7 +28,7 @@ use crate::region::{Region, RegionState, Tags};
 use abi::control::{
     CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
 };
-use abi::event::{self, NO_PAIR};
+use abi::event;
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 use abi::mailbox::{AuditKind, PairState, reason_word};
 use abi::mgmt::EVENTS_IN;
@@ -771,7 +771,7 @@ impl<C: Card> Firmware<C> {
         let is_drained = report.waiting == 0 && report.unacknowledged == 0
             || self.card.is_broken(Break::EndsUndrained);
         if report.state == PairState::Failed.code() {
-            self.pair_failed(index, event::Cause::LinkError.code());
+            self.pair_failed(index, event::Cause::LinkError);
         } else if pair.state == State::Draining && is_drained {
             self.go(index, Cause::GatesDrained, State::Ending);
             self.want(index, Held::Failed);
@@ -841,55 +841,47 @@ impl<C: Card> Firmware<C> {
         let Some(event) = self.card.event_take() else {
             return false;
         };
-        let GateEvent {
-            cause,
-            endpoint,
-            pair,
-            info,
-        } = event;
-        if cause == event::Cause::AccessRefused.code() {
-            let event::Refusal {
-                key,
-                domain,
-                rights,
-                count,
-            } = event::Refusal::from_info(info);
-            let info = u32::from(domain) | u32::from(rights) << 8;
-            let kind = AuditKind::AccessRefused;
-            self.audit
-                .record_many(kind, key, info, count.into(), &self.card);
-            return true;
-        }
-        let index = usize::from(pair);
-        let fails = [
-            event::Cause::LinkError,
-            event::Cause::UnexpectedOverflow,
-            event::Cause::SlotError,
-        ];
-        let found = self.pairs.get(index).is_some_and(|found| {
-            found.gates == Held::Set && found.endpoint == endpoint && found.state != State::Closed
-        });
-        let found = found && !self.card.is_broken(Break::FailureNotNoted);
-        if found && fails.map(event::Cause::code).contains(&cause) {
-            self.pair_failed(index, cause);
-        } else {
-            let object = match pair {
-                NO_PAIR => u32::from(NO_PAIR),
-                pair => pair.into(),
-            };
-            self.audit
-                .record(AuditKind::GateEvent, object, cause.into(), &self.card);
+        match event {
+            GateEvent::AccessRefused(refusal) => {
+                let info = u32::from(refusal.domain) | u32::from(refusal.rights) << 8;
+                let (kind, count) = (AuditKind::AccessRefused, refusal.count.into());
+                self.audit
+                    .record_many(kind, refusal.key, info, count, &self.card);
+            }
+            GateEvent::PairFailed {
+                endpoint,
+                pair,
+                cause,
+            } => {
+                let index = usize::from(pair);
+                let found = self.pairs.get(index).is_some_and(|found| {
+                    let open = found.gates == Held::Set && found.state != State::Closed;
+                    open && found.endpoint == endpoint
+                });
+                match found && !self.card.is_broken(Break::FailureNotNoted) {
+                    true => self.pair_failed(index, cause),
+                    false => self.note_event(cause.code(), pair),
+                }
+            }
+            GateEvent::Other { cause, pair } => self.note_event(cause, pair),
         }
         true
     }
 
+    /// Notes an event of the gates that the firmware does nothing about.
+    fn note_event(&mut self, cause: u8, pair: u16) {
+        let kind = AuditKind::GateEvent;
+        self.audit
+            .record(kind, pair.into(), cause.into(), &self.card);
+    }
+
     /// The gates have failed a pair.
-    fn pair_failed(&mut self, index: usize, cause: u8) {
+    fn pair_failed(&mut self, index: usize, cause: event::Cause) {
         let pair = &mut self.pairs[index];
         pair.gates = Held::Failed;
         let (id, state) = (pair.id(index), pair.state);
         self.audit
-            .record(AuditKind::PairFailed, id, cause.into(), &self.card);
+            .record(AuditKind::PairFailed, id, cause.code().into(), &self.card);
         match state {
             State::Connected => {
                 self.go(index, Cause::GatesEvent, State::Failed);

@@ -4,7 +4,7 @@ use crate::breaks::{promise, promise_eq};
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
 use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::control::{Counter, Operation, RING_COMPLETION, key_index, key_tag, ring_of_index};
-use abi::event::{self, Cause, NO_PAIR};
+use abi::event::{self, Cause};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
@@ -1229,12 +1229,7 @@ fn refuse(fw: &mut Unit, key: u32, count: u16) {
         rights: 2,
         count,
     };
-    fw.card().told.push_back(GateEvent {
-        cause: Cause::AccessRefused.code(),
-        endpoint: 0,
-        pair: NO_PAIR,
-        info: refusal.to_info(),
-    });
+    fw.card().told.push_back(GateEvent::AccessRefused(refusal));
     settle(fw);
 }
 
@@ -1246,12 +1241,10 @@ pub fn no_storm_of_some_kinds_drives_another_out_of_the_audit() {
     let _ = call::<_, Nothing>(&mut fw, Command::ClosePair, Pair { pair: 77 });
     for _ in 0..1000 {
         refuse(&mut fw, 0, 3);
-        fw.card().told.push_back(GateEvent {
-            cause: Cause::RingError.code(),
-            endpoint: 0,
-            pair: 5,
-            info: 0,
-        });
+        let cause = Cause::RingError.code();
+        fw.card()
+            .told
+            .push_back(GateEvent::Other { cause, pair: 5 });
         settle(&mut fw);
     }
     for key in 1..=64 {

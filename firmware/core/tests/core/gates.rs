@@ -441,16 +441,20 @@ impl Card for Gates {
 
     fn event_take(&mut self) -> Option<GateEvent> {
         let Some(event) = self.model.event_take() else {
-            let stopped = self.flood.then_some(GateEvent {
+            let stopped = self.flood.then_some(GateEvent::Other {
                 cause: EventCause::RingError.code(),
-                endpoint: 0,
                 pair: NO_PAIR,
-                info: 0,
             });
             return self.told.pop_front().or(stopped);
         };
-        self.raised
-            .push((event.endpoint.into(), event.cause, event.pair, event.info));
+        if let GateEvent::PairFailed {
+            endpoint,
+            pair,
+            cause,
+        } = event
+        {
+            self.raised.push((endpoint.into(), cause.code(), pair, 0));
+        }
         Some(event)
     }
 
