@@ -86,6 +86,10 @@ breaks! {
     LooksBeforeItsTurn,
     /// A reset gives everything back and leaves the gates as they are.
     ResetsInName,
+    /// The mailbox is looked at until the firmware has answered.
+    PollsMailbox,
+    /// A post waits until the card has taken its doorbell.
+    WaitsForDoorbell,
     /// Whoever waits for the end of a connection waits for gates that hang.
     WaitsForGates,
     /// Whoever waits on an endpoint isn't told when a reset or a restart ends it.

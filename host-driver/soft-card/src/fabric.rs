@@ -203,6 +203,8 @@ struct Card {
     notified: u64,
     /// Writes to the pages of endpoints.
     doorbells: u64,
+    /// Register accesses of its host that took time.
+    accesses: u64,
     /// The host can't reach the card.
     cut: bool,
     /// The next command is on its way when its host hears that the card can't be reached.
@@ -335,6 +337,7 @@ impl SoftFabric {
             lines: 0,
             notified: 0,
             doorbells: 0,
+            accesses: 0,
             cut: false,
             delays: false,
             delayed: None,
@@ -492,6 +495,11 @@ impl SoftFabric {
     /// Writes to the pages of endpoints that `card` has had.
     pub fn doorbells(&self, card: usize) -> u64 {
         self.world().cards[card].doorbells
+    }
+
+    /// Register accesses that the host of `card` has waited for.
+    pub fn accesses(&self, card: usize) -> u64 {
+        self.world().cards[card].accesses
     }
 
     /// Endpoints that the gates of `card` know.
@@ -1074,7 +1082,8 @@ impl SoftTransport {
     fn access(&self, offset: u32) -> Result<MutexGuard<'_, World>, TransportError> {
         check(offset)?;
         let deadline = {
-            let world = self.reach()?;
+            let mut world = self.reach()?;
+            world.cards[self.card].accesses += 1;
             world.now + world.options.register_cycles
         };
         match self.fabric.wait(self.card, &[], deadline, false) {

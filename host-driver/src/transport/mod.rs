@@ -182,6 +182,30 @@ unsafe impl Sync for SharedMemory {}
 /// }
 /// ```
 ///
+/// Who implements it says so, because memory rests on it:
+///
+/// ```compile_fail,E0200
+/// # use host_driver::transport::*;
+/// # use std::ptr::NonNull;
+/// struct Careless;
+/// impl Transport for Careless {
+/// #   fn claim(&self) -> Result<bool, TransportError> { Ok(true) }
+/// #   unsafe fn release(&self) {}
+/// #   unsafe fn read_register(&self, _: u32) -> Result<u32, TransportError> { Ok(0) }
+/// #   unsafe fn write_register(&self, _: u32, _: u32) -> Result<(), TransportError> { Ok(()) }
+/// #   unsafe fn map(&self, _: NonNull<u8>, _: usize) -> Result<u64, TransportError> { Ok(0) }
+/// #   unsafe fn unmap(&self, _: u64) -> Result<(), TransportError> { Ok(()) }
+/// #   unsafe fn command(&self, _: &[u32], _: &mut [u32], _: u64) -> Result<Answer, TransportError> { Ok(Answer::Complete) }
+/// #   unsafe fn late_answer(&self, _: &mut [u32], _: u64) -> Result<Answer, TransportError> { Ok(Answer::Complete) }
+/// #   fn now(&self) -> u64 { 0 }
+/// #   fn interrupts(&self, _: Line) -> u64 { 0 }
+/// #   fn notify(&self) {}
+/// #   fn pause(&self, _: &[Watch], _: u64) -> PauseResult { PauseResult::Closed }
+/// #   fn is_closed(&self) -> bool { true }
+///     // …
+/// }
+/// ```
+///
 /// Safe code can't reach a card's registers, whoever owns it:
 ///
 /// ```compile_fail,E0133
@@ -193,6 +217,12 @@ unsafe impl Sync for SharedMemory {}
 /// ```compile_fail,E0133
 /// # fn example(transport: &dyn host_driver::transport::Transport) {
 /// transport.unmap(4096);
+/// # }
+/// ```
+///
+/// ```compile_fail,E0133
+/// # fn example(transport: &dyn host_driver::transport::Transport, bytes: &mut [u8]) {
+/// transport.map(std::ptr::NonNull::from(&mut bytes[0]), bytes.len());
 /// # }
 /// ```
 ///

@@ -2,7 +2,7 @@
 
 use crate::common::{PATIENCE, connected, fabric, options, sized};
 use host_driver::transport::{Line, PauseResult};
-use host_driver::{CompletionChannel, Device, WaitError, WcStatus};
+use host_driver::{CompletionChannel, Counter, Device, WaitError, WcStatus};
 use soft_card::{SoftFabric, SoftOptions};
 use std::thread;
 
@@ -14,6 +14,37 @@ fn a_wait_ends_at_its_time_out() {
     assert_eq!(b.cq.wait(12_345).unwrap_err(), WaitError::Timeout);
     // The first wait arms, which takes register accesses of 20 cycles.
     assert!((12_345..12_400).contains(&(fabric.now() - before)));
+}
+
+/// As it broke: the mailbox was read every 200 cycles.
+#[test]
+pub fn a_command_is_waited_for_by_interrupt() {
+    let took = |command_cycles| {
+        let fabric = SoftFabric::new(SoftOptions {
+            command_cycles,
+            ..options()
+        });
+        let device = Device::open(fabric.transport(0)).unwrap();
+        let (began, before) = (fabric.now(), fabric.accesses(0));
+        device.read_counter(Counter::FramesSent).unwrap();
+        assert!(fabric.now() - began >= command_cycles);
+        fabric.accesses(0) - before
+    };
+    assert_eq!(took(1_000), took(500_000), "however long it takes");
+}
+
+/// As it broke: a post waited for its doorbell to cross the bus.
+#[test]
+pub fn a_post_takes_no_time() {
+    let fabric = fabric();
+    let (mut a, mut b) = connected(&fabric, 8);
+    let (buffer, receive) = (b.buffer(8), b.receive(7));
+    let sent = a.filled(b"x");
+    let before = fabric.now();
+    b.endpoint.post_tagged_recv(1, &receive, buffer).unwrap();
+    a.endpoint.post_tagged_send(2, &a.send(7), sent).unwrap();
+    assert_eq!(fabric.now(), before);
+    assert_eq!(b.next().received(), b"x", "and is seen all the same");
 }
 
 #[test]
