@@ -1,48 +1,74 @@
 //! Breaks of the model on purpose, so that a test can show that it would notice.
 
-/// What is broken.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Break {
-    /// Nothing.
-    #[default]
-    None,
-    /// A message that is longer than its buffer is told as if it weren't.
-    TruncationUntold,
-    /// A receive behind one that waits for room isn't refused as `Behind` when there is news: it looks.
-    LooksAgain,
-    /// A message that was discarded keeps its envelope.
-    DiscardKeepsEnvelope,
-    /// The slot of a received message isn't vacant again.
-    SlotStaysTaken,
-    /// A ready message that finds no receive is queued as any other.
-    ReadyWaits,
-    /// A send that the peer refused completes as if it had been delivered.
-    RefusalUnheard,
-    /// A multi-receive goes on at the start of its buffer.
-    MultiStartsAgain,
-    /// A receive that got a message completes once more.
-    CompletesTwice,
-    /// A send that completes only on error tells its success.
-    SuccessTold,
-    /// A completion on another endpoint's queue tells the owner of the queue as its endpoint.
-    OwnerTold,
-    /// The bytes of a gather come the wrong way round.
-    SegmentsSwapped,
+/// The breaks, each once: what is written here is in one of the lists.
+macro_rules! breaks {
+    (
+        every card { $($(#[$doc:meta])* $name:ident,)* }
+        some cards { $($(#[$some_doc:meta])* $some:ident,)* }
+    ) => {
+        /// What is broken.
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+        pub enum Break {
+            /// Nothing.
+            #[default]
+            None,
+            $($(#[$doc])* $name,)*
+            $($(#[$some_doc])* $some,)*
+        }
+
+        impl Break {
+            /// All that break what every card has.
+            pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
+
+            /// All that break what only cards with a capability have.
+            pub const OPTIONAL: [Self; [$(stringify!($some)),*].len()] = [$(Self::$some),*];
+        }
+    };
 }
 
-impl Break {
-    /// All that break what every card has.
-    pub const ALL: [Self; 8] = [
-        Self::TruncationUntold,
-        Self::LooksAgain,
-        Self::DiscardKeepsEnvelope,
-        Self::SlotStaysTaken,
-        Self::ReadyWaits,
-        Self::RefusalUnheard,
-        Self::MultiStartsAgain,
-        Self::CompletesTwice,
-    ];
-
-    /// All that break what only cards with a capability have.
-    pub const OPTIONAL: [Self; 3] = [Self::SuccessTold, Self::OwnerTold, Self::SegmentsSwapped];
+breaks! {
+    every card {
+        /// A message that is longer than its buffer is told as if it weren't.
+        TruncationUntold,
+        /// A receive behind one that waits for room isn't refused as `Behind` when there is news: it looks.
+        LooksAgain,
+        /// A message that was discarded keeps its envelope.
+        DiscardKeepsEnvelope,
+        /// The slot of a received message isn't vacant again.
+        SlotStaysTaken,
+        /// A ready message that finds no receive is queued as any other.
+        ReadyWaits,
+        /// A send that the peer refused completes as if it had been delivered.
+        RefusalUnheard,
+        /// A multi-receive goes on at the start of its buffer.
+        MultiStartsAgain,
+        /// A receive that got a message completes once more.
+        CompletesTwice,
+        /// A receive whose bytes the host's memory refused completes as if it had them.
+        MemoryErrorUntold,
+        /// A cancel of a receive that was in time completes, too.
+        CancelTold,
+        /// The posted receives that name a failed pair stay posted.
+        FailureKeepsReceives,
+        /// The sends of a failed pair never end.
+        FailureKeepsSends,
+        /// A pair that fails doesn't say so to its peer.
+        FailureUntold,
+        /// Events of the gates reach the firmware and no endpoint.
+        EventUnwritten,
+        /// A key opens the region of its index, whatever its tag is.
+        TagIgnored,
+        /// A frame that has come before is taken for the next.
+        DuplicateTaken,
+        /// The CRC of a frame isn't looked at.
+        CrcIgnored,
+    }
+    some cards {
+        /// A send that completes only on error tells its success.
+        SuccessTold,
+        /// A completion on another endpoint's queue tells the owner of the queue as its endpoint.
+        OwnerTold,
+        /// The bytes of a gather come the wrong way round.
+        SegmentsSwapped,
+    }
 }

@@ -26,7 +26,7 @@ use crate::breaks::Break;
 use crate::counters::Counters;
 use crate::delivery::{Arrival, Delivery, Neighbours};
 use crate::endpoints::{Endpoints, Raised};
-use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen, seal};
+use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen_as, seal};
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
 use crate::output::{Output, Update};
@@ -105,11 +105,15 @@ pub struct Card<M, T = Untimed> {
     pub(crate) sound: Vec<Option<u8>>,
     /// Requests to fail a pair.
     pub(crate) faults: VecDeque<(u16, u8)>,
+    /// The failure of which Delivery hasn't heard: pair, status, endpoint.
+    failing: Option<(u16, u8, u8)>,
     /// Messages that have been looked at.
     pub(crate) arrivals: VecDeque<Arrival>,
     /// What Delivery has told of envelopes.
     pub(crate) updates: VecDeque<Update>,
     inbox: VecDeque<Vec<u8>>,
+    /// Frames of the card to itself.
+    own: VecDeque<Vec<u8>>,
     outbox: VecDeque<Vec<u8>>,
     firmware_inbox: VecDeque<Vec<u8>>,
     pub(crate) now: u64,
@@ -145,9 +149,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             acknowledge: Acknowledge::new(lists.pairs),
             sound: vec![None; lists.pairs],
             faults: VecDeque::new(),
+            failing: None,
             arrivals: VecDeque::new(),
             updates: VecDeque::new(),
             inbox: VecDeque::new(),
+            own: VecDeque::new(),
             outbox: VecDeque::new(),
             firmware_inbox: VecDeque::new(),
             now: 0,
@@ -161,6 +167,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.delivery.break_on_purpose(broken);
         self.sends.broken = broken;
         self.endpoints.broken = broken;
+        self.regions.broken = broken;
+        self.receive.broken = broken;
+        self.acknowledge.broken = broken;
     }
 
     /// Resets the gates: every table is cleared, counters and what waits for the firmware too, and what was under way is forgotten. Memory and
@@ -180,9 +189,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.acknowledge = Acknowledge::new(lists.pairs);
         self.sound = vec![None; lists.pairs];
         self.faults.clear();
+        self.failing = None;
         self.arrivals.clear();
         self.updates.clear();
         self.inbox.clear();
+        self.own.clear();
         self.firmware_inbox.clear();
         self.counters = Counters::default();
         self.break_on_purpose(self.broken);
@@ -289,6 +300,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.arrivals.iter()
     }
 
+    /// Frames of the card to itself that it hasn't looked at.
+    pub fn own_frames(&self) -> impl Iterator<Item = &[u8]> {
+        self.own.iter().map(Vec::as_slice)
+    }
+
     /// Updates of envelopes that frames don't tell of yet.
     pub fn updates(&self) -> impl Iterator<Item = &Update> {
         self.updates.iter()
@@ -317,7 +333,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     fn send_frame(&mut self, destination: u64, frame: Vec<u8>) {
         self.counters.count(Counter::FramesSent);
         match destination == self.transmit.mac {
-            true => self.inbox.push_back(frame),
+            true => self.own.push_back(frame),
             false => self.outbox.push_back(frame),
         }
     }
@@ -330,7 +346,15 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let mut add = |action, can| all.extend(Some(action).filter(|_| can));
         add(Action::Receive, !self.inbox.is_empty());
         add(Action::Arrive, !self.arrivals.is_empty());
-        add(Action::Fault, !self.faults.is_empty());
+        add(Action::ReceiveOwn, !self.own.is_empty());
+        for (at, &(pair, status)) in self.faults.iter().enumerate() {
+            let first = !self.faults.range(..at).any(|&f| f == (pair, status));
+            add(
+                Action::Fault { pair, status },
+                first && self.failing.is_none(),
+            );
+        }
+        add(Action::Flush, self.failing.is_some());
         add(Action::Update, !self.updates.is_empty());
         for endpoint in 0..self.endpoints.count() {
             let can = |ring| self.endpoints.can_fetch(endpoint, ring);
@@ -347,17 +371,29 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// Does one thing. What can't be done does nothing.
     pub fn step(&mut self, action: Action) {
         match action {
-            Action::Receive => self.look_at_frame(),
+            Action::Receive => {
+                if let Some(frame) = self.inbox.pop_front() {
+                    self.look_at_frame(&frame);
+                }
+            }
+            Action::ReceiveOwn => {
+                if let Some(frame) = self.own.pop_front() {
+                    self.look_at_frame(&frame);
+                }
+            }
             Action::Arrive => {
                 if let Some(arrival) = self.arrivals.pop_front() {
                     self.deliver(|delivery, around| delivery.arrive(&arrival, around));
                 }
             }
-            Action::Fault => {
-                if let Some((pair, status)) = self.faults.pop_front() {
+            Action::Fault { pair, status } => {
+                let asked = self.faults.iter().position(|&f| f == (pair, status));
+                if let (Some(at), None) = (asked, self.failing) {
+                    self.faults.remove(at);
                     self.fail_pair(pair, status);
                 }
             }
+            Action::Flush => self.flush(),
             Action::Update => {
                 if let Some(update) = self.updates.pop_front() {
                     self.acknowledge.update(&update);
@@ -407,11 +443,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         }
     }
 
-    fn look_at_frame(&mut self) {
-        let Some(frame) = self.inbox.pop_front() else {
-            return;
-        };
-        let screened = match screen(&frame) {
+    fn look_at_frame(&mut self, frame: &[u8]) {
+        let screened = match screen_as(frame, self.broken) {
             Ok(screened) => screened,
             Err(counter) => return self.counters.count(counter),
         };
@@ -436,7 +469,14 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             .extend(judged.fails.map(|status| (pair, status)));
     }
 
-    /// Fails a pair once: everybody is told, and its endpoint gets the event.
+    /// The next thing that a failure of a pair needs, if there is one.
+    pub(crate) fn next_fault(&self) -> Option<Action> {
+        let asked = self.faults.front();
+        let asked = asked.map(|&(pair, status)| Action::Fault { pair, status });
+        self.failing.map(|_| Action::Flush).or(asked)
+    }
+
+    /// Fails a pair once: it sends and receives nothing more. Delivery hears of it by [`flush`](Self::flush).
     pub(crate) fn fail_pair(&mut self, pair: u16, status: u8) {
         let sound = self.sound.get_mut(usize::from(pair));
         let Some(endpoint) = sound.and_then(Option::take) else {
@@ -446,6 +486,14 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.put_all(outputs);
         self.receive.fail(pair);
         self.acknowledge.fail(pair, status);
+        self.failing = Some((pair, status, endpoint));
+    }
+
+    /// Delivery hears of the failure that is carried out, and the endpoint gets the event.
+    pub(crate) fn flush(&mut self) {
+        let Some((pair, status, endpoint)) = self.failing.take() else {
+            return;
+        };
         self.deliver(|delivery, around| delivery.pair_fails(pair, status, around));
         if status == Status::LinkError.code() {
             let info = status.into();

@@ -45,7 +45,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             Operation::PairSet => self.set_pair(index, &PairSetup::from_words(&words(data))),
             Operation::PairFail => {
                 let status = data.first().map_or(0, |&word| word as u8);
+                self.flush();
                 self.fail_pair(index, status);
+                self.flush();
             }
             Operation::PairClear => self.clear_pair(index),
             Operation::PairRead => {
@@ -76,11 +78,13 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     /// What has been looked at is delivered, and who is to fail does: none of it is left for the next connection of a pair.
     fn settle(&mut self) {
         let left = |card: &Self| {
-            !card.faults.is_empty() || !card.arrivals.is_empty() || !card.updates.is_empty()
+            card.next_fault().is_some() || !card.arrivals.is_empty() || !card.updates.is_empty()
         };
         while left(self) {
             self.step(Action::Update);
-            self.step(Action::Fault);
+            if let Some(fault) = self.next_fault() {
+                self.step(fault);
+            }
             self.step(Action::Arrive);
         }
     }

@@ -519,6 +519,9 @@ impl Endpoints {
         pair: u16,
         info: u64,
     ) {
+        if self.broken == Break::EventUnwritten {
+            return;
+        }
         let Some(endpoint) = self.get_mut(endpoint) else {
             return;
         };

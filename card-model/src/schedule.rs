@@ -8,10 +8,20 @@ use rand_chacha::ChaCha8Rng;
 pub enum Action {
     /// The next frame from the wire is looked at.
     Receive,
+    /// The next frame of the card to itself is looked at. It and those from the wire have no order among each other.
+    ReceiveOwn,
     /// The next message that has been looked at is delivered.
     Arrive,
-    /// The next request to fail a pair is carried out.
-    Fault,
+    /// The oldest request to fail this pair with this status is carried out: it sends and receives nothing more. Those who ask have no order
+    /// among each other; one failure is carried out at a time.
+    Fault {
+        /// Pair.
+        pair: u16,
+        /// What its operations complete with: the code of a `Status`.
+        status: u8,
+    },
+    /// The failure that is carried out reaches those who wait for messages: the pair's receives end, and its endpoint gets the event.
+    Flush,
     /// The next thing that has happened to envelopes is counted: frames tell of it from now on.
     Update,
     /// The next entry of an endpoint's list ring is fetched and carried out.

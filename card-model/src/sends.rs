@@ -418,6 +418,9 @@ impl Sends {
         };
         source.failed = Some(status);
         source.acknowledged = source.taken;
+        if self.broken == Break::FailureKeepsSends {
+            return Vec::new();
+        }
         source.ends(pair, status)
     }
 

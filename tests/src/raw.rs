@@ -287,8 +287,8 @@ pub struct RawEndpoint<'a> {
     place: u8,
     /// Its epoch.
     pub epoch: u16,
-    /// log2 of the entries of each of its rings.
-    pub log2: u8,
+    /// log2 of the entries of each of its rings: sends, lists, completions, events.
+    pub log2: [u8; 4],
     rings: Rings,
     send_tail: u16,
     list_tail: u16,
@@ -319,27 +319,31 @@ struct Rings {
 impl<'a> RawEndpoint<'a> {
     /// Opens an endpoint with rings of `1 << log2` entries each.
     pub fn open(host: &'a RawHost, domain: u32, log2: u8) -> Self {
-        let entries = 1 << log2;
-        let map = |bytes| Mapped::new(&host.transport, entries * bytes);
+        Self::with_rings(host, domain, [log2; 4])
+    }
+
+    /// Opens an endpoint with rings of `1 << log2[k]` entries: sends, lists, completions, events.
+    pub fn with_rings(host: &'a RawHost, domain: u32, log2: [u8; 4]) -> Self {
+        let map = |ring: Ring, bytes| Mapped::new(&host.transport, bytes << log2[ring as usize]);
         let rings = Rings {
-            send: map(REQUEST_BYTES),
-            list: map(REQUEST_BYTES),
-            completion: map(COMPLETION_BYTES),
-            event: map(EVENT_BYTES),
+            send: map(Ring::Send, REQUEST_BYTES),
+            list: map(Ring::List, REQUEST_BYTES),
+            completion: map(Ring::Completion, COMPLETION_BYTES),
+            event: map(Ring::Event, EVENT_BYTES),
         };
-        let log = u32::from(log2);
+        let [send_log2, list_log2, completion_log2, event_log2] = log2.map(u32::from);
         let opened: EndpointId = host
             .command(
                 Command::OpenEndpoint,
                 &OpenEndpoint {
                     domain,
-                    send_log2: log,
+                    send_log2,
                     send_base: rings.send.address(),
-                    list_log2: log,
+                    list_log2,
                     list_base: rings.list.address(),
-                    completion_log2: log,
+                    completion_log2,
                     completion_base: rings.completion.address(),
-                    event_log2: log,
+                    event_log2,
                     event_base: rings.event.address(),
                     completion_owner: NO_ENDPOINT,
                 },
@@ -379,20 +383,22 @@ impl<'a> RawEndpoint<'a> {
         register::endpoint_page(self.place) + offset
     }
 
-    fn slot(&self, index: u16) -> usize {
-        usize::from(index) & ((1 << self.log2) - 1)
+    fn slot(&self, ring: Ring, index: u16) -> usize {
+        usize::from(index) & ((1 << self.log2[ring as usize]) - 1)
     }
 
     /// Writes an entry of the send ring and rings its doorbell.
     pub fn post_send(&mut self, words: [u64; 8]) {
-        self.rings.send.write(8 * self.slot(self.send_tail), &words);
+        let slot = self.slot(Ring::Send, self.send_tail);
+        self.rings.send.write(8 * slot, &words);
         self.send_tail = self.send_tail.wrapping_add(1);
         self.ring_send(self.send_tail);
     }
 
     /// Writes an entry of the list ring and rings its doorbell.
     pub fn post_list(&mut self, words: [u64; 8]) {
-        self.rings.list.write(8 * self.slot(self.list_tail), &words);
+        let slot = self.slot(Ring::List, self.list_tail);
+        self.rings.list.write(8 * slot, &words);
         self.list_tail = self.list_tail.wrapping_add(1);
         self.host.write(
             self.register(register::LIST_TAIL),
@@ -429,12 +435,10 @@ impl<'a> RawEndpoint<'a> {
 
     /// The next completion, if it is there; it is consumed.
     pub fn poll(&mut self) -> Option<Completion> {
-        let words = self
-            .rings
-            .completion
-            .read::<8>(8 * self.slot(self.completion_head));
+        let slot = self.slot(Ring::Completion, self.completion_head);
+        let words = self.rings.completion.read::<8>(8 * slot);
         let entry = Completion::from_words(&words);
-        if entry.phase != self.phase(self.completion_head) {
+        if entry.phase != self.phase(Ring::Completion, self.completion_head) {
             return None;
         }
         self.completion_head = self.completion_head.wrapping_add(1);
@@ -446,9 +450,10 @@ impl<'a> RawEndpoint<'a> {
 
     /// The next event, if it is there; it is consumed.
     pub fn poll_event(&mut self) -> Option<Event> {
-        let words = self.rings.event.read::<4>(4 * self.slot(self.event_head));
+        let slot = self.slot(Ring::Event, self.event_head);
+        let words = self.rings.event.read::<4>(4 * slot);
         let entry = Event::from_words(&words);
-        if entry.phase != self.phase(self.event_head) {
+        if entry.phase != self.phase(Ring::Event, self.event_head) {
             return None;
         }
         self.event_head = self.event_head.wrapping_add(1);
@@ -471,8 +476,8 @@ impl<'a> RawEndpoint<'a> {
         host.until("an event is written", || self.poll_event())
     }
 
-    fn phase(&self, index: u16) -> u8 {
-        abi::ring::phase(index, self.log2)
+    fn phase(&self, ring: Ring, index: u16) -> u8 {
+        abi::ring::phase(index, self.log2[ring as usize])
     }
 }
 

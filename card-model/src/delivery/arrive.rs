@@ -90,7 +90,10 @@ impl Delivery {
             }
         }
         let bytes = &arrival.payload[..written.into()];
-        if written > 0 && around.write(receive.address, bytes).is_err() {
+        if written > 0
+            && around.write(receive.address, bytes).is_err()
+            && self.broken != Break::MemoryErrorUntold
+        {
             status = Status::MemoryError;
         }
         let rest = self.settle(&receive, written, status, around);

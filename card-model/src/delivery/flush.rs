@@ -5,6 +5,7 @@ use abi::request::pair_and_slot;
 use abi::status::Status;
 
 use super::{Delivery, Neighbours, Sink, of_pair};
+use crate::breaks::Break;
 use crate::matching::{Command, Operation};
 
 impl Delivery {
@@ -27,7 +28,9 @@ impl Delivery {
         if let Some(sink) = self.sink_mut(pair) {
             sink.failed = Some(status);
         }
-        self.flush_pair(endpoint, pair, status, around);
+        if self.broken != Break::FailureKeepsReceives {
+            self.flush_pair(endpoint, pair, status, around);
+        }
         self.wake(around);
     }
 

@@ -191,7 +191,17 @@ impl Delivery {
             self.receives.remove(&reply.index);
             self.goes();
         }
-        around.put(Output::Release { endpoint });
+        match self.broken {
+            Break::CancelTold => {
+                let entry = Completion {
+                    request: request.request,
+                    kind: CompletionKind::Cancel.code(),
+                    ..Completion::default()
+                };
+                around.put(Output::Complete { endpoint, entry });
+            }
+            _ => around.put(Output::Release { endpoint }),
+        }
         self.ends(endpoint, target, Status::Cancelled.code(), around);
     }
 }

@@ -357,7 +357,7 @@ impl Delivery {
             let moved = around
                 .read(from, &mut bytes)
                 .and_then(|()| around.write(receive.address, &bytes));
-            if moved.is_err() {
+            if moved.is_err() && self.broken != Break::MemoryErrorUntold {
                 status = Status::MemoryError;
             }
         }

@@ -3,6 +3,7 @@
 use abi::status::Status;
 use abi::wire::FrameType;
 
+use crate::breaks::Break;
 use crate::output::Update;
 
 /// Numbers of a pair's receiving side.
@@ -31,6 +32,7 @@ struct Sink {
 #[derive(Clone, Debug)]
 pub struct Acknowledge {
     pairs: Vec<Sink>,
+    pub(crate) broken: Break,
 }
 
 impl Acknowledge {
@@ -38,6 +40,7 @@ impl Acknowledge {
     pub fn new(pairs: usize) -> Self {
         Self {
             pairs: vec![Sink::default(); pairs],
+            broken: Break::None,
         }
     }
 
@@ -86,9 +89,10 @@ impl Acknowledge {
 
     /// A pair has failed: its next frame says so, and is its last. Of an orderly end the firmware has told the peer itself.
     pub fn fail(&mut self, pair: u16, status: u8) {
+        let told = self.broken != Break::FailureUntold;
         if let Some(sink) = self.sound(pair) {
             sink.failed = true;
-            sink.announces = status != Status::PeerClosed.code();
+            sink.announces = told && status != Status::PeerClosed.code();
         }
     }
 

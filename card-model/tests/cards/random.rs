@@ -915,6 +915,7 @@ fn what_a_program_can_see_of_a_break_is_noticed() {
         Break::RefusalUnheard,
         Break::MultiStartsAgain,
         Break::CompletesTwice,
+        Break::CancelTold,
     ] {
         let noticed =
             (0..8).any(|seed| std::panic::catch_unwind(|| play(seed, 4000, CALM, broken)).is_err());

@@ -325,7 +325,7 @@ fn a_failed_inject_is_shown() {
 }
 
 #[test]
-fn a_gap_fails_the_pair_on_both_sides_and_raises_events() {
+pub fn a_gap_fails_the_pair_on_both_sides_and_raises_events() {
     let fabric = fabric();
     let (mut a, mut b) = connected(&fabric, 8);
     let buffer = b.buffer(8);
@@ -369,7 +369,7 @@ fn a_gap_fails_the_pair_on_both_sides_and_raises_events() {
 }
 
 #[test]
-fn a_peer_that_falls_silent_fails_the_sends_in_bounded_time() {
+pub fn a_peer_that_falls_silent_fails_the_sends_in_bounded_time() {
     let fabric = fabric();
     let (mut a, _b) = connected(&fabric, 8);
     fabric.lose_frames(1, u32::MAX);

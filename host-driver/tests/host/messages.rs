@@ -123,7 +123,7 @@ fn a_message_longer_than_the_card_takes_is_refused_by_the_card() {
 }
 
 #[test]
-fn a_cancelled_receive_completes_once_and_the_cancel_not_at_all() {
+pub fn a_cancelled_receive_completes_once_and_the_cancel_not_at_all() {
     let (_a, mut b) = connected(&fabric(), 8);
     let buffer = b.buffer(16);
     let receive = b

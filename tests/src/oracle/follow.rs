@@ -1,18 +1,22 @@
 //! The model does what the gates did, in their order.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
     CardSetup, Counter, EndpointSetup, Operation, PairSetup, RING_COMPLETION, RING_EVENT,
-    RING_LIST, RING_SEND, RegionSetup, RingSetup, ring_index,
+    RING_LIST, RING_SEND, RegionSetup, RingSetup, key_index, key_tag, ring_index,
 };
+use abi::event::{Cause, EVENT_BYTES};
 use abi::opcode::{WorkRing, decode_list};
-use abi::register::{COMPLETION_HEAD, COMPLETION_TAIL, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL};
-use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
+use abi::register::{
+    COMPLETION_HEAD, COMPLETION_TAIL, EVENT_TAIL, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL,
+};
+use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, claim_place, pair_and_slot};
 use abi::ring::entry_address;
 use abi::status::Status;
-use abi::wire::{FrameHeader, FrameType};
+use abi::wire::{FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES};
+use card_model::link::screen;
 use card_model::matching::{Command, Lists, Operation as Match, Reply};
 use card_model::memory::{HostMemory, Pieces};
 use card_model::{Action, Break, Card, CardSizes, Output, Timing};
@@ -21,8 +25,11 @@ use super::Event;
 
 /// Cycles from the look-up of a frame's numbers until the frame shows on the pins, at most.
 const LOOK_UP_CYCLES: u64 = 6;
-/// Cycles after which a doorbell is known to whoever asks whether the ring has an entry.
-const DOORBELL_CYCLES: u64 = 16;
+/// Cycles from the one in which a doorbell is written to the first in which Delivery sees that the list ring has an entry: through the registers,
+/// the ring's tail, and the register behind `lists_pending`.
+const DOORBELL_CYCLES: u64 = 3;
+/// log2 of the entries of the model's completion queues, at an address where nothing else is: it never waits for its host.
+const COMPLETIONS_LOG2: u8 = 13;
 
 /// An endpoint as its host has opened it.
 #[derive(Clone, Debug)]
@@ -34,9 +41,9 @@ pub struct Opened {
     /// Addresses of its rings: sends, lists, completions, events.
     pub rings: [u64; 4],
     /// log2 of the entries of each.
-    pub log2: u8,
-    /// Its region: index and tag of its key, address, length.
-    pub region: (u16, u32, u64, u64),
+    pub log2: [u8; 4],
+    /// Its regions: key, address, length. Of the second the memory is gone.
+    pub regions: [(u32, u64, u64); 2],
 }
 
 /// A request that the host has posted, and what it wrote to its buffers before.
@@ -67,8 +74,10 @@ pub struct Story {
     pub memory: Vec<(u64, Vec<u8>)>,
     /// What it posted, in order.
     pub posts: Vec<Post>,
-    /// Completions, by endpoint, in order.
-    pub completions: Vec<Vec<Completion>>,
+    /// Completions, by endpoint, in order, with the cycle in which the host saw each.
+    pub completions: Vec<Vec<(u64, Completion)>>,
+    /// Events, by endpoint, in order, without their phase.
+    pub events: Vec<Vec<abi::event::Event>>,
     /// Cycles between which everything happened.
     pub cycles: (u64, u64),
     /// How far the counters went.
@@ -86,33 +95,87 @@ pub struct Compared {
     pub frames: usize,
     /// Moves of envelopes.
     pub updates: usize,
+    /// Ready messages that found no receive, and of them those that the gates might have queued or refused.
+    pub ready: (usize, usize),
+    /// Multi-receives that could have stayed, and of them those for which a completion may or may not have been free.
+    pub stays: (usize, usize),
+    /// Pairs that failed.
+    pub failed: usize,
+    /// Frames of the card to itself.
+    pub own: usize,
     /// Bytes of memory.
     pub bytes: usize,
+}
+
+/// Entries of a ring or a queue that were known by a cycle: cycle of a doorbell, and the index that it says, without wrapping.
+type Indices = Vec<(u64, u64)>;
+
+/// The index that was known by a cycle.
+fn index_at(indices: &Indices, cycle: u64) -> u64 {
+    let known = indices.partition_point(|&(rung, _)| rung <= cycle);
+    known.checked_sub(1).map_or(0, |last| indices[last].1)
+}
+
+/// The doorbells of an endpoint at one register.
+fn indices(events: &[(u64, Event)], number: usize, register: u32) -> Indices {
+    let mut index = 0_u64;
+    let rung = events.iter().filter_map(|(cycle, event)| match event {
+        Event::Doorbell {
+            endpoint,
+            offset,
+            value,
+        } if usize::from(*endpoint) == number && *offset == register => Some((*cycle, *value)),
+        _ => None,
+    });
+    rung.map(|(cycle, value)| {
+        index += u64::from((value as u16).wrapping_sub(index as u16));
+        (cycle, index)
+    })
+    .collect()
+}
+
+/// What the host of an endpoint rang and saw.
+#[derive(Debug)]
+struct Told {
+    sends: Indices,
+    lists: Indices,
+    consumed: Indices,
+    /// Entries of the completion queue.
+    size: u64,
+    /// Cycle in which the host saw the last completion of each request.
+    seen: BTreeMap<u32, u64>,
 }
 
 /// What the gates decided by their time.
 #[derive(Debug)]
 struct Gates {
-    /// Commands that the model has not given yet.
-    commands: VecDeque<(u64, Command, Reply)>,
+    /// Commands that the model has not given yet: cycle, command, reply, and its cycle.
+    commands: VecDeque<(u64, Command, Reply, u64)>,
     /// Commands that it has given.
     given: usize,
     /// Delivery's completions of each endpoint that the model has not made yet.
     delivered: Vec<VecDeque<Completion>>,
     /// What else completes, by endpoint and request.
     others: BTreeMap<(usize, u32), Vec<Completion>>,
-    /// Completions of sends that the peers acknowledged, in order.
-    acknowledged: Vec<VecDeque<Completion>>,
-    /// Cycle of the doorbell of each list request, by endpoint and handle.
-    rung: BTreeMap<(u8, u32), u64>,
-    /// Cycles of the doorbells of each list ring.
-    doorbells: Vec<Vec<u64>>,
-    /// Cycle of the last command, and of the last message of each endpoint that was refused.
-    last: u64,
-    refused: Vec<u64>,
-    /// Whether requests of an endpoint that are refused without a look were taken since its last that looked: the gates may have them before them still.
-    quiet: Vec<bool>,
+    /// Completions of sends that the peers acknowledged, in order: those of an endpoint by the wire, and those of each pair of the card with itself.
+    acknowledged: BTreeMap<(usize, Option<u16>), VecDeque<Completion>>,
+    /// Pairs of the card with itself, with their other ends.
+    own: BTreeMap<u16, u16>,
+    told: Vec<Told>,
+    /// Cycles of the last command and of its reply.
+    last: (u64, u64),
+    /// The pair that the last command names, and the pairs that failed since a slot couldn't be written.
+    last_pair: u16,
+    slot_errors: BTreeSet<u16>,
+    /// Entries of each list ring that the model has taken.
+    listed: Vec<u64>,
+    /// Requests of each endpoint that were refused without a look since its last that looked: the gates may have had them before them still.
+    quiet: Vec<Vec<u32>>,
+    /// Reservations of each endpoint that ended without a completion, less those that a multi-receive made.
+    released: Vec<i64>,
     completions: usize,
+    ready: (usize, usize),
+    stays: (usize, usize),
 }
 
 /// What a completion is compared without: where in its queue it is.
@@ -125,30 +188,34 @@ fn is_delivered(entry: &Completion) -> bool {
     entry.request % 2 == 1 && entry.status != Status::InvalidRequest.code()
 }
 
-/// Cycles of the doorbells of each list ring.
-fn doorbells(events: &[(u64, Event)], endpoints: usize) -> Vec<Vec<u64>> {
-    let mut all = vec![Vec::new(); endpoints];
-    for (cycle, event) in events {
-        if let Event::Doorbell {
-            endpoint,
-            offset: LIST_TAIL,
-            ..
-        } = event
-        {
-            all[usize::from(*endpoint)].push(*cycle);
-        }
-    }
-    all
-}
-
 fn is_acknowledged(entry: &Completion) -> bool {
     let ends = [Status::Success, Status::NotReady].map(Status::code);
     entry.kind == CompletionKind::Send.code() && ends.contains(&entry.status)
 }
 
+impl Gates {
+    /// Where a completion of an acknowledged send waits.
+    fn acknowledged_by(&self, endpoint: usize, entry: &Completion) -> (usize, Option<u16>) {
+        let own = self.own.contains_key(&entry.pair);
+        (endpoint, own.then_some(entry.pair))
+    }
+}
+
+impl Gates {
+    /// Whether the message of the last command is that which failed its pair for want of a slot: it is the pair's last.
+    fn finds_no_slot(&self) -> bool {
+        let mut later = self.commands.iter();
+        let arrives = |command: &Command| {
+            command.operation == Match::Arrive && command.pair == self.last_pair
+        };
+        self.slot_errors.contains(&self.last_pair)
+            && !later.any(|(_, command, ..)| arrives(command))
+    }
+}
+
 impl Timing for Gates {
     fn reply(&mut self, _: &Lists, command: &Command) -> Reply {
-        let (cycle, given, reply) = self.commands.pop_front().unwrap_or_else(|| {
+        let (cycle, given, reply, replied) = self.commands.pop_front().unwrap_or_else(|| {
             panic!("the model gives the lists {command:x?}, and the gates gave no more")
         });
         assert_eq!(
@@ -157,44 +224,65 @@ impl Timing for Gates {
             "cycle {cycle}, a command"
         );
         self.given += 1;
-        self.last = cycle;
-        let rung = self.rung.get(&(command.endpoint, command.request));
-        if let (Match::Post, Some(rung)) = (command.operation, rung) {
-            let refused = self.refused[usize::from(command.endpoint)];
-            assert!(
-                rung + DOORBELL_CYCLES >= refused,
-                "cycle {refused}: a ready message is refused, and a receive rung in cycle {rung} was on its way"
-            );
-        }
+        self.last = (cycle, replied);
+        self.last_pair = command.pair;
         reply
     }
 
-    /// The message was queued exactly if the next command inserts it.
-    fn list_pending(&mut self, endpoint: u8, pending: bool) -> bool {
+    /// The message was queued exactly if the next command inserts it, or its slot couldn't be written. It has to be if an entry was known to the gates when the lists replied, and
+    /// mustn't be if none was.
+    fn list_pending(&mut self, endpoint: u8, _: bool) -> bool {
         let next = self.commands.front();
-        let queued = next.is_some_and(|(_, command, _)| command.operation == Match::Insert);
-        // The gates look when the lists have replied.
-        let inserted = next.map_or(0, |(cycle, ..)| *cycle);
+        let inserted = next.is_some_and(|(_, command, ..)| command.operation == Match::Insert);
+        let queued = inserted || self.finds_no_slot();
         let at = usize::from(endpoint);
-        let meanwhile = |rung: &u64| (self.last..=inserted).contains(rung);
-        let rung = self.doorbells[at].iter().any(meanwhile);
+        let looked = self.last.1;
+        let told = &self.told[at];
+        let rung = index_at(&told.lists, looked.saturating_sub(DOORBELL_CYCLES));
+        let pending = rung > self.listed[at];
+        // The host had not seen the end of a request that looks at nothing: it may have been there still.
+        let unseen = |request: &u32| told.seen.get(request).is_none_or(|&seen| seen > looked);
+        let may = self.quiet[at].iter().any(unseen);
+        self.ready.0 += 1;
+        self.ready.1 += usize::from(!pending && may);
         assert!(
-            pending || rung || self.quiet[at] || !queued,
-            "a ready message is queued though nothing of endpoint {endpoint} is on its way"
+            queued || !pending,
+            "cycle {looked}: a ready message is refused, and endpoint {endpoint} has a request in its list ring"
         );
-        if !queued {
-            self.refused[at] = self.last;
-        }
+        assert!(
+            !queued || pending || may,
+            "cycle {looked}: a ready message is queued though nothing of endpoint {endpoint} is on its way"
+        );
         queued
     }
 
-    /// A multi-receive stayed exactly if its completion says so.
+    /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
     fn completion_free(&mut self, endpoint: u8, _: bool) -> bool {
-        let next = self.delivered[usize::from(endpoint)].front();
-        next.is_some_and(|entry| entry.flags & COMPLETION_MORE != 0)
+        let at = usize::from(endpoint);
+        let next = self.delivered[at].front();
+        let stays = next.is_some_and(|entry| entry.flags & COMPLETION_MORE != 0);
+        let told = &self.told[at];
+        let until = self.commands.front().map_or(u64::MAX, |next| next.0);
+        let fetched = index_at(&told.sends, until) + index_at(&told.lists, until);
+        let consumed = index_at(&told.consumed, self.last.0);
+        let most = fetched as i64 - self.released[at] - consumed as i64;
+        let full = most >= told.size as i64;
+        self.stays.0 += 1;
+        self.stays.1 += usize::from(full);
+        assert!(
+            stays || full,
+            "cycle {}: a multi-receive of endpoint {endpoint} ends, and at most {most} completions are taken",
+            self.last.0
+        );
+        stays
     }
 
     fn seen(&mut self, output: &Output) {
+        match output {
+            Output::Release { endpoint } => self.released[usize::from(*endpoint)] += 1,
+            Output::Reserve { endpoint } => self.released[usize::from(*endpoint)] -= 1,
+            _ => {}
+        }
         let Output::Complete { endpoint, entry } = output else {
             return;
         };
@@ -203,7 +291,10 @@ impl Timing for Gates {
         let seen = if is_delivered(entry) {
             self.delivered[at].pop_front()
         } else if is_acknowledged(entry) {
-            self.acknowledged[at].pop_front()
+            let key = self.acknowledged_by(at, entry);
+            self.acknowledged
+                .get_mut(&key)
+                .and_then(VecDeque::pop_front)
         } else {
             let key = (at, entry.request);
             self.others.get_mut(&key).and_then(Vec::pop)
@@ -216,6 +307,43 @@ impl Timing for Gates {
     }
 }
 
+/// A frame, as far as it matters to the order of things.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Glance {
+    from: u16,
+    to: u16,
+    /// Number of the message that it brings, if it brings one.
+    message: Option<u32>,
+    announces: bool,
+}
+
+fn glance(frame: &[u8]) -> Glance {
+    let header = FrameHeader::parse(frame).expect("a header");
+    let good = screen(frame).is_ok();
+    let message = good && header.frame_type == FrameType::Eager.code();
+    Glance {
+        from: header.source_pair,
+        to: header.destination_pair,
+        message: message.then_some(header.sequence),
+        announces: good && header.frame_type == FrameType::PairFailed.code(),
+    }
+}
+
+/// A frame without the numbers of the reverse direction, and what follows from them.
+fn without_numbers(frame: &[u8]) -> (FrameHeader, Vec<u8>) {
+    let header = FrameHeader::parse(frame).expect("a header");
+    let header = FrameHeader {
+        acknowledge: 0,
+        credit: 0,
+        refused: 0,
+        ..header
+    };
+    (
+        header,
+        frame[HEADER_BYTES..frame.len() - TRAILER_BYTES].to_vec(),
+    )
+}
+
 struct Follower {
     card: Card<Pieces, Gates>,
     posts: Vec<[VecDeque<Post>; 2]>,
@@ -226,6 +354,18 @@ struct Follower {
     /// The same of its send ring.
     sent: Vec<Vec<SendRequest>>,
     endpoints: BTreeMap<u16, u8>,
+    /// What is in the model's inbox.
+    wire: VecDeque<Glance>,
+    /// Number of the next message of each pair.
+    expected: BTreeMap<u16, u32>,
+    /// Pairs of the messages that still come to the lists, in order, and of them those of the card to itself that haven't gone out.
+    arrive: VecDeque<u16>,
+    own_turns: VecDeque<u16>,
+    /// Pairs that have failed, and what they sent after all: the frame had been begun.
+    failed: BTreeSet<u16>,
+    late: BTreeMap<u16, VecDeque<Vec<u8>>>,
+    /// Events that tell of a failure of the link: endpoint and pair.
+    link_errors: BTreeSet<(u8, u16)>,
     events: VecDeque<(u64, Event)>,
     matched: usize,
     /// First cycle of each pair's last frame, and the cycles of its last update.
@@ -262,40 +402,83 @@ impl Follower {
             .collect();
         events.sort_by_key(|(cycle, _)| *cycle);
         let commands = events.iter().filter_map(|(cycle, event)| match event {
-            Event::Matched(command, reply) => Some((*cycle, *command, *reply)),
+            Event::Matched(command, reply, replied) => Some((*cycle, *command, *reply, *replied)),
             _ => None,
         });
-        let of = |is: &dyn Fn(&Completion) -> bool| -> Vec<VecDeque<Completion>> {
-            let all = story.completions.iter();
-            all.map(|all| all.iter().filter(|e| is(e)).map(|e| bare(*e)).collect())
-                .collect()
-        };
+        let commands: VecDeque<_> = commands.collect();
+        let arrives = commands.iter();
+        let arrives = arrives.filter(|(_, command, ..)| command.operation == Match::Arrive);
+        let arrive: VecDeque<u16> = arrives.map(|(_, command, ..)| command.pair).collect();
+        let own: BTreeMap<u16, u16> = story
+            .pairs
+            .iter()
+            .filter(|(_, setup)| setup.remote_mac == story.mac)
+            .map(|(pair, setup)| (*pair, setup.remote_pair))
+            .collect();
+        let entries = |endpoint: usize| story.completions.get(endpoint).into_iter().flatten();
         let mut others = BTreeMap::<_, Vec<_>>::new();
-        for (endpoint, all) in story.completions.iter().enumerate() {
-            for entry in all {
-                if !is_delivered(entry) && !is_acknowledged(entry) {
+        let mut acknowledged = BTreeMap::<_, VecDeque<_>>::new();
+        for endpoint in 0..story.completions.len() {
+            for (_, entry) in entries(endpoint) {
+                if is_acknowledged(entry) {
+                    let own = own.contains_key(&entry.pair).then_some(entry.pair);
+                    let queue = acknowledged.entry((endpoint, own)).or_default();
+                    queue.push_back(bare(*entry));
+                } else if !is_delivered(entry) {
                     let key = (endpoint, entry.request);
                     others.entry(key).or_default().push(bare(*entry));
                 }
             }
         }
+        let delivered = |endpoint: usize| {
+            let all = entries(endpoint).map(|(_, entry)| bare(*entry));
+            all.filter(is_delivered).collect()
+        };
         let endpoints = story.sizes.lists.endpoints;
+        let told = |endpoint: usize| {
+            let mut opened = story.endpoints.iter();
+            let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
+            Told {
+                sends: indices(&events, endpoint, SEND_TAIL),
+                lists: indices(&events, endpoint, LIST_TAIL),
+                consumed: indices(&events, endpoint, COMPLETION_HEAD),
+                size: opened.map_or(0, |opened| 1 << opened.log2[2]),
+                seen: entries(endpoint)
+                    .map(|(cycle, entry)| (entry.request, *cycle))
+                    .collect(),
+            }
+        };
         let gates = Gates {
-            commands: commands.collect(),
+            commands,
             given: 0,
-            delivered: of(&is_delivered),
+            delivered: (0..endpoints).map(delivered).collect(),
             others,
-            acknowledged: of(&|entry| is_acknowledged(entry)),
-            rung: BTreeMap::new(),
-            doorbells: doorbells(&events, endpoints),
-            last: 0,
-            refused: vec![0; endpoints],
-            quiet: vec![false; endpoints],
+            acknowledged,
+            own: own.clone(),
+            told: (0..endpoints).map(told).collect(),
+            last: (0, 0),
+            last_pair: 0,
+            slot_errors: story
+                .events
+                .iter()
+                .flatten()
+                .filter(|event| event.cause == Cause::SlotError.code())
+                .map(|event| event.pair)
+                .collect(),
+            listed: vec![0; endpoints],
+            quiet: vec![Vec::new(); endpoints],
+            released: vec![0; endpoints],
             completions: 0,
+            ready: (0, 0),
+            stays: (0, 0),
         };
         let mut memory = Pieces::default();
         for (address, bytes) in &story.memory {
             memory.map(*address, bytes.len());
+        }
+        for opened in &story.endpoints {
+            let bytes = Completion::BYTES << COMPLETIONS_LOG2;
+            memory.map(completions_of(opened.endpoint), bytes);
         }
         let mut card = Card::with_timing(story.sizes, memory, gates);
         set_up(&mut card, story);
@@ -317,6 +500,25 @@ impl Follower {
                 .pairs
                 .iter()
                 .map(|(pair, setup)| (*pair, setup.endpoint))
+                .collect(),
+            wire: VecDeque::new(),
+            expected: BTreeMap::new(),
+            own_turns: arrive
+                .iter()
+                .copied()
+                .filter(|pair| own.contains_key(pair))
+                .collect(),
+            arrive,
+            failed: BTreeSet::new(),
+            late: BTreeMap::new(),
+            link_errors: story
+                .endpoints
+                .iter()
+                .zip(&story.events)
+                .flat_map(|(opened, all)| {
+                    let link = all.iter().filter(|e| e.cause == Cause::LinkError.code());
+                    link.map(|event| (opened.endpoint, event.pair))
+                })
                 .collect(),
             events: events.into(),
             matched: 0,
@@ -350,9 +552,15 @@ impl Follower {
                 endpoint,
                 offset,
                 value,
-            } => self.doorbell(cycle, endpoint, offset, value),
-            Event::FrameIn(frame) => self.card.frame_in(frame),
-            Event::Matched(command, _) => self.matched(cycle, &command),
+            } => self.doorbell(endpoint, offset, value),
+            Event::FrameIn(frame) => {
+                self.wire.push_back(glance(&frame));
+                self.card.frame_in(frame);
+            }
+            Event::Matched(command, ..) => self.matched(cycle, &command),
+            Event::Control(operation, index) => {
+                panic!("cycle {cycle}: the firmware changes {index:#x} by operation {operation}")
+            }
             Event::Sink {
                 pair,
                 accepted,
@@ -364,7 +572,10 @@ impl Follower {
                     returned.wrapping_sub(known) as i32 > 0
                 };
                 while behind(&self.card) {
-                    self.step(Action::Receive, cycle, "a credit has come back");
+                    match self.card.timing.own.get(&pair).copied() {
+                        Some(other) => self.tell_own(cycle, other),
+                        None => self.receive(cycle, "a credit has come back"),
+                    }
                 }
             }
             Event::FrameOut(frame) => self.frame_out(cycle, &frame),
@@ -372,7 +583,7 @@ impl Follower {
     }
 
     /// The host has posted: its entries and buffers are in memory when it rings.
-    fn doorbell(&mut self, cycle: u64, endpoint: u8, offset: u32, value: u32) {
+    fn doorbell(&mut self, endpoint: u8, offset: u32, value: u32) {
         let at = usize::from(endpoint);
         let ring = match offset {
             SEND_TAIL => 0,
@@ -385,15 +596,13 @@ impl Follower {
             let index = self.tails[at][ring];
             self.tails[at][ring] = index.wrapping_add(1);
             if ring == 1 {
-                let request = ListRequest::from_words(&post.words);
-                let key = (endpoint, request.request);
-                self.card.timing.rung.insert(key, cycle);
-                self.listed[at].push(request);
+                self.listed[at].push(ListRequest::from_words(&post.words));
             } else {
                 self.sent[at].push(SendRequest::from_words(&post.words));
             }
             let opened = &self.rings[at];
-            let entry = entry_address(opened.rings[ring], index, opened.log2, REQUEST_BYTES);
+            let log2 = opened.log2[ring];
+            let entry = entry_address(opened.rings[ring], index, log2, REQUEST_BYTES);
             let bytes: Vec<u8> = post.words.iter().flat_map(|w| w.to_le_bytes()).collect();
             let memory = &mut self.card.memory;
             memory.write(entry, &bytes).expect("the ring is mapped");
@@ -409,8 +618,8 @@ impl Follower {
         self.matched += 1;
         let wanted = self.matched;
         if self.card.timing.given < wanted {
-            if command.operation != Match::Arrive {
-                self.card.timing.quiet[usize::from(command.endpoint)] = false;
+            if is_listed(command.operation) {
+                self.card.timing.quiet[usize::from(command.endpoint)].clear();
             }
             for endpoint in 0..self.rings.len() as u8 {
                 self.quiet_requests(endpoint, command);
@@ -419,9 +628,22 @@ impl Follower {
         while self.card.timing.given < wanted {
             if command.operation == Match::Arrive {
                 while self.card.arrivals().next().is_none() {
-                    self.step(Action::Receive, cycle, "a message arrives");
+                    match self.card.timing.own.contains_key(&command.pair) {
+                        true => self.receive_own(cycle, command.pair),
+                        false => self.receive(cycle, "a message arrives"),
+                    }
+                }
+                for endpoint in 0..self.rings.len() as u8 {
+                    // Indices of a story don't come round: it is shorter than 2^16 requests.
+                    let head = self.card.read_register(endpoint, LIST_HEAD);
+                    self.card.timing.listed[usize::from(endpoint)] = head.into();
                 }
                 self.card.step(Action::Arrive);
+            } else if command.operation == Match::TakePostedOfPair {
+                if !self.failed.contains(&command.pair) {
+                    self.fail(cycle, command.pair);
+                }
+                self.step(Action::Flush, cycle, "a pair fails");
             } else {
                 let list = Action::List(command.endpoint);
                 self.step(list, cycle, "a list request is taken");
@@ -433,7 +655,7 @@ impl Follower {
     /// Requests that are refused without a look at the lists have no place in the order but that of their completions: those go that complete next.
     fn quiet_requests(&mut self, endpoint: u8, command: &Command) {
         // A request of its own list ring comes behind those in front anyway.
-        if command.operation != Match::Arrive && command.endpoint == endpoint {
+        if is_listed(command.operation) && command.endpoint == endpoint {
             return;
         }
         let at = usize::from(endpoint);
@@ -461,22 +683,38 @@ impl Follower {
                                 && (entry.request, entry.status)
                                     == (next.target, Status::Cancelled.code())
                                 && self.card.delivery().waits(endpoint) == Some(next.target);
-                            ends || waits
+                            // The envelopes of a failed pair are nobody's: no numbers show that they are free.
+                            let claims = [Opcode::ReceiveClaimed, Opcode::Discard];
+                            let (pair, _) = pair_and_slot(claim_place(next.target));
+                            let silent = entry.request == next.request
+                                && claims.contains(&row.opcode)
+                                && self.is_silent(pair);
+                            ends || waits || silent
                         }),
                     },
                 );
-            if !first || !self.can(Action::List(endpoint)) {
+            let Some(next) = next.filter(|_| first && self.can(Action::List(endpoint))) else {
                 return;
-            }
-            self.card.timing.quiet[at] = true;
+            };
+            self.card.timing.quiet[at].push(next.request);
             self.card.step(Action::List(endpoint));
         }
     }
 
+    /// What has become of the envelopes of a failed pair nobody is told.
+    fn forget_updates(&mut self) {
+        let next = |card: &Card<_, _>| card.updates().next().map(|update| update.pair);
+        while next(&self.card).is_some_and(|pair| self.failed.contains(&pair)) {
+            self.card.step(Action::Update);
+        }
+    }
+
     fn sink(&mut self, cycle: u64, pair: u16, accepted: u32, freed: u32) {
+        self.forget_updates();
         while self.card.updates().next().is_none() {
             let list = Action::List(self.endpoints[&pair]);
             self.step(list, cycle, "an envelope moves on");
+            self.forget_updates();
         }
         let next = self.card.updates().next().map(|update| update.pair);
         assert_eq!(
@@ -496,6 +734,16 @@ impl Follower {
     fn frame_out(&mut self, cycle: u64, frame: &[u8]) {
         let header = FrameHeader::parse(frame).expect("a header");
         let pair = header.source_pair;
+        let announces = glance(frame).announces;
+        if let Some(late) = self.late.get_mut(&pair).and_then(VecDeque::pop_front) {
+            let same = without_numbers(&late) == without_numbers(frame);
+            assert!(
+                same,
+                "cycle {cycle}: a frame that pair {pair} had begun when it failed"
+            );
+            self.compared.frames += 1;
+            return;
+        }
         let carried = (header.acknowledge, header.credit, header.refused);
         let control = header.frame_type != FrameType::Eager.code();
         let shown = cycle + LOOK_UP_CYCLES;
@@ -503,6 +751,10 @@ impl Follower {
             let sink = self.card.credits(pair).sink;
             let numbers = (sink.accepted, sink.freed, sink.refused);
             let due = !control || self.card.control_due(pair).is_some();
+            if numbers == carried && announces && !self.failed.contains(&pair) {
+                self.fail(cycle, pair);
+                continue;
+            }
             if numbers == carried && due {
                 break;
             }
@@ -545,18 +797,145 @@ impl Follower {
             let head = self.card.sends().waiting(pair).next();
             let cancelled =
                 head.is_some_and(|head| self.ends(endpoint, head.request, &[Status::Cancelled]));
-            let wanted = [
-                Action::Transmit(pair),
-                Action::Send(endpoint),
-                Action::Receive,
-            ];
-            let wanted = wanted.into_iter().skip(usize::from(cancelled));
-            let can = wanted.into_iter().find(|&action| self.can(action));
-            let action = can.unwrap_or_else(|| {
-                panic!("cycle {cycle}: a message of pair {pair} goes out, and the model has none")
-            });
-            self.quietly(action);
+            if !cancelled && self.can(Action::Transmit(pair)) {
+                self.card.step(Action::Transmit(pair));
+            } else if self.can(Action::Send(endpoint)) {
+                self.fetch_send(cycle, endpoint);
+            } else if self.wire.is_empty() {
+                let numbers = self.card.credits(pair).source;
+                panic!(
+                    "cycle {cycle}: a message of pair {pair} goes out, and the model has none to send: {numbers:?}"
+                );
+            } else {
+                self.receive(cycle, "a message of a pair goes out");
+            }
         }
+    }
+
+    /// The next frame from the wire is looked at. What the card sent itself, and came to the lists before its message, was looked at before.
+    fn receive(&mut self, cycle: u64, why: &str) {
+        let Some(next) = self.wire.front().copied() else {
+            panic!("cycle {cycle}: {why}, and no frame has come");
+        };
+        let expected = self.expected.entry(next.to).or_default();
+        if next.message == Some(*expected) {
+            *expected += 1;
+            let first = |arrive: &VecDeque<u16>| arrive.iter().position(|&pair| pair == next.to);
+            while let Some(at) = first(&self.arrive) {
+                let mut before = self.arrive.range(..at);
+                match before.any(|pair| self.card.timing.own.contains_key(pair)) {
+                    true => self.receive_own(cycle, next.to),
+                    false => break,
+                }
+            }
+        }
+        self.wire.pop_front();
+        self.look(Action::Receive, next.to);
+    }
+
+    fn next_own(&self) -> Option<Glance> {
+        self.card.own_frames().next().map(glance)
+    }
+
+    /// Looks at a frame for a pair.
+    fn look(&mut self, action: Action, pair: u16) {
+        let arrivals = self.card.arrivals().count();
+        self.card.step(action);
+        if self.card.arrivals().count() > arrivals {
+            let at = self.arrive.iter().position(|&next| next == pair);
+            at.map(|at| self.arrive.remove(at));
+        }
+    }
+
+    /// The next message of the card to itself goes out and is looked at, with the frames before it.
+    fn receive_own(&mut self, cycle: u64, why: u16) {
+        let arrivals = self.card.arrivals().count();
+        while self.card.arrivals().count() == arrivals {
+            if let Some(next) = self.next_own() {
+                self.look(Action::ReceiveOwn, next.to);
+                self.compared.own += 1;
+            } else {
+                self.transmit_own(cycle, why);
+            }
+        }
+    }
+
+    /// The next message of the card to itself goes out.
+    fn transmit_own(&mut self, cycle: u64, why: u16) {
+        let next = self.own_turns.pop_front();
+        let to = next.unwrap_or_else(|| panic!("cycle {cycle}: no message to pair {why} itself"));
+        let from = self.card.timing.own[&to];
+        self.transmit(cycle, from);
+    }
+
+    /// A pair of the card with itself tells its other end what it has accepted and freed.
+    fn tell_own(&mut self, cycle: u64, pair: u16) {
+        self.step(Action::Control(pair), cycle, "a credit has come back");
+        while let Some(next) = self.next_own() {
+            self.look(Action::ReceiveOwn, next.to);
+            self.compared.own += 1;
+        }
+    }
+
+    /// A pair fails. What it has done before, as its completions, frames and messages say, comes first.
+    fn fail(&mut self, cycle: u64, pair: u16) {
+        let endpoint = self.endpoints[&pair];
+        let at = usize::from(endpoint);
+        let unheard = |follower: &Self| {
+            let acknowledged = follower.card.timing.acknowledged.get(&(at, None));
+            let mut acknowledged = acknowledged.into_iter().flatten();
+            acknowledged.any(|entry| entry.pair == pair) || follower.arrive.contains(&pair)
+        };
+        while unheard(self) {
+            self.receive(cycle, "a pair fails that has been heard of since");
+        }
+        let cancelled = |follower: &Self| {
+            let head = follower.card.read_register(endpoint, SEND_HEAD) as usize;
+            let to_come = follower.sent[at][head..].iter();
+            let mut open = follower.card.sends().waiting(pair).chain(to_come);
+            open.any(|send| {
+                send.pair == pair
+                    && send.opcode == Opcode::TaggedSend.code()
+                    && follower.ends(endpoint, send.request, &[Status::Cancelled])
+            })
+        };
+        while cancelled(self) {
+            assert!(
+                self.can(Action::Send(endpoint)),
+                "cycle {cycle}: a cancel that was in time"
+            );
+            self.fetch_send(cycle, endpoint);
+        }
+        let later = self.events.iter().filter_map(|(_, event)| match event {
+            Event::FrameOut(frame) => Some(glance(frame)),
+            _ => None,
+        });
+        let later: Vec<Glance> = later.filter(|next| next.from == pair).collect();
+        for next in later {
+            if next.announces {
+                break;
+            }
+            if next.message.is_some() {
+                self.transmit(cycle, pair);
+            } else {
+                self.card.mark(pair);
+                self.card.step(Action::Control(pair));
+            }
+            let frame = self.card.frame_out().expect("a frame goes out");
+            self.late.entry(pair).or_default().push_back(frame);
+        }
+        let status = match self.link_errors.contains(&(endpoint, pair)) {
+            true => Status::LinkError,
+            false => Status::MemoryError,
+        };
+        let status = status.code();
+        let fault = Action::Fault { pair, status };
+        while !self.can(fault) {
+            self.receive(cycle, "a pair fails");
+        }
+        self.card.step(fault);
+        self.failed.insert(pair);
+        self.compared.failed += 1;
     }
 
     /// Whether the gates ended a request with one of these.
@@ -568,67 +947,99 @@ impl Follower {
         ends.into_iter().any(|entry| codes.contains(&entry.status))
     }
 
-    /// Does something. A send that can't be read has had its turn without a frame: before a cancel of it, as the gates said that it was too late.
-    fn quietly(&mut self, action: Action) {
-        if let Action::Send(endpoint) = action {
-            let head = self.card.read_register(endpoint, SEND_HEAD) as usize;
-            let next = self.sent[usize::from(endpoint)].get(head).copied();
-            let cancel = next.filter(|next| next.opcode == Opcode::CancelSend.code());
-            while let Some(cancel) = cancel {
-                let pair = cancel.pair;
-                let waiting = self.card.sends().waiting(pair);
-                let waiting: Vec<u32> = waiting.map(|send| send.request).collect();
-                let unread = [Status::LocalProtection, Status::MemoryError];
-                let had_turn = waiting.contains(&cancel.target)
-                    && self.ends(endpoint, cancel.target, &unread)
-                    && self.ends(endpoint, waiting[0], &unread);
-                let turn = [Action::Transmit(pair), Action::Receive];
-                let can = turn.into_iter().find(|&action| self.can(action));
-                match can.filter(|_| had_turn) {
-                    Some(action) => self.card.step(action),
-                    None => break,
-                }
+    /// The next entry of a send ring is taken. A cancel that came too late comes after what made it so: the turn of a send that couldn't be read,
+    /// or of one of the card to itself, or the failure of the pair.
+    fn fetch_send(&mut self, cycle: u64, endpoint: u8) {
+        let head = self.card.read_register(endpoint, SEND_HEAD) as usize;
+        let next = self.sent[usize::from(endpoint)].get(head).copied();
+        let cancel = next.filter(|next| next.opcode == Opcode::CancelSend.code());
+        while let Some(cancel) = cancel {
+            let pair = cancel.pair;
+            let waiting = self.card.sends().waiting(pair);
+            let waiting: Vec<u32> = waiting.map(|send| send.request).collect();
+            if !waiting.contains(&cancel.target)
+                || self.ends(endpoint, cancel.target, &[Status::Cancelled])
+            {
+                break;
+            }
+            let unread = [Status::LocalProtection, Status::MemoryError];
+            if self.ends(endpoint, waiting[0], &unread) && self.can(Action::Transmit(pair)) {
+                self.card.step(Action::Transmit(pair));
+            } else if self.card.timing.own.contains_key(&pair) {
+                self.transmit_own(cycle, pair);
+            } else if self.ends(
+                endpoint,
+                cancel.target,
+                &[Status::LinkError, Status::MemoryError],
+            ) && !self.failed.contains(&pair)
+                && self.fails_later(pair)
+            {
+                self.fail(cycle, pair);
+            } else if !self.wire.is_empty() {
+                self.receive(cycle, "a cancel is too late");
+            } else {
+                break;
             }
         }
-        self.card.step(action);
+        self.card.step(Action::Send(endpoint));
+    }
+
+    /// Whether nobody is told of a pair's envelopes any more: it has failed, or is just about to.
+    fn is_silent(&self, pair: u16) -> bool {
+        let told = |event: &Event| matches!(event, Event::Sink { pair: told, .. } if *told == pair);
+        let silent = || !self.events.iter().any(|(_, event)| told(event));
+        self.failed.contains(&pair) || (self.fails_later(pair) && silent())
+    }
+
+    /// Whether the gates will have failed a pair.
+    fn fails_later(&self, pair: u16) -> bool {
+        let of = |command: &Command| {
+            command.operation == Match::TakePostedOfPair && command.pair == pair
+        };
+        let commands = &self.card.timing.commands;
+        commands.iter().any(|(_, command, ..)| of(command))
     }
 
     /// The gates have come to rest, so the model must too, and both have to have the same.
     fn end(mut self, story: &Story) -> Compared {
         loop {
             let actions = self.card.actions();
-            let Some(&action) = actions.iter().find(|a| !matches!(a, Action::Control(_))) else {
+            let owes = |action: &Action| match action {
+                Action::Control(pair) => !self.card.timing.own.contains_key(pair),
+                _ => false,
+            };
+            let Some(&action) = actions.iter().find(|action| !owes(action)) else {
                 assert_eq!(actions, [], "the gates owe no control frame");
                 break;
             };
-            self.quietly(action);
+            match action {
+                Action::Send(endpoint) => self.fetch_send(u64::MAX, endpoint),
+                Action::Receive => self.receive(u64::MAX, "the end"),
+                _ => self.card.step(action),
+            }
             assert_eq!(self.card.frame_out(), None, "the gates sent no such frame");
         }
+        assert!(
+            self.late.values().all(VecDeque::is_empty),
+            "a frame that was begun goes out"
+        );
         let gates = &self.card.timing;
         assert_eq!(
             gates.commands.front(),
             None,
             "a command of the gates is left"
         );
-        for (at, left) in gates
-            .delivered
-            .iter()
-            .chain(&gates.acknowledged)
-            .enumerate()
-        {
-            assert_eq!(
-                left.front(),
-                None,
-                "{at}: a completion of the gates is left"
-            );
+        let delivered = gates.delivered.iter();
+        for left in delivered.chain(gates.acknowledged.values()) {
+            assert_eq!(left.front(), None, "a completion of the gates is left");
         }
         let left = gates.others.values().flatten().next();
         assert_eq!(left, None, "a completion of the gates is left");
         self.compared.completions = gates.completions;
-        for &(counter, wanted) in &story.counters {
-            let counted = u64::from(self.card.counter(counter));
-            assert_eq!(counted, wanted, "{counter}: the model's, the gates'");
-        }
+        self.compared.ready = gates.ready;
+        self.compared.stays = gates.stays;
+        self.counters(story);
+        self.events_told(story);
         let entries = story
             .endpoints
             .iter()
@@ -648,6 +1059,84 @@ impl Follower {
     }
 }
 
+impl Follower {
+    /// Counters are the same. How many control frames pairs of the card with itself need depends on time, and each is sent and received; and
+    /// whether a frame came just before or just after its pair had failed does too, and it is counted either way.
+    fn counters(&self, story: &Story) {
+        let pairs = |all: &mut dyn FnMut(Counter) -> i64| {
+            let mut counts = vec![
+                all(Counter::InvalidRequests),
+                all(Counter::DoorbellErrors),
+                all(Counter::Expected),
+                all(Counter::Unexpected),
+                all(Counter::Completions),
+                all(Counter::Gaps),
+                all(Counter::CrcErrors),
+            ];
+            let sent = all(Counter::FramesSent);
+            let received = all(Counter::FramesReceived) + all(Counter::Duplicates);
+            let dropped = all(Counter::PairErrors);
+            let own = !self.card.timing.own.is_empty();
+            if own {
+                counts.push(received + dropped - sent);
+            } else {
+                counts.extend([sent, received + dropped]);
+            }
+            if self.failed.is_empty() {
+                counts.extend([dropped, all(Counter::Duplicates)]);
+            }
+            counts
+        };
+        let of_gates = |counter: Counter| {
+            let found = story.counters.iter().find(|(c, _)| *c == counter);
+            found.map_or(0, |&(_, counted)| counted as i64)
+        };
+        let of_model = |counter: Counter| i64::from(self.card.counter(counter));
+        assert_eq!(
+            pairs(&mut { of_model }),
+            pairs(&mut { of_gates }),
+            "counters, the model's and the gates'"
+        );
+    }
+
+    /// Each endpoint got the same events; those of different blocks have no order among each other.
+    fn events_told(&self, story: &Story) {
+        let key = |event: &abi::event::Event| (event.cause, event.pair, event.info);
+        let pieces: BTreeMap<_, _> = self.card.memory.pieces().collect();
+        for (opened, told) in story.endpoints.iter().zip(&story.events) {
+            let tail = self.card.read_register(opened.endpoint, EVENT_TAIL) as usize;
+            let entries = pieces[&opened.rings[3]]
+                .chunks_exact(EVENT_BYTES)
+                .take(tail);
+            let raised = entries.map(|entry| {
+                let words: Vec<u64> = entry
+                    .chunks_exact(8)
+                    .map(|word| u64::from_le_bytes(word.try_into().expect("eight")))
+                    .collect();
+                abi::event::Event::from_words(&words.try_into().expect("four"))
+            });
+            let mut raised: Vec<_> = raised.map(|event| key(&event)).collect();
+            let mut told: Vec<_> = told.iter().map(key).collect();
+            raised.sort_unstable();
+            told.sort_unstable();
+            assert_eq!(raised, told, "events, the model's and the gates'");
+        }
+    }
+}
+
+/// Where the model's completion queue of an endpoint is.
+fn completions_of(endpoint: u8) -> u64 {
+    1 << 62 | u64::from(endpoint) << 32
+}
+
+/// Whether a request of a list ring makes such a command.
+fn is_listed(operation: Match) -> bool {
+    matches!(
+        operation,
+        Match::Post | Match::Probe | Match::Claim | Match::Cancel
+    )
+}
+
 fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
     let setup = CardSetup {
         mac: story.mac,
@@ -657,10 +1146,15 @@ fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
     for opened in &story.endpoints {
         let endpoint = opened.endpoint;
         let names = [RING_SEND, RING_LIST, RING_COMPLETION, RING_EVENT];
-        for (ring, base) in names.into_iter().zip(opened.rings) {
+        let places = opened.rings.into_iter().zip(opened.log2);
+        for (ring, (base, log2)) in names.into_iter().zip(places) {
+            let (base, log2) = match ring {
+                RING_COMPLETION => (completions_of(endpoint), COMPLETIONS_LOG2),
+                _ => (base, log2),
+            };
             let setup = RingSetup {
                 base,
-                log2: opened.log2,
+                log2,
                 ..RingSetup::default()
             };
             let index = ring_index(endpoint, ring);
@@ -672,16 +1166,17 @@ fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
             ..EndpointSetup::default()
         };
         card.control(Operation::EndpointSet, endpoint.into(), &setup.to_words());
-        let (index, tag, base, length) = opened.region;
-        let region = RegionSetup {
-            base,
-            length,
-            tag,
-            domain: endpoint,
-            rights: abi::control::RIGHT_LOCAL_READ | abi::control::RIGHT_LOCAL_WRITE,
-            ..RegionSetup::default()
-        };
-        card.control(Operation::RegionSet, index, &region.to_words());
+        for (key, base, length) in opened.regions {
+            let region = RegionSetup {
+                base,
+                length,
+                tag: key_tag(key),
+                domain: endpoint,
+                rights: abi::control::RIGHT_LOCAL_READ | abi::control::RIGHT_LOCAL_WRITE,
+                ..RegionSetup::default()
+            };
+            card.control(Operation::RegionSet, key_index(key), &region.to_words());
+        }
     }
     for (pair, setup) in &story.pairs {
         card.control(Operation::PairSet, *pair, &setup.to_words());

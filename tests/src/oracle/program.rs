@@ -1,11 +1,13 @@
 //! A random program of a host that obeys the rules of rings and buffers and no others, and keeps account of all that it does.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use abi::completion::{COMPLETION_MORE, Completion};
-use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, key_index, key_tag};
-use abi::limits::EAGER_MAX;
+use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
+use abi::event::Event;
+use abi::limits::{EAGER_MAX, MIN_RING_LOG2};
 use abi::mailbox::{PairId, Words};
 use abi::opcode::WorkRing;
 use abi::request::{
@@ -25,20 +27,30 @@ use sim::Host;
 use super::{Opened, Post, Story};
 use crate::raw::{Mapped, RawEndpoint, RawHost, Ring};
 
-/// log2 of the entries of each ring: so many that no completion is ever short.
+/// log2 of the entries of each ring: so many that no completion is ever short, unless a [`Mix`] wants it.
 const LOG2: u8 = 8;
 /// Buffers of an endpoint: of sends, of receives, of multi-receives.
 const BUFFERS: [(usize, u64); 3] = [(32, 1024), (110, 1024), (8, 4096)];
+/// Bytes of the memory that isn't there.
+const VOID_BYTES: u64 = 4096;
 /// Sends of a pair that may be outstanding: no more than may wait.
 const SENDS: usize = 8;
+/// Requests of an endpoint that may be outstanding if completions are few: they fit its rings.
+const OUTSTANDING: usize = 60;
 const TAGS: [u64; 3] = [0, 1, 1 << 63 | 1];
 const STRANGE: u64 = 1 << 40;
+/// Where the model finds no memory.
+const NOWHERE: u64 = 1 << 60;
 /// Counters that the model has to come to as well.
-const COUNTERS: [Counter; 7] = [
+const COUNTERS: [Counter; 11] = [
     Counter::FramesSent,
     Counter::FramesReceived,
     Counter::InvalidRequests,
     Counter::DoorbellErrors,
+    Counter::PairErrors,
+    Counter::Gaps,
+    Counter::CrcErrors,
+    Counter::Duplicates,
     Counter::Expected,
     Counter::Unexpected,
     Counter::Completions,
@@ -49,6 +61,7 @@ const COUNTERS: [Counter; 7] = [
 struct Pending {
     opcode: Opcode,
     pair: u16,
+    context: u16,
     target: u32,
     /// Kind and address of its buffer.
     buffer: Option<(usize, u64)>,
@@ -58,12 +71,16 @@ struct Desk<'a> {
     endpoint: RawEndpoint<'a>,
     memory: Mapped,
     key: u32,
-    /// Pairs: number, and their slots.
-    pairs: Vec<u16>,
+    /// Address of memory that was registered and is gone, and its key.
+    void: (u64, u32),
+    /// Pairs, and whether one of their ends has no memory for its slots.
+    pairs: Vec<(u16, bool)>,
     free: [Vec<u64>; 3],
     pending: BTreeMap<u32, Pending>,
     claims: Vec<u32>,
-    completions: Vec<Completion>,
+    /// With the cycle in which the host saw it.
+    completions: Vec<(u64, Completion)>,
+    events: Vec<Event>,
     /// Next handles: even for sends, odd for lists.
     next: [u32; 2],
 }
@@ -86,6 +103,14 @@ pub struct Mix {
     pub sends: u32,
     /// Match bits of a third of the messages are such as only probes and claims look for, until the end.
     pub strangers: bool,
+    /// log2 of the entries of each completion queue. If they are few the host looks at them seldom, too.
+    pub completions: u8,
+    /// Pairs of the card with itself: one endpoint with itself, and one with the other.
+    pub own: bool,
+    /// A second pair of cards 0 and 1, whose slots have no memory: the first unexpected message with a payload fails it.
+    pub doomed: bool,
+    /// Frames are repeated, changed, and late.
+    pub rough: bool,
 }
 
 impl Mix {
@@ -95,6 +120,10 @@ impl Mix {
             steps,
             sends: 24,
             strangers: false,
+            completions: LOG2,
+            own: false,
+            doomed: false,
+            rough: false,
         }
     }
 
@@ -104,6 +133,40 @@ impl Mix {
             steps,
             sends: 12,
             strangers: true,
+            ..Self::even(steps)
+        }
+    }
+
+    /// The same with completion queues as small as they may be.
+    #[must_use]
+    pub const fn tight(self) -> Self {
+        Self {
+            completions: MIN_RING_LOG2,
+            ..self
+        }
+    }
+
+    /// The same with pairs of each card with itself.
+    #[must_use]
+    pub const fn own(self) -> Self {
+        Self { own: true, ..self }
+    }
+
+    /// The same on bad wires.
+    #[must_use]
+    pub const fn rough(self) -> Self {
+        Self {
+            rough: true,
+            ..self
+        }
+    }
+
+    /// The same with a pair that fails.
+    #[must_use]
+    pub const fn doomed(self) -> Self {
+        Self {
+            doomed: true,
+            ..self
         }
     }
 }
@@ -117,7 +180,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     let raw = RawHost::new(transport);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(host.card() as u64);
-    let desks: Vec<_> = (0..2).map(|_| desk(&raw)).collect();
+    let desks: Vec<_> = (0..2).map(|_| desk(&raw, mix)).collect();
     let mut program = Program {
         raw: &raw,
         host,
@@ -162,14 +225,20 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
             .iter()
             .map(|desk| desk.completions.clone())
             .collect(),
+        events: program
+            .desks
+            .iter()
+            .map(|desk| desk.events.clone())
+            .collect(),
         posts: program.posts,
         cycles: (start, end),
     }
 }
 
-fn desk(raw: &RawHost) -> Desk<'_> {
+fn desk(raw: &RawHost, mix: Mix) -> Desk<'_> {
     let domain = raw.domain();
-    let endpoint = RawEndpoint::open(raw, domain, LOG2);
+    let log2 = [LOG2, LOG2, mix.completions, LOG2];
+    let endpoint = RawEndpoint::with_rings(raw, domain, log2);
     let bytes: u64 = BUFFERS
         .iter()
         .map(|(count, size)| *count as u64 * size)
@@ -177,6 +246,9 @@ fn desk(raw: &RawHost) -> Desk<'_> {
     let memory = Mapped::new(raw.transport(), bytes as usize);
     let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE;
     let key = raw.region(domain, rights, memory.address(), bytes);
+    let void = Mapped::new(raw.transport(), VOID_BYTES as usize);
+    let void_key = raw.region(domain, rights, void.address(), VOID_BYTES);
+    void.unmap();
     let mut at = memory.address();
     let free = BUFFERS.map(|(count, size)| {
         let begin = at;
@@ -187,11 +259,13 @@ fn desk(raw: &RawHost) -> Desk<'_> {
         endpoint,
         memory,
         key,
+        void: (void.address(), void_key),
         pairs: Vec::new(),
         free,
         pending: BTreeMap::new(),
         claims: Vec::new(),
         completions: Vec::new(),
+        events: Vec::new(),
         next: [2, 1],
     }
 }
@@ -204,14 +278,23 @@ impl Desk<'_> {
             endpoint: self.endpoint.place(),
             epoch: self.endpoint.epoch,
             rings: [Ring::Send, Ring::List, Ring::Completion, Ring::Event].map(ring),
-            log2: LOG2,
-            region: (
-                key_index(self.key),
-                key_tag(self.key),
-                self.memory.address(),
-                length,
-            ),
+            log2: self.endpoint.log2,
+            regions: [
+                (self.key, self.memory.address(), length),
+                (self.void.1, self.void.0, VOID_BYTES),
+            ],
         }
+    }
+
+    /// How many sends and receives may be outstanding: so many that one completion is left for what looks or cancels.
+    fn limits(&self) -> (usize, usize) {
+        let room = (1 << self.endpoint.log2[Ring::Completion as usize]) - 1;
+        (room / 3, room - room / 3)
+    }
+
+    /// Whether one more request may be posted that ends by itself.
+    fn may_ask(&self) -> bool {
+        self.endpoint.log2[Ring::Completion as usize] == LOG2 || self.pending.len() < OUTSTANDING
     }
 
     fn pend(&mut self, ring: usize, pending: Pending) -> u32 {
@@ -230,62 +313,96 @@ impl Desk<'_> {
 }
 
 impl Program<'_> {
-    /// Opens a pair of some endpoint to some endpoint of each other card, and connects it.
+    /// Opens the pairs of the card and connects them: some endpoint to some endpoint of each other card, and what the mix wants.
     fn connect(&mut self) -> (Vec<(u16, PairSetup)>, Vec<Mapped>) {
-        let cards = self.host.cards();
         let me = self.host.card();
-        let mac = self.raw.identity().mac;
+        let mut links: Vec<_> = (0..self.host.cards())
+            .flat_map(|b| (0..b).map(move |a| (a, b, false)))
+            .collect();
+        if self.mix.doomed {
+            links.push((0, 1, true));
+        }
         let mut given = Vec::new();
         let mut opened = Vec::new();
-        for other in 0..cards {
-            if other == me {
-                given.extend([0; 8 * 6]);
-                continue;
-            }
-            let at = self.rng.random_range(0..2);
-            let desk = &mut self.desks[at];
-            let credits = self.rng.random_range(1..=8);
-            let slots = Mapped::new(self.raw.transport(), 16 * EAGER_MAX);
-            let id = self.raw.open_pair(desk.endpoint.id, credits, &slots);
-            desk.pairs.push(id.pair as u16);
+        for &(a, b, doomed) in &links {
             let mut words = [0; PairId::COUNT];
-            id.to_words(&mut words);
+            if let Some(other) = [(a, b), (b, a)].iter().find(|ends| ends.0 == me) {
+                let at = self.rng.random_range(0..2);
+                let (id, slots) = self.open(at, doomed);
+                id.to_words(&mut words);
+                opened.push((given.len(), other.1, at, id, slots));
+            }
+            let mac = self.raw.identity().mac;
             let words = words.into_iter().map(u64::from).chain([mac]);
             given.extend(words.flat_map(u64::to_le_bytes));
-            opened.push((other, at, id, slots));
         }
         let all = self.host.all_gather(given).expect("all are there");
         let mut pairs = Vec::new();
         let mut kept = Vec::new();
-        for (other, at, local, slots) in opened {
-            let bytes = &all[other][8 * 6 * me..][..8 * 6];
+        for (place, other, at, local, slots) in opened {
+            let bytes = &all[other][place..][..8 * (PairId::COUNT + 1)];
             let words: Vec<u64> = bytes
                 .chunks_exact(8)
                 .map(|word| u64::from_le_bytes(word.try_into().expect("eight")))
                 .collect();
-            let remote: Vec<u32> = words[..5].iter().map(|&word| word as u32).collect();
-            let remote = PairId::from_words(&remote);
-            self.raw.connect_to(&local, &remote, words[5]);
-            let endpoint = &self.desks[at].endpoint;
-            let setup = PairSetup {
-                remote_mac: words[5],
-                remote_endpoint: remote.endpoint as u16,
-                remote_pair: remote.pair as u16,
-                remote_epoch: remote.epoch as u16,
-                cookie: local.nonce ^ remote.nonce,
-                endpoint: endpoint.place(),
-                domain: endpoint.place(),
-                epoch: endpoint.epoch,
-                remote_credits: remote.credits as u8,
-                local_credits: local.credits as u8,
-                slots: slots.address(),
-                ..PairSetup::default()
-            };
-            pairs.push((local.pair as u16, setup));
-            kept.push(slots);
+            let (ids, mac) = words.split_at(PairId::COUNT);
+            let ids: Vec<u32> = ids.iter().map(|&word| word as u32).collect();
+            let remote = PairId::from_words(&ids);
+            pairs.push(self.connected(at, &local, &remote, mac[0], &slots));
+            kept.extend(slots);
+        }
+        if self.mix.own {
+            let mac = self.raw.identity().mac;
+            let ends = [0, 0, 1].map(|at| (at, self.open(at, false)));
+            for (local, remote) in [(0, 0), (1, 2), (2, 1)] {
+                let (at, (id, slots)) = &ends[local];
+                let remote = &ends[remote].1.0;
+                pairs.push(self.connected(*at, id, remote, mac, slots));
+            }
+            kept.extend(ends.into_iter().filter_map(|(_, (_, slots))| slots));
         }
         self.meet();
         (pairs, kept)
+    }
+
+    /// Opens a pair, with the memory of its slots, if it is to have any.
+    fn open(&mut self, at: usize, doomed: bool) -> (PairId, Option<Mapped>) {
+        let desk = &mut self.desks[at];
+        let credits = self.rng.random_range(1..=8);
+        let slots = Mapped::new(self.raw.transport(), 16 * EAGER_MAX);
+        let id = self.raw.open_pair(desk.endpoint.id, credits, &slots);
+        desk.pairs.push((id.pair as u16, doomed));
+        if doomed {
+            slots.unmap();
+        }
+        (id, Some(slots).filter(|_| !doomed))
+    }
+
+    fn connected(
+        &self,
+        at: usize,
+        local: &PairId,
+        remote: &PairId,
+        remote_mac: u64,
+        slots: &Option<Mapped>,
+    ) -> (u16, PairSetup) {
+        self.raw.connect_to(local, remote, remote_mac);
+        let endpoint = &self.desks[at].endpoint;
+        let setup = PairSetup {
+            remote_mac,
+            remote_endpoint: remote.endpoint as u16,
+            remote_pair: remote.pair as u16,
+            remote_epoch: remote.epoch as u16,
+            cookie: local.nonce ^ remote.nonce,
+            endpoint: endpoint.place(),
+            domain: endpoint.place(),
+            epoch: endpoint.epoch,
+            remote_credits: remote.credits as u8,
+            local_credits: local.credits as u8,
+            slots: slots.as_ref().map_or(NOWHERE, Mapped::address),
+            ..PairSetup::default()
+        };
+        (local.pair as u16, setup)
     }
 
     fn meet(&self) {
@@ -312,7 +429,9 @@ impl Program<'_> {
             66..71 => self.use_claim(at),
             71..79 => {
                 let target = self.some(at, Opcode::TaggedReceive);
-                self.cancel(at, target.unwrap_or(1));
+                if self.desks[at].may_ask() {
+                    self.cancel(at, target.unwrap_or(1));
+                }
             }
             79..90 => {
                 let cycles = self.rng.random_range(1..600);
@@ -320,7 +439,10 @@ impl Program<'_> {
             }
             _ => {}
         }
-        self.poll();
+        let few = self.mix.completions < LOG2;
+        if !few || self.rng.random_ratio(1, 3) {
+            self.poll();
+        }
     }
 
     fn some(&mut self, at: usize, opcode: Opcode) -> Option<u32> {
@@ -368,11 +490,13 @@ impl Program<'_> {
     }
 
     fn send(&mut self, at: usize) {
-        let Some(&pair) = self.desks[at].pairs.choose(&mut self.rng) else {
+        let Some(&(pair, doomed)) = self.desks[at].pairs.choose(&mut self.rng) else {
             return;
         };
-        let waits = |p: &Pending| p.opcode == Opcode::TaggedSend && p.pair == pair;
-        if self.desks[at].count(waits) >= SENDS {
+        let sends = |p: &Pending| p.opcode == Opcode::TaggedSend;
+        let waits = |p: &Pending| sends(p) && p.pair == pair;
+        let desk = &self.desks[at];
+        if desk.count(waits) >= SENDS || desk.count(sends) >= desk.limits().0 {
             return;
         }
         let Some(address) = self.desks[at].free[0].pop() else {
@@ -383,6 +507,7 @@ impl Program<'_> {
             Pending {
                 opcode: Opcode::TaggedSend,
                 pair,
+                context: 0,
                 target: 0,
                 buffer: Some((0, address)),
             },
@@ -395,6 +520,10 @@ impl Program<'_> {
             0 => 0,
             1 => self.rng.random_range(1..40),
             _ => self.rng.random_range(0..=longest),
+        };
+        let length = match doomed && self.rng.random_ratio(3, 4) {
+            true => 0,
+            false => length,
         };
         let ready = self.rng.random_ratio(1, 4);
         let strange = self.mix.strangers && self.rng.random_ratio(1, 3);
@@ -414,17 +543,21 @@ impl Program<'_> {
             length,
             ..SendRequest::default()
         };
-        match self.spoil(4) {
+        match self.spoil(5) {
             1 => send.key ^= 1 << 21,
             2 => send.pair = 7,
             3 => send.length = EAGER_MAX as u64 + 1,
             4 => send.reserved2 = 1,
+            5 => (send.address, send.key) = self.desks[at].void,
             _ => {}
         }
         self.post_send(at, send, Some((address, bytes)));
     }
 
     fn cancel_send(&mut self, at: usize) {
+        if !self.desks[at].may_ask() {
+            return;
+        }
         let target = self.some(at, Opcode::TaggedSend).unwrap_or(0);
         let pair = self.desks[at].pending.get(&target).map_or(0, |p| p.pair);
         let request = self.desks[at].pend(0, nothing(Opcode::CancelSend, target));
@@ -442,17 +575,23 @@ impl Program<'_> {
     fn receive(&mut self, at: usize, all: Option<u16>) {
         let multi = all.is_none() && self.rng.random_ratio(1, 6);
         let kind = if multi { 2 } else { 1 };
-        let Some(&pair) = self.desks[at].pairs.choose(&mut self.rng) else {
+        let Some(&(pair, _)) = self.desks[at].pairs.choose(&mut self.rng) else {
             return;
         };
+        let receives = |p: &Pending| p.opcode == Opcode::TaggedReceive;
+        if self.desks[at].count(receives) >= self.desks[at].limits().1 {
+            return;
+        }
         let Some(address) = self.desks[at].free[kind].pop() else {
             return;
         };
+        let context = self.rng.random_range(0..2);
         let request = self.desks[at].pend(
             1,
             Pending {
                 opcode: Opcode::TaggedReceive,
                 pair,
+                context: all.unwrap_or(context),
                 target: 0,
                 buffer: Some((kind, address)),
             },
@@ -471,7 +610,7 @@ impl Program<'_> {
             opcode: Opcode::TaggedReceive.code(),
             flags: self.flags(),
             pair,
-            context: self.rng.random_range(0..2),
+            context: all.unwrap_or(context),
             request,
             key: self.desks[at].key,
             match_bits: TAGS[self.rng.random_range(0..TAGS.len())],
@@ -484,15 +623,18 @@ impl Program<'_> {
             receive.flags |= FLAG_MULTI;
             receive.min_free = self.rng.random_range(0..3000);
         }
-        match (all, self.spoil(3)) {
-            (Some(context), _) => {
+        match (all, self.spoil(4)) {
+            (Some(_), _) => {
                 receive.flags = FLAG_ANY_SOURCE | FLAG_RESUME;
-                receive.context = context;
                 receive.ignore_bits = u64::MAX;
             }
             (None, 1) => receive.key ^= 1 << 21,
             (None, 2) => receive.reserved0 = 1,
             (None, 3) => receive.pair = 7,
+            (None, 4) => {
+                (receive.address, receive.key) = self.desks[at].void;
+                receive.length = receive.length.min(VOID_BYTES);
+            }
             _ => {}
         }
         self.post_list(at, receive);
@@ -507,12 +649,15 @@ impl Program<'_> {
     }
 
     fn look(&mut self, at: usize) {
+        if !self.desks[at].may_ask() {
+            return;
+        }
         let opcode = [Opcode::Probe, Opcode::Claim][self.rng.random_range(0..2)];
         let request = self.desks[at].pend(1, nothing(opcode, 0));
         let pair = self.desks[at].pairs.choose(&mut self.rng);
         let look = ListRequest {
             opcode: opcode.code(),
-            pair: pair.copied().unwrap_or(0),
+            pair: pair.map_or(0, |&(pair, _)| pair),
             flags: self.flags(),
             context: self.rng.random_range(0..2),
             request,
@@ -524,6 +669,9 @@ impl Program<'_> {
     }
 
     fn use_claim(&mut self, at: usize) {
+        if !self.desks[at].may_ask() {
+            return;
+        }
         let handle = match self.rng.random_ratio(1, 8) {
             true => self.rng.random(),
             false => match self.desks[at].claims.pop() {
@@ -542,11 +690,13 @@ impl Program<'_> {
         let mut pending = nothing(opcode, handle);
         pending.buffer = address.map(|address| (1, address));
         let request = self.desks[at].pend(1, pending);
+        let gone = self.rng.random_ratio(1, 8).then(|| self.desks[at].void);
+        let (address, key) = gone.unwrap_or((address.unwrap_or(0), self.desks[at].key));
         let claimed = ListRequest {
             opcode: opcode.code(),
             request,
-            key: self.desks[at].key,
-            address: address.unwrap_or(0),
+            key,
+            address,
             length: [100, 1024][self.rng.random_range(0..2)],
             target: handle,
             ..ListRequest::default()
@@ -568,7 +718,11 @@ impl Program<'_> {
     fn poll(&mut self) {
         for desk in &mut self.desks {
             while let Some(entry) = desk.endpoint.poll() {
-                desk.completed(entry);
+                let now = self.raw.transport().now();
+                desk.completed(now, entry);
+            }
+            while let Some(event) = desk.endpoint.poll_event() {
+                desk.events.push(Event { phase: 0, ..event });
             }
         }
     }
@@ -603,9 +757,16 @@ impl Program<'_> {
                     };
                     self.post_list(at, discard);
                 }
-                let posted = self.desks[at].count(receives);
-                if posted < 16 {
-                    self.receive(at, Some(round % 2));
+                // In turn; or that context of which fewer are posted, so that neither waits for the other.
+                let desk = &self.desks[at];
+                let of = |context| desk.count(|p| receives(p) && p.context == context);
+                let next = match of(0).cmp(&of(1)) {
+                    Ordering::Less => 0,
+                    Ordering::Equal => round % 2,
+                    Ordering::Greater => 1,
+                };
+                if of(0) + of(1) < 16 {
+                    self.receive(at, Some(next));
                 }
             }
             self.pause(300);
@@ -646,14 +807,15 @@ fn nothing(opcode: Opcode, target: u32) -> Pending {
     Pending {
         opcode,
         pair: 0,
+        context: 0,
         target,
         buffer: None,
     }
 }
 
 impl Desk<'_> {
-    fn completed(&mut self, entry: Completion) {
-        self.completions.push(entry);
+    fn completed(&mut self, now: u64, entry: Completion) {
+        self.completions.push((now, entry));
         let Some(pending) = self.pending.get(&entry.request).copied() else {
             panic!("{entry:x?} has completed before");
         };

@@ -3,13 +3,20 @@
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
+use abi::control::Operation;
 use abi::register::{ENDPOINT_PAGE, FIRST_ENDPOINT_PAGE, PAGE_BYTES};
 use card_model::matching::{Command, Reply, Sizes};
+use rand::Rng;
 use sim::Cluster;
+use sim::fabric::{Passing, Tap};
 use sim::pins::{CardModel, Inputs, Outputs, StreamBeat};
+use sim::seed::generator;
 use sim::verilated::VerilatedCard;
 
 use crate::cards::firmware;
+
+/// Bytes of the Ethernet addresses, which stay as they are: the frame arrives.
+const ADDRESSES: usize = 12;
 
 /// One thing that was seen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -23,8 +30,10 @@ pub enum Event {
         /// Value.
         value: u32,
     },
-    /// A command has entered the lists, and this was the reply.
-    Matched(Command, Reply),
+    /// A command has entered the lists, and this was the reply, in this cycle.
+    Matched(Command, Reply, u64),
+    /// A control request of the firmware that changes something: operation and index.
+    Control(u8, u16),
     /// The envelopes of a pair have moved on, at the card that receives on it.
     Sink {
         /// Pair.
@@ -52,6 +61,27 @@ pub type Seen = Arc<Mutex<Vec<(u64, Event)>>>;
 
 /// Changes what a card shows in a cycle, so that it is one with broken gates. Told how many beats of the write burst under way have passed.
 pub type Tamper = fn(beat: usize, outputs: &mut Outputs);
+
+/// A wire that repeats frames, adds some of which one byte is changed, and has a few so late that others overtake them. It loses none.
+pub fn rough(seed: u64) -> impl Tap {
+    let mut rng = generator(seed, usize::MAX, "rough");
+    move |mut passing: Passing, out: &mut Vec<Passing>| {
+        let (luck, place) = (rng.random_range(0..1000), rng.random::<u32>() as usize);
+        let (late, flip) = (rng.random_range(1..6000), rng.random_range(1..=u8::MAX));
+        let mut again = passing.clone();
+        if luck < 10 {
+            passing.delay += late;
+        }
+        out.push(passing);
+        if (10..30).contains(&luck) {
+            out.push(again);
+        } else if (30..50).contains(&luck) {
+            let behind = again.frame.bytes.len() - ADDRESSES;
+            again.frame.bytes[ADDRESSES + place % behind] ^= flip;
+            out.push(again);
+        }
+    }
+}
 
 /// A cluster of Verilated cards with firmware, and what is seen of each. With `tamper` card 0 is broken.
 pub fn watched(
@@ -118,11 +148,16 @@ impl Watched {
                 full: outputs.reply.full,
                 index: outputs.reply.index,
             };
-            self.note(since, Event::Matched(command, reply));
+            self.note(since, Event::Matched(command, reply, cycle));
         }
         if outputs.matching.valid {
             let command = Command::from_words(&outputs.matching.command);
             self.command = Some((cycle, command.expect("a command of the ABI")));
+        }
+        let reads = [Operation::CounterRead, Operation::PairRead].map(|o| o.code());
+        if outputs.control.valid && !reads.contains(&outputs.control.operation) {
+            let (operation, index) = (outputs.control.operation, outputs.control.index);
+            self.note(cycle, Event::Control(operation, index));
         }
         if outputs.sink.valid {
             let sink = &outputs.sink;

@@ -261,7 +261,7 @@ fn a_tail_further_than_the_ring_is_an_event_and_the_ring_goes_on() {
         desk.assert_works();
         for (ring, bit) in [(SEND_TAIL, 0), (LIST_TAIL, 1 << INFO_LIST_RING_BIT)] {
             let head = desk.endpoint.read(SEND_HEAD - SEND_TAIL + ring);
-            let entries = 1 << desk.endpoint.log2;
+            let entries = 1 << desk.endpoint.log2[Ring::Send as usize];
             for tail in [
                 head + entries + 1,
                 head + 0x8000,
