@@ -481,9 +481,9 @@ impl<'a> RawEndpoint<'a> {
     }
 }
 
-/// An endpoint with all that it needs to send messages to itself: a domain of its own, memory, and a
+/// An endpoint that sends messages to itself, with all that it needs: a domain of its own, memory, and a
 /// pair that is connected to itself.
-pub struct Desk<'a> {
+pub struct LoopbackEndpoint<'a> {
     host: &'a RawHost,
     /// The endpoint.
     pub endpoint: RawEndpoint<'a>,
@@ -500,12 +500,12 @@ pub struct Desk<'a> {
     next: u32,
 }
 
-/// Bytes of a [`Desk`]'s memory.
-pub const DESK_BYTES: usize = 4096;
+/// Bytes of a [`LoopbackEndpoint`]'s memory.
+pub const LOOPBACK_BYTES: usize = 4096;
 /// Envelopes of its pair.
-pub const DESK_CREDITS: u16 = 4;
+pub const LOOPBACK_CREDITS: u16 = 4;
 
-impl<'a> Desk<'a> {
+impl<'a> LoopbackEndpoint<'a> {
     /// Opens one.
     pub fn open(host: &'a RawHost) -> Self {
         Self::with_rings(host, 4)
@@ -515,11 +515,11 @@ impl<'a> Desk<'a> {
     pub fn with_rings(host: &'a RawHost, log2: u8) -> Self {
         let domain = host.domain();
         let endpoint = RawEndpoint::open(host, domain, log2);
-        let memory = Mapped::new(&host.transport, DESK_BYTES);
+        let memory = Mapped::new(&host.transport, LOOPBACK_BYTES);
         let rights = RIGHT_LOCAL_READ | RIGHT_LOCAL_WRITE;
-        let key = host.region(domain, rights, memory.address(), DESK_BYTES as u64);
-        let slots = Mapped::new(&host.transport, usize::from(DESK_CREDITS) * EAGER_MAX);
-        let pair = host.open_pair(endpoint.id, DESK_CREDITS, &slots);
+        let key = host.region(domain, rights, memory.address(), LOOPBACK_BYTES as u64);
+        let slots = Mapped::new(&host.transport, usize::from(LOOPBACK_CREDITS) * EAGER_MAX);
+        let pair = host.open_pair(endpoint.id, LOOPBACK_CREDITS, &slots);
         host.connect(&pair, &pair);
         Self {
             host,
@@ -555,7 +555,7 @@ impl<'a> Desk<'a> {
             request,
             key: self.key,
             match_bits: tag,
-            address: self.memory.address() + DESK_BYTES as u64 / 2,
+            address: self.memory.address() + LOOPBACK_BYTES as u64 / 2,
             length,
             ..ListRequest::default()
         }
@@ -602,7 +602,7 @@ impl<'a> Desk<'a> {
     /// What was received.
     pub fn received(&self, length: usize) -> Vec<u8> {
         let bytes = self.memory.bytes();
-        bytes[DESK_BYTES / 2..][..length].to_vec()
+        bytes[LOOPBACK_BYTES / 2..][..length].to_vec()
     }
 
     /// Waits for the next completion: handle and status.
@@ -643,6 +643,6 @@ impl<'a> Desk<'a> {
             assert_eq!(self.received(length), vec![byte; length]);
         }
         let status = self.host.pair_status(self.pair);
-        assert_eq!(status.available, u32::from(DESK_CREDITS));
+        assert_eq!(status.available, u32::from(LOOPBACK_CREDITS));
     }
 }

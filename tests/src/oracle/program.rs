@@ -67,7 +67,8 @@ struct Pending {
     buffer: Option<(usize, u64)>,
 }
 
-struct Desk<'a> {
+/// The host's side of an endpoint: its memory, what it has posted and what has completed.
+struct HostSide<'a> {
     endpoint: RawEndpoint<'a>,
     memory: Mapped,
     key: u32,
@@ -90,7 +91,7 @@ struct Program<'a> {
     host: &'a Host,
     rng: ChaCha8Rng,
     mix: Mix,
-    desks: Vec<Desk<'a>>,
+    host_sides: Vec<HostSide<'a>>,
     posts: Vec<Post>,
 }
 
@@ -180,13 +181,13 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     let raw = RawHost::new(transport);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(host.card() as u64);
-    let desks: Vec<_> = (0..2).map(|_| desk(&raw, mix)).collect();
+    let host_sides: Vec<_> = (0..2).map(|_| host_side(&raw, mix)).collect();
     let mut program = Program {
         raw: &raw,
         host,
         rng,
         mix,
-        desks,
+        host_sides,
         posts: Vec::new(),
     };
     let (pairs, slots) = program.connect();
@@ -202,10 +203,10 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     let counters = COUNTERS.iter().zip(begin.iter().zip(program.counters()));
     let counters = counters.map(|(&counter, (begin, end))| (counter, end - begin));
     let mut memory: Vec<_> = slots.iter().map(|m| (m.address(), m.bytes())).collect();
-    for desk in &program.desks {
-        memory.push((desk.memory.address(), desk.memory.bytes()));
+    for host_side in &program.host_sides {
+        memory.push((host_side.memory.address(), host_side.memory.bytes()));
         for ring in [Ring::Send, Ring::List, Ring::Completion, Ring::Event] {
-            let ring = desk.endpoint.ring(ring);
+            let ring = host_side.endpoint.ring(ring);
             memory.push((ring.address(), ring.bytes()));
         }
     }
@@ -216,26 +217,26 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
             capabilities: raw.identity().capabilities,
         },
         mac: raw.identity().mac,
-        endpoints: program.desks.iter().map(Desk::opened).collect(),
+        endpoints: program.host_sides.iter().map(HostSide::opened).collect(),
         pairs,
         memory,
         counters: counters.collect(),
         completions: program
-            .desks
+            .host_sides
             .iter()
-            .map(|desk| desk.completions.clone())
+            .map(|host_side| host_side.completions.clone())
             .collect(),
         events: program
-            .desks
+            .host_sides
             .iter()
-            .map(|desk| desk.events.clone())
+            .map(|host_side| host_side.events.clone())
             .collect(),
         posts: program.posts,
         cycles: (start, end),
     }
 }
 
-fn desk(raw: &RawHost, mix: Mix) -> Desk<'_> {
+fn host_side(raw: &RawHost, mix: Mix) -> HostSide<'_> {
     let domain = raw.domain();
     let log2 = [LOG2, LOG2, mix.completions, LOG2];
     let endpoint = RawEndpoint::with_rings(raw, domain, log2);
@@ -255,7 +256,7 @@ fn desk(raw: &RawHost, mix: Mix) -> Desk<'_> {
         at += count as u64 * size;
         (0..count as u64).map(|k| begin + k * size).collect()
     });
-    Desk {
+    HostSide {
         endpoint,
         memory,
         key,
@@ -270,7 +271,7 @@ fn desk(raw: &RawHost, mix: Mix) -> Desk<'_> {
     }
 }
 
-impl Desk<'_> {
+impl HostSide<'_> {
     fn opened(&self) -> Opened {
         let length = self.memory.bytes().len() as u64;
         let ring = |ring| self.endpoint.ring(ring).address();
@@ -367,11 +368,11 @@ impl Program<'_> {
 
     /// Opens a pair, with the memory of its slots, if it is to have any.
     fn open(&mut self, at: usize, doomed: bool) -> (PairId, Option<Mapped>) {
-        let desk = &mut self.desks[at];
+        let host_side = &mut self.host_sides[at];
         let credits = self.rng.random_range(1..=8);
         let slots = Mapped::new(self.raw.transport(), 16 * EAGER_MAX);
-        let id = self.raw.open_pair(desk.endpoint.id, credits, &slots);
-        desk.pairs.push((id.pair as u16, doomed));
+        let id = self.raw.open_pair(host_side.endpoint.id, credits, &slots);
+        host_side.pairs.push((id.pair as u16, doomed));
         if doomed {
             slots.unmap();
         }
@@ -387,7 +388,7 @@ impl Program<'_> {
         slots: &Option<Mapped>,
     ) -> (u16, PairSetup) {
         self.raw.connect_to(local, remote, remote_mac);
-        let endpoint = &self.desks[at].endpoint;
+        let endpoint = &self.host_sides[at].endpoint;
         let setup = PairSetup {
             remote_mac,
             remote_endpoint: remote.endpoint as u16,
@@ -429,7 +430,7 @@ impl Program<'_> {
             66..71 => self.use_claim(at),
             71..79 => {
                 let target = self.some(at, Opcode::TaggedReceive);
-                if self.desks[at].may_ask() {
+                if self.host_sides[at].may_ask() {
                     self.cancel(at, target.unwrap_or(1));
                 }
             }
@@ -446,7 +447,7 @@ impl Program<'_> {
     }
 
     fn some(&mut self, at: usize, opcode: Opcode) -> Option<u32> {
-        let all = self.desks[at].pending.iter();
+        let all = self.host_sides[at].pending.iter();
         let all = all.filter(|(_, pending)| pending.opcode == opcode);
         all.map(|(&request, _)| request).choose(&mut self.rng)
     }
@@ -460,49 +461,49 @@ impl Program<'_> {
     }
 
     fn post_send(&mut self, at: usize, request: SendRequest, fill: Option<(u64, Vec<u8>)>) {
-        let desk = &mut self.desks[at];
+        let host_side = &mut self.host_sides[at];
         if let Some((address, bytes)) = &fill {
-            let word = ((address - desk.memory.address()) / 8) as usize;
+            let word = ((address - host_side.memory.address()) / 8) as usize;
             let words = bytes.chunks_exact(8);
             let words: Vec<u64> = words
                 .map(|word| u64::from_le_bytes(word.try_into().expect("eight")))
                 .collect();
-            desk.memory.write(word, &words);
+            host_side.memory.write(word, &words);
         }
         self.posts.push(Post {
-            endpoint: desk.endpoint.place(),
+            endpoint: host_side.endpoint.place(),
             ring: WorkRing::Send,
             words: request.to_words(),
             fill,
         });
-        desk.endpoint.post_send(request.to_words());
+        host_side.endpoint.post_send(request.to_words());
     }
 
     fn post_list(&mut self, at: usize, request: ListRequest) {
-        let desk = &mut self.desks[at];
+        let host_side = &mut self.host_sides[at];
         self.posts.push(Post {
-            endpoint: desk.endpoint.place(),
+            endpoint: host_side.endpoint.place(),
             ring: WorkRing::List,
             words: request.to_words(),
             fill: None,
         });
-        desk.endpoint.post_list(request.to_words());
+        host_side.endpoint.post_list(request.to_words());
     }
 
     fn send(&mut self, at: usize) {
-        let Some(&(pair, doomed)) = self.desks[at].pairs.choose(&mut self.rng) else {
+        let Some(&(pair, doomed)) = self.host_sides[at].pairs.choose(&mut self.rng) else {
             return;
         };
         let sends = |p: &Pending| p.opcode == Opcode::TaggedSend;
         let waits = |p: &Pending| sends(p) && p.pair == pair;
-        let desk = &self.desks[at];
-        if desk.count(waits) >= SENDS || desk.count(sends) >= desk.limits().0 {
+        let host_side = &self.host_sides[at];
+        if host_side.count(waits) >= SENDS || host_side.count(sends) >= host_side.limits().0 {
             return;
         }
-        let Some(address) = self.desks[at].free[0].pop() else {
+        let Some(address) = self.host_sides[at].free[0].pop() else {
             return;
         };
-        let request = self.desks[at].pend(
+        let request = self.host_sides[at].pend(
             0,
             Pending {
                 opcode: Opcode::TaggedSend,
@@ -533,7 +534,7 @@ impl Program<'_> {
             pair,
             context: self.rng.random_range(0..2),
             request,
-            key: self.desks[at].key,
+            key: self.host_sides[at].key,
             match_bits: match strange {
                 true => STRANGE,
                 false => TAGS[self.rng.random_range(0..TAGS.len())],
@@ -548,19 +549,22 @@ impl Program<'_> {
             2 => send.pair = 7,
             3 => send.length = EAGER_MAX as u64 + 1,
             4 => send.reserved2 = 1,
-            5 => (send.address, send.key) = self.desks[at].void,
+            5 => (send.address, send.key) = self.host_sides[at].void,
             _ => {}
         }
         self.post_send(at, send, Some((address, bytes)));
     }
 
     fn cancel_send(&mut self, at: usize) {
-        if !self.desks[at].may_ask() {
+        if !self.host_sides[at].may_ask() {
             return;
         }
         let target = self.some(at, Opcode::TaggedSend).unwrap_or(0);
-        let pair = self.desks[at].pending.get(&target).map_or(0, |p| p.pair);
-        let request = self.desks[at].pend(0, nothing(Opcode::CancelSend, target));
+        let pair = self.host_sides[at]
+            .pending
+            .get(&target)
+            .map_or(0, |p| p.pair);
+        let request = self.host_sides[at].pend(0, nothing(Opcode::CancelSend, target));
         let cancel = SendRequest {
             opcode: Opcode::CancelSend.code(),
             pair,
@@ -575,18 +579,18 @@ impl Program<'_> {
     fn receive(&mut self, at: usize, all: Option<u16>) {
         let multi = all.is_none() && self.rng.random_ratio(1, 6);
         let kind = if multi { 2 } else { 1 };
-        let Some(&(pair, _)) = self.desks[at].pairs.choose(&mut self.rng) else {
+        let Some(&(pair, _)) = self.host_sides[at].pairs.choose(&mut self.rng) else {
             return;
         };
         let receives = |p: &Pending| p.opcode == Opcode::TaggedReceive;
-        if self.desks[at].count(receives) >= self.desks[at].limits().1 {
+        if self.host_sides[at].count(receives) >= self.host_sides[at].limits().1 {
             return;
         }
-        let Some(address) = self.desks[at].free[kind].pop() else {
+        let Some(address) = self.host_sides[at].free[kind].pop() else {
             return;
         };
         let context = self.rng.random_range(0..2);
-        let request = self.desks[at].pend(
+        let request = self.host_sides[at].pend(
             1,
             Pending {
                 opcode: Opcode::TaggedReceive,
@@ -612,7 +616,7 @@ impl Program<'_> {
             pair,
             context: all.unwrap_or(context),
             request,
-            key: self.desks[at].key,
+            key: self.host_sides[at].key,
             match_bits: TAGS[self.rng.random_range(0..TAGS.len())],
             ignore_bits: ignored[self.rng.random_range(0..ignored.len())],
             address: address + offset,
@@ -632,7 +636,7 @@ impl Program<'_> {
             (None, 2) => receive.reserved0 = 1,
             (None, 3) => receive.pair = 7,
             (None, 4) => {
-                (receive.address, receive.key) = self.desks[at].void;
+                (receive.address, receive.key) = self.host_sides[at].void;
                 receive.length = receive.length.min(VOID_BYTES);
             }
             _ => {}
@@ -649,12 +653,12 @@ impl Program<'_> {
     }
 
     fn look(&mut self, at: usize) {
-        if !self.desks[at].may_ask() {
+        if !self.host_sides[at].may_ask() {
             return;
         }
         let opcode = [Opcode::Probe, Opcode::Claim][self.rng.random_range(0..2)];
-        let request = self.desks[at].pend(1, nothing(opcode, 0));
-        let pair = self.desks[at].pairs.choose(&mut self.rng);
+        let request = self.host_sides[at].pend(1, nothing(opcode, 0));
+        let pair = self.host_sides[at].pairs.choose(&mut self.rng);
         let look = ListRequest {
             opcode: opcode.code(),
             pair: pair.map_or(0, |&(pair, _)| pair),
@@ -669,18 +673,18 @@ impl Program<'_> {
     }
 
     fn use_claim(&mut self, at: usize) {
-        if !self.desks[at].may_ask() {
+        if !self.host_sides[at].may_ask() {
             return;
         }
         let handle = match self.rng.random_ratio(1, 8) {
             true => self.rng.random(),
-            false => match self.desks[at].claims.pop() {
+            false => match self.host_sides[at].claims.pop() {
                 Some(handle) => handle,
                 None => return,
             },
         };
         let address = match self.rng.random() {
-            true => self.desks[at].free[1].pop(),
+            true => self.host_sides[at].free[1].pop(),
             false => None,
         };
         let opcode = match address {
@@ -689,9 +693,12 @@ impl Program<'_> {
         };
         let mut pending = nothing(opcode, handle);
         pending.buffer = address.map(|address| (1, address));
-        let request = self.desks[at].pend(1, pending);
-        let gone = self.rng.random_ratio(1, 8).then(|| self.desks[at].void);
-        let (address, key) = gone.unwrap_or((address.unwrap_or(0), self.desks[at].key));
+        let request = self.host_sides[at].pend(1, pending);
+        let gone = self
+            .rng
+            .random_ratio(1, 8)
+            .then(|| self.host_sides[at].void);
+        let (address, key) = gone.unwrap_or((address.unwrap_or(0), self.host_sides[at].key));
         let claimed = ListRequest {
             opcode: opcode.code(),
             request,
@@ -705,7 +712,7 @@ impl Program<'_> {
     }
 
     fn cancel(&mut self, at: usize, target: u32) {
-        let request = self.desks[at].pend(1, nothing(Opcode::Cancel, target));
+        let request = self.host_sides[at].pend(1, nothing(Opcode::Cancel, target));
         let cancel = ListRequest {
             opcode: Opcode::Cancel.code(),
             request,
@@ -716,13 +723,13 @@ impl Program<'_> {
     }
 
     fn poll(&mut self) {
-        for desk in &mut self.desks {
-            while let Some(entry) = desk.endpoint.poll() {
+        for host_side in &mut self.host_sides {
+            while let Some(entry) = host_side.endpoint.poll() {
                 let now = self.raw.transport().now();
-                desk.completed(now, entry);
+                host_side.completed(now, entry);
             }
-            while let Some(event) = desk.endpoint.poll_event() {
-                desk.events.push(Event { phase: 0, ..event });
+            while let Some(event) = host_side.endpoint.poll_event() {
+                host_side.events.push(Event { phase: 0, ..event });
             }
         }
     }
@@ -731,12 +738,20 @@ impl Program<'_> {
     fn wait(&mut self, what: &str, which: impl Fn(&Pending) -> bool) {
         for _ in 0..2000 {
             self.poll();
-            if self.desks.iter().all(|desk| desk.count(&which) == 0) {
+            if self
+                .host_sides
+                .iter()
+                .all(|host_side| host_side.count(&which) == 0)
+            {
                 return;
             }
             self.pause(100);
         }
-        let left: Vec<_> = self.desks.iter().map(|desk| &desk.pending).collect();
+        let left: Vec<_> = self
+            .host_sides
+            .iter()
+            .map(|host_side| &host_side.pending)
+            .collect();
         panic!("card {}: {what} never end: {left:x?}", self.host.card());
     }
 
@@ -747,8 +762,8 @@ impl Program<'_> {
         self.wait("cancelled receives", receives);
         for round in 0.. {
             for at in 0..2 {
-                while let Some(handle) = self.desks[at].claims.pop() {
-                    let request = self.desks[at].pend(1, nothing(Opcode::Discard, handle));
+                while let Some(handle) = self.host_sides[at].claims.pop() {
+                    let request = self.host_sides[at].pend(1, nothing(Opcode::Discard, handle));
                     let discard = ListRequest {
                         opcode: Opcode::Discard.code(),
                         request,
@@ -758,8 +773,8 @@ impl Program<'_> {
                     self.post_list(at, discard);
                 }
                 // In turn; or that context of which fewer are posted, so that neither waits for the other.
-                let desk = &self.desks[at];
-                let of = |context| desk.count(|p| receives(p) && p.context == context);
+                let host_side = &self.host_sides[at];
+                let of = |context| host_side.count(|p| receives(p) && p.context == context);
                 let next = match of(0).cmp(&of(1)) {
                     Ordering::Less => 0,
                     Ordering::Equal => round % 2,
@@ -772,7 +787,11 @@ impl Program<'_> {
             self.pause(300);
             self.poll();
             let sends = |p: &Pending| p.opcode == Opcode::TaggedSend;
-            let left: usize = self.desks.iter().map(|desk| desk.count(sends)).sum();
+            let left: usize = self
+                .host_sides
+                .iter()
+                .map(|host_side| host_side.count(sends))
+                .sum();
             let all = self.host.all_gather(vec![u8::from(left > 0)]);
             let all = all.expect("all are there");
             if all.iter().all(|left| left == &[0]) {
@@ -791,7 +810,7 @@ impl Program<'_> {
 
     fn cancel_all(&mut self) {
         for at in 0..2 {
-            let pending = &self.desks[at].pending;
+            let pending = &self.host_sides[at].pending;
             let receives = pending.iter();
             let receives = receives.filter(|(_, p)| p.opcode == Opcode::TaggedReceive);
             let receives: Vec<u32> = receives.map(|(&request, _)| request).collect();
@@ -813,7 +832,7 @@ fn nothing(opcode: Opcode, target: u32) -> Pending {
     }
 }
 
-impl Desk<'_> {
+impl HostSide<'_> {
     fn completed(&mut self, now: u64, entry: Completion) {
         self.completions.push((now, entry));
         let Some(pending) = self.pending.get(&entry.request).copied() else {

@@ -4,7 +4,7 @@ use abi::completion::CompletionKind;
 use abi::status::Status;
 use host_driver::{Counter, PostError, WcKind, WcStatus};
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::raw::{Desk, RawHost};
+use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -138,27 +138,32 @@ fn of_a_cancel_and_a_credit_that_returns_exactly_one_comes_first() {
 fn a_cancel_in_time_gives_its_completion_entry_back() {
     run(cards("tiny", 1, 93), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
         for request in 0..4 {
-            desk.endpoint.post_send(desk.send(7, request, 8).to_words());
-            assert_eq!(desk.status(), (request, Status::Success));
+            loopback
+                .endpoint
+                .post_send(loopback.send(7, request, 8).to_words());
+            assert_eq!(loopback.status(), (request, Status::Success));
         }
         // No credit is left. The queue has 16 entries: 40 that are lost would be noticed.
         for request in (100..180).step_by(2) {
-            let cancel = desk.cancel_send(request + 1, request);
-            desk.endpoint.post_send(desk.send(7, request, 8).to_words());
-            desk.endpoint.post_send(cancel.to_words());
-            let entry = desk.endpoint.completion();
+            let cancel = loopback.cancel_send(request + 1, request);
+            loopback
+                .endpoint
+                .post_send(loopback.send(7, request, 8).to_words());
+            loopback.endpoint.post_send(cancel.to_words());
+            let entry = loopback.endpoint.completion();
             let kind = CompletionKind::Send.code();
             let seen = (entry.request, entry.status, entry.kind, entry.length);
             assert_eq!(seen, (request, Status::Cancelled.code(), kind, 8));
-            assert_eq!(entry.pair, desk.pair);
+            assert_eq!(entry.pair, loopback.pair);
         }
         for request in 200..204 {
-            desk.endpoint
-                .post_list(desk.receive(7, request, 8).to_words());
-            assert_eq!(desk.status(), (request, Status::Success));
+            loopback
+                .endpoint
+                .post_list(loopback.receive(7, request, 8).to_words());
+            assert_eq!(loopback.status(), (request, Status::Success));
         }
-        desk.assert_works();
+        loopback.assert_works();
     });
 }

@@ -4,7 +4,7 @@ use abi::request::{ListRequest, Opcode};
 use abi::status::Status;
 use host_driver::{Claimed, Request, WaitError, WcKind, WcStatus};
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::raw::{Desk, RawHost};
+use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{PATIENCE, Setup, Side};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -454,11 +454,16 @@ fn an_endpoint_that_is_closed_leaves_no_claim_behind() {
 }
 
 /// A request that names a claimed message.
-fn by_handle(desk: &Desk<'_>, opcode: Opcode, request: u32, handle: u32) -> ListRequest {
+fn by_handle(
+    loopback: &LoopbackEndpoint<'_>,
+    opcode: Opcode,
+    request: u32,
+    handle: u32,
+) -> ListRequest {
     ListRequest {
         opcode: opcode.code(),
         target: handle,
-        ..desk.receive(0, request, 64)
+        ..loopback.receive(0, request, 64)
     }
 }
 
@@ -466,8 +471,8 @@ fn by_handle(desk: &Desk<'_>, opcode: Opcode, request: u32, handle: u32) -> List
 fn a_handle_is_good_once_and_for_its_endpoint_alone() {
     run(cards("tiny", 1, 136), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut a = Desk::open(&host);
-        let mut b = Desk::open(&host);
+        let mut a = LoopbackEndpoint::open(&host);
+        let mut b = LoopbackEndpoint::open(&host);
         let mut handles = Vec::new();
         for round in 0..3 {
             a.fill(round, 64);

@@ -8,7 +8,7 @@ use host_driver::{
     Access, CommandError, Device, DeviceOptions, OpenError, Source, TaggedReceive, WcStatus,
 };
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::raw::{Desk, RawHost};
+use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -107,7 +107,7 @@ fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
     run(cards("tiny", 1, seed), |host| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
         let unknown = u32::from(MailboxStatus::UnknownCommand.code());
         for code in [
             0,
@@ -139,7 +139,7 @@ fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
                 "{words:x?} was answered {status:#x}"
             );
         }
-        desk.assert_works();
+        loopback.assert_works();
     });
 }
 
@@ -153,10 +153,10 @@ fn firmware_held_in_the_middle_of_a_log_line_gets_ready_when_it_runs_again() {
         let mut epoch = 0;
         for _ in 0..12 {
             let host = RawHost::new(transport.clone());
-            let desk = Desk::open(&host);
+            let loopback = LoopbackEndpoint::open(&host);
             // Restarted or not, an endpoint's epochs go on.
-            assert!(desk.endpoint.epoch > epoch);
-            epoch = desk.endpoint.epoch;
+            assert!(loopback.endpoint.epoch > epoch);
+            epoch = loopback.endpoint.epoch;
             // A command's line is written after its answer, which takes some 1,300 cycles; so does the first line of all.
             host.domain();
             for most in [1500, 3000] {
@@ -166,6 +166,6 @@ fn firmware_held_in_the_middle_of_a_log_line_gets_ready_when_it_runs_again() {
                 host.write(CONTROL, CONTROL_RUN);
             }
         }
-        Desk::open(&RawHost::new(transport)).assert_works();
+        LoopbackEndpoint::open(&RawHost::new(transport)).assert_works();
     });
 }

@@ -9,15 +9,15 @@ use abi::request::SendRequest;
 use abi::status::Status;
 use host_driver::transport::Transport;
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::raw::{Desk, Mapped, RawHost};
+use posthorn_tests::raw::{LoopbackEndpoint, Mapped, RawHost};
 use std::sync::Arc;
 
 #[test]
 fn an_endpoint_can_use_neither_memory_nor_pairs_of_another_domain() {
     run(cards("tiny", 1, 51), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut a = Desk::open(&host);
-        let mut b = Desk::open(&host);
+        let mut a = LoopbackEndpoint::open(&host);
+        let mut b = LoopbackEndpoint::open(&host);
         for turned in [false, true] {
             let (me, other) = if turned {
                 (&mut b, &mut a)
@@ -52,8 +52,8 @@ fn an_endpoint_can_use_neither_memory_nor_pairs_of_another_domain() {
 fn a_message_for_one_endpoint_never_meets_a_receive_of_another() {
     run(cards("tiny", 1, 52), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut a = Desk::open(&host);
-        let mut b = Desk::open(&host);
+        let mut a = LoopbackEndpoint::open(&host);
+        let mut b = LoopbackEndpoint::open(&host);
         // B's receive takes anything from anybody; A's message still waits for A.
         let mut greedy = b.receive(0, 1, 64);
         greedy.flags = abi::request::FLAG_ANY_SOURCE;
@@ -86,14 +86,17 @@ fn an_endpoint_that_fills_the_list_leaves_another_its_share() {
     const PROBE: u32 = 1001;
     /// Posts a receive, and a probe to see whether the receive is refused before that. The first that is refused isn't told so before
     /// there may be room, only those behind it are.
-    fn takes(desk: &mut Desk, tag: u32) -> bool {
-        let receive = desk.receive(u64::from(tag), tag, 64);
-        desk.endpoint.post_list(receive.to_words());
-        let probe = desk.probe(u64::MAX, PROBE);
-        desk.endpoint.post_list(probe.to_words());
-        let (first, status) = desk.status();
+    fn takes(loopback: &mut LoopbackEndpoint, tag: u32) -> bool {
+        let receive = loopback.receive(u64::from(tag), tag, 64);
+        loopback.endpoint.post_list(receive.to_words());
+        let probe = loopback.probe(u64::MAX, PROBE);
+        loopback.endpoint.post_list(probe.to_words());
+        let (first, status) = loopback.status();
         if status == Status::Behind {
-            assert_eq!((first, desk.status()), (tag, (PROBE, Status::NoMessage)));
+            assert_eq!(
+                (first, loopback.status()),
+                (tag, (PROBE, Status::NoMessage))
+            );
             return false;
         }
         assert_eq!((first, status), (PROBE, Status::NoMessage));
@@ -102,8 +105,8 @@ fn an_endpoint_that_fills_the_list_leaves_another_its_share() {
     let (_, report) = run(cards("tiny", 1, 57), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
         // A receive that is posted has a place in the completion ring.
-        let mut flood = Desk::with_rings(&host, 7);
-        let mut modest = Desk::with_rings(&host, 7);
+        let mut flood = LoopbackEndpoint::with_rings(&host, 7);
+        let mut modest = LoopbackEndpoint::with_rings(&host, 7);
         // A half is common, the other one the endpoints' own.
         let identity = host.identity();
         let (posted, share) = (identity.posted, identity.posted / (2 * identity.endpoints));
@@ -114,7 +117,8 @@ fn an_endpoint_that_fills_the_list_leaves_another_its_share() {
         for tag in 0..share {
             assert!(takes(&mut modest, tag), "receive {tag} of {share}");
         }
-        let send = |desk: &Desk, tag| desk.send(u64::from(tag), SEND, 64).to_words();
+        let send =
+            |loopback: &LoopbackEndpoint, tag| loopback.send(u64::from(tag), SEND, 64).to_words();
         for tag in [0, share - 1] {
             modest.endpoint.post_send(send(&modest, tag));
             let mut statuses = [modest.status(), modest.status()];
@@ -150,8 +154,8 @@ fn an_endpoint_that_fills_the_list_leaves_another_its_share() {
 fn an_endpoint_cannot_cancel_anothers_send() {
     run(cards("tiny", 1, 56), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut a = Desk::open(&host);
-        let mut b = Desk::open(&host);
+        let mut a = LoopbackEndpoint::open(&host);
+        let mut b = LoopbackEndpoint::open(&host);
         for request in 0..4 {
             a.endpoint.post_send(a.send(7, request, 8).to_words());
             assert_eq!(a.status(), (request, Status::Success));
@@ -185,8 +189,8 @@ fn an_endpoint_cannot_cancel_anothers_send() {
 fn two_endpoints_of_a_card_talk_to_each_other() {
     run(cards("tiny", 1, 53), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut a = Desk::open(&host);
-        let mut b = Desk::open(&host);
+        let mut a = LoopbackEndpoint::open(&host);
+        let mut b = LoopbackEndpoint::open(&host);
         let slots = [
             Mapped::new(host.transport(), 8 << 10),
             Mapped::new(host.transport(), 8 << 10),
@@ -213,24 +217,24 @@ fn two_endpoints_of_a_card_talk_to_each_other() {
 fn a_region_is_read_or_written_only_as_it_was_registered() {
     run(cards("tiny", 1, 54), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
         let memory = Mapped::new(host.transport(), 4096);
-        let read = host.region(desk.domain, RIGHT_LOCAL_READ, memory.address(), 4096);
-        let write = host.region(desk.domain, RIGHT_LOCAL_WRITE, memory.address(), 4096);
-        let mut send = desk.send(7, 1, 16);
+        let read = host.region(loopback.domain, RIGHT_LOCAL_READ, memory.address(), 4096);
+        let write = host.region(loopback.domain, RIGHT_LOCAL_WRITE, memory.address(), 4096);
+        let mut send = loopback.send(7, 1, 16);
         (send.key, send.address) = (write, memory.address());
-        desk.endpoint.post_send(send.to_words());
-        assert_eq!(desk.status(), (1, Status::LocalProtection));
-        let mut receive = desk.receive(7, 2, 16);
+        loopback.endpoint.post_send(send.to_words());
+        assert_eq!(loopback.status(), (1, Status::LocalProtection));
+        let mut receive = loopback.receive(7, 2, 16);
         (receive.key, receive.address) = (read, memory.address());
-        desk.endpoint.post_list(receive.to_words());
-        assert_eq!(desk.status(), (2, Status::LocalProtection));
+        loopback.endpoint.post_list(receive.to_words());
+        assert_eq!(loopback.status(), (2, Status::LocalProtection));
         (send.key, receive.key) = (read, write);
         (send.request, receive.request) = (3, 4);
         receive.address += 1000;
-        desk.endpoint.post_list(receive.to_words());
-        desk.endpoint.post_send(send.to_words());
-        let mut both = [desk.status(), desk.status()];
+        loopback.endpoint.post_list(receive.to_words());
+        loopback.endpoint.post_send(send.to_words());
+        let mut both = [loopback.status(), loopback.status()];
         both.sort_unstable();
         assert_eq!(both, [(3, Status::Success), (4, Status::Success)]);
     });
@@ -240,28 +244,28 @@ fn a_region_is_read_or_written_only_as_it_was_registered() {
 fn accesses_that_a_region_refuses_are_counted_for_the_peer_whose_they_were() {
     run(cards("tiny", 1, 55), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
-        let mut peer = Desk::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
+        let mut peer = LoopbackEndpoint::open(&host);
         let slots = [0, 1].map(|_| Mapped::new(host.transport(), 4 << 10));
-        let there = host.open_pair(desk.endpoint.id, 4, &slots[0]);
+        let there = host.open_pair(loopback.endpoint.id, 4, &slots[0]);
         let back = host.open_pair(peer.endpoint.id, 4, &slots[1]);
         host.connect(&there, &back);
         host.connect(&back, &there);
-        let (own, of_peer) = (desk.pair, there.pair as u16);
+        let (own, of_peer) = (loopback.pair, there.pair as u16);
         peer.pair = back.pair as u16;
         let memory = Mapped::new(host.transport(), 4096);
         for round in 1..4 {
             // The region goes after the check of the post, and before the message.
-            let key = host.region(desk.domain, RIGHT_LOCAL_WRITE, memory.address(), 4096);
-            let mut receive = desk.receive(u64::from(round), 2 * round, 64);
+            let key = host.region(loopback.domain, RIGHT_LOCAL_WRITE, memory.address(), 4096);
+            let mut receive = loopback.receive(u64::from(round), 2 * round, 64);
             (receive.key, receive.address, receive.pair) = (key, memory.address(), of_peer);
-            desk.endpoint.post_list(receive.to_words());
-            desk.assert_works();
+            loopback.endpoint.post_list(receive.to_words());
+            loopback.assert_works();
             host.forget_region(key);
             let send = peer.send(u64::from(round), 2 * round + 1, 64);
             peer.endpoint.post_send(send.to_words());
             assert_eq!(peer.status(), (2 * round + 1, Status::Success));
-            let entry = desk.endpoint.completion();
+            let entry = loopback.endpoint.completion();
             assert_eq!(
                 (entry.request, entry.status, entry.pair),
                 (2 * round, Status::AccessDenied.code(), of_peer)
@@ -275,7 +279,7 @@ fn accesses_that_a_region_refuses_are_counted_for_the_peer_whose_they_were() {
             0,
             "the other direction"
         );
-        desk.assert_works();
+        loopback.assert_works();
     });
 }
 
@@ -300,14 +304,14 @@ fn audit(host: &RawHost) -> Vec<AuditEntry> {
 fn the_firmware_hears_of_every_refusal_in_few_events_and_of_no_wrong_doorbell() {
     run(cards("tiny", 1, 56), |simulated| {
         let host = RawHost::new(Arc::new(simulated.transport()));
-        let mut desk = Desk::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
         const REFUSED: u32 = 60;
         for request in 0..REFUSED {
-            let mut send = desk.send(7, request, 16);
+            let mut send = loopback.send(7, request, 16);
             send.key ^= 1 << 31;
-            desk.endpoint.post_send(send.to_words());
-            assert_eq!(desk.status(), (request, Status::LocalProtection));
-            desk.endpoint.doorbell(EVENT_HEAD, 0x7777);
+            loopback.endpoint.post_send(send.to_words());
+            assert_eq!(loopback.status(), (request, Status::LocalProtection));
+            loopback.endpoint.doorbell(EVENT_HEAD, 0x7777);
         }
         assert_eq!(host.count(Counter::DoorbellErrors), u64::from(REFUSED));
         let transport = simulated.transport();
@@ -324,12 +328,12 @@ fn the_firmware_hears_of_every_refusal_in_few_events_and_of_no_wrong_doorbell() 
         let [refusals] = of(AuditKind::AccessRefused).collect::<Vec<_>>()[..] else {
             panic!("one entry: {entries:?}");
         };
-        assert_eq!(refusals.object, desk.key ^ 1 << 31);
+        assert_eq!(refusals.object, loopback.key ^ 1 << 31);
         assert_eq!(refusals.count, REFUSED);
         // The domain's place, and the right to read.
         assert_eq!(refusals.info >> 8, u32::from(RIGHT_LOCAL_READ));
         assert_eq!(of(AuditKind::GateEvent).count(), 0, "{entries:?}");
         assert_eq!(of(AuditKind::EventsLost).count(), 0, "{entries:?}");
-        desk.assert_works();
+        loopback.assert_works();
     });
 }

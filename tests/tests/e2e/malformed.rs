@@ -7,7 +7,7 @@ use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
 use abi::status::Status;
 use host_driver::Counter;
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::raw::{DESK_BYTES, Desk, RawHost, Ring};
+use posthorn_tests::raw::{LOOPBACK_BYTES, LoopbackEndpoint, RawHost, Ring};
 use std::sync::Arc;
 
 /// What is wrong with a send, and what is to come of it.
@@ -79,7 +79,7 @@ const SENDS: &[SendCase] = {
             r.address -= 1
         }),
         ("a byte after the region", LocalProtection, Send, |r| {
-            r.address += DESK_BYTES as u64 - r.length + 1;
+            r.address += LOOPBACK_BYTES as u64 - r.length + 1;
         }),
         ("an address that wraps round", LocalProtection, Send, |r| {
             r.address = 8_u64.wrapping_neg();
@@ -169,14 +169,14 @@ const LISTS: &[ListCase] = {
             r.key ^= 1 << 31
         }),
         ("a byte before the region", LocalProtection, Receive, |r| {
-            r.address -= DESK_BYTES as u64 / 2 + 1;
+            r.address -= LOOPBACK_BYTES as u64 / 2 + 1;
         }),
         (
             "a buffer longer than the region",
             LocalProtection,
             Receive,
             |r| {
-                r.length = DESK_BYTES as u64 / 2 + 1;
+                r.length = LOOPBACK_BYTES as u64 / 2 + 1;
             },
         ),
         (
@@ -195,33 +195,33 @@ const LISTS: &[ListCase] = {
 fn each_malformed_request_completes_with_its_error_and_the_next_good_one_works() {
     run(cards("tiny", 1, 61), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
         let mut request = 0;
         for &(what, status, kind, spoil) in SENDS {
             request += 1;
-            let mut send = desk.send(7, request, 16);
+            let mut send = loopback.send(7, request, 16);
             spoil(&mut send);
-            desk.endpoint.post_send(send.to_words());
-            let entry = desk.endpoint.completion();
+            loopback.endpoint.post_send(send.to_words());
+            let entry = loopback.endpoint.completion();
             assert_eq!(
                 (entry.request, entry.status, entry.kind),
                 (request, status.code(), kind.code()),
                 "{what}: {entry:?}"
             );
-            desk.assert_works();
+            loopback.assert_works();
         }
         for &(what, status, kind, spoil) in LISTS {
             request += 1;
-            let mut receive = desk.receive(7, request, 16);
+            let mut receive = loopback.receive(7, request, 16);
             spoil(&mut receive);
-            desk.endpoint.post_list(receive.to_words());
-            let entry = desk.endpoint.completion();
+            loopback.endpoint.post_list(receive.to_words());
+            let entry = loopback.endpoint.completion();
             assert_eq!(
                 (entry.request, entry.status, entry.kind),
                 (request, status.code(), kind.code()),
                 "{what}: {entry:?}"
             );
-            desk.assert_works();
+            loopback.assert_works();
         }
         // A cancel that comes too late is nobody's fault; all others are refused as malformed, each once.
         let statuses = SENDS.iter().map(|case| case.1);
@@ -231,7 +231,7 @@ fn each_malformed_request_completes_with_its_error_and_the_next_good_one_works()
             host.count(Counter::InvalidRequests),
             malformed.count() as u64
         );
-        assert!(desk.endpoint.poll_event().is_none());
+        assert!(loopback.endpoint.poll_event().is_none());
     });
 }
 
@@ -239,17 +239,17 @@ fn each_malformed_request_completes_with_its_error_and_the_next_good_one_works()
 fn zero_length_looks_at_no_key_and_touches_no_memory() {
     run(cards("tiny", 1, 62), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
-        let mut send = desk.send(7, 1, 0);
+        let mut loopback = LoopbackEndpoint::open(&host);
+        let mut send = loopback.send(7, 1, 0);
         (send.key, send.address) = (0xdead_beef, u64::MAX);
-        let mut receive = desk.receive(7, 2, 0);
+        let mut receive = loopback.receive(7, 2, 0);
         (receive.key, receive.address) = (0xffff_ffff, 3);
-        desk.endpoint.post_list(receive.to_words());
-        desk.endpoint.post_send(send.to_words());
-        let mut both = [desk.status(), desk.status()];
+        loopback.endpoint.post_list(receive.to_words());
+        loopback.endpoint.post_send(send.to_words());
+        let mut both = [loopback.status(), loopback.status()];
         both.sort_unstable();
         assert_eq!(both, [(1, Status::Success), (2, Status::Success)]);
-        desk.assert_works();
+        loopback.assert_works();
     });
 }
 
@@ -257,29 +257,33 @@ fn zero_length_looks_at_no_key_and_touches_no_memory() {
 fn a_tail_further_than_the_ring_is_an_event_and_the_ring_goes_on() {
     run(cards("tiny", 1, 63), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
-        desk.assert_works();
+        let mut loopback = LoopbackEndpoint::open(&host);
+        loopback.assert_works();
         for (ring, bit) in [(SEND_TAIL, 0), (LIST_TAIL, 1 << INFO_LIST_RING_BIT)] {
-            let head = desk.endpoint.read(SEND_HEAD - SEND_TAIL + ring);
-            let entries = 1 << desk.endpoint.log2[Ring::Send as usize];
+            let head = loopback.endpoint.read(SEND_HEAD - SEND_TAIL + ring);
+            let entries = 1 << loopback.endpoint.log2[Ring::Send as usize];
             for tail in [
                 head + entries + 1,
                 head + 0x8000,
                 head.wrapping_sub(1) & 0xffff,
                 1 << 16,
             ] {
-                desk.endpoint.doorbell(ring, tail);
-                let event = desk.endpoint.event();
+                loopback.endpoint.doorbell(ring, tail);
+                let event = loopback.endpoint.event();
                 assert_eq!(event.cause, Cause::RingOverrun.code(), "tail {tail:#x}");
                 assert_eq!(event.info, u64::from(tail) | bit, "tail {tail:#x}");
             }
         }
         assert_eq!(host.count(Counter::DoorbellErrors), 8);
-        assert_eq!(desk.endpoint.read(STICKY), 1 << Cause::RingOverrun.code());
-        desk.endpoint
+        assert_eq!(
+            loopback.endpoint.read(STICKY),
+            1 << Cause::RingOverrun.code()
+        );
+        loopback
+            .endpoint
             .doorbell(STICKY, 1 << Cause::RingOverrun.code());
-        assert_eq!(desk.endpoint.read(STICKY), 0);
-        desk.assert_works();
+        assert_eq!(loopback.endpoint.read(STICKY), 0);
+        loopback.assert_works();
     });
 }
 
@@ -287,21 +291,21 @@ fn a_tail_further_than_the_ring_is_an_event_and_the_ring_goes_on() {
 fn a_consumer_index_that_the_card_never_reached_is_an_event_and_frees_nothing() {
     run(cards("tiny", 1, 64), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
-        desk.assert_works();
+        let mut loopback = LoopbackEndpoint::open(&host);
+        loopback.assert_works();
         for (index, value) in [
             (COMPLETION_HEAD, 0x4000),
             (COMPLETION_HEAD, 1 << 20),
             (EVENT_HEAD, 100),
         ] {
-            desk.endpoint.doorbell(index, value);
-            let event = desk.endpoint.event();
+            loopback.endpoint.doorbell(index, value);
+            let event = loopback.endpoint.event();
             assert_eq!(event.cause, Cause::IndexError.code(), "{value:#x}");
             assert_eq!(event.info, u64::from(value));
         }
         // A whole pass of the queue still works, entry by entry.
         for _ in 0..6 {
-            desk.assert_works();
+            loopback.assert_works();
         }
     });
 }
@@ -310,25 +314,25 @@ fn a_consumer_index_that_the_card_never_reached_is_an_event_and_frees_nothing() 
 fn a_ring_that_cannot_be_read_stops_with_an_event_and_the_other_goes_on() {
     run(cards("tiny", 1, 65), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut other = Desk::open(&host);
+        let mut other = LoopbackEndpoint::open(&host);
         for (ring, bit) in [(Ring::Send, 0), (Ring::List, 1 << INFO_LIST_RING_BIT)] {
-            let mut desk = Desk::open(&host);
-            desk.assert_works();
-            let index = desk
+            let mut loopback = LoopbackEndpoint::open(&host);
+            loopback.assert_works();
+            let index = loopback
                 .endpoint
                 .read(if bit == 0 { SEND_HEAD } else { SEND_HEAD + 4 });
-            desk.endpoint.unmap(ring);
-            let (send, probe) = (desk.send(1, 1, 0), desk.probe(1, 2));
-            desk.endpoint.post_send(send.to_words());
-            desk.endpoint.post_list(probe.to_words());
-            let event = desk.endpoint.event();
+            loopback.endpoint.unmap(ring);
+            let (send, probe) = (loopback.send(1, 1, 0), loopback.probe(1, 2));
+            loopback.endpoint.post_send(send.to_words());
+            loopback.endpoint.post_list(probe.to_words());
+            let event = loopback.endpoint.event();
             assert_eq!(event.cause, Cause::RingError.code());
             assert_eq!(event.info, u64::from(index) | bit);
             // The other ring of the endpoint has been fetched and answered, this one never is.
-            let (answered, _) = desk.status();
+            let (answered, _) = loopback.status();
             assert_eq!(answered, if bit == 0 { 2 } else { 1 });
-            desk.endpoint.close();
-            assert!(desk.endpoint.poll().is_none(), "nothing was promised");
+            loopback.endpoint.close();
+            assert!(loopback.endpoint.poll().is_none(), "nothing was promised");
             other.assert_works();
         }
     });

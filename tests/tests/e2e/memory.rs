@@ -5,7 +5,7 @@ use abi::limits::EAGER_MAX;
 use abi::register::STICKY;
 use abi::status::Status;
 use posthorn_tests::cards::{cards, run};
-use posthorn_tests::raw::{Desk, Mapped, RawHost, Ring};
+use posthorn_tests::raw::{LoopbackEndpoint, Mapped, RawHost, Ring};
 use std::sync::Arc;
 
 const RIGHTS: u8 = abi::control::RIGHT_LOCAL_READ | abi::control::RIGHT_LOCAL_WRITE;
@@ -14,38 +14,38 @@ const RIGHTS: u8 = abi::control::RIGHT_LOCAL_READ | abi::control::RIGHT_LOCAL_WR
 fn a_buffer_that_is_gone_is_a_memory_error_of_its_request_only() {
     run(cards("tiny", 1, 71), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
         let gone = Mapped::new(host.transport(), EAGER_MAX);
-        let key = host.region(desk.domain, RIGHTS, gone.address(), EAGER_MAX as u64);
+        let key = host.region(loopback.domain, RIGHTS, gone.address(), EAGER_MAX as u64);
         // Posted while it was there.
-        let mut receive = desk.receive(7, 1, 500);
+        let mut receive = loopback.receive(7, 1, 500);
         (receive.key, receive.address) = (key, gone.address());
-        desk.endpoint.post_list(receive.to_words());
-        desk.assert_works();
+        loopback.endpoint.post_list(receive.to_words());
+        loopback.assert_works();
         gone.unmap();
 
-        let mut send = desk.send(8, 2, 700);
+        let mut send = loopback.send(8, 2, 700);
         (send.key, send.address) = (key, gone.address() + 3);
-        desk.endpoint.post_send(send.to_words());
-        assert_eq!(desk.status(), (2, Status::MemoryError));
-        desk.assert_works();
+        loopback.endpoint.post_send(send.to_words());
+        assert_eq!(loopback.status(), (2, Status::MemoryError));
+        loopback.assert_works();
 
         // The sender has done its part; the receiver's buffer is the receiver's affair.
-        let send = desk.send(7, 3, 500);
-        desk.endpoint.post_send(send.to_words());
-        let mut both = [desk.status(), desk.status()];
+        let send = loopback.send(7, 3, 500);
+        loopback.endpoint.post_send(send.to_words());
+        let mut both = [loopback.status(), loopback.status()];
         both.sort_unstable();
         assert_eq!(both, [(1, Status::MemoryError), (3, Status::Success)]);
-        desk.assert_works();
+        loopback.assert_works();
 
         // The same when the message was there first.
-        let send = desk.send(9, 4, 64);
-        desk.endpoint.post_send(send.to_words());
-        assert_eq!(desk.status(), (4, Status::Success));
+        let send = loopback.send(9, 4, 64);
+        loopback.endpoint.post_send(send.to_words());
+        assert_eq!(loopback.status(), (4, Status::Success));
         (receive.match_bits, receive.request) = (9, 5);
-        desk.endpoint.post_list(receive.to_words());
-        assert_eq!(desk.status(), (5, Status::MemoryError));
-        desk.assert_works();
+        loopback.endpoint.post_list(receive.to_words());
+        assert_eq!(loopback.status(), (5, Status::MemoryError));
+        loopback.assert_works();
     });
 }
 
@@ -53,17 +53,17 @@ fn a_buffer_that_is_gone_is_a_memory_error_of_its_request_only() {
 fn slots_that_are_gone_fail_their_pair_and_no_other() {
     run(cards("tiny", 1, 72), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut other = Desk::open(&host);
-        let mut desk = Desk::open(&host);
-        desk.assert_works();
-        desk.slots.unmap();
+        let mut other = LoopbackEndpoint::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
+        loopback.assert_works();
+        loopback.slots.unmap();
         // What is expected needs no slot.
         for request in [10, 20] {
-            let receive = desk.receive(8, request, 100);
-            desk.endpoint.post_list(receive.to_words());
-            let send = desk.send(8, request + 1, 100);
-            desk.endpoint.post_send(send.to_words());
-            let mut both = [desk.status(), desk.status()];
+            let receive = loopback.receive(8, request, 100);
+            loopback.endpoint.post_list(receive.to_words());
+            let send = loopback.send(8, request + 1, 100);
+            loopback.endpoint.post_send(send.to_words());
+            let mut both = [loopback.status(), loopback.status()];
             both.sort_unstable();
             assert_eq!(
                 both,
@@ -71,18 +71,21 @@ fn slots_that_are_gone_fail_their_pair_and_no_other() {
             );
         }
         // A message that has nowhere to go can't be promised: the sender is told, and so is who waits for it.
-        let send = desk.send(7, 1, 100);
-        desk.endpoint.post_send(send.to_words());
-        assert_eq!(desk.status(), (1, Status::MemoryError));
-        let event = desk.endpoint.event();
+        let send = loopback.send(7, 1, 100);
+        loopback.endpoint.post_send(send.to_words());
+        assert_eq!(loopback.status(), (1, Status::MemoryError));
+        let event = loopback.endpoint.event();
         assert_eq!(
             (event.cause, event.pair),
-            (Cause::SlotError.code(), desk.pair)
+            (Cause::SlotError.code(), loopback.pair)
         );
-        let receive = desk.receive(7, 2, 100);
-        desk.endpoint.post_list(receive.to_words());
-        assert_eq!(desk.status(), (2, Status::MemoryError));
-        assert!(desk.endpoint.poll_event().is_none(), "one cause, one event");
+        let receive = loopback.receive(7, 2, 100);
+        loopback.endpoint.post_list(receive.to_words());
+        assert_eq!(loopback.status(), (2, Status::MemoryError));
+        assert!(
+            loopback.endpoint.poll_event().is_none(),
+            "one cause, one event"
+        );
         other.assert_works();
     });
 }
@@ -91,8 +94,8 @@ fn slots_that_are_gone_fail_their_pair_and_no_other() {
 fn slots_that_are_gone_are_a_memory_error_here_and_a_link_error_at_the_peer() {
     run(cards("tiny", 1, 75), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut near = Desk::open(&host);
-        let mut far = Desk::open(&host);
+        let mut near = LoopbackEndpoint::open(&host);
+        let mut far = LoopbackEndpoint::open(&host);
         let slots = [0, 1].map(|_| Mapped::new(host.transport(), 8 << 10));
         let there = host.open_pair(near.endpoint.id, 8, &slots[0]);
         let back = host.open_pair(far.endpoint.id, 8, &slots[1]);
@@ -128,14 +131,17 @@ fn slots_that_are_gone_are_a_memory_error_here_and_a_link_error_at_the_peer() {
 fn a_completion_queue_that_is_gone_is_an_event_and_other_endpoints_go_on() {
     run(cards("tiny", 1, 73), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut other = Desk::open(&host);
-        let mut desk = Desk::open(&host);
-        desk.endpoint.unmap(Ring::Completion);
-        let probe = desk.probe(1, 1);
-        desk.endpoint.post_list(probe.to_words());
-        assert_eq!(desk.endpoint.event().cause, Cause::CompletionError.code());
+        let mut other = LoopbackEndpoint::open(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
+        loopback.endpoint.unmap(Ring::Completion);
+        let probe = loopback.probe(1, 1);
+        loopback.endpoint.post_list(probe.to_words());
+        assert_eq!(
+            loopback.endpoint.event().cause,
+            Cause::CompletionError.code()
+        );
         other.assert_works();
-        desk.endpoint.close();
+        loopback.endpoint.close();
         other.assert_works();
     });
 }
@@ -144,14 +150,14 @@ fn a_completion_queue_that_is_gone_is_an_event_and_other_endpoints_go_on() {
 fn an_event_queue_that_is_gone_leaves_the_sticky_cause() {
     run(cards("tiny", 1, 74), |host| {
         let host = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&host);
-        desk.endpoint.unmap(Ring::Event);
-        desk.endpoint.doorbell(abi::register::SEND_TAIL, 0x4000);
+        let mut loopback = LoopbackEndpoint::open(&host);
+        loopback.endpoint.unmap(Ring::Event);
+        loopback.endpoint.doorbell(abi::register::SEND_TAIL, 0x4000);
         let sticky = 1 << Cause::RingOverrun.code();
         host.until("the cause is seen", || {
-            (desk.endpoint.read(STICKY) == sticky).then_some(())
+            (loopback.endpoint.read(STICKY) == sticky).then_some(())
         });
-        desk.assert_works();
-        desk.endpoint.close();
+        loopback.assert_works();
+        loopback.endpoint.close();
     });
 }

@@ -11,7 +11,7 @@ use abi::register::{
 use host_driver::transport::Transport;
 use host_driver::{CommandError, Device, WcStatus};
 use posthorn_tests::cards::{cards, firmware, run};
-use posthorn_tests::raw::{DESK_CREDITS, Desk, RawHost};
+use posthorn_tests::raw::{LOOPBACK_CREDITS, LoopbackEndpoint, RawHost};
 use posthorn_tests::side::Side;
 use sim::Host;
 use sim::seed::BackPressure;
@@ -19,7 +19,7 @@ use sim::seed::BackPressure;
 /// Cycles after which a card that has something to do with a message, or with memory, has done it.
 const LONG: u64 = 20_000;
 /// Messages of the card that is reset, to each of its pairs.
-const MESSAGES: u32 = DESK_CREDITS as u32;
+const MESSAGES: u32 = LOOPBACK_CREDITS as u32;
 /// Messages of the other card, before the reset and after it: it has credit for as many.
 const EARLY: u32 = 2;
 const LATE: u32 = MESSAGES - EARLY;
@@ -117,39 +117,40 @@ fn a_card_that_was_left(by: By, seed: u64, at: u64) {
     let cluster = cards("tiny", 2, seed).pressure(BackPressure::SOME);
     run(cluster, |host| {
         let raw = RawHost::new(Arc::new(host.transport()));
-        let mut desk = Desk::open(&raw);
+        let mut loopback = LoopbackEndpoint::open(&raw);
         // A pair with the other card, beside that with itself.
-        let local = raw.open_pair(desk.endpoint.id, DESK_CREDITS, &desk.slots);
+        let local = raw.open_pair(loopback.endpoint.id, LOOPBACK_CREDITS, &loopback.slots);
         let (remote, mac) = exchange(&host, &raw, &local);
         raw.connect_to(&local, &remote, mac);
         let pair = local.pair as u16;
         let meet = || drop(host.all_gather(Vec::new()).expect("both come"));
-        let send = |desk: &mut Desk, pair, tag, request| {
-            let mut send = desk.send(tag, request, 700);
+        let send = |loopback: &mut LoopbackEndpoint, pair, tag, request| {
+            let mut send = loopback.send(tag, request, 700);
             send.pair = pair;
-            desk.endpoint.post_send(send.to_words());
+            loopback.endpoint.post_send(send.to_words());
         };
-        let receive = |desk: &mut Desk, pair, tag, request| {
-            let mut receive = desk.receive(tag, request, 700);
+        let receive = |loopback: &mut LoopbackEndpoint, pair, tag, request| {
+            let mut receive = loopback.receive(tag, request, 700);
             receive.pair = pair;
-            desk.endpoint.post_list(receive.to_words());
+            loopback.endpoint.post_list(receive.to_words());
         };
         meet();
         if host.card() == 0 {
             // Receives that find a message and ones that don't, messages to the other card and to itself.
-            let own = desk.pair;
+            let own = loopback.pair;
             for k in 0..MESSAGES {
-                receive(&mut desk, pair, 100 + u64::from(k % 2), k);
-                receive(&mut desk, own, 999, 0x20 + k);
-                send(&mut desk, pair, 1, 0x40 + k);
-                send(&mut desk, own, 2, 0x60 + k);
+                receive(&mut loopback, pair, 100 + u64::from(k % 2), k);
+                receive(&mut loopback, own, 999, 0x20 + k);
+                send(&mut loopback, pair, 1, 0x40 + k);
+                send(&mut loopback, own, 2, 0x60 + k);
             }
             wait(&host, at);
             start_anew(&host, by);
             let transport = host.transport();
-            let memories = |desk: &Desk| (desk.memory.bytes(), desk.slots.bytes());
-            let before = memories(&desk);
-            let page = endpoint_page(id_index(desk.endpoint.id) as u8);
+            let memories =
+                |loopback: &LoopbackEndpoint| (loopback.memory.bytes(), loopback.slots.bytes());
+            let before = memories(&loopback);
+            let page = endpoint_page(id_index(loopback.endpoint.id) as u8);
             for offset in [SEND_TAIL, LIST_TAIL] {
                 // SAFETY: that it does nothing is what this test is about; the memory outlives the card.
                 unsafe { transport.write_register(page + offset, 2 * MESSAGES) }.unwrap();
@@ -161,29 +162,29 @@ fn a_card_that_was_left(by: By, seed: u64, at: u64) {
             // The other card sends to the pair that was.
             meet();
             assert!(
-                memories(&desk) == before,
+                memories(&loopback) == before,
                 "what was posted before is written"
             );
-            assert!(desk.endpoint.poll_event().is_none());
+            assert!(loopback.endpoint.poll_event().is_none());
             assert_eq!(raw.count(Counter::PairErrors), strays + u64::from(LATE));
             assert_eq!(raw.count(Counter::FramesReceived), 0);
             assert_eq!(raw.count(Counter::FramesSent), 0, "something is sent");
             // All is there for the next.
-            Desk::open(&raw).assert_works();
+            LoopbackEndpoint::open(&raw).assert_works();
         } else {
             for k in 0..EARLY {
-                send(&mut desk, pair, 100 + u64::from(k % 2), k);
+                send(&mut loopback, pair, 100 + u64::from(k % 2), k);
             }
             meet();
-            while desk.endpoint.poll().is_some() {}
+            while loopback.endpoint.poll().is_some() {}
             let before = raw.pair_status(pair).unacknowledged;
             for k in 0..LATE {
-                send(&mut desk, pair, 100, 0x80 + k);
+                send(&mut loopback, pair, 100, 0x80 + k);
             }
             wait(&host, LONG);
             assert_eq!(raw.pair_status(pair).unacknowledged, before + LATE);
             assert_eq!(
-                desk.endpoint.poll(),
+                loopback.endpoint.poll(),
                 None,
                 "a message to nobody is acknowledged"
             );
