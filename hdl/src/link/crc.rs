@@ -10,7 +10,7 @@
 //!   data (64)  ──►
 //! ```
 //!
-//! The register starts at all ones and is inverted at the end by whoever uses the block.
+//! The register starts at all ones and is inverted at the end by the block's user.
 
 use crate::prelude::*;
 use abi::wire::CRC_POLYNOMIAL;

@@ -108,7 +108,7 @@ pub struct AssociativeEntry {
     pub chosen: Signal<In, Bit>,
     /// See `chosen`.
     pub chosen_endpoint: Signal<In, Bits<8>>,
-    /// For the checks: whom the key of two cycles before named.
+    /// For the checks: the endpoint that the key of two cycles before named.
     pub searched_endpoint: Signal<In, Bits<8>>,
     held_endpoint: Reg<Bits<8>>,
     held_pair: Reg<Bits<16>>,

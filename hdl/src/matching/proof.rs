@@ -7,9 +7,10 @@
 //!                            (a list)     matches
 //! ```
 //!
-//! The list beside the block is written for a reader, not for a card: ages are compared as numbers, and
-//! each search and each insert is done in one cycle, the one after it came to the block, and what a search has found is told two cycles later. Its keys are narrow, since a solver has to try what a search may
-//! compare; the block's are as wide as in a card with the other bits zero.
+//! The list beside the block is written for a reader, not for a card. Ages are compared as numbers. Each search and each
+//! insert is done in one cycle, the one after it came to the block, and the result of a search comes two cycles later. Keys of
+//! the list are narrow, since a solver has to try what a search may compare; the block's are as wide as in a card, with the
+//! other bits zero.
 
 use super::associative::{Associative, AssociativeSearch};
 use super::breaks;

@@ -127,7 +127,7 @@ impl Logic for Share {
 pub struct Quota {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
-    /// Synchronous reset: nobody has anything.
+    /// Synchronous reset: no endpoint has anything.
     pub reset: Signal<In, Bit>,
     /// Endpoint that is asked about.
     pub endpoint: Signal<In, Bits<8>>,

@@ -70,7 +70,7 @@ pub fn stream_mux() -> Vec<Break> {
     vec![
         // A source that offers loses its turn although its word wasn't taken.
         Break::new("turns_without_transfer").force::<StreamMux<Word>>("turn.advance", "true"),
-        // Every source that offers is told that its word is taken.
+        // Every source that offers sees its word taken.
         Break::new("all_taken")
             .force::<StreamMux<Word>>("input[0].ready", "output.ready & input[0].valid")
             .force::<StreamMux<Word>>("input[1].ready", "output.ready & input[1].valid")

@@ -10,9 +10,9 @@
 //! ```
 //!
 //! The clocks may have any ratio and any phase. Each side counts the words that it has moved, and hands its count to the other
-//! side in Gray code: one bit changes at a time, so that two registers on the other side, which may see that bit early or late, hold the count of
-//! before or the one of after and nothing else (Cummings, *Simulation and Synthesis Techniques for Asynchronous FIFO Design*,
-//! SNUG 2002). A word is written before its count leaves, and isn't overwritten before the count of who has read it comes back.
+//! side in Gray code: one bit changes at a time, so two registers on the other side, which may see that bit early or late, hold the
+//! count of before or the one of after and nothing else (Cummings, *Simulation and Synthesis Techniques for Asynchronous FIFO Design*,
+//! SNUG 2002). A word is written before its count leaves, and isn't overwritten before the reader's count comes back.
 //!
 //! Both resets are set together, and each for an edge of its clock while the other is set: a side that is reset alone loses words
 //! or repeats them.

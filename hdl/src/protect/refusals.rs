@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!  refused ──► the last one, how many ──► told, when the last event is long enough ago
-//!                                                        and nobody else tells something
+//!                                                        and no other block sends an event
 //! ```
 //!
 //! A process can make as many wrong requests as it likes. They must not crowd the failure of a pair out of the processor's
