@@ -41,6 +41,8 @@ const STACK_BYTES: usize = 24 * 1024;
 ///
 /// The image is run where it is loaded, and run again when the processor has been held, without being loaded anew. So there is no `.data`: what
 /// is in it would keep what the last run left there, because nothing else remembers how it began.
+///
+/// Nothing unwinds, and the tables for it, which compiler and `link.x` would put there, were a tenth of the image.
 fn memory_map() -> String {
     let regions = ["TEXT", "RODATA", "DATA", "BSS", "HEAP", "STACK"]
         .map(|region| format!("REGION_ALIAS(\"REGION_{region}\", RAM);\n"))
@@ -49,6 +51,7 @@ fn memory_map() -> String {
         "MEMORY {{ RAM : ORIGIN = {:#x}, LENGTH = {:#x} }}\n\
          {regions}\
          _stext = ORIGIN(RAM) + 0x80;\n\
+         SECTIONS {{ /DISCARD/ : {{ *(.eh_frame); }} }}\n\
          SECTIONS {{ .posthorn_build_id : {{ KEEP(*(.posthorn_build_id)); }} > RAM }} INSERT AFTER .rodata;\n\
          ASSERT(SIZEOF(.data) == 0, \"
 A static starts as something other than zero, and a second run of the program would find it changed: start it as zero.\");\n",
