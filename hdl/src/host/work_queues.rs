@@ -95,7 +95,7 @@ pub struct WorkQueues {
     pub sends_ready: Signal<In, Bit>,
     /// The request.
     pub sends: Signal<Out, FetchedSend>,
-    /// A bit an endpoint: its list ring has an entry that `lists` hasn't been given. Follows one cycle later.
+    /// A bit an endpoint: its list ring has an entry that `lists` hasn't been given and that wasn't counted as refused. One cycle late.
     pub lists_pending: Signal<Out, Bits<16>>,
     /// Requests of the list rings.
     pub lists_valid: Signal<Out, Bit>,

@@ -41,6 +41,10 @@ struct Ring {
     /// Entries whose last word has been delivered, and those that have come out.
     delivered: u16,
     out: u16,
+    /// Cycle in which the last of them was delivered.
+    delivered_at: u64,
+    /// Refusals among those inside that have been counted, and wait to be written.
+    counted: usize,
     stopped: bool,
     /// Bad tails that no event has told of.
     overruns: Vec<u32>,
@@ -59,8 +63,19 @@ impl Ring {
     }
 }
 
+/// What is made of `lists_pending` before it is looked at, so that it is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Tamper {
+    None,
+    /// The bit is there while a refusal waits to be written.
+    UntilRefusalIsWritten,
+    /// The bit is gone once the entry has been asked for.
+    UntilFetched,
+}
+
 struct Run {
     bench: Bench,
+    tamper: Tamper,
     rng: ChaCha8Rng,
     memory: Memory,
     read: ReadPort,
@@ -95,6 +110,7 @@ impl Run {
         let read = ReadPort::new(rng.random_range(0..60), 70);
         Run {
             bench,
+            tamper: Tamper::None,
             memory: Memory::default(),
             read,
             rings: (0..2 * config.endpoints).map(|_| Ring::default()).collect(),
@@ -301,16 +317,26 @@ impl Run {
             let number = self.last_asked.pop_front().expect("data is asked for");
             let ring = &mut self.rings[number];
             ring.delivered = ring.delivered.wrapping_add(1);
+            ring.delivered_at = bench.cycle();
         }
         // An entry of a list ring is there from its doorbell until it has been handed over: the bit says so one cycle later.
-        let pending = bench.get("lists_pending");
+        let mut pending = bench.get("lists_pending");
+        for (endpoint, rings) in self.rings.chunks(2).enumerate() {
+            let bit = 1 << endpoint;
+            let ring = &rings[1];
+            match self.tamper {
+                Tamper::None => {}
+                Tamper::UntilRefusalIsWritten if ring.counted > 0 => pending |= bit,
+                Tamper::UntilFetched if ring.posted.is_empty() => pending &= !bit,
+                _ => {}
+            }
+        }
         for (endpoint, seen) in self.pending.iter_mut().enumerate() {
             let ring = &self.rings[2 * endpoint + 1];
-            let there = !ring.stopped && (!ring.posted.is_empty() || !ring.inside.is_empty());
-            // A malformed one is never handed over: while its refusal waits to be written, the bit may say either.
-            let refused = |entry: &Entry| matches!(entry, Entry::Refusal(_));
-            let waits = ring.posted.is_empty() && ring.inside.iter().all(refused);
-            *seen = if seen.0 == there && !(there && waits) {
+            // A malformed one is never handed over: it is there until its refusal is counted.
+            let inside = ring.inside.len() > ring.counted;
+            let there = !ring.stopped && (!ring.posted.is_empty() || inside);
+            *seen = if seen.0 == there {
                 (there, seen.1 + 1)
             } else {
                 (there, 0)
@@ -426,7 +452,10 @@ impl Run {
                 ..Default::default()
             };
             claim!(entry == expected, "{entry:?} should be {expected:?}");
-            self.rings[number].leave(&Entry::Refusal(words), |e| matches!(e, Entry::Refusal(_)))?;
+            let ring = &mut self.rings[number];
+            claim!(ring.counted > 0, "{entry:?} is written and was not counted");
+            ring.counted -= 1;
+            ring.leave(&Entry::Refusal(words), |e| matches!(e, Entry::Refusal(_)))?;
             self.outstanding[endpoint] -= 1;
             self.refused += 1;
         }
@@ -480,7 +509,22 @@ impl Run {
                 _ => wrong!("cause {cause}"),
             }
         }
-        self.counted_refused += bench.get("count_invalid_requests");
+        if bench.is("count_invalid_requests") {
+            self.counted_refused += 1;
+            // Of each class one entry at most is inside and not counted; it can be refused two cycles after its last word, a send first.
+            let now = bench.cycle();
+            let refusable = |ring: &Ring| {
+                let refusal = |entry: &&Entry| matches!(entry, Entry::Refusal(_));
+                let whole = ring.delivered == ring.asked && ring.delivered_at + 2 <= now;
+                whole && ring.inside.iter().filter(refusal).count() > ring.counted
+            };
+            let sends = (0..self.rings.len()).step_by(2);
+            let mut all = sends.chain((1..self.rings.len()).step_by(2));
+            let Some(number) = all.find(|&number| refusable(&self.rings[number])) else {
+                wrong!("a refusal of nothing is counted");
+            };
+            self.rings[number].counted += 1;
+        }
         self.counted_ignored += bench.get("count_doorbell_errors");
         let done = bench.is("control_valid") && bench.is("control_done");
         bench.step()?;
@@ -611,6 +655,22 @@ fn each_broken_contract_is_noticed() {
     ] {
         let found = (1..=6).any(|seed| everything(&ECP5, seed, mutation).is_err());
         assert!(found, "nothing notices that not {contract}");
+    }
+}
+
+#[test]
+fn a_bit_that_says_too_long_or_too_short_that_a_list_ring_has_an_entry_is_noticed() {
+    for tamper in [Tamper::UntilRefusalIsWritten, Tamper::UntilFetched] {
+        let found = (1..=6).any(|seed| {
+            let mut run = Run::new(&ECP5, seed, 0);
+            run.tamper = tamper;
+            // Few entries, so that a refusal is often the last.
+            run.malformed = 40;
+            run.open(2..3)
+                .and_then(|()| run.traffic(15_000, 5))
+                .is_err()
+        });
+        assert!(found, "{tamper:?} goes unnoticed");
     }
 }
 
