@@ -13,7 +13,7 @@ use match_reference::{
 };
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::broken::{breaks_by, picked};
+use support::broken::{breaks_by, mutants, picked};
 use support::for_seeds;
 
 /// Commands that each of the four sizes gets: 200,000 in all.
@@ -391,6 +391,17 @@ fn a_command_for_an_endpoint_that_there_is_not_is_noticed() {
     act(&mut engine, &command);
     command.endpoint = config::TINY.endpoints as u8;
     assert!(offers(&mut engine, Some(&command)).is_err());
+}
+
+/// Of the engine and all its parts.
+#[test]
+fn the_comparison_notices_most_mutants() {
+    mutants("lists_tiny", 1, |rng| {
+        for seed in [MANY_BINS, ONE_BIN] {
+            let done = random(&config::TINY, seed, rng, 2000);
+            done.unwrap_or_else(|breach| panic!("{breach}"));
+        }
+    });
 }
 
 /// A comparison notices each, or a check in the gates. Twelve seeds, since of a wrong predecessor (`forget_prev`) only a receive tells that

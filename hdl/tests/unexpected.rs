@@ -8,7 +8,7 @@ use hdl::config::{self, Config};
 use rand::Rng;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds};
 
 /// Places of a pair.
@@ -561,6 +561,13 @@ fn the_earliest_wins_wherever_it_is() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("unexpected_tiny", 1, |rng| {
+        mixed(&TINY, rng, 3000);
+    });
+}
+
+#[test]
+fn the_comparison_notices_most_mutants() {
+    mutants("unexpected_tiny", 1, |rng| {
         mixed(&TINY, rng, 3000);
     });
 }

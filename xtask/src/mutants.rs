@@ -19,9 +19,11 @@ use crate::{book, models, paths, run, setup};
 const OPEN: &str = "<!-- mutants:";
 const CLOSE: &str = "<!-- /mutants -->";
 
-/// What a test says of all mutants of a model.
+/// What a test says of the mutants of a model.
 struct Score {
     noticed: usize,
+    /// Those that it ran on.
+    tried: usize,
     all: usize,
     survivors: Vec<String>,
 }
@@ -73,13 +75,15 @@ fn pages() -> Result<()> {
     Ok(())
 }
 
-/// What a test has written: how many it noticed of how many, and then a survivor a line.
+/// What a test has written: how many it noticed, of how many that it tried, of how many there are; then a survivor a line.
 fn score(text: &str) -> Option<Score> {
     let mut lines = text.lines();
-    let (noticed, all) = lines.next()?.split_once(' ')?;
+    let mut counts = lines.next()?.split(' ').map(str::parse);
+    let mut count = || counts.next()?.ok();
     Some(Score {
-        noticed: noticed.parse().ok()?,
-        all: all.parse().ok()?,
+        noticed: count()?,
+        tried: count()?,
+        all: count()?,
         survivors: lines.map(String::from).collect(),
     })
 }
@@ -122,7 +126,10 @@ fn list(names: &[&str], scores: &[&Score]) -> String {
         let _ = writeln!(
             text,
             "| `{name}` | {} | {} | {} |",
-            score.all,
+            match score.tried == score.all {
+                true => score.all.to_string(),
+                false => format!("{} of {}", score.tried, score.all),
+            },
             score.noticed,
             survivors.join(", ")
         );
@@ -138,13 +145,15 @@ mod tests {
     #[test]
     fn a_score_is_written_between_its_markers_and_what_was_not_measured_stays() {
         let page = "# A\n<!-- mutants: a -->\nold\n<!-- /mutants -->\n<!-- mutants: b -->\nkept\n<!-- /mutants -->\n";
-        let a = score("3 4\nA.x: | is & (2)\n").unwrap();
+        let a = score("3 4 4\nA.x: | is & (2)\n").unwrap();
         let filled = filled(page, &BTreeMap::from([("a".to_string(), a)]));
         assert!(
             filled.contains("| `a` | 4 | 3 | `A.x: or is & (2)` |\n"),
             "{filled}"
         );
         assert!(filled.contains("kept\n") && !filled.contains("old\n"));
-        assert!(score("many\n").is_none());
+        assert!(score("many\n").is_none() && score("3 4\n").is_none());
+        let sampled = score("3 4 90\n").unwrap();
+        assert!(list(&["b"], &[&sampled]).contains("| `b` | 4 of 90 | 3 |"));
     }
 }

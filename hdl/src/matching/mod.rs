@@ -105,6 +105,10 @@ pub fn tops() -> Vec<Top> {
         Top::broken("unexpected_tiny_broken", breaks::unexpected, || {
             UnexpectedRows::new(config::TINY.endpoints, config::TINY.pairs, 8)
         }),
+        Top::mutants("unexpected_tiny_mutants", || {
+            UnexpectedRows::new(config::TINY.endpoints, config::TINY.pairs, 8)
+        }),
+        Top::mutants("lists_tiny_mutants", || Lists::new(&config::TINY)),
         Top::of("unexpected_odd", Class::Test, || {
             UnexpectedRows::new(3, 5, 4)
         }),

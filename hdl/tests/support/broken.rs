@@ -123,11 +123,13 @@ pub fn breaks_by(model: &str, test: &dyn Fn()) {
 
 /// Mutants of a block that its everyday test tries.
 const SAMPLE: usize = 24;
+/// Mutants that a long run tries at most: the tests of the largest blocks would take hours with all.
+const MOST: usize = 500;
 /// Which those are.
 const SEED: u64 = 17;
 
-/// Counts which mutants of `MODEL_mutants` the `test` notices that passes on `model` as it is: of a fixed sample, or of
-/// all if `POSTHORN_MUTANTS` names a folder, where the score then goes. A mutant that nobody can
+/// Counts which mutants of `MODEL_mutants` the `test` notices that passes on `model` as it is: of a fixed sample, a
+/// larger one if `POSTHORN_MUTANTS` names a folder, where the score then goes. A mutant that nobody can
 /// tell from the block survives rightly, so a score is told and no more is asked than that most are noticed.
 ///
 /// # Panics
@@ -136,10 +138,9 @@ pub fn mutants(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
     let names = picks_of(&format!("{model}_mutants"));
     let mut numbers: Vec<u64> = (1..=names.len() as u64).collect();
     let folder = env::var_os("POSTHORN_MUTANTS");
-    if folder.is_none() {
-        numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
-        numbers.truncate(SAMPLE);
-    }
+    numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
+    numbers.truncate(if folder.is_none() { SAMPLE } else { MOST });
+    numbers.sort_unstable();
     let noticed = noticed(model, "mutants", &numbers, &seeded(seeds, test));
     let count = noticed.iter().filter(|noticed| **noticed).count();
     println!("{model}: {count} of {} mutants are noticed", numbers.len());
@@ -151,7 +152,7 @@ pub fn mutants(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
     let lines: String = survivors.iter().map(|name| format!("{name}\n")).collect();
     print!("{lines}");
     if let Some(folder) = folder {
-        let text = format!("{count} {}\n{lines}", numbers.len());
+        let text = format!("{count} {} {}\n{lines}", numbers.len(), names.len());
         let file = Path::new(&folder).join(format!("{model}.txt"));
         fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
     }
