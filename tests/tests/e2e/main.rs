@@ -1,6 +1,7 @@
 //! Host library, firmware, Verilated gates and fabric together. Each test is named as the sentence that it proves.
 
 mod cancels;
+mod capabilities;
 mod captures;
 mod claims;
 mod closing;
