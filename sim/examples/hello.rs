@@ -14,16 +14,27 @@ const PATIENCE: u64 = 1_000_000;
 /// What the message is matched by.
 const TAG: u64 = 7;
 
-fn main() -> Result<()> {
-    let firmware = Firmware::parse(std::fs::read("target/firmware/firmware.elf")?)?;
+/// Where `cargo xtask firmware` puts it.
+const FIRMWARE: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../target/firmware/firmware.elf"
+);
+
+pub(crate) fn main() -> Result<()> {
+    for said in run()? {
+        println!("{said}");
+    }
+    Ok(())
+}
+
+/// Runs both processes, and returns what each says.
+pub(crate) fn run() -> Result<Vec<String>> {
+    let firmware = Firmware::parse(std::fs::read(FIRMWARE)?)?;
     let outcome = Cluster::verilated("ecp5")
         .cards(2)
         .firmware(firmware)
         .run(|host| talk(&host));
-    for said in outcome.hosts()? {
-        println!("{}", said?);
-    }
-    Ok(())
+    outcome.hosts()?.into_iter().collect()
 }
 
 /// What each of the two processes does.

@@ -22,6 +22,18 @@ use sim::{Cluster, Host, Report, Waves};
 
 type Result<T> = std::result::Result<T, Box<dyn Error + Send + Sync>>;
 
+/// The example of "Getting started".
+#[path = "../../sim/examples/hello.rs"]
+#[allow(dead_code, reason = "what it prints is looked at here")]
+mod hello;
+
+#[test]
+fn the_hello_of_getting_started_says_hello() {
+    let said = hello::run().unwrap();
+    let sent = format!("card 0: the send completed with {}", WcStatus::Success);
+    assert_eq!(said, [sent.as_str(), "card 1: received 64 bytes: hello"]);
+}
+
 const CARDS: usize = 3;
 const ROUNDS: usize = 4;
 /// Cycles after which a wait has failed.
