@@ -349,6 +349,7 @@ async def endpoints_that_part_in_order_see_no_failure(dut):
     await to_b.disconnect()
     await caused(b, "PeerClosed", to_a)
     assert (await b.endpoint.wait(last))["status"] == "PeerClosed"
+    await caused(a, "Disconnected", to_b)
     for pair in (to_b, to_a):
         for _ in range(100):
             if (state := (await pair.query())["state"]) == "Disconnected":
