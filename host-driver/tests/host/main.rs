@@ -6,6 +6,7 @@ mod claims;
 mod common;
 mod completion_queues;
 mod connections;
+mod documented_errors;
 #[cfg(target_os = "linux")]
 mod event_fd;
 mod failure;

@@ -1,0 +1,919 @@
+//! Each error that a page of a verb documents is provoked here. The pages' tables are read: a row that nothing provokes fails, and so does
+//! a provocation that no page documents, or that ends with another error than its row says.
+
+use crate::common::{PATIENCE, Side, connected, fabric, options};
+use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
+use host_driver::{
+    Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EventFdError,
+    OpenError, Pair, PostError, Request, SharedBuffer, Source, TaggedReceive, TaggedSend,
+};
+use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ptr::NonNull;
+use std::sync::Arc;
+
+/// The names that a row of a table has, as the errors that were provoked have them.
+type Names = BTreeSet<String>;
+
+/// A page, the first cell of a row of its errors, and what provokes it.
+type Row = (&'static str, &'static str, fn() -> Names);
+
+/// The capitalised names of an error: of the variant, and of the status or the error that it carries.
+fn names(error: impl std::fmt::Debug) -> Names {
+    let text = format!("{error:?}");
+    let end = text.find(['(', '{']).unwrap_or(text.len());
+    let (variant, rest) = text.split_at(end);
+    let carried = rest.split("status: ").nth(1);
+    let carried = carried.or_else(|| {
+        let inner = rest.trim_start_matches('(');
+        matches!(variant, "Command" | "Transport").then_some(inner)
+    });
+    let word = |text: &str| {
+        let end = text.find(|c: char| !c.is_alphanumeric());
+        text[..end.unwrap_or(text.len())].to_owned()
+    };
+    let carried = carried.map(word).filter(|name| !name.is_empty());
+    [variant.trim().to_owned()]
+        .into_iter()
+        .chain(carried)
+        .collect()
+}
+
+/// What each of some errors is called, which is to be the same, without what it carries.
+#[track_caller]
+fn all(errors: impl IntoIterator<Item = Option<impl std::fmt::Debug>>) -> Names {
+    let mut found = BTreeSet::new();
+    for error in errors {
+        let text = format!("{:?}", error.expect("an error"));
+        let end = text.find(|c: char| !c.is_alphanumeric());
+        found.insert(text[..end.unwrap_or(text.len())].to_owned());
+    }
+    assert_eq!(found.len(), 1, "{found:?}");
+    found
+}
+
+// Posts
+
+/// What a post is tried on.
+struct Stage {
+    fabric: SoftFabric,
+    endpoint: Endpoint,
+    pair: Pair,
+    /// To be sent.
+    bytes: SharedBuffer,
+    /// Of another domain.
+    foreign: Buffer,
+    /// A receive that was posted before all else, to be cancelled.
+    target: Request,
+}
+
+/// Sizes of the endpoint that a post is tried on.
+#[derive(Clone, Copy)]
+struct Rings {
+    send: usize,
+    list: usize,
+    completions: usize,
+    injects: usize,
+}
+
+const ROOMY: Rings = Rings {
+    send: 64,
+    list: 64,
+    completions: 256,
+    injects: 16,
+};
+
+impl Stage {
+    /// On cards that fetch nothing.
+    fn new(rings: Rings) -> Self {
+        let fabric = SoftFabric::new(SoftOptions {
+            fetch_cycles: 100 * PATIENCE,
+            sizes: Sizes {
+                capabilities: abi::capability::ALL,
+                ..options().sizes
+            },
+            ..options()
+        });
+        let (side, _) = connected(&fabric, 4);
+        let builder = side.pd.endpoint().send_ring(rings.send);
+        let builder = builder.list_ring(rings.list).inject_buffers(rings.injects);
+        let endpoint = builder.completion_queue(rings.completions).open().unwrap();
+        let (pair, _) = endpoint.open_pair(1).unwrap();
+        let (_, bytes) = side.pd.reg_mr(300, Access::Read).unwrap();
+        let domain = side.device.alloc_pd().unwrap();
+        let (_, foreign) = domain.reg_mr(8, Access::ReadWrite).unwrap();
+        let any = TaggedReceive {
+            source: Source::Any,
+            context: 0,
+            match_bits: 0,
+            ignore_bits: 0,
+        };
+        let target = endpoint.post_tagged_recv(1, &any, Buffer::empty()).unwrap();
+        Self {
+            fabric,
+            endpoint,
+            pair,
+            bytes: bytes.share(),
+            foreign,
+            target,
+        }
+    }
+
+    fn send(&self) -> TaggedSend {
+        TaggedSend {
+            pair: self.pair,
+            context: 0,
+            match_bits: 0,
+            immediate: 0,
+        }
+    }
+
+    fn receive(&self) -> TaggedReceive {
+        TaggedReceive {
+            source: Source::Pair(self.pair),
+            context: 0,
+            match_bits: 0,
+            ignore_bits: 0,
+        }
+    }
+
+    fn post_receive(&self) -> Result<Request, PostError> {
+        let source = Source::Any;
+        let receive = TaggedReceive {
+            source,
+            ..self.receive()
+        };
+        let posted = self.endpoint.post_tagged_recv(1, &receive, Buffer::empty());
+        posted.map_err(|refused| refused.error)
+    }
+
+    fn gather(&self, length: usize, segments: usize) -> Option<PostError> {
+        let part = self.bytes.slice(..length);
+        let all: Vec<_> = (0..segments).map(|_| part.clone()).collect();
+        let posted = self.endpoint.post_gather_send(1, &self.send(), &all);
+        posted.err()
+    }
+}
+
+/// A verb, posted once: why not.
+type Verb = fn(&Stage) -> Option<PostError>;
+
+const SENDS: [Verb; 5] = [
+    |s| {
+        let posted = s.endpoint.post_tagged_send(1, &s.send(), Buffer::empty());
+        posted.err().map(|refused| refused.error)
+    },
+    |s| s.endpoint.post_tagged_inject(1, &s.send(), b"").err(),
+    |s| {
+        let posted = s.endpoint.post_ready_send(1, &s.send(), Buffer::empty());
+        posted.err().map(|refused| refused.error)
+    },
+    |s| {
+        let posted = s
+            .endpoint
+            .post_unsignaled_send(1, &s.send(), s.bytes.clone());
+        posted.err().map(|refused| refused.error)
+    },
+    |s| s.gather(8, 1),
+];
+
+const RECEIVES: [Verb; 2] = [
+    |s| {
+        let posted = s
+            .endpoint
+            .post_tagged_recv(1, &s.receive(), Buffer::empty());
+        posted.err().map(|refused| refused.error)
+    },
+    |s| {
+        let posted = s
+            .endpoint
+            .post_multi_recv(1, &s.receive(), Buffer::empty(), 1);
+        posted.err().map(|refused| refused.error)
+    },
+];
+
+const LOOKS: [Verb; 2] = [
+    |s| s.endpoint.probe(1, &s.receive()).err(),
+    |s| s.endpoint.claim(1, &s.receive()).err(),
+];
+
+const CANCELS: [Verb; 1] = [|s| s.endpoint.cancel(1, s.target).err()];
+
+/// Prepares a stage and posts by each verb until it is refused.
+#[track_caller]
+fn refused(verbs: &[Verb], rings: Rings, prepare: fn(&mut Stage)) -> Names {
+    all(verbs.iter().map(|verb| {
+        let mut stage = Stage::new(rings);
+        prepare(&mut stage);
+        (0..100).find_map(|_| verb(&stage))
+    }))
+}
+
+const NOTHING: fn(&mut Stage) = |_| {};
+const FILL: fn(&mut Stage) = |stage| while stage.post_receive().is_ok() {};
+const CLOSE_PAIR: fn(&mut Stage) = |stage| stage.endpoint.close_pair(stage.pair).unwrap();
+const CLOSE: fn(&mut Stage) = |stage| stage.endpoint.close().unwrap();
+const GONE: fn(&mut Stage) = |stage| stage.fabric.close();
+const SMALL: Rings = Rings {
+    send: 4,
+    list: 4,
+    ..ROOMY
+};
+const FEW: Rings = Rings {
+    completions: 4,
+    ..ROOMY
+};
+
+/// A cancel of a send whose ring is full.
+fn cancel_of_send() -> Names {
+    let stage = Stage::new(SMALL);
+    let post = || {
+        stage
+            .endpoint
+            .post_tagged_send(1, &stage.send(), Buffer::empty())
+    };
+    let sent = post().unwrap();
+    while post().is_ok() {}
+    names(stage.endpoint.cancel(1, sent).unwrap_err())
+}
+
+fn cancel_of_nothing() -> Names {
+    let stage = Stage::new(ROOMY);
+    stage.endpoint.cancel(1, stage.target).unwrap();
+    names(stage.endpoint.cancel(1, stage.target).unwrap_err())
+}
+
+fn wrong_domain(post: impl FnOnce(Stage) -> PostError) -> Names {
+    names(post(Stage::new(ROOMY)))
+}
+
+/// A message that has been claimed, and who has claimed it.
+fn claimed() -> (SoftFabric, Side, Side, host_driver::Claimed) {
+    let fabric = fabric();
+    let (a, b) = connected(&fabric, 4);
+    a.endpoint.post_tagged_inject(1, &a.send(7), b"").unwrap();
+    let claimed = loop {
+        b.endpoint.claim(1, &b.receive(7)).unwrap();
+        if let Some(claimed) = b.next().claimed {
+            break claimed;
+        }
+    };
+    (fabric, a, b, claimed)
+}
+
+/// Both uses of a claimed message, after something has happened.
+fn used(happens: fn(&SoftFabric, &Side)) -> [Option<PostError>; 2] {
+    let (fabric, _a, b, message) = claimed();
+    happens(&fabric, &b);
+    let received = message.receive(1, Buffer::empty()).err();
+    let received = received.map(|refused| refused.error);
+    let (fabric, _a, b, message) = claimed();
+    happens(&fabric, &b);
+    let discarded = message.discard(1).err().map(|refused| refused.error);
+    [received, discarded]
+}
+
+/// The looks' refusals and those of the uses of what was claimed.
+#[track_caller]
+fn looked(prepare: fn(&mut Stage), happens: fn(&SoftFabric, &Side)) -> Names {
+    let used = all(used(happens));
+    assert_eq!(used, refused(&LOOKS, ROOMY, prepare));
+    used
+}
+
+// Commands
+
+/// A command of the library.
+type Call = fn(&Side) -> Option<CommandError>;
+
+/// What commands end with under firmware that hangs, firmware that has started anew, and out of reach.
+fn silenced(calls: &[Call]) -> Names {
+    let ways: [fn(&SoftFabric); 3] = [
+        |fabric| fabric.set_firmware(0, FirmwareBehaviour::HangsAfter(0)),
+        |fabric| fabric.restart_firmware(0),
+        |fabric| fabric.cut(0, true),
+    ];
+    let mut found = Names::new();
+    for way in ways {
+        found.extend(all(calls.iter().map(|call| {
+            let fabric = fabric();
+            let (a, _b) = connected(&fabric, 1);
+            way(&fabric);
+            call(&a)
+        })));
+    }
+    found
+}
+
+/// A command on two connected sides, the first of which may do as it likes.
+fn asked(call: fn(&Side, &Side) -> Option<CommandError>) -> Names {
+    let (a, b) = connected(&fabric(), 8);
+    names(call(&a, &b).expect("refused"))
+}
+
+fn until<T>(mut call: impl FnMut() -> Result<T, CommandError>) -> Option<CommandError> {
+    let mut kept = Vec::new();
+    loop {
+        match call() {
+            Ok(one) => kept.push(one),
+            Err(error) => return Some(error),
+        }
+        assert!(kept.len() < 100);
+    }
+}
+
+fn opened(change: impl FnOnce(&mut SoftOptions)) -> Names {
+    let mut changed = options();
+    change(&mut changed);
+    let fabric = SoftFabric::new(changed);
+    names(Device::open(fabric.transport(0)).err().expect("not opened"))
+}
+
+const HASTY: DeviceOptions = DeviceOptions {
+    ready_timeout: 500,
+    ..DeviceOptions::DEFAULT
+};
+
+/// A card that is open, and whose gates a reset takes longer than the program waits.
+fn hasty() -> (SoftFabric, Device) {
+    let fabric = SoftFabric::new(SoftOptions {
+        boot_cycles: 100,
+        ..options()
+    });
+    let device = Device::open_with(fabric.transport(0), HASTY).unwrap();
+    (fabric, device)
+}
+
+/// A card that may have four endpoints on one queue, or may not.
+fn queue_host(capabilities: u32) -> (SoftFabric, Device, host_driver::ProtectionDomain) {
+    let fabric = SoftFabric::new(SoftOptions {
+        sizes: Sizes {
+            endpoints: 4,
+            capabilities,
+            ..options().sizes
+        },
+        ..options()
+    });
+    let device = Device::open(fabric.transport(0)).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    (fabric, device, pd)
+}
+
+fn waited(prepare: fn(&SoftFabric, &Side)) -> Names {
+    let fabric = fabric();
+    let (a, b) = connected(&fabric, 1);
+    prepare(&fabric, &b);
+    names(a.cq.wait(10_000).unwrap_err())
+}
+
+// File descriptors
+
+/// A transport that has only what each must have.
+struct Plain(Arc<dyn Transport>);
+
+// SAFETY: every call is passed on.
+unsafe impl Transport for Plain {
+    fn claim(&self) -> Result<bool, TransportError> {
+        self.0.claim()
+    }
+
+    unsafe fn release(&self) {
+        // SAFETY: the caller's promise is the same, here and below.
+        unsafe { self.0.release() };
+    }
+
+    unsafe fn read_register(&self, offset: u32) -> Result<u32, TransportError> {
+        // SAFETY: as above.
+        unsafe { self.0.read_register(offset) }
+    }
+
+    unsafe fn write_register(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        // SAFETY: as above.
+        unsafe { self.0.write_register(offset, value) }
+    }
+
+    unsafe fn doorbell(&self, offset: u32, value: u32) -> Result<(), TransportError> {
+        // SAFETY: as above.
+        unsafe { self.0.doorbell(offset, value) }
+    }
+
+    unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {
+        // SAFETY: as above.
+        unsafe { self.0.map(start, length) }
+    }
+
+    unsafe fn unmap(&self, address: u64) -> Result<(), TransportError> {
+        // SAFETY: as above.
+        unsafe { self.0.unmap(address) }
+    }
+
+    unsafe fn command(
+        &self,
+        words: &[u32],
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: as above.
+        unsafe { self.0.command(words, answer, deadline) }
+    }
+
+    unsafe fn late_answer(
+        &self,
+        answer: &mut [u32],
+        deadline: u64,
+    ) -> Result<Answer, TransportError> {
+        // SAFETY: as above.
+        unsafe { self.0.late_answer(answer, deadline) }
+    }
+
+    fn now(&self) -> u64 {
+        self.0.now()
+    }
+
+    fn interrupts(&self, line: Line) -> u64 {
+        self.0.interrupts(line)
+    }
+
+    fn notify(&self) {
+        self.0.notify();
+    }
+
+    fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
+        self.0.pause(watch, deadline)
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.is_closed()
+    }
+}
+
+/// Says that the process may have few descriptors.
+#[cfg(target_os = "linux")]
+const FEW_DESCRIPTORS: &str = "POSTHORN_FEW_DESCRIPTORS";
+
+/// In a process that may have few descriptors, and has them all.
+#[cfg(target_os = "linux")]
+#[test]
+#[ignore = "another test runs it, in a process of its own"]
+fn no_descriptor_is_left() {
+    if std::env::var_os(FEW_DESCRIPTORS).is_none() {
+        return;
+    }
+    let (a, _b) = connected(&fabric(), 1);
+    let open = || std::fs::File::open("/dev/null").ok();
+    let held: Vec<_> = std::iter::from_fn(open).take(1_000).collect();
+    let error = a.cq.event_fd().err();
+    drop(held);
+    assert!(matches!(error, Some(EventFdError::System(_))), "{error:?}");
+}
+
+#[cfg(target_os = "linux")]
+fn without_descriptors() -> Names {
+    let program = std::env::current_exe().unwrap();
+    let test = "documented_errors::no_descriptor_is_left";
+    let limited = "ulimit -n 64 && exec \"$0\" --ignored --exact \"$1\"";
+    let ran = std::process::Command::new("sh")
+        .args(["-c", limited])
+        .arg(program)
+        .arg(test)
+        .env(FEW_DESCRIPTORS, "1")
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&ran.stdout);
+    assert!(ran.status.success() && said.contains("1 passed"), "{said}");
+    Names::from(["System".to_owned()])
+}
+
+/// Every row of every table of errors, but those that only name another table.
+const ROWS: &[Row] = &[
+    // cancel
+    ("cancel", "`NothingToCancel`", cancel_of_nothing),
+    ("cancel", "`CompletionQueueFull`", || {
+        refused(&CANCELS, FEW, FILL)
+    }),
+    ("cancel", "`SendRingFull`", cancel_of_send),
+    ("cancel", "`ListRingFull`", || {
+        refused(&CANCELS, SMALL, FILL)
+    }),
+    ("cancel", "`Closed`", || refused(&CANCELS, ROOMY, CLOSE)),
+    ("cancel", "`Transport`", || refused(&CANCELS, ROOMY, GONE)),
+    // claim
+    ("claim", "`CompletionQueueFull`", || {
+        refused(&LOOKS, FEW, FILL)
+    }),
+    ("claim", "`ListRingFull`", || {
+        refused(&LOOKS, SMALL, NOTHING)
+    }),
+    ("claim", "`InvalidPair`", || {
+        looked(CLOSE_PAIR, |_, b| b.endpoint.close_pair(b.pair).unwrap())
+    }),
+    ("claim", "`WrongDomain`", || {
+        let (_fabric, _a, b, message) = claimed();
+        let domain = b.device.alloc_pd().unwrap();
+        let (_, foreign) = domain.reg_mr(8, Access::Write).unwrap();
+        names(message.receive(1, foreign).unwrap_err().error)
+    }),
+    ("claim", "`Closed`", || {
+        looked(CLOSE, |_, b| b.endpoint.close().unwrap())
+    }),
+    ("claim", "`Transport`", || {
+        let used = all(used(|fabric, _| fabric.close()));
+        assert_eq!(used, refused(&LOOKS, ROOMY, GONE));
+        used
+    }),
+    // completion-queues
+    ("completion-queues", "`Argument`, of `create_cq`", || {
+        let (_fabric, _device, pd) = queue_host(0);
+        names(pd.create_cq(5).err().unwrap())
+    }),
+    (
+        "completion-queues",
+        "`Refused` with `Unsupported`, of `open`",
+        || {
+            let (_fabric, _device, pd) = queue_host(0);
+            let cq = pd.create_cq(4).unwrap();
+            let _first = pd.endpoint().on(&cq).open().unwrap();
+            names(pd.endpoint().on(&cq).open().err().unwrap())
+        },
+    ),
+    ("completion-queues", "`Argument`, of `open`", || {
+        let (_fabric, device, pd) = queue_host(abi::capability::ALL);
+        let cq = device.alloc_pd().unwrap().create_cq(4).unwrap();
+        names(pd.endpoint().on(&cq).open().err().unwrap())
+    }),
+    ("completion-queues", "`NotFound`, of `open`", || {
+        let (fabric, _device, pd) = queue_host(abi::capability::ALL);
+        let cq = pd.create_cq(4).unwrap();
+        let first = pd.endpoint().on(&cq).open().unwrap();
+        fabric.silence_gates(0);
+        assert!(first.close().is_err());
+        names(
+            pd.endpoint()
+                .inject_buffers(0)
+                .on(&cq)
+                .open()
+                .err()
+                .unwrap(),
+        )
+    }),
+    (
+        "completion-queues",
+        "`Refused` with `Busy`, of `close`",
+        || {
+            let (_fabric, _device, pd) = queue_host(abi::capability::ALL);
+            let cq = pd.create_cq(4).unwrap();
+            let first = pd.endpoint().on(&cq).open().unwrap();
+            let _second = pd.endpoint().on(&cq).open().unwrap();
+            names(first.close().unwrap_err())
+        },
+    ),
+    // connect
+    ("connect", "`ConnectError::Refused`", || {
+        let (a, b) = connected(&fabric(), 1);
+        let error = a.endpoint.connect(&b.endpoint.address(), 1, 0);
+        let error = error.unwrap_err();
+        assert!(matches!(error, ConnectError::Refused { .. }));
+        names(error)
+    }),
+    ("connect", "`ConnectError::TimedOut`", || {
+        let (a, _b) = connected(&fabric(), 1);
+        names(a.endpoint.accept(1, 10_000).unwrap_err())
+    }),
+    ("connect", "`Refused` with `NoEnvelopes`", || {
+        asked(|a, _| until(|| a.endpoint.open_pair(16)))
+    }),
+    ("connect", "`Refused` with `NoResource`", || {
+        asked(|a, _| until(|| a.endpoint.listen(1)))
+    }),
+    (
+        "connect",
+        "`Refused` with `Busy`, of `connect_pair`",
+        || {
+            asked(|a, b| {
+                let (_, address) = b.endpoint.open_pair(1).unwrap();
+                a.endpoint.connect_pair(a.pair, &address).err()
+            })
+        },
+    ),
+    ("connect", "`NotFound`", || {
+        asked(|a, b| {
+            let (pair, address) = b.endpoint.open_pair(1).unwrap();
+            b.endpoint.close_pair(pair).unwrap();
+            assert_eq!(b.endpoint.close_pair(pair), Err(CommandError::NotFound));
+            let disconnected = b.endpoint.disconnect(pair, 0);
+            assert_eq!(disconnected, Err(CommandError::NotFound));
+            let _ = a;
+            b.endpoint.connect_pair(pair, &address).err()
+        })
+    }),
+    (
+        "connect",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || {
+            silenced(&[
+                |a| a.endpoint.open_pair(1).err(),
+                |a| a.endpoint.listen(1).err(),
+                |a| a.endpoint.reserve_peers(1, 1).err(),
+                |a| a.endpoint.begin_connect(&a.endpoint.address(), 1, 0).err(),
+                |a| a.endpoint.begin_disconnect(a.pair, 0).err(),
+                |a| a.endpoint.close_pair(a.pair).err(),
+            ])
+        },
+    ),
+    // endpoint
+    ("endpoint", "`Argument`", || {
+        asked(|a, _| a.pd.endpoint().send_ring(3).open().err())
+    }),
+    ("endpoint", "`Refused` with `NoResource`", || {
+        asked(|a, _| until(|| a.pd.endpoint().open()))
+    }),
+    (
+        "endpoint",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || silenced(&[|a| a.pd.endpoint().inject_buffers(0).open().err()]),
+    ),
+    // events
+    ("events", "`Transport`", || {
+        let fabric = fabric();
+        let (a, _b) = connected(&fabric, 1);
+        fabric.cut(0, true);
+        let read = a.endpoint.sticky_causes().unwrap_err();
+        assert_eq!(a.endpoint.events_lost().unwrap_err(), read);
+        let Err(error) = a.endpoint.req_notify_event() else {
+            panic!("it is out of reach");
+        };
+        assert_eq!(read, CommandError::Transport(error));
+        all([Some(read)])
+    }),
+    ("events", "`NotFound`, of the registers", || {
+        let (a, _b) = connected(&fabric(), 1);
+        a.endpoint.close().unwrap();
+        let lost = a.endpoint.events_lost().err();
+        all([a.endpoint.sticky_causes().err(), lost])
+    }),
+    // gather
+    ("gather", "`Unsupported`", || {
+        let (mut a, _b) = connected(&fabric(), 1);
+        let part = a.buffer(8).share();
+        let two = [part.clone(), part];
+        names(
+            a.endpoint
+                .post_gather_send(1, &a.send(1), &two)
+                .unwrap_err(),
+        )
+    }),
+    ("gather", "`TooManySegments`", || {
+        all([Stage::new(ROOMY).gather(8, 5)])
+    }),
+    ("gather", "`TooLong`", || {
+        all([Stage::new(ROOMY).gather(300, 4)])
+    }),
+    ("gather", "`WrongDomain`", || {
+        wrong_domain(|s| {
+            let all = [s.foreign.share()];
+            let posted = s.endpoint.post_gather_send(
+                1,
+                &TaggedSend {
+                    pair: s.pair,
+                    context: 0,
+                    match_bits: 0,
+                    immediate: 0,
+                },
+                &all,
+            );
+            posted.unwrap_err()
+        })
+    }),
+    ("gather", "`SendRingFull`", || {
+        // Three entries of four are taken, and a gather takes two.
+        refused(&[|s| s.gather(8, 2)], SMALL, |s| {
+            for _ in 0..3 {
+                let send = s.send();
+                s.endpoint.post_tagged_inject(1, &send, b"").unwrap();
+            }
+        })
+    }),
+    // memory
+    ("memory", "`Argument`", || {
+        let (a, _b) = connected(&fabric(), 1);
+        let none = a.pd.reg_mr(0, Access::Read).err();
+        all([none, a.pd.reg_user_mr(Vec::new(), Access::Read).err()])
+    }),
+    ("memory", "`Refused` with `NoResource`", || {
+        asked(|a, _| until(|| a.pd.reg_mr(8, Access::Read)))
+    }),
+    ("memory", "`Transport` with `NoSpace`", || {
+        asked(|a, _| a.pd.reg_mr(usize::MAX / 2, Access::Read).err())
+    }),
+    (
+        "memory",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || {
+            silenced(&[
+                |a| a.pd.reg_mr(8, Access::Read).err(),
+                |a| a.pd.reg_user_mr(vec![0; 8], Access::Read).err(),
+            ])
+        },
+    ),
+    ("memory", "`RegionInUse`, of `deregister`", || {
+        let (a, _b) = connected(&fabric(), 1);
+        let (region, _buffer) = a.pd.reg_mr(8, Access::Read).unwrap();
+        all([region.deregister().err()])
+    }),
+    // messages
+    ("messages", "`CompletionQueueFull`", || {
+        refused(&SENDS, FEW, FILL)
+    }),
+    ("messages", "`SendRingFull`", || {
+        refused(&SENDS, SMALL, NOTHING)
+    }),
+    ("messages", "`PairBusy`", || refused(&SENDS, ROOMY, NOTHING)),
+    ("messages", "`InvalidPair`", || {
+        refused(&SENDS, ROOMY, CLOSE_PAIR)
+    }),
+    ("messages", "`WrongDomain`", || {
+        wrong_domain(|s| {
+            let send = s.send();
+            let posted = s.endpoint.post_tagged_send(1, &send, s.foreign);
+            posted.unwrap_err().error
+        })
+    }),
+    ("messages", "`Closed`", || refused(&SENDS, ROOMY, CLOSE)),
+    ("messages", "`TooLong`", || {
+        let stage = Stage::new(ROOMY);
+        let long = [0; 1025];
+        let posted = stage.endpoint.post_tagged_inject(1, &stage.send(), &long);
+        all([posted.err()])
+    }),
+    ("messages", "`InjectBusy`", || {
+        let few = Rings {
+            injects: 2,
+            ..ROOMY
+        };
+        refused(&SENDS[1..2], few, NOTHING)
+    }),
+    ("messages", "`Transport`", || refused(&SENDS, ROOMY, GONE)),
+    // open
+    ("open", "`OpenError::AlreadyOpen`", || {
+        let fabric = fabric();
+        let _open = Device::open(fabric.transport(0)).unwrap();
+        names(Device::open(fabric.transport(0)).err().unwrap())
+    }),
+    ("open", "`NotACard`", || opened(|options| options.id = 0)),
+    ("open", "`WrongAbi`", || {
+        opened(|options| options.abi_version = 99)
+    }),
+    ("open", "`CardTimeout`", || {
+        // A card that was used is reset at the next open, which takes its gates longer than the program waits.
+        let (fabric, device) = hasty();
+        device.alloc_pd().unwrap();
+        drop(device);
+        let error = Device::open_with(fabric.transport(0), HASTY).err();
+        assert_eq!(error, Some(OpenError::CardTimeout(500)));
+        all([error])
+    }),
+    ("open", "`FirmwareTimeout`", || {
+        opened(|options| options.firmware = FirmwareBehaviour::Absent)
+    }),
+    (
+        "open",
+        "`CommandError::Refused` with `NoResource`, of `alloc_pd`",
+        || asked(|a, _| until(|| a.device.alloc_pd())),
+    ),
+    ("open", "`CommandError::ResetTimeout`", || {
+        let (_fabric, device) = hasty();
+        device.alloc_pd().unwrap();
+        all([device.reset().err()])
+    }),
+    // query
+    ("query", "`NotFound`, of `query_pair`", || {
+        asked(|a, _| {
+            a.endpoint.close_pair(a.pair).unwrap();
+            a.endpoint.query_pair(a.pair).err()
+        })
+    }),
+    (
+        "query",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || {
+            silenced(&[
+                |a| a.endpoint.query_pair(a.pair).err(),
+                |a| a.device.read_counter(host_driver::Counter::ALL[0]).err(),
+                |a| a.device.read_audit(0).err(),
+            ])
+        },
+    ),
+    // receive
+    ("receive", "`CompletionQueueFull`", || {
+        refused(&RECEIVES, FEW, FILL)
+    }),
+    ("receive", "`ListRingFull`", || {
+        refused(&RECEIVES, SMALL, NOTHING)
+    }),
+    ("receive", "`InvalidPair`", || {
+        refused(&RECEIVES, ROOMY, CLOSE_PAIR)
+    }),
+    ("receive", "`WrongDomain`", || {
+        wrong_domain(|s| {
+            let receive = s.receive();
+            let posted = s.endpoint.post_tagged_recv(1, &receive, s.foreign);
+            posted.unwrap_err().error
+        })
+    }),
+    ("receive", "`Closed`", || refused(&RECEIVES, ROOMY, CLOSE)),
+    ("receive", "`Transport`", || refused(&RECEIVES, ROOMY, GONE)),
+    // shared-buffers
+    (
+        "shared-buffers",
+        "the `SharedBuffer`, of `try_into_buffer`",
+        || {
+            let (mut a, _b) = connected(&fabric(), 1);
+            let shared = a.buffer(8).share();
+            let _clone = shared.clone();
+            all([shared.try_into_buffer().err()])
+        },
+    ),
+    // unsignaled
+    ("unsignaled", "`Unsupported`", || {
+        let (mut a, _b) = connected(&fabric(), 1);
+        let buffer = a.buffer(8).share();
+        let posted = a.endpoint.post_unsignaled_send(1, &a.send(1), buffer);
+        names(posted.unwrap_err().error)
+    }),
+    // wait
+    ("wait", "`WaitError::Timeout`", || waited(|_, _| {})),
+    ("wait", "`WaitError::Interrupted`", || {
+        waited(|_, b| b.endpoint.close_pair(b.pair).unwrap())
+    }),
+    ("wait", "`Transport` with `Unreachable`", || {
+        waited(|fabric, _| fabric.cut(0, true))
+    }),
+    ("wait", "`Transport` with `Closed`", || {
+        waited(|fabric, _| fabric.close())
+    }),
+    #[cfg(target_os = "linux")]
+    (
+        "wait",
+        "`Transport` with `NoEventFd`, of `event_fd`",
+        || {
+            let fabric = fabric();
+            let device = Device::open(Arc::new(Plain(fabric.transport(0)))).unwrap();
+            let endpoint = device.alloc_pd().unwrap().endpoint().open().unwrap();
+            names(endpoint.completion_queue().event_fd().unwrap_err())
+        },
+    ),
+    #[cfg(target_os = "linux")]
+    ("wait", "`System`, of `event_fd`", without_descriptors),
+];
+
+/// The capitalised names in the first cell of a row.
+fn names_in(cell: &str) -> Names {
+    let names = cell.split('`').skip(1).step_by(2);
+    let names = names.map(|name| name.rsplit("::").next().unwrap_or(name).to_owned());
+    names
+        .filter(|name| name.starts_with(char::is_uppercase))
+        .collect()
+}
+
+/// The first cells of the rows of a page's errors.
+fn documented(page: &str) -> Vec<String> {
+    let errors = page.split("\n## Errors\n").nth(1).unwrap_or_default();
+    let errors = errors.split("\n## ").next().unwrap_or_default();
+    let rows = errors.lines().filter(|line| line.starts_with("| "));
+    let cells = rows.filter_map(|row| row.split('|').nth(1));
+    let cells = cells.map(|cell| cell.trim().to_owned());
+    let own = |cell: &String| {
+        cell != "error" && !cell.starts_with("those of") && !cell.starts_with("other ")
+    };
+    cells.filter(own).collect()
+}
+
+#[test]
+fn each_error_that_a_page_documents_is_provoked() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/verbs");
+    let mut rows: BTreeMap<(String, String), fn() -> Names> = BTreeMap::new();
+    for &(page, cell, provoke) in ROWS {
+        let before = rows.insert((page.to_owned(), cell.to_owned()), provoke);
+        assert!(before.is_none(), "{page}: {cell} is listed twice");
+    }
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let page = path.file_stem().unwrap().to_str().unwrap().to_owned();
+        for cell in documented(&std::fs::read_to_string(&path).unwrap()) {
+            let row = rows.remove(&(page.clone(), cell.clone()));
+            let provoke = row.unwrap_or_else(|| panic!("{page}: nothing provokes {cell}"));
+            assert_eq!(provoke(), names_in(&cell), "{page}: {cell}");
+        }
+    }
+    assert!(rows.is_empty(), "no page documents {:?}", rows.keys());
+}
+
+#[test]
+fn a_row_that_nothing_provokes_is_found() {
+    let page = "# V\n\n## Errors\n\n| error | when |\n|---|---|\n| `New` | now |\n| those of [x](y) | |\n\n## Z\n\n| `No` | |\n";
+    assert_eq!(documented(page), ["`New`"]);
+    assert_eq!(
+        names_in("`A::New` with `Other`, of `verb`"),
+        Names::from(["New".to_owned(), "Other".to_owned()])
+    );
+}
