@@ -7,7 +7,7 @@
 )]
 
 use crate::kernel::Case;
-use crate::types::{Hue, Phase, Record};
+use crate::types::{Gate, Hue, Phase, Record};
 use hdl::prelude::*;
 
 /// A kernel with the inputs that all of these share.
@@ -69,6 +69,33 @@ impl Logic for Inverter {
     #[hdl_gen]
     fn update(&mut self) {
         self.o.next = !self.d.val();
+    }
+}
+
+/// Ports that are an enum and a struct with enums in it.
+#[derive(LogicBlock, Default)]
+struct Painter {
+    pub hue: Signal<In, Hue>,
+    pub record: Signal<In, Record>,
+    pub following: Signal<Out, Hue>,
+    pub painted: Signal<Out, Record>,
+}
+
+#[module]
+impl Logic for Painter {
+    #[hdl_gen]
+    fn update(&mut self) {
+        match self.hue.val() {
+            Hue::Red => self.following.next = Hue::Green,
+            Hue::Green => self.following.next = Hue::Blue,
+            Hue::Blue => self.following.next = self.record.val().hue,
+        }
+        self.painted.next = self.record.val();
+        if self.record.val().inner.g == Gate::Open {
+            self.painted.next.hue = self.hue.val();
+            self.painted.next.inner.v = self.record.val().inner.v + 1;
+            self.painted.next.inner.g = Gate::Shut;
+        }
     }
 }
 
@@ -1034,6 +1061,22 @@ written! {
 }
 
 written! {
+    /// Children with ports of types that have names, fed from each other and from inputs.
+    TypedPorts, full_range, Bits<9>, { painter: [Painter; 2] },
+    #[hdl_gen]
+    fn update(&mut self) {
+        self.painter[0].hue.next = self.e.val();
+        self.painter[0].record.next = self.r.val();
+        self.painter[1].hue.next = self.painter[0].following.val();
+        self.painter[1].record.next = self.painter[0].painted.val();
+        self.o.next = self.painter[1].painted.val().inner.v;
+        if (self.painter[1].following.val() == Hue::Red) & (self.painter[1].painted.val().inner.g == Gate::Shut) {
+            self.o.next = bit_cast::<9, 5>(self.painter[0].painted.val().inner.u) ^ self.painter[1].painted.val().inner.v;
+        }
+    }
+}
+
+written! {
     /// A bundle is linked through to a grandchild.
     LinkedBundle, full_range, Bits<8>, { mid: Bridge },
     #[hdl_gen]
@@ -1431,6 +1474,7 @@ pub fn all() -> Vec<Case> {
         Case::of::<NestedIfs>(),
         Case::of::<ArrayOfChildren>(),
         Case::of::<ChainOfChildren>(),
+        Case::of::<TypedPorts>(),
         Case::of::<LinkedBundle>(),
         Case::of::<AddBit>(),
         Case::of::<SumShiftedCompared>(),

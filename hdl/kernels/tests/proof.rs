@@ -46,9 +46,11 @@ fn printed(case: &Case, grouping: Grouping) -> String {
     apart(&design.text, case.name, &design.modules)
 }
 
-/// Renames the modules of a text, so that many texts can stand in one file.
+/// Renames the modules and the package of a text, so that many texts can stand in one file.
 fn apart(text: &str, name: &str, modules: &[String]) -> String {
-    let mut text = text.to_string();
+    let mut text = text
+        .replace("package pkg;", &format!("package {name}_pkg;"))
+        .replace("pkg::", &format!("{name}_pkg::"));
     for module in modules.iter().filter(|m| *m != name) {
         let own = format!("{name}_{module}");
         text = text

@@ -182,6 +182,7 @@ pub(crate) fn thread(modules: &mut [Module]) -> Result<(), PrintError> {
         ty: Type::unsigned(WIDTH),
         descriptor: Bits::<WIDTH>::descriptor(),
         value: BigInt::from(0),
+        foreign: false,
     };
     for id in 0..modules.len() {
         let (below, rest) = modules.split_at_mut(id);

@@ -4,10 +4,10 @@
 //! own signals and, after them, the ports of its children under the child's name, because a kernel
 //! speaks of both in the same way.
 
+use super::constant::{CONSTANT, Constant};
 use super::ir::SignalId;
 use super::known::{Known, recognise};
 use super::names;
-use super::package::{CONSTANT, Constant};
 use super::types::{Type, literal, parse_literal};
 use num_bigint::BigInt;
 use rust_hdl::prelude::ast::VerilogStatement;
@@ -38,6 +38,8 @@ pub(crate) struct Signal {
     pub(crate) role: Role,
     pub(crate) ty: Type,
     pub(crate) descriptor: TypeDescriptor,
+    /// Of a child whose Verilog its author wrote: its ports are vectors.
+    pub(crate) foreign: bool,
     /// Value at the time of printing: that of a constant.
     pub(crate) value: BigInt,
 }
@@ -185,6 +187,7 @@ impl Probe for Collector {
             ty: Type::of(&descriptor),
             value: literal(&atom.verilog()).0,
             descriptor,
+            foreign: false,
         });
     }
 
@@ -208,6 +211,7 @@ impl Probe for Collector {
                     path: format!("{name}${}", signal.path),
                     port: format!("{name}${}", signal.port),
                     role,
+                    foreign: module.known.is_none() && is_verbatim(&module.code),
                     ..signal.clone()
                 });
             }
@@ -239,10 +243,15 @@ fn constants(code: &Verilog) -> BTreeMap<String, Constant> {
     constants.collect()
 }
 
+/// Whether the text is the author's.
+pub(crate) fn is_verbatim(code: &Verilog) -> bool {
+    !matches!(code, Verilog::Combinatorial(_) | Verilog::Empty)
+}
+
 /// Gives each signal and instance its printed name. Hand-written Verilog speaks of its ports by
 /// their paths, so those stay as they are.
 fn name_signals(module: &mut Module) {
-    let verbatim = !matches!(module.code, Verilog::Combinatorial(_) | Verilog::Empty);
+    let verbatim = is_verbatim(&module.code);
     let mut taken = HashMap::new();
     for signal in &mut module.signals {
         signal.name = if verbatim {

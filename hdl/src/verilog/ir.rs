@@ -7,6 +7,7 @@
 
 use super::types::Type;
 use num_bigint::BigInt;
+use rust_hdl::prelude::TypeDescriptor;
 use std::rc::Rc;
 
 /// Index of a signal in its module.
@@ -19,6 +20,8 @@ pub(crate) type VariableId = usize;
 pub(crate) enum Name {
     /// A constant of the kernel, by its path there.
     Constant(Rc<str>),
+    /// A variant of this enum.
+    Variant(Rc<TypeDescriptor>),
 }
 
 #[derive(Clone, Debug)]
@@ -206,6 +209,13 @@ pub(crate) fn each_expression(
 pub(crate) struct Part {
     pub(crate) offset: usize,
     pub(crate) width: usize,
+}
+
+impl Part {
+    /// Whether all of `other` is in it.
+    pub(crate) fn holds(self, other: Part) -> bool {
+        self.offset <= other.offset && other.offset + other.width <= self.offset + self.width
+    }
 }
 
 #[derive(Clone, Debug)]

@@ -227,7 +227,7 @@ impl<'a> Lowering<'a> {
             Ast::Signal(name) => Some(match self.resolve(name)? {
                 Meaning::Signal(id) => self.module.signals[id].ty,
                 Meaning::Field(_, _, ty) => ty,
-                Meaning::Variant(_, width) => Type::unsigned(width),
+                Meaning::Variant(_, width, _) => Type::unsigned(width),
             }),
             Ast::Paren(a) => self.type_of(a)?,
             Ast::Cast(_, width) => Some(Type::unsigned(*width)),
@@ -397,7 +397,10 @@ impl<'a> Lowering<'a> {
             Ast::Literal(l) => Ok(Expr::literal(literal(l).0, Type::BIT)),
             Ast::Signal(name) => match self.resolve(name)? {
                 Meaning::Signal(id) => self.read(id),
-                Meaning::Variant(value, width) => Ok(Expr::literal(value, Type::unsigned(width))),
+                Meaning::Variant(value, width, of) => Ok(Expr::new(
+                    Node::Literal(value, Some(Name::Variant(of))),
+                    Type::unsigned(width),
+                )),
                 Meaning::Field(id, offset, ty) => {
                     let base = self.read(id)?;
                     Ok(Expr::new(Node::Slice(Box::new(base), offset), ty))
@@ -1032,7 +1035,10 @@ impl<'a> Lowering<'a> {
                     value
                 }
                 None => match self.resolve(text) {
-                    Ok(Meaning::Variant(value, width)) if width == ty.width => value,
+                    Ok(Meaning::Variant(value, width, of)) if width == ty.width => {
+                        name = Some(Name::Variant(of));
+                        value
+                    }
                     Err(Reason::AmbiguousVariant(name)) => {
                         return Err(Reason::AmbiguousVariant(name));
                     }

@@ -40,6 +40,7 @@
 
 mod breaks;
 mod collect;
+mod constant;
 mod error;
 mod ir;
 mod known;
@@ -52,15 +53,16 @@ mod path;
 mod print;
 mod process;
 mod sites;
+mod text;
 mod types;
 mod waive;
 
 pub use breaks::{Break, PICK, picks};
+pub use constant::CONSTANT;
 pub use error::{PLACE, PrintError, Reason};
 pub use known::{check, duty, register};
 pub use module::Target;
 pub use names::{describe, stream};
-pub use package::CONSTANT;
 pub use process::Grouping;
 pub use waive::{WAIVERS, Waiver};
 
@@ -243,8 +245,7 @@ impl Writer<'_> {
             signal: signal.map(|s| s.replace('$', ".").into()),
             reason,
         };
-        let has_custom_text = !matches!(module.code, Verilog::Combinatorial(_) | Verilog::Empty);
-        if has_custom_text && !module.children.is_empty() {
+        if collect::is_verbatim(&module.code) && !module.children.is_empty() {
             return Err(fail(None, Reason::CustomWithChildren));
         }
         for s in &module.signals {
@@ -285,6 +286,7 @@ impl Writer<'_> {
                     package: self.package,
                     names: &self.names,
                     target: self.options.target,
+                    is_top,
                 };
                 let by_name = self.options.grouping_of.get(&wanted);
                 let grouping = *by_name.unwrap_or(&self.options.grouping);

@@ -14,13 +14,15 @@
 //! The body is printed before the declarations, so that these know what is read.
 
 use super::collect::{Child, Module, Role};
+use super::constant::constant_name;
 use super::error::Reason;
 use super::ir::{Kernel, SignalId};
 use super::known::Known;
 use super::names;
-use super::package::{self, Package};
-use super::print::{Constants, Printer, line, number, range};
+use super::package::{Package, Shape, TypeId};
+use super::print::{Names, Printer};
 use super::process::{Grouping, plan};
+use super::text::{line, number, range};
 use super::waive::{Declarations, INITIAL, UNREAD};
 use num_bigint::BigInt;
 use rust_hdl::prelude::Verilog;
@@ -45,6 +47,8 @@ pub(crate) struct Context<'a> {
     /// Printed name of each module that has been printed.
     pub(crate) names: &'a HashMap<usize, String>,
     pub(crate) target: Target,
+    /// The module is the top.
+    pub(crate) is_top: bool,
 }
 
 impl Context<'_> {
@@ -89,15 +93,17 @@ pub(crate) fn body(
     let package = context.package;
     let own = module.constants.keys().filter(|path| !package.holds(path));
     let own = own.map(|path| {
-        let wanted = package::constant_name(path);
+        let wanted = constant_name(path);
         (path.clone(), names::unique(&wanted, &mut taken))
     });
     let own: BTreeMap<String, String> = own.collect();
-    let constants = Constants {
+    let names = Names {
         package,
-        own: own.clone(),
+        types: types(context, module),
+        versions,
+        constants: own.clone(),
     };
-    let printer = Printer::new(module, kernel, &plan, versions, constants);
+    let printer = Printer::new(module, kernel, &plan, names);
 
     let mut processes = String::new();
     for members in &plan.processes {
@@ -113,9 +119,8 @@ pub(crate) fn body(
             },
         ] = statements[..]
         {
-            let target = printer.variable(*variable);
-            let value = printer.expression(value);
-            line(&mut processes, format_args!("  assign {target} = {value};"));
+            let assignment = printer.assignment(*variable, None, value);
+            line(&mut processes, format_args!("  assign {assignment};"));
         } else {
             line(&mut processes, format_args!("  always_comb begin"));
             printer.statements(&kernel.body, &keep, 2, &mut processes);
@@ -162,33 +167,34 @@ pub(crate) fn body(
     let mut declarations = Declarations::default();
     let printed: HashSet<_> = plan.processes.iter().flatten().copied().collect();
     for (id, signal) in module.signals.iter().enumerate() {
-        let range = range(signal.ty.width);
         let last = kernel.last.get(&id);
         let initial = registers.initial.get(&signal.path);
         match signal.role {
             Role::Local | Role::ChildInput if last.is_some_and(|v| printed.contains(v)) => {}
             Role::ChildOutput => {}
             Role::ChildInOut if wiring.owns_net(id) => {
-                declarations.add(format!("wire{range} {};", signal.name), &[]);
+                let net = printer.declared_net(id);
+                declarations.add(format!("{net} {};", signal.name), &[]);
                 continue;
             }
             _ => continue,
         }
         let value = match initial {
-            Some(value) => format!(" = {}", number(value, signal.ty.width)),
+            Some(value) => format!(" = {}", printer.value(id, value)),
             None => String::new(),
         };
         let unread = !printer.is_read(&signal.name);
         let waivers = [(&INITIAL, initial.is_some()), (&UNREAD, unread)];
-        declarations.add(format!("logic{range} {}{value};", signal.name), &waivers);
+        let ty = printer.declared(id);
+        declarations.add(format!("{ty} {}{value};", signal.name), &waivers);
     }
     for v in plan.processes.iter().flatten() {
         let variable = &kernel.variables[*v];
         if kernel.last.get(&variable.signal) != Some(v) {
             let name = printer.variable(*v);
-            let range = range(module.signals[variable.signal].ty.width);
+            let ty = printer.declared(variable.signal);
             let unread = !printer.is_read(&name);
-            declarations.add(format!("logic{range} {name};"), &[(&UNREAD, unread)]);
+            declarations.add(format!("{ty} {name};"), &[(&UNREAD, unread)]);
         }
     }
     out += &declarations.sorted().print();
@@ -253,21 +259,36 @@ fn unneeded_inputs(context: &Context, module: &Module) -> HashSet<SignalId> {
         .collect()
 }
 
+/// The types of a module's signals. A port of the top is no enum, for whoever connects a vector to it would have to
+/// cast it, and what hand-written Verilog drives isn't one either.
+fn types(context: &Context, module: &Module) -> Vec<Option<TypeId>> {
+    let types = module.signals.iter().map(|signal| {
+        let ty = context.package.id(&signal.descriptor)?;
+        let is_enum = matches!(context.package.shape(ty), Shape::Enum(_));
+        let is_vector = match signal.role {
+            Role::Constant | Role::InOut | Role::ChildInOut => true,
+            Role::Input | Role::Output => is_enum && context.is_top,
+            Role::ChildOutput => is_enum && signal.foreign,
+            Role::Local | Role::ChildInput => false,
+        };
+        (!is_vector).then_some(ty)
+    });
+    types.collect()
+}
+
 fn print_ports(module: &Module, printer: &Printer) -> String {
-    let ports: Vec<_> = module.signals.iter().filter(|s| s.is_port()).collect();
+    let signals = module.signals.iter().enumerate();
+    let ports: Vec<_> = signals.filter(|(_, s)| s.is_port()).collect();
     let mut declarations = Declarations::default();
-    for (i, port) in ports.iter().enumerate() {
+    for (i, (id, port)) in ports.iter().enumerate() {
         let kind = match port.role {
-            Role::Input => "input  wire",
-            Role::Output => "output logic",
-            _ => "inout  wire",
+            Role::Input => format!("input  {}", printer.declared_net(*id)),
+            Role::Output => format!("output {}", printer.declared(*id)),
+            _ => format!("inout  {}", printer.declared_net(*id)),
         };
         let comma = if i + 1 < ports.len() { "," } else { "" };
         let unread = port.role == Role::Input && !printer.is_read(&port.name);
-        declarations.add(
-            format!("{kind}{} {}{comma}", range(port.ty.width), port.name),
-            &[(&UNREAD, unread)],
-        );
+        declarations.add(format!("{kind} {}{comma}", port.name), &[(&UNREAD, unread)]);
     }
     declarations.print()
 }
@@ -364,10 +385,11 @@ impl Registers {
         let reset = has_reset
             .then(|| wiring.connection(child, "reset"))
             .filter(|r| r != "1'd0");
-        let mut reset_value = number(value, q.ty.width);
+        let id = wiring.id(child, "q");
+        let mut reset_value = wiring.printer.value(id, value);
         if let (Some(mutant), Some(pick)) = (child.reset_mutant, wiring.module.pick) {
             let pick = wiring.printer.signal(pick);
-            let other = number(&(value ^ BigInt::from(1)), q.ty.width);
+            let other = wiring.printer.value(id, &(value ^ BigInt::from(1)));
             let mutant = number(&mutant.into(), 16);
             reset_value = format!("({pick} == {mutant}) ? {other} : {reset_value}");
         }

@@ -97,6 +97,21 @@ pub(crate) fn is_keyword(name: &str) -> bool {
     KEYWORDS.binary_search(&name).is_ok()
 }
 
+/// Whether Verilator would warn of a field of this name, which is a word of C++. Those of Verilog and Rust aside.
+pub(crate) fn is_word_of_cpp(name: &str) -> bool {
+    CPP.contains(&name)
+}
+
+#[rustfmt::skip]
+const CPP: &[&str] = &[
+    "alignas", "alignof", "and_eq", "asm", "auto", "bitand", "bitor", "bool", "catch", "char", "char16_t", "char32_t",
+    "char8_t", "co_await", "co_return", "co_yield", "compl", "concept", "const_cast", "consteval", "constexpr",
+    "constinit", "decltype", "delete", "double", "dynamic_cast", "explicit", "float", "friend", "goto", "inline",
+    "long", "mutable", "namespace", "noexcept", "not_eq", "nullptr", "operator", "or_eq", "private", "public",
+    "register", "reinterpret_cast", "requires", "short", "sizeof", "static_assert", "static_cast", "template",
+    "thread_local", "throw", "typeid", "typename", "using", "volatile", "wchar_t", "xor_eq",
+];
+
 /// IEEE 1800-2017, annex B.
 #[rustfmt::skip]
 const KEYWORDS: &[&str] = &[

@@ -11,6 +11,7 @@ use super::types::{Type, clog2, field};
 use num_bigint::{BigInt, Sign};
 use rust_hdl::prelude::{TypeDescriptor, TypeKind};
 use std::collections::HashMap;
+use std::rc::Rc;
 
 /// What a name stands for.
 #[derive(Clone, Debug)]
@@ -19,7 +20,7 @@ pub(crate) enum Meaning {
     /// A field of a struct signal, at a bit offset.
     Field(SignalId, usize, Type),
     /// An enum variant, by its number and the enum's width.
-    Variant(BigInt, usize),
+    Variant(BigInt, usize, Rc<TypeDescriptor>),
 }
 
 /// Values of the loop variables around a place in the kernel, innermost last.
@@ -38,8 +39,11 @@ pub(crate) struct Names<'a> {
     module: &'a Module,
     signals: HashMap<&'a str, SignalId>,
     /// Variants by `Enum$Variant`; `None` where two enums disagree.
-    variants: HashMap<String, Option<(usize, usize)>>,
+    variants: HashMap<String, Option<Variant>>,
 }
+
+/// Number and width, and the enum.
+type Variant = (usize, usize, Rc<TypeDescriptor>);
 
 impl<'a> Names<'a> {
     pub(crate) fn new(module: &'a Module) -> Self {
@@ -95,7 +99,9 @@ impl<'a> Names<'a> {
         let key: Vec<&str> = path.rsplit('$').take(2).collect();
         if let [variant, of] = key[..] {
             match self.variants.get(&format!("{of}${variant}")) {
-                Some(Some((value, width))) => return Ok(Meaning::Variant((*value).into(), *width)),
+                Some(Some((value, width, of))) => {
+                    return Ok(Meaning::Variant((*value).into(), *width, of.clone()));
+                }
                 Some(None) => return Err(Reason::AmbiguousVariant(format!("{of}::{variant}"))),
                 None => {}
             }
@@ -109,18 +115,22 @@ impl<'a> Names<'a> {
     }
 }
 
-fn add_variants(descriptor: &TypeDescriptor, to: &mut HashMap<String, Option<(usize, usize)>>) {
+fn add_variants(descriptor: &TypeDescriptor, to: &mut HashMap<String, Option<Variant>>) {
     match &descriptor.kind {
         TypeKind::Enum(names) => {
+            let of = Rc::new(descriptor.clone());
             for (number, name) in names.iter().enumerate() {
-                let value = (number, clog2(names.len()));
+                let value = (number, clog2(names.len()), of.clone());
                 to.entry(name.replace("::", "$"))
                     .and_modify(|old| {
-                        if *old != Some(value) {
+                        if old
+                            .as_ref()
+                            .is_some_and(|o| (o.0, o.1) != (value.0, value.1))
+                        {
                             *old = None;
                         }
                     })
-                    .or_insert(Some(value));
+                    .or_insert_with(|| Some(value.clone()));
             }
         }
         TypeKind::Composite(fields) => fields.iter().for_each(|f| add_variants(&f.kind, to)),
