@@ -1,5 +1,6 @@
 //! `cargo xtask book`: the book as web pages, under `docs/book/`.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -20,6 +21,7 @@ pub fn run() -> Result<()> {
     registers::run(&paths::workspace(), false)?;
     figures::pages(&figures::read()?, false)?;
     check_contents()?;
+    check_links()?;
     let mdbook = mdbook()?;
     let docs = paths::workspace().join("docs");
     run::output(Command::new(mdbook).arg("build").arg(&docs))?;
@@ -40,6 +42,99 @@ pub fn check_contents() -> Result<()> {
         bail!("docs/src/SUMMARY.md doesn't list {}", missing.join(", "));
     }
     Ok(())
+}
+
+/// Whether each link of a page leads to a file that is there and, if it names a heading, to one that the page has.
+///
+/// # Errors
+/// Names the links that lead nowhere.
+pub fn check_links() -> Result<()> {
+    let root = paths::workspace().join("docs/src");
+    let mut broken = Vec::new();
+    for page in pages()? {
+        let path = root.join(&page);
+        for link in links(&fs::read_to_string(&path)?) {
+            if !leads_somewhere(&path, &link) {
+                broken.push(format!("{page}: {link}"));
+            }
+        }
+    }
+    if !broken.is_empty() {
+        bail!("links of the book lead nowhere: {}", broken.join(", "));
+    }
+    Ok(())
+}
+
+fn leads_somewhere(page: &Path, link: &str) -> bool {
+    let (file, heading) = link.split_once('#').unwrap_or((link, ""));
+    let mut target = page.to_owned();
+    if !file.is_empty() {
+        target.pop();
+    }
+    // By names, as a reader's browser goes: `decisions` is a link to another folder.
+    for part in file.split('/').filter(|part| !part.is_empty()) {
+        match part {
+            ".." => drop(target.pop()),
+            _ => target.push(part),
+        }
+    }
+    let Ok(bytes) = fs::read(target) else {
+        return false;
+    };
+    heading.is_empty() || headings(&String::from_utf8_lossy(&bytes)).contains(&heading.to_owned())
+}
+
+/// Lines of a page outside of its examples.
+fn prose(page: &str) -> impl Iterator<Item = &str> {
+    let mut inside = false;
+    page.lines().filter(move |line| {
+        let fence = line.trim_start().starts_with("```");
+        inside ^= fence;
+        !inside && !fence
+    })
+}
+
+/// What a page links to within the book.
+fn links(page: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for line in prose(page) {
+        // Without what is in backticks.
+        let line: String = line.split('`').step_by(2).collect();
+        let targets = line
+            .split("](")
+            .skip(1)
+            .filter_map(|rest| rest.split(')').next());
+        found.extend(
+            targets
+                .filter(|link| !link.contains("://"))
+                .map(str::to_owned),
+        );
+    }
+    found
+}
+
+/// Names of a page's headings, as mdbook makes them.
+fn headings(page: &str) -> Vec<String> {
+    let mut seen: BTreeMap<String, usize> = BTreeMap::new();
+    let lines = prose(page).filter(|line| line.starts_with('#'));
+    let names = lines.map(|heading| {
+        let text = heading.trim_start_matches('#').trim();
+        let name: String = text
+            .chars()
+            .filter_map(|c| match c {
+                c if c.is_whitespace() => Some('-'),
+                '-' | '_' => Some(c),
+                c => c.is_alphanumeric().then(|| c.to_ascii_lowercase()),
+            })
+            .collect();
+        let before = seen.entry(name.clone()).or_default();
+        *before += 1;
+        match *before {
+            1 => name,
+            times => format!("{name}-{}", times - 1),
+        }
+    });
+    names.collect()
 }
 
 /// All pages, relative to `docs/src`.
@@ -102,7 +197,7 @@ fn mdbook() -> Result<PathBuf> {
 
 #[cfg(test)]
 mod tests {
-    use super::unlisted;
+    use super::{headings, links, unlisted};
 
     #[test]
     fn a_page_that_the_contents_leave_out_is_named() {
@@ -111,5 +206,33 @@ mod tests {
             unlisted("- [A](a.md)\n- [B](b.md)\n", &pages),
             ["blocks/b.md"]
         );
+    }
+
+    #[test]
+    fn every_link_of_the_book_leads_somewhere() {
+        super::check_links().unwrap();
+    }
+
+    #[test]
+    fn links_and_headings_are_found() {
+        let page = "# A page\n[a](b.md#c-d) `[no](x)`\n```\n[no](y)\n```\n[w](https://z)\n\
+                    ## When it's `done`\n## Same\n## Same\n";
+        assert_eq!(links(page), ["b.md#c-d"]);
+        assert_eq!(
+            headings(page),
+            ["a-page", "when-its-done", "same", "same-1"]
+        );
+    }
+
+    #[test]
+    fn a_link_that_leads_nowhere_is_noticed() {
+        let folder = std::env::temp_dir().join(format!("posthorn-links-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let page = folder.join("page.md");
+        std::fs::write(&page, "# Here\n").unwrap();
+        let leads = |link| super::leads_somewhere(&page, link);
+        assert!(leads("page.md") && leads("#here") && leads("page.md#here"));
+        assert!(!leads("other.md") && !leads("#there") && !leads("page.md#there"));
+        std::fs::remove_dir_all(folder).unwrap();
     }
 }

@@ -52,6 +52,10 @@ pub fn run() -> Result<()> {
         eprintln!("{error:#}");
         failed.push("the book's table of contents");
     }
+    if let Err(error) = book::check_links() {
+        eprintln!("{error:#}");
+        failed.push("the book's links");
+    }
     if let Err(error) = figures::check() {
         eprintln!("{error:#}");
         failed.push("the figures of the gates");
