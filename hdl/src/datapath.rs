@@ -2,7 +2,7 @@
 //! card inside" says, and nothing else.
 //!
 //! ```text
-//!   s_axil ──► Registers ──► doorbells        ┌─ WorkQueues ─► SendQueues ─► Transmit ─┐ FrameMux,
+//!   s_axil ──► Registers ──► doorbells        ┌─ Fetch ─────► SendQueues ─► Transmit ─┐ FrameMux,
 //!              │     └─► GateReset ─► reset   │      │              ▲                  │ Loopback
 //!   processor ◄┘                              │      │ lists        │ progress         ├──► FrameGate ──► m_axis
 //!   processor ──► Fanout ──► control ──► all  │      ▼              │                  │
@@ -23,7 +23,7 @@ pub mod breaks;
 use crate::config::Config;
 use crate::construct::construct;
 use crate::envelope::{Delivery, SendQueues};
-use crate::host::{Completions, DmaRead, DmaWrite, Events, GateReset, Registers, WorkQueues};
+use crate::host::{Completions, DmaRead, DmaWrite, Events, Fetch, GateReset, Registers};
 use crate::link::{
     Acknowledge, Faults, FirmwareIn, FirmwareOut, FrameGate, FrameMux, Loopback, Receive, Transmit,
 };
@@ -44,7 +44,7 @@ const _: () = assert!(
 /// Readers of host memory, and writers.
 const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
-const OUTSTANDING: usize = 8;
+const OUTSTANDING: usize = 16;
 /// Blocks that take control requests.
 const CONTROLLED: usize = 13;
 
@@ -189,7 +189,7 @@ pub struct Datapath {
     counters: Counters,
     dma_read: DmaRead,
     dma_write: DmaWrite,
-    work_queues: WorkQueues,
+    fetch: Fetch,
     completions: Completions,
     events: Events,
     send_queues: SendQueues,
@@ -223,7 +223,7 @@ impl Datapath {
             fanout: Fanout::new(CONTROLLED),
             dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
             dma_write: DmaWrite::new(CLIENTS, OUTSTANDING),
-            work_queues: WorkQueues::new(config),
+            fetch: Fetch::new(config),
             completions: Completions::new(config),
             events: Events::new(config),
             send_queues: SendQueues::new(config),
@@ -266,7 +266,7 @@ impl Logic for Datapath {
             counters,
             dma_read,
             dma_write,
-            work_queues,
+            fetch,
             completions,
             events,
             send_queues,
@@ -298,17 +298,17 @@ impl Logic for Datapath {
         self.registers.mailbox_read_data.next = self.mailbox_read_data.val();
         self.registers.mailbox_answer.next = self.mailbox_answer.val();
         self.registers.firmware_start.next = self.firmware_start.val();
-        self.work_queues.doorbell_valid.next = self.registers.doorbell.valid.val();
-        self.work_queues.doorbell.next = self.registers.doorbell.data.val();
-        self.work_queues.read_endpoint.next = self.registers.read_endpoint.val();
+        self.fetch.doorbell.valid.next = self.registers.doorbell.valid.val();
+        self.fetch.doorbell.data.next = self.registers.doorbell.data.val();
+        self.fetch.read_endpoint.next = self.registers.read_endpoint.val();
         self.completions.doorbell_valid.next = self.registers.doorbell.valid.val();
         self.completions.doorbell.next = self.registers.doorbell.data.val();
         self.completions.read_endpoint.next = self.registers.read_endpoint.val();
         self.events.doorbell.valid.next = self.registers.doorbell.valid.val();
         self.events.doorbell.data.next = self.registers.doorbell.data.val();
         self.events.read_endpoint.next = self.registers.read_endpoint.val();
-        self.registers.send_head.next = self.work_queues.send_head.val();
-        self.registers.list_head.next = self.work_queues.list_head.val();
+        self.registers.send_head.next = self.fetch.send_head.val();
+        self.registers.list_head.next = self.fetch.list_head.val();
         self.registers.completion_tail.next = self.completions.completion_tail.val();
         self.registers.event_tail.next = self.events.event_tail.val();
         self.registers.sticky.next = self.events.sticky.val();
@@ -348,10 +348,10 @@ impl Logic for Datapath {
         self.fanout.control_valid.next = self.control_valid.val();
         self.control_done.next = self.fanout.control_done.val();
         self.control_result.next = self.fanout.control_result.val();
-        self.work_queues.control_valid.next = self.fanout.block_valid[0].val();
-        self.work_queues.control.next = self.control.val();
-        self.fanout.block_done[0].next = self.work_queues.control_done.val();
-        self.fanout.block_result[0].next = self.work_queues.control_result.val();
+        self.fetch.control.valid.next = self.fanout.block_valid[0].val();
+        self.fetch.control.data.next = self.control.val();
+        self.fanout.block_done[0].next = self.fetch.control_done.val();
+        self.fanout.block_result[0].next = self.fetch.control_result.val();
         self.completions.control_valid.next = self.fanout.block_valid[1].val();
         self.completions.control.next = self.control.val();
         self.fanout.block_done[1].next = self.completions.control_done.val();
@@ -402,14 +402,10 @@ impl Logic for Datapath {
         self.fanout.block_result[12].next = 0.into();
 
         // Host memory: three readers, three writers. In reset nothing is offered or taken (IHI 0022, A3.1.2).
-        self.dma_read.request[0].valid.next = self.work_queues.read_request_valid.val();
-        self.work_queues.read_request_ready.next = self.dma_read.request[0].ready.val();
-        self.dma_read.request[0].data.next = self.work_queues.read_request.val();
-        self.work_queues.read_data_valid.next = self.dma_read.data[0].valid.val();
-        self.dma_read.data[0].ready.next = self.work_queues.read_data_ready.val();
-        self.work_queues.read_data.next = self.dma_read.data[0].data.val();
-        self.work_queues.read_data_last.next = self.dma_read.data_last[0].val();
-        self.work_queues.read_data_error.next = self.dma_read.data_error[0].val();
+        join!(self.fetch.read_request => self.dma_read.request[0]);
+        join!(self.dma_read.data[0] => self.fetch.read_data);
+        self.fetch.read_data_last.next = self.dma_read.data_last[0].val();
+        self.fetch.read_data_error.next = self.dma_read.data_error[0].val();
         self.dma_read.request[1].valid.next = self.transmit.read_request_valid.val();
         self.transmit.read_request_ready.next = self.dma_read.request[1].ready.val();
         self.dma_read.request[1].data.next = self.transmit.read_request.val();
@@ -484,9 +480,9 @@ impl Logic for Datapath {
         self.m_axi.bready.next = self.dma_write.m_axi.bready.val() & !self.reset.val();
 
         // From the rings to the wire.
-        self.send_queues.sends_valid.next = self.work_queues.sends_valid.val();
-        self.work_queues.sends_ready.next = self.send_queues.sends_ready.val();
-        self.send_queues.sends.next = self.work_queues.sends.val();
+        self.send_queues.sends_valid.next = self.fetch.sends.valid.val();
+        self.fetch.sends.ready.next = self.send_queues.sends_ready.val();
+        self.send_queues.sends.next = self.fetch.sends.data.val();
         self.transmit.job_valid.next = self.send_queues.job_valid.val();
         self.send_queues.job_ready.next = self.transmit.job_ready.val();
         self.transmit.job.next = self.send_queues.job.val();
@@ -565,9 +561,9 @@ impl Logic for Datapath {
         self.delivery.payload_valid.next = self.receive.payload.valid.val();
         self.receive.payload.ready.next = self.delivery.payload_ready.val();
         self.delivery.payload.next = self.receive.payload.data.val();
-        self.delivery.lists_valid.next = self.work_queues.lists_valid.val();
-        self.work_queues.lists_ready.next = self.delivery.lists_ready.val();
-        self.delivery.lists.next = self.work_queues.lists.val();
+        self.delivery.lists_valid.next = self.fetch.lists.valid.val();
+        self.fetch.lists.ready.next = self.delivery.lists_ready.val();
+        self.delivery.lists.next = self.fetch.lists.data.val();
         self.lists.seed.next = self.hash_seed.seed.val();
         self.lists.command.valid.next = self.delivery.command_valid.val();
         self.delivery.command_ready.next = self.lists.command.ready.val();
@@ -612,31 +608,31 @@ impl Logic for Datapath {
         self.acknowledge.fault.next = self.faults.fault.val();
 
         // Back to the host.
-        self.work_queues.completion_free.next = self.completions.completion_free.val();
-        self.completions.reserve_valid.next = self.work_queues.reserve_valid.val();
-        self.completions.reserve_endpoint.next = self.work_queues.reserve_endpoint.val();
-        self.completions.queues_release_valid.next = self.work_queues.release_valid.val();
-        self.completions.queues_release_endpoint.next = self.work_queues.release_endpoint.val();
+        self.fetch.completion_free.next = self.completions.completion_free.val();
+        self.completions.reserve_valid.next = self.fetch.reserve.valid.val();
+        self.completions.reserve_endpoint.next = self.fetch.reserve.data.val();
+        self.completions.queues_release_valid.next = self.fetch.given_up.valid.val();
+        self.completions.queues_release_endpoint.next = self.fetch.given_up.data.val();
         self.completions.sends_release_valid.next = self.send_queues.release_valid.val();
         self.completions.sends_release_endpoint.next = self.send_queues.release_endpoint.val();
         self.delivery.completion_free.next = self.completions.delivery_free.val();
-        self.delivery.lists_pending.next = self.work_queues.lists_pending.val();
+        self.delivery.lists_pending.next = self.fetch.lists_pending.val();
         self.completions.delivery_reserve_valid.next = self.delivery.reserve_valid.val();
         self.completions.delivery_reserve_endpoint.next = self.delivery.reserve_endpoint.val();
         self.completions.delivery_release_valid.next = self.delivery.release_valid.val();
         self.completions.delivery_release_endpoint.next = self.delivery.release_endpoint.val();
-        self.completions.queues_valid.next = self.work_queues.complete_valid.val();
-        self.work_queues.complete_ready.next = self.completions.queues_ready.val();
-        self.completions.queues.next = self.work_queues.complete.val();
+        self.completions.queues_valid.next = self.fetch.complete.valid.val();
+        self.fetch.complete.ready.next = self.completions.queues_ready.val();
+        self.completions.queues.next = self.fetch.complete.data.val();
         self.completions.sends_valid.next = self.send_queues.complete_valid.val();
         self.send_queues.complete_ready.next = self.completions.sends_ready.val();
         self.completions.sends.next = self.send_queues.complete.val();
         self.completions.delivery_valid.next = self.delivery.complete_valid.val();
         self.delivery.complete_ready.next = self.completions.delivery_ready.val();
         self.completions.delivery.next = self.delivery.complete.val();
-        self.events.queues.valid.next = self.work_queues.raise_valid.val();
-        self.work_queues.raise_ready.next = self.events.queues.ready.val();
-        self.events.queues.data.next = self.work_queues.raise.val();
+        self.events.queues.valid.next = self.fetch.raise.valid.val();
+        self.fetch.raise.ready.next = self.events.queues.ready.val();
+        self.events.queues.data.next = self.fetch.raise.data.val();
         self.events.completions.valid.next = self.completions.raise_valid.val();
         self.completions.raise_ready.next = self.events.completions.ready.val();
         self.events.completions.data.next = self.completions.raise.val();
@@ -671,11 +667,11 @@ impl Logic for Datapath {
         self.counters.gaps.next = bits::<3>(0) + self.receive.count_gaps.val();
         self.counters.timeouts.next = bits::<3>(0) + self.send_queues.count_timeouts.val();
         self.counters.invalid_requests.next = bits::<3>(0)
-            + self.work_queues.count_invalid_requests.val()
+            + self.fetch.count_invalid_requests.val()
             + self.send_queues.count_invalid_requests.val()
             + self.delivery.count_invalid_requests.val();
         self.counters.doorbell_errors.next = bits::<3>(0)
-            + self.work_queues.count_doorbell_errors.val()
+            + self.fetch.count_doorbell_errors.val()
             + self.completions.count_doorbell_errors.val()
             + self.events.count_doorbell_errors.val();
         self.counters.expected.next = bits::<3>(0) + self.delivery.count_expected.val();
@@ -708,7 +704,6 @@ impl Logic for Datapath {
         self.monitor_reply_index.next = self.lists.reply.data.val().index;
 
         // Nothing is broken on purpose.
-        self.work_queues.mutation.next = 0.into();
         self.completions.mutation.next = 0.into();
         self.delivery.mutation.next = 0.into();
     }

@@ -171,7 +171,7 @@ impl Model {
         }
     }
 
-    /// A send is taken from WorkQueues.
+    /// A send is taken from Fetch.
     fn accept(&mut self, send: Send) {
         if let Some(target) = send.target {
             return self.cancel(&send, target);

@@ -13,7 +13,7 @@ pub fn resets() -> Vec<Break> {
             .force::<GateReset>("wire_done", "true")
             .force::<Datapath>("frame_gate.restart", "false"),
         // Doorbells that were rung before the reset are heard after it.
-        Break::new("keeps_doorbells").force::<Datapath>("work_queues.reset", "reset"),
+        Break::new("keeps_doorbells").force::<Datapath>("fetch.reset", "reset"),
     ]);
     all
 }

@@ -4,10 +4,35 @@ use super::bursts::Bursts;
 use super::dma_read::DmaRead;
 use super::dma_write::DmaWrite;
 use super::events::Events;
+use super::fetch::Fetch;
 use super::gate_reset::GateReset;
 use super::queue::Queue;
 use super::registers::Registers;
+use super::ring::Ring;
 use crate::verilog::Break;
+
+/// Of what fetches work requests.
+pub fn fetch() -> Vec<Break> {
+    vec![
+        // A completion is reserved whether or not one is free.
+        Break::new("reserves_what_is_not_free")
+            .force::<Fetch>("may_reserve", "completion_free | 65535"),
+        // Reserved bits of a send may be set.
+        Break::new("reserved_bits_ignored").force::<Fetch>("send_reserved", "false"),
+        // An entry that can't be read keeps its reservation.
+        Break::new("reservation_kept").force::<Fetch>("given_up.valid", "false"),
+        // A list request is read without a place for it.
+        Break::new("reads_without_a_place").force::<Fetch>("list_place", "true"),
+        // What was read behind an entry that can't be read is handed over.
+        Break::new("goes_on_behind_an_error").force::<Fetch>("from_stopped", "false"),
+        // A tail may move back past what is being read.
+        Break::new("takes_back_what_is_read").force::<Ring>("asked", "0"),
+        // Nobody waits for what is inside.
+        Break::new("stops_at_once").force::<Fetch>("busy", "false"),
+        // A list ring whose entries are all being read counts as empty.
+        Break::new("forgets_what_it_reads").force_if::<Ring>("empty", "true", "inside.q == 0"),
+    ]
+}
 
 /// A burst that runs across 4 KiB: the boundary is always far away.
 fn ignores_boundary() -> Break {

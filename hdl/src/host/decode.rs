@@ -17,7 +17,7 @@ use abi::completion::CompletionKind;
 use abi::opcode::{BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing};
 
 /// Decoder of the entries of a ring. Combinational.
-#[derive(LogicBlock)]
+#[block(rows: &[&OpcodeRow], capabilities: u32)]
 pub struct Decode {
     /// The entry's opcode.
     pub opcode: Signal<In, Bits<8>>,
@@ -40,11 +40,31 @@ pub struct Decode {
     known: Signal<Local, Bit>,
     allowed: Signal<Local, Bits<8>>,
     min_free_flag: Signal<Local, Bits<8>>,
+    #[is(rows.iter().map(|row| constant(row.opcode.code())).collect())]
     codes: Vec<Constant<Bits<8>>>,
+    #[is(rows.iter().map(|row| Constant::new(decoded_row(row, capabilities))).collect())]
     rows: Vec<Constant<DecodedRow>>,
+    #[is(Constant::new(DecodedRow {
+        kind: u64::from(CompletionKind::Unknown.code()).into(),
+        ..Default::default()
+    }))]
     no_row: Constant<DecodedRow>,
     row: Signal<Local, DecodedRow>,
+    #[is(rows.len())]
     _rows: usize,
+}
+
+/// What the gates keep of a row.
+fn decoded_row(row: &OpcodeRow, capabilities: u32) -> DecodedRow {
+    DecodedRow {
+        known: !row.is_second,
+        kind: u64::from(row.kind.code()).into(),
+        flags: u64::from(row.flags_with(capabilities)).into(),
+        min_free_flag: u64::from(row.min_free_flag).into(),
+        buffer: row.buffer != BufferUse::None,
+        needs_pair: row.pair,
+        names_claim: row.target == TargetUse::Claim,
+    }
 }
 
 /// What the decoder says of a row.
@@ -81,43 +101,12 @@ impl Decode {
             .iter()
             .filter(|row| row.ring == ring && row.is_known(capabilities))
             .collect();
-        let decoded = |row: &&OpcodeRow| DecodedRow {
-            known: !row.is_second,
-            kind: u64::from(row.kind.code()).into(),
-            flags: u64::from(row.flags_with(capabilities)).into(),
-            min_free_flag: u64::from(row.min_free_flag).into(),
-            buffer: row.buffer != BufferUse::None,
-            needs_pair: row.pair,
-            names_claim: row.target == TargetUse::Claim,
-        };
-        Self {
-            opcode: Default::default(),
-            flags: Default::default(),
-            reserved: Default::default(),
-            min_free: Default::default(),
-            malformed: Default::default(),
-            kind: Default::default(),
-            buffer: Default::default(),
-            needs_pair: Default::default(),
-            names_claim: Default::default(),
-            known: Default::default(),
-            allowed: Default::default(),
-            min_free_flag: Default::default(),
-            codes: rows.iter().map(|row| constant(row.opcode.code())).collect(),
-            _rows: rows.len(),
-            rows: rows.iter().map(|row| Constant::new(decoded(row))).collect(),
-            no_row: Constant::new(DecodedRow {
-                kind: u64::from(CompletionKind::Unknown.code()).into(),
-                ..Default::default()
-            }),
-            row: Default::default(),
-        }
+        Self::build(&rows, capabilities)
     }
 }
 
-#[module]
+#[block]
 impl Logic for Decode {
-    #[hdl_gen]
     fn update(&mut self) {
         self.row.next = self.no_row.val();
         for i in 0..self._rows {

@@ -9,20 +9,20 @@ mod dma_read;
 mod dma_write;
 mod entry_writer;
 mod events;
+mod fetch;
 mod gate_reset;
 mod queue;
 mod registers;
 mod reservations;
 mod ring;
-mod work_queues;
 
 pub use completions::Completions;
 pub use dma_read::DmaRead;
 pub use dma_write::DmaWrite;
 pub use events::Events;
+pub use fetch::Fetch;
 pub use gate_reset::{GateReset, WIRE_PATIENCE};
 pub use registers::Registers;
-pub use work_queues::WorkQueues;
 
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
@@ -36,8 +36,9 @@ pub fn tops() -> Vec<Top> {
         Top::broken("dma_write_broken", breaks::dma_write, || {
             DmaWrite::new(3, 4)
         }),
-        Top::of("work_queues_tiny", Class::Test, || WorkQueues::new(&TINY)),
-        Top::of("work_queues_ecp5", Class::Test, || WorkQueues::new(&ECP5)),
+        Top::of("fetch_tiny", Class::Test, || Fetch::new(&TINY)),
+        Top::of("fetch_ecp5", Class::Test, || Fetch::new(&ECP5)),
+        Top::broken("fetch_ecp5_broken", breaks::fetch, || Fetch::new(&ECP5)),
         Top::of("completions_tiny", Class::Test, || Completions::new(&TINY)),
         Top::of("completions_ecp5", Class::Test, || Completions::new(&ECP5)),
         Top::of("events_tiny", Class::Test, || Events::new(&TINY)),

@@ -1,16 +1,20 @@
-//! One ring of work requests: where it is, how far the host has filled it, how far the card has
+//! One ring of work requests: where it is, how far the host has filled it, how far the card has read and
 //! emptied it, and what went wrong with it.
 //!
 //! ```text
 //!                        ┌──────────────────────────────┐
-//!   set, base, log2 ────►│ base  size                   ├──► pending, head, address
-//!   doorbell, value ────►│ tail ─ head ≤ size, or       ├──► ignored
-//!   advance, stop ──────►│   the doorbell is ignored    ├──► event, cause, info
-//!   event_taken ────────►│ overrun  failed              │
+//!   set, base, log2 ────►│ base  size                   ├──► pending, address
+//!   doorbell, value ────►│ head ≤ next ≤ tail ≤ head    ├──► ignored
+//!   read ───────────────►│   + size, or the doorbell is │
+//!   advance, stop ──────►│   ignored                    ├──► head, stopped
+//!   discard, leaves, ───►│ reads under way, entries     ├──► empty
+//!     refused            │   inside                     │
+//!   event_taken ────────►│ overrun  failed              ├──► event, cause, info
 //!                        └──────────────────────────────┘
 //! ```
 //!
-//! Indices are 16 bits, free running, and wrap; entry `i` is at `base + 64 * (i mod size)`. Events
+//! Indices are 16 bits, free running, and wrap; entry `i` is at `base + 64 * (i mod size)`. The entries from `head` to `next` are being read. When
+//! one of them can't be, the ring stops with its head there, and what comes of those behind it is discarded. Events
 //! wait here until they are taken; a second overrun before that replaces the first.
 
 use crate::prelude::*;
@@ -31,21 +35,33 @@ pub(super) struct Ring {
     /// Pulse: the host has written `value` to the tail.
     pub doorbell: Signal<In, Bit>,
     pub value: Signal<In, Bits<32>>,
+    /// Pulse: the entry at `address` is being read.
+    pub read: Signal<In, Bit>,
     /// Pulse: the entry at the head has been read and is free.
     pub advance: Signal<In, Bit>,
     /// Pulse: the entry at the head can't be read. The ring stops until it is set again.
     pub stop: Signal<In, Bit>,
-    /// There is an entry to fetch.
+    /// Pulse: a read has ended, and nothing comes of it; with `stop`, and later for those behind.
+    pub discard: Signal<In, Bit>,
+    /// Pulse: an entry that was read has been handed over.
+    pub leaves: Signal<In, Bit>,
+    /// Pulse: one has been refused.
+    pub refused: Signal<In, Bit>,
+    /// There is an entry to read.
     pub pending: Signal<Out, Bit>,
-    /// Index of the entry to fetch.
-    pub head: Signal<Out, Bits<16>>,
-    /// Card address of the entry to fetch.
+    /// Its card address.
     pub address: Signal<Out, Bits<64>>,
+    /// Index of the first entry that isn't the host's again.
+    pub head: Signal<Out, Bits<16>>,
+    /// An entry couldn't be read.
+    pub stopped: Signal<Out, Bit>,
+    /// No read is under way, and all that was read has been handed over or refused.
+    pub empty: Signal<Out, Bit>,
     /// The doorbell of this cycle is ignored because of its value.
     pub ignored: Signal<Out, Bit>,
     /// An event waits.
     pub raise: Signal<Out, Bit>,
-    /// The waiting event: its cause, and its `info`.
+    /// Its cause and what it says.
     pub cause: Signal<Out, Bits<8>>,
     pub info: Signal<Out, Bits<32>>,
     /// Pulse: the event has been taken.
@@ -54,29 +70,42 @@ pub(super) struct Ring {
     size: Reg<Bits<16>>,
     tail: Reg<Bits<16>>,
     position: Reg<Bits<16>>,
-    stopped: Reg<Bit>,
+    next: Reg<Bits<16>>,
+    stays: Reg<Bit>,
+    reads: Reg<Bits<8>>,
+    inside: Reg<Bits<8>>,
     overrun: Reg<Bit>,
     overrun_value: Reg<Bits<32>>,
     failed: Reg<Bit>,
     one: Signal<Local, Bits<16>>,
     ahead: Signal<Local, Bits<16>>,
     slot: Signal<Local, Bits<16>>,
+    asked: Signal<Local, Bits<16>>,
+    reading: Signal<Local, Bits<8>>,
+    held: Signal<Local, Bits<8>>,
     fits: Signal<Local, Bit>,
 }
 
 #[block]
 impl Logic for Ring {
     fn update(&mut self) {
-        self.pending.next = (self.tail.q.val() != self.position.q.val()) & !self.stopped.q.val();
+        self.pending.next = (self.tail.q.val() != self.next.q.val()) & !self.stays.q.val();
         self.head.next = self.position.q.val();
-        self.slot.next = self.position.q.val() & (self.size.q.val() - 1);
+        self.stopped.next = self.stays.q.val();
+        self.empty.next = (self.reads.q.val() == 0) & (self.inside.q.val() == 0);
+        self.slot.next = self.next.q.val() & (self.size.q.val() - 1);
         self.address.next = self.base_of.q.val()
             + (bit_cast::<64, 16>(self.slot.val()) << REQUEST_BYTES.trailing_zeros());
 
-        // A tail is believed if the entries between head and tail are no more than there are.
+        // A tail is believed if the entries between head and tail are no more than there are, and no fewer than are being read.
         self.ahead.next = self.value.val().get_bits::<16>(0) - self.position.q.val();
-        self.fits.next =
-            (self.value.val().get_bits::<16>(16) == 0) & (self.ahead.val() <= self.size.q.val());
+        self.asked.next = self.next.q.val() - self.position.q.val();
+        if self.read.val() {
+            self.asked.next = self.next.q.val() - self.position.q.val() + 1;
+        }
+        self.fits.next = (self.value.val().get_bits::<16>(16) == 0)
+            & (self.ahead.val() <= self.size.q.val())
+            & (self.ahead.val() >= self.asked.val());
         self.ignored.next = self.doorbell.val() & !self.fits.val();
 
         self.raise.next = self.failed.q.val() | self.overrun.q.val();
@@ -98,18 +127,41 @@ impl Logic for Ring {
             if self.fits.val() {
                 self.tail.d.next = self.value.val().get_bits::<16>(0);
             } else {
-                // A ring that isn't set has no endpoint to raise the event for.
+                // A ring that isn't there belongs to nobody who could be told.
                 self.overrun.d.next = self.size.q.val().any();
                 self.overrun_value.d.next = self.value.val();
             }
+        }
+        if self.read.val() {
+            self.next.d.next = self.next.q.val() + 1;
         }
         if self.advance.val() {
             self.position.d.next = self.position.q.val() + 1;
         }
         if self.stop.val() {
-            self.stopped.d.next = true;
+            self.stays.d.next = true;
             self.failed.d.next = true;
         }
+
+        self.reading.next = self.reads.q.val();
+        if self.read.val() {
+            self.reading.next = self.reading.val() + 1;
+        }
+        if self.advance.val() | self.discard.val() {
+            self.reading.next = self.reading.val() - 1;
+        }
+        self.reads.d.next = self.reading.val();
+        self.held.next = self.inside.q.val();
+        if self.advance.val() {
+            self.held.next = self.held.val() + 1;
+        }
+        if self.leaves.val() {
+            self.held.next = self.held.val() - 1;
+        }
+        if self.refused.val() {
+            self.held.next = self.held.val() - 1;
+        }
+        self.inside.d.next = self.held.val();
 
         self.one.next = 1.into();
         if self.set.val() | self.clear.val() {
@@ -117,7 +169,8 @@ impl Logic for Ring {
             self.size.d.next = self.one.val() << self.log2.val();
             self.tail.d.next = 0.into();
             self.position.d.next = 0.into();
-            self.stopped.d.next = false;
+            self.next.d.next = 0.into();
+            self.stays.d.next = false;
             self.overrun.d.next = false;
             self.failed.d.next = false;
         }

@@ -4,7 +4,7 @@
 mod bench;
 mod completions;
 mod events;
+mod fetch;
 mod memory;
 #[path = "../support/mod.rs"]
 mod support;
-mod work_queues;
