@@ -36,6 +36,10 @@ breaks! {
     ForgetsStrangers,
     /// A card that can't be reached is taken for gone.
     FlushesUnreachable,
+    /// What was outstanding on a card that is gone is never flushed.
+    KeepsOutstanding,
+    /// The close of an endpoint fails because its card is gone.
+    ClosesByCardOnly,
     /// A pair's handle names whatever pair has its place.
     StalePair,
     /// A request's handle names whatever request has its slot.

@@ -200,7 +200,7 @@ impl Handle {
         }
         match self.domain().device.commands() {
             Ok(mut commands) => self.close_at(&mut commands),
-            Err(_) if self.link().is_lost() => {
+            Err(_) if self.link().is_lost() && !is_broken!(ClosesByCardOnly) => {
                 self.closing_ended(true, true);
                 Ok(())
             }
@@ -228,7 +228,9 @@ impl Handle {
             Ok(Nothing {}) => self.closing_ended(true, true),
             // Somebody else's close has taken effect.
             Err(error) if error.is_not_found() => self.closing_ended(true, true),
-            Err(_) if self.link().is_lost() => self.closing_ended(true, true),
+            Err(_) if self.link().is_lost() && !is_broken!(ClosesByCardOnly) => {
+                self.closing_ended(true, true);
+            }
             Err(_) if is_broken!(FreesAtTimeout) && commands.is_late() => {
                 self.closing_ended(true, true);
             }

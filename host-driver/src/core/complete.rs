@@ -29,7 +29,9 @@ impl Core {
             }
             match self.queue.completions.peek() {
                 // What the card wrote before it went is there, and is taken first.
-                None if link.is_lost() && self.set_all_closed(link) => {}
+                None if link.is_lost()
+                    && !is_broken!(KeepsOutstanding)
+                    && self.set_all_closed(link) => {}
                 None if is_broken!(FlushesUnreachable)
                     && is_unreachable(link)
                     && self.set_all_closed(link) => {}

@@ -83,6 +83,9 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::FreesBeforeClose => ownership::what_is_dropped_while_the_firmware_hangs_keeps_its_memory_until_the_card_is_done,
         Promise::ForgetsStrangers => ownership::what_a_thread_that_is_none_of_the_hosts_drops_is_released_by_the_next_call,
         Promise::FlushesUnreachable => ownership::a_card_that_cannot_be_reached_gives_nothing_back,
+        Promise::KeepsOutstanding | Promise::ClosesByCardOnly => {
+            ownership::a_card_that_is_gone_flushes_all_that_was_outstanding
+        }
         Promise::StalePair => failure::a_pair_of_another_endpoint_is_refused,
         Promise::StaleRequest => ownership::a_cancel_of_an_old_request_cancels_no_stranger_after_65536_uses_of_its_slot,
         Promise::StarvesCard => waiting::a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card,

@@ -381,10 +381,11 @@ fn busy(side: &mut Side) {
 }
 
 #[test]
-fn a_card_that_is_gone_flushes_all_that_was_outstanding() {
+pub fn a_card_that_is_gone_flushes_all_that_was_outstanding() {
     let fabric = fabric();
-    let (mut a, _b) = connected(&fabric, 8);
+    let (mut a, mut b) = connected(&fabric, 8);
     busy(&mut a);
+    busy(&mut b);
     let sent = a.buffer(8);
     let kept = a.buffer(8);
     a.endpoint.post_tagged_send(2, &a.send(7), sent).unwrap();
@@ -402,6 +403,8 @@ fn a_card_that_is_gone_flushes_all_that_was_outstanding() {
     let gone = WaitError::Transport(TransportError::Closed);
     assert_eq!(a.cq.wait(PATIENCE).unwrap_err(), gone);
     assert_eq!(a.endpoint.close(), Ok(()), "all is flushed");
+    assert_eq!(b.endpoint.close(), Ok(()), "nobody has polled before");
+    assert_eq!(b.cq.poll().unwrap().status, WcStatus::Flushed);
     let gone = CommandError::Transport(TransportError::Closed);
     assert_eq!(a.device.alloc_pd().err(), Some(gone));
     assert!(a.endpoint.open_pair(1).is_err());
