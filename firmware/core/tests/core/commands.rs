@@ -4,7 +4,7 @@ use crate::breaks::{promise, promise_eq};
 use crate::gates::{Gates, Refusal, Unit, Wire, answer, boot, call, give, pass, settle, sizes};
 use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::control::{Counter, Operation, RING_COMPLETION, key_index, key_tag, ring_of_index};
-use abi::event::{self, Cause};
+use abi::event::{self, Cause as EventCause};
 use abi::limits::EAGER_MAX;
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
@@ -17,6 +17,7 @@ use abi::status::{MailboxStatus, Status};
 use abi::wire::{ETHERTYPE_FIELD, FrameHeader};
 use card_model::matching::Sizes;
 use card_model::{CardSizes, link};
+use firmware_core::connection::{Cause, State};
 use firmware_core::{CONTROL_TIMEOUT, GateEvent, MOST_DISCONNECTS, TELL_TIMEOUT};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -658,6 +659,28 @@ fn a_close_that_timed_out_ends_by_itself_when_the_gates_answer() {
 /// It was `HardwareTimeout`, and the pair was connected all the same.
 #[test]
 fn a_pair_whose_connecting_timed_out_is_unsettled_until_the_gates_answer_and_then_closed() {
+    let seen = a_pair_is_unsettled(false);
+    promise!(seen.contains(&(State::Unsettled, Cause::GatesClear, State::Closed)));
+}
+
+/// Opens two pairs, one of which is connected, and closes both.
+pub fn pairs_are_joined_and_closed() -> HashSet<(State, Cause, State)> {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    let [joined, open] = [(); 2].map(|()| open_pair(&mut fw, endpoint, 2).unwrap().pair);
+    let _: Nothing = call(&mut fw, Command::ConnectPair, connect(joined)).unwrap();
+    let connected: PairStatus = call(&mut fw, Command::QueryPair, Pair { pair: joined }).unwrap();
+    promise_eq!(connected.state, u32::from(PairState::Connected.code()));
+    for pair in [joined, open] {
+        let closed = call(&mut fw, Command::ClosePair, Pair { pair });
+        promise_eq!(closed, Ok(Nothing {}));
+    }
+    promise!(fw.card().pairs.is_empty());
+    std::mem::take(&mut fw.card().transitions)
+}
+
+/// `ConnectPair` times out, and the host closes the pair, or doesn't, before the gates answer.
+pub fn a_pair_is_unsettled(is_closed: bool) -> HashSet<(State, Cause, State)> {
     let mut fw = firmware();
     let endpoint = endpoint(&mut fw).endpoint;
     let pair = open_pair(&mut fw, endpoint, 2).unwrap().pair;
@@ -666,13 +689,28 @@ fn a_pair_whose_connecting_timed_out_is_unsettled_until_the_gates_answer_and_the
     promise_eq!(silent, Err((MailboxStatus::HardwareTimeout, 0)));
     let status: PairStatus = call(&mut fw, Command::QueryPair, Pair { pair }).unwrap();
     promise_eq!(status.state, u32::from(PairState::Unsettled.code()));
+    if is_closed {
+        give(&mut fw, Command::ClosePair, Pair { pair });
+        settle(&mut fw);
+        promise!(answer::<Nothing>(&mut fw).is_none(), "the gates have it");
+    }
     fw.card().patience = usize::MAX;
     settle(&mut fw);
+    if is_closed {
+        promise_eq!(answer(&mut fw), Some(Ok(Nothing {})));
+    }
     promise!(fw.card().pairs.is_empty(), "what was set late is cleared");
     let gone = call::<_, PairStatus>(&mut fw, Command::QueryPair, Pair { pair });
     promise_eq!(gone, Err((MailboxStatus::NotFound, 0)));
     open_pair(&mut fw, endpoint, 16).unwrap();
     open_pair(&mut fw, endpoint, 4).expect("its envelopes are free");
+    std::mem::take(&mut fw.card().transitions)
+}
+
+#[test]
+fn an_unsettled_pair_can_be_closed() {
+    let seen = a_pair_is_unsettled(true);
+    promise!(seen.contains(&(State::Unsettled, Cause::CommandClose, State::Closing)));
 }
 
 /// As it broke: the answer was taken for what had been asked, and nobody looked.
@@ -829,7 +867,7 @@ pub fn an_event_that_was_answered_late_is_raised_again_unless_its_pair_is_closed
         (fw.card().patience, fw.card().forgets) = (usize::MAX, 1);
         settle(&mut fw);
         let raised = fw.card().raised.iter().map(|&(_, cause, ..)| cause);
-        let told = [Cause::ConnectFailed.code()];
+        let told = [EventCause::ConnectFailed.code()];
         promise_eq!(
             raised.collect::<Vec<_>>(),
             told[usize::from(closes)..],
@@ -1137,7 +1175,7 @@ pub fn a_connect_that_nobody_answers_times_out_when_it_was_told_to() {
     promise_eq!(fw.card().outbox.len(), 4);
     let told = (
         id_index(endpoint),
-        Cause::ConnectFailed.code(),
+        EventCause::ConnectFailed.code(),
         id_index(pair),
         u64::from(status.reason),
     );
@@ -1163,7 +1201,7 @@ pub fn a_connection_made_by_hand_can_be_ended_in_an_orderly_way() {
     pass(&mut fw, TELL_TIMEOUT);
     let status: PairStatus = call(&mut fw, Command::QueryPair, Pair { pair }).unwrap();
     promise_eq!(status.state, u32::from(PairState::Disconnected.code()));
-    let cause = Cause::Disconnected.code();
+    let cause = EventCause::Disconnected.code();
     let told = (id_index(endpoint), cause, id_index(pair), 0);
     promise_eq!(fw.card().raised, [told]);
     // And again, which changes nothing.
@@ -1241,7 +1279,7 @@ pub fn no_storm_of_some_kinds_drives_another_out_of_the_audit() {
     let _ = call::<_, Nothing>(&mut fw, Command::ClosePair, Pair { pair: 77 });
     for _ in 0..1000 {
         refuse(&mut fw, 0, 3);
-        let cause = Cause::RingError.code();
+        let cause = EventCause::RingError.code();
         fw.card()
             .told
             .push_back(GateEvent::Other { cause, pair: 5 });
