@@ -889,6 +889,7 @@ fn documented(page: &str) -> Vec<String> {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri reads no folder and starts no process")]
 fn each_error_that_a_page_documents_is_provoked() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/verbs");
     let mut rows: BTreeMap<(String, String), fn() -> Names> = BTreeMap::new();

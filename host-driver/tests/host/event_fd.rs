@@ -27,6 +27,7 @@ fn arm(side: &Side) -> EventFd {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn a_completion_makes_the_descriptor_readable_until_it_is_cleared() {
     let (a, mut b) = connected(&fabric(), 8);
     let receive = b.receive(7);
@@ -44,6 +45,7 @@ fn a_completion_makes_the_descriptor_readable_until_it_is_cleared() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn a_thread_that_polls_is_woken() {
     let (a, mut b) = connected(&fabric(), 8);
     let receive = b.receive(7);
@@ -61,6 +63,7 @@ fn a_thread_that_polls_is_woken() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn what_is_not_asked_for_signals_nothing() {
     let (a, mut b) = connected(&fabric(), 8);
     let receive = b.receive(7);
@@ -73,6 +76,7 @@ fn what_is_not_asked_for_signals_nothing() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn all_descriptors_of_a_queue_are_of_one_event() {
     let (a, mut b) = connected(&fabric(), 8);
     let receive = b.receive(7);
@@ -90,6 +94,7 @@ fn all_descriptors_of_a_queue_are_of_one_event() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn an_event_makes_the_descriptor_readable_if_it_was_asked_for() {
     let (a, b) = connected(&fabric(), 8);
     let event = a.cq.event_fd().unwrap();
@@ -102,6 +107,7 @@ fn an_event_makes_the_descriptor_readable_if_it_was_asked_for() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 pub fn the_end_of_a_close_and_of_the_card_make_it_readable() {
     let fabric = fabric();
     let (mut a, mut b) = connected(&fabric, 8);
@@ -120,6 +126,7 @@ pub fn the_end_of_a_close_and_of_the_card_make_it_readable() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn a_reset_of_the_card_makes_it_readable() {
     let (mut a, _b) = connected(&fabric(), 8);
     let receive = a.receive(7);
@@ -131,6 +138,7 @@ fn a_reset_of_the_card_makes_it_readable() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 pub fn an_old_queue_and_the_next_endpoint_in_its_place_have_events_of_their_own() {
     let (a, b) = connected(&fabric(), 8);
     let old = a.cq.event_fd().unwrap();
@@ -160,6 +168,7 @@ pub fn an_old_queue_and_the_next_endpoint_in_its_place_have_events_of_their_own(
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn a_closed_endpoint_gives_a_descriptor_that_is_readable() {
     let (a, _b) = connected(&fabric(), 8);
     a.endpoint.close().unwrap();
@@ -167,6 +176,7 @@ fn a_closed_endpoint_gives_a_descriptor_that_is_readable() {
 }
 
 #[test]
+#[cfg_attr(miri, ignore = "Miri has no poll")]
 fn a_card_out_of_reach_gives_no_descriptor() {
     let fabric = fabric();
     let (a, _b) = connected(&fabric, 8);
