@@ -43,7 +43,8 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`CommandError::Refused`] with `NoEnvelopes` if the card can't keep so many for the peer, whose detail is how many it can, with `NoResource` if it has no
-    /// more pairs, with `Busy` if it has too many handshakes under way.
+    /// more pairs, with `Busy` if it has 16 handshakes under way, with `InvalidArgument` if `credits` is 0 or more than 16, if `timeout` is 2^31 or more, or if
+    /// the peer's Ethernet address is a group's.
     pub fn begin_connect(
         &self,
         peer: &EndpointAddress,
@@ -149,7 +150,7 @@ impl Endpoint {
     /// cause `Disconnected` says when that is done. From the call on, nothing can be posted on the pair.
     ///
     /// # Errors
-    /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or too many connections are being ended.
+    /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or 16 connections are being ended.
     pub fn begin_disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
         let (mut commands, id) = self.commands_for(|own| own.begin_closing_pair(pair))?;
         let begun = commands.call(Command::Disconnect, &Disconnect { pair: id, timeout });

@@ -453,7 +453,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// [`CommandError::Refused`] with `NoEnvelopes` if the card can't keep so many for the peer, whose
-    /// detail is how many it can, and with `NoResource` if it has no more pairs.
+    /// detail is how many it can, with `NoResource` if it has no more pairs, and with `InvalidArgument` if `credits` is 0 or more than 16.
     pub fn open_pair(&self, credits: u16) -> Result<(Pair, PairAddress), CommandError> {
         let device = self.device();
         let size = usize::from(credits.max(1)) * EAGER_MAX;
@@ -490,7 +490,8 @@ impl Endpoint {
     /// Connects a pair to the peer's.
     ///
     /// # Errors
-    /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it is connected already.
+    /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it is connected already, `InvalidArgument` if the peer's Ethernet address is a
+    /// group's.
     pub fn connect_pair(&self, pair: Pair, peer: &PairAddress) -> Result<(), CommandError> {
         let (mut commands, id) = self.commands_for(|core| core.pair_id(pair))?;
         let argument = ConnectPair {

@@ -57,6 +57,8 @@ pub enum FirmwareBehaviour {
     RestartsAfter(u32),
     /// It comes up, answers this many commands, and starts anew just before the next one is given, which it carries out.
     RestartsBefore(u32),
+    /// It comes up and answers each command with a status that there is not.
+    AnswersMalformed,
 }
 
 /// How a host is attached to its card.
@@ -880,6 +882,9 @@ impl World {
                 LOADER_ADDRESS => card.loader_address,
                 _ => match area(offset) {
                     Some((MAILBOX_COMMAND, word)) => card.command[word],
+                    Some((_, 0)) if card.behaviour == FirmwareBehaviour::AnswersMalformed => {
+                        u32::MAX
+                    }
                     Some((_, 1)) if self.options.flaw == Flaw::GivesPlaceTwice => {
                         let opened = abi::mailbox::Command::OpenEndpoint.code();
                         match card.command[0] == u32::from(opened) {

@@ -4,8 +4,9 @@
 use crate::common::{PATIENCE, Side, connected, fabric, options};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EventFdError,
-    OpenError, Pair, PostError, Request, SharedBuffer, Source, TaggedReceive, TaggedSend,
+    Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EndpointAddress,
+    EventFdError, OpenError, Pair, PostError, RecvWr, Request, SendWr, SharedBuffer, Source,
+    TaggedReceive, TaggedSend,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -224,6 +225,20 @@ const FEW: Rings = Rings {
     ..ROOMY
 };
 
+/// How many sends of a list are posted, and why no more.
+fn listed(stage: &Stage, length: u64) -> (usize, PostError) {
+    let list = (0..length).map(|wr_id| SendWr {
+        wr_id,
+        send: stage.send(),
+        ready: false,
+        buffer: Buffer::empty(),
+    });
+    let mut posted = Vec::new();
+    let refused = stage.endpoint.post_send_list(list, &mut posted);
+    let refused = refused.expect_err("too long");
+    (refused.posted, refused.error)
+}
+
 /// A cancel of a send whose ring is full.
 fn cancel_of_send() -> Names {
     let stage = Stage::new(SMALL);
@@ -288,11 +303,15 @@ type Call = fn(&Side) -> Option<CommandError>;
 
 /// What commands end with under firmware that hangs, firmware that has started anew, and out of reach.
 fn silenced(calls: &[Call]) -> Names {
-    let ways: [fn(&SoftFabric); 3] = [
-        |fabric| fabric.set_firmware(0, FirmwareBehaviour::HangsAfter(0)),
-        |fabric| fabric.restart_firmware(0),
-        |fabric| fabric.cut(0, true),
-    ];
+    silenced_by(&[HANGS, RESTARTS, CUT], calls)
+}
+
+const HANGS: fn(&SoftFabric) = |fabric| fabric.set_firmware(0, FirmwareBehaviour::HangsAfter(0));
+const RESTARTS: fn(&SoftFabric) = |fabric| fabric.restart_firmware(0);
+const CUT: fn(&SoftFabric) = |fabric| fabric.cut(0, true);
+
+/// The same of some of these ways.
+fn silenced_by(ways: &[fn(&SoftFabric)], calls: &[Call]) -> Names {
     let mut found = Names::new();
     for way in ways {
         found.extend(all(calls.iter().map(|call| {
@@ -303,6 +322,116 @@ fn silenced(calls: &[Call]) -> Names {
         })));
     }
     found
+}
+
+/// What commands end with under firmware that answers what is no status.
+fn malformed(calls: &[Call]) -> Names {
+    all(calls.iter().map(|call| {
+        let fabric = fabric();
+        let (a, _b) = connected(&fabric, 1);
+        fabric.set_firmware(0, FirmwareBehaviour::AnswersMalformed);
+        call(&a)
+    }))
+}
+
+/// What commands are refused with by firmware that its gates do not answer.
+fn without_gates(calls: &[Call]) -> Names {
+    let mut found = Names::new();
+    for call in calls {
+        let fabric = fabric();
+        let (a, _b) = connected(&fabric, 1);
+        fabric.silence_gates(0);
+        found.extend(names(call(&a).expect("refused")));
+    }
+    found
+}
+
+/// Commands that each have an argument out of range.
+const INVALID: [Call; 10] = [
+    |a| a.endpoint.open_pair(0).err(),
+    |a| a.endpoint.open_pair(17).err(),
+    |a| a.endpoint.listen(0).err(),
+    |a| a.endpoint.listen(17).err(),
+    |a| a.endpoint.begin_connect(&a.endpoint.address(), 0, 0).err(),
+    |a| {
+        let here = a.endpoint.address();
+        a.endpoint.begin_connect(&here, 17, 0).err()
+    },
+    |a| {
+        let here = a.endpoint.address();
+        a.endpoint.begin_connect(&here, 1, 1 << 31).err()
+    },
+    |a| a.endpoint.reserve_peers(1, 17).err(),
+    |a| a.endpoint.begin_connect(&group(), 1, 0).err(),
+    |a| {
+        let (pair, address) = a.endpoint.open_pair(1).unwrap();
+        let mut bytes = address.to_bytes();
+        let mut changed = abi::address::PairAddressView::new_unchecked(&bytes).to_repr();
+        changed.mac |= 1;
+        changed.emit(&mut bytes);
+        let group = host_driver::PairAddress::from_bytes(&bytes).unwrap();
+        a.endpoint.connect_pair(pair, &group).err()
+    },
+];
+
+/// An address that is none of one card's.
+fn group() -> EndpointAddress {
+    let (mac, endpoint) = (1, 0);
+    let mut bytes = [0; EndpointAddress::BYTES];
+    abi::address::EndpointAddress { mac, endpoint }.emit(&mut bytes);
+    EndpointAddress::from_bytes(&bytes)
+}
+
+/// Two connected sides on cards with room for many pairs.
+fn many_pairs() -> (SoftFabric, Side, Side) {
+    let fabric = SoftFabric::new(SoftOptions {
+        sizes: Sizes {
+            pairs: 64,
+            ..options().sizes
+        },
+        ..options()
+    });
+    let (a, b) = connected(&fabric, 1);
+    (fabric, a, b)
+}
+
+fn too_many_handshakes() -> Names {
+    let (fabric, a, b) = many_pairs();
+    fabric.lose_frames(0, u32::MAX);
+    let peer = b.endpoint.address();
+    for _ in 0..16 {
+        a.endpoint.begin_connect(&peer, 1, 0).unwrap();
+    }
+    names(a.endpoint.begin_connect(&peer, 1, 0).unwrap_err())
+}
+
+fn refused_disconnects() -> Names {
+    let (_fabric, a, b) = many_pairs();
+    let (pair, _) = a.endpoint.open_pair(1).unwrap();
+    let unconnected = names(a.endpoint.begin_disconnect(pair, 0).unwrap_err());
+    for k in 0..17 {
+        let (here, from) = a.endpoint.open_pair(1).unwrap();
+        let (there, to) = b.endpoint.open_pair(1).unwrap();
+        a.endpoint.connect_pair(here, &to).unwrap();
+        b.endpoint.connect_pair(there, &from).unwrap();
+        // The second waits for the credit of the first, which nobody receives.
+        for _ in 0..2 {
+            let send = TaggedSend {
+                pair: here,
+                ..a.send(7)
+            };
+            let posted = a.endpoint.post_tagged_send(1, &send, Buffer::empty());
+            posted.unwrap();
+        }
+        let begun = a.endpoint.begin_disconnect(here, 1 << 30);
+        match begun {
+            Ok(()) => assert!(k < 16, "the 17th"),
+            Err(error) => {
+                assert_eq!((k, names(error)), (16, unconnected.clone()));
+            }
+        }
+    }
+    unconnected
 }
 
 /// A command on two connected sides, the first of which may do as it likes.
@@ -484,6 +613,22 @@ fn without_descriptors() -> Names {
     Names::from(["System".to_owned()])
 }
 
+const OPEN_AND_CLOSE: [Call; 2] = [
+    |a| a.pd.endpoint().inject_buffers(0).open().err(),
+    |a| a.endpoint.close().err(),
+];
+
+const REGISTER: [Call; 2] = [
+    |a| a.pd.reg_mr(8, Access::Read).err(),
+    |a| a.pd.reg_user_mr(vec![0; 8], Access::Read).err(),
+];
+
+const QUERIES: [Call; 3] = [
+    |a| a.endpoint.query_pair(a.pair).err(),
+    |a| a.device.read_counter(host_driver::Counter::ALL[0]).err(),
+    |a| a.device.read_audit(0).err(),
+];
+
 /// Every row of every table of errors, but those that only name another table.
 const ROWS: &[Row] = &[
     // cancel
@@ -620,6 +765,48 @@ const ROWS: &[Row] = &[
             ])
         },
     ),
+    ("connect", "`Malformed`", || {
+        malformed(&[
+            |a| a.endpoint.open_pair(1).err(),
+            |a| a.endpoint.listen(1).err(),
+            |a| a.endpoint.reserve_peers(1, 1).err(),
+            |a| a.endpoint.begin_connect(&a.endpoint.address(), 1, 0).err(),
+            |a| a.endpoint.begin_disconnect(a.pair, 0).err(),
+            |a| a.endpoint.close_pair(a.pair).err(),
+        ])
+    }),
+    (
+        "connect",
+        "`Refused` with `Busy`, of `begin_connect`",
+        too_many_handshakes,
+    ),
+    (
+        "connect",
+        "`Refused` with `Busy`, of `begin_disconnect`",
+        refused_disconnects,
+    ),
+    ("connect", "`Refused` with `InvalidArgument`", || {
+        let refused = INVALID.map(|call| {
+            let (a, _b) = connected(&fabric(), 1);
+            names(call(&a).expect("refused"))
+        });
+        assert!(refused.iter().all(|one| *one == refused[0]), "{refused:?}");
+        refused[0].clone()
+    }),
+    (
+        "connect",
+        "`Refused` with `HardwareTimeout`, of `connect_pair`, `query_pair` and `close_pair`",
+        || {
+            without_gates(&[
+                |a| {
+                    let (pair, address) = a.endpoint.open_pair(1).unwrap();
+                    a.endpoint.connect_pair(pair, &address).err()
+                },
+                |a| a.endpoint.query_pair(a.pair).err(),
+                |a| a.endpoint.close_pair(a.pair).err(),
+            ])
+        },
+    ),
     // endpoint
     ("endpoint", "`Argument`", || {
         asked(|a, _| a.pd.endpoint().send_ring(3).open().err())
@@ -629,15 +816,55 @@ const ROWS: &[Row] = &[
     }),
     (
         "endpoint",
-        "`FirmwareTimeout`, `Restarted`, `Transport`",
-        || silenced(&[|a| a.pd.endpoint().inject_buffers(0).open().err()]),
+        "`FirmwareTimeout`, `Restarted`, `Transport`, of `open`",
+        || silenced(&OPEN_AND_CLOSE[..1]),
     ),
+    (
+        "endpoint",
+        "`FirmwareTimeout`, `Transport`, of `close`",
+        || {
+            // After a restart there is nothing to close.
+            let (a, _b) = {
+                let fabric = fabric();
+                let sides = connected(&fabric, 1);
+                RESTARTS(&fabric);
+                sides
+            };
+            a.endpoint.close().unwrap();
+            silenced_by(&[HANGS, CUT], &OPEN_AND_CLOSE[1..])
+        },
+    ),
+    ("endpoint", "`Malformed`, of `open` and `close`", || {
+        malformed(&OPEN_AND_CLOSE)
+    }),
+    (
+        "endpoint",
+        "`Refused` with `HardwareTimeout`, of `open`",
+        || without_gates(&OPEN_AND_CLOSE[..1]),
+    ),
+    (
+        "endpoint",
+        "`Refused` with `HardwareTimeout`, of `close`",
+        || without_gates(&OPEN_AND_CLOSE[1..]),
+    ),
+    ("endpoint", "`Refused` with `Busy`, of `close`", || {
+        let (_fabric, _device, pd) = queue_host(abi::capability::ALL);
+        let cq = pd.create_cq(4).unwrap();
+        let first = pd.endpoint().on(&cq).open().unwrap();
+        let _second = pd.endpoint().on(&cq).open().unwrap();
+        names(first.close().unwrap_err())
+    }),
     // events
     ("events", "`Transport`", || {
         let fabric = fabric();
-        let (a, _b) = connected(&fabric, 1);
+        let (a, b) = connected(&fabric, 1);
+        // An event of the pair's failure waits, which is taken by a doorbell.
+        b.endpoint.close_pair(b.pair).unwrap();
+        a.pause(50_000);
         fabric.cut(0, true);
         let read = a.endpoint.sticky_causes().unwrap_err();
+        let polled = a.endpoint.poll_event().expect_err("it is out of reach");
+        assert_eq!(read, CommandError::Transport(polled));
         assert_eq!(a.endpoint.events_lost().unwrap_err(), read);
         let Err(error) = a.endpoint.req_notify_event() else {
             panic!("it is out of reach");
@@ -693,6 +920,31 @@ const ROWS: &[Row] = &[
             }
         })
     }),
+    // lists
+    ("lists", "`PairBusy`", || {
+        let stage = Stage::new(ROOMY);
+        let refused = listed(&stage, 9);
+        assert_eq!(refused.0, 8);
+        names(refused.1)
+    }),
+    ("lists", "`SendRingFull`, of `post_send_list`", || {
+        let stage = Stage::new(SMALL);
+        let refused = listed(&stage, 9);
+        assert_eq!(refused.0, SMALL.send);
+        names(refused.1)
+    }),
+    ("lists", "`ListRingFull`, of `post_recv_list`", || {
+        let stage = Stage::new(SMALL);
+        let list = (0..9).map(|wr_id| RecvWr {
+            wr_id,
+            receive: stage.receive(),
+            multi: None,
+            buffer: Buffer::empty(),
+        });
+        let mut posted = Vec::new();
+        let refused = stage.endpoint.post_recv_list(list, &mut posted);
+        names(refused.err().unwrap().error)
+    }),
     // memory
     ("memory", "`Argument`", || {
         let (a, _b) = connected(&fabric(), 1);
@@ -708,12 +960,13 @@ const ROWS: &[Row] = &[
     (
         "memory",
         "`FirmwareTimeout`, `Restarted`, `Transport`",
-        || {
-            silenced(&[
-                |a| a.pd.reg_mr(8, Access::Read).err(),
-                |a| a.pd.reg_user_mr(vec![0; 8], Access::Read).err(),
-            ])
-        },
+        || silenced(&REGISTER),
+    ),
+    ("memory", "`Malformed`", || malformed(&REGISTER)),
+    (
+        "memory",
+        "`Refused` with `HardwareTimeout`, of `reg_mr` and `reg_user_mr`",
+        || without_gates(&REGISTER),
     ),
     ("memory", "`RegionInUse`, of `deregister`", || {
         let (a, _b) = connected(&fabric(), 1);
@@ -795,13 +1048,13 @@ const ROWS: &[Row] = &[
     (
         "query",
         "`FirmwareTimeout`, `Restarted`, `Transport`",
-        || {
-            silenced(&[
-                |a| a.endpoint.query_pair(a.pair).err(),
-                |a| a.device.read_counter(host_driver::Counter::ALL[0]).err(),
-                |a| a.device.read_audit(0).err(),
-            ])
-        },
+        || silenced(&QUERIES),
+    ),
+    ("query", "`Malformed`", || malformed(&QUERIES)),
+    (
+        "query",
+        "`Refused` with `HardwareTimeout`, of `query_pair` and `read_counter`",
+        || without_gates(&QUERIES[..2]),
     ),
     // receive
     ("receive", "`CompletionQueueFull`", || {
@@ -850,6 +1103,15 @@ const ROWS: &[Row] = &[
     }),
     ("wait", "`Transport` with `Closed`", || {
         waited(|fabric, _| fabric.close())
+    }),
+    ("wait", "`Unreachable`, of `req_notify`", || {
+        let fabric = fabric();
+        let (a, _b) = connected(&fabric, 1);
+        fabric.cut(0, true);
+        let Err(error) = a.cq.req_notify() else {
+            panic!("it is out of reach");
+        };
+        names(error)
     }),
     #[cfg(target_os = "linux")]
     (
@@ -917,4 +1179,43 @@ fn a_row_that_nothing_provokes_is_found() {
         names_in("`A::New` with `Other`, of `verb`"),
         Names::from(["New".to_owned(), "Other".to_owned()])
     );
+}
+
+/// The variants of an enum of the library, of its source.
+fn variants(name: &str) -> Names {
+    let source = include_str!("../../src/error.rs");
+    let start = format!("pub enum {name} {{\n");
+    let body = source.split(&start).nth(1).expect("it is there");
+    let body = body.split("\n}").next().unwrap_or_default();
+    let lines = body.lines().filter_map(|line| line.strip_prefix("    "));
+    let lines = lines.filter(|line| line.starts_with(char::is_uppercase));
+    let name = |line: &str| line.split(['(', ' ', ',']).next().map(str::to_owned);
+    lines.filter_map(name).collect()
+}
+
+/// No verb ends with these: done is no error, and a library of the firmware's version gives no command that the firmware doesn't know.
+const NO_ERRORS: [&str; 2] = ["Ok", "UnknownCommand"];
+
+#[test]
+fn each_error_there_is_has_a_row_on_some_page() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/verbs");
+    let mut found = Names::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let page = std::fs::read_to_string(entry.unwrap().path()).unwrap();
+        found.extend(documented(&page).iter().flat_map(|cell| names_in(cell)));
+    }
+    let statuses = host_driver::MailboxStatus::ALL;
+    let statuses: Names = statuses.iter().map(|s| format!("{s:?}")).collect();
+    for (kind, all) in [
+        ("CommandError", variants("CommandError")),
+        ("PostError", variants("PostError")),
+        ("MailboxStatus", statuses),
+    ] {
+        assert!(all.len() > 5, "{kind}: {all:?}");
+        let missing: Vec<_> = all.difference(&found).collect();
+        let missing = missing
+            .into_iter()
+            .filter(|name| !NO_ERRORS.contains(&name.as_str()));
+        assert_eq!(missing.count(), 0, "{kind}: {:?}", all.difference(&found));
+    }
 }
