@@ -5,6 +5,8 @@
     reason = "each example has its own `support`, as when it is run"
 )]
 
+use std::collections::BTreeMap;
+
 #[path = "../examples/cancel.rs"]
 mod cancel;
 #[path = "../examples/claim.rs"]
@@ -30,6 +32,10 @@ mod multi_receive;
 mod queries;
 #[path = "../examples/ready_send.rs"]
 mod ready_send;
+#[path = "../examples/reserve_peers.rs"]
+mod reserve_peers;
+#[path = "../examples/reset.rs"]
+mod reset;
 #[path = "../examples/shared_buffer.rs"]
 mod shared_buffer;
 #[path = "../examples/unsignaled.rs"]
@@ -99,6 +105,16 @@ fn ready_send_runs() {
 }
 
 #[test]
+fn reserve_peers_runs() {
+    reserve_peers::main().unwrap();
+}
+
+#[test]
+fn reset_runs() {
+    reset::main().unwrap();
+}
+
+#[test]
 fn shared_buffer_runs() {
     shared_buffer::main().unwrap();
 }
@@ -113,14 +129,55 @@ fn user_memory_runs() {
     user_memory::main().unwrap();
 }
 
+/// The pages of the verbs by the names of their files, but for the one that only lists statuses.
+fn pages() -> BTreeMap<String, String> {
+    let verbs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/verbs");
+    let entries = std::fs::read_dir(verbs).unwrap();
+    let pages = entries.map(|entry| {
+        let entry = entry.unwrap();
+        let page = std::fs::read_to_string(entry.path()).unwrap();
+        (entry.file_name().into_string().unwrap(), page)
+    });
+    pages.filter(|(name, _)| name != "statuses.md").collect()
+}
+
+/// Whether a page shows an example.
+fn shows(page: &str) -> bool {
+    page.contains("{{#include ../../../host-driver/examples/")
+}
+
+/// Whether a page shows an example, or names one that does.
+fn leads_to_an_example(page: &str, pages: &BTreeMap<String, String>) -> bool {
+    let named = page.split("](").skip(1);
+    let named = named.filter_map(|link| link.split_once("#example)").map(|(name, _)| name));
+    shows(page)
+        || named
+            .filter_map(|name| pages.get(name))
+            .any(|page| shows(page))
+}
+
+#[test]
+fn every_page_of_a_verb_leads_to_an_example() {
+    let pages = pages();
+    assert!(pages.len() > 15, "{:?}", pages.keys());
+    for (name, page) in &pages {
+        assert!(leads_to_an_example(page, &pages), "{name} has no example");
+    }
+    // Neither a page without one nor a link to such a page is taken for an example.
+    let bare = BTreeMap::from([("bare.md".to_owned(), "# Bare\n".to_owned())]);
+    for page in [
+        "# Bare\n",
+        "[Bare](bare.md#example)",
+        "[gone](gone.md#example)",
+    ] {
+        assert!(!leads_to_an_example(page, &bare), "{page}");
+    }
+}
+
 #[test]
 fn every_example_has_its_test_and_its_page() {
     let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples");
-    let verbs = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/src/verbs");
-    let pages: String = std::fs::read_dir(verbs)
-        .unwrap()
-        .map(|entry| std::fs::read_to_string(entry.unwrap().path()).unwrap())
-        .collect();
+    let pages: String = pages().into_values().collect();
     for entry in std::fs::read_dir(folder).unwrap() {
         let name = entry.unwrap().file_name().into_string().unwrap();
         if let Some(name) = name.strip_suffix(".rs") {
