@@ -96,8 +96,8 @@ pub enum Flaw {
 pub struct SoftOptions {
     /// Number of cards.
     pub cards: usize,
-    /// Sizes of each. Of the posted receives one in five is on the associative side, as in the named configurations, or one at least; half of each side is
-    /// shared evenly among the endpoints.
+    /// Sizes of each. Of the posted receives one in five is on the associative side, as in the named configurations, or one at least. Half of each side is
+    /// shared evenly among the endpoints; on the associative side each has `posted_reserved` places for itself instead, if that isn't 0.
     pub sizes: Sizes,
     /// From a frame's leaving to its arrival.
     pub latency: u64,
@@ -621,13 +621,16 @@ fn managed(options: &SoftOptions, card: usize) -> Managed<Memory> {
 fn card_sizes(sizes: &Sizes) -> CardSizes {
     let posted = sizes.posted as usize;
     let associative = posted.div_ceil(5);
-    let lists = ListSizes::new(
+    let mut lists = ListSizes::new(
         sizes.endpoints as usize,
         sizes.pairs as usize,
         posted - associative,
         associative,
         sizes.unexpected as usize,
     );
+    if sizes.posted_reserved != 0 {
+        lists.reserved_posted = sizes.posted_reserved as usize;
+    }
     CardSizes {
         lists,
         regions: sizes.regions as usize,

@@ -1,10 +1,12 @@
 //! Limits and states.
 
-use crate::common::{connected, cramped, fabric, sized};
+use crate::common::{connected, cramped, fabric, options, sized};
+use host_driver::transport::PauseResult;
 use host_driver::{
-    CommandError, EndpointState, MailboxStatus, PairState, PostError, RequestState, WcStatus,
+    Buffer, CommandError, Device, Endpoint, EndpointState, MailboxStatus, PairState, PostError,
+    RequestState, Source, TaggedReceive, WcStatus,
 };
-use soft_card::FirmwareBehaviour;
+use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 
 #[test]
 fn a_card_says_its_limits_and_keeps_them() {
@@ -125,4 +127,44 @@ fn a_pair_says_its_state_and_a_closed_one_is_not_found() {
     assert_eq!(status.state, PairState::Failed);
     a.endpoint.close_pair(a.pair).unwrap();
     assert_eq!(a.endpoint.query_pair(a.pair), Err(CommandError::NotFound));
+}
+
+#[test]
+pub fn an_endpoint_has_the_places_that_are_reserved_for_it_though_another_fills_the_list() {
+    // Of 80 places 16 are on the associative side, where those go that the exact side has no room for. With 0 the card reserves half of each side.
+    let (exact, associative, own_exact) = (64, 16, 16);
+    for (asked, reserved) in [(0, 4), (6, 6), (8, 8)] {
+        let fabric = SoftFabric::new(SoftOptions {
+            sizes: Sizes {
+                posted_reserved: asked,
+                ..options().sizes
+            },
+            ..options()
+        });
+        let device = Device::open(fabric.transport(0)).unwrap();
+        assert_eq!(device.limits().reserved_receives, reserved);
+        let pd = device.alloc_pd().unwrap();
+        let any = TaggedReceive {
+            source: Source::Any,
+            context: 0,
+            match_bits: 0,
+            ignore_bits: 1,
+        };
+        // Receives that the card holds of 100; it has one more in hand, and the library keeps the rest.
+        let held = |endpoint: &Endpoint| {
+            for k in 0..100 {
+                let posted = endpoint.post_tagged_recv(k, &any, Buffer::empty());
+                posted.unwrap();
+            }
+            let end = device.pause(&[], device.now() + 50_000);
+            assert_eq!(end, PauseResult::Deadline);
+            assert!(endpoint.completion_queue().poll().is_none());
+            99 - endpoint.query().kept
+        };
+        let open = || pd.endpoint().list_ring(128).open().unwrap();
+        let (greedy, modest) = (open(), open());
+        let others = own_exact + reserved;
+        assert_eq!(held(&greedy), exact + associative - others);
+        assert_eq!(held(&modest), others);
+    }
 }
