@@ -20,7 +20,7 @@
 
 pub mod breaks;
 
-use crate::config::Config;
+use crate::config::{Config, ECP5, TINY};
 use crate::construct::construct;
 use crate::envelope::{Delivery, SendQueues};
 use crate::host::{Completions, DmaRead, DmaWrite, Events, Fetch, GateReset, Registers};
@@ -48,7 +48,7 @@ const OUTSTANDING: usize = 16;
 /// Blocks that take control requests.
 const CONTROLLED: usize = 13;
 
-/// Blocks of other rooms, as large as a card has them.
+/// The datapaths, and blocks of other rooms as large as a card has them.
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("dma_read_card", Class::Synthesis, || {
@@ -59,6 +59,11 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("mgmt_fanout_card", Class::Synthesis, || {
             Fanout::new(CONTROLLED)
+        }),
+        Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
+        Top::of("datapath_ecp5", Class::Card, || Datapath::new(&ECP5)),
+        Top::broken("datapath_tiny_broken", breaks::datapath, || {
+            Datapath::new(&TINY)
         }),
     ]
 }

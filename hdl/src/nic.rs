@@ -17,7 +17,7 @@
 
 use crate::config::{Config, ECP5, TINY};
 use crate::construct::construct;
-use crate::datapath::{self, Datapath};
+use crate::datapath::Datapath;
 use crate::mgmt::{self, Subsystem};
 use crate::prelude::*;
 use crate::prim::PowerOnReset;
@@ -194,15 +194,10 @@ impl Logic for Nic {
     }
 }
 
-/// The cards, and the datapaths alone.
+/// The cards.
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("nic_tiny", Class::Card, || Nic::new(&TINY)).with_sources(mgmt::SOURCES),
         Top::of("nic_ecp5", Class::Card, || Nic::new(&ECP5)).with_sources(mgmt::SOURCES),
-        Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
-        Top::of("datapath_ecp5", Class::Card, || Datapath::new(&ECP5)),
-        Top::broken("datapath_tiny_broken", datapath::breaks::datapath, || {
-            Datapath::new(&TINY)
-        }),
     ]
 }

@@ -7,7 +7,7 @@
 //!        ▼
 //!  the tops as they are now ──same──► nothing to do
 //!        └──────────────────changed─► yosys ─► within a tenth: a notice
-//!                                          └─► beyond: `cargo xtask check` fails
+//!                                          └─► beyond: a notice that it jumped
 //! ```
 //!
 //! A page shows figures by a marker line that names tops; what stands between it and the closing marker is written

@@ -46,7 +46,7 @@ pub fn run(long: bool, rest: &[String], mut count: Count) -> Result<()> {
         .args(rest);
     if long {
         cargo.arg("--include-ignored");
-        // All mutants, not a sample.
+        // Mutants of every block, as many as `support::broken` tries in a long run, not the small sample.
         let folder = paths::target().join("mutants");
         fs::create_dir_all(&folder)?;
         cargo.env("POSTHORN_MUTANTS", folder);

@@ -1,7 +1,7 @@
 //! The completion queues: one entry for each request, into room that was reserved before.
 //!
 //! ```text
-//!   work queues ─┐                      ┌───────────────┐ write client
+//!   Fetch       ─┐                      ┌───────────────┐ write client
 //!   send queues ─┼─► turn ─► current ──►│ EntryWriter   ├──────────────► DmaWrite
 //!   delivery ────┘              │       └──────┬────────┘
 //!                       address, phase         │ finished
@@ -62,7 +62,7 @@ pub struct Completions {
     /// Zero: nothing is read here.
     pub control_result: Signal<Out, Bits<64>>,
 
-    /// A bit an endpoint: the work queues can reserve a completion.
+    /// A bit an endpoint: Fetch can reserve a completion.
     pub completion_free: Signal<Out, Bits<32>>,
     /// A bit an endpoint: delivery can, and is preferred.
     pub delivery_free: Signal<Out, Bits<32>>,
@@ -74,7 +74,7 @@ pub struct Completions {
     pub reserve_valid: Signal<In, Bit>,
     /// Its endpoint.
     pub reserve_endpoint: Signal<In, Bits<8>>,
-    /// Pulse: a request of the work queues ends without a completion.
+    /// Pulse: a request of Fetch ends without a completion.
     pub queues_release_valid: Signal<In, Bit>,
     /// Its endpoint.
     pub queues_release_endpoint: Signal<In, Bits<8>>,
@@ -87,7 +87,7 @@ pub struct Completions {
     /// Its endpoint.
     pub delivery_release_endpoint: Signal<In, Bits<8>>,
 
-    /// From the work queues.
+    /// From Fetch.
     pub queues_valid: Signal<In, Bit>,
     /// It is taken.
     pub queues_ready: Signal<Out, Bit>,

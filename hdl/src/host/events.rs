@@ -2,7 +2,7 @@
 //! doesn't read.
 //!
 //! ```text
-//!   work queues ─┐                      ┌─ room ────► EntryWriter ──► DmaWrite
+//!   Fetch       ─┐                      ┌─ room ────► EntryWriter ──► DmaWrite
 //!   completions ─┤                      │
 //!   delivery ────┼─► turn ─► current ──►┼─ none ────► events_lost + 1
 //!   faults ──────┤                      ├─ always ──► sticky bit of the cause

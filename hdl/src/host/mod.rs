@@ -1,4 +1,4 @@
-//! Towards the host: doorbells, work queues, completion and event queues, DMA.
+//! Towards the host: doorbells, fetching of work requests, completion and event queues, DMA.
 
 pub mod breaks;
 mod bursts;

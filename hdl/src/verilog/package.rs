@@ -7,9 +7,11 @@
 //!   struct Query { key, tag }         ►   typedef struct packed { logic [7:0] tag; logic [15:0] key; } Query_t;
 //! ```
 //!
-//! The first field of a struct is the least significant, in Verilog that is the last. A module says `pkg::EAGER_MAX`. Imports would be shorter, but yosys reads none. What two modules call by
-//! one name and mean differently (`const LAST` of two files) isn't in the package: each has its own. Types cross
-//! modules, so two of one name (`State`) are called after the blocks that have them, `Fetcher_State_t`. Only what some module mentions is printed, in the order of the alphabet.
+//! The first field of a struct is the least significant; in Verilog that is the last. A module says `pkg::EAGER_MAX`:
+//! imports would be shorter, but yosys reads none. What two modules call by one name and mean differently
+//! (`const LAST` of two files) isn't in the package: each module has its own. Types cross modules, so two of one name
+//! (`State`) are called after the blocks that have them, `Fetcher_State_t`. Only what some module mentions is printed,
+//! in the order of the alphabet.
 
 use super::collect::Module;
 use super::constant::{Constant, constant_name};
