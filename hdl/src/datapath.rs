@@ -61,7 +61,7 @@ pub fn tops() -> Vec<Top> {
             Fanout::new(CONTROLLED)
         }),
         Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
-        Top::of("datapath_ecp5", Class::Card, || Datapath::new(&ECP5)),
+        Top::of("datapath_ecp5", Class::Bench, || Datapath::new(&ECP5)),
         Top::broken("datapath_tiny_broken", breaks::datapath, || {
             Datapath::new(&TINY)
         }),
