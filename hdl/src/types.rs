@@ -68,6 +68,21 @@ pub enum Search {
     Unlink,
 }
 
+/// How a payload goes.
+#[derive(Copy, Clone, Debug, PartialEq, Eq, LogicState)]
+pub enum Way {
+    /// There is none: something only ends.
+    Ends,
+    /// From the wire to a posted buffer.
+    Hit,
+    /// From the wire to a slot.
+    Slot,
+    /// From a slot to a buffer.
+    Copy,
+    /// From the wire to nowhere.
+    Drop,
+}
+
 /// A struct that can be built from its bits: the bridge between memory words and fields.
 pub trait Unpack<const N: usize>: Sized {
     /// The struct whose packed form, first field least significant, is `bits`.
@@ -345,6 +360,88 @@ streams! {
         class: Bits<6>,
         /// It stays when it is matched.
         multi: Bit,
+    }
+    /// A message that is safe in a slot, or one whose slot couldn't be written.
+    Slotted {
+        /// Pair that it came by.
+        pair: Bits<16>,
+        /// Local endpoint of the pair.
+        endpoint: Bits<8>,
+        /// Context.
+        context: Bits<16>,
+        /// Match bits.
+        match_bits: Bits<64>,
+        /// The slot, among those of its pair.
+        slot: Bits<4>,
+        /// The write of the slot was answered by an error.
+        failed: Bit,
+    }
+    /// A slot of a pair.
+    PairSlot {
+        /// Pair.
+        pair: Bits<16>,
+        /// Slot.
+        slot: Bits<4>,
+    }
+    /// What a message or a request ends with, once its payload is where it goes.
+    Ending {
+        /// A completion is written.
+        completes: Bit,
+        /// Endpoint that it is of.
+        endpoint: Bits<8>,
+        /// Handle of the request that completes.
+        request: Bits<32>,
+        /// `abi::status::Status`, unless memory answers with an error.
+        status: Bits<8>,
+        /// `abi::completion::CompletionKind`.
+        kind: Bits<8>,
+        /// Handle that the completion names beside its own.
+        handle: Bits<32>,
+        /// The completion says what the message was: the six fields that follow.
+        of_message: Bit,
+        /// Pair that the message came by.
+        pair: Bits<16>,
+        /// Its context.
+        context: Bits<16>,
+        /// Its match bits.
+        match_bits: Bits<64>,
+        /// Its immediate data.
+        immediate: Bits<64>,
+        /// Its length in bytes.
+        length: Bits<16>,
+        /// Its slot.
+        slot: Bits<4>,
+        /// A multi-receive took the message: whether it stays is settled before the completion is written.
+        settles: Bit,
+        /// The message goes to the unexpected ones; no completion is written, and no progress is told.
+        inserts: Bit,
+        /// The slot is vacant, and is given back before its envelope.
+        vacates: Bit,
+        /// One more message of the pair is safe.
+        accepted: Bit,
+        /// One more envelope of the pair is free.
+        freed: Bit,
+        /// The message that is safe was refused.
+        refused: Bit,
+    }
+    /// The way of a payload, and what it ends with.
+    Job {
+        /// The way.
+        way: Way,
+        /// Bytes that go to memory.
+        length: Bits<16>,
+        /// Hit, Slot, Drop: bytes of the payload on the wire, of which those behind `length` are dropped.
+        arrived: Bits<16>,
+        /// Hit: protection domain of the buffer.
+        domain: Bits<8>,
+        /// Hit: key of the buffer.
+        key: Bits<32>,
+        /// Card address that the payload goes to.
+        target: Bits<64>,
+        /// Copy: card address of the slot.
+        source: Bits<64>,
+        /// What it ends with.
+        ending: Ending,
     }
     /// Answer to a [`MatchCommand`].
     MatchReply {
