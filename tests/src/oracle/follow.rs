@@ -1,6 +1,7 @@
 //! The model does what the gates did, in their order.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::ops::AddAssign;
 
 use abi::completion::{COMPLETION_MORE, Completion, CompletionKind};
 use abi::control::{
@@ -105,6 +106,23 @@ pub struct Compared {
     pub own: usize,
     /// Bytes of memory.
     pub bytes: usize,
+}
+
+impl AddAssign for Compared {
+    fn add_assign(&mut self, other: Self) {
+        let add = |a: (usize, usize), b: (usize, usize)| (a.0 + b.0, a.1 + b.1);
+        *self = Self {
+            commands: self.commands + other.commands,
+            completions: self.completions + other.completions,
+            frames: self.frames + other.frames,
+            updates: self.updates + other.updates,
+            ready: add(self.ready, other.ready),
+            stays: add(self.stays, other.stays),
+            failed: self.failed + other.failed,
+            own: self.own + other.own,
+            bytes: self.bytes + other.bytes,
+        };
+    }
 }
 
 /// Entries of a ring or a queue that were known by a cycle: cycle of a doorbell, and the index that it says, without wrapping.
