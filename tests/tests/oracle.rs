@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use abi::completion::CompletionKind;
 use abi::status::Status;
+use abi::wire::{FrameHeader, FrameType};
 use card_model::Break;
 use hdl::config::{Config, ECP5, TINY};
 use posthorn_tests::cards::run;
@@ -34,6 +35,44 @@ fn stories(
 
 fn held((story, seen): &Told, broken: Break) -> Option<Compared> {
     catch_unwind(AssertUnwindSafe(|| follow(story, seen, broken))).ok()
+}
+
+/// What a card would have shown if the announcement of a pair's failure had overtaken the pair's last messages, if the peer never heard of so
+/// many.
+fn overtake((story, seen): &Told, messages: usize) -> Option<Told> {
+    let frames = |seen: &[(u64, Event)], pair: u16, of: FrameType| -> Vec<(usize, u32)> {
+        let all = seen.iter().enumerate();
+        all.filter_map(|(at, (_, event))| match event {
+            Event::FrameOut(frame) => {
+                let header = FrameHeader::parse(frame).ok()?;
+                let is = header.source_pair == pair && header.frame_type == of.code();
+                is.then_some((at, header.sequence))
+            }
+            _ => None,
+        })
+        .collect()
+    };
+    let heard = |pair: u16, sequence: u32| {
+        seen.iter().any(|(_, event)| match event {
+            Event::FrameIn(frame) => FrameHeader::parse(frame).is_ok_and(|header| {
+                header.destination_pair == pair && header.acknowledge > sequence
+            }),
+            _ => false,
+        })
+    };
+    story.pairs.iter().find_map(|&(pair, _)| {
+        let &(announced, _) = frames(seen, pair, FrameType::PairFailed).first()?;
+        let sent = frames(&seen[..announced], pair, FrameType::Eager);
+        let last = sent.len().checked_sub(messages)?;
+        if heard(pair, sent[last].1) {
+            return None;
+        }
+        let mut moved = seen.clone();
+        for (at, _) in &sent[last..] {
+            moved[*at].0 = seen[announced].0 + 1;
+        }
+        Some((story.clone(), moved))
+    })
 }
 
 /// Kinds of completions and statuses that came.
@@ -128,6 +167,18 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
             assert!(seen.contains(&key), "{kind} never ended with {status}");
         }
     }
+    for (begun, allowed) in [(1, true), (2, false)] {
+        let overtaken: Vec<Told> = all
+            .iter()
+            .filter_map(|told| overtake(told, begun))
+            .collect();
+        let holds = |told| held(told, Break::None).is_some() == allowed;
+        assert!(!overtaken.is_empty(), "{begun} messages in front of none");
+        assert!(
+            overtaken.iter().all(holds),
+            "{begun} messages behind the announcement of a failure"
+        );
+    }
     for broken in Break::ALL {
         let noticed = all.iter().any(|told| held(told, broken).is_none());
         assert!(noticed, "{broken:?}");
@@ -167,7 +218,11 @@ fn longer_programs(config: &'static Config) {
         }
     }
     println!("{}: {sum:?}", config.name);
-    assert_eq!(differ, [] as [String; 0], "cards that differ from the model");
+    assert_eq!(
+        differ,
+        [] as [String; 0],
+        "cards that differ from the model"
+    );
 }
 
 #[test]

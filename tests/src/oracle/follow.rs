@@ -32,6 +32,9 @@ const DOORBELL_CYCLES: u64 = 3;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: it never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
 
+/// How a send ends whose payload couldn't be read.
+const UNREAD: [Status; 2] = [Status::LocalProtection, Status::MemoryError];
+
 /// An endpoint as its host has opened it.
 #[derive(Clone, Debug)]
 pub struct Opened {
@@ -382,6 +385,8 @@ struct Follower {
     /// Pairs that have failed, and what they sent after all: the frame had been begun.
     failed: BTreeSet<u16>,
     late: BTreeMap<u16, VecDeque<Vec<u8>>>,
+    /// The pair that is being failed: what it did before is being caught up with.
+    failing: Option<u16>,
     /// Events that tell of a failure of the link: endpoint and pair.
     link_errors: BTreeSet<(u8, u16)>,
     events: VecDeque<(u64, Event)>,
@@ -529,6 +534,7 @@ impl Follower {
             arrive,
             failed: BTreeSet::new(),
             late: BTreeMap::new(),
+            failing: None,
             link_errors: story
                 .endpoints
                 .iter()
@@ -659,7 +665,7 @@ impl Follower {
                 self.card.step(Action::Arrive);
             } else if command.operation == Match::TakePostedOfPair {
                 if !self.failed.contains(&command.pair) {
-                    self.fail(cycle, command.pair);
+                    self.fail(cycle, command.pair, false);
                 }
                 self.step(Action::Flush, cycle, "a pair fails");
             } else {
@@ -753,7 +759,9 @@ impl Follower {
         let header = FrameHeader::parse(frame).expect("a header");
         let pair = header.source_pair;
         let announces = glance(frame).announces;
-        if let Some(late) = self.late.get_mut(&pair).and_then(VecDeque::pop_front) {
+        // The announcement overtakes the message that the pair had begun.
+        let late = self.late.get_mut(&pair).filter(|_| !announces);
+        if let Some(late) = late.and_then(VecDeque::pop_front) {
             let same = without_numbers(&late) == without_numbers(frame);
             assert!(
                 same,
@@ -770,7 +778,7 @@ impl Follower {
             let numbers = (sink.accepted, sink.freed, sink.refused);
             let due = !control || self.card.control_due(pair).is_some();
             if numbers == carried && announces && !self.failed.contains(&pair) {
-                self.fail(cycle, pair);
+                self.fail(cycle, pair, true);
                 continue;
             }
             if numbers == carried && due {
@@ -807,26 +815,31 @@ impl Follower {
         self.compared.frames += 1;
     }
 
-    /// The next message of a pair goes out. Of those in front some were cancelled, as the send ring says, and some couldn't be read.
+    /// The next message of a pair goes out.
     fn transmit(&mut self, cycle: u64, pair: u16) {
-        let endpoint = self.endpoints[&pair];
         let taken = self.card.credits(pair).source.taken;
         while self.card.credits(pair).source.taken == taken {
-            let head = self.card.sends().waiting(pair).next();
-            let cancelled =
-                head.is_some_and(|head| self.ends(endpoint, head.request, &[Status::Cancelled]));
-            if !cancelled && self.can(Action::Transmit(pair)) {
-                self.card.step(Action::Transmit(pair));
-            } else if self.can(Action::Send(endpoint)) {
-                self.fetch_send(cycle, endpoint);
-            } else if self.wire.is_empty() {
-                let numbers = self.card.credits(pair).source;
-                panic!(
-                    "cycle {cycle}: a message of pair {pair} goes out, and the model has none to send: {numbers:?}"
-                );
-            } else {
-                self.receive(cycle, "a message of a pair goes out");
-            }
+            self.towards_a_turn(cycle, pair);
+        }
+    }
+
+    /// One step towards the next turn of a pair's sends. Of those in front some were cancelled, as the send ring says, and some couldn't be read.
+    fn towards_a_turn(&mut self, cycle: u64, pair: u16) {
+        let endpoint = self.endpoints[&pair];
+        let head = self.card.sends().waiting(pair).next();
+        let cancelled =
+            head.is_some_and(|head| self.ends(endpoint, head.request, &[Status::Cancelled]));
+        if !cancelled && self.can(Action::Transmit(pair)) {
+            self.card.step(Action::Transmit(pair));
+        } else if self.can(Action::Send(endpoint)) {
+            self.fetch_send(cycle, endpoint);
+        } else if self.wire.is_empty() {
+            let numbers = self.card.credits(pair).source;
+            panic!(
+                "cycle {cycle}: a message of pair {pair} goes out, and the model has none to send: {numbers:?}"
+            );
+        } else {
+            self.receive(cycle, "a message of a pair goes out");
         }
     }
 
@@ -895,8 +908,9 @@ impl Follower {
         }
     }
 
-    /// A pair fails. What it has done before, as its completions, frames and messages say, comes first.
-    fn fail(&mut self, cycle: u64, pair: u16) {
+    /// A pair fails. What it has done before, as its completions, frames and messages say, comes first. `announced` if the peer has been told.
+    fn fail(&mut self, cycle: u64, pair: u16, announced: bool) {
+        self.failing = Some(pair);
         let endpoint = self.endpoints[&pair];
         let at = usize::from(endpoint);
         let unheard = |follower: &Self| {
@@ -907,34 +921,54 @@ impl Follower {
         while unheard(self) {
             self.receive(cycle, "a pair fails that has been heard of since");
         }
-        let cancelled = |follower: &Self| {
-            let head = follower.card.read_register(endpoint, SEND_HEAD) as usize;
-            let to_come = follower.sent[at][head..].iter();
-            let mut open = follower.card.sends().waiting(pair).chain(to_come);
-            open.any(|send| {
-                send.pair == pair
-                    && send.opcode == Opcode::TaggedSend.code()
-                    && follower.ends(endpoint, send.request, &[Status::Cancelled])
-            })
-        };
-        while cancelled(self) {
+        while self.has_send_that_ends(pair, &[Status::Cancelled]) {
             assert!(
                 self.can(Action::Send(endpoint)),
                 "cycle {cycle}: a cancel that was in time"
             );
             self.fetch_send(cycle, endpoint);
         }
+        self.transmit_late(cycle, pair, announced);
+        // Behind them are sends whose turn came to nothing.
+        let (status, unread) = match self.link_errors.contains(&(endpoint, pair)) {
+            true => (Status::LinkError, &UNREAD[..]),
+            // No completion tells memory that is gone from the failure.
+            false => (Status::MemoryError, &[Status::LocalProtection][..]),
+        };
+        while self.has_send_that_ends(pair, unread) {
+            self.towards_a_turn(cycle, pair);
+        }
+        let status = status.code();
+        let fault = Action::Fault { pair, status };
+        while !self.can(fault) {
+            self.receive(cycle, "a pair fails");
+        }
+        self.card.step(fault);
+        self.failing = None;
+        self.failed.insert(pair);
+        self.compared.failed += 1;
+    }
+
+    /// What a pair that fails still sends: all that it had sent when it failed, and the one message that was with the transmitter. Nothing waits for
+    /// the transmitter, so that message may show after the announcement; the pair begins none after it.
+    fn transmit_late(&mut self, cycle: u64, pair: u16, mut announced: bool) {
         let later = self.events.iter().filter_map(|(_, event)| match event {
             Event::FrameOut(frame) => Some(glance(frame)),
             _ => None,
         });
         let later: Vec<Glance> = later.filter(|next| next.from == pair).collect();
+        let mut begun = 0;
         for next in later {
-            if next.announces {
-                break;
-            }
+            announced |= next.announces;
             if next.message.is_some() {
+                begun += usize::from(announced);
+                assert!(
+                    begun <= 1,
+                    "cycle {cycle}: pair {pair} has announced its failure, and goes on sending"
+                );
                 self.transmit(cycle, pair);
+            } else if announced {
+                continue;
             } else {
                 self.card.mark(pair);
                 self.card.step(Action::Control(pair));
@@ -942,18 +976,19 @@ impl Follower {
             let frame = self.card.frame_out().expect("a frame goes out");
             self.late.entry(pair).or_default().push_back(frame);
         }
-        let status = match self.link_errors.contains(&(endpoint, pair)) {
-            true => Status::LinkError,
-            false => Status::MemoryError,
-        };
-        let status = status.code();
-        let fault = Action::Fault { pair, status };
-        while !self.can(fault) {
-            self.receive(cycle, "a pair fails");
-        }
-        self.card.step(fault);
-        self.failed.insert(pair);
-        self.compared.failed += 1;
+    }
+
+    /// Whether a pair has a send, waiting or still in its ring, that the gates ended with one of these.
+    fn has_send_that_ends(&self, pair: u16, statuses: &[Status]) -> bool {
+        let endpoint = self.endpoints[&pair];
+        let head = self.card.read_register(endpoint, SEND_HEAD) as usize;
+        let to_come = self.sent[usize::from(endpoint)][head..].iter();
+        let mut open = self.card.sends().waiting(pair).chain(to_come);
+        open.any(|send| {
+            send.pair == pair
+                && send.opcode == Opcode::TaggedSend.code()
+                && self.ends(endpoint, send.request, statuses)
+        })
     }
 
     /// Whether the gates ended a request with one of these.
@@ -980,8 +1015,7 @@ impl Follower {
             {
                 break;
             }
-            let unread = [Status::LocalProtection, Status::MemoryError];
-            if self.ends(endpoint, waiting[0], &unread) && self.can(Action::Transmit(pair)) {
+            if self.ends(endpoint, waiting[0], &UNREAD) && self.can(Action::Transmit(pair)) {
                 self.card.step(Action::Transmit(pair));
             } else if self.card.timing.own.contains_key(&pair) {
                 self.transmit_own(cycle, pair);
@@ -990,9 +1024,10 @@ impl Follower {
                 cancel.target,
                 &[Status::LinkError, Status::MemoryError],
             ) && !self.failed.contains(&pair)
+                && self.failing != Some(pair)
                 && self.fails_later(pair)
             {
-                self.fail(cycle, pair);
+                self.fail(cycle, pair, false);
             } else if !self.wire.is_empty() {
                 self.receive(cycle, "a cancel is too late");
             } else {
