@@ -11,12 +11,13 @@
 //! - guards of match arms, `..=` in loops, attributes on statements: the tree forgets them;
 //! - calls of functions and methods that the tree takes for others by the start of their names;
 //! - names that are neither signals (`self.…`), loop variables nor constants;
-//! - `let`, `as`, `+=` and the like, and an `if` or a `match` that gives a value: the tree has none of them.
+//! - `let`, `as`, `+=` and the like, and an `if` or a `match` that gives a value: the tree has none of them;
+//! - a section that is called twice, or by anything but `update` itself.
 
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};
-use syn::{Expr, Pat};
+use syn::{Expr, Ident, Pat, Stmt};
 
 /// A rule that is broken, and where.
 #[derive(Clone, Debug)]
@@ -27,16 +28,42 @@ pub struct Finding {
     pub message: String,
 }
 
-/// Looks at the body of one kernel.
+/// Looks at the body of one kernel, which may call its sections.
 pub fn check_kernel(body: &syn::Block) -> Vec<Finding> {
-    let mut attributes = Attributes::default();
-    attributes.visit_block(body);
-    let mut kernel = Kernel {
-        findings: attributes.0,
-        loops: vec![],
-    };
-    kernel.visit_block(body);
+    let mut kernel = Kernel::begin(body);
+    let mut called: Vec<&Ident> = vec![];
+    for statement in &body.stmts {
+        let Some(section) = section_call(statement) else {
+            kernel.visit_stmt(statement);
+            continue;
+        };
+        if called.contains(&section) {
+            let message = format!("the kernel has called its section `{section}` before");
+            kernel.find(statement, message);
+        }
+        called.push(section);
+    }
     kernel.findings
+}
+
+/// Looks at the body of one section of a kernel.
+pub fn check_section(body: &syn::Block) -> Vec<Finding> {
+    let mut section = Kernel::begin(body);
+    section.visit_block(body);
+    section.findings
+}
+
+/// The section that a statement of a kernel calls: `self.decide();`.
+pub fn section_call(statement: &Stmt) -> Option<&Ident> {
+    match statement {
+        Stmt::Expr(Expr::MethodCall(call), Some(_)) => section_of(call),
+        _ => None,
+    }
+}
+
+fn section_of(call: &syn::ExprMethodCall) -> Option<&Ident> {
+    let of_self = matches!(&*call.receiver, Expr::Path(path) if path.path.is_ident("self"));
+    (of_self && call.args.is_empty() && call.turbofish.is_none()).then_some(&call.method)
 }
 
 #[derive(Default)]
@@ -51,8 +78,8 @@ impl<'ast> Visit<'ast> for Attributes {
     }
 }
 
-/// Looks at every kernel in the text of a file: functions with `#[hdl_gen]`, and `update` under `#[block]`. Returns a `line:column:
-/// message` for each finding.
+/// Looks at every kernel in the text of a file: functions with `#[hdl_gen]`, and under `#[block]` `update` and sections. Returns a
+/// `line:column: message` for each finding.
 pub fn check_file(text: &str) -> syn::Result<Vec<String>> {
     #[derive(Default)]
     struct File(Vec<Finding>);
@@ -67,7 +94,9 @@ pub fn check_file(text: &str) -> syn::Result<Vec<String>> {
             let in_block = item.attrs.iter().any(|a| a.path().is_ident("block"))
                 && !functions().any(|f| f.sig.ident == "hdl");
             for f in functions() {
-                if is_kernel(&f.attrs) || in_block && f.sig.ident == "update" {
+                if in_block && item.trait_.is_none() {
+                    self.0.extend(check_section(&f.block));
+                } else if is_kernel(&f.attrs) || in_block && f.sig.ident == "update" {
                     self.0.extend(check_kernel(&f.block));
                 }
             }
@@ -238,6 +267,16 @@ struct Kernel {
 }
 
 impl Kernel {
+    /// What is found in all of the body at once.
+    fn begin(body: &syn::Block) -> Self {
+        let mut attributes = Attributes::default();
+        attributes.visit_block(body);
+        Kernel {
+            findings: attributes.0,
+            loops: vec![],
+        }
+    }
+
     fn find(&mut self, at: &impl Spanned, message: impl Into<String>) {
         self.findings.push(Finding {
             span: at.span(),
@@ -353,6 +392,10 @@ impl<'ast> Visit<'ast> for Kernel {
                 call.args.iter().for_each(|a| self.visit_expr(a));
             }
             Expr::Reference(r) => self.visit_expr(&r.expr),
+            Expr::MethodCall(m) if section_of(m).is_some() => self.find(
+                m,
+                "only `update` itself calls a section of its kernel, as a statement outside conditions and loops",
+            ),
             Expr::MethodCall(m) => {
                 let name = m.method.to_string();
                 self.visit_expr(&m.receiver);
@@ -435,6 +478,7 @@ mod tests {
             "self.o.next = self.a.val() + LIMIT * 2;",
             "self.row.next = Row::default();",
             "match self.a.val().index() { LIMIT => {} _ => {} }",
+            "self.admit(); self.o.next = self.a.val(); self.decide();",
         ] {
             assert_eq!(findings(body), Vec::<String>::new(), "{body}");
         }
@@ -485,6 +529,12 @@ mod tests {
             ),
             ("assert!(self.x.val());", "Check"),
             ("other!(self);", "macro"),
+            ("self.admit(); self.admit();", "before"),
+            ("if self.x.val() { self.admit(); }", "only `update` itself"),
+            ("for i in 0..2 { self.admit(); }", "only `update` itself"),
+            ("self.o.next = self.admit();", "only `update` itself"),
+            ("self.a.admit();", "`.admit()`"),
+            ("self.admit(true);", "`.admit()`"),
         ] {
             let found = findings(body);
             assert!(!found.is_empty(), "nothing found in {body}");
@@ -515,6 +565,17 @@ mod tests {
         let findings = |more| check_file(&file(more)).expect("the test's text parses");
         assert_eq!(findings("").len(), 1, "{:?}", findings(""));
         assert!(findings("fn hdl(&self) -> Verilog { text() }").is_empty());
+    }
+
+    #[test]
+    fn sections_are_looked_at_and_call_nothing() {
+        let section = |body: &str| {
+            let file = format!("#[block]\nimpl X {{\nfn admit(&mut self) {{ {body} }} }}");
+            check_file(&file).expect("the test's text parses")
+        };
+        assert_eq!(section("self.o.next = self.a.val();"), Vec::<String>::new());
+        assert!(section("self.o.next = y(self.a.val());")[0].contains("`y`"));
+        assert!(section("self.decide();")[0].starts_with("3:23: only `update`"));
     }
 
     #[test]

@@ -12,15 +12,15 @@
 
 use kernel_lint::constant;
 use proc_macro2::{TokenStream as Tokens, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, format_ident, quote};
 use std::fmt::{Display, Write};
 use syn::parse::{Parse, ParseStream};
 use syn::spanned::Spanned;
-use syn::{BinOp, Expr, Lit, Member, Pat, Stmt, Token, UnOp};
+use syn::{BinOp, Expr, Ident, Lit, Member, Pat, Stmt, Token, UnOp};
 
-/// What a kernel becomes beside its own text.
+/// What a kernel, or a section of one, becomes beside its own text.
 pub struct Compiled {
-    /// Body of `Logic::hdl`.
+    /// Adds it to `tree`, a `&mut Tree`.
     pub tree: Tokens,
     /// Body of `Logic::connect`.
     pub connect: Tokens,
@@ -28,18 +28,26 @@ pub struct Compiled {
 
 /// Compiles a kernel whose macros have been expanded, and puts numbers in place of its constants.
 pub fn compile(kernel: &mut syn::Block) -> syn::Result<Compiled> {
-    let connect = connects(kernel);
+    let mut connect = connects(kernel);
     let mut encoder = Encoder::default();
     encoder.place(kernel);
-    encoder.statements(kernel)?;
-    let Encoder {
-        text,
-        values,
-        links,
-        rewritten,
-        ..
-    } = encoder;
-    if rewritten {
+    let mut tree = Tokens::new();
+    for statement in &mut kernel.stmts {
+        if let Some(section) = kernel_lint::section_call(statement) {
+            let Stmt::Expr(Expr::MethodCall(call), _) = &*statement else {
+                unreachable!("a call of a section is one of a method");
+            };
+            let this = &call.receiver;
+            let (of_tree, of_connect) = beside(section);
+            tree.extend(encoder.written());
+            tree.extend(quote!(#this.#of_tree(tree);));
+            connect.extend(quote!(#this.#of_connect();));
+        } else {
+            encoder.any_statement(statement)?;
+        }
+    }
+    tree.extend(encoder.written());
+    if encoder.rewritten {
         kernel.stmts.insert(
             0,
             syn::parse_quote!(
@@ -48,9 +56,15 @@ pub fn compile(kernel: &mut syn::Block) -> syn::Result<Compiled> {
             ),
         );
     }
-    let values = values.iter().map(|(_, value)| value);
-    let tree = quote!(tree.kernel(::core::file!(), #text, &[#(#values),*], &[#(#links),*]));
     Ok(Compiled { tree, connect })
+}
+
+/// The methods that stand beside a section: for the printer, and for rust-hdl's list of what is driven.
+pub fn beside(section: &Ident) -> (Ident, Ident) {
+    (
+        format_ident!("{}_tree", section),
+        format_ident!("{}_connect", section),
+    )
 }
 
 /// Marks every target of the kernel as driven, each once in its loop.
@@ -168,7 +182,7 @@ impl Parse for Join {
 /// The same with `this` in place of `self`.
 fn of(x: &Expr) -> Tokens {
     let replace = |tree| match tree {
-        TokenTree::Ident(name) if name == "self" => quote::format_ident!("this").into(),
+        TokenTree::Ident(name) if name == "self" => format_ident!("this").into(),
         other => other,
     };
     x.to_token_stream().into_iter().map(replace).collect()
@@ -219,6 +233,15 @@ impl Encoder {
         self.value(quote!(::hdl::language::Value::Number((#size) as u64)))
     }
 
+    /// Adds to a `tree` what was encoded since the last time.
+    fn written(&mut self) -> Tokens {
+        let text = std::mem::take(&mut self.text);
+        let values = std::mem::take(&mut self.values);
+        let values = values.iter().map(|(_, value)| value);
+        let links = std::mem::take(&mut self.links);
+        quote!(tree.kernel(::core::file!(), #text, &[#(#values),*], &[#(#links),*]);)
+    }
+
     // ---- statements
 
     fn block(&mut self, block: &mut syn::Block) -> syn::Result<()> {
@@ -229,18 +252,23 @@ impl Encoder {
     }
 
     fn statements(&mut self, block: &mut syn::Block) -> syn::Result<()> {
-        for statement in &mut block.stmts {
-            match statement {
-                Stmt::Expr(x, _) => self.statement(x)?,
-                Stmt::Macro(m) if m.mac.path.is_ident("join") => {
-                    self.place(m);
-                    let join: Join = m.mac.parse_body()?;
-                    *statement = self.join(&join)?;
-                }
-                Stmt::Macro(m) if m.mac.path.is_ident("println") => {}
-                Stmt::Macro(m) if m.mac.path.is_ident("comment") => {}
-                other => return refuse(other, "this statement does not translate"),
+        block
+            .stmts
+            .iter_mut()
+            .try_for_each(|statement| self.any_statement(statement))
+    }
+
+    fn any_statement(&mut self, statement: &mut Stmt) -> syn::Result<()> {
+        match statement {
+            Stmt::Expr(x, _) => self.statement(x)?,
+            Stmt::Macro(m) if m.mac.path.is_ident("join") => {
+                self.place(m);
+                let join: Join = m.mac.parse_body()?;
+                *statement = self.join(&join)?;
             }
+            Stmt::Macro(m) if m.mac.path.is_ident("println") => {}
+            Stmt::Macro(m) if m.mac.path.is_ident("comment") => {}
+            other => return refuse(other, "this statement does not translate"),
         }
         Ok(())
     }
@@ -277,7 +305,7 @@ impl Encoder {
                 if call.args.len() != 2 || !(last.ident == "link" || last.ident == "join") {
                     return refuse(call, "this call does not translate");
                 }
-                last.ident = quote::format_ident!("{}_hdl", last.ident);
+                last.ident = format_ident!("{}_hdl", last.ident);
                 let (a, b) = (self.path(&call.args[0])?, self.path(&call.args[1])?);
                 self.word(format_args!("link #{}", self.links.len()));
                 self.links.push(quote!(#path("", #a, #b)));
@@ -292,7 +320,7 @@ impl Encoder {
         let (a, b) = (self.path(from)?, self.path(to)?);
         self.word(format_args!("link #{}", self.links.len()));
         // Only the types are wanted, for which the loops' variables may be anything.
-        let loops = self.loops.iter().map(|name| quote::format_ident!("{name}"));
+        let loops = self.loops.iter().map(|name| format_ident!("{name}"));
         let (x, y) = (of(from), of(to));
         self.links.push(quote!(
             #[allow(unused_variables)]

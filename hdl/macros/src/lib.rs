@@ -3,6 +3,7 @@
 
 mod block;
 mod kernel;
+mod section;
 mod shorthand;
 
 use proc_macro::TokenStream;
@@ -59,12 +60,21 @@ use syn::{Expr, Ident, ImplItem, Item, ItemImpl, Token};
 ///   `set!(self.key.d.next, pair = x, age = y)` several fields of a struct.
 /// - What `#[module]` says of the module's name and of the rules. With a hand-written `hdl` the block is a
 ///   leaf, and `update` its model.
+///
+/// On an `impl` of the block's own methods, in this file or another of its module:
+///
+/// - **Each method is a section of the kernel**, `fn admit(&mut self)`, private or `pub(super)`. The kernel
+///   calls it once, by `self.admit();`, and its statements stand there. A section that isn't called is an error.
 #[proc_macro_attribute]
 pub fn block(arguments: TokenStream, item: TokenStream) -> TokenStream {
     let expanded = match syn::parse_macro_input!(item as Item) {
         Item::Struct(item) => {
             let arguments = syn::parse_macro_input!(arguments as block::Arguments);
             block::expand(&arguments, item)
+        }
+        Item::Impl(item) if item.trait_.is_none() => {
+            let _ = syn::parse_macro_input!(arguments as syn::parse::Nothing);
+            section::expand(item)
         }
         Item::Impl(item) => {
             let parameters = syn::parse_macro_input!(arguments as Parameters);
@@ -76,7 +86,7 @@ pub fn block(arguments: TokenStream, item: TokenStream) -> TokenStream {
         }
         other => Err(syn::Error::new_spanned(
             other,
-            "#[block] goes on a struct and on its `impl Logic`",
+            "#[block] goes on a struct, on its `impl Logic`, and on an `impl` of sections of the kernel",
         )),
     };
     expanded
@@ -213,7 +223,7 @@ fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Res
     if let Some(kernel::Compiled { tree, connect }) = compiled {
         let (begin_tree, begin_connect) = match style {
             Style::Block => (
-                quote!(::hdl::language::Within::begin_tree(#this, &mut tree);),
+                quote!(::hdl::language::Within::begin_tree(#this, tree);),
                 quote!(::hdl::language::Within::begin_connect(#this);),
             ),
             Style::Module => (quote!(), quote!()),
@@ -222,10 +232,11 @@ fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Res
             fn hdl(&#this) -> ::hdl::prelude::Verilog {
                 #[allow(unused_imports)]
                 use ::hdl::language::{Coded as _, State as _};
-                #[allow(unused_mut)]
-                let mut tree = ::hdl::language::Tree::default();
+                let mut whole = ::hdl::language::Tree::default();
+                let tree = &mut whole;
                 #begin_tree
                 #tree
+                whole.finish()
             }
         });
         item.items.push(syn::parse_quote! {
@@ -241,9 +252,13 @@ fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Res
             ::hdl::verilog::describe::<Self>(&[#(#entries),*])
         }
     });
-    // Kernels have no match guards, which is what clippy would have instead; and a `match` of an enum may
-    // have a default.
+    allow(&mut item);
+    Ok(quote!(#item))
+}
+
+/// Allows what clippy would have otherwise: kernels have no match guards, and a `match` of an enum may have a
+/// default.
+fn allow(item: &mut ItemImpl) {
     item.attrs
         .push(syn::parse_quote!(#[allow(clippy::collapsible_match, clippy::useless_conversion, unreachable_patterns)]));
-    Ok(quote!(#item))
 }

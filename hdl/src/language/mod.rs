@@ -7,6 +7,58 @@
 //! | `stream` | a stream or a pulse as one field |
 //! | `term` | constants of the source in a kernel |
 //! | `tree` | the kernel's text, for the printer |
+//!
+//! A kernel's sections are methods of an `impl` with `#[block]`, which `update` calls in their order:
+//!
+//! ```
+//! use hdl::prelude::*;
+//!
+//! #[block]
+//! pub struct Inverter {
+//!     pub input: Signal<In, Bit>,
+//!     pub output: Signal<Out, Bit>,
+//! }
+//!
+//! #[block]
+//! impl Logic for Inverter {
+//!     fn update(&mut self) {
+//!         self.invert();
+//!     }
+//! }
+//!
+//! #[block]
+//! impl Inverter {
+//!     fn invert(&mut self) {
+//!         self.output.next = !self.input.val();
+//!     }
+//! }
+//! ```
+//!
+//! One that `update` doesn't call is an error:
+//!
+//! ```compile_fail
+//! # use hdl::prelude::*;
+//! #
+//! # #[block]
+//! # pub struct Inverter {
+//! #     pub input: Signal<In, Bit>,
+//! #     pub output: Signal<Out, Bit>,
+//! # }
+//! #
+//! #[block]
+//! impl Logic for Inverter {
+//!     fn update(&mut self) {
+//!         self.output.next = !self.input.val();
+//!     }
+//! }
+//!
+//! #[block]
+//! impl Inverter {
+//!     fn invert(&mut self) {
+//!         self.output.next = !self.input.val();
+//!     }
+//! }
+//! ```
 
 mod part;
 pub(crate) mod stream;

@@ -46,14 +46,18 @@ pub enum Value {
 
 /// A tree that begins with what `#[block]` connects, before the kernel.
 #[derive(Default)]
-pub struct Tree(VerilogBlock);
+pub struct Tree {
+    statements: VerilogBlock,
+    /// Constants with a name, as `16'h400`.
+    constants: BTreeMap<String, String>,
+}
 
 impl Tree {
     /// `target` takes the value of `source`.
     pub fn assign(&mut self, target: &str, source: &str) {
         let signal = |name: &str| Expression::Signal(name.to_string());
-        self.0
-            .push(Statement::Assignment(signal(target), signal(source)));
+        let assignment = Statement::Assignment(signal(target), signal(source));
+        self.statements.push(assignment);
     }
 
     /// The port `port` of the block at `path` is connected to that of this block.
@@ -61,32 +65,31 @@ impl Tree {
         self.assign(&format!("{path}${port}$next"), port);
     }
 
-    /// Adds the kernel. `file` is where it stands, `values` and `links` are what the text counts from 0.
+    /// Adds statements of the kernel: all of them, those of a section, or those between two. `file` is where they stand, `values` and
+    /// `links` are what the text counts from 0.
     ///
     /// # Panics
     /// If the text isn't one that the attributes write.
-    pub fn kernel(
-        mut self,
-        file: &str,
-        text: &str,
-        values: &[Value],
-        links: &[Vec<VerilogLink>],
-    ) -> Verilog {
+    pub fn kernel(&mut self, file: &str, text: &str, values: &[Value], links: &[Vec<VerilogLink>]) {
         let mut reader = Reader {
             file,
             words: text.split_ascii_whitespace().peekable(),
             values,
             links,
-            constants: BTreeMap::new(),
+            constants: &mut self.constants,
         };
         let statements = reader.statements();
         assert!(reader.words.next().is_none(), "text behind the kernel");
-        let constants = reader.constants.into_iter();
-        self.0.extend(
-            constants.map(|(name, value)| Statement::Comment(format!("{CONSTANT}{name} {value}"))),
-        );
-        self.0.extend(statements);
-        Verilog::Combinatorial(self.0)
+        self.statements.extend(statements);
+    }
+
+    /// The whole, with a comment for each constant in front.
+    pub fn finish(self) -> Verilog {
+        let constants = self.constants.into_iter();
+        let comment = |(name, value)| Statement::Comment(format!("{CONSTANT}{name} {value}"));
+        let mut all: VerilogBlock = constants.map(comment).collect();
+        all.extend(self.statements);
+        Verilog::Combinatorial(all)
     }
 }
 
@@ -95,8 +98,7 @@ struct Reader<'a> {
     words: Peekable<SplitAsciiWhitespace<'a>>,
     values: &'a [Value],
     links: &'a [Vec<VerilogLink>],
-    /// Constants with a name, as `16'h400`.
-    constants: BTreeMap<String, String>,
+    constants: &'a mut BTreeMap<String, String>,
 }
 
 impl<'a> Reader<'a> {
