@@ -8,7 +8,7 @@ use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
 use syn::visit::{self, Visit};
 
-/// Names of modules from the root of the crate, and their syntax. `matching::lists` is `hdl/src/matching/lists.rs`.
+/// Names of modules from the root of the crate, and their syntax. `matching::order` is `hdl/src/matching/order.rs`.
 type Files = BTreeMap<String, syn::File>;
 
 /// What stands before a file in the order of imports, by the first part of its name.
