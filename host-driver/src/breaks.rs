@@ -96,6 +96,8 @@ breaks! {
     WaitsForDoorbell,
     /// Whoever waits for the end of a connection waits for gates that hang.
     WaitsForGates,
+    /// An event is lost if the card can't be told that it was taken.
+    LosesEvent,
     /// Whoever waits on an endpoint isn't told when a reset or a restart ends it.
     EndsInSilence,
 }

@@ -569,7 +569,7 @@ impl Endpoint {
     /// Takes the next event, if there is one.
     ///
     /// # Errors
-    /// [`TransportError`].
+    /// [`TransportError`] if the card can't be told which events have been taken. No event is lost by it: that is said when none is left.
     pub fn poll_event(&self) -> Result<Option<AsyncEvent>, TransportError> {
         self.handle.lock().own().poll_event(self.handle.link())
     }

@@ -361,15 +361,16 @@ impl Own<'_> {
         })
     }
 
-    /// Takes the next event.
+    /// Takes the next event. Out of reach, the card hears of that at a later poll; it can't be reached is said when no event is left.
     pub(crate) fn poll_event(&mut self, link: &Link) -> Result<Option<AsyncEvent>, TransportError> {
         while let Some(words) = self.rings.events.peek() {
             if self.rings.event_noticed == self.rings.events.head() {
                 self.rings.event_noticed = self.rings.event_noticed.wrapping_add(1);
             }
             self.rings.events.advance();
-            if self.rings.phase == Phase::Open {
-                self.rings.events.ring(link)?;
+            let rung = self.ring_for_events(link);
+            if is_broken!(LosesEvent) {
+                rung?;
             }
             let event = Event::from_words(&words);
             if let Some(cause) = Cause::from_code(event.cause) {
@@ -383,6 +384,16 @@ impl Own<'_> {
             }
             self.queue.strays += 1;
         }
+        self.ring_for_events(link)?;
         Ok(None)
+    }
+
+    /// Tells the card which events have been taken, unless it knows.
+    fn ring_for_events(&mut self, link: &Link) -> Result<(), TransportError> {
+        let events = &mut self.rings.events;
+        if self.rings.phase == Phase::Open && events.unrung() > 0 {
+            events.ring(link)?;
+        }
+        Ok(())
     }
 }

@@ -131,6 +131,9 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::PollsMailbox => waiting::a_command_is_waited_for_by_interrupt,
         Promise::WaitsForDoorbell => waiting::a_post_takes_no_time,
         Promise::WaitsForGates => connections::a_disconnect_does_not_wait_for_gates_that_hang,
+        Promise::LosesEvent => {
+            failure::events_are_taken_though_the_card_is_out_of_reach_and_it_hears_of_them_later
+        }
         Promise::EndsInSilence => {
             reset::a_reset_or_a_restart_that_another_thread_notices_ends_a_wait
         }

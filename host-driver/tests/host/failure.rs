@@ -1,6 +1,7 @@
 //! Cards, firmware and links that fail, and what the application learns of it.
 
 use crate::common::{PATIENCE, connected, fabric, options};
+use host_driver::transport::TransportError;
 use host_driver::{
     Access, AuditKind, Cause, Causes, CommandError, Device, DeviceOptions, MailboxStatus,
     OpenError, PairAddress, PairState, PostError, Source, WaitError, WcStatus, load_firmware,
@@ -424,4 +425,34 @@ fn events_that_find_no_room_are_counted_and_stay_readable() {
         endpoint.poll_event().unwrap().is_some(),
         "the queue goes on"
     );
+}
+
+#[test]
+pub(crate) fn events_are_taken_though_the_card_is_out_of_reach_and_it_hears_of_them_later() {
+    let fabric = fabric();
+    let device = open(&fabric).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    let endpoint = pd.endpoint().event_queue(4).open().unwrap();
+    let page = abi::register::endpoint_page(endpoint.index());
+    let transport = fabric.transport(0);
+    // SAFETY: the card ignores this value of the doorbell, which is the point: it makes it fetch nothing.
+    let overrun = || unsafe { transport.doorbell(page + abi::register::SEND_TAIL, 0x8000) };
+    for round in 0..2 {
+        for _ in 0..4 {
+            overrun().unwrap();
+        }
+        assert_eq!(
+            endpoint.events_lost(),
+            Ok(0),
+            "the queue is full, round {round}"
+        );
+        fabric.cut(0, true);
+        for _ in 0..4 {
+            let event = endpoint.poll_event().unwrap().expect("the card wrote it");
+            assert_eq!(event.cause, Cause::RingOverrun);
+        }
+        assert_eq!(endpoint.poll_event(), Err(TransportError::Unreachable));
+        fabric.cut(0, false);
+        assert_eq!(endpoint.poll_event(), Ok(None));
+    }
 }
