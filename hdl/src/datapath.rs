@@ -306,8 +306,8 @@ impl Logic for Datapath {
         self.fetch.doorbell.valid.next = self.registers.doorbell.valid.val();
         self.fetch.doorbell.data.next = self.registers.doorbell.data.val();
         self.fetch.read_endpoint.next = self.registers.read_endpoint.val();
-        self.completions.doorbell_valid.next = self.registers.doorbell.valid.val();
-        self.completions.doorbell.next = self.registers.doorbell.data.val();
+        self.completions.doorbell.valid.next = self.registers.doorbell.valid.val();
+        self.completions.doorbell.data.next = self.registers.doorbell.data.val();
         self.completions.read_endpoint.next = self.registers.read_endpoint.val();
         self.events.doorbell.valid.next = self.registers.doorbell.valid.val();
         self.events.doorbell.data.next = self.registers.doorbell.data.val();
@@ -357,8 +357,8 @@ impl Logic for Datapath {
         self.fetch.control.data.next = self.control.val();
         self.fanout.block_done[0].next = self.fetch.control_done.val();
         self.fanout.block_result[0].next = self.fetch.control_result.val();
-        self.completions.control_valid.next = self.fanout.block_valid[1].val();
-        self.completions.control.next = self.control.val();
+        self.completions.control.valid.next = self.fanout.block_valid[1].val();
+        self.completions.control.data.next = self.control.val();
         self.fanout.block_done[1].next = self.completions.control_done.val();
         self.fanout.block_result[1].next = self.completions.control_result.val();
         self.events.control.valid.next = self.fanout.block_valid[2].val();
@@ -434,12 +434,8 @@ impl Logic for Datapath {
         self.dma_write.data[0].data.next = self.delivery.write_data.val();
         self.delivery.write_done.next = self.dma_write.done[0].val();
         self.delivery.write_done_error.next = self.dma_write.done_error[0].val();
-        self.dma_write.request[1].valid.next = self.completions.write_request_valid.val();
-        self.completions.write_request_ready.next = self.dma_write.request[1].ready.val();
-        self.dma_write.request[1].data.next = self.completions.write_request.val();
-        self.dma_write.data[1].valid.next = self.completions.write_data_valid.val();
-        self.completions.write_data_ready.next = self.dma_write.data[1].ready.val();
-        self.dma_write.data[1].data.next = self.completions.write_data.val();
+        join!(self.completions.write_request => self.dma_write.request[1]);
+        join!(self.completions.write_data => self.dma_write.data[1]);
         self.completions.write_done.next = self.dma_write.done[1].val();
         self.completions.write_done_error.next = self.dma_write.done_error[1].val();
         join!(self.events.write_request => self.dma_write.request[2]);
@@ -614,33 +610,27 @@ impl Logic for Datapath {
 
         // Back to the host.
         self.fetch.completion_free.next = self.completions.completion_free.val();
-        self.completions.reserve_valid.next = self.fetch.reserve.valid.val();
-        self.completions.reserve_endpoint.next = self.fetch.reserve.data.val();
-        self.completions.queues_release_valid.next = self.fetch.given_up.valid.val();
-        self.completions.queues_release_endpoint.next = self.fetch.given_up.data.val();
-        self.completions.sends_release_valid.next = self.send_queues.release_valid.val();
-        self.completions.sends_release_endpoint.next = self.send_queues.release_endpoint.val();
+        join!(self.fetch.reserve => self.completions.reserve);
+        join!(self.fetch.given_up => self.completions.queues_release);
+        self.completions.sends_release.valid.next = self.send_queues.release_valid.val();
+        self.completions.sends_release.data.next = self.send_queues.release_endpoint.val();
         self.delivery.completion_free.next = self.completions.delivery_free.val();
         self.delivery.lists_pending.next = self.fetch.lists_pending.val();
-        self.completions.delivery_reserve_valid.next = self.delivery.reserve_valid.val();
-        self.completions.delivery_reserve_endpoint.next = self.delivery.reserve_endpoint.val();
-        self.completions.delivery_release_valid.next = self.delivery.release_valid.val();
-        self.completions.delivery_release_endpoint.next = self.delivery.release_endpoint.val();
-        self.completions.queues_valid.next = self.fetch.complete.valid.val();
-        self.fetch.complete.ready.next = self.completions.queues_ready.val();
-        self.completions.queues.next = self.fetch.complete.data.val();
-        self.completions.sends_valid.next = self.send_queues.complete_valid.val();
-        self.send_queues.complete_ready.next = self.completions.sends_ready.val();
-        self.completions.sends.next = self.send_queues.complete.val();
-        self.completions.delivery_valid.next = self.delivery.complete_valid.val();
-        self.delivery.complete_ready.next = self.completions.delivery_ready.val();
-        self.completions.delivery.next = self.delivery.complete.val();
+        self.completions.delivery_reserve.valid.next = self.delivery.reserve_valid.val();
+        self.completions.delivery_reserve.data.next = self.delivery.reserve_endpoint.val();
+        self.completions.delivery_release.valid.next = self.delivery.release_valid.val();
+        self.completions.delivery_release.data.next = self.delivery.release_endpoint.val();
+        join!(self.fetch.complete => self.completions.queues);
+        self.completions.sends.valid.next = self.send_queues.complete_valid.val();
+        self.send_queues.complete_ready.next = self.completions.sends.ready.val();
+        self.completions.sends.data.next = self.send_queues.complete.val();
+        self.completions.delivery.valid.next = self.delivery.complete_valid.val();
+        self.delivery.complete_ready.next = self.completions.delivery.ready.val();
+        self.completions.delivery.data.next = self.delivery.complete.val();
         self.events.queues.valid.next = self.fetch.raise.valid.val();
         self.fetch.raise.ready.next = self.events.queues.ready.val();
         self.events.queues.data.next = self.fetch.raise.data.val();
-        self.events.completions.valid.next = self.completions.raise_valid.val();
-        self.completions.raise_ready.next = self.events.completions.ready.val();
-        self.events.completions.data.next = self.completions.raise.val();
+        join!(self.completions.raise => self.events.completions);
         self.events.delivery.valid.next = self.delivery.raise_valid.val();
         self.delivery.raise_ready.next = self.events.delivery.ready.val();
         self.events.delivery.data.next = self.delivery.raise.val();
@@ -709,7 +699,6 @@ impl Logic for Datapath {
         self.monitor_reply_index.next = self.lists.reply.data.val().index;
 
         // Nothing is broken on purpose.
-        self.completions.mutation.next = 0.into();
         self.delivery.mutation.next = 0.into();
     }
 }

@@ -1,13 +1,16 @@
 //! Contracts of the blocks towards the host that a test breaks, to show that it notices.
 
 use super::bursts::Bursts;
+use super::completions::Completions;
 use super::dma_read::DmaRead;
 use super::dma_write::DmaWrite;
+use super::entry_writer::EntryWriter;
 use super::events::Events;
 use super::fetch::Fetch;
 use super::gate_reset::GateReset;
 use super::queue::Queue;
 use super::registers::Registers;
+use super::reservations::Reservations;
 use super::ring::Ring;
 use crate::verilog::Break;
 
@@ -91,6 +94,41 @@ pub fn gate_reset() -> Vec<Break> {
     vec![
         // Accesses of memory that are under way aren't waited for.
         Break::new("forgets_memory").force::<GateReset>("memory_idle", "true"),
+    ]
+}
+
+/// Of the completion queues.
+pub fn completions() -> Vec<Break> {
+    vec![
+        // A reservation needs no room.
+        Break::new("reserves_without_room").force::<Reservations>("free", "true"),
+        // Fetch doesn't see what delivery reserves in the same cycle.
+        Break::new("reserves_what_delivery_takes")
+            .force::<Completions>("completion_free", "free_bits"),
+        // The phase never flips.
+        Break::new("phase_stays").force::<Queue>("phase", "true"),
+        // An entry has the phase of the queue when its words go, not when its place was taken.
+        Break::new("phase_of_the_next").force::<EntryWriter<512>>("phase_now", "phase"),
+        // An entry counts before its write has been answered.
+        Break::new("counts_early")
+            .force::<Completions>("finished", "issues")
+            .force::<Completions>("finished_endpoint", "current.q.endpoint"),
+        // Arming doesn't look at what is there already.
+        Break::new("arms_for_the_next").force_if::<Queue>(
+            "arm",
+            "false",
+            "finished.q != value.get_bits::<16>(0)",
+        ),
+        // An endpoint is cleared while entries of it are on their way.
+        Break::new("clears_early").force::<Completions>("under_way", "false"),
+        // What can't be written isn't told.
+        Break::new("keeps_errors_quiet").force::<EntryWriter<512>>("finished_error", "false"),
+        // The next entry waits for the answer to the one before.
+        Break::new("one_at_a_time").force_if::<EntryWriter<512>>(
+            "begins",
+            "false",
+            "endpoints.output.valid",
+        ),
     ]
 }
 

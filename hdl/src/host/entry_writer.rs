@@ -1,34 +1,42 @@
-//! Writes entries of `N` bits to host memory, one after the other, and says when each is there.
+//! Writes entries of `N` bits to host memory, many at a time, and says when each is there.
 //!
 //! ```text
-//!                                ┌──────────┐ request, data
-//!  start, address, ────► words ──┤ 64 bits  ├──────────────────► DmaWrite
-//!  endpoint, entry               │ at a time│ done, error
-//!        │                       └──────────┘◄──────────────────────┐
-//!        └──► endpoints of the entries under way ──► finished, endpoint, error
+//!                      ┌─────────┐
+//!  offer, address ────►│ request ├───────────────────────► DmaWrite
+//!         entry ──────►│ words   ├─► 64 bits at a time ──►
+//!         endpoint ───►└────┬────┘                            │
+//!             begins, takes ▼                                 │
+//!                    endpoints of what is under way, in order ▼
+//!                              └──► finished ◄── done, error ─┘
 //! ```
 //!
-//! Several entries may be under way; `DmaWrite` answers a client in order. The word with the phase is
-//! the last, so a host that sees it sees the entry.
+//! `DmaWrite` answers a client in the order of its requests, so a queue of endpoints says whose entry an answer is of. The request of an entry
+//! goes while the words of the one before it are still on their way (`begins`); its words follow when those have gone (`takes`). So an entry costs
+//! the cycles of its words, however long memory takes, until `depth` are under way. The word with the phase is the last, so a host that sees it
+//! sees the entry.
 
 use crate::prelude::*;
 use crate::prim::Fifo;
 use crate::types::DmaRequest;
-
-/// Entries that may be under way.
-const DEPTH: usize = 8;
 
 /// Writer of queue entries.
 #[block(depth: usize)]
 pub(super) struct EntryWriter<const N: usize> {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Pulse, only while `ready`: write this entry.
-    pub start: Signal<In, Bit>,
-    pub ready: Signal<Out, Bit>,
+    /// There is an entry to write. Until `takes`, it stays offered and `entry`, whose highest bit is 0, stays the same.
+    pub offer: Signal<In, Bit>,
+    pub entry: Signal<In, Bits<N>>,
+    /// Looked at with `begins`: its phase, which becomes the highest bit of the entry, where it goes, and whose it is.
+    pub phase: Signal<In, Bit>,
     pub address: Signal<In, Bits<64>>,
     pub endpoint: Signal<In, Bits<8>>,
-    pub entry: Signal<In, Bits<N>>,
+    /// Pulse: the write of the entry that is offered is asked for in the next cycle.
+    pub begins: Signal<Out, Bit>,
+    /// It has been asked for before, and isn't taken yet.
+    pub begun: Signal<Out, Bit>,
+    /// Pulse, with `begins` or later: the entry is taken.
+    pub takes: Signal<Out, Bit>,
     pub request: Stream<Out, DmaRequest>,
     pub data: Stream<Out, Bits<64>>,
     pub done: Signal<In, Bit>,
@@ -37,50 +45,81 @@ pub(super) struct EntryWriter<const N: usize> {
     pub finished: Signal<Out, Bit>,
     pub finished_endpoint: Signal<Out, Bits<8>>,
     pub finished_error: Signal<Out, Bit>,
+    asked: Reg<Bit>,
+    asked_phase: Reg<Bit>,
+    phase_now: Signal<Local, Bit>,
+    highest_bit: Signal<Local, Bits<N>>,
     asking: Reg<Bit>,
     wanted: Reg<DmaRequest>,
     words: Reg<Bits<N>>,
-    left: Reg<Bits<8>>,
+    words_left: Reg<Bits<4>>,
+    last_goes: Signal<Local, Bit>,
     #[is(Fifo::new(depth))]
     endpoints: Fifo<Bits<8>>,
     #[is(Check::new("entry_writer_answers_belong_to_entries"))]
     answers_what_was_asked: Check,
+    #[is(depth)]
+    _depth: usize,
 }
 
-impl<const N: usize> Default for EntryWriter<N> {
-    fn default() -> Self {
-        assert!(N.is_multiple_of(64));
-        Self::build(DEPTH)
+impl<const N: usize> EntryWriter<N> {
+    /// A writer of `depth` entries at a time.
+    ///
+    /// # Panics
+    /// If an entry isn't a whole number of words, at most 15.
+    pub fn new(depth: usize) -> Self {
+        assert!(N.is_multiple_of(64) && N / 64 < 16);
+        Self::build(depth)
     }
 }
 
-#[block]
+#[block(depth = self._depth)]
 impl<const N: usize> Logic for EntryWriter<N> {
     fn update(&mut self) {
-        self.ready.next =
-            !self.asking.q.val() & (self.left.q.val() == 0) & self.endpoints.input.ready.val();
-        self.endpoints.input.valid.next = self.start.val();
-        self.endpoints.input.data.next = self.endpoint.val();
+        self.begins.next = self.offer.val()
+            & !self.asked.q.val()
+            & (!self.asking.q.val() | self.request.ready.val())
+            & self.endpoints.input.ready.val();
+        self.begun.next = self.asked.q.val();
+        self.phase_now.next = self.phase.val();
+        if self.asked.q.val() {
+            self.phase_now.next = self.asked_phase.q.val();
+        }
+        self.asked_phase.d.next = self.phase_now.val();
+        self.highest_bit.next = 0.into();
+        if self.phase_now.val() {
+            self.highest_bit.next = 1.into();
+        }
+        self.last_goes.next = (self.words_left.q.val() == 1) & self.data.ready.val();
+        self.takes.next = self.offer.val()
+            & (self.asked.q.val() | self.begins.val())
+            & ((self.words_left.q.val() == 0) | self.last_goes.val());
+        self.asked.d.next = (self.asked.q.val() | self.begins.val()) & !self.takes.val();
 
-        self.request.valid.next = self.asking.q.val();
-        self.request.data.next = self.wanted.q.val();
+        send!(self.request, self.asking.q.val(), self.wanted.q.val());
         if self.request.ready.val() {
             self.asking.d.next = false;
         }
-        self.data.valid.next = self.left.q.val().any();
-        self.data.data.next = self.words.q.val().get_bits::<64>(0);
-        if self.data.valid.val() & self.data.ready.val() {
-            self.words.d.next = self.words.q.val() >> 64;
-            self.left.d.next = self.left.q.val() - 1;
-        }
-        if self.start.val() {
+        if self.begins.val() {
             self.asking.d.next = true;
             self.wanted.d.next.address = self.address.val();
             self.wanted.d.next.length = (N as u64 / 8);
-            self.words.d.next = self.entry.val();
-            self.left.d.next = (N as u64 / 64);
+        }
+        send!(
+            self.data,
+            self.words_left.q.val().any(),
+            self.words.q.val().get_bits::<64>(0)
+        );
+        if self.data.valid.val() & self.data.ready.val() {
+            self.words.d.next = self.words.q.val() >> 64;
+            self.words_left.d.next = self.words_left.q.val() - 1;
+        }
+        if self.takes.val() {
+            self.words.d.next = self.entry.val() | (self.highest_bit.val() << (N as u64 - 1));
+            self.words_left.d.next = (N as u64 / 64);
         }
 
+        send!(self.endpoints.input, self.begins.val(), self.endpoint.val());
         self.endpoints.output.ready.next = self.done.val();
         self.finished.next = self.done.val();
         self.finished_endpoint.next = self.endpoints.output.data.val();

@@ -35,6 +35,9 @@ const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 /// Sources of events, the block's own and the firmware's included.
 const SOURCES: usize = 6;
 
+/// Events that may be on their way to host memory, over all queues.
+const UNDER_WAY: usize = 8;
+
 /// A bit for each cause that goes to the firmware by `told`.
 fn told_causes() -> u64 {
     let told = Cause::ALL.iter().filter(|cause| cause.is_told());
@@ -105,6 +108,7 @@ pub struct Events {
     index_value: Vec<Reg<Bits<32>>>,
     #[is(StreamMux::new(SOURCES))]
     source: StreamMux<RaiseEvent>,
+    #[is(EntryWriter::new(UNDER_WAY))]
     writer: EntryWriter<256>,
     own: Signal<Local, RaiseEvent>,
     rung: Signal<Local, Bits<32>>,
@@ -118,7 +122,7 @@ pub struct Events {
     room: Signal<Local, Bit>,
     free: Signal<Local, Bit>,
     address: Signal<Local, Bits<64>>,
-    phase: Signal<Local, Bits<1>>,
+    phase: Signal<Local, Bit>,
     entry: Signal<Local, Event>,
     settles: Signal<Local, Bit>,
     writes: Signal<Local, Bit>,
@@ -235,21 +239,23 @@ impl Logic for Events {
         self.room.next = false;
         self.free.next = false;
         self.address.next = 0.into();
-        self.phase.next = 0.into();
+        self.phase.next = false;
         for i in 0..self._n {
             if self.current.q.val().endpoint == i.to_bits() {
                 self.exists.next = self.queue[i].size.val().any();
                 self.room.next = self.queue[i].used.val() < self.queue[i].size.val();
                 self.free.next = self.queue[i].idle.val();
                 self.address.next = self.queue[i].address.val();
-                if self.queue[i].phase.val() {
-                    self.phase.next = 1.into();
-                }
+                self.phase.next = self.queue[i].phase.val();
             }
         }
+        self.writer.offer.next = self.current_valid.q.val()
+            & (self.writer.begun.val() | (self.exists.val() & self.room.val() & self.free.val()));
+        self.writes.next = self.writer.begins.val();
         self.settles.next = self.current_valid.q.val()
-            & ((self.writer.ready.val() & self.free.val()) | !self.room.val() | !self.exists.val());
-        if self.settles.val() {
+            & !self.writer.begun.val()
+            & (self.writes.val() | !self.room.val() | !self.exists.val());
+        if self.writer.takes.val() | (self.settles.val() & !self.writes.val()) {
             self.current_valid.d.next = false;
         }
         self.one.next = 1.into();
@@ -258,14 +264,12 @@ impl Logic for Events {
         self.told.valid.next =
             self.settles.val() & self.to_firmware.val() & !self.by_firmware.q.val();
         self.told.data.next = self.current.q.val();
-        self.writes.next = self.settles.val() & self.exists.val() & self.room.val();
         self.loses.next = self.settles.val() & self.exists.val() & !self.room.val();
         self.entry.next = Event::default();
         self.entry.next.info = self.current.q.val().info;
         self.entry.next.cause = self.current.q.val().cause;
         self.entry.next.pair = self.current.q.val().pair;
-        self.entry.next.phase = self.phase.val();
-        self.writer.start.next = self.writes.val();
+        self.writer.phase.next = self.phase.val();
         self.writer.address.next = self.address.val();
         self.writer.endpoint.next = self.current.q.val().endpoint;
         self.writer.entry.next = self.entry.val().into();

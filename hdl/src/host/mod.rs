@@ -41,6 +41,9 @@ pub fn tops() -> Vec<Top> {
         Top::broken("fetch_ecp5_broken", breaks::fetch, || Fetch::new(&ECP5)),
         Top::of("completions_tiny", Class::Test, || Completions::new(&TINY)),
         Top::of("completions_ecp5", Class::Test, || Completions::new(&ECP5)),
+        Top::broken("completions_ecp5_broken", breaks::completions, || {
+            Completions::new(&ECP5)
+        }),
         Top::of("events_tiny", Class::Test, || Events::new(&TINY)),
         Top::of("events_ecp5", Class::Test, || Events::new(&ECP5)),
         Top::broken("events_ecp5_broken", breaks::events, || Events::new(&ECP5)),

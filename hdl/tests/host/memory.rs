@@ -103,6 +103,8 @@ impl ReadPort {
 /// The other side of a write client `write_*`.
 pub struct WritePort {
     pub latency: u64,
+    /// Each answer takes just as long, not at most.
+    pub fixed: bool,
     pub pace: u32,
     pending: VecDeque<Access>,
     answers: VecDeque<(u64, u64, bool)>,
@@ -117,6 +119,7 @@ impl WritePort {
     pub fn new(latency: u64, pace: u32) -> Self {
         WritePort {
             latency,
+            fixed: false,
             pace,
             pending: VecDeque::new(),
             answers: VecDeque::new(),
@@ -153,7 +156,8 @@ impl WritePort {
             access.at += 1;
             if access.at == access.words {
                 let failed = memory.broken.contains(&access.address);
-                let from = bench.cycle() + 1 + rng.random_range(0..=self.latency);
+                let least = if self.fixed { self.latency } else { 0 };
+                let from = bench.cycle() + 1 + rng.random_range(least..=self.latency);
                 self.stored.push(access.address);
                 self.answers.push_back((access.address, from, failed));
                 self.pending.pop_front();
