@@ -145,9 +145,9 @@ impl<'a> Lowering<'a> {
         self.focus = Some(self.names.display(name, &self.loops));
     }
 
-    /// Makes the first signal of `expression` the one that errors are about.
-    fn look_into(&mut self, expression: &Ast) {
-        if let Some(name) = first_signal(expression) {
+    /// Makes the first signal of `x` the one that errors are about.
+    fn look_into(&mut self, x: &Ast) {
+        if let Some(name) = first_signal(x) {
             self.look_at(name);
         }
     }
