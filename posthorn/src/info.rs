@@ -1,8 +1,9 @@
-//! What this command drives: versions, configurations, limits and times, as text for people and as JSON for programs.
+//! What this command drives: versions, configurations, their capabilities, limits and times, as text for people and as JSON for programs.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
+use abi::capability::CAPABILITIES;
 use abi::explain::Plain;
 use abi::{Constant, limits, times, wire};
 use hdl::config::{ALL, Config};
@@ -85,6 +86,17 @@ pub struct Limit {
     pub means: String,
 }
 
+/// What a card may have or lack: a bit of `capabilities` of `Identify`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Capability {
+    /// The bit.
+    pub value: u64,
+    /// What a card can do that has it.
+    pub means: String,
+    /// Configurations whose cards have it.
+    pub configurations: Vec<&'static str>,
+}
+
 /// All of it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Info {
@@ -92,6 +104,8 @@ pub struct Info {
     pub versions: Versions,
     /// Configurations that cards are built in.
     pub configurations: BTreeMap<&'static str, Sizes>,
+    /// What cards may have, by its name in the ABI.
+    pub capabilities: BTreeMap<&'static str, Capability>,
     /// Limits of every card.
     pub limits: BTreeMap<&'static str, Limit>,
     /// Time-outs, in cycles.
@@ -105,6 +119,20 @@ fn table(constants: &'static [Constant]) -> BTreeMap<&'static str, Limit> {
         (constant.name, Limit { value, means })
     };
     constants.iter().map(limit).collect()
+}
+
+fn capabilities(configs: &[Config]) -> BTreeMap<&'static str, Capability> {
+    let capability = |constant: &Constant| {
+        let has = |config: &&Config| u64::from(config.capabilities) & constant.value != 0;
+        let configurations = configs.iter().filter(has).map(|config| config.name);
+        let capability = Capability {
+            value: constant.value,
+            means: Plain(constant.doc).to_string(),
+            configurations: configurations.collect(),
+        };
+        (constant.name, capability)
+    };
+    CAPABILITIES.iter().map(capability).collect()
 }
 
 impl Info {
@@ -122,6 +150,7 @@ impl Info {
                 .iter()
                 .map(|config| (config.name, Sizes::of(config)))
                 .collect(),
+            capabilities: capabilities(ALL),
             limits: table(limits::LIMITS),
             times: table(times::TIMES),
         }
@@ -157,6 +186,14 @@ impl fmt::Display for Info {
             }
             writeln!(f)?;
         }
+        writeln!(f, "capabilities, and configurations that have them")?;
+        for (name, capability) in &self.capabilities {
+            let has = match &capability.configurations[..] {
+                [] => "none".to_string(),
+                some => some.join(", "),
+            };
+            writeln!(f, "  {name:<30} {has:>12}  {}", capability.means)?;
+        }
         for (title, table) in [("limits", &self.limits), ("times, in cycles", &self.times)] {
             writeln!(f, "{title}")?;
             for (name, Limit { value, means }) in table {
@@ -164,5 +201,55 @@ impl fmt::Display for Info {
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{Capability, Info, capabilities};
+    use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER};
+    use hdl::config::{Config, ECP5, TINY};
+
+    const ERRORS_ONLY: Config = Config {
+        capabilities: CAPABILITY_ERRORS_ONLY,
+        ..TINY
+    };
+    const BOTH: Config = Config {
+        capabilities: CAPABILITY_ERRORS_ONLY | CAPABILITY_GATHER,
+        ..ECP5
+    };
+
+    #[test]
+    fn each_capability_names_the_configurations_that_have_it() {
+        let all = capabilities(&[ERRORS_ONLY, BOTH]);
+        let of = |name: &str| -> &Capability { &all[name] };
+        assert_eq!(
+            of("CAPABILITY_ERRORS_ONLY").configurations,
+            ["tiny", "ecp5"]
+        );
+        assert_eq!(of("CAPABILITY_GATHER").configurations, ["ecp5"]);
+        assert!(
+            of("CAPABILITY_SHARED_COMPLETIONS")
+                .configurations
+                .is_empty()
+        );
+        let info = Info {
+            capabilities: all,
+            ..Info::new(None)
+        };
+        let text = info.to_string();
+        let line = |name: &str| {
+            text.lines()
+                .find(|line| line.contains(name))
+                .expect("a line")
+        };
+        assert!(
+            line("CAPABILITY_ERRORS_ONLY").contains("tiny, ecp5"),
+            "{text}"
+        );
+        assert!(
+            line("CAPABILITY_SHARED_COMPLETIONS").contains(" none "),
+            "{text}"
+        );
     }
 }

@@ -276,12 +276,15 @@ fn the_card_is_described_with_its_versions_sizes_and_limits() {
         (&tiny["endpoints"], &tiny["posted_each"]),
         (&json!(2), &json!(4))
     );
+    let gather = &info["capabilities"]["CAPABILITY_GATHER"];
+    assert_eq!(gather["value"], abi::capability::CAPABILITY_GATHER);
     assert_eq!(info["limits"]["EAGER_MAX"]["value"], 1024);
     let text = text(&["info"]);
     for part in [
         "configurations",
         "ecp5",
         "  pairs ",
+        "CAPABILITY_GATHER",
         "EAGER_MAX",
         "COMMAND_TIMEOUT",
         "times, in cycles",
