@@ -1,11 +1,18 @@
 //! Envelopes: the right to send one, and what becomes of its place at the destination.
 
 mod bench;
+pub mod breaks;
+mod copies;
 mod delivery;
+mod ledger;
+mod resolve;
 mod send_queues;
 
 pub use bench::DeliveryBench;
+pub use copies::Copies;
 pub use delivery::{Delivery, DeliveryMutation};
+pub use ledger::{Ledger, LedgerEntry};
+pub use resolve::Resolve;
 pub use send_queues::{SCAN_CYCLES, SendQueues, SendQueuesMutation};
 
 use crate::config::{ECP5, SCARCE, TINY};
@@ -23,6 +30,15 @@ pub fn tops() -> Vec<Top> {
         Top::of("delivery_bench_ecp5", Class::Test, || {
             DeliveryBench::new(&ECP5)
         }),
+        Top::of("copies", Class::Test, Copies::default),
+        Top::broken("copies_broken", breaks::copies, Copies::default),
+        Top::of("resolve_tiny", Class::Test, || Resolve::new(&TINY)),
+        Top::of("resolve_ecp5", Class::Synthesis, || Resolve::new(&ECP5)),
+        Top::broken("resolve_tiny_broken", breaks::resolve, || {
+            Resolve::new(&TINY)
+        }),
+        Top::of("ledger", Class::Test, Ledger::default),
+        Top::broken("ledger_broken", breaks::ledger, Ledger::default),
         Top::of("delivery_tiny", Class::Synthesis, || Delivery::new(&TINY)),
         Top::of("delivery_ecp5", Class::Synthesis, || Delivery::new(&ECP5)),
         Top::of("send_queues_tiny", Class::Test, || {

@@ -1,0 +1,293 @@
+//! Holds what each message and request ends with until its payload is in memory, then says it to everybody, in order.
+//!
+//! ```text
+//!   entry ─► queue ─► head ─► settle ─► complete ─► insert ─► vacate ─► sink_update ─► ended
+//!                      ▲        ▲ settled
+//!   write_done ─► answers
+//! ```
+//!
+//! Writes are answered in the order in which they were asked for, and entries come in that order, so the oldest answer is the
+//! oldest entry's that writes. An answer may come before its entry. What an entry has to say is said in the order of the
+//! drawing; each word waits until it is taken, and an entry that has nothing to say ends in the cycle in which it is at the head and answered.
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use crate::prelude::*;
+use crate::prim::Fifo;
+use crate::types::{Completion, Ending, PairSlot, SinkUpdate, Slotted, WriteCompletion};
+use abi::completion::COMPLETION_MORE;
+use abi::status::Status;
+
+/// Entries that wait for their writes: a message for every eight cycles at a memory latency of 125.
+pub const ENTRIES: usize = 16;
+
+/// Answers that wait for their entries: those of all entries and of one that is on its way.
+const ANSWERS: usize = 2 * ENTRIES;
+
+/// What 16 bits say of a number of answers that is smaller than that of the entries by more than these are many.
+const TOO_FAR_BEHIND: u64 = (1 << 16) - ENTRIES as u64 - 1;
+
+/// What a message or a request ends with, and when.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct LedgerEntry {
+    /// It ends when its write has been answered.
+    pub writes: Bit,
+    /// What it ends with.
+    pub ending: Ending,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum State {
+    /// The head waits for its write.
+    Wait,
+    /// Its status is offered to whoever settles.
+    Settle,
+    /// Whether the receive stays is awaited.
+    Settled,
+    /// Its completion is offered.
+    Complete,
+    /// The message is offered to the unexpected ones.
+    Insert,
+    /// The slot is given back.
+    Vacate,
+    /// Progress of the pair is told.
+    Update,
+}
+
+/// The block.
+#[block]
+pub struct Ledger {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Forgets everything. No write may be under way.
+    pub reset: Signal<In, Bit>,
+    /// Entries in the order of their writes.
+    pub entry: Stream<In, LedgerEntry>,
+    /// Pulse: the oldest write has been answered.
+    pub write_done: Signal<In, Bit>,
+    /// With it: by an error.
+    pub write_done_error: Signal<In, Bit>,
+    /// Status that the receive of the entry ends with, if it ends.
+    pub settle: Stream<Out, Bits<8>>,
+    /// The receive stays. In the cycle in which `settle` is taken, or later.
+    pub settled: Pulse<In, Bit>,
+    /// A completion.
+    pub complete: Stream<Out, WriteCompletion>,
+    /// A message whose slot is written, or couldn't be.
+    pub insert: Stream<Out, Slotted>,
+    /// A slot that is vacant.
+    pub vacate: Stream<Out, PairSlot>,
+    /// Progress of a pair.
+    pub sink_update: Stream<Out, SinkUpdate>,
+    /// Pulse: an entry has ended. Not of one that inserts: its place is kept until another entry tells of it.
+    pub ended: Signal<Out, Bit>,
+    /// No entry is here.
+    pub empty: Signal<Out, Bit>,
+
+    #[is(Fifo::new(ENTRIES))]
+    entries: Fifo<LedgerEntry>,
+    /// Answers that no entry has taken: whether they were errors.
+    #[is(Fifo::new(ANSWERS))]
+    answers: Fifo<Bit>,
+    state: Reg<State>,
+    /// The head's write was answered by an error.
+    failed: Reg<Bit>,
+    /// Its receive stays.
+    stays: Reg<Bit>,
+
+    head: Signal<Local, Ending>,
+    head_valid: Signal<Local, Bit>,
+    head_writes: Signal<Local, Bit>,
+    updates: Signal<Local, Bit>,
+    answered: Signal<Local, Bit>,
+    write_failed: Signal<Local, Bit>,
+    status: Signal<Local, Bits<8>>,
+    completion: Signal<Local, Completion>,
+    /// The state in which the head says the next thing after settling, after its completion, and so on. `Wait` if there is none.
+    after_settle: Signal<Local, State>,
+    after_complete: Signal<Local, State>,
+    after_insert: Signal<Local, State>,
+    after_vacate: Signal<Local, State>,
+    /// The state is left for `following`.
+    advances: Signal<Local, Bit>,
+    following: Signal<Local, State>,
+    ends: Signal<Local, Bit>,
+
+    /// Running numbers of answers, of entries with writes that have come, and of those that have ended.
+    answers_come: Reg<Bits<16>>,
+    writes_come: Reg<Bits<16>>,
+    writes_ended: Reg<Bits<16>>,
+    says_something: Signal<Local, Bit>,
+    answers_ahead: Signal<Local, Bits<16>>,
+    #[is(Check::new("completion_after_the_write_response"))]
+    completion_after_write: Check,
+    #[is(Check::new("write_answers_belong_to_entries"))]
+    answer_has_entry: Check,
+    #[is(Check::new("ledger_has_room_for_answers"))]
+    room_for_answers: Check,
+}
+
+#[block]
+impl Logic for Ledger {
+    fn update(&mut self) {
+        join!(self.entry => self.entries.input);
+        send!(
+            self.answers.input,
+            self.write_done.val(),
+            self.write_done_error.val()
+        );
+        self.room_for_answers.ok.next = !self.write_done.val() | self.answers.input.ready.val();
+        self.empty.next = self.entries.level.val() == 0;
+        self.head.next = self.entries.output.data.val().ending;
+        self.head_valid.next = self.entries.output.valid.val();
+        self.head_writes.next = self.entries.output.data.val().writes;
+        self.updates.next =
+            self.head.val().accepted | self.head.val().freed | self.head.val().refused;
+
+        // What the head says.
+        self.status.next = self.head.val().status;
+        if self.failed.q.val() {
+            self.status.next = Status::MemoryError;
+        }
+        self.completion.next = Completion::default();
+        self.completion.next.request = self.head.val().request;
+        self.completion.next.status = self.status.val();
+        self.completion.next.kind = self.head.val().kind;
+        self.completion.next.handle = self.head.val().handle;
+        if self.stays.q.val() {
+            self.completion.next.flags = COMPLETION_MORE;
+        }
+        if self.head.val().of_message {
+            self.completion.next.match_bits = self.head.val().match_bits;
+            self.completion.next.immediate = self.head.val().immediate;
+            self.completion.next.length = bit_cast::<64, 16>(self.head.val().length);
+            self.completion.next.pair = self.head.val().pair;
+            self.completion.next.context = self.head.val().context;
+        }
+        send!(
+            self.settle,
+            self.state.q.val() == State::Settle,
+            self.status.val()
+        );
+        self.complete.valid.next = self.state.q.val() == State::Complete;
+        self.complete.data.next = WriteCompletion {
+            endpoint: self.head.val().endpoint,
+            entry: self.completion.val(),
+        };
+        self.insert.valid.next = self.state.q.val() == State::Insert;
+        self.insert.data.next = Slotted {
+            pair: self.head.val().pair,
+            endpoint: self.head.val().endpoint,
+            context: self.head.val().context,
+            match_bits: self.head.val().match_bits,
+            slot: self.head.val().slot,
+            failed: self.failed.q.val(),
+        };
+        self.vacate.valid.next = self.state.q.val() == State::Vacate;
+        self.vacate.data.next = PairSlot {
+            pair: self.head.val().pair,
+            slot: self.head.val().slot,
+        };
+        self.sink_update.valid.next = self.state.q.val() == State::Update;
+        self.sink_update.data.next = SinkUpdate {
+            pair: self.head.val().pair,
+            accepted: self.head.val().accepted,
+            freed: self.head.val().freed,
+            refused: self.head.val().refused,
+        };
+
+        // In which order.
+        self.after_vacate.next = State::Wait;
+        if self.updates.val() {
+            self.after_vacate.next = State::Update;
+        }
+        self.after_insert.next = self.after_vacate.val();
+        if self.head.val().vacates {
+            self.after_insert.next = State::Vacate;
+        }
+        self.after_complete.next = self.after_insert.val();
+        if self.head.val().inserts {
+            self.after_complete.next = State::Insert;
+        }
+        self.after_settle.next = self.after_complete.val();
+        if self.head.val().completes {
+            self.after_settle.next = State::Complete;
+        }
+        self.answered.next = !self.head_writes.val() | self.answers.output.valid.val();
+        self.write_failed.next = self.head_writes.val() & self.answers.output.data.val();
+        self.answers.output.ready.next = false;
+        self.advances.next = false;
+        self.following.next = State::Wait;
+        match self.state.q.val() {
+            State::Wait => {
+                self.advances.next = self.head_valid.val() & self.answered.val();
+                self.following.next = self.after_settle.val();
+                if self.head.val().settles {
+                    self.following.next = State::Settle;
+                }
+                if self.advances.val() {
+                    self.answers.output.ready.next = self.head_writes.val();
+                    self.failed.d.next = self.write_failed.val();
+                    self.stays.d.next = false;
+                }
+            }
+            State::Settle => {
+                self.advances.next = self.settle.ready.val();
+                self.following.next = State::Settled;
+                if self.settled.valid.val() {
+                    self.following.next = self.after_settle.val();
+                    self.stays.d.next = self.settled.data.val();
+                }
+            }
+            State::Settled => {
+                self.advances.next = self.settled.valid.val();
+                self.following.next = self.after_settle.val();
+                if self.settled.valid.val() {
+                    self.stays.d.next = self.settled.data.val();
+                }
+            }
+            State::Complete => {
+                self.advances.next = self.complete.ready.val();
+                self.following.next = self.after_complete.val();
+            }
+            State::Insert => {
+                self.advances.next = self.insert.ready.val();
+                self.following.next = self.after_insert.val();
+            }
+            State::Vacate => {
+                self.advances.next = self.vacate.ready.val();
+                self.following.next = self.after_vacate.val();
+            }
+            State::Update => {
+                self.advances.next = self.sink_update.ready.val();
+            }
+        }
+        if self.advances.val() {
+            self.state.d.next = self.following.val();
+        }
+        self.ends.next = self.advances.val() & (self.following.val() == State::Wait);
+        self.entries.output.ready.next = self.ends.val();
+        self.ended.next = self.ends.val() & !self.head.val().inserts;
+
+        // By numbers, not by what the states say: nothing is said of a write that isn't answered.
+        if self.write_done.val() {
+            self.answers_come.d.next = self.answers_come.q.val() + 1;
+        }
+        if self.entry.valid.val() & self.entry.ready.val() & self.entry.data.val().writes {
+            self.writes_come.d.next = self.writes_come.q.val() + 1;
+        }
+        if self.ends.val() & self.head_writes.val() {
+            self.writes_ended.d.next = self.writes_ended.q.val() + 1;
+        }
+        self.says_something.next = (self.state.q.val() != State::Wait) & self.head_writes.val();
+        self.completion_after_write.ok.next =
+            !self.says_something.val() | (self.answers_come.q.val() != self.writes_ended.q.val());
+        // One write is asked for before its entry comes: one answer may be ahead of the entries, and none further behind than they are many.
+        self.answers_ahead.next = self.answers_come.q.val() - self.writes_come.q.val();
+        self.answer_has_entry.ok.next =
+            (self.answers_ahead.val() <= 1) | (self.answers_ahead.val() > TOO_FAR_BEHIND);
+    }
+}

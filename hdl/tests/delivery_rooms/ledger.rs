@@ -1,0 +1,261 @@
+//! `envelope::Ledger`: what an entry ends with is said after its write is answered, to everybody in order.
+
+use abi::completion::COMPLETION_MORE;
+use abi::status::Status;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+
+use super::support::broken::breaks;
+use super::support::fields::pack;
+use super::support::{Bench, for_seeds, rate};
+use super::{Ending, Sink, Source};
+
+/// What the block says, with the bits of its pin.
+#[derive(Clone, Debug, PartialEq)]
+enum Said {
+    Settle(Vec<u64>),
+    Complete(Vec<u64>),
+    Insert(Vec<u64>),
+    Vacate(Vec<u64>),
+    Update(Vec<u64>),
+    Ended,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    writes: bool,
+    /// The write is answered by an error.
+    fails: bool,
+    /// If it settles: the receive stays.
+    stays: bool,
+    ending: Ending,
+}
+
+impl Entry {
+    fn random(rng: &mut ChaCha8Rng) -> Self {
+        let mut ending = Ending::random(rng, 8);
+        if rng.random_bool(0.1) {
+            // What says nothing at all.
+            ending = Ending::default();
+        }
+        Entry {
+            writes: rng.random(),
+            fails: rng.random_bool(0.2),
+            stays: rng.random(),
+            ending,
+        }
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let mut fields = vec![(self.writes.into(), 1)];
+        fields.extend(self.ending.fields());
+        pack(&fields)
+    }
+
+    /// What has to be said of it, in order.
+    fn says(&self) -> Vec<Said> {
+        let e = &self.ending;
+        let failed = self.writes && self.fails;
+        let status = if failed {
+            Status::MemoryError.code().into()
+        } else {
+            e.status
+        };
+        let mut said = vec![];
+        if e.settles {
+            said.push(Said::Settle(vec![status]));
+        }
+        if e.completes {
+            let stays = e.settles && self.stays;
+            let of = |field: u64| if e.of_message { field } else { 0 };
+            let completion = abi::completion::Completion {
+                request: e.request as u32,
+                status: status as u8,
+                kind: e.kind as u8,
+                handle: e.handle as u32,
+                flags: if stays { COMPLETION_MORE } else { 0 },
+                match_bits: of(e.match_bits),
+                immediate: of(e.immediate),
+                length: of(e.length),
+                pair: of(e.pair) as u16,
+                context: of(e.context) as u16,
+                ..Default::default()
+            };
+            let mut fields = vec![(e.endpoint, 8)];
+            fields.extend(completion.to_words().map(|word| (word, 64)));
+            said.push(Said::Complete(pack(&fields)));
+        }
+        if e.inserts {
+            said.push(Said::Insert(pack(&[
+                (e.pair, 16),
+                (e.endpoint, 8),
+                (e.context, 16),
+                (e.match_bits, 64),
+                (e.slot, 4),
+                (failed.into(), 1),
+            ])));
+        }
+        if e.vacates {
+            said.push(Said::Vacate(pack(&[(e.pair, 16), (e.slot, 4)])));
+        }
+        if e.accepted || e.freed || e.refused {
+            said.push(Said::Update(pack(&[
+                (e.pair, 16),
+                (e.accepted.into(), 1),
+                (e.freed.into(), 1),
+                (e.refused.into(), 1),
+            ])));
+        }
+        if !e.inserts {
+            said.push(Said::Ended);
+        }
+        said
+    }
+}
+
+/// How often everybody gives and takes.
+struct Rates {
+    entry: f64,
+    answer: f64,
+    settled: f64,
+    takes: [f64; 5],
+}
+
+/// Gives the block entries, and answers to their writes: up to one before its entry. Returns the cycles that it took.
+fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
+    let mut bench = Bench::open("ledger");
+    let mut source = Source::new("entry", entries.iter().map(Entry::words).collect());
+    let mut settle = Sink::<1>::new("settle", "settle");
+    let mut complete = Sink::<9>::new("complete", "complete");
+    let mut insert = Sink::<2>::new("insert", "insert");
+    let mut vacate = Sink::<1>::new("vacate", "vacate");
+    let mut update = Sink::<1>::new("sink_update", "sink_update");
+    let writes: Vec<&Entry> = entries.iter().filter(|entry| entry.writes).collect();
+    let expected: Vec<Vec<Said>> = entries.iter().map(Entry::says).collect();
+    // What hasn't been said yet, by number of the entry, the next one last.
+    let mut unsaid: Vec<(usize, Said)> = vec![];
+    for (n, said) in expected.into_iter().enumerate() {
+        unsaid.extend(said.into_iter().map(|said| (n, said)));
+    }
+    unsaid.reverse();
+    let mut answered = 0;
+    let mut settles: Option<bool> = None;
+    let mut cycle = 0;
+    while !unsaid.is_empty() {
+        assert!(cycle < 20_000, "it stands still");
+        source.drive(&mut bench, usize::MAX, rng.random_bool(rates.entry));
+        // Writes whose entries have come, and one more.
+        let written = entries[..source.given].iter().filter(|e| e.writes).count();
+        let answers = answered < writes.len().min(written + 1) && rng.random_bool(rates.answer);
+        bench.set("write_done", answers);
+        let error = answers && writes[answered].fails;
+        bench.set(
+            "write_done_error",
+            if answers { error } else { rng.random() },
+        );
+        settle.drive(&mut bench, rng.random_bool(rates.takes[0]));
+        complete.drive(&mut bench, rng.random_bool(rates.takes[1]));
+        insert.drive(&mut bench, rng.random_bool(rates.takes[2]));
+        vacate.drive(&mut bench, rng.random_bool(rates.takes[3]));
+        update.drive(&mut bench, rng.random_bool(rates.takes[4]));
+        let stays = settles.filter(|_| rng.random_bool(rates.settled));
+        bench.set("settled_valid", stays.is_some());
+        bench.set("settled", stays.unwrap_or(rng.random()));
+        bench.eval();
+        if stays.is_some() {
+            settles = None;
+        }
+        // Or it is settled at once.
+        let at_once = bench.is("settle_valid") && bench.is("settle_ready") && rng.random();
+        if at_once {
+            let (n, _) = unsaid.last().expect("something is to be settled");
+            bench.set("settled_valid", true);
+            bench.set("settled", entries[*n].stays);
+            bench.eval();
+        }
+
+        let said = [
+            settle.watch(&bench).map(Said::Settle),
+            complete.watch(&bench).map(Said::Complete),
+            insert.watch(&bench).map(Said::Insert),
+            vacate.watch(&bench).map(Said::Vacate),
+            update.watch(&bench).map(Said::Update),
+            bench.is("ended").then_some(Said::Ended),
+        ];
+        // Entries that have come, and not ended, make it hold something.
+        let current = unsaid.last().map_or(entries.len(), |(n, _)| *n);
+        let holds = current < source.given;
+        assert!(!holds || !bench.is("empty"), "it says that it is empty");
+        for said in said.into_iter().flatten() {
+            let (n, expected) = unsaid.pop().expect("nothing more has to be said");
+            assert_eq!(said, expected, "of entry {n}: {:?}", entries[n]);
+            assert!(n < source.given, "of entry {n}, which hasn't come");
+            if entries[n].writes {
+                let number = entries[..n].iter().filter(|e| e.writes).count();
+                assert!(number < answered, "entry {n}'s write isn't answered");
+            }
+            if matches!(said, Said::Settle(_)) && !at_once {
+                settles = Some(entries[n].stays);
+            }
+        }
+        answered += usize::from(answers);
+        source.taken(&bench);
+        bench.step();
+        cycle += 1;
+    }
+    bench.set("entry_valid", false);
+    bench.set("write_done", false);
+    for _ in 0..5 {
+        bench.step();
+        bench.eval();
+    }
+    assert!(source.done() && bench.is("empty"));
+    cycle
+}
+
+fn random(rng: &mut ChaCha8Rng) {
+    let entries: Vec<Entry> = (0..150).map(|_| Entry::random(rng)).collect();
+    let rates = Rates {
+        entry: rate(rng),
+        answer: rate(rng),
+        settled: rate(rng),
+        takes: [rate(rng), rate(rng), rate(rng), rate(rng), rate(rng)],
+    };
+    run(rng, &entries, &rates);
+}
+
+#[test]
+fn endings_wait_for_their_writes_and_are_said_in_order() {
+    for_seeds(12, random);
+}
+
+#[test]
+fn a_ledger_that_is_broken_is_noticed() {
+    breaks("ledger", 3, random);
+}
+
+#[test]
+fn a_completion_and_its_progress_take_three_cycles() {
+    for_seeds(1, |rng| {
+        let entry = Entry {
+            writes: true,
+            fails: false,
+            stays: false,
+            ending: Ending {
+                completes: true,
+                of_message: true,
+                accepted: true,
+                freed: true,
+                ..Ending::default()
+            },
+        };
+        let rates = Rates {
+            entry: 1.0,
+            answer: 1.0,
+            settled: 1.0,
+            takes: [1.0; 5],
+        };
+        let cycles = run(rng, &[entry; 100], &rates);
+        assert!(cycles <= 310, "{cycles} cycles for 100 entries");
+    });
+}
