@@ -33,7 +33,7 @@ use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::{Refusals, Regions};
 use crate::tops::{Class, Top};
-use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
+use crate::types::{ControlRequest, MatchCommand, RaiseEvent, RegionQuery};
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
 const _: () = assert!(
@@ -216,6 +216,7 @@ pub struct Datapath {
     shifted_interrupts: Signal<Local, Bits<32>>,
     protection: Constant<Bits<3>>,
     memory_type: Constant<Bits<4>>,
+    no_query: Constant<RegionQuery>,
 }
 
 impl Datapath {
@@ -224,6 +225,7 @@ impl Datapath {
         construct!({
             protection: Constant::new(PROT_LEAST.into()),
             memory_type: Constant::new(CACHE_FINAL.into()),
+            no_query: Constant::new(RegionQuery::default()),
             registers: Registers::new(config),
             fanout: Fanout::new(CONTROLLED),
             dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
@@ -586,6 +588,9 @@ impl Logic for Datapath {
         self.regions.delivery_query.data.next = self.delivery.query.val();
         self.delivery.allowed_valid.next = self.regions.delivery_allowed.valid.val();
         self.delivery.allowed.next = self.regions.delivery_allowed.data.val();
+        self.regions.posts_query.valid.next = false;
+        self.regions.posts_query.data.next = self.no_query.val();
+        self.regions.quiet.next = true;
 
         // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
         self.faults.fault_request[0].valid.next = self.send_queues.fault_request_valid.val();

@@ -5,6 +5,7 @@ mod bits;
 mod support;
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 
 use abi::control::{KEY_INDEX_BITS, Operation, RegionSetup};
 use bits::pack;
@@ -141,21 +142,43 @@ struct Seen {
     answers: [u32; 2],
 }
 
-/// Random queries of both askers while the table changes.
+/// Who asks.
+const CLIENTS: [&str; 3] = ["transmit", "delivery", "posts"];
+
+/// A pin that stays low or high for some cycles.
+#[derive(Default)]
+struct Quiet {
+    high: bool,
+    left: u32,
+}
+
+impl Quiet {
+    fn next(&mut self, rng: &mut ChaCha8Rng) -> bool {
+        if self.left == 0 {
+            self.high = !self.high;
+            self.left = rng.random_range(6..40);
+        }
+        self.left -= 1;
+        self.high
+    }
+}
+
+/// Random queries of all clients while the table changes.
 fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
     let mut bench = open(size);
     let regions = size.config.regions as u16;
     let mut table = vec![None; regions.into()];
     let mut control: Option<(Operation, u16, RegionSetup)> = None;
-    let mut offered: [Option<Query>; 2] = [None, None];
+    let mut offered: [Option<Query>; 3] = [None; 3];
     // Who asked, when, and what the answer has to be.
-    let mut asked: Option<(usize, u64, bool, Query)> = None;
-    let rates = [rate(rng), rate(rng)];
-    let names = ["transmit", "delivery"];
-    let mut waited = [0; 2];
+    let mut asked: VecDeque<(usize, u64, bool, Query)> = VecDeque::new();
+    let rates = [rate(rng), rate(rng), rate(rng)];
+    let mut waited = [0; 3];
+    // What was allowed is on its way for some time, and then isn't for some time.
+    let mut quiet = Quiet::default();
     let (mut pulses, mut refusals) = (0, 0);
     let mut seen = Seen::default();
-    for cycle in 0..30_000_u64 {
+    for cycle in 0..10_000_u64 {
         if control.is_none() && rng.random_bool(0.02) {
             let set = rng.random_bool(0.7);
             let operation = match set {
@@ -172,7 +195,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
             fields.extend(setup.to_words().map(|word| (word, 64)));
             bench.set_wide("control", &pack(&fields));
         }
-        for (k, name) in names.into_iter().enumerate() {
+        for (k, name) in CLIENTS.into_iter().enumerate() {
             if offered[k].is_none() && rng.random_bool(rates[k]) {
                 offered[k] = Some(query(rng, regions, &table));
             }
@@ -181,38 +204,55 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
                 bench.set_wide(&format!("{name}_query"), &query.words());
             }
         }
+        let is_quiet = quiet.next(rng);
+        bench.set("quiet", is_quiet);
         bench.eval();
         pulses += u32::from(bench.is("refused_valid"));
-        for (k, name) in names.into_iter().enumerate() {
-            let due = asked.is_some_and(|(who, at, ..)| who == k && at + LATENCY == cycle);
+        let due = asked.front().copied();
+        let due = due.filter(|(_, at, ..)| at + LATENCY == cycle);
+        for (k, name) in CLIENTS.into_iter().enumerate() {
             let answered = bench.is(&format!("{name}_allowed_valid"));
-            assert_eq!(answered, due, "{name} in cycle {cycle}");
-            if let Some((_, _, right, query)) = asked.filter(|_| due) {
+            let its = due.filter(|(who, ..)| *who == k);
+            assert_eq!(answered, its.is_some(), "{name} in cycle {cycle}");
+            if let Some((_, _, right, query)) = its {
                 assert_eq!(bench.is(&format!("{name}_allowed")), right, "cycle {cycle}");
                 assert_eq!(bench.is("refused_valid"), !right, "cycle {cycle}");
                 let refused: [u64; 3] = bench.get_wide("refused");
                 assert_eq!(refused.to_vec(), query.words(), "cycle {cycle}");
                 refusals += u32::from(!right);
-                asked = None;
             }
         }
-        for (k, name) in names.into_iter().enumerate() {
+        let own_done = control.is_some() && bench.is("control_done");
+        assert!(!own_done || is_quiet, "a change in cycle {cycle}");
+        assert!(!own_done || asked.is_empty(), "a change in cycle {cycle}");
+        if due.is_some() {
+            asked.pop_front();
+        }
+        let mut queries = 0;
+        for (k, name) in CLIENTS.into_iter().enumerate() {
             let taken = bench.is(&format!("{name}_query_ready"));
             let Some(query) = offered[k].filter(|_| taken) else {
                 waited[k] += u32::from(offered[k].is_some());
                 assert!(waited[k] < 20, "{name} gets its turn");
                 continue;
             };
-            assert!(asked.is_none(), "one query at a time");
+            queries += 1;
             waited[k] = 0;
             offered[k] = None;
             let right = allowed(&table, &query, NONE);
-            asked = Some((k, cycle, right, query));
+            asked.push_back((k, cycle, right, query));
             for (without, seen) in seen.clauses.iter_mut().enumerate() {
                 *seen += u32::from(allowed(&table, &query, without) != right);
             }
             seen.answers[usize::from(right)] += 1;
         }
+        // Nothing but a change that can be made now holds a query off.
+        let asks = waited.iter().any(|waited| *waited > 0);
+        assert!(queries <= 1, "one query a cycle");
+        assert!(
+            queries == 1 || !asks || control.is_some() && is_quiet,
+            "cycle {cycle}"
+        );
         if let Some((operation, at, setup)) = control.filter(|_| bench.is("control_done")) {
             control = None;
             if let Some(entry) = table.get_mut(usize::from(at)) {

@@ -244,6 +244,9 @@ impl Logic for DeliveryBench {
         self.delivery.allowed.next = self.regions.delivery_allowed.data.val();
         self.regions.transmit_query.valid.next = false;
         self.regions.transmit_query.data.next = self.no_query.val();
+        self.regions.posts_query.valid.next = false;
+        self.regions.posts_query.data.next = self.no_query.val();
+        self.regions.quiet.next = true;
 
         self.delivery.control.next = self.control.val();
         self.delivery.control_valid.next = self.delivery_control_valid.val();

@@ -6,7 +6,7 @@ use crate::verilog::Break;
 
 /// Of the table of regions.
 pub fn regions() -> Vec<Break> {
-    let refuses = "(state.q == State::Compare) & !permitted";
+    let refuses = "adding.q.valid & !permitted";
     vec![
         // A key of another tag names the region.
         Break::new("tag_not_checked").force::<Regions>("same_tag", "true"),
@@ -18,22 +18,22 @@ pub fn regions() -> Vec<Break> {
         Break::new("start_not_checked").force::<Regions>("begins_inside", "true"),
         // The end of a buffer wraps at 64 bits.
         Break::new("end_wraps")
-            .force::<Regions>("query_end.d", "bit_cast::<65, 64>(address + length)"),
+            .force::<Regions>("added_end.d", "bit_cast::<65, 64>(address + length)"),
         // A number beyond the table is that of a region in it.
         Break::new("numbers_aliased").force::<Regions>("in_table", "true"),
         // A region that was cleared may still be used.
-        Break::new("never_forgets").force_if::<Regions>(
-            "entries.write_enable",
-            "false",
-            "(state.q == State::Idle) & !is_set",
-        ),
+        Break::new("never_forgets").force_if::<Regions>("entries.write_enable", "false", "!is_set"),
+        // A region changes while what it allowed is on its way.
+        Break::new("changes_at_any_time").force::<Regions>("undisturbed", "own"),
+        // A region changes between a query and its answer.
+        Break::new("changes_under_a_query").force::<Regions>("under_way", "false"),
         // A refusal is known a cycle sooner.
         Break::new("refuses_early")
-            .force_if::<Regions>("transmit_allowed.valid", "!for_delivery.q", refuses)
-            .force_if::<Regions>("transmit_allowed.data", "false", refuses)
-            .force_if::<Regions>("delivery_allowed.valid", "for_delivery.q", refuses)
-            .force_if::<Regions>("delivery_allowed.data", "false", refuses)
-            .force_if::<Regions>("state.d", "State::Idle", refuses),
+            .force_if::<Regions>("answers", "true", refuses)
+            .force_if::<Regions>("answered", "adding.q.client", refuses)
+            .force_if::<Regions>("fits", "false", refuses),
+        // Who asks first hears all answers.
+        Break::new("answers_somebody").force::<Regions>("answered", "0"),
         // A refusal isn't reported.
         Break::new("refuses_silently").force::<Regions>("refused.valid", "false"),
     ]
