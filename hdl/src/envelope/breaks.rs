@@ -36,6 +36,8 @@ pub fn resolve() -> Vec<Break> {
         Break::new("refusals_not_counted")
             .force::<Resolve>("counts.write_enable", "forget.valid")
             .force::<Resolve>("shown.write_enable", "forget.valid"),
+        // A refusal isn't counted if another pair is forgotten in that cycle.
+        Break::new("refusals_forgotten").force::<Resolve>("counts_now", "counting.q"),
         // The count of a pair outlives it.
         Break::new("remembers_refusals").force::<Resolve>("forget.valid", "false"),
         // What the buffer doesn't hold stays on the wire, in front of the next payload.
