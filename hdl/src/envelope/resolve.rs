@@ -110,8 +110,13 @@ pub struct Resolve {
     counts: Table<Bits<32>>,
     #[is(Table::new(config.pairs))]
     shown: Table<Bits<32>>,
-    /// The current job was refused, and isn't counted yet.
+    /// The current job was refused: the count so far comes out of the memory.
+    looking_up: Reg<Bit>,
+    /// It is here, and the new one isn't written yet.
     counting: Reg<Bit>,
+    refusals_before: Reg<Bits<32>>,
+    /// The current job isn't to be counted any more.
+    counted: Signal<Local, Bit>,
     counts_now: Signal<Local, Bit>,
     written_count: Signal<Local, Bits<32>>,
     written_pair: Signal<Local, Bits<16>>,
@@ -163,10 +168,9 @@ impl Logic for Resolve {
         self.refuses.next = self.needs_query.val() & !self.may_write.val();
 
         // It becomes the current one.
+        self.counted.next = !self.looking_up.q.val() & !self.counting.q.val();
         self.free.next = (self.state.q.val() == State::Idle)
-            | ((self.state.q.val() == State::Entry)
-                & !self.counting.q.val()
-                & self.entry.ready.val());
+            | ((self.state.q.val() == State::Entry) & self.counted.val() & self.entry.ready.val());
         self.takes.next = self.job.valid.val()
             & (!self.needs_query.val() | self.answered.q.val())
             & self.free.val()
@@ -282,7 +286,7 @@ impl Logic for Resolve {
         if self.read_failed.q.val() {
             self.ending.next.status = Status::MemoryError;
         }
-        self.entry.valid.next = (self.state.q.val() == State::Entry) & !self.counting.q.val();
+        self.entry.valid.next = (self.state.q.val() == State::Entry) & self.counted.val();
         self.entry.data.next = LedgerEntry {
             writes: self.writes.q.val(),
             ending: self.ending.val(),
@@ -312,18 +316,22 @@ impl Logic for Resolve {
             }
         }
 
-        // Refusals: read in the cycle in which the job is taken, written in the next. A refused job is in `Drop` then.
-        self.counts.read_address.next = self.current.q.val().ending.pair;
+        // Refusals: looked up in the cycle in which the job is taken, known in the next, written in that after it.
+        self.counts.read_address.next = self.job.data.val().ending.pair;
         if self.takes.val() {
-            self.counts.read_address.next = self.job.data.val().ending.pair;
-            self.counting.d.next = self.refuses.val();
+            self.looking_up.d.next = self.refuses.val();
+        }
+        if self.looking_up.q.val() {
+            self.looking_up.d.next = false;
+            self.counting.d.next = true;
+            self.refusals_before.d.next = self.counts.read_data.val();
         }
         self.counts_now.next = self.counting.q.val() & !self.forget.valid.val();
         if self.counts_now.val() {
             self.counting.d.next = false;
         }
         self.written_pair.next = self.current.q.val().ending.pair;
-        self.written_count.next = self.counts.read_data.val() + 1;
+        self.written_count.next = self.refusals_before.q.val() + 1;
         if self.forget.valid.val() {
             self.written_pair.next = self.forget.data.val();
             self.written_count.next = 0.into();
