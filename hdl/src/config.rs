@@ -1,5 +1,6 @@
 //! The named configurations: every size of the card that isn't a property of an interface.
 
+use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 
 /// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
@@ -47,7 +48,7 @@ pub const TINY: Config = Config {
     unexpected: 64,
     comparators: 8,
     regions: 32,
-    capabilities: 0,
+    capabilities: CAPABILITY_SHARED_COMPLETIONS,
 };
 
 /// For boards, and the default of the simulator.
@@ -62,7 +63,7 @@ pub const ECP5: Config = Config {
     unexpected: 1024,
     comparators: 8,
     regions: 256,
-    capabilities: 0,
+    capabilities: CAPABILITY_SHARED_COMPLETIONS,
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.

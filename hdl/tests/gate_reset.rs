@@ -308,6 +308,7 @@ impl Card {
                 self.control(Operation::RingSet, index, &setup.to_words());
             }
             let setup = EndpointSetup {
+                completion_owner: endpoint,
                 epoch,
                 ..EndpointSetup::default()
             };

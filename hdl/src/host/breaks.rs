@@ -119,6 +119,22 @@ pub fn completions() -> Vec<Break> {
             "false",
             "finished.q != value.get_bits::<16>(0)",
         ),
+        // A reservation is of the endpoint's own queue.
+        Break::new("reserves_at_home")
+            .force::<Completions>("reserve_queue", "bit_cast::<5, 8>(reserve.data)"),
+        // It ends there, too.
+        Break::new("releases_at_home").force::<Completions>(
+            "sends_release_queue",
+            "bit_cast::<5, 8>(sends_release.data)",
+        ),
+        // A completion goes to the endpoint's own queue.
+        Break::new("completes_at_home")
+            .force::<Completions>("incoming_queue", "bit_cast::<5, 8>(incoming)"),
+        // A completion names the endpoint that owns the queue.
+        Break::new("names_the_owner")
+            .force::<Completions>("told", "bit_cast::<8, 5>(current_queue.q)"),
+        // A cleared endpoint goes on completing on the other's queue.
+        Break::new("keeps_the_owner").force::<Completions>("forgets", "false"),
         // An endpoint is cleared while entries of it are on their way.
         Break::new("clears_early").force::<Completions>("under_way", "false"),
         // What can't be written isn't told.

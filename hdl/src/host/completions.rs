@@ -1,4 +1,5 @@
-//! The completion queues: one entry for each request, into room that was reserved before.
+//! The completion queues: one entry for each request, into room that was reserved before. An endpoint completes on its own queue, or on that of
+//! another one.
 //!
 //! ```text
 //!   Fetch       ─┐                      ┌───────────────┐ write client
@@ -6,11 +7,14 @@
 //!   delivery ────┘              │       └──────┬────────┘
 //!                       address, phase         │ begins, finished
 //!                        ┌──────▼──────────────▼─┐
-//!   doorbell ───────────►│ Queue, Reservations   ├──► completion_free, tail, interrupt
-//!   reserve, release ───►│ one of each for each  │
-//!                        │ endpoint              ├──► events
+//!   doorbell ───────────►│ Queue, Reservations   ├──► tail, interrupt, events
+//!                 owner  │ one of each for each  │ owner
+//!   reserve, release ─►──┤ endpoint              ├─►──► completion_free
 //!                        └───────────────────────┘
 //! ```
+//!
+//! Queues and reservations have the number of the endpoint that owns the queue. What names an endpoint that has a request is led by `owner`
+//! to its queue; doorbells, tails, interrupts and events are of the owner.
 //!
 //! A completion without a reservation is dropped: nothing that the host hasn't consumed is ever
 //! overwritten, whatever the rest of the card does. That it doesn't happen is checked in simulation.
@@ -22,7 +26,8 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{RoundRobin, StreamMux};
 use crate::types::{
-    Completion, ControlRequest, DmaRequest, Doorbell, RaiseEvent, RingSetup, WriteCompletion,
+    Completion, ControlRequest, DmaRequest, Doorbell, EndpointSetup, RaiseEvent, RingSetup,
+    WriteCompletion,
 };
 use abi::completion::COMPLETION_BYTES;
 use abi::control::{Operation, RING_BITS, RING_COMPLETION};
@@ -35,6 +40,8 @@ const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
 const SOURCES: usize = 3;
 /// Entries that may be on their way to host memory: one begins every eight cycles, also when memory takes 125.
 const UNDER_WAY: usize = 16;
+/// A queue that no endpoint owns.
+const NOWHERE: u64 = 31;
 
 /// Completion queues of all endpoints and their writer.
 #[block(config: &Config)]
@@ -99,6 +106,12 @@ pub struct Completions {
     /// Pulse: a doorbell was ignored because of its value.
     pub count_doorbell_errors: Signal<Out, Bit>,
 
+    /// The endpoint on whose queue an endpoint's requests complete.
+    #[each(config.endpoints)]
+    owner: Vec<Reg<Bits<5>>>,
+    /// Entries of requests of an endpoint that are on their way.
+    #[each(config.endpoints)]
+    on_their_way: Vec<Reg<Bits<8>>>,
     #[each(config.endpoints, Queue::new(COMPLETION_BYTES))]
     queue: Vec<Queue>,
     #[each(config.endpoints)]
@@ -109,6 +122,12 @@ pub struct Completions {
     writer: EntryWriter<512>,
     current_valid: Reg<Bit>,
     current: Reg<WriteCompletion>,
+    /// The queue that it goes to.
+    current_queue: Reg<Bits<5>>,
+    incoming: Signal<Local, Bits<8>>,
+    incoming_queue: Signal<Local, Bits<5>>,
+    /// The endpoint that the entry names.
+    told: Signal<Local, Bits<8>>,
     /// Its place is taken, and its write asked for.
     issues: Signal<Local, Bit>,
     drops: Signal<Local, Bit>,
@@ -119,6 +138,13 @@ pub struct Completions {
     /// An entry is in host memory, or failed to get there.
     finished: Signal<Local, Bit>,
     finished_endpoint: Signal<Local, Bits<8>>,
+    finished_queue: Signal<Local, Bits<5>>,
+    // Queues of the endpoints that reserve and release.
+    reserve_queue: Signal<Local, Bits<5>>,
+    delivery_queue: Signal<Local, Bits<5>>,
+    queues_release_queue: Signal<Local, Bits<5>>,
+    sends_release_queue: Signal<Local, Bits<5>>,
+    delivery_release_queue: Signal<Local, Bits<5>>,
 
     #[each(config.endpoints)]
     index_error: Vec<Reg<Bit>>,
@@ -136,15 +162,24 @@ pub struct Completions {
     raised: Reg<RaiseEvent>,
 
     ring_setup: Signal<Local, RingSetup>,
+    endpoint_setup: Signal<Local, EndpointSetup>,
+    set_endpoint: Signal<Local, Bit>,
+    named_owner: Signal<Local, Bits<5>>,
+    forgets: Signal<Local, Bit>,
     target: Signal<Local, Bits<16>>,
     set_ring: Signal<Local, Bit>,
     clear_endpoint: Signal<Local, Bit>,
     clearing: Signal<Local, Bit>,
     under_way: Signal<Local, Bit>,
+    begins_here: Signal<Local, Bit>,
+    ends_here: Signal<Local, Bit>,
     awaited: Signal<Local, Bit>,
     consumes: Signal<Local, Bit>,
     arms: Signal<Local, Bit>,
     ignored: Signal<Local, Bit>,
+    /// A bit a queue: it has room for a reservation; and when delivery has made its own.
+    free_queues: Signal<Local, Bits<32>>,
+    left_queues: Signal<Local, Bits<32>>,
     free_bits: Signal<Local, Bits<32>>,
     left_bits: Signal<Local, Bits<32>>,
     interrupt_bits: Signal<Local, Bits<32>>,
@@ -159,7 +194,11 @@ pub struct Completions {
 impl Completions {
     /// For the endpoints of `config`.
     pub fn new(config: &Config) -> Self {
-        Self::build(config)
+        let mut block = Self::build(config);
+        for (endpoint, owner) in block.owner.iter_mut().enumerate() {
+            *owner = Reg::new((endpoint as u64).into());
+        }
+        block
     }
 }
 
@@ -174,10 +213,14 @@ impl Logic for Completions {
             & ((self.target.val() & 3) == RING_COMPLETION);
         self.clear_endpoint.next = self.control.valid.val()
             & (self.control.data.val().operation == Operation::EndpointClear);
+        self.endpoint_setup.next = bit_cast::<64, 320>(self.control.data.val().data).into();
+        self.set_endpoint.next = self.control.valid.val()
+            & (self.control.data.val().operation == Operation::EndpointSet);
+        self.named_owner.next = bit_cast::<5, 8>(self.endpoint_setup.val().completion_owner);
         self.under_way.next = self.current_valid.q.val()
             & (bit_cast::<16, 8>(self.current.q.val().endpoint) == self.target.val());
         for i in 0..self._n {
-            if (self.target.val() == i.to_bits()) & !self.queue[i].idle.val() {
+            if (self.target.val() == i.to_bits()) & self.on_their_way[i].q.val().any() {
                 self.under_way.next = true;
             }
         }
@@ -185,15 +228,34 @@ impl Logic for Completions {
         self.clearing.next = self.clear_endpoint.val() & !self.awaited.val();
         self.control_done.next = self.control.valid.val() & !self.awaited.val();
         self.control_result.next = 0.into();
+        self.forgets.next = self.clearing.val();
+        for i in 0..self._n {
+            if self.target.val() == i.to_bits() {
+                if self.set_endpoint.val() {
+                    self.owner[i].d.next = self.named_owner.val();
+                }
+                if self.forgets.val() {
+                    self.owner[i].d.next = i.to_bits();
+                }
+            }
+        }
 
         // The sources, in turn, into `current`.
         join!(self.queues => self.source.input[0]);
         join!(self.sends => self.source.input[1]);
         join!(self.delivery => self.source.input[2]);
         self.source.output.ready.next = !self.current_valid.q.val();
+        self.incoming.next = self.source.output.data.val().endpoint;
+        self.incoming_queue.next = NOWHERE;
+        for i in 0..self._n {
+            if self.incoming.val() == i.to_bits() {
+                self.incoming_queue.next = self.owner[i].q.val();
+            }
+        }
         if !self.current_valid.q.val() & self.source.output.valid.val() {
             self.current_valid.d.next = true;
             self.current.d.next = self.source.output.data.val();
+            self.current_queue.d.next = self.incoming_queue.val();
         }
 
         // From there to the writer, at the place and with the phase of its queue. Both are looked at when its write begins.
@@ -201,13 +263,15 @@ impl Logic for Completions {
         self.address.next = 0.into();
         self.phase.next = false;
         for i in 0..self._n {
-            if self.current.q.val().endpoint == i.to_bits() {
+            if self.current_queue.q.val() == i.to_bits() {
                 self.promised.next = self.reservations[i].any.val();
                 self.address.next = self.queue[i].address.val();
                 self.phase.next = self.queue[i].phase.val();
             }
         }
         self.entry.next = self.current.q.val().entry;
+        self.told.next = self.current.q.val().endpoint;
+        self.entry.next.endpoint = self.told.val();
         self.entry.next.phase = 0.into();
         set!(
             self.writer,
@@ -232,13 +296,53 @@ impl Logic for Completions {
         self.count_completions.next = self.finished.val() & !self.writer.finished_error.val();
         self.has_a_reservation.ok.next = !self.drops.val();
 
+        // Whose queue it is.
+        self.finished_queue.next = NOWHERE;
+        self.reserve_queue.next = NOWHERE;
+        self.delivery_queue.next = NOWHERE;
+        self.queues_release_queue.next = NOWHERE;
+        self.sends_release_queue.next = NOWHERE;
+        self.delivery_release_queue.next = NOWHERE;
+        for i in 0..self._n {
+            if self.finished_endpoint.val() == i.to_bits() {
+                self.finished_queue.next = self.owner[i].q.val();
+            }
+            if self.reserve.data.val() == i.to_bits() {
+                self.reserve_queue.next = self.owner[i].q.val();
+            }
+            if self.delivery_reserve.data.val() == i.to_bits() {
+                self.delivery_queue.next = self.owner[i].q.val();
+            }
+            if self.queues_release.data.val() == i.to_bits() {
+                self.queues_release_queue.next = self.owner[i].q.val();
+            }
+            if self.sends_release.data.val() == i.to_bits() {
+                self.sends_release_queue.next = self.owner[i].q.val();
+            }
+            if self.delivery_release.data.val() == i.to_bits() {
+                self.delivery_release_queue.next = self.owner[i].q.val();
+            }
+        }
+        for i in 0..self._n {
+            self.begins_here.next =
+                self.issues.val() & (self.current.q.val().endpoint == i.to_bits());
+            self.ends_here.next =
+                self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits());
+            if self.begins_here.val() & !self.ends_here.val() {
+                self.on_their_way[i].d.next = self.on_their_way[i].q.val() + 1;
+            }
+            if !self.begins_here.val() & self.ends_here.val() {
+                self.on_their_way[i].d.next = self.on_their_way[i].q.val() - 1;
+            }
+        }
+
         // Queues and reservations.
         self.consumes.next =
             self.doorbell.valid.val() & (self.doorbell.data.val().offset == COMPLETION_HEAD);
         self.arms.next =
             self.doorbell.valid.val() & (self.doorbell.data.val().offset == COMPLETION_ARM);
-        self.free_bits.next = 0.into();
-        self.left_bits.next = 0.into();
+        self.free_queues.next = 0.into();
+        self.left_queues.next = 0.into();
         self.interrupt_bits.next = 0.into();
         self.event_request.next = 0.into();
         self.ignored.next = false;
@@ -253,9 +357,9 @@ impl Logic for Completions {
                 value = self.doorbell.data.val().value,
                 consume = self.consumes.val() & (self.doorbell.data.val().endpoint == i.to_bits()),
                 arm = self.arms.val() & (self.doorbell.data.val().endpoint == i.to_bits()),
-                issue = self.issues.val() & (self.current.q.val().endpoint == i.to_bits()),
+                issue = self.issues.val() & (self.current_queue.q.val() == i.to_bits()),
                 failed = false,
-                written = self.finished.val() & (self.finished_endpoint.val() == i.to_bits())
+                written = self.finished.val() & (self.finished_queue.val() == i.to_bits())
             );
             if self.read_endpoint.val() == i.to_bits() {
                 self.read_tail.d.next = self.queue[i].tail.val();
@@ -272,31 +376,47 @@ impl Logic for Completions {
                     | (self.set_ring.val() & ((self.target.val() >> RING_BITS) == i.to_bits())),
                 size = self.queue[i].size.val(),
                 used = self.queue[i].used.val(),
-                reserve = self.reserve.valid.val() & (self.reserve.data.val() == i.to_bits()),
-                reserve_again = self.delivery_reserve.valid.val()
-                    & (self.delivery_reserve.data.val() == i.to_bits()),
-                write = self.issues.val() & (self.current.q.val().endpoint == i.to_bits()),
+                reserve = self.reserve.valid.val() & (self.reserve_queue.val() == i.to_bits()),
+                reserve_again =
+                    self.delivery_reserve.valid.val() & (self.delivery_queue.val() == i.to_bits()),
+                write = self.issues.val() & (self.current_queue.q.val() == i.to_bits()),
                 release_a = self.queues_release.valid.val()
-                    & (self.queues_release.data.val() == i.to_bits()),
+                    & (self.queues_release_queue.val() == i.to_bits()),
                 release_b = self.delivery_release.valid.val()
-                    & (self.delivery_release.data.val() == i.to_bits()),
-                release_c =
-                    self.sends_release.valid.val() & (self.sends_release.data.val() == i.to_bits())
+                    & (self.delivery_release_queue.val() == i.to_bits()),
+                release_c = self.sends_release.valid.val()
+                    & (self.sends_release_queue.val() == i.to_bits())
             );
-            self.free_bits.next = self
-                .free_bits
+            self.free_queues.next = self
+                .free_queues
                 .val()
                 .replace_bit(i, self.reservations[i].free.val());
-            self.left_bits.next = self.left_bits.val().replace_bit(
+            self.left_queues.next = self.left_queues.val().replace_bit(
                 i,
                 self.reservations[i].free.val()
                     & !(self.delivery_reserve.valid.val()
-                        & (self.delivery_reserve.data.val() == i.to_bits())),
+                        & (self.delivery_queue.val() == i.to_bits())),
             );
             self.event_request.next = self
                 .event_request
                 .val()
                 .replace_bit(i, self.index_error[i].q.val() | self.write_error[i].q.val());
+        }
+        self.free_bits.next = 0.into();
+        self.left_bits.next = 0.into();
+        for i in 0..self._n {
+            for j in 0..self._n {
+                if self.owner[i].q.val() == j.to_bits() {
+                    self.free_bits.next = self
+                        .free_bits
+                        .val()
+                        .replace_bit(i, self.free_queues.val().get_bit(j));
+                    self.left_bits.next = self
+                        .left_bits
+                        .val()
+                        .replace_bit(i, self.left_queues.val().get_bit(j));
+                }
+            }
         }
         self.delivery_free.next = self.free_bits.val();
         self.completion_free.next = self.left_bits.val();
@@ -336,7 +456,7 @@ impl Logic for Completions {
             }
             if self.finished.val()
                 & self.writer.finished_error.val()
-                & (self.finished_endpoint.val() == i.to_bits())
+                & (self.finished_queue.val() == i.to_bits())
             {
                 self.write_error[i].d.next = true;
             }

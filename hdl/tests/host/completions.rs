@@ -7,14 +7,16 @@ use super::bench::{
 use super::memory::{Memory, WritePort};
 use super::support::broken::breaks_by;
 use abi::completion::Completion;
-use abi::control::{Operation, RING_COMPLETION, ring_index};
+use abi::control::{EndpointSetup, Operation, RING_COMPLETION, ring_index};
 use abi::event::{Cause, NO_PAIR};
 use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
 use abi::ring::phase;
 use hdl::config::{Config, ECP5};
+use rand::seq::IteratorRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
+use std::ops::Range;
 
 const SOURCES: [&str; 3] = ["queues", "sends", "delivery"];
 /// Cycles within which an interrupt follows its cause.
@@ -26,8 +28,6 @@ struct Queue {
     log2: u32,
     /// Reservations and entries that the host hasn't consumed.
     promised: u16,
-    /// Reservations that nobody has answered.
-    unanswered: u16,
     /// Entries given to the block, in memory, answered by memory, consumed.
     given: u16,
     stored: u16,
@@ -59,13 +59,18 @@ struct Run {
     memory: Memory,
     write: WritePort,
     queues: Vec<Queue>,
+    /// The endpoint on whose queue each completes.
+    owners: Vec<usize>,
+    /// Reservations of each endpoint that nobody has answered, and its entries that memory hasn't.
+    unanswered: Vec<u16>,
+    unwritten: Vec<u16>,
     /// What each source offers.
     offers: [Option<(usize, Completion)>; 3],
     source_pace: u32,
     raise_pace: u32,
-    /// Accepted, in order: endpoint, index, entry.
-    accepted: VecDeque<(usize, u16, Completion)>,
-    written: VecDeque<usize>,
+    /// Accepted, in order: endpoint, its queue, index, entry.
+    accepted: VecDeque<(usize, usize, u16, Completion)>,
+    written: VecDeque<(usize, usize)>,
     handle: u32,
     rings: u32,
     breaks: u32,
@@ -76,6 +81,8 @@ struct Run {
     interrupts: u64,
     read_before: Option<(usize, u16)>,
     stopped: bool,
+    /// An endpoint that reserves no more.
+    held: Option<usize>,
 }
 
 impl Run {
@@ -87,6 +94,9 @@ impl Run {
             memory: Memory::default(),
             write: WritePort::new(rng.random_range(0..60), 70),
             queues: (0..config.endpoints).map(|_| Queue::default()).collect(),
+            owners: (0..config.endpoints).collect(),
+            unanswered: vec![0; config.endpoints],
+            unwritten: vec![0; config.endpoints],
             offers: [None; 3],
             source_pace: 70,
             raise_pace: 70,
@@ -102,6 +112,7 @@ impl Run {
             interrupts: 0,
             read_before: None,
             stopped: false,
+            held: None,
             rng,
         }
     }
@@ -116,6 +127,37 @@ impl Run {
             ..Queue::default()
         };
         self.read_before = None;
+        Ok(())
+    }
+
+    fn set_owner(&mut self, endpoint: usize, owner: usize) -> Outcome {
+        let setup = EndpointSetup {
+            completion_owner: owner as u8,
+            epoch: self.rng.random(),
+            domain: self.rng.random(),
+            ..EndpointSetup::default()
+        };
+        let index = endpoint as u16;
+        self.control(Operation::EndpointSet, index, &setup.to_words())?;
+        self.owners[endpoint] = owner;
+        Ok(())
+    }
+
+    /// Gives each endpoint a queue, its own or that of one before it that has one.
+    fn set_queues(&mut self, log2: Range<u32>, shared: u32) -> Outcome {
+        for endpoint in 0..self.queues.len() {
+            let before = (0..endpoint).filter(|&e| self.queues[e].size() > 0);
+            let owner = before.choose(&mut self.rng);
+            let owner = owner.filter(|_| chance(&mut self.rng, shared));
+            match owner {
+                Some(owner) => self.set_owner(endpoint, owner)?,
+                None => {
+                    let log2 = self.rng.random_range(log2.clone());
+                    self.set_queue(endpoint, log2)?;
+                    self.set_owner(endpoint, endpoint)?;
+                }
+            }
+        }
         Ok(())
     }
 
@@ -137,9 +179,8 @@ impl Run {
             let name = SOURCES[source];
             if offer.is_none() && chance(&mut self.rng, self.source_pace) {
                 let endpoint = self.rng.random_range(0..self.queues.len());
-                let queue = &mut self.queues[endpoint];
-                if queue.unanswered > 0 {
-                    queue.unanswered -= 1;
+                if self.unanswered[endpoint] > 0 {
+                    self.unanswered[endpoint] -= 1;
                     self.handle += 1;
                     let entry = Completion {
                         match_bits: self.rng.random(),
@@ -150,7 +191,8 @@ impl Run {
                         context: self.rng.random(),
                         status: self.rng.random(),
                         kind: self.rng.random(),
-                        // The source's phase means nothing.
+                        // The source's endpoint and phase mean nothing.
+                        endpoint: self.rng.random(),
                         phase: u8::from(self.rng.random::<bool>()),
                         ..Default::default()
                     };
@@ -172,21 +214,22 @@ impl Run {
         // Delivery goes first: the work queues see at once what it leaves.
         let free = self.bench.get("delivery_free");
         let endpoint = self.rng.random_range(0..self.queues.len());
-        let reserve = !self.stopped && free >> endpoint & 1 == 1 && chance(&mut self.rng, 10);
+        let may = |endpoint, free: u64| free >> endpoint & 1 == 1 && self.held != Some(endpoint);
+        let reserve = !self.stopped && may(endpoint, free) && chance(&mut self.rng, 10);
         self.bench.set("delivery_reserve_valid", u64::from(reserve));
         self.bench.set("delivery_reserve", endpoint as u64);
         self.bench.settle();
         let free = self.bench.get("completion_free");
         let endpoint = self.rng.random_range(0..self.queues.len());
-        let reserve = !self.stopped && free >> endpoint & 1 == 1 && chance(&mut self.rng, 30);
+        let may = |endpoint, free: u64| free >> endpoint & 1 == 1 && self.held != Some(endpoint);
+        let reserve = !self.stopped && may(endpoint, free) && chance(&mut self.rng, 30);
         self.bench.set("reserve_valid", u64::from(reserve));
         self.bench.set("reserve", endpoint as u64);
         for port in SOURCES {
             let endpoint = self.rng.random_range(0..self.queues.len());
-            let queue = &mut self.queues[endpoint];
-            let release = queue.unanswered > 0 && chance(&mut self.rng, 5);
+            let release = self.unanswered[endpoint] > 0 && chance(&mut self.rng, 5);
             if release {
-                queue.unanswered -= 1;
+                self.unanswered[endpoint] -= 1;
             }
             self.bench
                 .set(&format!("{port}_release_valid"), u64::from(release));
@@ -248,8 +291,11 @@ impl Run {
             self.raise_pace = pace(&mut self.rng);
             self.write.pace = pace(&mut self.rng);
         }
-        let free =
-            (0..self.queues.len()).filter(|&e| self.queues[e].promised < self.queues[e].size());
+        let has_room = |&e: &usize| {
+            let queue = &self.queues[self.owners[e]];
+            queue.promised < queue.size()
+        };
+        let free = (0..self.owners.len()).filter(has_room);
         let free = free.fold(0, |bits, e| bits | 1 << e);
         claim!(
             self.bench.get("delivery_free") == free,
@@ -258,7 +304,11 @@ impl Run {
         );
         self.promise();
         let left = match self.bench.is("delivery_reserve_valid") {
-            true => free & !(1 << self.bench.get("delivery_reserve")),
+            true => {
+                let queue = self.owners[self.bench.get("delivery_reserve") as usize];
+                let left = (0..self.owners.len()).filter(|&e| self.owners[e] != queue);
+                left.fold(0, |bits, e| bits | (free & 1 << e))
+            }
             false => free,
         };
         claim!(
@@ -313,49 +363,57 @@ impl Run {
         for port in ["", "delivery_"] {
             if bench.is(&format!("{port}reserve_valid")) {
                 let endpoint = bench.get(&format!("{port}reserve")) as usize;
-                self.queues[endpoint].promised += 1;
-                self.queues[endpoint].unanswered += 1;
+                self.queues[self.owners[endpoint]].promised += 1;
+                self.unanswered[endpoint] += 1;
             }
         }
         for port in SOURCES {
             if bench.is(&format!("{port}_release_valid")) {
                 let endpoint = bench.get(&format!("{port}_release")) as usize;
-                self.queues[endpoint].promised -= 1;
+                self.queues[self.owners[endpoint]].promised -= 1;
             }
         }
         for (source, name) in SOURCES.iter().enumerate() {
             if bench.moves(name) {
                 let (endpoint, entry) = self.offers[source].take().expect("it was offered");
-                let queue = &mut self.queues[endpoint];
-                self.accepted.push_back((endpoint, queue.given, entry));
+                let owner = self.owners[endpoint];
+                let queue = &mut self.queues[owner];
+                self.accepted
+                    .push_back((endpoint, owner, queue.given, entry));
+                self.unwritten[endpoint] += 1;
                 queue.given = queue.given.wrapping_add(1);
             }
         }
         self.write.sample(bench, &mut self.rng, &mut self.memory)?;
         for address in self.write.stored.drain(..) {
-            let Some((endpoint, index, entry)) = self.accepted.pop_front() else {
+            let Some((endpoint, owner, index, entry)) = self.accepted.pop_front() else {
                 wrong!("{address:#x} is written and nothing is complete");
             };
-            let queue = &mut self.queues[endpoint];
+            let queue = &mut self.queues[owner];
             claim!(
                 address == queue.address(index),
-                "entry {index} of endpoint {endpoint} is at {address:#x}"
+                "entry {index} of queue {owner} is at {address:#x}"
             );
             claim!(
                 index.wrapping_sub(queue.head) < queue.size(),
-                "entry {index} of endpoint {endpoint} overwrites what is not consumed"
+                "entry {index} of queue {owner} overwrites what is not consumed"
             );
             let words: [u64; 8] = std::array::from_fn(|k| self.memory.read(address + 8 * k as u64));
             let phase = phase(index, queue.log2 as u8);
-            let expected = Completion { phase, ..entry };
+            let expected = Completion {
+                endpoint: endpoint as u8,
+                phase,
+                ..entry
+            };
             let found = Completion::from_words(&words);
             claim!(found == expected, "{found:?} should be {expected:?}");
             queue.stored = index.wrapping_add(1);
-            self.written.push_back(endpoint);
+            self.written.push_back((endpoint, owner));
         }
         for (_, failed) in self.write.answered.drain(..) {
-            let endpoint = self.written.pop_front().expect("it was written");
-            let queue = &mut self.queues[endpoint];
+            let (endpoint, owner) = self.written.pop_front().expect("it was written");
+            self.unwritten[endpoint] -= 1;
+            let queue = &mut self.queues[owner];
             queue.tail = queue.tail.wrapping_add(1);
             self.completions += u64::from(!failed);
             if failed {
@@ -445,10 +503,8 @@ impl Run {
 fn everything(config: &Config, seed: u64) -> Outcome {
     let mut run = Run::new(config, seed);
     run.breaks = 30;
-    for endpoint in 0..run.queues.len() {
-        let log2 = run.rng.random_range(2..5);
-        run.set_queue(endpoint, log2)?;
-    }
+    // Each on its own, some on one queue, or all.
+    run.set_queues(2..5, [0, 50, 100][seed as usize % 3])?;
     run.ticks(20_000)?;
     run.settle()?;
     claim!(
@@ -462,7 +518,7 @@ fn everything(config: &Config, seed: u64) -> Outcome {
         run.interrupts
     );
     for _ in 0..10 {
-        let endpoint = run.rng.random_range(0..run.queues.len());
+        let endpoint = run.owners[run.rng.random_range(0..run.owners.len())];
         let index = run.rng.random_range(0..run.queues[endpoint].size());
         let address = run.queues[endpoint].address(index);
         run.memory.broken.insert(address);
@@ -479,7 +535,7 @@ fn every_completion_is_written_once_into_room_that_was_reserved() {
 #[test]
 fn completion_queues_that_are_broken_are_noticed() {
     breaks_by("completions_ecp5", &|| {
-        for seed in 1..=2 {
+        for seed in 1..=3 {
             everything(&ECP5, seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
         }
         cleared(31).unwrap_or_else(|error| panic!("{error}"));
@@ -534,32 +590,41 @@ fn indices_wrap_at_sixteen_bits() {
     test().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
 }
 
+/// Endpoints that end and begin again while others go on, those that own no queue first.
 fn cleared(seed: u64) -> Outcome {
     let mut run = Run::new(&ECP5, seed);
-    for endpoint in 0..run.queues.len() {
-        run.set_queue(endpoint, 3)?;
-    }
+    run.set_queues(3..4, 50)?;
     for _ in 0..20 {
         run.ticks(300)?;
-        let endpoint = run.rng.random_range(0..run.queues.len());
+        let ends =
+            |&e: &usize| (0..run.owners.len()).all(|other| run.owners[other] != e || other == e);
+        let endpoint = (0..run.owners.len()).filter(ends).choose(&mut run.rng);
+        let endpoint = endpoint.expect("not all own the queue of another");
         // As the firmware does: first everything posted has been answered.
-        run.stopped = true;
-        while run.queues[endpoint].unanswered > 0
+        run.held = Some(endpoint);
+        while run.unanswered[endpoint] > 0
             || run.offers.iter().flatten().any(|offer| offer.0 == endpoint)
         {
             run.tick()?;
         }
         run.control(Operation::EndpointClear, endpoint as u16, &[])?;
-        let queue = &run.queues[endpoint];
         claim!(
-            queue.tail == queue.given,
+            run.unwritten[endpoint] == 0,
             "endpoint {endpoint} cleared too early"
         );
         run.queues[endpoint] = Queue::default();
+        run.owners[endpoint] = endpoint;
         run.read_before = None;
         run.ticks(50)?;
-        run.set_queue(endpoint, 3)?;
-        run.stopped = false;
+        let others = (0..run.owners.len()).filter(|&e| run.queues[e].size() > 0);
+        match others.choose(&mut run.rng) {
+            Some(owner) if chance(&mut run.rng, 50) => run.set_owner(endpoint, owner)?,
+            _ => {
+                run.set_queue(endpoint, 3)?;
+                run.set_owner(endpoint, endpoint)?;
+            }
+        }
+        run.held = None;
     }
     run.settle()
 }

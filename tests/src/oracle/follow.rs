@@ -320,9 +320,14 @@ impl Timing for Gates {
             let key = (at, entry.request);
             self.others.get_mut(&key).and_then(Vec::pop)
         };
+        // It names its endpoint when it is written.
+        let written = Completion {
+            endpoint: *endpoint,
+            ..*entry
+        };
         assert_eq!(
             seen,
-            Some(*entry),
+            Some(written),
             "the completion of the gates, that of the model"
         );
     }
@@ -1215,6 +1220,7 @@ fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
         }
         let setup = EndpointSetup {
             domain: endpoint,
+            completion_owner: endpoint,
             epoch: opened.epoch,
             ..EndpointSetup::default()
         };

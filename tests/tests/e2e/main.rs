@@ -5,6 +5,7 @@ mod capabilities;
 mod captures;
 mod claims;
 mod closing;
+mod completion_queues;
 mod connections;
 mod credits;
 mod determinism;
