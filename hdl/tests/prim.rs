@@ -372,6 +372,31 @@ fn a_broken_counter_is_noticed() {
     breaks("prim_counter", 4, counter);
 }
 
+fn lowest(rng: &mut ChaCha8Rng) {
+    let mut bench = Bench::open("prim_lowest_of_two");
+    let lowest = |set: u64| set & set.wrapping_neg();
+    for round in 0..300 {
+        // Few members and many; a single one and none.
+        let wide: u64 = match round % 4 {
+            0 => rng.random(),
+            1 => rng.random::<u64>() & rng.random::<u64>() << rng.random_range(0..64),
+            2 => 1 << rng.random_range(0..64) | 1 << rng.random_range(0..64),
+            _ => u64::from(rng.random::<bool>()) << rng.random_range(0..64),
+        };
+        let narrow = round % 64;
+        bench.set("narrow", narrow);
+        bench.set("wide", wide);
+        bench.eval();
+        assert_eq!(bench.get("lowest_narrow"), lowest(narrow), "of {narrow:b}");
+        assert_eq!(bench.get("lowest_wide"), lowest(wide), "of {wide:b}");
+    }
+}
+
+#[test]
+fn the_lowest_of_a_set_is_found_and_none_of_nothing_and_what_is_broken_is_noticed() {
+    breaks("prim_lowest_of_two", 4, lowest);
+}
+
 fn power_on() {
     let mut bench = Bench::open_cold("prim_power_on_reset");
     let released = |bench: &mut Bench| {

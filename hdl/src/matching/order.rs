@@ -20,6 +20,7 @@
 use super::age::Age;
 use super::one_hot::OneHot;
 use crate::prelude::*;
+use crate::prim::Lowest;
 
 /// Most receives that the associative side can have, which keeps them in flip-flops: beyond that, these stop paying.
 /// The exact and the unexpected side lie in block RAM and have no such limit.
@@ -99,8 +100,8 @@ pub struct Order {
     /// Places that aren't the oldest hit.
     younger: Signal<Local, Bits<64>>,
     oldest: Signal<Local, Bits<64>>,
-    lowest: Signal<Local, Bits<64>>,
     empty_places: Signal<Local, Bits<64>>,
+    empty_place: Lowest<64>,
     #[is(constant(u64::MAX >> (MAX_ENTRIES - entries)))]
     places: Constant<Bits<64>>,
     one_choice: Check,
@@ -185,10 +186,9 @@ impl Logic for Order {
             }
         }
 
-        // The lowest set bit of v is v & -v.
         self.empty_places.next = !self.live.q.val() & self.places.val();
-        self.lowest.next = !self.empty_places.val() + 1;
-        self.vacant.d.next = self.empty_places.val() & self.lowest.val();
+        self.empty_place.set.next = self.empty_places.val();
+        self.vacant.d.next = self.empty_place.lowest.val();
 
         self.staying.next = self.live.q.val() & !self.departing.val();
         self.live.d.next = self.staying.val() | self.filled.q.val();

@@ -1,6 +1,7 @@
 //! Small combinational parts of the hashed tables: where a new word goes, and which look-ups must wait.
 
 use crate::prelude::*;
+use crate::prim::Lowest;
 
 /// Rows of a look-up in the two tables, each in two places.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -24,8 +25,8 @@ pub struct Emptier {
     pub place: Signal<Out, Bits<8>>,
     row0: Signal<Local, Bits<3>>,
     row1: Signal<Local, Bits<3>>,
-    lowest0: Signal<Local, Bits<3>>,
-    lowest1: Signal<Local, Bits<3>>,
+    free0: Lowest<3>,
+    free1: Lowest<3>,
     taken0: Signal<Local, Bits<2>>,
     taken1: Signal<Local, Bits<2>>,
 }
@@ -35,9 +36,8 @@ impl Logic for Emptier {
     fn update(&mut self) {
         self.row0.next = self.occupied.val().get_bits::<3>(0);
         self.row1.next = self.occupied.val().get_bits::<3>(3);
-        // The lowest clear bit of v is !v & (v + 1).
-        self.lowest0.next = self.row0.val() + 1;
-        self.lowest1.next = self.row1.val() + 1;
+        self.free0.set.next = !self.row0.val();
+        self.free1.set.next = !self.row1.val();
         self.taken0.next = 0.into();
         self.taken1.next = 0.into();
         for i in 0..3 {
@@ -48,9 +48,9 @@ impl Logic for Emptier {
                 self.taken1.next = self.taken1.val() + 1;
             }
         }
-        self.place.next = bit_cast::<8, 3>(!self.row0.val() & self.lowest0.val());
+        self.place.next = bit_cast::<8, 3>(self.free0.lowest.val());
         if self.taken1.val() < self.taken0.val() {
-            self.place.next = bit_cast::<8, 3>(!self.row1.val() & self.lowest1.val()) << 3;
+            self.place.next = bit_cast::<8, 3>(self.free1.lowest.val()) << 3;
         }
     }
 }

@@ -3,6 +3,7 @@
 use super::counter::Counter;
 use super::crossing::{CrossingEntry, CrossingExit};
 use super::fifo::Fifo;
+use super::lowest::Lowest;
 use super::power_on_reset::PowerOnReset;
 use super::round_robin::RoundRobin;
 use super::skid::Skid;
@@ -50,6 +51,18 @@ pub fn skid() -> Vec<Break> {
             "true",
             "spare_valid.q",
         ),
+    ]
+}
+
+/// Of the lowest of a set.
+pub fn lowest() -> Vec<Break> {
+    vec![
+        // Places above the lowest stay.
+        Break::new("keeps_higher_places").force::<Lowest<6>>("lowest", "set"),
+        // A place far below isn't seen.
+        Break::new("looks_near_only").force::<Lowest<64>>("lowest", "set & !(set << 1)"),
+        // There is a lowest place of nothing.
+        Break::new("finds_one_in_nothing").force_if::<Lowest<64>>("lowest", "1", "!set.any()"),
     ]
 }
 

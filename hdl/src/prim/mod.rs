@@ -10,6 +10,7 @@ mod counter;
 mod crossing;
 mod duty;
 mod fifo;
+mod lowest;
 mod memory;
 pub mod power_on_reset;
 mod ram;
@@ -27,6 +28,7 @@ pub use counter::Counter;
 pub use crossing::{Crossing, CrossingEntry, CrossingExit};
 pub use duty::Duty;
 pub use fifo::Fifo;
+pub use lowest::Lowest;
 pub use power_on_reset::PowerOnReset;
 pub use ram::Ram;
 pub use reg::Reg;
@@ -36,6 +38,7 @@ pub use stable::Stable;
 pub use stream_mux::StreamMux;
 pub use table::Table;
 
+use lowest::LowestOfTwo;
 use memory::Mutation;
 
 use crate::prelude::*;
@@ -75,6 +78,12 @@ pub fn tops() -> Vec<Top> {
             StreamMux::<Bits<64>>::new(3)
         }),
         Top::of("prim_counter", Class::Test, Counter::<5>::default),
+        Top::of("prim_lowest", Class::Synthesis, Lowest::<64>::default),
+        Top::broken(
+            "prim_lowest_of_two_broken",
+            breaks::lowest,
+            LowestOfTwo::default,
+        ),
         Top::of("prim_crossing", Class::Test, || {
             Crossing::<Bits<64>>::new(8)
         }),

@@ -95,13 +95,8 @@ impl Exact {
                 .replace_bit(i, self.handle_way[i].occupied.val());
             self.fresh_handle.next = self.fresh_handle.val() | self.handle_way[i].fresh.val();
         }
-        // The lowest hit: in a walk several ways may hit.
-        self.first_hit.next = self.handle_hits.val()
-            & !((self.handle_hits.val() << 1)
-                | (self.handle_hits.val() << 2)
-                | (self.handle_hits.val() << 3)
-                | (self.handle_hits.val() << 4)
-                | (self.handle_hits.val() << 5));
+        // In a walk several ways may hit.
+        self.first_hit.set.next = self.handle_hits.val();
         self.key_place.occupied.next = self.occupied.val();
         self.handle_place.occupied.next = self.handle_occupied.val();
         self.fresh_slots.in_old.next = self.in_old.val().any();

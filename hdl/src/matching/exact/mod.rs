@@ -63,7 +63,7 @@ use super::one_hot::OneHot;
 use super::places::{Clash, Emptier, Rows};
 use super::way::{SameRow, Written};
 use crate::prelude::*;
-use crate::prim::{BlockRam, Duty, Fifo};
+use crate::prim::{BlockRam, Duty, Fifo, Lowest};
 use crate::types::{ExactResult, Lookup, MatchCommand};
 
 /// Ways of a table: three in each of a word's two rows.
@@ -350,7 +350,7 @@ pub struct Exact {
     occupied: Signal<Local, Bits<8>>,
     handle_hits: Signal<Local, Bits<8>>,
     handle_occupied: Signal<Local, Bits<8>>,
-    first_hit: Signal<Local, Bits<8>>,
+    first_hit: Lowest<8>,
     muxed: Signal<Local, Found>,
     muxed_head: Signal<Local, Bits<14>>,
     muxed_tail: Signal<Local, Bits<14>>,

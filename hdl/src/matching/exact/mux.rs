@@ -13,7 +13,7 @@ impl Exact {
             self.mux.d.next = self.compare.q.val();
             self.mux_rows.d.next = self.compare_rows.q.val();
             self.mux_free.d.next = self.key_place.place.val();
-            self.mux_handle_hit.d.next = self.first_hit.val();
+            self.mux_handle_hit.d.next = self.first_hit.lowest.val();
             self.mux_handle_free.d.next = self.handle_place.place.val();
         }
         self.muxed_head.next = self.fresh_slots.shown.val().head;

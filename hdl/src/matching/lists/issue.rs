@@ -15,22 +15,16 @@ impl Lists {
     pub(super) fn look_up(&mut self) {
         // The first look-up of an operation leaves from `front`, or from `issue` if the exact side wasn't ready for it; the others
         // leave from `issue`. What a look-up says follows from registers; only its `valid` waits for whether `front` goes.
-        self.first_live.next = self.front_live.q.val()
-            & !((self.front_live.q.val() << 1)
-                | (self.front_live.q.val() << 2)
-                | (self.front_live.q.val() << 3));
-        self.several_live.next = (self.front_live.q.val() & !self.first_live.val()).any();
-        self.first_kept.next = self.issue_todo.q.val()
-            & !((self.issue_todo.q.val() << 1)
-                | (self.issue_todo.q.val() << 2)
-                | (self.issue_todo.q.val() << 3));
-        self.several_kept.next = (self.issue_todo.q.val() & !self.first_kept.val()).any();
+        self.first_live.set.next = self.front_live.q.val();
+        self.several_live.next = (self.front_live.q.val() & !self.first_live.lowest.val()).any();
+        self.first_kept.set.next = self.issue_todo.q.val();
+        self.several_kept.next = (self.issue_todo.q.val() & !self.first_kept.lowest.val()).any();
         self.asks_post.next = self.front_posts.q.val();
         self.asks_first.next = true;
         self.asker.next = self.front.q.val();
         self.asks_in.next = self.classes.view.val();
         self.todo.next = self.front_live.q.val();
-        self.first_todo.next = self.first_live.val();
+        self.first_todo.next = self.first_live.lowest.val();
         self.more_todo.next = self.several_live.val();
         if self.front_posts.q.val() {
             self.todo.next = self.fit_class.val();
@@ -45,7 +39,7 @@ impl Lists {
             self.asks_post.next = self.issue_posts.q.val();
             self.asks_first.next = self.issue_first.q.val();
             self.todo.next = self.issue_todo.q.val();
-            self.first_todo.next = self.first_kept.val();
+            self.first_todo.next = self.first_kept.lowest.val();
             self.more_todo.next = self.several_kept.val();
         }
         self.todo_class.next = 0.into();

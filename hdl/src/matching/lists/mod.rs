@@ -72,7 +72,7 @@ use super::quota::Quota;
 use super::rows::UnexpectedRows;
 use crate::config::Config;
 use crate::prelude::*;
-use crate::prim::{Duty, Ram};
+use crate::prim::{Duty, Lowest, Ram};
 use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply, Operation};
 
 /// Operations under way at most, by their tags.
@@ -335,8 +335,8 @@ pub struct Lists {
     unlearnt: Signal<Local, Bits<4>>,
     idle: Signal<Local, Bits<4>>,
     chosen: Signal<Local, Bits<4>>,
-    first_unlearnt: Signal<Local, Bits<4>>,
-    first_idle: Signal<Local, Bits<4>>,
+    first_unlearnt: Lowest<4>,
+    first_idle: Lowest<4>,
     room_for_it: Signal<Local, Bit>,
     /// The exact side has a number and a class for the receive in `front`.
     fits: Signal<Local, Bit>,
@@ -415,8 +415,8 @@ pub struct Lists {
     /// There are more after the first.
     more_todo: Signal<Local, Bit>,
     // The same of the arrival in `front`, and of the command in `issue`.
-    first_live: Signal<Local, Bits<4>>,
-    first_kept: Signal<Local, Bits<4>>,
+    first_live: Lowest<4>,
+    first_kept: Lowest<4>,
     several_live: Signal<Local, Bit>,
     several_kept: Signal<Local, Bit>,
     class_id: Signal<Local, Bits<6>>,

@@ -40,16 +40,11 @@ impl Lists {
         }
         self.unlearnt.next = !self.classes.view.val().learnt;
         self.idle.next = !self.classes.live.val();
-        // The lowest bit of each: one below which none is set.
-        self.first_unlearnt.next = self.unlearnt.val()
-            & !((self.unlearnt.val() << 1)
-                | (self.unlearnt.val() << 2)
-                | (self.unlearnt.val() << 3));
-        self.first_idle.next = self.idle.val()
-            & !((self.idle.val() << 1) | (self.idle.val() << 2) | (self.idle.val() << 3));
-        self.free_class.d.next = self.first_idle.val();
+        self.first_unlearnt.set.next = self.unlearnt.val();
+        self.first_idle.set.next = self.idle.val();
+        self.free_class.d.next = self.first_idle.lowest.val();
         if self.unlearnt.val().any() {
-            self.free_class.d.next = self.first_unlearnt.val();
+            self.free_class.d.next = self.first_unlearnt.lowest.val();
         }
         // The receive that went in the previous cycle isn't counted yet.
         self.quota.endpoint.next = self.front.q.val().endpoint;
