@@ -44,7 +44,7 @@ pub struct Nic {
     pub interrupts: Signal<Out, Bits<32>>,
     /// A byte of the firmware's log.
     pub log_data: Signal<Out, Bits<8>>,
-    /// There is one, in this cycle.
+    /// A byte of the log leaves in this cycle.
     pub log_valid: Signal<Out, Bit>,
     /// Ethernet address; the least significant byte is first on the wire.
     pub strap_mac: Signal<In, Bits<48>>,
@@ -54,11 +54,11 @@ pub struct Nic {
     pub monitor_gates_reset: Signal<Out, Bit>,
     /// A control request of the firmware begins.
     pub monitor_control_valid: Signal<Out, Bit>,
-    /// Which: `abi::control::Operation`.
+    /// Operation of the request, an `abi::control::Operation`.
     pub monitor_control_operation: Signal<Out, Bits<8>>,
-    /// What it names.
+    /// What the request names.
     pub monitor_control_index: Signal<Out, Bits<16>>,
-    /// Its data, word 0 least significant.
+    /// Data of the request, word 0 least significant.
     pub monitor_control_data: Signal<Out, Bits<320>>,
     /// The credits of a pair have changed, at the sending side.
     pub monitor_source_valid: Signal<Out, Bit>,
@@ -78,7 +78,7 @@ pub struct Nic {
     pub monitor_sink_freed: Signal<Out, Bits<32>>,
     /// An operation enters the matching lists.
     pub monitor_match_valid: Signal<Out, Bit>,
-    /// Which: `matching::Operation`.
+    /// The operation that enters, a `matching::Operation`.
     pub monitor_match_operation: Signal<Out, Bits<4>>,
     /// Posted receives before it.
     pub monitor_match_posted: Signal<Out, Bits<16>>,
@@ -88,9 +88,9 @@ pub struct Nic {
     pub monitor_match_command: Signal<Out, MatchCommand>,
     /// An operation leaves the matching lists: the one that entered last.
     pub monitor_reply_valid: Signal<Out, Bit>,
-    /// It has found something.
+    /// The operation has found something.
     pub monitor_reply_found: Signal<Out, Bit>,
-    /// It had no room.
+    /// The operation had no room.
     pub monitor_reply_full: Signal<Out, Bit>,
     /// Place of what it has found or appended.
     pub monitor_reply_index: Signal<Out, Bits<16>>,

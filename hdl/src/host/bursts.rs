@@ -26,19 +26,19 @@ pub struct Bursts {
     pub reset: Signal<In, Bit>,
     /// An access is offered.
     pub start_valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The access is taken.
     pub start_ready: Signal<Out, Bit>,
     /// Address of the first byte; its low 3 bits are ignored.
     pub start_address: Signal<In, Bits<64>>,
     /// Beats of 8 bytes, at least 1.
     pub start_beats: Signal<In, Bits<14>>,
-    /// None of them is beyond the boundary.
+    /// No beat is beyond the boundary.
     pub start_in_page: Signal<In, Bit>,
     /// A burst is offered.
     pub burst_valid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The burst is taken.
     pub burst_ready: Signal<In, Bit>,
-    /// Address of its first beat, a multiple of 8.
+    /// Address of the first beat of the burst, a multiple of 8.
     pub burst_address: Signal<Out, Bits<64>>,
     /// Beats less one, as `AxLEN`.
     pub burst_length: Signal<Out, Bits<8>>,

@@ -21,21 +21,21 @@ use abi::opcode::{BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing};
 pub struct Decode {
     /// The entry's opcode.
     pub opcode: Signal<In, Bits<8>>,
-    /// Its flags.
+    /// Flags of the entry.
     pub flags: Signal<In, Bits<8>>,
     /// A reserved bit of the entry is set.
     pub reserved: Signal<In, Bit>,
-    /// Its `min_free` is other than zero.
+    /// `min_free` of the entry is other than zero.
     pub min_free: Signal<In, Bit>,
     /// The entry is refused as `InvalidRequest`.
     pub malformed: Signal<Out, Bit>,
-    /// Kind of its completion.
+    /// Kind of the completion.
     pub kind: Signal<Out, Bits<8>>,
-    /// It names a buffer, in which a region has to be.
+    /// The entry names a buffer, in which a region has to be.
     pub buffer: Signal<Out, Bit>,
-    /// Its pair has to be one of the endpoint's, unless any source matches.
+    /// The entry's pair has to be one of the endpoint's, unless any source matches.
     pub needs_pair: Signal<Out, Bit>,
-    /// Its target is the handle of a claim.
+    /// The entry's target is the handle of a claim.
     pub names_claim: Signal<Out, Bit>,
     known: Signal<Local, Bit>,
     allowed: Signal<Local, Bits<8>>,

@@ -19,7 +19,7 @@ use crate::types::DmaRequest;
 /// An access on its way: what follows from its address and length.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub struct Access {
-    /// Client that it is for.
+    /// Client that the access is for.
     pub client: Bits<8>,
     /// Lane of its first byte.
     pub offset: Bits<3>,
@@ -38,13 +38,13 @@ pub struct Access {
 /// Works out an [`Access`].
 #[block]
 pub struct Measure {
-    /// Client that it is for.
+    /// Client that the access is for.
     pub client: Signal<In, Bits<8>>,
-    /// What it asks for.
+    /// What the client asks for.
     pub request: Signal<In, DmaRequest>,
     /// The result, in the same cycle.
     pub access: Signal<Out, Access>,
-    /// It ends in the page of [`BOUNDARY`] bytes in which it begins.
+    /// The access ends in the page of [`BOUNDARY`] bytes in which it begins.
     pub in_page: Signal<Out, Bit>,
     place: Signal<Local, Bits<12>>,
     room: Signal<Local, Bits<17>>,

@@ -33,7 +33,7 @@ pub(super) struct EntryWriter<const N: usize> {
     pub endpoint: Signal<In, Bits<8>>,
     /// Pulse: the write of the entry that is offered is asked for in the next cycle.
     pub begins: Signal<Out, Bit>,
-    /// It has been asked for before, and isn't taken yet.
+    /// The write has been asked for before, and the entry isn't taken yet.
     pub begun: Signal<Out, Bit>,
     /// Pulse, with `begins` or later: the entry is taken.
     pub takes: Signal<Out, Bit>,

@@ -47,7 +47,7 @@ pub(super) struct Queue {
     pub failed: Signal<In, Bit>,
     /// Card address of the next entry.
     pub address: Signal<Out, Bits<64>>,
-    /// Its phase.
+    /// Phase of the next entry.
     pub phase: Signal<Out, Bit>,
     /// Entries that the host hasn't consumed, those on their way included.
     pub used: Signal<Out, Bits<16>>,

@@ -34,11 +34,11 @@ const MAILBOX_BYTES: u32 = 4 * register::MAILBOX_WORDS as u32;
 pub struct Registers {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
-    /// Clears it and holds the management processor.
+    /// Clears the registers, and holds the management processor.
     pub reset: Signal<In, Bit>,
     /// The host.
     pub s_axil: AxiLite,
-    /// Which, and with what.
+    /// A doorbell is rung: which, and with what value.
     pub doorbell: Pulse<Out, Doorbell>,
     /// Endpoint whose registers are read. The six inputs that follow are that endpoint's, one cycle later.
     pub read_endpoint: Signal<Out, Bits<8>>,
@@ -80,7 +80,7 @@ pub struct Registers {
     pub firmware_start: Signal<In, Bits<32>>,
     /// Pulse: the host has asked for a reset of the gates.
     pub gates_reset: Signal<Out, Bit>,
-    /// It is under way: doorbells are ignored.
+    /// A reset of the gates is under way: doorbells are ignored.
     pub gates_resetting: Signal<In, Bit>,
     /// The gates are ready: their memories are cleared, and no reset is under way.
     pub gates_ready: Signal<In, Bit>,

@@ -32,7 +32,7 @@ impl Way for Out {
 pub struct Stream<D: Way, T: Synth> {
     /// A word is offered.
     pub valid: Signal<D, Bit>,
-    /// It is taken.
+    /// The word is taken.
     pub ready: Signal<D::Back, Bit>,
     /// The word.
     pub data: Signal<D, T>,
@@ -40,7 +40,7 @@ pub struct Stream<D: Way, T: Synth> {
 
 /// Words of type `T`, each for one cycle.
 pub struct Pulse<D: Way, T: Synth> {
-    /// There is a word.
+    /// A word passes in this cycle.
     pub valid: Signal<D, Bit>,
     /// The word.
     pub data: Signal<D, T>,

@@ -58,7 +58,7 @@ pub struct LinkBench {
     pub sends: Signal<In, FetchedSend>,
     /// The question is taken.
     pub query_ready: Signal<In, Bit>,
-    /// A pulse: its answer.
+    /// A pulse: the answer to the question.
     pub allowed_valid: Signal<In, Bit>,
     /// With it: the buffer may be read.
     pub allowed: Signal<In, Bit>,
@@ -78,7 +78,7 @@ pub struct LinkBench {
     pub payload_ready: Signal<In, Bit>,
     /// An envelope has been accepted or freed.
     pub sink_update_valid: Signal<In, Bit>,
-    /// Which and what.
+    /// The pair, and what it is that was accepted or freed.
     pub sink_update: Signal<In, SinkUpdate>,
     /// The completion is taken.
     pub complete_ready: Signal<In, Bit>,
@@ -102,13 +102,13 @@ pub struct LinkBench {
     pub query: Signal<Out, RegionQuery>,
     /// A read of host memory is asked for.
     pub read_request_valid: Signal<Out, Bit>,
-    /// Where from and how much.
+    /// Address and length of the read.
     pub read_request: Signal<Out, DmaRequest>,
     /// The word read is taken.
     pub read_data_ready: Signal<Out, Bit>,
     /// A message has come.
     pub arrival_valid: Signal<Out, Bit>,
-    /// Its envelope.
+    /// Envelope of the message.
     pub arrival: Signal<Out, Arrival>,
     /// A word of its payload.
     pub payload_valid: Signal<Out, Bit>,

@@ -85,7 +85,7 @@ pub struct Faults {
     pub raise: Stream<Out, RaiseEvent>,
     /// A control request.
     pub control: Pulse<In, ControlRequest>,
-    /// It is done.
+    /// The control request is done.
     pub control_done: Signal<Out, Bit>,
 
     #[is(StreamMux::new(party::SOURCES))]

@@ -32,7 +32,7 @@ pub struct FirmwareOut {
     pub reset: Signal<In, Bit>,
     /// Writes a word of the frame.
     pub write: Signal<In, Bit>,
-    /// Which: below [`FRAME_WORDS`].
+    /// Number of the word, below [`FRAME_WORDS`].
     pub write_address: Signal<In, Bits<5>>,
     /// The word.
     pub write_data: Signal<In, Bits<32>>,

@@ -61,7 +61,7 @@ pub struct Loopback {
     pub s_axis: StreamSink,
     /// A control request.
     pub control: Pulse<In, ControlRequest>,
-    /// It is done.
+    /// The control request is done.
     pub control_done: Signal<Out, Bit>,
 
     mac: Reg<Bits<48>>,

@@ -96,7 +96,7 @@ pub struct Receive {
     pub fault: Stream<In, Fault>,
     /// The control request.
     pub control: Pulse<In, ControlRequest>,
-    /// It is done.
+    /// The control request is done.
     pub control_done: Signal<Out, Bit>,
     /// Pulse: a frame passed every check.
     pub count_frames_received: Signal<Out, Bit>,

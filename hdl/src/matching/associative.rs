@@ -232,13 +232,13 @@ pub struct Associative {
     pub multi: Signal<In, Bit>,
     /// The last search but those of the last three cycles has found an entry.
     pub found: Signal<Out, Bit>,
-    /// Its place, a cycle after `found`.
+    /// Place of the entry found, a cycle after `found`.
     pub index: Signal<Out, Bits<16>>,
-    /// Its place, one bit set.
+    /// Place of the entry found, one bit set.
     pub chosen: Signal<Out, Bits<64>>,
-    /// It was inserted as `multi`.
+    /// The entry found was inserted as `multi`.
     pub chosen_multi: Signal<Out, Bit>,
-    /// Its age, two cycles after `found`.
+    /// Age of the entry found, two cycles after `found`.
     pub age_out: Signal<Out, Bits<54>>,
     /// Where `insert` puts the key.
     pub place_index: Signal<Out, Bits<16>>,

@@ -23,11 +23,11 @@ pub struct Invariants {
     pub reset: Signal<In, Bit>,
     /// Places that live.
     pub live: Signal<In, Bits<64>>,
-    /// How many there are.
+    /// How many places live.
     pub depth: Signal<In, Bits<16>>,
     /// The choice, one bit set or none.
     pub chosen: Signal<In, Bits<64>>,
-    /// It leaves in this cycle, one bit set or none.
+    /// The choice, if it leaves in this cycle; one bit set or none.
     pub leaving: Signal<In, Bits<64>>,
     /// What was found is taken in this cycle, and isn't `multi`.
     pub taking: Signal<In, Bit>,
@@ -35,7 +35,7 @@ pub struct Invariants {
     pub hits: Signal<In, Bits<64>>,
     /// The place that is filled, one bit set, or none.
     pub filling: Signal<In, Bits<64>>,
-    /// There is one.
+    /// A place is filled in this cycle.
     pub inserting: Signal<In, Bit>,
     /// The choice has been removed.
     pub departed: Signal<In, Bit>,
@@ -43,7 +43,7 @@ pub struct Invariants {
     pub cancelled: Signal<In, Bits<64>>,
     /// The youngest age given so far.
     pub last_age: Signal<In, Bits<54>>,
-    /// There was one.
+    /// An age has been given.
     pub any_age: Signal<In, Bit>,
     /// By place: which others are older.
     #[each(entries)]

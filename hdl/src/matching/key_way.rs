@@ -48,11 +48,11 @@ pub struct FreshSlots {
     pub reset: Signal<In, Bit>,
     /// Key of the slot that is written in this cycle, if any is.
     pub write_key: Signal<In, Bits<97>>,
-    /// Its queue.
+    /// Queue of the slot that is written in this cycle.
     pub write_queue: Signal<In, Queue>,
     /// Key of the slot that is written in the next cycle, if any is.
     pub next_key: Signal<In, Bits<97>>,
-    /// Its queue.
+    /// Queue of the slot that is written in the next cycle.
     pub next_queue: Signal<In, Queue>,
     /// Step 1: keep both, and that of the last cycle.
     pub capture: Signal<In, Bit>,

@@ -19,7 +19,7 @@ use crate::prelude::*;
 pub struct OneHot {
     /// At most one bit set.
     pub vector: Signal<In, Bits<64>>,
-    /// Its position.
+    /// Position of the bit that is set.
     pub index: Signal<Out, Bits<16>>,
     #[is(positions(0))]
     positions0: Constant<Bits<64>>,

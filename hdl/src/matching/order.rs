@@ -51,7 +51,7 @@ pub struct Order {
     pub going: Signal<Out, Bits<64>>,
     /// Entries that live, whose keys may be compared.
     pub present: Signal<Out, Bits<64>>,
-    /// Those of them that aren't removed in this cycle.
+    /// Entries that live and aren't removed in this cycle.
     pub remaining: Signal<Out, Bits<64>>,
     /// What `select` chooses from: the hits that aren't leaving.
     pub candidates: Signal<Out, Bits<64>>,

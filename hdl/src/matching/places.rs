@@ -60,19 +60,19 @@ impl Logic for Emptier {
 pub struct Clash {
     /// The older look-up is under way.
     pub valid: Signal<In, Bit>,
-    /// Its rows.
+    /// Rows of the older look-up.
     pub older: Signal<In, Rows>,
-    /// Its operation.
+    /// Operation of the older look-up.
     pub older_tag: Signal<In, Bits<4>>,
-    /// It is for a post.
+    /// The older look-up is for a post.
     pub older_post: Signal<In, Bit>,
-    /// Rows of the younger.
+    /// Rows of the younger look-up.
     pub younger: Signal<In, Rows>,
-    /// Its operation.
+    /// Operation of the younger look-up.
     pub younger_tag: Signal<In, Bits<4>>,
-    /// It is for a post.
+    /// The younger look-up is for a post.
     pub younger_post: Signal<In, Bit>,
-    /// It has to wait.
+    /// The younger look-up has to wait.
     pub clash: Signal<Out, Bit>,
     /// They are of two operations; and both for posts.
     differ: Signal<Local, Bit>,

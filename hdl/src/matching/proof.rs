@@ -66,15 +66,15 @@ pub struct Place {
     pub age: Signal<In, Bits<8>>,
     /// Key: stays when it is matched.
     pub multi: Signal<In, Bit>,
-    /// There is a receive.
+    /// The entry holds a receive.
     pub live: Signal<Out, Bit>,
     /// The search two cycles ago found it and it isn't being removed.
     pub candidate: Signal<Out, Bit>,
-    /// Its age.
+    /// Age of the receive.
     pub live_age: Signal<Out, Bits<8>>,
-    /// It stays when it is matched.
+    /// The receive stays when it is matched.
     pub live_multi: Signal<Out, Bit>,
-    /// Its endpoint.
+    /// Endpoint of the receive.
     pub live_endpoint: Signal<Out, Bits<1>>,
     there: Reg<Bit>,
     my_endpoint: Reg<Bits<1>>,
@@ -528,7 +528,7 @@ pub struct QuotaProof {
     pub reset: Signal<In, Bit>,
     /// Endpoint that is asked about, and takes.
     pub endpoint: Signal<In, Bits<8>>,
-    /// It takes one.
+    /// `endpoint` takes one.
     pub take: Signal<In, Bit>,
     /// As of the block.
     pub give: Signal<In, Bit>,

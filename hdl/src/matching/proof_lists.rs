@@ -73,23 +73,23 @@ pub struct ListsProof {
     pub script: Signal<In, Bits<32>>,
     /// The next command is offered.
     pub offer: Signal<In, Bit>,
-    /// Its key: what to do, if `script` doesn't say.
+    /// Key of the offered command: what to do, if `script` doesn't say.
     pub operation: Signal<In, Operation>,
-    /// Its key: endpoint.
+    /// Key of the offered command: endpoint.
     pub endpoint: Signal<In, Bits<1>>,
-    /// Its key: source, among those of the endpoint.
+    /// Key of the offered command: source, among those of the endpoint.
     pub source: Signal<In, Bits<1>>,
-    /// Its key: any source matches.
+    /// Key of the offered command: any source matches.
     pub any_source: Signal<In, Bit>,
-    /// Its key: match bits.
+    /// Key of the offered command: match bits.
     pub match_bits: Signal<In, Bits<2>>,
-    /// Its key: those that needn't agree.
+    /// Key of the offered command: match bits that needn't agree.
     pub ignore_bits: Signal<In, Bits<2>>,
-    /// Its key: handle.
+    /// Key of the offered command: handle.
     pub request: Signal<In, Bits<2>>,
-    /// Its key: place of a message.
+    /// Key of the offered command: place of a message.
     pub slot: Signal<In, Bits<2>>,
-    /// Its key: it stays when it is matched.
+    /// Key of the offered command: the receive stays when it is matched.
     pub multi: Signal<In, Bit>,
     lists: Lists,
     told: Vec<Told>,

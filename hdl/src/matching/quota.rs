@@ -131,7 +131,7 @@ pub struct Quota {
     pub reset: Signal<In, Bit>,
     /// Endpoint that is asked about.
     pub endpoint: Signal<In, Bits<8>>,
-    /// It may take one.
+    /// `endpoint` may take one.
     pub room: Signal<Out, Bit>,
     /// A bit an endpoint: it may take one, and still may if another endpoint takes one first.
     pub roomy: Signal<Out, Bits<32>>,

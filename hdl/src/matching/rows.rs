@@ -144,9 +144,9 @@ pub struct UnexpectedRows {
     pub match_bits: Signal<In, Bits<64>>,
     /// Key: match bits that needn't agree.
     pub ignore_bits: Signal<In, Bits<64>>,
-    /// Of the message: its place among those of `pair`, which must be vacant.
+    /// Place of the message among those of `pair`, which must be vacant.
     pub slot: Signal<In, Bits<4>>,
-    /// Of the message: greater than that of any message that waits.
+    /// Age of the message, greater than that of any message that waits.
     pub age: Signal<In, Bits<54>>,
     /// The message found is removed.
     pub remove: Signal<In, Bit>,

@@ -13,7 +13,7 @@ pub struct Seed {
     pub reset: Signal<In, Bit>,
     /// The control request.
     pub control: Pulse<In, ControlRequest>,
-    /// It is done.
+    /// The control request is done.
     pub control_done: Signal<Out, Bit>,
     /// The seed.
     pub seed: Signal<Out, Bits<128>>,

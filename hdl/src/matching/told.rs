@@ -55,15 +55,15 @@ pub struct Told {
     pub waits: Signal<In, Bit>,
     /// With `answered`: number of its entry.
     pub number: Signal<In, Bits<16>>,
-    /// Its entry is removed.
+    /// With `answered`: the entry found is removed.
     pub take: Signal<In, Bit>,
     /// The command.
     pub line: Signal<Out, Line>,
     /// What is answered finds its entry.
     pub hit: Signal<Out, Bit>,
-    /// It has a receive.
+    /// A receive of this command is posted.
     pub posted: Signal<Out, Bit>,
-    /// It has a message.
+    /// A message of this command waits.
     pub waiting: Signal<Out, Bit>,
     /// Number of its entry.
     pub index: Signal<Out, Bits<16>>,

@@ -31,9 +31,9 @@ pub struct SameRow {
     pub next_row: Signal<In, Bits<16>>,
     /// The row read at the last edge was that of the write at that edge.
     pub in_old: Signal<Out, Bit>,
-    /// It is that of the write at this edge.
+    /// The row read at the last edge is that of the write at this edge.
     pub in_last: Signal<Out, Bit>,
-    /// It is that of the write at the next edge.
+    /// The row read at the last edge is that of the write at the next edge.
     pub in_now: Signal<Out, Bit>,
     row: Reg<Bits<16>>,
     written: Reg<Bits<16>>,
@@ -69,11 +69,11 @@ pub struct Way<T: Synth> {
     pub same_now: Signal<In, Bit>,
     /// The word taken, unless one of these is set:
     pub word: Signal<Out, T>,
-    /// It is what was written in the cycle before that of `capture`.
+    /// The word of the row is what was written in the cycle before that of `capture`.
     pub in_old: Signal<Out, Bit>,
-    /// It is what was written in the cycle of `capture`.
+    /// The word of the row is what was written in the cycle of `capture`.
     pub in_last: Signal<Out, Bit>,
-    /// It is what was written in the cycle after.
+    /// The word of the row is what was written in the cycle after that of `capture`.
     pub in_now: Signal<Out, Bit>,
     /// Write in this cycle.
     pub write: Signal<In, Bit>,
@@ -139,13 +139,13 @@ pub struct Written<T: Synth> {
     pub write_word: Signal<In, T>,
     /// The word that is written in the next cycle, if any is.
     pub next_word: Signal<In, T>,
-    /// Keep both, and that of the last cycle.
+    /// Keep both words, and that of the last cycle.
     pub capture: Signal<In, Bit>,
-    /// That of the cycle before the last `capture`.
+    /// The word of the cycle before the last `capture`.
     pub old: Signal<Out, T>,
-    /// That of the cycle of the last `capture`.
+    /// The word of the cycle of the last `capture`.
     pub last: Signal<Out, T>,
-    /// That of the cycle after.
+    /// The word of the cycle after the last `capture`.
     pub now: Signal<Out, T>,
     before: Reg<T>,
     captured_old: Reg<T>,

@@ -59,9 +59,9 @@ pub struct Counters {
     pub credit_asks: Signal<In, Bits<3>>,
     /// [`Counter::FirmwareFramesDropped`] in this cycle.
     pub firmware_frames_dropped: Signal<In, Bits<3>>,
-    /// The request.
+    /// The control request.
     pub control: Pulse<In, ControlRequest>,
-    /// It is done.
+    /// The control request is done.
     pub control_done: Signal<Out, Bit>,
     /// The counter that was asked for; zero if there is no such one, and for other operations.
     pub control_result: Signal<Out, Bits<64>>,

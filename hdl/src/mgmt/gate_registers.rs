@@ -52,9 +52,9 @@ pub struct GateRegisters {
     pub offset: Signal<In, Bits<12>>,
     /// The processor writes it.
     pub poke: Signal<In, Bit>,
-    /// What.
+    /// What the processor writes.
     pub data: Signal<In, Bits<32>>,
-    /// What it reads; zero for a register that isn't here.
+    /// What the processor reads; zero for a register that isn't here.
     pub value: Signal<Out, Bits<32>>,
     /// An enabled interrupt is pending.
     pub external_interrupt: Signal<Out, Bit>,

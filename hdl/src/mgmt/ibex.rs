@@ -40,11 +40,11 @@ pub struct Ibex {
     pub fetch_error: Signal<In, Bit>,
     /// A load or a store.
     pub data_request: Signal<Out, Bit>,
-    /// The memory has heard it.
+    /// The memory has taken the access.
     pub data_grant: Signal<In, Bit>,
     /// Address, a multiple of 4.
     pub data_address: Signal<Out, Bits<32>>,
-    /// It is a store.
+    /// The access is a store.
     pub data_write: Signal<Out, Bit>,
     /// Bytes concerned.
     pub data_enable: Signal<Out, Bits<4>>,

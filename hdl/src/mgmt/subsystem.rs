@@ -160,11 +160,11 @@ pub struct Subsystem {
     pub firmware_start: Signal<Out, Bits<32>>,
     /// A control request is under way.
     pub control_valid: Signal<Out, Bit>,
-    /// The request.
+    /// The control request.
     pub control: Signal<Out, ControlRequest>,
-    /// It is done.
+    /// The control request is done.
     pub control_done: Signal<In, Bit>,
-    /// With `control_done`: its result.
+    /// With `control_done`: the result of the request.
     pub control_result: Signal<In, Bits<64>>,
     /// Pulse: the gates are to be reset.
     pub gates_reset_request: Signal<Out, Bit>,
@@ -172,9 +172,9 @@ pub struct Subsystem {
     pub gates_ready: Signal<In, Bit>,
     /// Writes a word of the frame to send.
     pub frame_write: Signal<Out, Bit>,
-    /// Which.
+    /// Number of the word that is written.
     pub frame_write_address: Signal<Out, Bits<5>>,
-    /// The word.
+    /// The word that is written.
     pub frame_write_data: Signal<Out, Bits<32>>,
     /// Pulse: sends the frame.
     pub frame_send: Signal<Out, Bit>,
@@ -182,9 +182,9 @@ pub struct Subsystem {
     pub frame_out_ready: Signal<In, Bit>,
     /// A frame for the firmware waits.
     pub frame_in_valid: Signal<In, Bit>,
-    /// Pulse: it is done with.
+    /// Pulse: the firmware has done with the frame that waits.
     pub frame_take: Signal<Out, Bit>,
-    /// Word of it that is looked at.
+    /// Number of the word of that frame that is looked at.
     pub frame_read_address: Signal<Out, Bits<5>>,
     /// The word looked at in the cycle before.
     pub frame_read_data: Signal<In, Bits<32>>,
@@ -192,11 +192,11 @@ pub struct Subsystem {
     pub frame_dropped: Signal<In, Bit>,
     /// Pulse: something has happened in the gates.
     pub told_valid: Signal<In, Bit>,
-    /// What.
+    /// With `told_valid`: what has happened.
     pub told: Signal<In, RaiseEvent>,
     /// A byte of the log.
     pub log_data: Signal<Out, Bits<8>>,
-    /// There is one, in this cycle.
+    /// A byte of the log leaves in this cycle.
     pub log_valid: Signal<Out, Bit>,
     /// Own Ethernet address.
     pub strap_mac: Signal<In, Bits<48>>,

@@ -50,7 +50,7 @@ pub struct AxiRead {
     pub arburst: Signal<Out, Bits<2>>,
     /// The address is offered.
     pub arvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The address is taken.
     pub arready: Signal<In, Bit>,
     /// Transaction that the beat belongs to.
     pub rid: Signal<In, Bits<4>>,
@@ -62,7 +62,7 @@ pub struct AxiRead {
     pub rlast: Signal<In, Bit>,
     /// A beat is offered.
     pub rvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The beat is taken.
     pub rready: Signal<Out, Bit>,
 }
 
@@ -81,7 +81,7 @@ pub struct AxiWrite {
     pub awburst: Signal<Out, Bits<2>>,
     /// The address is offered.
     pub awvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The address is taken.
     pub awready: Signal<In, Bit>,
     /// Data.
     pub wdata: Signal<Out, Bits<64>>,
@@ -91,7 +91,7 @@ pub struct AxiWrite {
     pub wlast: Signal<Out, Bit>,
     /// A beat is offered.
     pub wvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The beat is taken.
     pub wready: Signal<In, Bit>,
     /// Transaction that the response belongs to.
     pub bid: Signal<In, Bits<4>>,
@@ -99,7 +99,7 @@ pub struct AxiWrite {
     pub bresp: Signal<In, Bits<2>>,
     /// A response is offered.
     pub bvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The response is taken.
     pub bready: Signal<Out, Bit>,
 }
 
@@ -126,7 +126,7 @@ pub struct AxiManager {
     pub awqos: Signal<Out, Bits<4>>,
     /// The address is offered.
     pub awvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The address is taken.
     pub awready: Signal<In, Bit>,
     /// Data.
     pub wdata: Signal<Out, Bits<64>>,
@@ -136,7 +136,7 @@ pub struct AxiManager {
     pub wlast: Signal<Out, Bit>,
     /// A beat is offered.
     pub wvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The beat is taken.
     pub wready: Signal<In, Bit>,
     /// Transaction that the response belongs to.
     pub bid: Signal<In, Bits<4>>,
@@ -144,7 +144,7 @@ pub struct AxiManager {
     pub bresp: Signal<In, Bits<2>>,
     /// A response is offered.
     pub bvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The response is taken.
     pub bready: Signal<Out, Bit>,
     /// Transaction id.
     pub arid: Signal<Out, Bits<4>>,
@@ -166,7 +166,7 @@ pub struct AxiManager {
     pub arqos: Signal<Out, Bits<4>>,
     /// The address is offered.
     pub arvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The address is taken.
     pub arready: Signal<In, Bit>,
     /// Transaction that the beat belongs to.
     pub rid: Signal<In, Bits<4>>,
@@ -178,7 +178,7 @@ pub struct AxiManager {
     pub rlast: Signal<In, Bit>,
     /// A beat is offered.
     pub rvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The beat is taken.
     pub rready: Signal<Out, Bit>,
 }
 
@@ -189,7 +189,7 @@ pub struct AxiLite {
     pub awaddr: Signal<In, Bits<{ abi::register::ADDRESS_BITS as usize }>>,
     /// A write address is offered.
     pub awvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The write address is taken.
     pub awready: Signal<Out, Bit>,
     /// Write data.
     pub wdata: Signal<In, Bits<32>>,
@@ -197,19 +197,19 @@ pub struct AxiLite {
     pub wstrb: Signal<In, Bits<4>>,
     /// Write data are offered.
     pub wvalid: Signal<In, Bit>,
-    /// They are taken.
+    /// The write data are taken.
     pub wready: Signal<Out, Bit>,
     /// `RESP_*` of the write.
     pub bresp: Signal<Out, Bits<2>>,
     /// A write response is offered.
     pub bvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The write response is taken.
     pub bready: Signal<In, Bit>,
     /// Read address.
     pub araddr: Signal<In, Bits<{ abi::register::ADDRESS_BITS as usize }>>,
     /// A read address is offered.
     pub arvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The read address is taken.
     pub arready: Signal<Out, Bit>,
     /// Data read.
     pub rdata: Signal<Out, Bits<32>>,
@@ -217,7 +217,7 @@ pub struct AxiLite {
     pub rresp: Signal<Out, Bits<2>>,
     /// Read data are offered.
     pub rvalid: Signal<Out, Bit>,
-    /// They are taken.
+    /// The read data are taken.
     pub rready: Signal<In, Bit>,
 }
 
@@ -232,7 +232,7 @@ pub struct StreamSource {
     pub tlast: Signal<Out, Bit>,
     /// A word is offered.
     pub tvalid: Signal<Out, Bit>,
-    /// It is taken.
+    /// The word is taken.
     pub tready: Signal<In, Bit>,
 }
 
@@ -249,6 +249,6 @@ pub struct StreamSink {
     pub tuser: Signal<In, Bit>,
     /// A word is offered.
     pub tvalid: Signal<In, Bit>,
-    /// It is taken.
+    /// The word is taken.
     pub tready: Signal<Out, Bit>,
 }

@@ -40,11 +40,11 @@ impl<const W: usize> Logic for Lowest<W> {
 pub struct LowestOfTwo {
     /// The narrow set.
     pub narrow: Signal<In, Bits<6>>,
-    /// Its lowest place.
+    /// Lowest place of the narrow set.
     pub lowest_narrow: Signal<Out, Bits<6>>,
     /// The widest set.
     pub wide: Signal<In, Bits<64>>,
-    /// Its lowest place.
+    /// Lowest place of the widest set.
     pub lowest_wide: Signal<Out, Bits<64>>,
     of_narrow: Lowest<6>,
     of_wide: Lowest<64>,

@@ -19,11 +19,11 @@ use crate::prelude::*;
 pub struct Skid<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
-    /// Forgets what it holds.
+    /// Forgets the words inside.
     pub reset: Signal<In, Bit>,
     /// Words that come.
     pub input: Stream<In, T>,
-    /// The same words.
+    /// The same words, a cycle later or more.
     pub output: Stream<Out, T>,
     head: Reg<T>,
     head_valid: Reg<Bit>,

@@ -20,7 +20,7 @@ pub struct Stable<T: Synth> {
     pub reset: Signal<In, Bit>,
     /// A word is offered.
     pub valid: Signal<In, Bit>,
-    /// It is taken.
+    /// The word is taken.
     pub ready: Signal<In, Bit>,
     /// The word.
     pub data: Signal<In, T>,

@@ -23,7 +23,7 @@ pub struct Table<T: Synth> {
     pub clock: Signal<In, Clock>,
     /// Clears it.
     pub reset: Signal<In, Bit>,
-    /// It is cleared.
+    /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
     /// Writes `write_data` at this edge.
     pub write_enable: Signal<In, Bit>,

@@ -83,7 +83,7 @@ pub struct Regions {
     pub quiet: Signal<In, Bit>,
     /// The control request.
     pub control: Pulse<In, ControlRequest>,
-    /// It is done.
+    /// The control request is done.
     pub control_done: Signal<Out, Bit>,
 
     #[is(StreamMux::new(client::COUNT))]
