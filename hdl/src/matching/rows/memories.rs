@@ -1,0 +1,62 @@
+//! What the memories read and write: rows, links in both directions, and the heads of the lists.
+
+use super::{Link, Row, UnexpectedRows, Walk};
+use crate::prelude::*;
+
+#[block]
+impl UnexpectedRows {
+    /// The memories as they are left by an operation that says nothing of them.
+    pub(super) fn leave_memories(&mut self) {
+        self.read_row.next = self.cursor.q.val();
+        self.other_row.next = self.cursor.q.val();
+        self.listed.d.next = self.read_link.val().row;
+        self.follows.d.next = false;
+        self.rows.write_enable.next = false;
+        self.rows.write_address.next = self.key_row.q.val();
+        self.new_row.next = Row::default();
+        self.links.write_enable.next = false;
+        self.links.write_address.next = self.key_row.q.val();
+        self.new_link.next = Link::default();
+        self.befores.write_enable.next = false;
+        self.befores.write_address.next = self.heads.read_data.val();
+        self.befores.write_data.next = self.key_row.q.val();
+        self.heads.read_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
+        self.heads.write_enable.next = false;
+        self.heads.write_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
+        self.heads.write_data.next = self.key_row.q.val();
+    }
+
+    /// The memories and the places get what the step has chosen.
+    pub(super) fn address(&mut self) {
+        // A link is followed in each cycle, so little logic may stand in between.
+        self.link_row.next = self.other_row.val();
+        if self.follows.q.val() {
+            self.link_row.next = self.read_link.val().row;
+        }
+        self.rows.read_address.next = self.read_row.val();
+        self.rows.write_data.next = self.new_row.val();
+        self.links.read_address.next = self.link_row.val();
+        self.links.write_data.next = self.new_link.val();
+        self.befores.read_address.next = self.link_row.val();
+
+        for i in 0..self._n {
+            set!(
+                self.place[i],
+                write = (self.walk.q.val() == Walk::Insert) & self.place_bit.val().get_bit(i),
+                write_row = self.key_row.q.val(),
+                age = self.key.q.val().age,
+                context_id = self.key.q.val().context_id,
+                match_bits = self.key.q.val().match_bits,
+                sought = self.sought.q.val(),
+                read_row = self.read_row.val(),
+                load = self.read_valid.q.val(),
+                live = self.may_be_found.val() & self.live.val().get_bit(i),
+                order = self.found_order.val().get_bits::<8>(8 * i),
+                hits = self.hits.val(),
+                beaten = self.beaten.val().get_bit(i),
+                filled = self.place_bit.val(),
+                order_before = self.entry_order.val().get_bits::<8>(8 * i)
+            );
+        }
+    }
+}

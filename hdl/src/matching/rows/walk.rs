@@ -1,0 +1,189 @@
+//! The steps of an operation: an insertion, a search, and the removal of what was found.
+//!
+//! ```text
+//!   Idle ──► Insert ──► Store ──► Idle
+//!    ├─────► Pair ──────► Drain ──┬──► Idle
+//!    └─────► Head ──────► Rows ───┴──► Remove ──► Removed ──► Unlink ──► Idle
+//! ```
+
+use super::{Candidate, Key, Link, Row, UnexpectedRows, Walk};
+use crate::prelude::*;
+
+#[block]
+impl UnexpectedRows {
+    /// The next step of an operation.
+    pub(super) fn step(&mut self) {
+        self.place_bit.next = bits::<8>(1) << self.key_place.q.val();
+        self.best_bit.next = bits::<8>(1) << self.best.q.val().number;
+        self.owner_bit.next = (bits::<32>(1) << self.best.q.val().owner) & self.endpoint_bits.val();
+        self.links_row.next = false;
+        self.empties.next = false;
+        self.unlinks.next = false;
+        self.best_row.next = self.best.q.val().contents;
+        self.ends.next = false;
+        // The last row of a search ends it, or goes over to the removal of what it found.
+        self.row_ends.next = self.first_valid.q.val() & self.first_last.q.val();
+        self.removes.next =
+            self.key.q.val().remove & (self.first.q.val().found | self.best.q.val().found);
+        self.cleared.next = self.cursor.q.val() == self.last_row.val();
+        self.names_source.next = self.by_pair.val() | !self.any_source.val();
+        self.next_walk.next = self.walk.q.val();
+        match self.walk.q.val() {
+            Walk::Clear => {
+                self.rows.write_enable.next = true;
+                self.rows.write_address.next = self.cursor.q.val();
+                self.cursor.d.next = self.cursor.q.val() + 1;
+                if self.cleared.val() {
+                    self.next_walk.next = Walk::Idle;
+                }
+            }
+            Walk::Idle => {
+                self.heads.read_address.next = bit_cast::<16, 8>(self.endpoint.val());
+                self.read_row.next = self.pair_row.val();
+                self.other_row.next = self.pair_row.val();
+                if self.insert.val() | self.search.val() {
+                    self.key.d.next = Key {
+                        endpoint: self.endpoint.val(),
+                        pair: self.pair.val(),
+                        by_pair: self.by_pair.val(),
+                        any_source: self.any_source.val() & !self.by_pair.val(),
+                        context_id: self.context_id.val(),
+                        match_bits: self.match_bits.val(),
+                        care_bits: !self.ignore_bits.val(),
+                        age: self.age.val(),
+                        remove: self.remove.val(),
+                    };
+                    self.key_row.d.next = self.place_index.val() >> self.row_shift.val();
+                    self.key_place.d.next =
+                        bit_cast::<8, 16>(self.place_index.val() & self.place_mask.val());
+                    self.had.d.next = (self.waits.q.val() & self.endpoint_bit.val()).any();
+                    self.best.d.next = Candidate::default();
+                }
+                if self.insert.val() {
+                    self.read_row.next = self.place_index.val() >> self.row_shift.val();
+                    self.waits.d.next = self.waits.q.val() | self.endpoint_bit.val();
+                    self.count.d.next = self.count.q.val() + 1;
+                    self.newest.d.next = self.age.val();
+                    self.next_walk.next = Walk::Insert;
+                } else if self.search.val() {
+                    if self.names_source.val() {
+                        self.read_valid.d.next = true;
+                        self.read_at.d.next = self.pair_row.val();
+                        self.cursor.d.next = self.pair_row.val() + 1;
+                        self.next_walk.next = Walk::Pair;
+                    } else {
+                        self.key.d.next.any_source = true;
+                        self.next_walk.next = Walk::Head;
+                    }
+                }
+            }
+            Walk::Insert => {
+                self.entry_row.d.next = self.row.val();
+                self.next_walk.next = Walk::Store;
+            }
+            Walk::Store => {
+                self.rows.write_enable.next = true;
+                self.new_row.next = Row {
+                    live: self.entry_row.q.val().live | self.place_bit.val(),
+                    order: self.new_order.val(),
+                };
+                self.links_row.next = self.entry_row.q.val().live == 0;
+                self.links.write_enable.next = self.links_row.val();
+                self.new_link.next = Link {
+                    row: self.heads.read_data.val(),
+                    last: !self.had.q.val(),
+                    owner: self.key.q.val().endpoint,
+                };
+                self.befores.write_enable.next = self.links_row.val() & self.had.q.val();
+                self.heads.write_enable.next = self.links_row.val();
+                self.next_walk.next = Walk::Idle;
+            }
+            Walk::Pair => {
+                self.read_valid.d.next = true;
+                self.read_at.d.next = self.cursor.q.val();
+                self.cursor.d.next = self.cursor.q.val() + 1;
+                if (self.cursor.q.val() & self.pair_mask.val()) == self.pair_mask.val() {
+                    self.read_last.d.next = true;
+                    self.next_walk.next = Walk::Drain;
+                }
+            }
+            Walk::Head => {
+                self.other_row.next = self.heads.read_data.val();
+                self.listed.d.next = self.heads.read_data.val();
+                self.follows.d.next = self.had.q.val();
+                self.next_walk.next = Walk::Rows;
+                if !self.had.q.val() {
+                    self.ends.next = true;
+                    self.next_walk.next = Walk::Idle;
+                }
+            }
+            Walk::Rows => {
+                self.read_valid.d.next = self.follows.q.val();
+                self.read_last.d.next = self.follows.q.val() & self.read_link.val().last;
+                self.read_at.d.next = self.listed.q.val();
+                self.read_row.next = self.listed.q.val();
+                self.follows.d.next = self.follows.q.val() & !self.read_link.val().last;
+            }
+            Walk::Drain => {}
+            Walk::Remove => {
+                self.read_row.next = self.best.q.val().row;
+                self.other_row.next = self.best.q.val().row;
+                self.heads.read_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
+                self.next_walk.next = Walk::Removed;
+            }
+            Walk::Removed => {
+                self.gone_link.d.next = self.read_link.val();
+                self.gone_before.d.next = self.befores.read_data.val();
+                self.gone_is_head.d.next = self.heads.read_data.val() == self.best.q.val().row;
+                self.gone_alone.d.next = (self.best_row.val().live & !self.best_bit.val()) == 0;
+                self.next_walk.next = Walk::Unlink;
+            }
+            Walk::Unlink => {
+                self.count.d.next = self.count.q.val() - 1;
+                self.rows.write_enable.next = true;
+                self.rows.write_address.next = self.best.q.val().row;
+                self.new_row.next = Row {
+                    live: self.best_row.val().live & !self.best_bit.val(),
+                    order: self.best_row.val().order,
+                };
+                self.empties.next = self.gone_alone.q.val();
+                self.unlinks.next = self.empties.val();
+                self.heads.write_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
+                self.heads.write_data.next = self.gone_link.q.val().row;
+                self.new_link.next = self.gone_link.q.val();
+                self.befores.write_address.next = self.gone_link.q.val().row;
+                self.befores.write_data.next = self.gone_before.q.val();
+                self.links.write_address.next = self.gone_before.q.val();
+                self.befores.write_enable.next = self.empties.val() & !self.gone_link.q.val().last;
+                if self.empties.val() {
+                    if self.gone_is_head.q.val() {
+                        self.heads.write_enable.next = true;
+                        if self.gone_link.q.val().last {
+                            self.waits.d.next = self.waits.q.val() & !self.owner_bit.val();
+                        }
+                    } else {
+                        self.links.write_enable.next = true;
+                    }
+                }
+                self.next_walk.next = Walk::Idle;
+            }
+        }
+        if self.row_ends.val() {
+            self.ends.next = true;
+            self.next_walk.next = Walk::Idle;
+            if self.removes.val() {
+                self.next_walk.next = Walk::Remove;
+            }
+        }
+        self.answered.d.next = self.ends.val();
+        self.walk.d.next = self.next_walk.val();
+        // True when the next walk is `Idle`: a product for each walk that may end, since it is known late whether one does.
+        self.idle.d.next = !self.row_ends.val()
+            & (((self.walk.q.val() == Walk::Clear) & self.cleared.val())
+                | (self.idle.q.val() & !self.insert.val() & !self.search.val())
+                | (self.walk.q.val() == Walk::Store)
+                | ((self.walk.q.val() == Walk::Head) & !self.had.q.val())
+                | (self.walk.q.val() == Walk::Unlink))
+            | (self.row_ends.val() & !self.removes.val());
+    }
+}
