@@ -2,12 +2,12 @@
 //! card inside" says, and nothing else.
 //!
 //! ```text
-//!   s_axil ──► Registers ──► doorbells        ┌─ Fetch ─────► SendQueues ─► Transmit ─┐ FrameMux,
+//!   s_axil ──► Registers ──► doorbells        ┌─ Fetch ─► SendQueues ─► Gather, Framer ┐ FrameMux,
 //!              │     └─► GateReset ─► reset   │      │              ▲                  │ Loopback
 //!   processor ◄┘                              │      │ lists        │ progress         ├──► FrameGate ──► m_axis
 //!   processor ──► Fanout ──► control ──► all  │      ▼              │                  │
 //!                                             │  Delivery ◄───── Receive ◄─────────────┘◄── FrameGate ◄── s_axis
-//!   m_axi ◄── DmaRead, DmaWrite ◄─────────────┤   ▲    ▲  └─► Acknowledge ─► Transmit
+//!   m_axi ◄── DmaRead, DmaWrite ◄─────────────┤   ▲    ▲  └─► Acknowledge ─► Framer
 //!                                             │  Lists Regions        Faults ─► four of them
 //!   interrupts ◄──────────────────────────────┴─ Completions, Events
 //!   processor ──► FirmwareOut ─► FrameMux; Receive ─► FirmwareIn ──► processor; Events ──► processor
@@ -25,7 +25,8 @@ use crate::construct::construct;
 use crate::envelope::{Delivery, SendQueues};
 use crate::host::{Completions, DmaRead, DmaWrite, Events, Fetch, GateReset, Registers};
 use crate::link::{
-    Acknowledge, Faults, FirmwareIn, FirmwareOut, FrameGate, FrameMux, Loopback, Receive, Transmit,
+    Acknowledge, Faults, FirmwareIn, FirmwareOut, FrameGate, FrameMux, Framer, Gather, Loopback,
+    Receive,
 };
 use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout};
@@ -44,7 +45,7 @@ const _: () = assert!(
 /// Readers of host memory, and writers.
 const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
-const OUTSTANDING: usize = 16;
+const OUTSTANDING: usize = 32;
 /// Blocks that take control requests.
 const CONTROLLED: usize = 13;
 
@@ -198,7 +199,8 @@ pub struct Datapath {
     completions: Completions,
     events: Events,
     send_queues: SendQueues,
-    transmit: Transmit,
+    gather: Gather,
+    framer: Framer,
     receive: Receive,
     acknowledge: Acknowledge,
     faults: Faults,
@@ -234,7 +236,7 @@ impl Datapath {
             completions: Completions::new(config),
             events: Events::new(config),
             send_queues: SendQueues::new(config),
-            transmit: Transmit::new(config),
+            framer: Framer::new(config),
             receive: Receive::new(config),
             acknowledge: Acknowledge::new(config),
             faults: Faults::new(config),
@@ -255,7 +257,7 @@ impl Datapath {
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
             monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
             monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
-            counters gate_reset frame_gate firmware_out frame_mux loopback firmware_in refusals endpoint_interrupts shifted_interrupts
+            counters gather gate_reset frame_gate firmware_out frame_mux loopback firmware_in refusals endpoint_interrupts shifted_interrupts
         })
     }
 }
@@ -277,7 +279,8 @@ impl Logic for Datapath {
             completions,
             events,
             send_queues,
-            transmit,
+            gather,
+            framer,
             receive,
             acknowledge,
             faults,
@@ -328,7 +331,7 @@ impl Logic for Datapath {
             .val()
             .replace_bit(0, self.registers.mailbox_interrupt.val());
         self.gate_reset.initialized.next = self.send_queues.initialized.val()
-            & self.transmit.initialized.val()
+            & self.framer.initialized.val()
             & self.receive.initialized.val()
             & self.acknowledge.initialized.val()
             & self.faults.initialized.val()
@@ -367,13 +370,13 @@ impl Logic for Datapath {
         self.events.control.data.next = self.control.val();
         self.fanout.block_done[2].next = self.events.control_done.val();
         self.fanout.block_result[2].next = self.events.control_result.val();
-        self.send_queues.control_valid.next = self.fanout.block_valid[3].val();
-        self.send_queues.control.next = self.control.val();
+        self.send_queues.control.valid.next = self.fanout.block_valid[3].val();
+        self.send_queues.control.data.next = self.control.val();
         self.fanout.block_done[3].next = self.send_queues.control_done.val();
         self.fanout.block_result[3].next = self.send_queues.control_result.val();
-        self.transmit.control_valid.next = self.fanout.block_valid[4].val();
-        self.transmit.control.next = self.control.val();
-        self.fanout.block_done[4].next = self.transmit.control_done.val();
+        self.framer.control.valid.next = self.fanout.block_valid[4].val();
+        self.framer.control.data.next = self.control.val();
+        self.fanout.block_done[4].next = self.framer.control_done.val();
         self.fanout.block_result[4].next = 0.into();
         self.receive.control.valid.next = self.fanout.block_valid[5].val();
         self.receive.control.data.next = self.control.val();
@@ -413,14 +416,10 @@ impl Logic for Datapath {
         join!(self.dma_read.data[0] => self.fetch.read_data);
         self.fetch.read_data_last.next = self.dma_read.data_last[0].val();
         self.fetch.read_data_error.next = self.dma_read.data_error[0].val();
-        self.dma_read.request[1].valid.next = self.transmit.read_request_valid.val();
-        self.transmit.read_request_ready.next = self.dma_read.request[1].ready.val();
-        self.dma_read.request[1].data.next = self.transmit.read_request.val();
-        self.transmit.read_data_valid.next = self.dma_read.data[1].valid.val();
-        self.dma_read.data[1].ready.next = self.transmit.read_data_ready.val();
-        self.transmit.read_data.next = self.dma_read.data[1].data.val();
-        self.transmit.read_data_last.next = self.dma_read.data_last[1].val();
-        self.transmit.read_data_error.next = self.dma_read.data_error[1].val();
+        join!(self.gather.read_request => self.dma_read.request[1]);
+        join!(self.dma_read.data[1] => self.gather.read_data);
+        self.gather.read_data_last.next = self.dma_read.data_last[1].val();
+        self.gather.read_data_error.next = self.dma_read.data_error[1].val();
         self.dma_read.request[2].valid.next = self.delivery.read_request_valid.val();
         self.delivery.read_request_ready.next = self.dma_read.request[2].ready.val();
         self.dma_read.request[2].data.next = self.delivery.read_request.val();
@@ -483,27 +482,28 @@ impl Logic for Datapath {
         self.m_axi.bready.next = self.dma_write.m_axi.bready.val() & !self.reset.val();
 
         // From the rings to the wire.
-        self.send_queues.sends_valid.next = self.fetch.sends.valid.val();
-        self.fetch.sends.ready.next = self.send_queues.sends_ready.val();
-        self.send_queues.sends.next = self.fetch.sends.data.val();
-        self.transmit.job_valid.next = self.send_queues.job_valid.val();
-        self.send_queues.job_ready.next = self.transmit.job_ready.val();
-        self.transmit.job.next = self.send_queues.job.val();
-        self.send_queues.job_result_valid.next = self.transmit.job_result_valid.val();
-        self.send_queues.job_status.next = self.transmit.job_status.val();
-        self.transmit.control_frame_valid.next = self.acknowledge.control_frame_valid.val();
-        self.acknowledge.control_frame_ready.next = self.transmit.control_frame_ready.val();
-        self.transmit.control_frame.next = self.acknowledge.control_frame.val();
-        self.acknowledge.lookup_pair.next = self.transmit.lookup_pair.val();
-        self.transmit.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
-        self.transmit.lookup_credit.next = self.acknowledge.lookup_credit.val();
-        self.transmit.lookup_refused.next = self.acknowledge.lookup_refused.val();
-        self.frame_mux.transmit.tdata.next = self.transmit.m_axis.tdata.val();
-        self.frame_mux.transmit.tkeep.next = self.transmit.m_axis.tkeep.val();
-        self.frame_mux.transmit.tlast.next = self.transmit.m_axis.tlast.val();
-        self.frame_mux.transmit.tvalid.next = self.transmit.m_axis.tvalid.val();
+        join!(self.fetch.sends => self.send_queues.sends);
+        self.send_queues.job_room.next = self.gather.room.val();
+        join!(self.send_queues.job => self.gather.job);
+        join!(self.send_queues.dropped => self.gather.dropped);
+        join!(self.gather.result => self.send_queues.job_result);
+        join!(self.gather.message => self.framer.message);
+        self.gather.payload_index.next = self.framer.payload_index.val();
+        self.framer.payload.next = self.gather.payload.val();
+        self.gather.payload_done.next = self.framer.payload_done.val();
+        self.framer.control_frame.valid.next = self.acknowledge.control_frame_valid.val();
+        self.acknowledge.control_frame_ready.next = self.framer.control_frame.ready.val();
+        self.framer.control_frame.data.next = self.acknowledge.control_frame.val();
+        self.acknowledge.lookup_pair.next = self.framer.lookup_pair.val();
+        self.framer.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
+        self.framer.lookup_credit.next = self.acknowledge.lookup_credit.val();
+        self.framer.lookup_refused.next = self.acknowledge.lookup_refused.val();
+        self.frame_mux.transmit.tdata.next = self.framer.m_axis.tdata.val();
+        self.frame_mux.transmit.tkeep.next = self.framer.m_axis.tkeep.val();
+        self.frame_mux.transmit.tlast.next = self.framer.m_axis.tlast.val();
+        self.frame_mux.transmit.tvalid.next = self.framer.m_axis.tvalid.val();
         self.frame_mux.transmit.tuser.next = false;
-        self.transmit.m_axis.tready.next = self.frame_mux.transmit.tready.val();
+        self.framer.m_axis.tready.next = self.frame_mux.transmit.tready.val();
         self.firmware_out.write.next = self.frame_write.val();
         self.firmware_out.write_address.next = self.frame_write_address.val();
         self.firmware_out.write_data.next = self.frame_write_data.val();
@@ -552,12 +552,10 @@ impl Logic for Datapath {
         self.firmware_in.read_address.next = self.frame_read_address.val();
         self.frame_read_data.next = self.firmware_in.read_data.val();
         self.frame_dropped.next = self.firmware_in.count_frames_dropped.val();
-        self.send_queues.progress_valid.next = self.receive.progress.valid.val();
-        self.receive.progress.ready.next = self.send_queues.progress_ready.val();
-        self.acknowledge.mark_valid.next = self.send_queues.mark_valid.val();
-        self.send_queues.mark_ready.next = self.acknowledge.mark_ready.val();
-        self.acknowledge.mark.next = self.send_queues.mark.val();
-        self.send_queues.progress.next = self.receive.progress.data.val();
+        join!(self.receive.progress => self.send_queues.progress);
+        self.acknowledge.mark_valid.next = self.send_queues.mark.valid.val();
+        self.send_queues.mark.ready.next = self.acknowledge.mark_ready.val();
+        self.acknowledge.mark.next = self.send_queues.mark.data.val();
         self.delivery.arrival_valid.next = self.receive.arrival.valid.val();
         self.receive.arrival.ready.next = self.delivery.arrival_ready.val();
         self.delivery.arrival.next = self.receive.arrival.data.val();
@@ -578,11 +576,8 @@ impl Logic for Datapath {
         self.acknowledge.sink_update.next = self.delivery.sink_update.val();
 
         // Which memory may be used.
-        self.regions.transmit_query.valid.next = self.transmit.query_valid.val();
-        self.transmit.query_ready.next = self.regions.transmit_query.ready.val();
-        self.regions.transmit_query.data.next = self.transmit.query.val();
-        self.transmit.allowed_valid.next = self.regions.transmit_allowed.valid.val();
-        self.transmit.allowed.next = self.regions.transmit_allowed.data.val();
+        join!(self.gather.query => self.regions.transmit_query);
+        join!(self.regions.transmit_allowed => self.gather.allowed);
         self.regions.delivery_query.valid.next = self.delivery.query_valid.val();
         self.delivery.query_ready.next = self.regions.delivery_query.ready.val();
         self.regions.delivery_query.data.next = self.delivery.query.val();
@@ -593,16 +588,14 @@ impl Logic for Datapath {
         self.regions.quiet.next = true;
 
         // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
-        self.faults.fault_request[0].valid.next = self.send_queues.fault_request_valid.val();
-        self.send_queues.fault_request_ready.next = self.faults.fault_request[0].ready.val();
-        self.faults.fault_request[0].data.next = self.send_queues.fault_request.val();
+        join!(self.send_queues.fault_request => self.faults.fault_request[0]);
         join!(self.receive.fault_request => self.faults.fault_request[1]);
         self.faults.fault_request[2].valid.next = self.delivery.fault_request_valid.val();
         self.delivery.fault_request_ready.next = self.faults.fault_request[2].ready.val();
         self.faults.fault_request[2].data.next = self.delivery.fault_request.val();
-        self.send_queues.fault_valid.next = self.faults.fault_valid[0].val();
-        self.faults.fault_ready[0].next = self.send_queues.fault_ready.val();
-        self.send_queues.fault.next = self.faults.fault.val();
+        self.send_queues.fault.valid.next = self.faults.fault_valid[0].val();
+        self.faults.fault_ready[0].next = self.send_queues.fault.ready.val();
+        self.send_queues.fault.data.next = self.faults.fault.val();
         self.receive.fault.valid.next = self.faults.fault_valid[1].val();
         self.faults.fault_ready[1].next = self.receive.fault.ready.val();
         self.receive.fault.data.next = self.faults.fault.val();
@@ -617,8 +610,7 @@ impl Logic for Datapath {
         self.fetch.completion_free.next = self.completions.completion_free.val();
         join!(self.fetch.reserve => self.completions.reserve);
         join!(self.fetch.given_up => self.completions.queues_release);
-        self.completions.sends_release.valid.next = self.send_queues.release_valid.val();
-        self.completions.sends_release.data.next = self.send_queues.release_endpoint.val();
+        join!(self.send_queues.given_up => self.completions.sends_release);
         self.delivery.completion_free.next = self.completions.delivery_free.val();
         self.delivery.lists_pending.next = self.fetch.lists_pending.val();
         self.completions.delivery_reserve.valid.next = self.delivery.reserve_valid.val();
@@ -626,9 +618,7 @@ impl Logic for Datapath {
         self.completions.delivery_release.valid.next = self.delivery.release_valid.val();
         self.completions.delivery_release.data.next = self.delivery.release_endpoint.val();
         join!(self.fetch.complete => self.completions.queues);
-        self.completions.sends.valid.next = self.send_queues.complete_valid.val();
-        self.send_queues.complete_ready.next = self.completions.sends.ready.val();
-        self.completions.sends.data.next = self.send_queues.complete.val();
+        join!(self.send_queues.complete => self.completions.sends);
         self.completions.delivery.valid.next = self.delivery.complete_valid.val();
         self.delivery.complete_ready.next = self.completions.delivery.ready.val();
         self.completions.delivery.data.next = self.delivery.complete.val();
@@ -652,7 +642,7 @@ impl Logic for Datapath {
 
         // What is counted.
         self.counters.frames_sent.next = bits::<3>(0)
-            + self.transmit.count_frames_sent.val()
+            + self.framer.count_frames_sent.val()
             + self.firmware_out.count_frames_sent.val();
         self.counters.frames_received.next = bits::<3>(0)
             + self.receive.count_frames_received.val()

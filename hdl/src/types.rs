@@ -206,10 +206,23 @@ streams! {
         pair: Bits<16>,
         /// Protection domain of the endpoint.
         domain: Bits<8>,
-        /// Sequence number of the frame.
-        sequence: Bits<32>,
         /// The request.
         request: SendRequest,
+    }
+    /// A message whose payload is in the card: what its frame says of it.
+    Message {
+        /// Pair.
+        pair: Bits<16>,
+        /// Context.
+        context: Bits<16>,
+        /// Length in bytes, at most `EAGER_MAX`.
+        length: Bits<16>,
+        /// Match bits.
+        match_bits: Bits<64>,
+        /// Immediate data.
+        immediate: Bits<64>,
+        /// `flags` of the request.
+        flags: Bits<8>,
     }
     /// What a peer's frame says about the sends of a pair.
     Progress {

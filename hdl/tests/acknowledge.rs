@@ -48,6 +48,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
     let mut mark: Option<(usize, bool)> = None;
     let mut fault: Option<(usize, Status)> = None;
     let mut control: Option<(Operation, usize, PairSetup)> = None;
+    let mut control_since = 0;
     // The pair whose numbers were asked for in the cycle before, and what they were then.
     let mut looked_up: Option<(usize, (u32, u32, u16))> = None;
     // The frame that began in the cycle before.
@@ -119,6 +120,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             let under_way = update.is_some_and(|(pair, ..)| pair == index);
             if !under_way {
                 control = Some((operation, index, setup));
+                control_since = cycle.max(size.config.pairs as u64);
             }
         }
         bench.set("control_valid", control.is_some());
@@ -212,9 +214,21 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             }
             fault = None;
         }
+        // A wire that stopped left the frame of a pair on offer for ever, and `PairClear` undone.
+        assert!(
+            control.is_none() || cycle < control_since + 5,
+            "a control request waits for the wire, cycle {cycle}"
+        );
         if let Some((operation, index, setup)) = control
             && bench.is("control_done")
         {
+            // A frame of the pair that is on offer is withdrawn; one that is taken in this cycle is dropped by Framer, which has forgotten the pair.
+            if [Operation::PairSet, Operation::PairClear].contains(&operation)
+                && offered as usize == index
+            {
+                steady = Steady::default();
+                begun = None;
+            }
             if [Operation::PairSet, Operation::PairClear].contains(&operation) {
                 pairs[index] = Pair {
                     open: operation == Operation::PairSet,

@@ -109,14 +109,14 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
     let mut sum = Compared::default();
     for (at, told) in all.iter().enumerate() {
         let compared = held(told, Break::None).unwrap_or_else(|| panic!("card {at} of all"));
-        let enough = compared.commands > 50 && compared.completions > 50 && compared.frames > 10;
+        let enough = compared.commands > 50 && compared.completions > 50 && compared.frames > 8;
         assert!(enough, "card {at}: {compared:?}");
         sum += compared;
     }
     // What time alone decides is seldom met; and full queues are.
     assert!(sum.own > 200 && sum.failed >= 4, "{sum:?}");
     assert!(
-        sum.ready.0 > 20 && 20 * sum.ready.1 <= sum.ready.0,
+        sum.ready.0 > 20 && 16 * sum.ready.1 <= sum.ready.0,
         "{sum:?}"
     );
     assert!(

@@ -6,14 +6,14 @@ mod copies;
 mod delivery;
 mod ledger;
 mod resolve;
-mod send_queues;
+pub mod send_queues;
 
 pub use bench::DeliveryBench;
 pub use copies::Copies;
 pub use delivery::{Delivery, DeliveryMutation};
 pub use ledger::{Ledger, LedgerEntry};
 pub use resolve::Resolve;
-pub use send_queues::{SCAN_CYCLES, SendQueues, SendQueuesMutation};
+pub use send_queues::{SCAN_CYCLES, SendQueues};
 
 use crate::config::{ECP5, SCARCE, TINY};
 use crate::tops::{Class, Top};
@@ -41,11 +41,12 @@ pub fn tops() -> Vec<Top> {
         Top::broken("ledger_broken", breaks::ledger, Ledger::default),
         Top::of("delivery_tiny", Class::Synthesis, || Delivery::new(&TINY)),
         Top::of("delivery_ecp5", Class::Synthesis, || Delivery::new(&ECP5)),
-        Top::of("send_queues_tiny", Class::Test, || {
-            SendQueues::mutable(&TINY)
-        }),
-        Top::of("send_queues_ecp5", Class::Test, || {
-            SendQueues::mutable(&ECP5)
-        }),
+        Top::of("send_queues_tiny", Class::Test, || SendQueues::new(&TINY)),
+        Top::of("send_queues_ecp5", Class::Test, || SendQueues::new(&ECP5)),
+        Top::broken(
+            "send_queues_tiny_broken",
+            send_queues::breaks::send_queues,
+            || SendQueues::new(&TINY),
+        ),
     ]
 }

@@ -38,7 +38,7 @@ pub enum AcknowledgeMutation {
     QueuedTwice,
     /// A pair is not queued again once it has been.
     MarkLost,
-    /// A pair is set or cleared although a frame of it is on offer.
+    /// A frame of a pair that is set or cleared stays on offer.
     FrameOutlivesPair,
     /// A pair that is to ask acknowledges only.
     AskForgotten,
@@ -170,7 +170,6 @@ pub struct Acknowledge {
     changed: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
     own: Signal<Local, Bit>,
-    serves_control: Signal<Local, Bit>,
     push: Signal<Local, Bit>,
     carries: Signal<Local, Bit>,
     window: Signal<Local, Bits<16>>,
@@ -227,7 +226,7 @@ impl Acknowledge {
             control_frame_valid control_frame_ready control_frame lookup_pair lookup_acknowledge
             lookup_credit lookup_refused fault_valid fault_ready fault control_valid control control_done
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
-            clearing offered offered_frame setup carried carried_now held sink address write changed is_set own serves_control
+            clearing offered offered_frame setup carried carried_now held sink address write changed is_set own
             push carries window used
         })
     }
@@ -247,16 +246,6 @@ impl Logic for Acknowledge {
         self.own.next = self.control_valid.val()
             & (self.is_set.val() | (self.control.val().operation == self.pair_clear.val()));
         self.control_done.next = self.control_valid.val() & !self.own.val();
-        // A frame that is on offer would go out as the pair's next incarnation's, and a `PairFailed` would end
-        // that: the pair is set or cleared when the frame has been taken.
-        self.serves_control.next = self.own.val()
-            & !(self.offered.q.val()
-                & (self.offered_frame.q.val().pair == self.control.val().index));
-        for m in 0..self._mutable {
-            if self.mutation[m].val() == AcknowledgeMutation::FrameOutlivesPair {
-                self.serves_control.next = self.own.val();
-            }
-        }
         self.fault_ready.next = false;
         self.sink_update_ready.next = false;
         self.mark_ready.next = false;
@@ -278,7 +267,7 @@ impl Logic for Acknowledge {
 
         // Whatever is done is done to one pair: read it in Idle, change it in the next cycle.
         self.address.next = self.turns.output.data.val();
-        if self.serves_control.val() {
+        if self.own.val() {
             self.address.next = self.control.val().index;
         } else if self.fault_valid.val() {
             self.address.next = self.fault.val().pair;
@@ -310,7 +299,7 @@ impl Logic for Acknowledge {
                 }
             }
             State::Idle => {
-                if self.serves_control.val() {
+                if self.own.val() {
                     self.state.d.next = State::Control;
                 } else if self.fault_valid.val() {
                     self.state.d.next = State::Fault;
@@ -325,6 +314,17 @@ impl Logic for Acknowledge {
             State::Control => {
                 self.address.next = self.control.val().index;
                 self.control_done.next = true;
+                // A frame that is on offer would go out as the pair's next incarnation's, and a `PairFailed` would end
+                // that: the offer ends, since the wire may never take it.
+                if self.offered_frame.q.val().pair == self.control.val().index {
+                    self.offered.d.next = false;
+                }
+                for m in 0..self._mutable {
+                    if self.mutation[m].val() == AcknowledgeMutation::FrameOutlivesPair {
+                        self.offered.d.next =
+                            self.offered.q.val() & !self.control_frame_ready.val();
+                    }
+                }
                 self.write.next = self.control.val().index < self.pairs.val();
                 self.changed.next = self.write.val() & self.is_set.val();
                 // A stale turn stays in the queue and finds nothing to do.

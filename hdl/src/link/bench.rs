@@ -1,27 +1,28 @@
 //! All of the link of a card with the queues of sends: what the test of the link verilates, twice, back to back.
 //!
 //! ```text
-//!            ┌────────────┐ jobs  ┌──────────┐
-//!  sends ───►│ SendQueues ├──────►│ Transmit ├──► m_axis
-//!            └──▲──────▲──┘       └──▲───────┘
-//!      progress │      │ faults      │ control frames, numbers
-//!            ┌──┴──────┴──┐       ┌──┴──────────┐
-//!            │ Receive    │       │ Acknowledge │◄── updates
-//!  arrivals ◄┤            ├──┐    └─────▲───────┘
+//!            ┌────────────┐ jobs  ┌────────┐  ┌────────┐
+//!  sends ───►│ SendQueues ├──────►│ Gather ├─►│ Framer ├──► m_axis
+//!            └──▲──────▲──┘       └────────┘  └──▲─────┘
+//!      progress │      │ faults                 │ control frames, numbers
+//!            ┌──┴──────┴──┐       ┌─────────────┴┐
+//!            │ Receive    │       │ Acknowledge  │◄── updates
+//!  arrivals ◄┤            ├──┐    └─────▲────────┘
 //!            └──▲─────────┘  └►┌───────┴┐
 //!               │ s_axis       │ Faults ├──► events
 //!                              └────────┘
 //! ```
 //!
-//! Delivery, Regions, DMA and the host are the test's. SendQueues, Transmit and Acknowledge have an input that breaks a contract of each.
+//! Delivery, Regions, DMA and the host are the test's. Acknowledge has an input that breaks a contract of it.
 
 use super::acknowledge::{Acknowledge, AcknowledgeMutation};
 use super::faults::{Faults, party};
+use super::framer::Framer;
+use super::gather::Gather;
 use super::receive::Receive;
-use super::transmit::{Transmit, TransmitMutation};
 use crate::config::Config;
 use crate::construct::construct;
-use crate::envelope::{SendQueues, SendQueuesMutation};
+use crate::envelope::SendQueues;
 use crate::mgmt::Fanout;
 use crate::prelude::*;
 use crate::prim::axi::{StreamSink, StreamSource};
@@ -35,7 +36,7 @@ const _: () = assert!(
     "the kernel wires them in this order"
 );
 
-/// The five blocks.
+/// The six blocks.
 #[derive(LogicBlock)]
 pub struct LinkBench {
     /// Rising edge counts.
@@ -46,10 +47,6 @@ pub struct LinkBench {
     pub m_axis: StreamSource,
     /// From the wire.
     pub s_axis: StreamSink,
-    /// Contract of SendQueues to break.
-    pub send_queues_mutation: Signal<In, SendQueuesMutation>,
-    /// Contract of Transmit to break.
-    pub transmit_mutation: Signal<In, TransmitMutation>,
     /// Contract of Acknowledge to break.
     pub acknowledge_mutation: Signal<In, AcknowledgeMutation>,
     /// There is a send.
@@ -176,7 +173,8 @@ pub struct LinkBench {
     pub monitor_sink_freed: Signal<Out, Bits<32>>,
 
     send_queues: SendQueues,
-    transmit: Transmit,
+    gather: Gather,
+    framer: Framer,
     receive: Receive,
     acknowledge: Acknowledge,
     faults: Faults,
@@ -187,14 +185,14 @@ impl LinkBench {
     /// The blocks of a configuration.
     pub fn new(config: &Config) -> Self {
         construct!({
-            send_queues: SendQueues::mutable(config),
-            transmit: Transmit::mutable(config),
+            send_queues: SendQueues::new(config),
+            framer: Framer::new(config),
             receive: Receive::new(config),
             acknowledge: Acknowledge::mutable(config),
             faults: Faults::new(config),
             fanout: Fanout::new(5),
         } default {
-            clock reset m_axis s_axis send_queues_mutation transmit_mutation
+            clock reset m_axis s_axis gather
             acknowledge_mutation sends_valid sends
             query_ready allowed_valid allowed read_request_ready read_data_valid
             read_data read_data_last read_data_error arrival_ready payload_ready
@@ -223,14 +221,13 @@ impl Logic for LinkBench {
             clock,
             reset,
             send_queues,
-            transmit,
+            gather,
+            framer,
             receive,
             acknowledge,
             faults,
             fanout
         );
-        self.send_queues.mutation[0].next = self.send_queues_mutation.val();
-        self.transmit.mutation[0].next = self.transmit_mutation.val();
         self.acknowledge.mutation[0].next = self.acknowledge_mutation.val();
 
         // Control.
@@ -238,13 +235,13 @@ impl Logic for LinkBench {
         self.fanout.control_valid.next = self.control_valid.val();
         self.control_done.next = self.fanout.control_done.val();
         self.control_result.next = self.fanout.control_result.val();
-        self.send_queues.control_valid.next = self.fanout.block_valid[0].val();
-        self.send_queues.control.next = self.control.val();
+        self.send_queues.control.valid.next = self.fanout.block_valid[0].val();
+        self.send_queues.control.data.next = self.control.val();
         self.fanout.block_done[0].next = self.send_queues.control_done.val();
         self.fanout.block_result[0].next = self.send_queues.control_result.val();
-        self.transmit.control_valid.next = self.fanout.block_valid[1].val();
-        self.transmit.control.next = self.control.val();
-        self.fanout.block_done[1].next = self.transmit.control_done.val();
+        self.framer.control.valid.next = self.fanout.block_valid[1].val();
+        self.framer.control.data.next = self.control.val();
+        self.fanout.block_done[1].next = self.framer.control_done.val();
         self.fanout.block_result[1].next = 0.into();
         self.receive.control.valid.next = self.fanout.block_valid[2].val();
         self.receive.control.data.next = self.control.val();
@@ -259,54 +256,55 @@ impl Logic for LinkBench {
         self.fanout.block_done[4].next = self.faults.control_done.val();
         self.fanout.block_result[4].next = 0.into();
         self.initialized.next = self.send_queues.initialized.val()
-            & self.transmit.initialized.val()
+            & self.framer.initialized.val()
             & self.receive.initialized.val()
             & self.acknowledge.initialized.val()
             & self.faults.initialized.val();
 
         // Out.
-        self.send_queues.sends_valid.next = self.sends_valid.val();
-        self.send_queues.sends.next = self.sends.val();
-        self.send_queues.complete_ready.next = self.complete_ready.val();
-        self.sends_ready.next = self.send_queues.sends_ready.val();
-        self.complete_valid.next = self.send_queues.complete_valid.val();
-        self.complete.next = self.send_queues.complete.val();
-        self.release_valid.next = self.send_queues.release_valid.val();
-        self.transmit.job_valid.next = self.send_queues.job_valid.val();
-        self.send_queues.job_ready.next = self.transmit.job_ready.val();
-        self.transmit.job.next = self.send_queues.job.val();
-        self.send_queues.job_result_valid.next = self.transmit.job_result_valid.val();
-        self.send_queues.job_status.next = self.transmit.job_status.val();
-        self.transmit.control_frame_valid.next = self.acknowledge.control_frame_valid.val();
-        self.acknowledge.control_frame_ready.next = self.transmit.control_frame_ready.val();
-        self.transmit.control_frame.next = self.acknowledge.control_frame.val();
-        self.acknowledge.lookup_pair.next = self.transmit.lookup_pair.val();
-        self.transmit.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
-        self.transmit.lookup_credit.next = self.acknowledge.lookup_credit.val();
-        self.transmit.lookup_refused.next = self.acknowledge.lookup_refused.val();
-        self.transmit.query_ready.next = self.query_ready.val();
-        self.transmit.allowed_valid.next = self.allowed_valid.val();
-        self.transmit.allowed.next = self.allowed.val();
-        self.transmit.read_request_ready.next = self.read_request_ready.val();
-        self.transmit.read_data_valid.next = self.read_data_valid.val();
-        self.transmit.read_data.next = self.read_data.val();
-        self.transmit.read_data_last.next = self.read_data_last.val();
-        self.transmit.read_data_error.next = self.read_data_error.val();
-        self.query_valid.next = self.transmit.query_valid.val();
-        self.query.next = self.transmit.query.val();
-        self.read_request_valid.next = self.transmit.read_request_valid.val();
-        self.read_request.next = self.transmit.read_request.val();
-        self.read_data_ready.next = self.transmit.read_data_ready.val();
-        StreamSource::link(&mut self.m_axis, &mut self.transmit.m_axis);
+        self.send_queues.sends.valid.next = self.sends_valid.val();
+        self.send_queues.sends.data.next = self.sends.val();
+        self.send_queues.complete.ready.next = self.complete_ready.val();
+        self.sends_ready.next = self.send_queues.sends.ready.val();
+        self.complete_valid.next = self.send_queues.complete.valid.val();
+        self.complete.next = self.send_queues.complete.data.val();
+        self.release_valid.next = self.send_queues.given_up.valid.val();
+        self.send_queues.job_room.next = self.gather.room.val();
+        join!(self.send_queues.job => self.gather.job);
+        join!(self.send_queues.dropped => self.gather.dropped);
+        join!(self.gather.result => self.send_queues.job_result);
+        join!(self.gather.message => self.framer.message);
+        self.gather.payload_index.next = self.framer.payload_index.val();
+        self.framer.payload.next = self.gather.payload.val();
+        self.gather.payload_done.next = self.framer.payload_done.val();
+        self.framer.control_frame.valid.next = self.acknowledge.control_frame_valid.val();
+        self.acknowledge.control_frame_ready.next = self.framer.control_frame.ready.val();
+        self.framer.control_frame.data.next = self.acknowledge.control_frame.val();
+        self.acknowledge.lookup_pair.next = self.framer.lookup_pair.val();
+        self.framer.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
+        self.framer.lookup_credit.next = self.acknowledge.lookup_credit.val();
+        self.framer.lookup_refused.next = self.acknowledge.lookup_refused.val();
+        self.gather.query.ready.next = self.query_ready.val();
+        self.gather.allowed.valid.next = self.allowed_valid.val();
+        self.gather.allowed.data.next = self.allowed.val();
+        self.gather.read_request.ready.next = self.read_request_ready.val();
+        self.gather.read_data.valid.next = self.read_data_valid.val();
+        self.gather.read_data.data.next = self.read_data.val();
+        self.gather.read_data_last.next = self.read_data_last.val();
+        self.gather.read_data_error.next = self.read_data_error.val();
+        self.query_valid.next = self.gather.query.valid.val();
+        self.query.next = self.gather.query.data.val();
+        self.read_request_valid.next = self.gather.read_request.valid.val();
+        self.read_request.next = self.gather.read_request.data.val();
+        self.read_data_ready.next = self.gather.read_data.ready.val();
+        StreamSource::link(&mut self.m_axis, &mut self.framer.m_axis);
 
         // In.
         StreamSink::link(&mut self.s_axis, &mut self.receive.s_axis);
-        self.send_queues.progress_valid.next = self.receive.progress.valid.val();
-        self.receive.progress.ready.next = self.send_queues.progress_ready.val();
-        self.acknowledge.mark_valid.next = self.send_queues.mark_valid.val();
-        self.send_queues.mark_ready.next = self.acknowledge.mark_ready.val();
-        self.acknowledge.mark.next = self.send_queues.mark.val();
-        self.send_queues.progress.next = self.receive.progress.data.val();
+        join!(self.receive.progress => self.send_queues.progress);
+        self.acknowledge.mark_valid.next = self.send_queues.mark.valid.val();
+        self.send_queues.mark.ready.next = self.acknowledge.mark_ready.val();
+        self.acknowledge.mark.next = self.send_queues.mark.data.val();
         self.receive.arrival.ready.next = self.arrival_ready.val();
         self.receive.payload.ready.next = self.payload_ready.val();
         self.arrival_valid.next = self.receive.arrival.valid.val();
@@ -318,16 +316,14 @@ impl Logic for LinkBench {
         self.sink_update_ready.next = self.acknowledge.sink_update_ready.val();
 
         // Failures.
-        self.faults.fault_request[0].valid.next = self.send_queues.fault_request_valid.val();
-        self.send_queues.fault_request_ready.next = self.faults.fault_request[0].ready.val();
-        self.faults.fault_request[0].data.next = self.send_queues.fault_request.val();
+        join!(self.send_queues.fault_request => self.faults.fault_request[0]);
         join!(self.receive.fault_request => self.faults.fault_request[1]);
         self.faults.fault_request[2].valid.next = self.delivery_request_valid.val();
         self.delivery_request_ready.next = self.faults.fault_request[2].ready.val();
         self.faults.fault_request[2].data.next = self.delivery_request.val();
-        self.send_queues.fault_valid.next = self.faults.fault_valid[0].val();
-        self.faults.fault_ready[0].next = self.send_queues.fault_ready.val();
-        self.send_queues.fault.next = self.faults.fault.val();
+        self.send_queues.fault.valid.next = self.faults.fault_valid[0].val();
+        self.faults.fault_ready[0].next = self.send_queues.fault.ready.val();
+        self.send_queues.fault.data.next = self.faults.fault.val();
         self.receive.fault.valid.next = self.faults.fault_valid[1].val();
         self.faults.fault_ready[1].next = self.receive.fault.ready.val();
         self.receive.fault.data.next = self.faults.fault.val();
@@ -342,7 +338,7 @@ impl Logic for LinkBench {
         self.faults.raise.ready.next = self.raise_ready.val();
 
         // What an observer sees.
-        self.count_frames_sent.next = self.transmit.count_frames_sent.val();
+        self.count_frames_sent.next = self.framer.count_frames_sent.val();
         self.count_frames_received.next = self.receive.count_frames_received.val();
         self.count_crc_errors.next = self.receive.count_crc_errors.val();
         self.count_length_errors.next = self.receive.count_length_errors.val();

@@ -5,9 +5,12 @@ use super::firmware_in::FirmwareIn;
 use super::firmware_out::{self, FirmwareOut};
 use super::frame_gate::FrameGate;
 use super::frame_mux::FrameMux;
+use super::framer::Framer;
+use super::gather::Gather;
 use super::loopback::Loopback;
 use super::receive::Receive;
 use super::screen::Screen;
+use crate::envelope::send_queues;
 use crate::verilog::Break;
 use abi::mgmt::FRAMES_IN;
 
@@ -59,6 +62,53 @@ pub fn faults() -> Vec<Break> {
     ]
 }
 
+/// Of what reads payloads.
+pub fn gather() -> Vec<Break> {
+    vec![
+        // An error of a payload's read is not looked at.
+        Break::new("read_error_ignored").force::<Gather>("read_data_error", "false"),
+        // A buffer is read whatever Regions says.
+        Break::new("reads_what_is_refused").force::<Gather>("may_read", "true"),
+        // A job that is refused becomes a message.
+        Break::new("refused_goes_out").force::<Gather>("sound", "true"),
+        // Jobs come although the longest payload has no room.
+        Break::new("room_not_kept").force::<Gather>("used", "0"),
+        // The place of a payload that is being sent is given away.
+        Break::new("place_given_away").force::<Gather>("open.q", "false"),
+        // What has been given of a pair that is dropped goes out.
+        Break::new("drops_nothing").force::<Gather>("dropped.valid", "false"),
+        // Only the message on offer is dropped.
+        Break::new("offer_stays").force_if::<Gather>("passed_over", "false", "message.ready"),
+    ]
+}
+
+/// Of what makes frames.
+pub fn framer() -> Vec<Break> {
+    vec![
+        // Control frames all have number 0.
+        Break::new("control_not_numbered").force_if::<Framer>(
+            "carried.d.sequence",
+            "0",
+            "!of_message.q",
+        ),
+        // Messages and control frames have one number between them.
+        Break::new("one_number_for_all").force::<Framer>("of_message.q", "false"),
+        // The stream pauses behind the header.
+        Break::new("pause_in_frame").force_if::<Framer>(
+            "out_valid.d",
+            "false",
+            "advance & (word.q == 9)",
+        ),
+        // A pair is set or cleared only when the wire has taken the frame that is being sent.
+        Break::new("control_waits_for_the_wire")
+            .force::<Framer>("serves", "own & (state.q == State::Idle)"),
+        // Control frames go out as long as there are any.
+        Break::new("messages_starve").force::<Framer>("control_last.q", "false"),
+        // Messages go first.
+        Break::new("control_frames_wait").force::<Framer>("control_last.q", "true"),
+    ]
+}
+
 /// Of two links back to back: what the rules of the whole link notice.
 pub fn link_bench() -> Vec<Break> {
     let mut breaks = Break::named(
@@ -66,6 +116,12 @@ pub fn link_bench() -> Vec<Break> {
         &["crc_not_checked", "payload_kept", "sequence_off_by_one"],
     );
     breaks.extend(Break::named(&faults(), &["delivery_forgotten"]));
+    breaks.extend(Break::named(&gather(), &["read_error_ignored"]));
+    breaks.extend(Break::named(
+        &framer(),
+        &["control_not_numbered", "pause_in_frame"],
+    ));
+    breaks.extend(send_queues::breaks::link_bench());
     breaks
 }
 

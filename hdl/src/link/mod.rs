@@ -4,10 +4,10 @@
 //!                ┌─────────────┐
 //!   processor ──►│ FirmwareOut ├─────────┐
 //!                └─────────────┘         ▼
-//!                ┌──────────┐       ┌──────────┐  ┌──────────┐
-//!   jobs ───────►│ Transmit ├──────►│ FrameMux ├─►│          ├──► FrameGate ──► wire
-//!                └──▲───┬───┘       └──────────┘  │ Loopback │
-//!   control frames  │   │numbers to carry         │          │
+//!          ┌────────┐  ┌────────┐   ┌──────────┐  ┌──────────┐
+//!   jobs ─►│ Gather ├─►│ Framer ├──►│ FrameMux ├─►│          ├──► FrameGate ──► wire
+//!          └────────┘  └▲───┬───┘   └──────────┘  │ Loopback │
+//!   control frames      │   │numbers to carry     │          │
 //!                ┌──┴───▼──────┐                  │          │
 //!   updates ────►│ Acknowledge │      ┌───────────┤          │◄── FrameGate ◄── wire
 //!                └─────────────┘      │           └──────────┘
@@ -29,10 +29,12 @@ mod firmware_in;
 mod firmware_out;
 mod frame_gate;
 mod frame_mux;
+mod framer;
+mod gather;
+mod header;
 mod loopback;
 mod receive;
 mod screen;
-mod transmit;
 
 pub use acknowledge::{Acknowledge, AcknowledgeMutation};
 pub use bench::LinkBench;
@@ -42,21 +44,23 @@ pub use firmware_in::FirmwareIn;
 pub use firmware_out::FirmwareOut;
 pub use frame_gate::FrameGate;
 pub use frame_mux::FrameMux;
+pub use framer::Framer;
+pub use gather::{Gather, WORDS as PAYLOAD_WORDS};
 pub use loopback::Loopback;
 pub use receive::Receive;
 pub use screen::Screen;
-pub use transmit::{Transmit, TransmitMutation};
 
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
-/// The tops of the tests of this room. Transmit and Acknowledge can be broken by an input `mutation`.
+/// The tops of the tests of this room. Acknowledge can be broken by an input `mutation`.
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("receive_tiny", Class::Test, || Receive::new(&TINY)),
         Top::of("receive_ecp5", Class::Test, || Receive::new(&ECP5)),
-        Top::of("transmit_tiny", Class::Test, || Transmit::mutable(&TINY)),
-        Top::of("transmit_ecp5", Class::Test, || Transmit::mutable(&ECP5)),
+        Top::of("gather", Class::Test, Gather::default),
+        Top::of("framer_tiny", Class::Test, || Framer::new(&TINY)),
+        Top::of("framer_ecp5", Class::Test, || Framer::new(&ECP5)),
         Top::of("acknowledge_tiny", Class::Test, || {
             Acknowledge::mutable(&TINY)
         }),
@@ -75,6 +79,8 @@ pub fn tops() -> Vec<Top> {
         Top::broken("receive_tiny_broken", breaks::receive, || {
             Receive::new(&TINY)
         }),
+        Top::broken("gather_broken", breaks::gather, Gather::default),
+        Top::broken("framer_tiny_broken", breaks::framer, || Framer::new(&TINY)),
         Top::broken("faults_tiny_broken", breaks::faults, || Faults::new(&TINY)),
         Top::broken("link_bench_tiny_broken", breaks::link_bench, || {
             LinkBench::new(&TINY)

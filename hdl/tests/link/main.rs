@@ -17,8 +17,8 @@ use std::collections::BTreeMap;
 
 use abi::status::Status;
 use hdl::config;
-use hdl::envelope::SendQueuesMutation;
-use hdl::link::{AcknowledgeMutation, TransmitMutation, breaks};
+use hdl::envelope::send_queues;
+use hdl::link::{AcknowledgeMutation, breaks};
 use support::{Size, for_sizes, is_caught};
 use world::{Broken, World};
 
@@ -66,7 +66,7 @@ fn what_a_wire_does_to_a_frame_fails_its_pair_and_no_other() {
 
 /// Whether a contract that one side breaks is noticed.
 fn is_noticed(broken: Broken) -> bool {
-    is_caught("link_bench_tiny", 4, |rng| {
+    is_caught("link_bench_tiny", 12, |rng| {
         let size = Size::new(&config::TINY, "link_bench", rng);
         World::new(&size, rng, 40, Some(broken)).run(30_000);
     })
@@ -75,58 +75,17 @@ fn is_noticed(broken: Broken) -> bool {
 #[test]
 fn each_broken_contract_is_noticed() {
     use AcknowledgeMutation as A;
-    use SendQueuesMutation as S;
-    use TransmitMutation as T;
     for broken in breaks::link_bench() {
         let noticed = is_noticed(Broken::Named(broken.name));
         assert!(noticed, "{} goes unnoticed", broken.name);
     }
-    for (pin, number, what) in [
-        ("transmit", T::ReadErrorIgnored as u64, "ReadErrorIgnored"),
-        (
-            "transmit",
-            T::ControlNotNumbered as u64,
-            "ControlNotNumbered",
-        ),
-        ("transmit", T::PauseInFrame as u64, "PauseInFrame"),
-        (
-            "acknowledge",
-            A::CreditReturnedTwice as u64,
-            "CreditReturnedTwice",
-        ),
-        ("acknowledge", A::MarkLost as u64, "MarkLost"),
-        (
-            "acknowledge",
-            A::WindowNotShifted as u64,
-            "WindowNotShifted",
-        ),
-        ("send_queues", S::RefusalUnheard as u64, "RefusalUnheard"),
-        ("send_queues", S::ReadyForgotten as u64, "ReadyForgotten"),
-        ("send_queues", S::CreditNotNeeded as u64, "CreditNotNeeded"),
-        (
-            "send_queues",
-            S::CreditReturnedTwice as u64,
-            "CreditReturnedTwice",
-        ),
-        (
-            "send_queues",
-            S::RefusedKeepsCredit as u64,
-            "RefusedKeepsCredit",
-        ),
-        (
-            "send_queues",
-            S::CompletesFromNext as u64,
-            "CompletesFromNext",
-        ),
-        (
-            "send_queues",
-            S::WaitingNotFlushed as u64,
-            "WaitingNotFlushed",
-        ),
-        ("send_queues", S::NeverTimesOut as u64, "NeverTimesOut"),
+    for (mutation, what) in [
+        (A::CreditReturnedTwice, "CreditReturnedTwice"),
+        (A::MarkLost, "MarkLost"),
+        (A::WindowNotShifted, "WindowNotShifted"),
     ] {
-        let noticed = is_noticed(Broken::Pin(&format!("{pin}_mutation"), number));
-        assert!(noticed, "{what} of {pin} goes unnoticed");
+        let noticed = is_noticed(Broken::Acknowledge(mutation as u64));
+        assert!(noticed, "{what} of acknowledge goes unnoticed");
     }
 }
 
@@ -144,27 +103,15 @@ fn a_send_whose_credit_was_lost_on_its_way_goes_out_all_the_same() {
 
 #[test]
 fn a_side_that_does_not_ask_or_answer_is_noticed() {
-    for (pin, number, what) in [
-        (
-            "send_queues",
-            SendQueuesMutation::NeverAsks as u64,
-            "NeverAsks",
-        ),
-        (
-            "send_queues",
-            SendQueuesMutation::NeverAnswers as u64,
-            "NeverAnswers",
-        ),
-        (
-            "acknowledge",
-            AcknowledgeMutation::AskForgotten as u64,
-            "AskForgotten",
-        ),
-    ] {
-        let pin = format!("{pin}_mutation");
+    let asks_not = Broken::Acknowledge(AcknowledgeMutation::AskForgotten as u64);
+    let named = send_queues::breaks::thirsty_link_bench();
+    let named = named
+        .iter()
+        .map(|broken| (Broken::Named(broken.name), broken.name));
+    for (broken, what) in named.chain([(asks_not, "AskForgotten")]) {
         let noticed = is_caught("link_bench_tiny", 4, |rng| {
             let size = Size::new(&config::TINY, "link_bench", rng);
-            let world = World::new(&size, rng, 5, Some(Broken::Pin(&pin, number)));
+            let world = World::new(&size, rng, 5, Some(broken));
             world.thirsty().run(10_000);
         });
         assert!(noticed, "{what} goes unnoticed");

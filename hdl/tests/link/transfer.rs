@@ -1,8 +1,7 @@
-//! Transmit and Receive, Verilated, one after the other: what a frame is for one, it is for the other.
+//! Framer and Receive, Verilated, one after the other: what a frame is for one, it is for the other.
 
 use abi::control::{CardSetup, Operation, PairSetup};
-use abi::request::{FLAG_READY, Opcode, SendRequest};
-use abi::wire::{FrameType, frame_bytes};
+use abi::wire::{FRAME_READY, FrameType, frame_bytes};
 use hdl::config::TINY;
 use rand::{Rng, RngCore};
 use rand_chacha::ChaCha8Rng;
@@ -17,7 +16,6 @@ const PATIENCE: u64 = 20_000;
 struct Message {
     from: usize,
     to: usize,
-    sequence: u32,
     context: u16,
     match_bits: u64,
     immediate: u64,
@@ -29,7 +27,7 @@ struct Message {
 }
 
 impl Message {
-    fn random(rng: &mut ChaCha8Rng, (from, to): (usize, usize), sequence: u32) -> Self {
+    fn random(rng: &mut ChaCha8Rng, (from, to): (usize, usize)) -> Self {
         let length = match rng.random_range(0..3) {
             0 => [0, 1, 7, 8, 9, 1023, 1024][rng.random_range(0..7)],
             _ => rng.random_range(0..100),
@@ -39,7 +37,6 @@ impl Message {
         Message {
             from,
             to,
-            sequence,
             context: rng.random(),
             match_bits: rng.random(),
             immediate: rng.random(),
@@ -63,7 +60,7 @@ impl Message {
 
 /// Both blocks, with pairs that are each other's.
 struct Blocks {
-    transmit: Bench,
+    framer: Bench,
     receive: Bench,
     links: Vec<(usize, usize)>,
     willing: f64,
@@ -96,17 +93,17 @@ fn control(bench: &mut Bench, operation: Operation, index: usize, data: &[u64]) 
 }
 
 impl Blocks {
-    /// `size` is that of Transmit; Receive has the same.
+    /// `size` is that of Framer; Receive has the same.
     fn open(size: &Size, rng: &mut ChaCha8Rng) -> Self {
-        let mut transmit = Bench::open(&size.model);
-        let mut receive = Bench::open(&size.model.replace("transmit", "receive"));
-        ready(&mut transmit);
+        let mut framer = Bench::open(&size.model);
+        let mut receive = Bench::open(&size.model.replace("framer", "receive"));
+        ready(&mut framer);
         ready(&mut receive);
         let card = CardSetup {
             mac: rng.random::<u64>() >> 16,
             ..CardSetup::default()
         };
-        control(&mut transmit, Operation::CardSet, 0, &card.to_words());
+        control(&mut framer, Operation::CardSet, 0, &card.to_words());
         let others = size.pairs.iter().rev();
         let links: Vec<_> = size.pairs.iter().copied().zip(others.copied()).collect();
         for &(from, to) in &links {
@@ -129,43 +126,35 @@ impl Blocks {
                 epoch: here.remote_epoch,
                 ..PairSetup::default()
             };
-            control(&mut transmit, Operation::PairSet, from, &here.to_words());
+            control(&mut framer, Operation::PairSet, from, &here.to_words());
             control(&mut receive, Operation::PairSet, to, &there.to_words());
         }
         Blocks {
-            transmit,
+            framer,
             receive,
             links,
             willing: rate(rng).max(0.3),
         }
     }
 
-    /// The frame that Transmit makes of a message, or the control frame of its pair.
+    /// The frame that Framer makes of a message, or the control frame of its pair.
     fn frame(
         &mut self,
         message: &Message,
         control: Option<FrameType>,
         rng: &mut ChaCha8Rng,
     ) -> Vec<u64> {
-        let bench = &mut self.transmit;
-        let request = SendRequest {
-            opcode: Opcode::TaggedSend.code(),
-            pair: message.from as u16,
-            flags: u8::from(message.ready) * FLAG_READY,
-            context: message.context,
-            match_bits: message.match_bits,
-            immediate: message.immediate,
-            length: message.payload.len() as u64,
-            ..SendRequest::default()
-        };
-        let mut job = vec![
+        let bench = &mut self.framer;
+        let fields = [
             (message.from as u64, 16),
-            (0, 8),
-            (message.sequence.into(), 32),
+            (message.context.into(), 16),
+            (message.payload.len() as u64, 16),
+            (message.match_bits, 64),
+            (message.immediate, 64),
+            ((u8::from(message.ready) * FRAME_READY).into(), 8),
         ];
-        job.extend(request.to_words().map(|word| (word, 64)));
-        bench.set_wide("job", &pack(&job)[..9]);
-        bench.set("job_valid", control.is_none());
+        bench.set_wide("message", &pack(&fields));
+        bench.set("message_valid", control.is_none());
         let code = control.map_or(0, |frame_type| frame_type.code());
         let control_frame = pack(&[(message.from as u64, 16), (code.into(), 8)]);
         bench.set("control_frame", control_frame[0]);
@@ -173,37 +162,23 @@ impl Blocks {
         bench.set("lookup_acknowledge", message.acknowledge);
         bench.set("lookup_credit", message.credit);
         bench.set("lookup_refused", message.refused);
-        let mut payload = message.words().into_iter().peekable();
-        let mut reading = false;
-        let mut answers = false;
+        let payload = message.words();
+        let mut index = 0;
         let mut words = vec![];
         for cycle in 0.. {
-            bench.set("query_ready", true);
-            bench.set("allowed_valid", answers);
-            bench.set("allowed", true);
-            bench.set("read_request_ready", !reading);
-            let word = payload.peek().copied();
-            bench.set("read_data_valid", reading && word.is_some());
-            bench.set("read_data", word.unwrap_or(0));
-            bench.set("read_data_last", payload.len() == 1);
-            bench.set("read_data_error", false);
+            bench.set("payload", payload.get(index).copied().unwrap_or(0));
             bench.set("m_axis_tready", rng.random_bool(self.willing));
             bench.eval();
             let moves = |stream: &str| {
                 bench.is(&format!("{stream}_valid")) && bench.is(&format!("{stream}_ready"))
             };
-            let (job, control, asked) = (moves("job"), moves("control_frame"), moves("query"));
-            let (read, word) = (moves("read_request"), moves("read_data"));
+            let (taken, control) = (moves("message"), moves("control_frame"));
+            index = bench.get("payload_index") as usize;
             let out = bench.is("m_axis_tvalid") && bench.is("m_axis_tready");
             let (data, last) = (bench.get("m_axis_tdata"), bench.is("m_axis_tlast"));
             bench.step();
-            answers = asked;
-            reading |= read;
-            if word {
-                payload.next();
-            }
-            if job {
-                bench.set("job_valid", false);
+            if taken {
+                bench.set("message_valid", false);
             }
             if control {
                 bench.set("control_frame_valid", false);
@@ -294,12 +269,11 @@ struct Received {
 
 #[test]
 fn what_is_sent_is_what_is_received() {
-    for_sizes("transmit", 3, |size, rng| {
+    for_sizes("framer", 3, |size, rng| {
         let mut blocks = Blocks::open(size, rng);
-        let mut sequences = vec![0; blocks.links.len()];
         for _ in 0..150 {
             let at = rng.random_range(0..blocks.links.len());
-            let message = Message::random(rng, blocks.links[at], sequences[at]);
+            let message = Message::random(rng, blocks.links[at]);
             let control = rng.random_bool(0.3).then_some(FrameType::Acknowledge);
             let frame = blocks.frame(&message, control, rng);
             let received = blocks.receive(&frame, rng);
@@ -317,7 +291,6 @@ fn what_is_sent_is_what_is_received() {
                 assert!(received.arrivals.is_empty() && received.payload.is_empty());
                 continue;
             }
-            sequences[at] += 1;
             let length = message.payload.len();
             assert_eq!(frame.len() * 8, frame_bytes(length));
             let [arrival] = received.arrivals[..] else {
@@ -337,10 +310,10 @@ fn what_is_sent_is_what_is_received() {
 
 #[test]
 fn a_frame_with_any_one_bit_changed_is_dropped_and_counted() {
-    for_size(&TINY, "transmit", 1, |size, rng| {
+    for_size(&TINY, "framer", 1, |size, rng| {
         let mut blocks = Blocks::open(size, rng);
         blocks.willing = 1.0;
-        let mut message = Message::random(rng, blocks.links[0], 0);
+        let mut message = Message::random(rng, blocks.links[0]);
         message.payload.resize(20, 0x5a);
         let frame = blocks.frame(&message, None, rng);
         for bit in 0..64 * frame.len() {

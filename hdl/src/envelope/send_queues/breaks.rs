@@ -1,0 +1,100 @@
+//! Contracts of the send queues that a test breaks, to show that it notices.
+
+use super::SendQueues;
+use super::credit::Credit;
+use super::unacknowledged::Unacknowledged;
+use crate::verilog::Break;
+
+/// Of the queues and all in them.
+pub fn send_queues() -> Vec<Break> {
+    let progress = "deciding.q == Step::Progress";
+    let fault = "deciding.q == Step::Fault";
+    let control = "deciding.q == Step::Control";
+    vec![
+        // A pair takes its turn without a credit.
+        Break::new("credit_not_needed").force::<SendQueues>("has_credit", "true"),
+        // A returned credit counts twice.
+        Break::new("credit_returned_twice").force_if::<Credit>(
+            "returned",
+            "progress.credit + 1",
+            "credit_ahead.any() & (credit_ahead <= credit_room)",
+        ),
+        // A job that was refused keeps its credit.
+        Break::new("refused_keeps_credit").force::<SendQueues>("taken_back", "source.q.taken"),
+        // Numbers that run ahead are believed.
+        Break::new("numbers_not_checked")
+            .force::<Credit>("lies", "false")
+            .force::<Credit>("acknowledged", "progress.acknowledge"),
+        // A pair that gets a credit isn't given a turn.
+        Break::new("turn_forgotten").force_if::<SendQueues>("push", "false", progress),
+        // A fault leaves the waiting sends.
+        Break::new("waiting_not_flushed").force_if::<SendQueues>("walk_waiting", "0", fault),
+        // A fault completes jobs that are given, which are answered once more.
+        Break::new("job_flushed_early").force_if::<SendQueues>(
+            "walk_until",
+            "source.q.taken",
+            fault,
+        ),
+        // Acknowledged sends complete from the next one on.
+        Break::new("completes_from_next")
+            .force_if::<SendQueues>("walk_from", "source.q.acknowledged + 1", progress)
+            .force_if::<SendQueues>("walk_until", "credit.acknowledged + 1", progress),
+        // Silence of the peer is not noticed.
+        Break::new("never_times_out").force::<SendQueues>("silent", "false"),
+        // Pairs whose wire takes nothing wait for ever.
+        Break::new("wire_never_times_out")
+            .force::<SendQueues>("silent", "credit.unacknowledged.any()"),
+        // A cancelled send goes out nevertheless.
+        Break::new("cancelled_send_stays").force::<SendQueues>("takes_out", "false"),
+        // The sends behind a cancelled one are not moved up.
+        Break::new("gap_left_by_cancel").force::<SendQueues>("moves_up", "false"),
+        // A cancel that was in time says that it was too late as well.
+        Break::new("cancel_says_too_late").force::<SendQueues>("too_late", "cancel.done"),
+        // An endpoint may cancel another's send.
+        Break::new("anyone_cancels").force_if::<SendQueues>(
+            "is_own_pair",
+            "in_range",
+            "deciding.q == Step::Cancel",
+        ),
+        // Refusals are not counted.
+        Break::new("refusals_not_counted").force::<SendQueues>("count_invalid_requests", "false"),
+        // A pair whose sends wait for a credit that was lost on its way never asks for it.
+        Break::new("never_asks").force::<SendQueues>("asks", "false"),
+        // A peer that asks isn't answered.
+        Break::new("never_answers").force::<SendQueues>("answers", "false"),
+        // A send that the peer refused completes as if it had been delivered.
+        Break::new("refusal_unheard").force::<Unacknowledged>("was_refused", "false"),
+        // A ready send goes out as any other.
+        Break::new("ready_forgotten").force::<SendQueues>("job_flags", "0"),
+        // A job is given whether or not there is room for it.
+        Break::new("gives_without_room").force::<SendQueues>("job_room", "true"),
+        // A pair is cleared while jobs of it are given.
+        Break::new("given_not_awaited").force_if::<SendQueues>("has_given", "false", control),
+        // What has been given of a pair that ends goes out.
+        Break::new("drop_forgotten").force::<SendQueues>("dropped.valid", "false"),
+        // A fault is taken before the completions that it makes.
+        Break::new("fault_taken_early").force::<SendQueues>("drained", "draining.q"),
+    ]
+}
+
+/// What the rules of the whole link notice.
+pub fn link_bench() -> Vec<Break> {
+    Break::named(
+        &send_queues(),
+        &[
+            "refusal_unheard",
+            "ready_forgotten",
+            "credit_not_needed",
+            "credit_returned_twice",
+            "refused_keeps_credit",
+            "completes_from_next",
+            "waiting_not_flushed",
+            "never_times_out",
+        ],
+    )
+}
+
+/// What they notice where credits are few and are lost.
+pub fn thirsty_link_bench() -> Vec<Break> {
+    Break::named(&send_queues(), &["never_asks", "never_answers"])
+}

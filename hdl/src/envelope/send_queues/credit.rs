@@ -1,0 +1,100 @@
+//! The arithmetic of a pair's credits: what follows from three running numbers, and what the peer's numbers change. It keeps nothing.
+//!
+//! ```text
+//!   returned ≤ acknowledged ≤ sent ≤ taken ≤ returned + granted
+//!               └── unacknowledged ─┘  │
+//!   └─────────────── in use ───────────┘
+//! ```
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use crate::prelude::*;
+use crate::types::Progress;
+
+/// What is known of a pair.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub(super) struct Source {
+    pub connected: Bit,
+    pub failed: Bit,
+    /// Its failure has been asked for.
+    pub failing: Bit,
+    /// It stands in the queue of turns.
+    pub queued: Bit,
+    /// What its sends complete with once it has failed.
+    pub status: Bits<8>,
+    pub endpoint: Bits<8>,
+    pub domain: Bits<8>,
+    /// Envelopes that the peer grants.
+    pub granted: Bits<8>,
+    /// Place of the oldest waiting send.
+    pub head: Bits<8>,
+    /// Sends waiting.
+    pub count: Bits<8>,
+    /// Jobs that aren't answered yet.
+    pub given: Bits<8>,
+    /// Credits taken.
+    pub taken: Bits<32>,
+    /// Sends that are safe at the peer.
+    pub acknowledged: Bits<32>,
+    /// Credits that came back.
+    pub returned: Bits<32>,
+    /// When something last became unacknowledged or acknowledged, the pair last got into the queue of turns, or the peer was asked.
+    pub since: Bits<32>,
+}
+
+/// The arithmetic.
+#[block]
+pub(super) struct Credit {
+    pub source: Signal<In, Source>,
+    /// What a frame of the peer says.
+    pub progress: Signal<In, Progress>,
+    /// Sends that have left, or will whatever happens.
+    pub sent: Signal<Out, Bits<32>>,
+    pub unacknowledged: Signal<Out, Bits<32>>,
+    pub in_use: Signal<Out, Bits<32>>,
+    /// There is a credit, and one more when that is taken.
+    pub has_one: Signal<Out, Bit>,
+    pub has_two: Signal<Out, Bit>,
+    /// `acknowledged` and `returned` as the peer's frame leaves them.
+    pub acknowledged: Signal<Out, Bits<32>>,
+    pub returned: Signal<Out, Bits<32>>,
+    /// The peer's numbers can't be true.
+    pub lies: Signal<Out, Bit>,
+    granted: Signal<Local, Bits<32>>,
+    ahead: Signal<Local, Bits<32>>,
+    credit_ahead: Signal<Local, Bits<32>>,
+    credit_room: Signal<Local, Bits<32>>,
+}
+
+#[block]
+impl Logic for Credit {
+    fn update(&mut self) {
+        self.sent.next = self.source.val().taken - bit_cast::<32, 8>(self.source.val().given);
+        self.unacknowledged.next = self.sent.val() - self.source.val().acknowledged;
+        self.in_use.next = self.source.val().taken - self.source.val().returned;
+        self.granted.next = bit_cast::<32, 8>(self.source.val().granted);
+        self.has_one.next = self.in_use.val() < self.granted.val();
+        self.has_two.next = self.in_use.val() + 1 < self.granted.val();
+
+        // From what is known up to what can be true the peer's numbers move on, from before that they are late, and anything else is a lie.
+        self.ahead.next = self.progress.val().acknowledge - self.source.val().acknowledged;
+        self.acknowledged.next = self.source.val().acknowledged;
+        self.lies.next = false;
+        if self.ahead.val() <= self.unacknowledged.val() {
+            self.acknowledged.next = self.progress.val().acknowledge;
+        } else if !self.ahead.val().get_bit(31) {
+            self.lies.next = true;
+        }
+        self.credit_ahead.next = self.progress.val().credit - self.source.val().returned;
+        self.credit_room.next = self.acknowledged.val() - self.source.val().returned;
+        self.returned.next = self.source.val().returned;
+        if self.credit_ahead.val() <= self.credit_room.val() {
+            self.returned.next = self.progress.val().credit;
+        } else if !self.credit_ahead.val().get_bit(31) {
+            self.lies.next = true;
+        }
+    }
+}

@@ -1,0 +1,385 @@
+//! Reads the payloads of the messages that are to be sent, many at a time and in order.
+//!
+//! ```text
+//!   job ─┬─► to ask ──► query ──► Regions ──► allowed ──┐
+//!        ├─► to read ◄──────────────────── one answer a job
+//!        │      └─► read_request ──► DmaRead ──► read_data ──► payload memory (a ring) ──► payload
+//!        │      └─► under way ◄── one at a time ─────┘              ▲
+//!        │              └─► result                                  │ room reserved with the job
+//!        └─► envelopes ──► message, once its payload is here ───────┘
+//! ```
+//!
+//! A job comes only while there is `room` for the longest payload, and reserves the words that it needs: so a read never waits for the
+//! wire, and every job is answered as soon as host memory has answered. Jobs are asked for, read, answered and sent in the order in which they came.
+//! A job whose buffer may not or can't be read is answered with the reason, and no message comes of it.
+//!
+//! A pair that is `dropped` sends nothing more of what has been given: a message of it that hasn't been taken is passed over, even if it was on
+//! offer. So the end of a pair waits neither for the wire nor for another pair's frames.
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
+use crate::config::JOBS;
+use crate::prelude::*;
+use crate::prim::{BlockRam, Fifo};
+use crate::types::{DmaRequest, Message, RegionQuery, SendJob, SendRequest};
+use abi::control::RIGHT_LOCAL_READ;
+use abi::limits::EAGER_MAX;
+use abi::request::REQUEST_BYTES;
+use abi::status::Status;
+
+/// Words of the payload memory: four longest payloads.
+pub const WORDS: usize = 512;
+/// Words of the longest payload.
+const LONGEST: usize = EAGER_MAX.div_ceil(8);
+
+const _: () = assert!(WORDS.is_power_of_two() && JOBS == 16, "widths below");
+const _: () = assert!(REQUEST_BYTES == 64, "a job carries the whole request");
+
+/// A buffer to ask for.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct ToAsk {
+    domain: Bits<8>,
+    key: Bits<32>,
+    address: Bits<64>,
+    length: Bits<16>,
+}
+
+/// A buffer to read.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct ToRead {
+    address: Bits<64>,
+    length: Bits<16>,
+}
+
+/// A read under way, or a job that none is made for.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct UnderWay {
+    /// Words of payload.
+    words: Bits<8>,
+    /// They are being read.
+    reads: Bit,
+    /// The buffer may not be read.
+    refused: Bit,
+}
+
+/// What a job leaves for its frame.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Envelope {
+    words: Bits<8>,
+    message: Message,
+}
+
+/// What reads payloads.
+#[block]
+pub struct Gather {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Forgets everything. No read may be under way.
+    pub reset: Signal<In, Bit>,
+
+    /// One more job may come. Knows of a job two cycles after it.
+    pub room: Signal<Out, Bit>,
+    /// A send.
+    pub job: Pulse<In, SendJob>,
+    /// The oldest job without an answer is answered: `Success` if its payload is here.
+    pub result: Pulse<Out, Bits<8>>,
+    /// This pair sends nothing more of what has been given, what is given in this cycle included.
+    pub dropped: Pulse<In, Bits<16>>,
+
+    /// A buffer is to be checked.
+    pub query: Stream<Out, RegionQuery>,
+    /// The oldest query without an answer is answered: whether the buffer may be read.
+    pub allowed: Pulse<In, Bit>,
+    /// Read client of `DmaRead`.
+    pub read_request: Stream<Out, DmaRequest>,
+    /// Eight bytes, the first in the lowest lane; bytes beyond the length are zero.
+    pub read_data: Stream<In, Bits<64>>,
+    /// The last of this access.
+    pub read_data_last: Signal<In, Bit>,
+    /// With the last word: the host's memory refused the access.
+    pub read_data_error: Signal<In, Bit>,
+
+    /// A message whose payload is here. The offer ends if its pair is dropped.
+    pub message: Stream<Out, Message>,
+    /// Word of the payload of the message that was taken last.
+    pub payload_index: Signal<In, Bits<16>>,
+    /// The word of the index of the cycle before.
+    pub payload: Signal<Out, Bits<64>>,
+    /// Pulse: that message's payload isn't needed any more.
+    pub payload_done: Signal<In, Bit>,
+
+    // The job that comes.
+    request: Signal<Local, SendRequest>,
+    length: Signal<Local, Bits<16>>,
+    words: Signal<Local, Bits<16>>,
+    as_message: Signal<Local, Message>,
+    /// Where the next job's words begin. Places count on beyond the memory, by one bit.
+    next_place: Reg<Bits<16>>,
+    /// Where the oldest words that are in use begin.
+    first_place: Reg<Bits<16>>,
+    used: Signal<Local, Bits<16>>,
+    /// Jobs that are here.
+    jobs: Reg<Bits<8>>,
+    jobs_next: Signal<Local, Bits<8>>,
+    has_room: Reg<Bit>,
+
+    // Questions and reads.
+    #[is(Fifo::new(JOBS))]
+    to_ask: Fifo<ToAsk>,
+    #[is(Fifo::new(JOBS))]
+    to_read: Fifo<ToRead>,
+    #[is(Fifo::new(JOBS))]
+    under_way: Fifo<UnderWay>,
+    asked: Signal<Local, RegionQuery>,
+    wanted: Signal<Local, DmaRequest>,
+    asks: Signal<Local, Bit>,
+    /// Answers that haven't been used, the oldest in the lowest bit.
+    answers: Reg<Bits<16>>,
+    answers_held: Reg<Bits<8>>,
+    answers_left: Signal<Local, Bits<16>>,
+    answers_added: Signal<Local, Bits<16>>,
+    answers_count: Signal<Local, Bits<8>>,
+    has_answer: Signal<Local, Bit>,
+    may_read: Signal<Local, Bit>,
+    reads: Signal<Local, Bit>,
+    goes_on: Signal<Local, Bit>,
+    read_words: Signal<Local, Bits<16>>,
+
+    // What comes.
+    #[is(BlockRam::new(WORDS))]
+    memory: BlockRam<Bits<64>>,
+    fill_place: Reg<Bits<16>>,
+    filled: Reg<Bits<16>>,
+    fills: Signal<Local, Bit>,
+    ends: Signal<Local, Bit>,
+    status: Signal<Local, Bits<8>>,
+    sound: Signal<Local, Bit>,
+
+    // What goes out.
+    #[is(Fifo::new(JOBS))]
+    envelopes: Fifo<Envelope>,
+    /// Pairs of the jobs, and whether nothing is to be sent of them; by the job's number.
+    #[each(JOBS)]
+    pair: Vec<Reg<Bits<16>>>,
+    #[each(JOBS)]
+    dead: Vec<Reg<Bit>>,
+    job_number: Reg<Bits<4>>,
+    answer_number: Reg<Bits<4>>,
+    frame_number: Reg<Bits<4>>,
+    drops: Signal<Local, Bit>,
+    /// Jobs that were answered and haven't left.
+    answered: Reg<Bits<8>>,
+    answered_next: Signal<Local, Bits<8>>,
+    ready_to_leave: Signal<Local, Bit>,
+    passed_over: Signal<Local, Bit>,
+    leaves: Signal<Local, Bit>,
+    frame_place: Reg<Bits<16>>,
+    /// The payload at `first_place` is being sent.
+    open: Reg<Bit>,
+
+    comes_into_room: Check,
+    a_payload_ends_where_its_length_says: Check,
+}
+
+#[block]
+impl Logic for Gather {
+    fn update(&mut self) {
+        // What a job reserves.
+        self.request.next = self.job.data.val().request;
+        self.length.next = bit_cast::<16, 64>(self.request.val().length);
+        self.words.next = (self.length.val() + 7) >> 3;
+        self.used.next = self.next_place.q.val() - self.first_place.q.val();
+        self.has_room.d.next = (self.used.val() <= WORDS - LONGEST) & (self.jobs.q.val() < JOBS);
+        self.room.next = self.has_room.q.val();
+        self.comes_into_room.ok.next = !self.job.valid.val()
+            | ((self.jobs.q.val() < JOBS) & (self.used.val() + self.words.val() <= WORDS));
+        self.as_message.next = Message {
+            pair: self.job.data.val().pair,
+            context: self.request.val().context,
+            length: self.length.val(),
+            match_bits: self.request.val().match_bits,
+            immediate: self.request.val().immediate,
+            flags: self.request.val().flags,
+        };
+        self.to_ask.input.valid.next = self.job.valid.val() & self.length.val().any();
+        self.to_ask.input.data.next = ToAsk {
+            domain: self.job.data.val().domain,
+            key: self.request.val().key,
+            address: self.request.val().address,
+            length: self.length.val(),
+        };
+        self.to_read.input.valid.next = self.job.valid.val();
+        self.to_read.input.data.next = ToRead {
+            address: self.request.val().address,
+            length: self.length.val(),
+        };
+        self.envelopes.input.valid.next = self.job.valid.val();
+        self.envelopes.input.data.next = Envelope {
+            words: bit_cast::<8, 16>(self.words.val()),
+            message: self.as_message.val(),
+        };
+        if self.job.valid.val() {
+            self.next_place.d.next = self.next_place.q.val() + self.words.val();
+            self.job_number.d.next = self.job_number.q.val() + 1;
+        }
+
+        // Whether the buffer may be read.
+        self.asked.next = RegionQuery::default();
+        self.asked.next.domain = self.to_ask.output.data.val().domain;
+        self.asked.next.key = self.to_ask.output.data.val().key;
+        self.asked.next.rights = RIGHT_LOCAL_READ;
+        self.asked.next.address = self.to_ask.output.data.val().address;
+        self.asked.next.length = bit_cast::<64, 16>(self.to_ask.output.data.val().length);
+        send!(self.query, self.to_ask.output.valid.val(), self.asked.val());
+        self.to_ask.output.ready.next = self.query.ready.val();
+
+        // Its read, once the answer is there. A payload of length zero has neither.
+        self.asks.next = self.to_read.output.data.val().length.any();
+        self.has_answer.next = self.answers_held.q.val().any();
+        self.may_read.next = self.answers.q.val().get_bit(0);
+        self.reads.next = self.to_read.output.valid.val()
+            & self.asks.val()
+            & self.has_answer.val()
+            & self.may_read.val();
+        self.wanted.next = DmaRequest {
+            address: self.to_read.output.data.val().address,
+            length: self.to_read.output.data.val().length,
+        };
+        send!(self.read_request, self.reads.val(), self.wanted.val());
+        self.goes_on.next = self.to_read.output.valid.val()
+            & (!self.asks.val() | (self.has_answer.val() & !self.may_read.val()))
+            | (self.reads.val() & self.read_request.ready.val());
+        self.to_read.output.ready.next = self.goes_on.val();
+        self.read_words.next = (self.to_read.output.data.val().length + 7) >> 3;
+        self.under_way.input.valid.next = self.goes_on.val();
+        self.under_way.input.data.next = UnderWay {
+            words: bit_cast::<8, 16>(self.read_words.val()),
+            reads: self.reads.val(),
+            refused: self.asks.val() & !self.reads.val(),
+        };
+        self.answers_left.next = self.answers.q.val();
+        self.answers_count.next = self.answers_held.q.val();
+        if self.goes_on.val() & self.asks.val() {
+            self.answers_left.next = self.answers.q.val() >> 1;
+            self.answers_count.next = self.answers_held.q.val() - 1;
+        }
+        self.answers_added.next = self.answers_left.val();
+        for i in 0..JOBS {
+            if self.answers_count.val() == i.to_bits() {
+                self.answers_added.next = self
+                    .answers_left
+                    .val()
+                    .replace_bit(i, self.allowed.data.val());
+            }
+        }
+        self.answers.d.next = self.answers_left.val();
+        self.answers_held.d.next = self.answers_count.val();
+        if self.allowed.valid.val() {
+            self.answers.d.next = self.answers_added.val();
+            self.answers_held.d.next = self.answers_count.val() + 1;
+        }
+
+        // Its words, and its answer.
+        self.read_data.ready.next =
+            self.under_way.output.valid.val() & self.under_way.output.data.val().reads;
+        self.ends.next = self.under_way.output.valid.val()
+            & (!self.under_way.output.data.val().reads
+                | (self.read_data.valid.val() & self.read_data_last.val()));
+        self.under_way.output.ready.next = self.ends.val();
+        self.fills.next = self.read_data.ready.val() & self.read_data.valid.val();
+        self.memory.write_enable.next = self.fills.val();
+        self.memory.write_address.next = self.fill_place.q.val() + self.filled.q.val();
+        self.memory.write_data.next = self.read_data.data.val();
+        if self.fills.val() {
+            self.filled.d.next = self.filled.q.val() + 1;
+        }
+        if self.ends.val() {
+            self.filled.d.next = 0.into();
+            self.fill_place.d.next =
+                self.fill_place.q.val() + bit_cast::<16, 8>(self.under_way.output.data.val().words);
+            self.answer_number.d.next = self.answer_number.q.val() + 1;
+        }
+        self.status.next = Status::Success;
+        if self.under_way.output.data.val().refused {
+            self.status.next = Status::LocalProtection;
+        } else if self.under_way.output.data.val().reads & self.read_data_error.val() {
+            self.status.next = Status::MemoryError;
+        }
+        self.sound.next = self.status.val() == Status::Success;
+        self.result.valid.next = self.ends.val();
+        self.result.data.next = self.status.val();
+
+        // What isn't to be sent.
+        for i in 0..JOBS {
+            self.drops.next =
+                self.dropped.valid.val() & (self.dropped.data.val() == self.pair[i].q.val());
+            if self.drops.val()
+                | (self.ends.val()
+                    & !self.sound.val()
+                    & (self.answer_number.q.val() == i.to_bits()))
+            {
+                self.dead[i].d.next = true;
+            }
+            if self.job.valid.val() & (self.job_number.q.val() == i.to_bits()) {
+                self.pair[i].d.next = self.job.data.val().pair;
+                self.dead[i].d.next = self.dropped.valid.val()
+                    & (self.dropped.data.val() == self.job.data.val().pair);
+            }
+        }
+
+        // What is, in order.
+        self.ready_to_leave.next = self.envelopes.output.valid.val() & self.answered.q.val().any();
+        self.passed_over.next = false;
+        for i in 0..JOBS {
+            if self.frame_number.q.val() == i.to_bits() {
+                self.passed_over.next = self.dead[i].q.val();
+            }
+        }
+        send!(
+            self.message,
+            self.ready_to_leave.val() & !self.passed_over.val(),
+            self.envelopes.output.data.val().message
+        );
+        self.leaves.next =
+            self.ready_to_leave.val() & (self.passed_over.val() | self.message.ready.val());
+        self.envelopes.output.ready.next = self.leaves.val();
+        self.jobs_next.next = self.jobs.q.val();
+        self.answered_next.next = self.answered.q.val();
+        if self.leaves.val() {
+            self.jobs_next.next = self.jobs.q.val() - 1;
+            self.answered_next.next = self.answered.q.val() - 1;
+            self.frame_number.d.next = self.frame_number.q.val() + 1;
+            self.frame_place.d.next = self.frame_place.q.val()
+                + bit_cast::<16, 8>(self.envelopes.output.data.val().words);
+        }
+        self.jobs.d.next = self.jobs_next.val();
+        if self.job.valid.val() {
+            self.jobs.d.next = self.jobs_next.val() + 1;
+        }
+        self.answered.d.next = self.answered_next.val();
+        if self.ends.val() {
+            self.answered.d.next = self.answered_next.val() + 1;
+        }
+
+        // The payload that is being sent keeps its place, and with it those behind.
+        if self.payload_done.val() {
+            self.open.d.next = false;
+        }
+        if self.message.valid.val() & self.message.ready.val() {
+            self.open.d.next = true;
+        }
+        if !self.open.q.val() {
+            self.first_place.d.next = self.frame_place.q.val();
+        }
+        self.memory.read_address.next = self.first_place.q.val() + self.payload_index.val();
+        self.payload.next = self.memory.read_data.val();
+
+        self.a_payload_ends_where_its_length_says.ok.next = !self.fills.val()
+            | ((self.filled.q.val() + 1
+                == bit_cast::<16, 8>(self.under_way.output.data.val().words))
+                == self.read_data_last.val());
+    }
+}

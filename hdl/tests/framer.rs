@@ -1,0 +1,335 @@
+//! `link::Framer`, Verilated, against a model: every message becomes one frame with the right bytes and the next number of its pair, and so does
+//! every control frame; neither waits for more than one of the other; and the end of a pair never waits for the wire.
+
+mod support;
+
+use std::collections::{HashMap, VecDeque};
+
+use abi::control::{CardSetup, Operation, PairSetup};
+use abi::limits::EAGER_MAX;
+use abi::wire::{ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, crc32c, split_mac};
+use hdl::config;
+use rand::Rng;
+use rand_chacha::ChaCha8Rng;
+use support::broken::breaks;
+use support::fields::{Steady, pack, set_control};
+use support::{Bench, Size, for_sizes, rate};
+
+#[derive(Clone, Debug)]
+struct Message {
+    pair: usize,
+    context: u16,
+    match_bits: u64,
+    immediate: u64,
+    ready: bool,
+    length: usize,
+    payload: Vec<u64>,
+}
+
+impl Message {
+    fn random(size: &Size, rng: &mut ChaCha8Rng) -> Self {
+        let length: usize = match rng.random_range(0..4) {
+            0 => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
+            1 => rng.random_range(0..=EAGER_MAX),
+            _ => rng.random_range(0..40),
+        };
+        Message {
+            pair: size.pair(rng),
+            context: rng.random(),
+            match_bits: rng.random(),
+            immediate: rng.random(),
+            ready: rng.random(),
+            length,
+            payload: (0..length.div_ceil(8)).map(|_| rng.random()).collect(),
+        }
+    }
+
+    fn words(&self) -> Vec<u64> {
+        pack(&[
+            (self.pair as u64, 16),
+            (self.context.into(), 16),
+            (self.length as u64, 16),
+            (self.match_bits, 64),
+            (self.immediate, 64),
+            (self.ready.into(), 8),
+        ])
+    }
+}
+
+/// A frame without the numbers of the reverse direction, which are looked up when it begins.
+fn frame(card: &CardSetup, index: usize, setup: &PairSetup, frame_type: FrameType) -> FrameHeader {
+    let (source_mac_low, source_mac_high) = split_mac(card.mac);
+    FrameHeader {
+        destination_mac: setup.remote_mac,
+        source_mac_low,
+        source_mac_high,
+        ethertype: ETHERTYPE_FIELD,
+        version: VERSION,
+        frame_type: frame_type.code(),
+        destination_endpoint: setup.remote_endpoint,
+        source_endpoint: setup.endpoint.into(),
+        destination_pair: setup.remote_pair,
+        source_pair: index as u16,
+        destination_epoch: setup.remote_epoch,
+        source_epoch: setup.epoch,
+        cookie: setup.cookie,
+        ..Default::default()
+    }
+}
+
+/// Cycles in which a control request is done, whatever the wire does.
+const CONTROL_CYCLES: u64 = 4;
+
+fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
+    let mut bench = Bench::open(&size.model);
+    let mut card = CardSetup::default();
+    let mut pairs: Vec<Option<PairSetup>> = vec![None; size.config.pairs];
+    // Next numbers of each pair: of its messages, of its control frames.
+    let mut numbers = vec![[0u32; 2]; size.config.pairs];
+    let (busy, chatty, ready) = (rate(rng), rate(rng), rate(rng));
+    let mut steady = Steady::default();
+    let mut message: Option<Message> = None;
+    // Payload of the message that was taken, and the index of the cycle before.
+    let mut payload: Vec<u64> = vec![];
+    let mut index = 0;
+    let mut control: Option<(Operation, usize, PairSetup, CardSetup, u64)> = None;
+    let mut control_frame: Option<(usize, FrameType)> = None;
+    let mut frames: VecDeque<(FrameHeader, Vec<u64>)> = VecDeque::new();
+    let mut bytes: Vec<u8> = vec![];
+    // Numbers given by the lookup of each cycle: by the acknowledge the pair, credit, and what was refused.
+    let mut given: HashMap<u32, (usize, u32, u16)> = HashMap::new();
+    let mut lookup = 0;
+    let (mut made, mut idle, mut done, mut counted) = (0, 0, 0, 0);
+    // What went out last while both a message and a control frame waited.
+    let mut last_of_both: Option<bool> = None;
+
+    for cycle in 0u64.. {
+        if message.is_none() && made < total && rng.random_bool(busy) {
+            message = Some(Message::random(size, rng));
+            made += 1;
+        }
+        bench.set("message_valid", message.is_some());
+        if let Some(message) = &message {
+            bench.set_wide("message", &message.words());
+        }
+        let noise = rng.random();
+        bench.set("payload", payload.get(index).copied().unwrap_or(noise));
+        if control_frame.is_none() && made < total && rng.random_bool(chatty) {
+            let types = [
+                FrameType::Acknowledge,
+                FrameType::PairFailed,
+                FrameType::Ask,
+            ];
+            control_frame = Some((size.pair(rng), types[rng.random_range(0..3)]));
+        }
+        bench.set("control_frame_valid", control_frame.is_some());
+        if let Some((pair, frame_type)) = control_frame {
+            let fields = [(pair as u64, 16), (frame_type.code().into(), 8)];
+            bench.set("control_frame", pack(&fields)[0]);
+        }
+        let closed = size.pairs.iter().any(|pair| pairs[*pair].is_none());
+        let often = if closed { 0.2 } else { 0.01 };
+        if control.is_none() && cycle > size.config.pairs as u64 + 2 && rng.random_bool(often) {
+            let operations = [
+                Operation::PairSet,
+                Operation::PairSet,
+                Operation::PairSet,
+                Operation::PairClear,
+                Operation::CardSet,
+                Operation::RegionSet,
+            ];
+            let setup = PairSetup {
+                remote_mac: rng.random::<u64>() >> 16,
+                remote_endpoint: rng.random(),
+                remote_pair: rng.random(),
+                remote_epoch: rng.random(),
+                cookie: rng.random(),
+                endpoint: rng.random(),
+                epoch: rng.random(),
+                ..Default::default()
+            };
+            let setup_card = CardSetup {
+                mac: rng.random::<u64>() >> 16,
+                ..Default::default()
+            };
+            let operation = operations[rng.random_range(0..operations.len())];
+            control = Some((operation, size.pair(rng), setup, setup_card, cycle));
+        }
+        bench.set("control_valid", control.is_some());
+        if let Some((operation, pair, setup, setup_card, _)) = &control {
+            let data = match operation {
+                Operation::CardSet => setup_card.to_words().to_vec(),
+                _ => setup.to_words().to_vec(),
+            };
+            set_control(&mut bench, *operation, *pair as u16, &data);
+        }
+        let (acknowledge, credit, refused) = (rng.random(), rng.random(), rng.random());
+        given.insert(acknowledge, (lookup, credit, refused));
+        bench.set("lookup_acknowledge", acknowledge);
+        bench.set("lookup_credit", credit);
+        bench.set("lookup_refused", refused);
+        bench.set("m_axis_tready", rng.random_bool(ready));
+        bench.eval();
+
+        lookup = bench.get("lookup_pair") as usize;
+        index = bench.get("payload_index") as usize;
+        done += bench.get("payload_done");
+        counted += bench.get("count_frames_sent");
+        let both = message.is_some() && control_frame.is_some();
+        let taken = [
+            message.is_some() && bench.is("message_ready"),
+            control_frame.is_some() && bench.is("control_frame_ready"),
+        ];
+        assert_ne!(taken, [true; 2], "one frame begins at a time");
+        if taken != [false; 2] {
+            assert!(
+                !both || taken[1] || last_of_both == Some(true),
+                "a control frame goes first"
+            );
+            assert!(
+                !both || taken[0] || last_of_both != Some(true),
+                "but not twice running"
+            );
+            last_of_both = Some(taken[1]);
+        }
+        if taken[0] {
+            let message = message.take().expect("it is taken");
+            payload = message.payload.clone();
+            if let Some(setup) = &pairs[message.pair] {
+                let header = FrameHeader {
+                    sequence: numbers[message.pair][0],
+                    context: message.context,
+                    payload_length: message.length as u16,
+                    match_bits: message.match_bits,
+                    immediate: message.immediate,
+                    message_length: message.length as u64,
+                    flags: u8::from(message.ready) * FRAME_READY,
+                    ..frame(&card, message.pair, setup, FrameType::Eager)
+                };
+                numbers[message.pair][0] += 1;
+                frames.push_back((header, message.payload));
+            }
+        }
+        if taken[1] {
+            let (pair, frame_type) = control_frame.take().expect("it is taken");
+            if let Some(setup) = &pairs[pair] {
+                let header = FrameHeader {
+                    sequence: numbers[pair][1],
+                    ..frame(&card, pair, setup, frame_type)
+                };
+                numbers[pair][1] += 1;
+                frames.push_back((header, vec![]));
+            }
+        }
+        if let Some((operation, pair, setup, setup_card, since)) = control {
+            assert!(
+                cycle <= since + CONTROL_CYCLES,
+                "{operation} waits for the wire"
+            );
+            if bench.is("control_done") {
+                match operation {
+                    Operation::CardSet => card = setup_card,
+                    Operation::PairSet => pairs[pair] = Some(setup),
+                    Operation::PairClear => pairs[pair] = None,
+                    _ => {}
+                }
+                if operation == Operation::PairSet {
+                    numbers[pair] = [0; 2];
+                }
+                control = None;
+            }
+        }
+        let stream = ["m_axis_tdata", "m_axis_tkeep", "m_axis_tlast"].map(|name| bench.get(name));
+        let [valid, takes] = ["m_axis_tvalid", "m_axis_tready"].map(|name| bench.is(name));
+        assert!(
+            valid || bytes.is_empty(),
+            "the frame pauses in cycle {cycle}"
+        );
+        if let Some(words) = steady.watch("m_axis", valid, takes, &stream) {
+            assert_eq!(words[1], 0xff);
+            bytes.extend(words[0].to_le_bytes());
+            if words[2] != 0 {
+                let found = FrameHeader::parse(&bytes).expect("it has a header");
+                let (pair, credit, refused) = given[&found.acknowledge];
+                assert_eq!(
+                    pair,
+                    usize::from(found.source_pair),
+                    "numbers of another pair"
+                );
+                let numbers = (found.credit, found.refused);
+                assert_eq!((credit, refused), numbers, "numbers of two moments");
+                let (header, payload) = frames.pop_front().expect("a frame was to be sent");
+                let header = FrameHeader {
+                    acknowledge: found.acknowledge,
+                    credit: found.credit,
+                    refused: found.refused,
+                    ..header
+                };
+                assert_eq!(found, header, "cycle {cycle}");
+                let mut wanted = vec![0; FrameHeader::BYTES];
+                header.emit(&mut wanted);
+                wanted.extend(payload.iter().flat_map(|word| word.to_le_bytes()));
+                wanted.extend(u64::from(crc32c(&wanted)).to_le_bytes());
+                assert_eq!(bytes, wanted, "cycle {cycle}");
+                bytes.clear();
+            }
+        }
+        let quiet = message.is_none() && control.is_none() && control_frame.is_none();
+        idle = if quiet && frames.is_empty() && made == total {
+            idle + 1
+        } else {
+            0
+        };
+        if idle > 20 {
+            break;
+        }
+        assert!(cycle < 400_000, "the framer hangs");
+        bench.step();
+    }
+    assert!(bytes.is_empty());
+    assert_eq!(done, total as u64, "each payload is done with once");
+    assert!(counted > total as u64 / 8, "{counted} frames");
+}
+
+#[test]
+fn messages_and_control_frames_become_frames() {
+    for_sizes("framer", 8, |size, rng| sends(size, rng, 200));
+}
+
+#[test]
+fn a_block_that_is_broken_is_noticed() {
+    breaks("framer_tiny", 4, |rng| {
+        let size = Size::new(&config::TINY, "framer", rng);
+        sends(&size, rng, 100);
+    });
+}
+
+/// Cycles from one frame's first word to the next one's, on a wire that takes a word in each cycle.
+#[test]
+fn short_messages_follow_each_other_without_a_loss() {
+    let mut bench = Bench::open("framer_tiny");
+    for _ in 0..20 {
+        bench.step();
+    }
+    let setup = PairSetup::default();
+    set_control(&mut bench, Operation::PairSet, 1, &setup.to_words());
+    bench.set("control_valid", true);
+    bench.step();
+    bench.set("control_valid", false);
+    bench.set("message_valid", true);
+    bench.set_wide(
+        "message",
+        &pack(&[(1, 16), (0, 16), (8, 16), (0, 64), (0, 64), (0, 8)]),
+    );
+    bench.set("m_axis_tready", true);
+    let mut ends = vec![];
+    for cycle in 0..200 {
+        bench.eval();
+        if bench.is("m_axis_tvalid") && bench.is("m_axis_tlast") {
+            ends.push(cycle);
+        }
+        bench.step();
+    }
+    // Eleven beats; the two cycles between frames are fewer than a wire's preamble, check sequence and gap take.
+    assert!(ends.windows(2).all(|two| two[1] - two[0] == 13), "{ends:?}");
+}

@@ -1,0 +1,406 @@
+//! `link::Gather`, Verilated: each job is answered once and in order; each whose payload can be read becomes one message with its payload, unless
+//! its pair is dropped first; reads overlap, and none waits for the wire.
+
+mod support;
+
+use std::collections::VecDeque;
+
+use abi::control::RIGHT_LOCAL_READ;
+use abi::limits::EAGER_MAX;
+use abi::status::Status;
+use hdl::config::JOBS;
+use hdl::link::PAYLOAD_WORDS;
+use rand::{Rng, SeedableRng};
+use rand_chacha::ChaCha8Rng;
+use support::broken::breaks;
+use support::fields::{Steady, pack, unpack};
+use support::{Bench, for_seeds, rate};
+
+#[derive(Clone, Debug)]
+struct Job {
+    pair: u16,
+    domain: u8,
+    context: u16,
+    key: u32,
+    match_bits: u64,
+    immediate: u64,
+    address: u64,
+    flags: u8,
+    payload: Vec<u64>,
+    length: usize,
+    allowed: bool,
+    error: bool,
+}
+
+impl Job {
+    fn random(rng: &mut ChaCha8Rng) -> Self {
+        let length: usize = match rng.random_range(0..4) {
+            0 => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
+            1 => rng.random_range(0..=EAGER_MAX),
+            _ => rng.random_range(0..40),
+        };
+        Job {
+            pair: rng.random_range(0..4),
+            domain: rng.random(),
+            context: rng.random(),
+            key: rng.random(),
+            match_bits: rng.random(),
+            immediate: rng.random(),
+            address: rng.random(),
+            flags: rng.random_range(0..2),
+            payload: (0..length.div_ceil(8)).map(|_| rng.random()).collect(),
+            length,
+            allowed: rng.random_bool(0.9),
+            error: rng.random_bool(0.1),
+        }
+    }
+
+    fn words(&self) -> Vec<u64> {
+        let mut words = pack(&[
+            (self.pair.into(), 16),
+            (self.domain.into(), 8),
+            (1, 8),
+            (self.flags.into(), 8),
+            (self.pair.into(), 16),
+            (self.context.into(), 16),
+            (0, 16),
+            (0x1234_5678, 32),
+            (self.key.into(), 32),
+            (self.match_bits, 64),
+            (self.immediate, 64),
+            (self.address, 64),
+            (self.length as u64, 64),
+        ]);
+        words.resize(9, 0);
+        words
+    }
+
+    fn message(&self) -> Vec<u64> {
+        pack(&[
+            (self.pair.into(), 16),
+            (self.context.into(), 16),
+            (self.length as u64, 16),
+            (self.match_bits, 64),
+            (self.immediate, 64),
+            (self.flags.into(), 8),
+        ])
+    }
+
+    fn status(&self) -> Status {
+        match (self.length, self.allowed, self.error) {
+            (0, _, _) => Status::Success,
+            (_, false, _) => Status::LocalProtection,
+            (_, _, true) => Status::MemoryError,
+            _ => Status::Success,
+        }
+    }
+}
+
+/// The message that is being sent: the word whose index is shown, and the one before.
+struct Framing {
+    job: usize,
+    index: usize,
+    before: Option<usize>,
+}
+
+/// What surrounds the block: Regions, memory, and a framer that takes a message's payload a word a cycle.
+struct World {
+    bench: Bench,
+    rng: ChaCha8Rng,
+    cycle: u64,
+    latency: u64,
+    willing: f64,
+    /// Jobs by number, and whether nothing more is to be sent of them.
+    jobs: Vec<Job>,
+    dead: Vec<bool>,
+    to_ask: VecDeque<usize>,
+    to_answer: VecDeque<(u64, usize)>,
+    to_read: VecDeque<usize>,
+    reading: VecDeque<(u64, usize, usize)>,
+    word_offered: bool,
+    answered: usize,
+    sent: Vec<usize>,
+    framing: Option<Framing>,
+    steady: [Steady; 2],
+    most_reads: usize,
+    room_since: u64,
+}
+
+impl World {
+    fn new(rng: &mut ChaCha8Rng) -> Self {
+        World {
+            bench: Bench::open("gather"),
+            cycle: 0,
+            latency: [1, 30, 125][rng.random_range(0..3)],
+            willing: rate(rng).max(0.3),
+            jobs: vec![],
+            dead: vec![],
+            to_ask: VecDeque::new(),
+            to_answer: VecDeque::new(),
+            to_read: VecDeque::new(),
+            reading: VecDeque::new(),
+            word_offered: false,
+            answered: 0,
+            sent: vec![],
+            framing: None,
+            steady: Default::default(),
+            most_reads: 0,
+            room_since: 0,
+            rng: ChaCha8Rng::from_rng(rng),
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.bench.is("room") && self.cycle >= self.room_since
+    }
+
+    /// A cycle in which a job, if there is one, is given, a pair, if there is one, is dropped, and the framer takes a message or doesn't.
+    fn step(&mut self, job: Option<Job>, dropped: Option<u16>, takes: bool) {
+        let (bench, rng) = (&mut self.bench, &mut self.rng);
+        bench.set("job_valid", job.is_some());
+        if let Some(job) = &job {
+            bench.set_wide("job", &job.words());
+        }
+        bench.set("dropped_valid", dropped.is_some());
+        bench.set("dropped", dropped.unwrap_or(rng.random()));
+        bench.set("query_ready", rng.random_bool(self.willing));
+        let answer = match self.to_answer.front() {
+            Some((due, _)) if *due <= self.cycle => self.to_answer.pop_front(),
+            _ => None,
+        };
+        bench.set("allowed_valid", answer.is_some());
+        let noise = rng.random();
+        let allowed = answer.map_or(noise, |(_, job)| self.jobs[job].allowed);
+        bench.set("allowed", allowed);
+        bench.set("read_request_ready", rng.random_bool(self.willing));
+        let due = self.reading.front().filter(|(due, ..)| *due <= self.cycle);
+        self.word_offered |= due.is_some() && rng.random_bool(self.willing);
+        bench.set("read_data_valid", self.word_offered);
+        let word = match self.reading.front().filter(|_| self.word_offered) {
+            Some(&(_, job, at)) => {
+                let job = &self.jobs[job];
+                let last = at + 1 == job.payload.len();
+                let error = if last { job.error } else { noise };
+                (job.payload[at], last, error)
+            }
+            None => (rng.random(), noise, noise),
+        };
+        bench.set("read_data", word.0);
+        bench.set("read_data_last", word.1);
+        bench.set("read_data_error", word.2);
+        // The framer reads words in order, each of them one cycle after its index.
+        bench.set("message_ready", takes && self.framing.is_none());
+        let index = self.framing.as_ref().map_or(0, |framing| framing.index);
+        let words = |job: usize| self.jobs[job].payload.len();
+        let over = self
+            .framing
+            .as_ref()
+            .is_some_and(|f| f.index > words(f.job));
+        bench.set("payload_index", index as u64);
+        bench.set("payload_done", over);
+        bench.eval();
+
+        if over {
+            self.framing = None;
+        }
+        if let Some(Framing { job, index, before }) = &mut self.framing {
+            let words = &self.jobs[*job].payload;
+            if let Some(at) = before.filter(|at| *at < words.len()) {
+                assert_eq!(bench.get("payload"), words[at], "word {at} of job {job}");
+            }
+            *before = Some(*index);
+            *index += 1;
+        }
+        if let Some(job) = job {
+            self.to_ask
+                .extend((job.length > 0).then_some(self.jobs.len()));
+            self.jobs.push(job);
+            self.dead.push(false);
+            self.room_since = self.cycle + 2;
+        }
+        let [valid, ready] = ["query_valid", "query_ready"].map(|pin| bench.is(pin));
+        let query = bench.get_wide::<3>("query");
+        if let Some(words) = self.steady[0].watch("query", valid, ready, &query) {
+            let number = self.to_ask.pop_front().expect("a job asks");
+            let job = &self.jobs[number];
+            let fields = unpack(&words, [8, 32, 8, 64, 64]);
+            let wanted = [
+                job.domain.into(),
+                job.key.into(),
+                RIGHT_LOCAL_READ.into(),
+                job.address,
+                job.length as u64,
+            ];
+            assert_eq!(fields, wanted);
+            let before = self.to_answer.back().map_or(0, |(due, _)| *due + 1);
+            self.to_answer
+                .push_back((before.max(self.cycle + 3), number));
+        }
+        if let Some((_, number)) = answer
+            && allowed
+        {
+            self.to_read.push_back(number);
+        }
+        if self.word_offered && bench.is("read_data_ready") {
+            self.word_offered = false;
+            let (_, number, at) = self.reading.front_mut().expect("a read is under way");
+            *at += 1;
+            if *at == self.jobs[*number].payload.len() {
+                self.reading.pop_front();
+            }
+        }
+        let [valid, ready] = ["read_request_valid", "read_request_ready"].map(|pin| bench.is(pin));
+        let request = bench.get_wide::<2>("read_request");
+        if let Some(words) = self.steady[1].watch("read_request", valid, ready, &request) {
+            let number = self
+                .to_read
+                .pop_front()
+                .expect("only what is allowed is read");
+            let job = &self.jobs[number];
+            let fields = unpack(&words, [64, 16]);
+            assert_eq!(fields, [job.address, job.length as u64]);
+            self.reading
+                .push_back((self.cycle + self.latency, number, 0));
+            self.most_reads = self.most_reads.max(self.reading.len());
+        }
+        if bench.is("result_valid") {
+            let job = &self.jobs[self.answered];
+            let status = bench.get("result");
+            assert_eq!(status, u64::from(job.status().code()), "{job:?}");
+            self.answered += 1;
+        }
+        if bench.is("message_valid") {
+            let next = self.sent.last().map_or(0, |last| last + 1);
+            let goes = |number: &usize| {
+                self.jobs[*number].status() == Status::Success && !self.dead[*number]
+            };
+            let next = (next..self.answered)
+                .find(goes)
+                .expect("a message goes out");
+            let words = bench.get_wide::<3>("message");
+            assert_eq!(words[..], self.jobs[next].message()[..], "of job {next}");
+            if bench.is("message_ready") {
+                self.sent.push(next);
+                self.framing = Some(Framing {
+                    job: next,
+                    index: 0,
+                    before: None,
+                });
+            }
+        }
+        if let Some(pair) = dropped {
+            let after = self.sent.last().map_or(0, |last| last + 1);
+            for number in after..self.jobs.len() {
+                self.dead[number] |= self.jobs[number].pair == pair;
+            }
+        }
+        bench.step();
+        bench.eval();
+        self.cycle += 1;
+    }
+
+    fn left(&self) -> usize {
+        let after = self.sent.last().map_or(0, |last| last + 1);
+        let goes =
+            |number: &usize| self.jobs[*number].status() == Status::Success && !self.dead[*number];
+        (after..self.jobs.len()).filter(goes).count()
+    }
+
+    /// Everything that was given is answered, and what is to go out has gone.
+    fn finish(&mut self) {
+        let since = self.cycle;
+        while self.answered < self.jobs.len() || self.left() > 0 || self.framing.is_some() {
+            self.step(None, None, true);
+            assert!(self.cycle < since + 40_000, "the block hangs");
+        }
+        for _ in 0..50 {
+            self.step(None, None, true);
+        }
+        assert!(self.has_room(), "all places are free again");
+    }
+}
+
+fn traffic(rng: &mut ChaCha8Rng) {
+    let mut world = World::new(rng);
+    let (busy, taking, dropping) = (rate(rng), rate(rng), [0.0, 0.01][rng.random_range(0..2)]);
+    while world.jobs.len() < 300 {
+        let job = (world.has_room() && rng.random_bool(busy)).then(|| Job::random(rng));
+        let dropped = rng.random_bool(dropping).then(|| rng.random_range(0..4));
+        world.step(job, dropped, rng.random_bool(taking));
+        assert!(world.cycle < 400_000, "the block hangs");
+    }
+    world.finish();
+}
+
+#[test]
+fn jobs_are_answered_in_order_and_become_messages() {
+    for_seeds(12, traffic);
+}
+
+/// Reads of short payloads overlap as far as there are places.
+fn overlap(rng: &mut ChaCha8Rng) {
+    let mut world = World::new(rng);
+    (world.latency, world.willing) = (125, 1.0);
+    let since = world.cycle;
+    while world.jobs.len() < 200 {
+        let job = world.has_room().then(|| Job {
+            length: 8,
+            payload: vec![7],
+            allowed: true,
+            error: false,
+            ..Job::random(rng)
+        });
+        world.step(job, None, true);
+    }
+    assert!(
+        world.most_reads >= 12,
+        "{} reads at a time",
+        world.most_reads
+    );
+    let each = (world.cycle - since) / 200;
+    assert!(each <= 11, "{each} cycles a message at a latency of 125");
+}
+
+#[test]
+fn reads_are_under_way_for_as_many_jobs_as_there_are_places() {
+    for_seeds(1, overlap);
+}
+
+/// A wire that stopped left an offered job open for ever, and with it `ClosePair`.
+fn stopped_wire(rng: &mut ChaCha8Rng) {
+    let mut world = World::new(rng);
+    let mut given = 0;
+    for _ in 0..5000 {
+        let job = world.has_room().then(|| Job::random(rng));
+        given += job.as_ref().map_or(0, |job| job.payload.len());
+        world.step(job, None, false);
+    }
+    assert!(!world.has_room(), "nothing was taken");
+    assert!(world.jobs.len() <= JOBS && given <= PAYLOAD_WORDS);
+    assert_eq!(
+        world.answered,
+        world.jobs.len(),
+        "every job is answered although the wire takes nothing"
+    );
+    for pair in 0..4 {
+        world.step(None, Some(pair), false);
+    }
+    for _ in 0..JOBS + 4 {
+        world.step(None, None, false);
+    }
+    assert!(world.has_room(), "what was dropped makes room");
+    assert_eq!(world.left(), 0);
+}
+
+#[test]
+fn a_wire_that_stops_leaves_no_job_open() {
+    for_seeds(4, stopped_wire);
+}
+
+#[test]
+fn a_block_that_is_broken_is_noticed() {
+    breaks("gather", 6, |rng| {
+        traffic(rng);
+        stopped_wire(rng);
+    });
+}
