@@ -4,6 +4,7 @@ use super::bursts::Bursts;
 use super::completions::Completions;
 use super::dma_read::DmaRead;
 use super::dma_write::DmaWrite;
+use super::entry_queue::EntryQueue;
 use super::entry_writer::EntryWriter;
 use super::events::Events;
 use super::fetch::Fetch;
@@ -29,7 +30,11 @@ pub fn fetch() -> Vec<Break> {
         // What was read behind an entry that can't be read is handed over.
         Break::new("goes_on_behind_an_error").force::<Fetch>("from_stopped", "false"),
         // A tail may move back past what is being read.
-        Break::new("takes_back_what_is_read").force::<Ring>("asked", "0"),
+        Break::new("takes_back_what_is_read").force::<Ring>("takes_back", "false"),
+        // A word is read that hasn't come.
+        Break::new("reads_ahead_of_the_words").force::<EntryQueue>("in_memory", "true"),
+        // Words of an entry that can't be read stay in front of the next one's.
+        Break::new("keeps_words_of_nothing").force::<EntryQueue>("starts_again", "leaves"),
         // Nobody waits for what is inside.
         Break::new("stops_at_once").force::<Fetch>("busy", "false"),
         // A list ring whose entries are all being read counts as empty.

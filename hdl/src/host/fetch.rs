@@ -6,10 +6,10 @@
 //!                 │                        ▼
 //!                 │               reads under way, in order
 //!                 │                        │
-//!                 └── advance, or stop ◄── check ◄── words ◄── DmaRead
-//!                                           ├─► queue of sends ─┬─► sends
-//!                                           └─► queue of lists ─┼─► lists
-//!                                                               └─► refused ─► complete
+//!                 └── advance, or stop ◄── words ◄── DmaRead
+//!                                            ├─► EntryQueue of sends ─► check ─┬─► sends
+//!                                            └─► EntryQueue of lists ─► check ─┼─► lists
+//!                                                                              └─► refused ─► complete
 //! ```
 //!
 //! Rings take turns. For each entry a completion is reserved before it is read, so that the request can always be answered, and a place
@@ -18,12 +18,8 @@
 //!
 //! A ring is read ahead of what has come. When an entry can't be read the ring stops there, and what was read behind it is discarded as it comes.
 
-#![allow(
-    missing_docs,
-    reason = "the LogicStruct derive makes methods without documentation"
-)]
-
 use super::decode::Decode;
+use super::entry_queue::{DEPTH, EntryQueue};
 use super::ring::Ring;
 use crate::config::Config;
 use crate::prelude::*;
@@ -39,30 +35,12 @@ use abi::register::{LIST_TAIL, SEND_TAIL};
 use abi::request::REQUEST_BYTES;
 use abi::status::Status;
 
+const _: () = assert!(QUEUE < 1 << 5, "a ring counts to its class's places");
+
 /// Entries of a class that may be under way or wait to be taken. At a memory latency of 125 cycles this keeps a read for every nine cycles under way.
-pub const QUEUE: usize = 16;
+pub const QUEUE: usize = DEPTH;
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
-
-/// A send, and whether it is one.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub struct QueuedSend {
-    /// It is refused.
-    pub malformed: Bit,
-    /// Kind of its completion.
-    pub kind: Bits<8>,
-    /// The request.
-    pub fetched: FetchedSend,
-}
-
-/// A request of a list ring, and whether it is one.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub struct QueuedList {
-    /// It is refused.
-    pub malformed: Bit,
-    /// The request.
-    pub fetched: FetchedList,
-}
 
 /// Rings of all endpoints and what empties them.
 #[block(config: &Config)]
@@ -106,7 +84,8 @@ pub struct Fetch {
 
     /// Requests of the send rings.
     pub sends: Stream<Out, FetchedSend>,
-    /// A bit an endpoint: its list ring has an entry that has neither been handed over nor, malformed, completed. Follows one cycle later.
+    /// A bit an endpoint: its list ring has an entry that has neither been handed over nor, malformed, completed. Follows one cycle later, a
+    /// doorbell two cycles later.
     pub lists_pending: Signal<Out, Bits<16>>,
     /// Requests of the list rings.
     pub lists: Stream<Out, FetchedList>,
@@ -134,9 +113,13 @@ pub struct Fetch {
     // Selection and read request.
     eligible: Signal<Local, Bits<32>>,
     may_reserve: Signal<Local, Bits<32>>,
+    choice_valid: Reg<Bit>,
+    choice: Reg<Bits<8>>,
+    may_read: Signal<Local, Bit>,
     selecting: Signal<Local, Bit>,
     selected_ring: Signal<Local, Bits<8>>,
-    selected_address: Signal<Local, Bits<64>>,
+    selected_start: Signal<Local, Bits<64>>,
+    selected_slot: Signal<Local, Bits<16>>,
     free_of_selected: Signal<Local, Bit>,
     wanted_valid: Reg<Bit>,
     wanted: Reg<DmaRequest>,
@@ -153,22 +136,35 @@ pub struct Fetch {
     send_places: Signal<Local, Bits<8>>,
     list_places: Signal<Local, Bits<8>>,
 
-    // The entry that has come.
-    words: Reg<Bits<512>>,
+    // The word that has come, and whether it was the last of its entry.
+    word: Reg<Bits<64>>,
+    word_valid: Reg<Bit>,
     whole: Reg<Bit>,
     failed: Reg<Bit>,
     from: Signal<Local, Bits<8>>,
     from_list: Signal<Local, Bit>,
     from_endpoint: Signal<Local, Bits<8>>,
-    from_domain: Signal<Local, Bits<8>>,
     from_stopped: Signal<Local, Bit>,
     keep: Signal<Local, Bit>,
     unreadable: Signal<Local, Bit>,
     discard: Signal<Local, Bit>,
+
+    // What waits to be taken, and what the oldest of each class is.
+    send_queue: EntryQueue,
+    list_queue: EntryQueue,
     as_send: Signal<Local, SendRequest>,
     as_list: Signal<Local, ListRequest>,
+    send_domain: Signal<Local, Bits<8>>,
+    list_domain: Signal<Local, Bits<8>>,
     fetched_send: Signal<Local, FetchedSend>,
     fetched_list: Signal<Local, FetchedList>,
+    send_malformed: Reg<Bit>,
+    send_kind: Reg<Bits<8>>,
+    list_malformed: Reg<Bit>,
+    list_kind: Reg<Bits<8>>,
+    list_buffer: Reg<Bit>,
+    list_needs_pair: Reg<Bit>,
+    list_names_claim: Reg<Bit>,
     send_reserved: Signal<Local, Bit>,
     list_reserved: Signal<Local, Bit>,
     #[is(Decode::new(WorkRing::Send, config.capabilities))]
@@ -176,11 +172,6 @@ pub struct Fetch {
     #[is(Decode::new(WorkRing::List, config.capabilities))]
     list_decode: Decode,
 
-    // What waits to be taken.
-    #[is(Fifo::new(QUEUE))]
-    send_queue: Fifo<QueuedSend>,
-    #[is(Fifo::new(QUEUE))]
-    list_queue: Fifo<QueuedList>,
     send_refused: Signal<Local, Bit>,
     list_refused: Signal<Local, Bit>,
     send_sound: Signal<Local, Bit>,
@@ -221,6 +212,9 @@ pub struct Fetch {
     target: Signal<Local, Bits<16>>,
     set_number: Signal<Local, Bits<16>>,
 
+    /// The doorbell of the cycle before: what it is compared with is enough for one cycle.
+    rung: Reg<Bit>,
+    doorbell_rung: Reg<Doorbell>,
     send_doorbell: Signal<Local, Bit>,
     list_doorbell: Signal<Local, Bit>,
     ignored: Signal<Local, Bit>,
@@ -233,8 +227,6 @@ pub struct Fetch {
     reserves_what_is_free: Check,
     #[is(Check::new("fetch_words_belong_to_a_read"))]
     words_belong_to_a_read: Check,
-    #[is(Check::new("fetch_queue_has_room"))]
-    queue_has_room: Check,
     #[is(config.endpoints)]
     _n: usize,
     #[is(2 * config.endpoints)]
@@ -306,10 +298,12 @@ impl Logic for Fetch {
         self.setting.next = self.set_ring.val() & self.control_done.val();
 
         // Doorbells and rings.
+        self.rung.d.next = self.doorbell.valid.val();
+        self.doorbell_rung.d.next = self.doorbell.data.val();
         self.send_doorbell.next =
-            self.doorbell.valid.val() & (self.doorbell.data.val().offset == SEND_TAIL);
+            self.rung.q.val() & (self.doorbell_rung.q.val().offset == SEND_TAIL);
         self.list_doorbell.next =
-            self.doorbell.valid.val() & (self.doorbell.data.val().offset == LIST_TAIL);
+            self.rung.q.val() & (self.doorbell_rung.q.val().offset == LIST_TAIL);
         self.read_send_head.d.next = 0.into();
         self.read_list_head.d.next = 0.into();
         self.pending_now.next = 0.into();
@@ -318,9 +312,9 @@ impl Logic for Fetch {
             self.ring[2 * i + 1].clear.next =
                 self.clearing.val() & (self.target.val() == i.to_bits());
             self.ring[2 * i].doorbell.next =
-                self.send_doorbell.val() & (self.doorbell.data.val().endpoint == i.to_bits());
+                self.send_doorbell.val() & (self.doorbell_rung.q.val().endpoint == i.to_bits());
             self.ring[2 * i + 1].doorbell.next =
-                self.list_doorbell.val() & (self.doorbell.data.val().endpoint == i.to_bits());
+                self.list_doorbell.val() & (self.doorbell_rung.q.val().endpoint == i.to_bits());
             if self.read_endpoint.val() == i.to_bits() {
                 self.read_send_head.d.next = self.ring[2 * i].head.val();
                 self.read_list_head.d.next = self.ring[2 * i + 1].head.val();
@@ -335,7 +329,8 @@ impl Logic for Fetch {
         self.pending_lists.d.next = self.pending_now.val();
         self.lists_pending.next = self.pending_lists.q.val();
 
-        // The next ring in turn that has an entry, a place for it, and one for its completion.
+        // The next ring in turn that has an entry, a place for it, and one for its completion. None is read in the cycle in which its doorbell
+        // is looked at.
         self.may_reserve.next = self.completion_free.val();
         self.send_place.next = self.send_room.q.val().any();
         self.list_place.next = self.list_room.q.val().any();
@@ -344,6 +339,8 @@ impl Logic for Fetch {
             self.eligible.next = self.eligible.val().replace_bit(
                 2 * i,
                 self.ring[2 * i].pending.val()
+                    & !(self.send_doorbell.val()
+                        & (self.doorbell_rung.q.val().endpoint == i.to_bits()))
                     & self.running[i].q.val()
                     & self.may_reserve.val().get_bit(i)
                     & self.send_place.val()
@@ -354,6 +351,8 @@ impl Logic for Fetch {
             self.eligible.next = self.eligible.val().replace_bit(
                 2 * i + 1,
                 self.ring[2 * i + 1].pending.val()
+                    & !(self.list_doorbell.val()
+                        & (self.doorbell_rung.q.val().endpoint == i.to_bits()))
                     & self.running[i].q.val()
                     & self.may_reserve.val().get_bit(i)
                     & self.list_place.val()
@@ -362,15 +361,33 @@ impl Logic for Fetch {
                         & self.set_number.val().get_bit(0)),
             );
         }
+        // It is chosen in one cycle, and read in the next in which the request before has gone, if it still may be: so nobody else waits for the
+        // choice.
         self.turn.request.next = self.eligible.val();
-        self.selecting.next = self.turn.valid.val() & !self.wanted_valid.q.val();
-        self.turn.advance.next = self.selecting.val();
-        self.selected_ring.next = self.turn.index.val();
-        self.selected_address.next = 0.into();
+        self.turn.advance.next = !self.choice_valid.q.val();
+        if !self.choice_valid.q.val() {
+            self.choice_valid.d.next = self.turn.valid.val();
+            self.choice.d.next = self.turn.index.val();
+        }
+        self.selected_ring.next = self.choice.q.val();
+        self.may_read.next = false;
+        for i in 0..self._rings {
+            if self.selected_ring.val() == i.to_bits() {
+                self.may_read.next = self.eligible.val().get_bit(i);
+            }
+        }
+        self.selecting.next =
+            self.choice_valid.q.val() & !self.wanted_valid.q.val() & self.may_read.val();
+        if !self.wanted_valid.q.val() {
+            self.choice_valid.d.next = self.turn.valid.val() & !self.choice_valid.q.val();
+        }
+        self.selected_start.next = 0.into();
+        self.selected_slot.next = 0.into();
         self.free_of_selected.next = false;
         for i in 0..self._rings {
             if self.selected_ring.val() == i.to_bits() {
-                self.selected_address.next = self.ring[i].address.val();
+                self.selected_start.next = self.ring[i].start.val();
+                self.selected_slot.next = self.ring[i].slot.val();
             }
         }
         for i in 0..self._n {
@@ -393,33 +410,28 @@ impl Logic for Fetch {
         }
         if self.selecting.val() {
             self.wanted_valid.d.next = true;
-            self.wanted.d.next.address = self.selected_address.val();
+            self.wanted.d.next.address = self.selected_start.val()
+                + (bit_cast::<64, 16>(self.selected_slot.val()) << REQUEST_BYTES.trailing_zeros());
             self.wanted.d.next.length = REQUEST_BYTES;
         }
         self.under_way.input.valid.next = self.selecting.val();
         self.under_way.input.data.next = self.selected_ring.val();
 
-        // Its words. They shift on in the cycle in which the entry before is looked at.
+        // Its words, to the queue of its class. The last says whether anything comes of it.
         self.read_data.ready.next = true;
+        self.word_valid.d.next = self.read_data.valid.val();
         self.whole.d.next = self.read_data.valid.val() & self.read_data_last.val();
         if self.read_data.valid.val() {
-            self.words.d.next = (self.words.q.val() >> 64)
-                | (bit_cast::<512, 64>(self.read_data.data.val()) << 448);
+            self.word.d.next = self.read_data.data.val();
             self.failed.d.next = self.read_data_error.val();
         }
         self.words_belong_to_a_read.ok.next =
-            !self.whole.q.val() | self.under_way.output.valid.val();
+            !self.word_valid.q.val() | self.under_way.output.valid.val();
         self.under_way.output.ready.next = self.whole.q.val();
         self.from.next = self.under_way.output.data.val();
         self.from_list.next = self.from.val().get_bit(0);
         self.from_endpoint.next = self.from.val() >> 1;
-        self.from_domain.next = 0.into();
         self.from_stopped.next = false;
-        for i in 0..self._n {
-            if self.from_endpoint.val() == i.to_bits() {
-                self.from_domain.next = self.domain[i].q.val();
-            }
-        }
         for i in 0..self._rings {
             if self.from.val() == i.to_bits() {
                 self.from_stopped.next = self.ring[i].stopped.val();
@@ -430,10 +442,32 @@ impl Logic for Fetch {
         self.keep.next = self.whole.q.val() & !self.discard.val();
         self.given_up.valid.next = self.discard.val();
         self.given_up.data.next = self.from_endpoint.val();
+        send!(
+            self.send_queue.word,
+            self.word_valid.q.val() & !self.from_list.val(),
+            self.word.q.val()
+        );
+        send!(
+            self.send_queue.keep,
+            self.keep.val() & !self.from_list.val(),
+            self.from.val()
+        );
+        self.send_queue.drop.next = self.discard.val() & !self.from_list.val();
+        send!(
+            self.list_queue.word,
+            self.word_valid.q.val() & self.from_list.val(),
+            self.word.q.val()
+        );
+        send!(
+            self.list_queue.keep,
+            self.keep.val() & self.from_list.val(),
+            self.from.val()
+        );
+        self.list_queue.drop.next = self.discard.val() & self.from_list.val();
 
-        // What they mean.
-        self.as_send.next = self.words.q.val().into();
-        self.as_list.next = self.words.q.val().into();
+        // What the oldest of each class means, looked at in the cycle before it is offered.
+        self.as_send.next = self.send_queue.output.data.val().into();
+        self.as_list.next = self.list_queue.output.data.val().into();
         self.send_reserved.next = self.as_send.val().reserved0.any()
             | self.as_send.val().reserved1.any()
             | self.as_send.val().reserved2.any();
@@ -453,57 +487,50 @@ impl Logic for Fetch {
             reserved = self.list_reserved.val(),
             min_free = self.as_list.val().min_free.any()
         );
-        self.send_queue.input.valid.next = self.keep.val() & !self.from_list.val();
+        self.send_malformed.d.next = self.send_decode.malformed.val();
+        self.send_kind.d.next = self.send_decode.kind.val();
+        self.list_malformed.d.next = self.list_decode.malformed.val();
+        self.list_kind.d.next = self.list_decode.kind.val();
+        self.list_buffer.d.next = self.list_decode.buffer.val();
+        self.list_needs_pair.d.next = self.list_decode.needs_pair.val();
+        self.list_names_claim.d.next = self.list_decode.names_claim.val();
+        self.send_ring.next = self.send_queue.ring.val();
+        self.list_ring.next = self.list_queue.ring.val();
+        self.send_domain.next = 0.into();
+        self.list_domain.next = 0.into();
+        for i in 0..self._n {
+            if (self.send_ring.val() >> 1) == i.to_bits() {
+                self.send_domain.next = self.domain[i].q.val();
+            }
+            if (self.list_ring.val() >> 1) == i.to_bits() {
+                self.list_domain.next = self.domain[i].q.val();
+            }
+        }
         self.fetched_send.next = FetchedSend {
-            endpoint: self.from_endpoint.val(),
-            domain: self.from_domain.val(),
+            endpoint: self.send_ring.val() >> 1,
+            domain: self.send_domain.val(),
             request: self.as_send.val(),
         };
-        self.send_queue.input.data.next = QueuedSend {
-            malformed: self.send_decode.malformed.val(),
-            kind: self.send_decode.kind.val(),
-            fetched: self.fetched_send.val(),
-        };
-        self.list_queue.input.valid.next = self.keep.val() & self.from_list.val();
         self.fetched_list.next = FetchedList {
-            endpoint: self.from_endpoint.val(),
-            domain: self.from_domain.val(),
-            kind: self.list_decode.kind.val(),
-            buffer: self.list_decode.buffer.val(),
-            needs_pair: self.list_decode.needs_pair.val(),
-            names_claim: self.list_decode.names_claim.val(),
+            endpoint: self.list_ring.val() >> 1,
+            domain: self.list_domain.val(),
+            kind: self.list_kind.q.val(),
+            buffer: self.list_buffer.q.val(),
+            needs_pair: self.list_needs_pair.q.val(),
+            names_claim: self.list_names_claim.q.val(),
             request: self.as_list.val(),
         };
-        self.list_queue.input.data.next = QueuedList {
-            malformed: self.list_decode.malformed.val(),
-            fetched: self.fetched_list.val(),
-        };
-        self.queue_has_room.ok.next = !self.keep.val()
-            | (self.from_list.val() & self.list_queue.input.ready.val())
-            | (!self.from_list.val() & self.send_queue.input.ready.val());
 
         // What is well formed leaves by the streams, the rest as a completion.
-        self.send_ring.next = self.send_queue.output.data.val().fetched.endpoint << 1;
-        self.list_ring.next = (self.list_queue.output.data.val().fetched.endpoint << 1) | 1;
-        self.send_sound.next =
-            self.send_queue.output.valid.val() & !self.send_queue.output.data.val().malformed;
-        self.list_sound.next =
-            self.list_queue.output.valid.val() & !self.list_queue.output.data.val().malformed;
-        send!(
-            self.sends,
-            self.send_sound.val(),
-            self.send_queue.output.data.val().fetched
-        );
-        send!(
-            self.lists,
-            self.list_sound.val(),
-            self.list_queue.output.data.val().fetched
-        );
+        self.send_sound.next = self.send_queue.output.valid.val() & !self.send_malformed.q.val();
+        self.list_sound.next = self.list_queue.output.valid.val() & !self.list_malformed.q.val();
+        send!(self.sends, self.send_sound.val(), self.fetched_send.val());
+        send!(self.lists, self.list_sound.val(), self.fetched_list.val());
         self.send_refused.next = self.send_queue.output.valid.val()
-            & self.send_queue.output.data.val().malformed
+            & self.send_malformed.q.val()
             & !self.refused_valid.q.val();
         self.list_refused.next = self.list_queue.output.valid.val()
-            & self.list_queue.output.data.val().malformed
+            & self.list_malformed.q.val()
             & !self.refused_valid.q.val()
             & !self.send_refused.val();
         self.send_leaves.next = self.send_sound.val() & self.sends.ready.val();
@@ -526,17 +553,17 @@ impl Logic for Fetch {
         self.refusal.next = Completion::default();
         self.refusal.next.status = Status::InvalidRequest;
         if self.send_refused.val() {
-            self.refusal.next.request = self.send_queue.output.data.val().fetched.request.request;
-            self.refusal.next.pair = self.send_queue.output.data.val().fetched.request.pair;
-            self.refusal.next.kind = self.send_queue.output.data.val().kind;
-            self.refused.d.next.endpoint = self.send_queue.output.data.val().fetched.endpoint;
+            self.refusal.next.request = self.as_send.val().request;
+            self.refusal.next.pair = self.as_send.val().pair;
+            self.refusal.next.kind = self.send_kind.q.val();
+            self.refused.d.next.endpoint = self.send_ring.val() >> 1;
             self.refused_ring.d.next = self.send_ring.val();
         }
         if self.list_refused.val() {
-            self.refusal.next.request = self.list_queue.output.data.val().fetched.request.request;
-            self.refusal.next.pair = self.list_queue.output.data.val().fetched.request.pair;
-            self.refusal.next.kind = self.list_queue.output.data.val().fetched.kind;
-            self.refused.d.next.endpoint = self.list_queue.output.data.val().fetched.endpoint;
+            self.refusal.next.request = self.as_list.val().request;
+            self.refusal.next.pair = self.as_list.val().pair;
+            self.refusal.next.kind = self.list_kind.q.val();
+            self.refused.d.next.endpoint = self.list_ring.val() >> 1;
             self.refused_ring.d.next = self.list_ring.val();
         }
         if self.send_refused.val() | self.list_refused.val() {
@@ -572,7 +599,7 @@ impl Logic for Fetch {
             self.ring[i].set.next = self.setting.val() & (self.set_number.val() == i.to_bits());
             self.ring[i].base.next = self.ring_setup.val().base;
             self.ring[i].log2.next = self.ring_setup.val().log2;
-            self.ring[i].value.next = self.doorbell.data.val().value;
+            self.ring[i].value.next = self.doorbell_rung.q.val().value;
             self.ring[i].read.next =
                 self.selecting.val() & (self.selected_ring.val() == i.to_bits());
             self.ring[i].advance.next = self.keep.val() & (self.from.val() == i.to_bits());

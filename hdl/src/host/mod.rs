@@ -7,6 +7,7 @@ mod decode;
 mod dma;
 mod dma_read;
 mod dma_write;
+mod entry_queue;
 mod entry_writer;
 mod events;
 mod fetch;

@@ -3,7 +3,7 @@
 //!
 //! ```text
 //!                        ┌──────────────────────────────┐
-//!   set, base, log2 ────►│ base  size                   ├──► pending, address
+//!   set, base, log2 ────►│ base  size                   ├──► pending, start, slot
 //!   doorbell, value ────►│ head ≤ next ≤ tail ≤ head    ├──► ignored
 //!   read ───────────────►│   + size, or the doorbell is │
 //!   advance, stop ──────►│   ignored                    ├──► head, stopped
@@ -13,13 +13,18 @@
 //!                        └──────────────────────────────┘
 //! ```
 //!
-//! Indices are 16 bits, free running, and wrap; entry `i` is at `base + 64 * (i mod size)`. The entries from `head` to `next` are being read. When
+//! Indices are 16 bits, free running, and wrap; entry `i` is at `base + 64 * (i mod size)`: the user adds, once for all rings. The entries from `head` to `next` are being read. When
 //! one of them can't be, the ring stops with its head there, and what comes of those behind it is discarded. Events
 //! wait here until they are taken; a second overrun before that replaces the first.
 
 use crate::prelude::*;
 use abi::event::Cause;
-use abi::request::REQUEST_BYTES;
+use abi::limits::MAX_RING_LOG2;
+
+const _: () = assert!(
+    MAX_RING_LOG2 < 15,
+    "a distance below zero is more than any ring has entries"
+);
 
 /// A ring of work requests.
 #[block]
@@ -35,7 +40,7 @@ pub(super) struct Ring {
     /// Pulse: the host has written `value` to the tail.
     pub doorbell: Signal<In, Bit>,
     pub value: Signal<In, Bits<32>>,
-    /// Pulse: the entry at `address` is being read.
+    /// Pulse, not with `doorbell`: the entry in `slot` is being read.
     pub read: Signal<In, Bit>,
     /// Pulse: the entry at the head has been read and is free.
     pub advance: Signal<In, Bit>,
@@ -49,8 +54,9 @@ pub(super) struct Ring {
     pub refused: Signal<In, Bit>,
     /// There is an entry to read.
     pub pending: Signal<Out, Bit>,
-    /// Its card address.
-    pub address: Signal<Out, Bits<64>>,
+    /// Card address of the ring, and place of the entry in it.
+    pub start: Signal<Out, Bits<64>>,
+    pub slot: Signal<Out, Bits<16>>,
     /// Index of the first entry that isn't the host's again.
     pub head: Signal<Out, Bits<16>>,
     /// An entry couldn't be read.
@@ -72,17 +78,20 @@ pub(super) struct Ring {
     position: Reg<Bits<16>>,
     next: Reg<Bits<16>>,
     stays: Reg<Bit>,
-    reads: Reg<Bits<8>>,
-    inside: Reg<Bits<8>>,
+    /// Each at most the places of its class.
+    reads: Reg<Bits<5>>,
+    inside: Reg<Bits<5>>,
     overrun: Reg<Bit>,
     overrun_value: Reg<Bits<32>>,
     failed: Reg<Bit>,
     one: Signal<Local, Bits<16>>,
     ahead: Signal<Local, Bits<16>>,
-    slot: Signal<Local, Bits<16>>,
-    asked: Signal<Local, Bits<16>>,
-    reading: Signal<Local, Bits<8>>,
-    held: Signal<Local, Bits<8>>,
+    unread: Signal<Local, Bits<16>>,
+    takes_back: Signal<Local, Bit>,
+    reading: Signal<Local, Bits<5>>,
+    held: Signal<Local, Bits<5>>,
+    #[is(Check::new("a_ring_is_not_read_while_its_doorbell_is_looked_at"))]
+    keeps_still: Check,
     fits: Signal<Local, Bit>,
 }
 
@@ -94,20 +103,18 @@ impl Logic for Ring {
         self.stopped.next = self.stays.q.val();
         self.empty.next = (self.reads.q.val() == 0) & (self.inside.q.val() == 0);
         self.slot.next = self.next.q.val() & (self.size.q.val() - 1);
-        self.address.next = self.base_of.q.val()
-            + (bit_cast::<64, 16>(self.slot.val()) << REQUEST_BYTES.trailing_zeros());
+        self.start.next = self.base_of.q.val();
 
-        // A tail is believed if the entries between head and tail are no more than there are, and no fewer than are being read.
+        // A tail is believed if it is at most a ring ahead of the head, and not behind what is being read.
         self.ahead.next = self.value.val().get_bits::<16>(0) - self.position.q.val();
-        self.asked.next = self.next.q.val() - self.position.q.val();
-        if self.read.val() {
-            self.asked.next = self.next.q.val() - self.position.q.val() + 1;
-        }
+        self.unread.next = self.value.val().get_bits::<16>(0) - self.next.q.val();
+        self.takes_back.next = self.unread.val() > self.size.q.val();
         self.fits.next = (self.value.val().get_bits::<16>(16) == 0)
             & (self.ahead.val() <= self.size.q.val())
-            & (self.ahead.val() >= self.asked.val());
+            & !self.takes_back.val();
         self.ignored.next = self.doorbell.val() & !self.fits.val();
 
+        self.keeps_still.ok.next = !self.doorbell.val() | !self.read.val();
         self.raise.next = self.failed.q.val() | self.overrun.q.val();
         self.cause.next = Cause::RingOverrun;
         self.info.next = self.overrun_value.q.val();

@@ -339,7 +339,7 @@ impl Run {
             let there = waits || !ring.inside.is_empty() || !ring.under_way.is_empty();
             // What a ring that has stopped had chosen before is still asked for.
             let chosen = self.reserved.iter().any(|(of, _)| *of == endpoint);
-            let settled = !(ring.stopped.is_some() && chosen) && bench.cycle() > ring.rung + 2;
+            let settled = !(ring.stopped.is_some() && chosen) && bench.cycle() > ring.rung + 3;
             *seen = if seen.0 == there && settled {
                 (there, seen.1 + 1)
             } else {

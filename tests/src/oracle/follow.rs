@@ -27,8 +27,8 @@ use super::Event;
 /// Cycles from the look-up of a frame's numbers until the frame shows on the pins, at most.
 const LOOK_UP_CYCLES: u64 = 6;
 /// Cycles from the one in which a doorbell is written to the first in which Delivery sees that the list ring has an entry: through the registers,
-/// the ring's tail, and the register behind `lists_pending`.
-const DOORBELL_CYCLES: u64 = 3;
+/// the doorbell's register, the ring's tail, and the register behind `lists_pending`.
+const DOORBELL_CYCLES: u64 = 4;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: it never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
 
