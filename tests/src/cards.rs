@@ -1,8 +1,26 @@
-//! Simulated cards with the real firmware, set up and run for one test.
+//! Cards with their firmware, set up and run for one test: of Verilated gates, of the model, or of both.
+//!
+//! ```text
+//!                      ┌─► gates: sim::Cluster, the firmware of the card ──► what completed ─┐
+//!  a test's ranks ─────┤                                                                    ├─ the same?
+//!  (`Host`)            └─► model: SoftFabric, the firmware's decisions ───► what completed ─┘
+//! ```
 
+use std::cell::Cell;
+use std::panic::catch_unwind;
 use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use sim::{Cluster, Firmware, Host, Outcome};
+use abi::completion::Completion;
+use abi::event::Event;
+use abi::status::Status;
+use hdl::config;
+use host_driver::transport::{Transport, TransportError};
+use host_driver::{AsyncEvent, WcStatus, WorkCompletion};
+use sim::{Cluster, Firmware, Outcome};
+use soft_card::{Flaw, Sizes, SoftOptions};
+
+use crate::model::{self, Rank};
 
 /// The firmware that `cargo xtask firmware` has built.
 ///
@@ -26,19 +44,237 @@ pub fn cards(config: &str, cards: usize, seed: u64) -> Cluster {
         .firmware(firmware())
 }
 
+/// What a rank was told, without what differs from run to run: phases, addresses, handles.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Told {
+    /// By the library: status, and all that a completion says, in words.
+    Completion(WcStatus, String),
+    /// By the library too, in words.
+    Event(String),
+    /// An entry of the completion queue of an endpoint.
+    Entry(u8, Completion),
+    /// An entry of its event queue.
+    EventEntry(u8, Event),
+}
+
+impl Told {
+    /// A completion of the library, from or to this rank.
+    pub fn completion(completion: &WorkCompletion, peer: Option<usize>) -> Self {
+        let WorkCompletion {
+            wr_id,
+            kind,
+            status,
+            length,
+            context,
+            match_bits,
+            immediate,
+            ..
+        } = completion;
+        let bytes = completion.buffer.is_some().then(|| completion.received());
+        let words = format!(
+            "{kind:?} {wr_id} of {peer:?}: context {context}, match bits {match_bits:x}, immediate {immediate:x}, length {length}, {bytes:?}"
+        );
+        Self::Completion(*status, words)
+    }
+
+    /// An event of the library, of the pair with this rank.
+    pub fn event(event: &AsyncEvent, peer: Option<usize>) -> Self {
+        let AsyncEvent { cause, info, .. } = event;
+        Self::Event(format!("{cause:?} of {peer:?}: {info:x}"))
+    }
+
+    fn is_nothing(&self) -> bool {
+        match self {
+            Self::Completion(status, _) => *status == WcStatus::NoMessage,
+            Self::Entry(_, entry) => entry.status == Status::NoMessage.code(),
+            Self::Event(_) | Self::EventEntry(..) => false,
+        }
+    }
+}
+
+/// All that a rank was told, in order.
+pub type Record = Arc<Mutex<Vec<Told>>>;
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[derive(Clone)]
+enum Place {
+    Gates(sim::Host),
+    Model(Rank),
+}
+
+/// The host of a card: a rank of a test.
+#[derive(Clone)]
+pub struct Host {
+    place: Place,
+    record: Record,
+}
+
+impl Host {
+    /// Number of the card.
+    pub fn card(&self) -> usize {
+        match &self.place {
+            Place::Gates(host) => host.card(),
+            Place::Model(rank) => rank.card(),
+        }
+    }
+
+    /// Number of cards.
+    pub fn cards(&self) -> usize {
+        match &self.place {
+            Place::Gates(host) => host.cards(),
+            Place::Model(rank) => rank.cards(),
+        }
+    }
+
+    /// How the card is reached.
+    pub fn transport(&self) -> Arc<dyn Transport> {
+        match &self.place {
+            Place::Gates(host) => Arc::new(host.transport()),
+            Place::Model(rank) => rank.transport(),
+        }
+    }
+
+    /// Gives `bytes` to all ranks and returns what each gave: also a barrier. All ranks must call it.
+    ///
+    /// # Errors
+    /// [`TransportError::Closed`] when the run is over.
+    pub fn all_gather(&self, bytes: Vec<u8>) -> Result<Arc<Vec<Vec<u8>>>, TransportError> {
+        match &self.place {
+            Place::Gates(host) => host.all_gather(bytes),
+            Place::Model(rank) => rank.all_gather(bytes),
+        }
+    }
+
+    /// The host in the simulation of gates, which can have several threads.
+    ///
+    /// # Panics
+    /// If the card is one of the model.
+    pub fn simulated(&self) -> &sim::Host {
+        match &self.place {
+            Place::Gates(host) => host,
+            Place::Model(_) => panic!("a card of the model"),
+        }
+    }
+
+    /// Notes what the rank was told. That a look found nothing isn't noted: how often a test looks is a matter of time.
+    pub fn note(&self, told: Told) {
+        if !told.is_nothing() {
+            lock(&self.record).push(told);
+        }
+    }
+}
+
+fn records(cards: usize) -> Vec<Record> {
+    (0..cards).map(|_| Record::default()).collect()
+}
+
 /// Runs `host` for each card and returns what each returned, with what the simulation did.
 ///
 /// # Panics
 /// If the simulation ended early: a check in the gates failed, a card broke a rule of a bus, credits don't add
 /// up, or an assertion in `host` failed. The message has the seed.
 pub fn run<T: Send>(cluster: Cluster, host: impl Fn(Host) -> T + Sync) -> (Vec<T>, sim::Report) {
+    recorded(cluster, &[], host)
+}
+
+fn recorded<T: Send>(
+    cluster: Cluster,
+    records: &[Record],
+    host: impl Fn(Host) -> T + Sync,
+) -> (Vec<T>, sim::Report) {
     let Outcome {
         hosts,
         error,
         report,
-    } = cluster.run(host);
+    } = cluster.run(|simulated| {
+        let record = records.get(simulated.card()).cloned().unwrap_or_default();
+        let place = Place::Gates(simulated);
+        host(Host { place, record })
+    });
     if let Some(error) = error {
         panic!("{error}");
     }
     (hosts.into_iter().flatten().collect(), report)
+}
+
+thread_local! {
+    /// What is wrong with the cards of the model in this thread's tests.
+    static FLAW: Cell<Flaw> = const { Cell::new(Flaw::None) };
+}
+
+/// Runs a test whose model has a flaw, and returns whether it passes.
+pub fn passes_with(flaw: Flaw, test: fn()) -> bool {
+    FLAW.set(flaw);
+    let passed = catch_unwind(test).is_ok();
+    FLAW.set(Flaw::None);
+    passed
+}
+
+/// Runs `host` for each of so many cards, of the model and then of gates. Every rank has to be told the same by both: the same completions and
+/// events, in whatever order. Returns what the simulation of the gates did.
+///
+/// # Panics
+/// As [`run`] does; if an assertion fails on the model; if model and gates differ.
+pub fn both(config: &str, count: usize, seed: u64, host: impl Fn(Host) + Sync) -> sim::Report {
+    let (of_model, of_gates) = (records(count), records(count));
+    model::run(options(config, count, seed), |rank| {
+        let record = of_model[rank.card()].clone();
+        let place = Place::Model(rank);
+        host(Host { place, record });
+    });
+    let (_, report) = recorded(cards(config, count, seed), &of_gates, host);
+    for (card, (model, gates)) in of_model.iter().zip(&of_gates).enumerate() {
+        let sorted = |record: &Record| {
+            let mut told: Vec<String> = lock(record).iter().map(|t| format!("{t:x?}")).collect();
+            told.sort_unstable();
+            told
+        };
+        let (model, mut gates) = (sorted(model), sorted(gates));
+        let only_model: Vec<String> = model
+            .into_iter()
+            .filter(|told| match gates.binary_search(told) {
+                Ok(at) => {
+                    gates.remove(at);
+                    false
+                }
+                Err(_) => true,
+            })
+            .collect();
+        assert!(
+            only_model.is_empty() && gates.is_empty(),
+            "card {card}, by the model alone: {only_model:#?}, by gates alone: {gates:#?}"
+        );
+    }
+    report
+}
+
+/// Cards of the model as those of a configuration.
+fn options(config: &str, cards: usize, seed: u64) -> SoftOptions {
+    let mut all = config::ALL.iter();
+    let config = all.find(|known| known.name == config);
+    let config = config.expect("a configuration");
+    let posted = config.posted + config.exact;
+    assert_eq!(
+        posted.div_ceil(5),
+        config.posted,
+        "as the model divides them"
+    );
+    SoftOptions {
+        cards,
+        sizes: Sizes {
+            endpoints: config.endpoints as u32,
+            pairs: config.pairs as u32,
+            posted: posted as u32,
+            unexpected: config.unexpected as u32,
+            regions: config.regions as u32,
+            posted_reserved: config.reserved_posted() as u32,
+            capabilities: config.capabilities,
+        },
+        seed,
+        flaw: FLAW.get(),
+        ..SoftOptions::default()
+    }
 }

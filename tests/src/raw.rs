@@ -21,6 +21,8 @@ use abi::status::{MailboxStatus, Status};
 use host_driver::Counter;
 use host_driver::transport::Transport;
 
+use crate::cards::{Host, Told};
+
 /// Cycles between two looks at something that the card is to change.
 const POLL_CYCLES: u64 = 50;
 /// Cycles after which a test gives the card up.
@@ -107,6 +109,7 @@ impl Drop for Mapped {
 
 /// A host at the mailbox page.
 pub struct RawHost {
+    host: Host,
     transport: Arc<dyn Transport>,
     /// The firmware's id of each pair that was opened last in its place.
     pairs: RefCell<HashMap<u16, u32>>,
@@ -114,9 +117,10 @@ pub struct RawHost {
 
 impl RawHost {
     /// Waits until the firmware is up.
-    pub fn new(transport: Arc<dyn Transport>) -> Self {
+    pub fn new(host: &Host) -> Self {
         let host = Self {
-            transport,
+            host: host.clone(),
+            transport: host.transport(),
             pairs: RefCell::default(),
         };
         let up = register::STATUS_READY | register::STATUS_FIRMWARE;
@@ -445,6 +449,8 @@ impl<'a> RawEndpoint<'a> {
         let head = u32::from(self.completion_head);
         self.host
             .write(self.register(register::COMPLETION_HEAD), head);
+        let seen = Completion { phase: 0, ..entry };
+        self.host.host.note(Told::Entry(self.place(), seen));
         Some(entry)
     }
 
@@ -461,6 +467,8 @@ impl<'a> RawEndpoint<'a> {
             self.register(register::EVENT_HEAD),
             u32::from(self.event_head),
         );
+        let seen = Event { phase: 0, ..entry };
+        self.host.host.note(Told::EventEntry(self.place(), seen));
         Some(entry)
     }
 

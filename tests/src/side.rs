@@ -7,8 +7,8 @@ use host_driver::{
     TaggedSend, WaitError, WcKind, WcStatus, WorkCompletion,
 };
 use posthorn::payload::MessageId;
-use sim::Host;
-use std::sync::Arc;
+
+use crate::cards::{Host, Told};
 
 /// Cycles after which a test gives a completion up. A message between idle cards takes about a thousand.
 pub const PATIENCE: u64 = 200_000;
@@ -77,7 +77,7 @@ impl Side {
 
     /// The same, with other sizes.
     pub fn with(host: &Host, setup: Setup) -> Self {
-        let device = Device::open_with(Arc::new(host.transport()), setup.device).expect("a card");
+        let device = Device::open_with(host.transport(), setup.device).expect("a card");
         let pd = device.alloc_pd().expect("a domain");
         let endpoint = endpoint(&pd);
         let (_, memory) = pd.reg_mr(MEMORY, Access::ReadWrite).expect("a region");
@@ -240,14 +240,23 @@ impl Side {
         }
     }
 
-    /// Posts a receive of exactly `tag` into a buffer of its own.
+    /// Posts a receive of exactly `tag` into a buffer of its own. The card runs while its ring is full.
     pub fn receive(&mut self, wr_id: u64, from: Option<usize>, tag: u64, length: usize) -> Request {
-        let buffer = self.buffer(length);
+        let mut buffer = self.buffer(length);
         let filter = self.filter(from, tag, 0);
-        let posted = self.endpoint.post_tagged_recv(wr_id, &filter, buffer);
-        let request = posted.expect("posted");
-        self.receives.push(request);
-        request
+        loop {
+            match self.endpoint.post_tagged_recv(wr_id, &filter, buffer) {
+                Ok(request) => {
+                    self.receives.push(request);
+                    return request;
+                }
+                Err(refused) => {
+                    assert_eq!(refused.error, PostError::ListRingFull);
+                    buffer = refused.buffer;
+                    self.pause(100);
+                }
+            }
+        }
     }
 
     /// Cancels every receive that is still posted, as the last thing under way.
@@ -268,7 +277,11 @@ impl Side {
     pub fn completion(&mut self) -> WorkCompletion {
         loop {
             match self.cq.wait(PATIENCE) {
-                Ok(completion) => return completion,
+                Ok(completion) => {
+                    self.host
+                        .note(Told::completion(&completion, self.peer(completion.pair)));
+                    return completion;
+                }
                 Err(WaitError::Interrupted) => self.keep_events(),
                 Err(error) => panic!("rank {}: no completion: {error}", self.rank()),
             }
@@ -332,6 +345,7 @@ impl Side {
 
     fn keep_events(&mut self) {
         while let Some(event) = self.endpoint.poll_event().expect("a card") {
+            self.host.note(Told::event(&event, self.peer(event.pair)));
             self.events.push(event);
         }
     }

@@ -2,7 +2,6 @@
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
-use std::sync::Arc;
 
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
@@ -17,14 +16,13 @@ use abi::request::{
 use abi::status::Status;
 use card_model::CardSizes;
 use hdl::config::Config;
-use host_driver::transport::Transport;
 use match_reference::sizes_of;
 use rand::seq::{IndexedRandom, IteratorRandom};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use sim::Host;
 
 use super::{Opened, Post, Story};
+use crate::cards::Host;
 use crate::raw::{Mapped, RawEndpoint, RawHost, Ring};
 
 /// log2 of the entries of each ring: so many that no completion is ever short, unless a [`Mix`] wants it.
@@ -177,8 +175,7 @@ impl Mix {
 /// # Panics
 /// If the card doesn't come to rest.
 pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
-    let transport: Arc<dyn Transport> = Arc::new(host.transport());
-    let raw = RawHost::new(transport);
+    let raw = RawHost::new(host);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(host.card() as u64);
     let host_sides: Vec<_> = (0..2).map(|_| host_side(&raw, mix)).collect();

@@ -3,7 +3,7 @@
 use abi::completion::CompletionKind;
 use abi::status::Status;
 use host_driver::{Counter, PostError, WcKind, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{both, cards, run};
 use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn sends_that_wait_for_credit_are_cancelled_at_once_and_the_others_keep_their_order() {
-    run(cards("tiny", 2, 91), |host| {
+    both("tiny", 2, 91, |host| {
         let setup = Setup::with_credits(2);
         let mut me = Side::with(&host, setup);
         if me.rank() == 0 {
@@ -136,8 +136,8 @@ fn of_a_cancel_and_a_credit_that_returns_exactly_one_comes_first() {
 
 #[test]
 fn a_cancel_in_time_gives_its_completion_entry_back() {
-    run(cards("tiny", 1, 93), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 93, |host| {
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         for request in 0..4 {
             loopback

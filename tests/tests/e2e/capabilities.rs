@@ -1,13 +1,12 @@
 //! What only some cards have, asked of one that hasn't: each refusal says so, and nothing else changes.
 
 use host_driver::{Access, Device, PostError, TaggedSend};
-use posthorn_tests::cards::{cards, run};
-use std::sync::Arc;
+use posthorn_tests::cards::both;
 
 #[test]
 fn gates_without_the_optional_capabilities_refuse_clearly() {
-    run(cards("tiny", 1, 91), |host| {
-        let device = Device::open(Arc::new(host.transport())).expect("a card");
+    both("tiny", 1, 91, |host| {
+        let device = Device::open(host.transport()).expect("a card");
         let limits = device.limits();
         assert!(!limits.unsignaled_sends);
         assert_eq!(limits.send_segments, 1);

@@ -3,7 +3,7 @@
 use abi::request::{ListRequest, Opcode};
 use abi::status::Status;
 use host_driver::{Claimed, Request, WaitError, WcKind, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{both, cards, run};
 use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{PATIENCE, Setup, Side};
 use rand::{Rng, SeedableRng};
@@ -41,7 +41,7 @@ fn claim(me: &mut Side, from: usize, tag: u64, number: u64) -> Claimed {
 
 #[test]
 fn a_claimed_message_rests_while_others_come_and_go() {
-    run(cards("tiny", 2, 131), |host| {
+    both("tiny", 2, 131, |host| {
         let mut me = Side::with(&host, Setup::with_credits(3));
         let lengths = [1024, 13];
         if me.rank() == 0 {
@@ -85,8 +85,8 @@ fn a_claimed_message_rests_while_others_come_and_go() {
 }
 
 #[test]
-fn a_claimed_message_keeps_its_credit_to_its_end() {
-    run(cards("tiny", 2, 132), |host| {
+pub(crate) fn a_claimed_message_keeps_its_credit_to_its_end() {
+    both("tiny", 2, 132, |host| {
         let mut me = Side::with(&host, Setup::with_credits(2));
         if me.rank() == 0 {
             for number in 0..5 {
@@ -240,7 +240,7 @@ fn a_thread_that_claims_and_one_that_receives_share_the_messages() {
         let me = Arc::new(me);
         let receiver = {
             let me = Arc::clone(&me);
-            host.spawn(move |host| {
+            host.simulated().spawn(move |host| {
                 let mut posted: Vec<Request> = Vec::new();
                 for (k, buffer) in theirs.into_iter().enumerate().take(MESSAGES as usize / 2) {
                     let receive = me.endpoint.post_tagged_recv(k as u64, &filter, buffer);
@@ -325,7 +325,7 @@ fn a_thread_that_claims_and_one_that_receives_share_the_messages() {
 
 #[test]
 fn claims_outlive_the_death_of_the_peer_and_end_with_the_pair() {
-    run(cards("tiny", 3, 135), |host| {
+    both("tiny", 3, 135, |host| {
         let mut me = Side::open(&host);
         for round in 0..3 {
             if me.rank() == 0 {
@@ -397,7 +397,7 @@ fn claims_outlive_the_death_of_the_peer_and_end_with_the_pair() {
 
 #[test]
 fn an_endpoint_that_is_closed_leaves_no_claim_behind() {
-    run(cards("tiny", 2, 137), |host| {
+    both("tiny", 2, 137, |host| {
         let mut me = Side::open(&host);
         for round in 0..3 {
             if me.rank() == 0 {
@@ -469,8 +469,8 @@ fn by_handle(
 
 #[test]
 fn a_handle_is_good_once_and_for_its_endpoint_alone() {
-    run(cards("tiny", 1, 136), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 136, |host| {
+        let host = RawHost::new(&host);
         let mut a = LoopbackEndpoint::open(&host);
         let mut b = LoopbackEndpoint::open(&host);
         let mut handles = Vec::new();

@@ -1,8 +1,8 @@
 //! Closing with things outstanding: each ends once, and the next incarnation knows nothing of the last.
 
 use abi::control::Counter;
-use host_driver::{Cause, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use host_driver::{Cause, WcKind, WcStatus};
+use posthorn_tests::cards::{both, cards, run};
 use posthorn_tests::frames::{header, number};
 use posthorn_tests::side::{Setup, Side};
 use sim::fabric::{LinkFilter, Passing};
@@ -106,7 +106,7 @@ fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_fra
 
 #[test]
 fn closing_a_pair_flushes_what_hangs_on_it_and_nothing_else() {
-    run(cards("tiny", 3, 122), |host| {
+    both("tiny", 3, 122, |host| {
         let mut me = Side::with(&host, Setup::with_credits(4));
         if me.rank() == 0 {
             for number in 0..6 {
@@ -149,7 +149,7 @@ fn closing_a_pair_flushes_what_hangs_on_it_and_nothing_else() {
 
 #[test]
 fn endpoints_open_and_close_as_often_as_one_likes() {
-    run(cards("tiny", 1, 123), |host| {
+    both("tiny", 1, 123, |host| {
         let setup = Setup {
             credits: 16,
             to_self: true,
@@ -167,7 +167,7 @@ fn endpoints_open_and_close_as_often_as_one_likes() {
             me.receive(2, None, 1, 8);
             me.send(0, 1, round, 8);
             let mut both = [me.completion(), me.completion()];
-            both.sort_unstable_by_key(|wc| wc.wr_id != 2);
+            both.sort_unstable_by_key(|wc| wc.kind != WcKind::Receive);
             me.assert_received(&both[0], 0, round, 8);
         }
         me.finish();

@@ -1,15 +1,12 @@
 //! Endpoints that complete on one queue.
 
-use std::sync::Arc;
-
 use host_driver::{
     Access, Buffer, CommandError, CompletionQueue, Device, Endpoint, MailboxStatus, Pair,
     PairAddress, PostError, ProtectionDomain, Source, TaggedReceive, TaggedSend, WaitError,
     WcStatus,
 };
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{Host, both};
 use posthorn_tests::side::PATIENCE;
-use sim::Host;
 
 /// Entries of the queue.
 const ENTRIES: usize = 16;
@@ -62,7 +59,7 @@ struct Rank {
 }
 
 fn rank(host: &Host) -> Rank {
-    let device = Device::open(Arc::new(host.transport())).expect("a card");
+    let device = Device::open(host.transport()).expect("a card");
     assert!(device.limits().shared_completions);
     let pd = device.alloc_pd().expect("a domain");
     let cq = pd.create_cq(ENTRIES).expect("a queue");
@@ -162,7 +159,7 @@ fn receive(host: &Host, rank: &Rank) {
 
 #[test]
 fn endpoints_on_one_queue_are_told_apart_hold_their_places_and_the_first_closes_last() {
-    run(cards("tiny", 2, 93), |host| {
+    both("tiny", 2, 93, |host| {
         let rank = rank(&host);
         match host.card() {
             0 => send(&host, &rank),

@@ -11,9 +11,9 @@ use host_driver::{
     Endpoint, EndpointAddress, MailboxStatus, MemoryRegion, Pair, PairAddress, PairState, Source,
     TaggedReceive, TaggedSend, WaitError, WcStatus, WorkCompletion,
 };
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::Host;
+use posthorn_tests::cards::{both, cards, run};
 use posthorn_tests::frames::{edit, is};
-use sim::Host;
 use sim::fabric::{LinkFilter, Passing};
 
 /// Cycles after which a connection is given up: longer than the firmware needs to repeat each of its frames a few times.
@@ -32,7 +32,7 @@ struct Stranger {
 
 impl Stranger {
     fn open(host: &Host) -> Self {
-        let device = Device::open(Arc::new(host.transport())).expect("a card");
+        let device = Device::open(host.transport()).expect("a card");
         let domain = device.alloc_pd().expect("a domain");
         let endpoint = domain.endpoint().open().expect("an endpoint");
         let (region, memory) = domain.reg_mr(4096, Access::ReadWrite).expect("a region");
@@ -181,7 +181,7 @@ fn whole_life(me: &mut Stranger) {
 
 #[test]
 fn cards_connect_by_name_and_a_clean_end_is_no_failure_for_either() {
-    run(cards("tiny", 2, 301), |host| {
+    both("tiny", 2, 301, |host| {
         let mut me = Stranger::open(&host);
         // A place that is used again is another pair.
         for _ in 0..3 {
@@ -223,7 +223,7 @@ fn a_connection_is_made_and_ended_over_a_link_that_loses_and_repeats_frames_of_t
 
 #[test]
 fn two_that_connect_at_once_get_one_pair() {
-    run(cards("tiny", 2, 303), |host| {
+    both("tiny", 2, 303, |host| {
         let mut me = Stranger::open(&host);
         let addresses = me.addresses();
         let peer = &addresses[1 - host.card()];
@@ -253,7 +253,7 @@ fn reason(error: ConnectError) -> Option<ConnectReason> {
 
 #[test]
 fn who_is_not_there_or_does_not_accept_is_a_reason_and_not_a_hang() {
-    run(cards("tiny", 2, 304), |host| {
+    both("tiny", 2, 304, |host| {
         let me = Stranger::open(&host);
         let addresses = me.addresses();
         if host.card() == 0 {
@@ -284,7 +284,7 @@ fn refusal<T>(refused: Result<T, CommandError>) -> (MailboxStatus, u32) {
 #[test]
 fn peers_that_were_reserved_have_room_when_others_have_taken_all_the_rest() {
     // Of `tiny`: 8 pairs, 64 envelopes, 2 endpoints.
-    run(cards("tiny", 2, 305), |host| {
+    both("tiny", 2, 305, |host| {
         let mut me = Stranger::open(&host);
         let domain = me.device.alloc_pd().expect("a domain");
         let other = domain.endpoint().inject_buffers(0).open();
@@ -373,7 +373,7 @@ fn cards_whose_versions_disagree_say_which_and_connect_when_they_agree_again() {
 
 #[test]
 fn a_disconnect_sends_what_is_outstanding_if_the_peer_takes_it_in_time() {
-    run(cards("tiny", 2, 308), |host| {
+    both("tiny", 2, 308, |host| {
         let mut me = Stranger::open(&host);
         let addresses = me.addresses();
         // More than the peer grants: the rest waits for credit.
@@ -425,7 +425,7 @@ fn a_disconnect_sends_what_is_outstanding_if_the_peer_takes_it_in_time() {
 
 #[test]
 fn a_disconnect_ends_what_the_peer_does_not_take_in_time_once_and_is_no_failure_for_him() {
-    run(cards("tiny", 2, 309), |host| {
+    both("tiny", 2, 309, |host| {
         let mut me = Stranger::open(&host);
         let addresses = me.addresses();
         const SENDS: u64 = CREDITS as u64 + 3;

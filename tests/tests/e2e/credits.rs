@@ -2,7 +2,7 @@
 
 use abi::wire::FrameType;
 use host_driver::{Counter, PostError, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{both, cards, run};
 use posthorn_tests::frames::{header, is, lossy};
 use posthorn_tests::side::{Setup, Side};
 use sim::fabric::{LinkFilter, Passing};
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 fn a_receiver_that_posts_nothing_gets_its_credits_worth_and_all_in_order_when_it_posts() {
-    run(cards("tiny", 3, 41), |host| {
+    both("tiny", 3, 41, |host| {
         let mut me = Side::with(&host, Setup::with_credits(4));
         match me.rank() {
             0 => {
@@ -64,7 +64,7 @@ fn a_receiver_that_posts_nothing_gets_its_credits_worth_and_all_in_order_when_it
 
 #[test]
 fn sends_beyond_the_pairs_queue_are_refused_before_anything_is_sent() {
-    run(cards("tiny", 2, 42), |host| {
+    both("tiny", 2, 42, |host| {
         let setup = Setup::with_credits(1);
         let mut me = Side::with(&host, setup);
         if me.rank() == 0 {
@@ -93,7 +93,7 @@ fn sends_beyond_the_pairs_queue_are_refused_before_anything_is_sent() {
 
 #[test]
 fn one_credit_is_enough_for_any_number_of_messages_both_ways() {
-    run(cards("tiny", 2, 43), |host| {
+    both("tiny", 2, 43, |host| {
         let setup = Setup::with_credits(1);
         let mut me = Side::with(&host, setup);
         let peer = 1 - me.rank();

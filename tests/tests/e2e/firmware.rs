@@ -3,17 +3,15 @@
 use abi::mailbox::Command;
 use abi::register::{CONTROL, CONTROL_RUN, FIRMWARE_START, MAILBOX_WORDS};
 use abi::status::MailboxStatus;
-use host_driver::transport::Transport;
 use host_driver::{
     Access, CommandError, Device, DeviceOptions, OpenError, Source, TaggedReceive, WcStatus,
 };
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{both, cards, run};
 use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sim::Cluster;
-use std::sync::Arc;
 
 const IMPATIENT: DeviceOptions = DeviceOptions {
     ready_timeout: 20_000,
@@ -24,7 +22,7 @@ const IMPATIENT: DeviceOptions = DeviceOptions {
 fn absent_firmware_is_a_time_out_that_says_so() {
     let cluster = Cluster::verilated("tiny").seed(81);
     run(cluster, |host| {
-        let opened = Device::open_with(Arc::new(host.transport()), IMPATIENT);
+        let opened = Device::open_with(host.transport(), IMPATIENT);
         let error = opened.err().expect("no firmware, no device");
         assert_eq!(error, OpenError::FirmwareTimeout(20_000));
         assert!(error.to_string().contains("is it loaded and running?"));
@@ -33,7 +31,7 @@ fn absent_firmware_is_a_time_out_that_says_so() {
 
 #[test]
 fn hung_firmware_is_a_time_out_that_names_the_command_and_traffic_goes_on() {
-    run(cards("tiny", 2, 82), |host| {
+    both("tiny", 2, 82, |host| {
         let setup = Setup {
             device: IMPATIENT,
             ..Setup::default()
@@ -68,9 +66,9 @@ fn hung_firmware_is_a_time_out_that_names_the_command_and_traffic_goes_on() {
 
 #[test]
 fn firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next() {
-    run(cards("tiny", 1, 87), |host| {
-        let transport = Arc::new(host.transport());
-        let device = Device::open(Arc::new(host.transport())).expect("a card");
+    both("tiny", 1, 87, |host| {
+        let transport = host.transport();
+        let device = Device::open(host.transport()).expect("a card");
         let pd = device.alloc_pd().unwrap();
         let endpoint = pd.endpoint().open().unwrap();
         let (_, buffer) = pd.reg_mr(64, Access::ReadWrite).unwrap();
@@ -104,9 +102,9 @@ fn firmware_that_starts_anew_while_no_command_is_given_is_noticed_by_the_next() 
 #[test]
 fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
     let seed = 83;
-    run(cards("tiny", 1, seed), |host| {
+    both("tiny", 1, seed, |host| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let host = RawHost::new(Arc::new(host.transport()));
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         let unknown = u32::from(MailboxStatus::UnknownCommand.code());
         for code in [
@@ -149,10 +147,10 @@ fn firmware_held_in_the_middle_of_a_log_line_gets_ready_when_it_runs_again() {
     let seed = 84;
     run(cards("tiny", 1, seed), |host| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
-        let transport: Arc<dyn Transport> = Arc::new(host.transport());
+        let transport = host.transport();
         let mut epoch = 0;
         for _ in 0..12 {
-            let host = RawHost::new(transport.clone());
+            let host = RawHost::new(&host);
             let loopback = LoopbackEndpoint::open(&host);
             // Restarted or not, an endpoint's epochs go on.
             assert!(loopback.endpoint.epoch > epoch);
@@ -166,6 +164,6 @@ fn firmware_held_in_the_middle_of_a_log_line_gets_ready_when_it_runs_again() {
                 host.write(CONTROL, CONTROL_RUN);
             }
         }
-        LoopbackEndpoint::open(&RawHost::new(transport)).assert_works();
+        LoopbackEndpoint::open(&RawHost::new(&host)).assert_works();
     });
 }

@@ -7,15 +7,13 @@ use abi::mgmt::REFUSAL_INTERVAL;
 use abi::register::EVENT_HEAD;
 use abi::request::SendRequest;
 use abi::status::Status;
-use host_driver::transport::Transport;
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::both;
 use posthorn_tests::raw::{LoopbackEndpoint, Mapped, RawHost};
-use std::sync::Arc;
 
 #[test]
 fn an_endpoint_can_use_neither_memory_nor_pairs_of_another_domain() {
-    run(cards("tiny", 1, 51), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 51, |host| {
+        let host = RawHost::new(&host);
         let mut a = LoopbackEndpoint::open(&host);
         let mut b = LoopbackEndpoint::open(&host);
         for turned in [false, true] {
@@ -50,8 +48,8 @@ fn an_endpoint_can_use_neither_memory_nor_pairs_of_another_domain() {
 
 #[test]
 fn a_message_for_one_endpoint_never_meets_a_receive_of_another() {
-    run(cards("tiny", 1, 52), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 52, |host| {
+        let host = RawHost::new(&host);
         let mut a = LoopbackEndpoint::open(&host);
         let mut b = LoopbackEndpoint::open(&host);
         // B's receive takes anything from anybody; A's message still waits for A.
@@ -102,8 +100,8 @@ fn an_endpoint_that_fills_the_list_leaves_another_its_share() {
         assert_eq!((first, status), (PROBE, Status::NoMessage));
         true
     }
-    let (_, report) = run(cards("tiny", 1, 57), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    let report = both("tiny", 1, 57, |host| {
+        let host = RawHost::new(&host);
         // A receive that is posted has a place in the completion ring.
         let mut flood = LoopbackEndpoint::with_rings(&host, 7);
         let mut modest = LoopbackEndpoint::with_rings(&host, 7);
@@ -152,8 +150,8 @@ fn an_endpoint_that_fills_the_list_leaves_another_its_share() {
 
 #[test]
 fn an_endpoint_cannot_cancel_anothers_send() {
-    run(cards("tiny", 1, 56), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 56, |host| {
+        let host = RawHost::new(&host);
         let mut a = LoopbackEndpoint::open(&host);
         let mut b = LoopbackEndpoint::open(&host);
         for request in 0..4 {
@@ -187,8 +185,8 @@ fn an_endpoint_cannot_cancel_anothers_send() {
 
 #[test]
 fn two_endpoints_of_a_card_talk_to_each_other() {
-    run(cards("tiny", 1, 53), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 53, |host| {
+        let host = RawHost::new(&host);
         let mut a = LoopbackEndpoint::open(&host);
         let mut b = LoopbackEndpoint::open(&host);
         let slots = [
@@ -215,8 +213,8 @@ fn two_endpoints_of_a_card_talk_to_each_other() {
 
 #[test]
 fn a_region_is_read_or_written_only_as_it_was_registered() {
-    run(cards("tiny", 1, 54), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 54, |host| {
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         let memory = Mapped::new(host.transport(), 4096);
         let read = host.region(loopback.domain, RIGHT_LOCAL_READ, memory.address(), 4096);
@@ -242,8 +240,8 @@ fn a_region_is_read_or_written_only_as_it_was_registered() {
 
 #[test]
 fn accesses_that_a_region_refuses_are_counted_for_the_peer_whose_they_were() {
-    run(cards("tiny", 1, 55), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 55, |host| {
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         let mut peer = LoopbackEndpoint::open(&host);
         let slots = [0, 1].map(|_| Mapped::new(host.transport(), 4 << 10));
@@ -302,8 +300,8 @@ fn audit(host: &RawHost) -> Vec<AuditEntry> {
 /// As it broke: refusals weren't told to the firmware at all, and every wrong doorbell was, as fast as a process rings.
 #[test]
 fn the_firmware_hears_of_every_refusal_in_few_events_and_of_no_wrong_doorbell() {
-    run(cards("tiny", 1, 56), |simulated| {
-        let host = RawHost::new(Arc::new(simulated.transport()));
+    both("tiny", 1, 56, |simulated| {
+        let host = RawHost::new(&simulated);
         let mut loopback = LoopbackEndpoint::open(&host);
         const REFUSED: u32 = 60;
         for request in 0..REFUSED {

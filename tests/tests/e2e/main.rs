@@ -1,5 +1,6 @@
 //! Host library, firmware, Verilated gates and fabric together. Each test is named as the sentence that it proves.
 
+mod breaks;
 mod cancels;
 mod capabilities;
 mod captures;

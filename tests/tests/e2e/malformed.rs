@@ -6,9 +6,8 @@ use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
 use abi::status::Status;
 use host_driver::Counter;
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::both;
 use posthorn_tests::raw::{LOOPBACK_BYTES, LoopbackEndpoint, RawHost, Ring};
-use std::sync::Arc;
 
 /// What is wrong with a send, and what is to come of it.
 type SendCase = (&'static str, Status, CompletionKind, fn(&mut SendRequest));
@@ -193,8 +192,8 @@ const LISTS: &[ListCase] = {
 
 #[test]
 fn each_malformed_request_completes_with_its_error_and_the_next_good_one_works() {
-    run(cards("tiny", 1, 61), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 61, |host| {
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         let mut request = 0;
         for &(what, status, kind, spoil) in SENDS {
@@ -237,8 +236,8 @@ fn each_malformed_request_completes_with_its_error_and_the_next_good_one_works()
 
 #[test]
 fn zero_length_looks_at_no_key_and_touches_no_memory() {
-    run(cards("tiny", 1, 62), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 62, |host| {
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         let mut send = loopback.send(7, 1, 0);
         (send.key, send.address) = (0xdead_beef, u64::MAX);
@@ -255,8 +254,8 @@ fn zero_length_looks_at_no_key_and_touches_no_memory() {
 
 #[test]
 fn a_tail_further_than_the_ring_is_an_event_and_the_ring_goes_on() {
-    run(cards("tiny", 1, 63), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 63, |host| {
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         loopback.assert_works();
         for (ring, bit) in [(SEND_TAIL, 0), (LIST_TAIL, 1 << INFO_LIST_RING_BIT)] {
@@ -289,8 +288,8 @@ fn a_tail_further_than_the_ring_is_an_event_and_the_ring_goes_on() {
 
 #[test]
 fn a_consumer_index_that_the_card_never_reached_is_an_event_and_frees_nothing() {
-    run(cards("tiny", 1, 64), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 64, |host| {
+        let host = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&host);
         loopback.assert_works();
         for (index, value) in [
@@ -312,8 +311,8 @@ fn a_consumer_index_that_the_card_never_reached_is_an_event_and_frees_nothing() 
 
 #[test]
 fn a_ring_that_cannot_be_read_stops_with_an_event_and_the_other_goes_on() {
-    run(cards("tiny", 1, 65), |host| {
-        let host = RawHost::new(Arc::new(host.transport()));
+    both("tiny", 1, 65, |host| {
+        let host = RawHost::new(&host);
         let mut other = LoopbackEndpoint::open(&host);
         for (ring, bit) in [(Ring::Send, 0), (Ring::List, 1 << INFO_LIST_RING_BIT)] {
             let mut loopback = LoopbackEndpoint::open(&host);

@@ -1,12 +1,12 @@
 //! Matching: order, wildcards, contexts, probe and cancel.
 
 use host_driver::{WcKind, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::both;
 use posthorn_tests::side::{Setup, Side};
 
 #[test]
-fn messages_of_a_pair_match_in_the_order_sent_expected_or_not() {
-    run(cards("tiny", 2, 21), |host| {
+pub(crate) fn messages_of_a_pair_match_in_the_order_sent_expected_or_not() {
+    both("tiny", 2, 21, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 1 {
             for k in 0..4 {
@@ -40,7 +40,7 @@ fn messages_of_a_pair_match_in_the_order_sent_expected_or_not() {
 
 #[test]
 fn the_oldest_receive_that_matches_wins_whatever_it_ignores() {
-    run(cards("tiny", 3, 22), |host| {
+    both("tiny", 3, 22, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 2 {
             let post = |me: &mut Side, wr_id, from, tag, ignore| {
@@ -83,7 +83,7 @@ fn the_oldest_receive_that_matches_wins_whatever_it_ignores() {
 
 #[test]
 fn the_earliest_unexpected_message_that_matches_is_taken() {
-    run(cards("tiny", 3, 23), |host| {
+    both("tiny", 3, 23, |host| {
         let mut me = Side::open(&host);
         // One after the other, so that the order of arrival is known.
         for (number, (from, tag)) in (0..).zip([(0, 1), (1, 2), (0, 2), (1, 1)]) {
@@ -113,7 +113,7 @@ fn the_earliest_unexpected_message_that_matches_is_taken() {
 
 #[test]
 fn contexts_keep_messages_apart_even_from_full_wildcards() {
-    run(cards("tiny", 2, 24), |host| {
+    both("tiny", 2, 24, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 0 {
             for (number, context) in [(0, 3), (1, 4)] {
@@ -143,7 +143,7 @@ fn contexts_keep_messages_apart_even_from_full_wildcards() {
 
 #[test]
 fn a_probe_finds_the_message_that_a_receive_would_take_and_leaves_it() {
-    run(cards("tiny", 2, 25), |host| {
+    both("tiny", 2, 25, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 1 {
             me.endpoint.probe(1, &me.filter(None, 0, u64::MAX)).unwrap();
@@ -185,8 +185,8 @@ fn a_probe_finds_the_message_that_a_receive_would_take_and_leaves_it() {
 }
 
 #[test]
-fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
-    run(cards("tiny", 2, 26), |host| {
+pub(crate) fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
+    both("tiny", 2, 26, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 1 {
             let first = me.receive(1, Some(0), 7, 8);
@@ -223,8 +223,8 @@ fn a_cancel_in_time_ends_the_receive_and_one_too_late_says_so() {
 }
 
 #[test]
-fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
-    let (_, report) = run(cards("tiny", 2, 27), |host| {
+pub(crate) fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
+    let report = both("tiny", 2, 27, |host| {
         // One credit: the next message comes when the one before has its receive.
         let mut me = Side::with(&host, Setup::with_credits(1));
         let kept = 24;
@@ -282,8 +282,8 @@ fn receives_beyond_the_card_s_room_are_kept_and_matched_in_order() {
 }
 
 #[test]
-fn a_multi_receive_takes_messages_until_too_little_of_its_buffer_is_left() {
-    run(cards("tiny", 2, 28), |host| {
+pub(crate) fn a_multi_receive_takes_messages_until_too_little_of_its_buffer_is_left() {
+    both("tiny", 2, 28, |host| {
         let mut me = Side::open(&host);
         let lengths = [100, 0, 1, 1024, 7, 333, 64, 900, 8, 500];
         // Half of them wait when the receive is posted.

@@ -1,7 +1,7 @@
 //! Messages: whole, at any length and alignment, with what travels beside the bytes.
 
 use host_driver::{Counter, WcKind, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::both;
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -13,7 +13,7 @@ const GUARD_BYTES: usize = 32;
 
 #[test]
 fn every_length_arrives_whole_at_any_alignment_expected_or_not() {
-    let (_, report) = run(cards("tiny", 2, 11), |host| {
+    let report = both("tiny", 2, 11, |host| {
         let mut me = Side::open(&host);
         // Both ranks draw the same.
         let mut rng = ChaCha8Rng::seed_from_u64(11);
@@ -78,7 +78,7 @@ fn every_length_arrives_whole_at_any_alignment_expected_or_not() {
 
 #[test]
 fn immediate_data_and_match_bits_arrive_with_every_bit() {
-    run(cards("tiny", 2, 12), |host| {
+    both("tiny", 2, 12, |host| {
         let mut me = Side::open(&host);
         for (k, bits) in [u64::MAX, 0, 1 << 63, 0x0123_4567_89ab_cdef]
             .into_iter()
@@ -111,8 +111,8 @@ fn immediate_data_and_match_bits_arrive_with_every_bit() {
 }
 
 #[test]
-fn a_message_longer_than_its_buffer_is_truncated_and_nothing_is_written_beyond() {
-    run(cards("tiny", 2, 13), |host| {
+pub(crate) fn a_message_longer_than_its_buffer_is_truncated_and_nothing_is_written_beyond() {
+    both("tiny", 2, 13, |host| {
         let mut me = Side::open(&host);
         let mut number = 0;
         for expected in [true, false] {
@@ -161,7 +161,7 @@ fn a_message_longer_than_its_buffer_is_truncated_and_nothing_is_written_beyond()
 
 #[test]
 fn a_message_longer_than_the_card_takes_is_refused_and_nothing_is_sent() {
-    run(cards("tiny", 2, 14), |host| {
+    both("tiny", 2, 14, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 0 {
             me.send(1, 1, 1, 1025);
@@ -192,7 +192,7 @@ fn a_rank_sends_to_itself_without_a_frame_on_the_wire() {
         to_self: true,
         ..Setup::default()
     };
-    let (_, report) = run(cards("tiny", 1, 15), |host| {
+    let report = both("tiny", 1, 15, |host| {
         let mut me = Side::with(&host, setup);
         for (number, length) in (0..).zip(LENGTHS) {
             let expected = number % 2 == 0;

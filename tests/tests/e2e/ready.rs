@@ -1,7 +1,7 @@
 //! Ready sends: who finds no receive posted is told so, and nobody who has one is, wherever it is.
 
 use host_driver::{Counter, PostError, WcKind, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{both, cards, run};
 use posthorn_tests::frames::lossy;
 use posthorn_tests::side::{Setup, Side};
 use sim::fabric::LinkFilter;
@@ -9,8 +9,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
-fn a_ready_send_without_a_receive_fails_alone_and_costs_no_credit() {
-    run(cards("tiny", 2, 151), |host| {
+pub(crate) fn a_ready_send_without_a_receive_fails_alone_and_costs_no_credit() {
+    both("tiny", 2, 151, |host| {
         let mut me = Side::with(&host, Setup::with_credits(4));
         if me.rank() == 0 {
             for number in 0..12 {
@@ -93,7 +93,7 @@ fn a_refusal_is_told_however_many_acknowledgements_are_lost() {
 #[test]
 fn a_ready_message_that_comes_before_its_receive_has_left_the_ring_waits_for_it() {
     const RECEIVES: u64 = 48;
-    run(cards("tiny", 2, 153), |host| {
+    both("tiny", 2, 153, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 0 {
             me.receive(100, Some(1), 99, 8);
@@ -140,7 +140,7 @@ fn a_ready_message_that_comes_before_its_receive_has_left_the_ring_waits_for_it(
 fn a_ready_message_whose_receive_the_library_keeps_waits_for_it() {
     // More than the card's lists hold.
     const RECEIVES: u64 = 120;
-    run(cards("tiny", 2, 154), |host| {
+    both("tiny", 2, 154, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 0 {
             me.meet();

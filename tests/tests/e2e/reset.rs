@@ -1,19 +1,16 @@
 //! The reset of the gates by register, when the host that had opened things is gone.
 
-use std::sync::Arc;
-
 use abi::control::Counter;
 use abi::mailbox::{PairId, Words, id_index};
 use abi::register::{
     CONTROL, CONTROL_RESET, CONTROL_RUN, FIRMWARE_START, LIST_TAIL, LOADER_ADDRESS, LOADER_DATA,
     SEND_TAIL, STATUS, STATUS_FIRMWARE, STATUS_READY, endpoint_page,
 };
-use host_driver::transport::Transport;
 use host_driver::{CommandError, Device, WcStatus};
+use posthorn_tests::cards::Host;
 use posthorn_tests::cards::{cards, firmware, run};
 use posthorn_tests::raw::{LOOPBACK_CREDITS, LoopbackEndpoint, RawHost};
 use posthorn_tests::side::Side;
-use sim::Host;
 use sim::seed::BackPressure;
 
 /// Cycles after which a card that has something to do with a message, or with memory, has done it.
@@ -63,7 +60,7 @@ fn start_anew(host: &Host, by: By) {
             assert_eq!(read(FIRMWARE_START), 0, "nobody runs");
             let segments = segments.map(|segment| (segment.address, segment.bytes.as_slice()));
             // SAFETY: it is the firmware that was built from this tree.
-            unsafe { host_driver::load_firmware(Arc::new(host.transport()), segments) }
+            unsafe { host_driver::load_firmware(host.transport(), segments) }
                 .expect("the firmware is loaded");
         }
         By::Firmware => {
@@ -116,7 +113,7 @@ fn exchange(host: &Host, raw: &RawHost, pair: &PairId) -> (PairId, u64) {
 fn a_card_that_was_left(by: By, seed: u64, at: u64) {
     let cluster = cards("tiny", 2, seed).pressure(BackPressure::SOME);
     run(cluster, |host| {
-        let raw = RawHost::new(Arc::new(host.transport()));
+        let raw = RawHost::new(&host);
         let mut loopback = LoopbackEndpoint::open(&raw);
         // A pair with the other card, beside that with itself.
         let local = raw.open_pair(loopback.endpoint.id, LOOPBACK_CREDITS, &loopback.slots);
@@ -155,7 +152,7 @@ fn a_card_that_was_left(by: By, seed: u64, at: u64) {
                 // SAFETY: that it does nothing is what this test is about; the memory outlives the card.
                 unsafe { transport.write_register(page + offset, 2 * MESSAGES) }.unwrap();
             }
-            let raw = RawHost::new(Arc::new(host.transport()));
+            let raw = RawHost::new(&host);
             wait(&host, LONG);
             let strays = raw.count(Counter::PairErrors);
             meet();
@@ -228,7 +225,7 @@ fn a_reset_under_firmware_that_hangs_gives_a_program_everything_back() {
         assert_eq!(me.statuses(3), [0, 1, 2].map(|k| (k, WcStatus::Flushed)));
         assert_eq!(device.alloc_pd().err(), Some(CommandError::Restarted));
         drop((me, device));
-        let again = Device::open(Arc::new(host.transport())).expect("it opens again");
+        let again = Device::open(host.transport()).expect("it opens again");
         again.alloc_pd().expect("its firmware answers");
     });
 }

@@ -1,0 +1,81 @@
+//! Tests of the tests: a model that is broken on purpose is noticed by those that run over it and over the gates.
+
+use posthorn_tests::cards::{both, passes_with};
+use posthorn_tests::side::Side;
+use soft_card::{Break, Flaw};
+
+use crate::{claims, matching, memory, messages, ready};
+
+/// Breaks that none of these tests can meet: their wires are good, their keys are right, and news for a receive that waits for room come when time
+/// decides. The oracle notices them.
+const ELSEWHERE: [Break; 4] = [
+    Break::LooksAgain,
+    Break::TagIgnored,
+    Break::DuplicateTaken,
+    Break::CrcIgnored,
+];
+
+/// The test that is to notice a break, if there is one.
+fn noticed_by(broken: Break) -> Option<fn()> {
+    Some(match broken {
+        Break::TruncationUntold => {
+            messages::a_message_longer_than_its_buffer_is_truncated_and_nothing_is_written_beyond
+        }
+        Break::DiscardKeepsEnvelope | Break::SlotStaysTaken => {
+            claims::a_claimed_message_keeps_its_credit_to_its_end
+        }
+        Break::ReadyWaits | Break::RefusalUnheard => {
+            ready::a_ready_send_without_a_receive_fails_alone_and_costs_no_credit
+        }
+        Break::MultiStartsAgain => {
+            matching::a_multi_receive_takes_messages_until_too_little_of_its_buffer_is_left
+        }
+        Break::CompletesTwice => {
+            matching::messages_of_a_pair_match_in_the_order_sent_expected_or_not
+        }
+        Break::CancelTold => matching::a_cancel_in_time_ends_the_receive_and_one_too_late_says_so,
+        Break::MemoryErrorUntold => {
+            memory::a_buffer_that_is_gone_is_a_memory_error_of_its_request_only
+        }
+        Break::FailureKeepsSends | Break::EventUnwritten => {
+            memory::slots_that_are_gone_fail_their_pair_and_no_other
+        }
+        Break::FailureKeepsReceives | Break::FailureUntold => {
+            memory::slots_that_are_gone_are_a_memory_error_here_and_a_link_error_at_the_peer
+        }
+        _ => return None,
+    })
+}
+
+#[test]
+fn each_break_of_the_model_that_a_program_can_meet_is_noticed() {
+    for broken in Break::ALL {
+        let Some(test) = noticed_by(broken) else {
+            assert!(ELSEWHERE.contains(&broken), "{broken:?} has no test");
+            continue;
+        };
+        assert!(!passes_with(Flaw::Gates(broken), test), "{broken:?}");
+    }
+}
+
+/// A message that is cut off, and nobody looks.
+fn truncated() {
+    both("tiny", 2, 401, |host| {
+        let mut me = Side::open(&host);
+        if me.rank() == 0 {
+            me.send(1, 1, 1, 8);
+        } else {
+            me.receive(1, Some(0), 1, 4);
+        }
+        me.completion();
+        me.meet();
+        me.finish();
+    });
+}
+
+#[test]
+fn what_the_model_tells_and_the_gates_do_not_is_noticed_though_the_test_does_not_look() {
+    truncated();
+    let broken = Flaw::Gates(Break::TruncationUntold);
+    assert!(!passes_with(broken, truncated));
+}
