@@ -355,7 +355,11 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             );
         }
         add(Action::Flush, self.failing.is_some());
-        add(Action::Update, !self.updates.is_empty());
+        for (at, update) in self.updates.iter().enumerate() {
+            let mut before = self.updates.range(..at);
+            let first = !before.any(|other| other.pair == update.pair);
+            add(Action::Update(update.pair), first);
+        }
         for endpoint in 0..self.endpoints.count() {
             let can = |ring| self.endpoints.can_fetch(endpoint, ring);
             add(Action::List(endpoint), can(WorkRing::List));
@@ -394,8 +398,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 }
             }
             Action::Flush => self.flush(),
-            Action::Update => {
-                if let Some(update) = self.updates.pop_front() {
+            Action::Update(pair) => {
+                let next = self.updates.iter().position(|update| update.pair == pair);
+                if let Some(update) = next.and_then(|at| self.updates.remove(at)) {
                     self.acknowledge.update(&update);
                 }
             }

@@ -81,7 +81,10 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             card.next_fault().is_some() || !card.arrivals.is_empty() || !card.updates.is_empty()
         };
         while left(self) {
-            self.step(Action::Update);
+            let next = self.updates.front().map(|update| update.pair);
+            if let Some(pair) = next {
+                self.step(Action::Update(pair));
+            }
             if let Some(fault) = self.next_fault() {
                 self.step(fault);
             }

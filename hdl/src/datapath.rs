@@ -34,7 +34,7 @@ use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::{Refusals, Regions};
 use crate::tops::{Class, Top};
-use crate::types::{ControlRequest, MatchCommand, RaiseEvent, RegionQuery};
+use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
 const _: () = assert!(
@@ -218,7 +218,6 @@ pub struct Datapath {
     shifted_interrupts: Signal<Local, Bits<32>>,
     protection: Constant<Bits<3>>,
     memory_type: Constant<Bits<4>>,
-    no_query: Constant<RegionQuery>,
 }
 
 impl Datapath {
@@ -227,7 +226,6 @@ impl Datapath {
         construct!({
             protection: Constant::new(PROT_LEAST.into()),
             memory_type: Constant::new(CACHE_FINAL.into()),
-            no_query: Constant::new(RegionQuery::default()),
             registers: Registers::new(config),
             fanout: Fanout::new(CONTROLLED),
             dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
@@ -394,8 +392,8 @@ impl Logic for Datapath {
         self.loopback.control.data.next = self.control.val();
         self.fanout.block_done[8].next = self.loopback.control_done.val();
         self.fanout.block_result[8].next = 0.into();
-        self.delivery.control_valid.next = self.fanout.block_valid[9].val();
-        self.delivery.control.next = self.control.val();
+        self.delivery.control.valid.next = self.fanout.block_valid[9].val();
+        self.delivery.control.data.next = self.control.val();
         self.fanout.block_done[9].next = self.delivery.control_done.val();
         self.fanout.block_result[9].next = self.delivery.control_result.val();
         self.regions.control.valid.next = self.fanout.block_valid[10].val();
@@ -420,19 +418,11 @@ impl Logic for Datapath {
         join!(self.dma_read.data[1] => self.gather.read_data);
         self.gather.read_data_last.next = self.dma_read.data_last[1].val();
         self.gather.read_data_error.next = self.dma_read.data_error[1].val();
-        self.dma_read.request[2].valid.next = self.delivery.read_request_valid.val();
-        self.delivery.read_request_ready.next = self.dma_read.request[2].ready.val();
-        self.dma_read.request[2].data.next = self.delivery.read_request.val();
-        self.delivery.read_data_valid.next = self.dma_read.data[2].valid.val();
-        self.dma_read.data[2].ready.next = self.delivery.read_data_ready.val();
-        self.delivery.read_data.next = self.dma_read.data[2].data.val();
+        join!(self.delivery.read_request => self.dma_read.request[2]);
+        join!(self.dma_read.data[2] => self.delivery.read_data);
         self.delivery.read_data_error.next = self.dma_read.data_error[2].val();
-        self.dma_write.request[0].valid.next = self.delivery.write_request_valid.val();
-        self.delivery.write_request_ready.next = self.dma_write.request[0].ready.val();
-        self.dma_write.request[0].data.next = self.delivery.write_request.val();
-        self.dma_write.data[0].valid.next = self.delivery.write_data_valid.val();
-        self.delivery.write_data_ready.next = self.dma_write.data[0].ready.val();
-        self.dma_write.data[0].data.next = self.delivery.write_data.val();
+        join!(self.delivery.write_request => self.dma_write.request[0]);
+        join!(self.delivery.write_data => self.dma_write.data[0]);
         self.delivery.write_done.next = self.dma_write.done[0].val();
         self.delivery.write_done_error.next = self.dma_write.done_error[0].val();
         join!(self.completions.write_request => self.dma_write.request[1]);
@@ -556,52 +546,39 @@ impl Logic for Datapath {
         self.acknowledge.mark_valid.next = self.send_queues.mark.valid.val();
         self.send_queues.mark.ready.next = self.acknowledge.mark_ready.val();
         self.acknowledge.mark.next = self.send_queues.mark.data.val();
-        self.delivery.arrival_valid.next = self.receive.arrival.valid.val();
-        self.receive.arrival.ready.next = self.delivery.arrival_ready.val();
-        self.delivery.arrival.next = self.receive.arrival.data.val();
-        self.delivery.payload_valid.next = self.receive.payload.valid.val();
-        self.receive.payload.ready.next = self.delivery.payload_ready.val();
-        self.delivery.payload.next = self.receive.payload.data.val();
-        self.delivery.lists_valid.next = self.fetch.lists.valid.val();
-        self.fetch.lists.ready.next = self.delivery.lists_ready.val();
-        self.delivery.lists.next = self.fetch.lists.data.val();
+        join!(self.receive.arrival => self.delivery.arrival);
+        join!(self.receive.payload => self.delivery.payload);
+        join!(self.fetch.lists => self.delivery.lists);
         self.lists.seed.next = self.hash_seed.seed.val();
-        self.lists.command.valid.next = self.delivery.command_valid.val();
-        self.delivery.command_ready.next = self.lists.command.ready.val();
-        self.lists.command.data.next = self.delivery.command.val();
-        self.delivery.reply_valid.next = self.lists.reply.valid.val();
-        self.delivery.reply.next = self.lists.reply.data.val();
-        self.acknowledge.sink_update_valid.next = self.delivery.sink_update_valid.val();
-        self.delivery.sink_update_ready.next = self.acknowledge.sink_update_ready.val();
-        self.acknowledge.sink_update.next = self.delivery.sink_update.val();
+        join!(self.delivery.command => self.lists.command);
+        join!(self.lists.reply => self.delivery.reply);
+        self.acknowledge.sink_update_valid.next = self.delivery.sink_update.valid.val();
+        self.delivery.sink_update.ready.next = self.acknowledge.sink_update_ready.val();
+        self.acknowledge.sink_update.next = self.delivery.sink_update.data.val();
 
         // Which memory may be used.
         join!(self.gather.query => self.regions.transmit_query);
         join!(self.regions.transmit_allowed => self.gather.allowed);
-        self.regions.delivery_query.valid.next = self.delivery.query_valid.val();
-        self.delivery.query_ready.next = self.regions.delivery_query.ready.val();
-        self.regions.delivery_query.data.next = self.delivery.query.val();
-        self.delivery.allowed_valid.next = self.regions.delivery_allowed.valid.val();
-        self.delivery.allowed.next = self.regions.delivery_allowed.data.val();
-        self.regions.posts_query.valid.next = false;
-        self.regions.posts_query.data.next = self.no_query.val();
-        self.regions.quiet.next = true;
+        join!(self.delivery.query => self.regions.delivery_query);
+        join!(self.regions.delivery_allowed => self.delivery.allowed);
+        join!(self.delivery.posts_query => self.regions.posts_query);
+        join!(self.regions.posts_allowed => self.delivery.posts_allowed);
+        self.regions.quiet.next = self.delivery.quiet.val();
+        self.delivery.region_changed.next = self.regions.control_done.val();
 
         // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
         join!(self.send_queues.fault_request => self.faults.fault_request[0]);
         join!(self.receive.fault_request => self.faults.fault_request[1]);
-        self.faults.fault_request[2].valid.next = self.delivery.fault_request_valid.val();
-        self.delivery.fault_request_ready.next = self.faults.fault_request[2].ready.val();
-        self.faults.fault_request[2].data.next = self.delivery.fault_request.val();
+        join!(self.delivery.fault_request => self.faults.fault_request[2]);
         self.send_queues.fault.valid.next = self.faults.fault_valid[0].val();
         self.faults.fault_ready[0].next = self.send_queues.fault.ready.val();
         self.send_queues.fault.data.next = self.faults.fault.val();
         self.receive.fault.valid.next = self.faults.fault_valid[1].val();
         self.faults.fault_ready[1].next = self.receive.fault.ready.val();
         self.receive.fault.data.next = self.faults.fault.val();
-        self.delivery.fault_valid.next = self.faults.fault_valid[2].val();
-        self.faults.fault_ready[2].next = self.delivery.fault_ready.val();
-        self.delivery.fault.next = self.faults.fault.val();
+        self.delivery.fault.valid.next = self.faults.fault_valid[2].val();
+        self.faults.fault_ready[2].next = self.delivery.fault.ready.val();
+        self.delivery.fault.data.next = self.faults.fault.val();
         self.acknowledge.fault_valid.next = self.faults.fault_valid[3].val();
         self.faults.fault_ready[3].next = self.acknowledge.fault_ready.val();
         self.acknowledge.fault.next = self.faults.fault.val();
@@ -613,22 +590,16 @@ impl Logic for Datapath {
         join!(self.send_queues.given_up => self.completions.sends_release);
         self.delivery.completion_free.next = self.completions.delivery_free.val();
         self.delivery.lists_pending.next = self.fetch.lists_pending.val();
-        self.completions.delivery_reserve.valid.next = self.delivery.reserve_valid.val();
-        self.completions.delivery_reserve.data.next = self.delivery.reserve_endpoint.val();
-        self.completions.delivery_release.valid.next = self.delivery.release_valid.val();
-        self.completions.delivery_release.data.next = self.delivery.release_endpoint.val();
+        join!(self.delivery.reserve => self.completions.delivery_reserve);
+        join!(self.delivery.unreserve => self.completions.delivery_release);
         join!(self.fetch.complete => self.completions.queues);
         join!(self.send_queues.complete => self.completions.sends);
-        self.completions.delivery.valid.next = self.delivery.complete_valid.val();
-        self.delivery.complete_ready.next = self.completions.delivery.ready.val();
-        self.completions.delivery.data.next = self.delivery.complete.val();
+        join!(self.delivery.complete => self.completions.delivery);
         self.events.queues.valid.next = self.fetch.raise.valid.val();
         self.fetch.raise.ready.next = self.events.queues.ready.val();
         self.events.queues.data.next = self.fetch.raise.data.val();
         join!(self.completions.raise => self.events.completions);
-        self.events.delivery.valid.next = self.delivery.raise_valid.val();
-        self.delivery.raise_ready.next = self.events.delivery.ready.val();
-        self.events.delivery.data.next = self.delivery.raise.val();
+        join!(self.delivery.raise => self.events.delivery);
         join!(self.faults.raise => self.events.faults);
         // What is refused waits for what is raised.
         self.refusals.refused.valid.next = self.regions.refused.valid.val();
@@ -683,17 +654,15 @@ impl Logic for Datapath {
         self.monitor_sink_pair.next = self.acknowledge.monitor_sink_pair.val();
         self.monitor_sink_accepted.next = self.acknowledge.monitor_sink_accepted.val();
         self.monitor_sink_freed.next = self.acknowledge.monitor_sink_freed.val();
-        self.monitor_match_valid.next = self.delivery.command_valid.val();
+        self.monitor_match_valid.next =
+            self.delivery.command.valid.val() & self.lists.command.ready.val();
         self.monitor_match_operation.next = self.lists.operation.val();
         self.monitor_match_posted.next = self.lists.posted_depth.val();
         self.monitor_match_unexpected.next = self.lists.unexpected_depth.val();
-        self.monitor_match_command.next = self.delivery.command.val();
+        self.monitor_match_command.next = self.delivery.command.data.val();
         self.monitor_reply_valid.next = self.lists.reply.valid.val();
         self.monitor_reply_found.next = self.lists.reply.data.val().found;
         self.monitor_reply_full.next = self.lists.reply.data.val().full;
         self.monitor_reply_index.next = self.lists.reply.data.val().index;
-
-        // Nothing is broken on purpose.
-        self.delivery.mutation.next = 0.into();
     }
 }

@@ -389,13 +389,6 @@ streams! {
         /// The write of the slot was answered by an error.
         failed: Bit,
     }
-    /// A slot of a pair.
-    PairSlot {
-        /// Pair.
-        pair: Bits<16>,
-        /// Slot.
-        slot: Bits<4>,
-    }
     /// What a message or a request ends with, once its payload is where it goes.
     Ending {
         /// A completion is written.
@@ -428,8 +421,6 @@ streams! {
         settles: Bit,
         /// The message goes to the unexpected ones; no completion is written, and no progress is told.
         inserts: Bit,
-        /// The slot is vacant, and is given back before its envelope.
-        vacates: Bit,
         /// One more message of the pair is safe.
         accepted: Bit,
         /// One more envelope of the pair is free.

@@ -9,7 +9,9 @@
 //!
 //! In every simulation of a card so, nothing is lost or found twice, the oldest that matches wins, and what is cancelled is matched no more.
 //!
-//! The card has one operation under way at a time.
+//! Several operations may be under way; replies come in the order of the operations.
+
+use std::collections::VecDeque;
 
 use match_reference::{Command, Lists, Reply, Sizes};
 
@@ -132,7 +134,7 @@ pub struct MatchReport {
 pub(crate) struct MatchWatch {
     /// Each operation is kept.
     keeps: bool,
-    under_way: Option<(u64, MatchMonitor)>,
+    under_way: VecDeque<(u64, MatchMonitor)>,
     sizes: Option<Sizes>,
     /// What the lists must hold.
     reference: Option<Lists>,
@@ -152,7 +154,7 @@ impl MatchWatch {
 
     /// The lists are emptied by a reset of the gates, and what is under way in them with them.
     pub fn restart(&mut self) {
-        self.under_way = None;
+        self.under_way.clear();
         self.reference = self.sizes.map(Lists::new);
     }
 
@@ -167,7 +169,7 @@ impl MatchWatch {
         reply: &ReplyMonitor,
     ) -> Result<(), String> {
         if reply.valid
-            && let Some((since, seen)) = self.under_way.take()
+            && let Some((since, seen)) = self.under_way.pop_front()
         {
             self.report.cycles[usize::from(seen.operation & 15)].add(cycle - since);
             self.report.refused += u64::from(reply.full);
@@ -185,7 +187,7 @@ impl MatchWatch {
             let operation = usize::from(entering.operation & 15);
             self.report.posted[operation].add(entering.posted);
             self.report.unexpected[operation].add(entering.unexpected);
-            self.under_way = Some((cycle, *entering));
+            self.under_way.push_back((cycle, *entering));
         }
         Ok(())
     }
@@ -250,21 +252,23 @@ mod tests {
             (19, &nothing, &reply),
             (20, &entering, &silent),
             (32, &entering, &reply),
-            (33, &nothing, &reply),
+            (33, &entering, &silent),
             (34, &nothing, &reply),
+            (37, &nothing, &reply),
+            (38, &nothing, &reply),
         ];
         for (cycle, entering, reply) in pins {
             assert_eq!(watch.observe(cycle, entering, reply), Ok(()));
         }
         let report = watch.take();
         let cycles = MatchCycles {
-            count: 3,
-            sum: 9 + 12 + 1,
+            count: 4,
+            sum: 9 + 12 + 2 + 4,
             max: 12,
         };
         assert_eq!(report.cycles[2], cycles);
-        assert_eq!((report.posted[2].count, report.posted[2].sum), (3, 15));
-        assert_eq!(report.each.len(), 3);
+        assert_eq!((report.posted[2].count, report.posted[2].sum), (4, 20));
+        assert_eq!(report.each.len(), 4);
         assert!(report.each.iter().all(|matched| matched.posted == 5));
     }
 

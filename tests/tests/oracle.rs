@@ -86,7 +86,7 @@ fn statuses(told: &[Told]) -> BTreeSet<(u8, u8)> {
 
 /// Those of the everyday run, with all that a mix may have.
 const RUNS: [(usize, Mix); 4] = [
-    (2, Mix::even(400).own().doomed()),
+    (3, Mix::even(500).own().doomed()),
     (3, Mix::flood(1200)),
     (4, Mix::even(400).rough()),
     (2, Mix::even(400).tight().own().doomed()),

@@ -196,6 +196,11 @@ impl Delivery {
         self.sink(pair).used.count_ones()
     }
 
+    /// Whether a slot of a pair holds a message.
+    pub fn slot_used(&self, pair: u16, slot: u8) -> bool {
+        self.sink(pair).used & (1 << slot) != 0
+    }
+
     /// Endpoint and handle of each claimed message, in the order of the handles.
     pub fn claims(&self) -> Vec<(u8, u32)> {
         let claimed = self

@@ -1,8 +1,12 @@
 //! Contracts of the blocks around envelopes that a test breaks, to show that it notices.
 
+use super::admit::Admit;
+use super::answer::Answer;
 use super::copies::Copies;
 use super::ledger::Ledger;
+use super::posts::Posts;
 use super::resolve::Resolve;
+use super::slots::Slots;
 use crate::verilog::Break;
 
 /// Of what reads slots ahead.
@@ -72,11 +76,73 @@ pub fn ledger() -> Vec<Break> {
             "after_settle",
             "state.q == State::Wait",
         ),
-        // A slot isn't given back.
-        Break::new("keeps_slots").force::<Ledger>("after_insert", "after_vacate"),
         // The place of a message is given up when it goes to the unexpected ones.
         Break::new("insert_ends").force::<Ledger>("ended", "ends"),
         // It is empty while an entry is at its head.
         Break::new("empty_too_soon").force::<Ledger>("empty", "entries.level <= 1"),
+    ]
+}
+
+/// Of everything between an arrival, or a request, and its end.
+pub fn delivery() -> Vec<Break> {
+    vec![
+        // A completion doesn't wait for the payload's write.
+        Break::new("completes_early").force::<Ledger>("answered", "true"),
+        // A slot is not given back.
+        Break::new("loses_slots").force::<Slots>("given_bit", "0"),
+        // A credit is returned although the message rests in a slot.
+        Break::new("frees_unexpected").force::<Answer>("inserted_frees", "true"),
+        // The buffer is not checked again when a message arrives for it.
+        Break::new("skips_second_check").force::<Resolve>("needs_query", "false"),
+        // The buffer is not checked when its receive is posted.
+        Break::new("skips_first_check").force::<Posts>("verdict", "true"),
+        // A cancel that was in time says that it was too late.
+        Break::new("cancel_says_too_late").force::<Answer>("cancels", "false"),
+        // More is written than the buffer holds.
+        Break::new("ignores_buffer_length").force::<Answer>("too_long", "false"),
+        // Slot 0 is given out whether or not it is taken.
+        Break::new("reuses_slots").force::<Slots>("taken", "0"),
+        // The slot after the message's is given back.
+        Break::new("frees_wrong_slot").force::<Slots>("given_bit", "slot_bit << 1"),
+        // A receive is posted past one that waits for room.
+        Break::new("overtakes").force::<Admit>("is_behind", "false"),
+        // A receive behind one that waits looks although a message has come since.
+        Break::new("looks_again").force::<Admit>("looks_later", "false"),
+        // A receive that waits isn't told of a message.
+        Break::new("sleeps_on").force::<Answer>("tells", "false"),
+        // A multi-receive stays whatever is left of its buffer.
+        Break::new("never_ends").force::<Answer>("enough", "true"),
+        // A multi-receive stays although no completion is free.
+        Break::new("overcommits").force::<Answer>("can_reserve", "true"),
+        // A claim leaves its message in Lists.
+        Break::new("claims_by_probe").force::<Admit>("claim_takes", "Operation::Probe"),
+        // The credit is returned at the claim.
+        Break::new("frees_claimed").force::<Answer>("claimed_frees", "true"),
+        // The slot is given back at the claim.
+        Break::new("vacates_claimed").force::<Answer>("claimed_vacates", "true"),
+        // A claim is good for every endpoint.
+        Break::new("claims_for_all").force::<Admit>("owns_claim", "true"),
+        // A handle is good if its slot is taken, by whatever message.
+        Break::new("stale_claims").force::<Answer>("same_claim", "true"),
+        // A discard doesn't return the credit.
+        Break::new("keeps_discarded").force::<Answer>("discarded_frees", "false"),
+        // A refused message's credit isn't returned.
+        Break::new("keeps_refused").force::<Answer>("refused_frees", "false"),
+        // A ready message is refused although the host keeps receives back.
+        Break::new("ignores_backlog").force::<Answer>("host_keeps", "false"),
+        // A ready message is refused although the list ring has more, or a request of it is in Posts.
+        Break::new("ignores_ring").force::<Admit>("on_its_way", "false"),
+        // A ready message waits for its receive as any other.
+        Break::new("ready_waits").force::<Answer>("may_be_posted", "true"),
+        // The host is believed to keep nothing although the endpoint is stalled.
+        Break::new("forgets_kept").force::<Admit>("believed", "true"),
+        // A message passes one of its pair that is on its way to its slot.
+        Break::new("passes_its_pair").force::<Admit>("pair_waits", "false"),
+        // A request passes a message of its endpoint that is on its way to its slot.
+        Break::new("passes_a_message").force::<Admit>("endpoint_waits", "false"),
+        // Messages meet a multi-receive before it is settled.
+        Break::new("meets_unsettled").force::<Admit>("arrival_alone", "false"),
+        // A fault, or a control request, doesn't wait for what has entered.
+        Break::new("walks_at_once").force::<Admit>("rests", "true"),
     ]
 }

@@ -1,7 +1,7 @@
 //! Holds what each message and request ends with until its payload is in memory, then says it to everybody, in order.
 //!
 //! ```text
-//!   entry ─► queue ─► head ─► settle ─► complete ─► insert ─► vacate ─► sink_update ─► ended
+//!   entry ─► queue ─► head ─► settle ─► complete ─► insert ─► sink_update ─► ended
 //!                      ▲        ▲ settled
 //!   write_done ─► answers
 //! ```
@@ -17,7 +17,7 @@
 
 use crate::prelude::*;
 use crate::prim::Fifo;
-use crate::types::{Completion, Ending, PairSlot, SinkUpdate, Slotted, WriteCompletion};
+use crate::types::{Completion, Ending, SinkUpdate, Slotted, WriteCompletion};
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
 
@@ -51,8 +51,6 @@ enum State {
     Complete,
     /// The message is offered to the unexpected ones.
     Insert,
-    /// The slot is given back.
-    Vacate,
     /// Progress of the pair is told.
     Update,
 }
@@ -78,8 +76,6 @@ pub struct Ledger {
     pub complete: Stream<Out, WriteCompletion>,
     /// A message whose slot is written, or couldn't be.
     pub insert: Stream<Out, Slotted>,
-    /// A slot that is vacant.
-    pub vacate: Stream<Out, PairSlot>,
     /// Progress of a pair.
     pub sink_update: Stream<Out, SinkUpdate>,
     /// Pulse: an entry has ended. Not of one that inserts: its place is kept until another entry tells of it.
@@ -110,7 +106,6 @@ pub struct Ledger {
     after_settle: Signal<Local, State>,
     after_complete: Signal<Local, State>,
     after_insert: Signal<Local, State>,
-    after_vacate: Signal<Local, State>,
     /// The state is left for `following`.
     advances: Signal<Local, Bit>,
     following: Signal<Local, State>,
@@ -186,11 +181,6 @@ impl Logic for Ledger {
             slot: self.head.val().slot,
             failed: self.failed.q.val(),
         };
-        self.vacate.valid.next = self.state.q.val() == State::Vacate;
-        self.vacate.data.next = PairSlot {
-            pair: self.head.val().pair,
-            slot: self.head.val().slot,
-        };
         self.sink_update.valid.next = self.state.q.val() == State::Update;
         self.sink_update.data.next = SinkUpdate {
             pair: self.head.val().pair,
@@ -200,13 +190,9 @@ impl Logic for Ledger {
         };
 
         // In which order.
-        self.after_vacate.next = State::Wait;
+        self.after_insert.next = State::Wait;
         if self.updates.val() {
-            self.after_vacate.next = State::Update;
-        }
-        self.after_insert.next = self.after_vacate.val();
-        if self.head.val().vacates {
-            self.after_insert.next = State::Vacate;
+            self.after_insert.next = State::Update;
         }
         self.after_complete.next = self.after_insert.val();
         if self.head.val().inserts {
@@ -256,10 +242,6 @@ impl Logic for Ledger {
             State::Insert => {
                 self.advances.next = self.insert.ready.val();
                 self.following.next = self.after_insert.val();
-            }
-            State::Vacate => {
-                self.advances.next = self.vacate.ready.val();
-                self.following.next = self.after_vacate.val();
             }
             State::Update => {
                 self.advances.next = self.sink_update.ready.val();

@@ -1,16 +1,24 @@
 //! Envelopes: the right to send one, and what becomes of its place at the destination.
 
+mod admit;
+mod answer;
+mod asked;
+mod backlog;
 mod bench;
 pub mod breaks;
 mod copies;
 mod delivery;
 mod ledger;
+mod multis;
+mod posts;
 mod resolve;
 pub mod send_queues;
+mod slots;
+mod under_way;
 
 pub use bench::DeliveryBench;
 pub use copies::Copies;
-pub use delivery::{Delivery, DeliveryMutation};
+pub use delivery::Delivery;
 pub use ledger::{Ledger, LedgerEntry};
 pub use resolve::Resolve;
 pub use send_queues::{SCAN_CYCLES, SendQueues};
@@ -30,6 +38,9 @@ pub fn tops() -> Vec<Top> {
         Top::of("delivery_bench_ecp5", Class::Test, || {
             DeliveryBench::new(&ECP5)
         }),
+        Top::broken("delivery_bench_scarce_broken", breaks::delivery, || {
+            DeliveryBench::new(&SCARCE)
+        }),
         Top::of("copies", Class::Test, Copies::default),
         Top::broken("copies_broken", breaks::copies, Copies::default),
         Top::of("resolve_tiny", Class::Test, || Resolve::new(&TINY)),
@@ -39,6 +50,12 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("ledger", Class::Test, Ledger::default),
         Top::broken("ledger_broken", breaks::ledger, Ledger::default),
+        Top::of("posts", Class::Synthesis, posts::Posts::default),
+        Top::of("slots_ecp5", Class::Synthesis, || slots::Slots::new(&ECP5)),
+        Top::of("admit_ecp5", Class::Synthesis, || admit::Admit::new(&ECP5)),
+        Top::of("answer_ecp5", Class::Synthesis, || {
+            answer::Answer::new(&ECP5)
+        }),
         Top::of("delivery_tiny", Class::Synthesis, || Delivery::new(&TINY)),
         Top::of("delivery_ecp5", Class::Synthesis, || Delivery::new(&ECP5)),
         Top::of("send_queues_tiny", Class::Test, || SendQueues::new(&TINY)),

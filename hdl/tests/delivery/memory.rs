@@ -40,6 +40,8 @@ pub struct Memory {
     fails: fn(Access) -> bool,
     writes: VecDeque<Write>,
     reads: VecDeque<Read>,
+    /// Writes that have been answered.
+    pub answered: u64,
     /// A word that has been offered stays.
     offering: bool,
     rate: f64,
@@ -56,6 +58,7 @@ impl Memory {
             fails,
             writes: VecDeque::new(),
             reads: VecDeque::new(),
+            answered: 0,
             offering: false,
             rate: crate::support::rate(rng),
             latency: [0, 3, 40][rng.random_range(0..3)],
@@ -111,6 +114,7 @@ impl Memory {
         let mut asked = vec![];
         if bench.is("write_done") {
             let write = self.writes.pop_front().expect("it was answered");
+            self.answered += 1;
             if !(self.fails)(write.access) {
                 let at = usize::try_from(write.access.address - self.base).expect("checked");
                 let data = &write.data[..write.access.length];

@@ -39,8 +39,10 @@ pub struct Pair {
 pub struct Duty {
     /// These bytes are at this address.
     pub bytes: Option<(u64, Vec<u8>)>,
-    /// So many accesses have been asked for, since the beginning.
-    pub accesses: u64,
+    /// So many reads have been asked for, since the beginning.
+    pub reads: u64,
+    /// So many writes have been answered.
+    pub writes: u64,
 }
 
 /// How often what has happened.
@@ -95,9 +97,12 @@ pub struct Wanted {
     memory: HashMap<u64, Vec<u8>>,
     /// What has been written since the last output.
     written: Option<(u64, Vec<u8>)>,
-    pub accesses: VecDeque<Access>,
-    /// Accesses that have been asked for.
-    pub accessed: u64,
+    /// Reads and writes, each in their order: reads run ahead.
+    pub reads: VecDeque<Access>,
+    pub writes: VecDeque<Access>,
+    /// Reads and writes that have been asked for.
+    pub read: u64,
+    pub wrote: u64,
     pub outputs: VecDeque<(Output, Duty)>,
     pub releases: VecDeque<u8>,
     pub reserves: VecDeque<u8>,
@@ -215,7 +220,10 @@ impl Wanted {
             address,
             length,
         };
-        self.accesses.push_back(access);
+        match write {
+            true => self.writes.push_back(access),
+            false => self.reads.push_back(access),
+        }
         match (self.fails)(access) {
             true => Err(BusError),
             false => Ok(()),
@@ -226,7 +234,8 @@ impl Wanted {
     fn owe(&mut self, output: Output) {
         let duty = Duty {
             bytes: self.written.take(),
-            accesses: self.accessed + self.accesses.len() as u64,
+            reads: self.read + self.reads.len() as u64,
+            writes: self.wrote + self.writes.len() as u64,
         };
         self.outputs.push_back((output, duty));
     }
@@ -239,7 +248,8 @@ impl Wanted {
 
     /// Nothing has to follow any more.
     pub fn settled(&self) -> bool {
-        self.accesses.is_empty()
+        self.reads.is_empty()
+            && self.writes.is_empty()
             && self.outputs.is_empty()
             && self.releases.is_empty()
             && self.reserves.is_empty()
@@ -247,10 +257,28 @@ impl Wanted {
             && self.faults.is_empty()
     }
 
-    /// An access has been asked for: it has to be the one that is wanted next.
+    /// An access has been asked for: it has to be the one of its kind that is wanted next.
     pub fn asked(&mut self, access: Access) {
-        self.accessed += 1;
-        assert_eq!(self.accesses.pop_front(), Some(access), "wanted, asked for");
+        let (count, wanted) = match access.write {
+            true => (&mut self.wrote, &mut self.writes),
+            false => (&mut self.read, &mut self.reads),
+        };
+        *count += 1;
+        assert_eq!(wanted.pop_front(), Some(access), "wanted, asked for");
+    }
+
+    /// Takes the first output that is owed to whom this one is: each request hears of its messages, and each pair of its
+    /// progress, in order. What ends later than something that entered behind it comes later.
+    pub fn owed(&mut self, output: &Output) -> Option<(Output, Duty)> {
+        let of_same = |owed: &Output| match (owed, output) {
+            (Output::Complete { entry, .. }, Output::Complete { entry: other, .. }) => {
+                entry.request == other.request
+            }
+            (Output::Update(update), Output::Update(other)) => update.pair == other.pair,
+            _ => false,
+        };
+        let at = self.outputs.iter().position(|(owed, _)| of_same(owed))?;
+        self.outputs.remove(at)
     }
 }
 
@@ -271,8 +299,10 @@ impl Reference {
                 fails,
                 memory: HashMap::new(),
                 written: None,
-                accesses: VecDeque::new(),
-                accessed: 0,
+                reads: VecDeque::new(),
+                writes: VecDeque::new(),
+                read: 0,
+                wrote: 0,
                 outputs: VecDeque::new(),
                 releases: VecDeque::new(),
                 reserves: VecDeque::new(),

@@ -15,7 +15,6 @@ use abi::request::{
 use abi::status::Status;
 use card_model::delivery::Arrival;
 use card_model::{Output, Update};
-use hdl::envelope::DeliveryMutation;
 use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
 use rand::{Rng, RngCore, SeedableRng};
@@ -64,6 +63,8 @@ pub enum Mood {
     Flood,
     /// Many more receives than there is room for, few messages.
     Hoard,
+    /// Messages only.
+    Send,
     /// Receives, their cancels and their messages at once.
     Races,
     /// Nothing of its own accord.
@@ -98,6 +99,10 @@ pub struct World {
     payload: VecDeque<u64>,
     payload_offered: bool,
     list: Option<(u8, ListRequest)>,
+    /// Requests that were taken, and haven't entered the order of the card.
+    entering: VecDeque<(u8, ListRequest)>,
+    /// Whether the list ring of each endpoint says that it has more.
+    ring: [bool; ENDPOINTS as usize],
     fault: Option<(u16, u8)>,
     control: Option<Control>,
     /// Faults that Delivery has asked for.
@@ -127,10 +132,13 @@ pub struct World {
 }
 
 impl World {
-    pub fn new(size: &Size, rng: &mut ChaCha8Rng, mutation: DeliveryMutation) -> Self {
+    pub fn new(size: &Size, rng: &mut ChaCha8Rng) -> Self {
+        Self::around(Bench::open(&size.model), size, rng)
+    }
+
+    /// Around a bench that was opened.
+    pub fn around(mut bench: Bench, size: &Size, rng: &mut ChaCha8Rng) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
-        let mut bench = Bench::open(&size.model);
-        bench.set("mutation", mutation as u64);
         for cycle in 0.. {
             bench.eval();
             if bench.is("initialized") {
@@ -150,6 +158,8 @@ impl World {
             payload: VecDeque::new(),
             payload_offered: false,
             list: None,
+            entering: VecDeque::new(),
+            ring: [false; ENDPOINTS as usize],
             fault: None,
             control: None,
             faults: VecDeque::new(),
@@ -263,6 +273,7 @@ impl World {
             let idle = self.arrival.is_none()
                 && self.payload.is_empty()
                 && self.list.is_none()
+                && self.entering.is_empty()
                 && self.fault.is_none()
                 && self.control.is_none()
                 && self.faults.is_empty()
@@ -288,16 +299,19 @@ impl World {
     /// What is under way, for a message.
     fn left(&self) -> String {
         format!(
-            "arrival {}, {} words, list {}, fault {:?}, control {:?}, faults {:?}, early {:?}, \
-             wanted {:x?}, memory {}",
+            "arrival {}, {} words, list {}, {} enter, fault {:?}, control {:?}, faults {:?}, early {:?}, \
+             wanted {:x?} and {:x?}, then {:x?}, memory {}",
             self.arrival.is_some(),
             self.payload.len(),
             self.list.is_some(),
+            self.entering.len(),
             self.fault,
             self.control,
             self.faults,
             self.early,
-            self.reference.wanted.accesses,
+            self.reference.wanted.reads,
+            self.reference.wanted.writes,
+            self.reference.wanted.outputs,
             self.memory.busy()
         )
     }
@@ -649,12 +663,11 @@ impl World {
         }
     }
 
-    /// Regions change only while Delivery doesn't ask, so that it is known what it was answered.
+    /// A region comes or goes while messages and requests that need it are under way: what has entered goes by the old regions.
     fn change_a_region(&mut self) {
         if self.blind {
             return;
         }
-        self.settle();
         let cleared = (0..6).find(|i| !self.reference.regions.contains_key(i));
         let index = match cleared {
             Some(index) if self.rng.random_bool(0.8) => index,
@@ -675,6 +688,7 @@ impl World {
             let (sends, posts, governs) = match self.mood {
                 Mood::Flood => (0.3, 0.002, 0.0003),
                 Mood::Hoard => (0.003, 0.3, 0.001),
+                Mood::Send => (0.05, 0.0, 0.0),
                 _ => (self.send_rate, self.post_rate, 0.002),
             };
             if self.arrival.is_none() && self.rng.random_bool(sends) {
@@ -709,6 +723,7 @@ impl World {
         }
         let waiting = self.arrival.is_some()
             || self.list.is_some()
+            || !self.entering.is_empty()
             || self.fault.is_some()
             || self.control.is_some()
             || !self.reference.wanted.settled();
@@ -742,10 +757,9 @@ impl World {
         if let Some(word) = self.payload.front().filter(|_| self.payload_offered) {
             bench.set("payload", *word);
         }
-        let pending = &self.reference.wanted.pending;
         bench.set(
             "lists_pending",
-            u64::from(pending[0]) | u64::from(pending[1]) << 1,
+            u64::from(self.ring[0]) | u64::from(self.ring[1]) << 1,
         );
         bench.set("lists_valid", self.list.is_some());
         if let Some((endpoint, request)) = &self.list {
@@ -847,13 +861,6 @@ impl World {
         ]) {
             *count += u32::from(self.bench.is(pin));
         }
-        if self.bench.is("complete_valid") || self.bench.is("sink_update_valid") {
-            assert!(
-                !self.memory.busy(),
-                "an output before the memory has answered"
-            );
-        }
-
         if self.taken("payload") {
             self.payload.pop_front();
             self.payload_offered = false;
@@ -869,13 +876,23 @@ impl World {
                     "{message:x?} is of another time"
                 );
             }
+            // A request that was taken may be on its way to Lists.
+            self.reference.wanted.pending = self.ring;
+            for (endpoint, _) in &self.entering {
+                self.reference.wanted.pending[usize::from(*endpoint)] = true;
+            }
             self.reference.arrive(&message);
+            self.ring_or_not();
+            moved = true;
+        }
+        if self.bench.is("request_enters") {
+            let (endpoint, request) = self.entering.pop_front().expect("one was taken");
+            assert_eq!(self.early, [], "an output without a cause");
+            self.reference.list(endpoint, domain(endpoint), &request);
             moved = true;
         }
         if self.taken("lists") {
-            let (endpoint, request) = self.list.take().expect("it was offered");
-            assert_eq!(self.early, [], "an output without a cause");
-            self.reference.list(endpoint, domain(endpoint), &request);
+            self.entering.extend(self.list.take());
             moved = true;
         }
         self.ends();
@@ -883,12 +900,16 @@ impl World {
         moved
     }
 
-    /// Whether completions will be free for what is taken now, and whether the list rings have more meanwhile.
+    /// Whether completions will be free for what enters now.
     fn free_or_not(&mut self) {
-        if self.taken("arrival") || self.taken("lists") {
+        if self.taken("arrival") || self.bench.is("request_enters") {
             self.reference.wanted.free = std::array::from_fn(|_| self.rng.random_bool(0.9));
-            self.reference.wanted.pending = std::array::from_fn(|_| self.rng.random_bool(0.3));
         }
+    }
+
+    /// Whether the list rings say that they have more, from now on.
+    fn ring_or_not(&mut self) {
+        self.ring = std::array::from_fn(|_| self.rng.random_bool(0.3));
     }
 
     /// Faults and control requests that are over.
@@ -960,15 +981,16 @@ impl World {
                 refused,
             }));
         }
-        while !self.early.is_empty() {
+        while let Some(output) = self.early.front() {
             let wanted = &mut self.reference.wanted;
-            let Some((owed, duty)) = wanted.outputs.pop_front() else {
+            let Some((owed, duty)) = wanted.owed(output) else {
                 break;
             };
             assert_eq!(self.early.pop_front(), Some(owed.clone()));
+            assert!(wanted.read >= duty.reads, "{owed:x?} before its reads");
             assert!(
-                wanted.accessed >= duty.accesses,
-                "{owed:x?} before its accesses"
+                self.memory.answered >= duty.writes,
+                "{owed:x?} before its writes"
             );
             if let Some((address, bytes)) = duty.bytes {
                 assert_eq!(self.memory.bytes(address, bytes.len()), bytes, "{owed:x?}");
@@ -995,24 +1017,24 @@ impl World {
         );
 
         if self.bench.is("reserve_valid") {
-            let endpoint = self.bench.get("reserve_endpoint") as u8;
+            let endpoint = self.bench.get("reserve") as u8;
             assert_eq!(self.reference.wanted.reserves.pop_front(), Some(endpoint));
         }
-        if self.bench.is("release_valid") {
-            let endpoint = self.bench.get("release_endpoint") as u8;
+        if self.bench.is("unreserve_valid") {
+            let endpoint = self.bench.get("unreserve") as u8;
             assert_eq!(self.reference.wanted.releases.pop_front(), Some(endpoint));
         }
         if self.taken("raise") {
             let words = self.bench.get_wide::<2>("raise");
             let [endpoint, cause, pair, _info] = unpack(&words, [8, 8, 16, 64]);
             let event = (endpoint as u8, cause as u8, pair as u16);
-            assert_eq!(self.reference.wanted.events.pop_front(), Some(event));
+            take(&mut self.reference.wanted.events, event);
             moved = true;
         }
         if self.taken("fault_request") {
             let [pair, status] = unpack(&[self.bench.get("fault_request")], [16, 8]);
             let fault = (pair as u16, status as u8);
-            assert_eq!(self.reference.wanted.faults.pop_front(), Some(fault));
+            take(&mut self.reference.wanted.faults, fault);
             self.faults.push_back(fault);
             moved = true;
         }
@@ -1044,6 +1066,9 @@ impl World {
         if self.taken("arrival") {
             self.arrival = None;
         }
+        if self.taken("arrival") {
+            self.ring_or_not();
+        }
         if self.taken("lists") {
             self.list = None;
         }
@@ -1059,6 +1084,13 @@ impl World {
         }
         self.bench.model.got_error().is_ok()
     }
+}
+
+/// Takes one of what is owed. A message that has found no slot is told of before an older one whose slot is still being written.
+fn take<T: PartialEq + std::fmt::Debug>(owed: &mut VecDeque<T>, one: T) {
+    let at = owed.iter().position(|other| *other == one);
+    let at = at.unwrap_or_else(|| panic!("nothing causes {one:?}: {owed:?}"));
+    owed.remove(at);
 }
 
 /// Protection domain of an endpoint.

@@ -29,6 +29,9 @@ const LOOK_UP_CYCLES: u64 = 6;
 /// Cycles from the one in which a doorbell is written to the first in which Delivery sees that the list ring has an entry: through the registers,
 /// the doorbell's register, the ring's tail, and the register behind `lists_pending`.
 const DOORBELL_CYCLES: u64 = 4;
+/// Cycles from the one in which Delivery takes a message, and looks whether its receive may be on its way, until its command enters the lists, at most
+/// if nothing holds it up.
+const ENTER_CYCLES: u64 = 4;
 /// log2 of the entries of the model's completion queues, at an address where nothing else is: it never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
 
@@ -131,6 +134,31 @@ impl AddAssign for Compared {
 /// Entries of a ring or a queue that were known by a cycle: cycle of a doorbell, and the index that it says, without wrapping.
 type Indices = Vec<(u64, u64)>;
 
+/// The events, with each message that is appended to the unexpected ones appended in the cycle in which it came. The gates do so when its slot
+/// is written: till then no other message of its pair, and no request of its endpoint, enters the lists, and to the rest it doesn't matter.
+fn insert_at_once(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
+    let mut ordered: Vec<(u64, Event)> = Vec::with_capacity(events.len());
+    for (cycle, event) in events {
+        let inserted = match &event {
+            Event::Matched(command, ..) if command.operation == Match::Insert => Some(*command),
+            _ => None,
+        };
+        let Some(inserted) = inserted else {
+            ordered.push((cycle, event));
+            continue;
+        };
+        let came = ordered.iter().rposition(|(_, event)| {
+            matches!(event, Event::Matched(command, ..)
+                if command.operation == Match::Arrive && command.pair == inserted.pair)
+        });
+        let came = came.unwrap_or_else(|| {
+            panic!("cycle {cycle}: {inserted:x?} is appended, and no message of its pair has come")
+        });
+        ordered.insert(came + 1, (ordered[came].0, event));
+    }
+    ordered
+}
+
 /// The index that was known by a cycle.
 fn index_at(indices: &Indices, cycle: u64) -> u64 {
     let known = indices.partition_point(|&(rung, _)| rung <= cycle);
@@ -223,6 +251,12 @@ impl Gates {
 }
 
 impl Gates {
+    /// The next completion of Delivery for an endpoint. One that wakes a receive may come later than what entered behind its cause.
+    fn next_delivered(&self, endpoint: usize) -> Option<&Completion> {
+        let mut all = self.delivered[endpoint].iter();
+        all.find(|entry| entry.status != Status::ListFull.code())
+    }
+
     /// Whether the message of the last command is that which failed its pair for want of a slot: it is the pair's last.
     fn finds_no_slot(&self) -> bool {
         let mut later = self.commands.iter();
@@ -257,10 +291,11 @@ impl Timing for Gates {
         let inserted = next.is_some_and(|(_, command, ..)| command.operation == Match::Insert);
         let queued = inserted || self.finds_no_slot();
         let at = usize::from(endpoint);
-        let looked = self.last.1;
+        let looked = self.last.0;
         let told = &self.told[at];
-        let rung = index_at(&told.lists, looked.saturating_sub(DOORBELL_CYCLES));
-        let pending = rung > self.listed[at];
+        let taken = looked.saturating_sub(ENTER_CYCLES + DOORBELL_CYCLES);
+        let pending = index_at(&told.lists, taken) > self.listed[at];
+        let rung = index_at(&told.lists, looked) > self.listed[at];
         // The host had not seen the end of a request that looks at nothing: it may have been there still.
         let unseen = |request: &u32| told.seen.get(request).is_none_or(|&seen| seen > looked);
         let may = self.quiet[at].iter().any(unseen);
@@ -271,7 +306,7 @@ impl Timing for Gates {
             "cycle {looked}: a ready message is refused, and endpoint {endpoint} has a request in its list ring"
         );
         assert!(
-            !queued || pending || may,
+            !queued || rung || may,
             "cycle {looked}: a ready message is queued though nothing of endpoint {endpoint} is on its way"
         );
         queued
@@ -280,7 +315,7 @@ impl Timing for Gates {
     /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
     fn completion_free(&mut self, endpoint: u8, _: bool) -> bool {
         let at = usize::from(endpoint);
-        let next = self.delivered[at].front();
+        let next = self.next_delivered(at);
         let stays = next.is_some_and(|entry| entry.flags & COMPLETION_MORE != 0);
         let told = &self.told[at];
         let until = self.commands.front().map_or(u64::MAX, |next| next.0);
@@ -310,7 +345,9 @@ impl Timing for Gates {
         self.completions += 1;
         let at = usize::from(*endpoint);
         let seen = if is_delivered(entry) {
-            self.delivered[at].pop_front()
+            let delivered = &mut self.delivered[at];
+            let same = delivered.iter().position(|e| e.request == entry.request);
+            same.and_then(|same| delivered.remove(same))
         } else if is_acknowledged(entry) {
             let key = self.acknowledged_by(at, entry);
             self.acknowledged
@@ -429,6 +466,7 @@ impl Follower {
             })
             .collect();
         events.sort_by_key(|(cycle, _)| *cycle);
+        let events = insert_at_once(events);
         let commands = events.iter().filter_map(|(cycle, event)| match event {
             Event::Matched(command, reply, replied) => Some((*cycle, *command, *reply, *replied)),
             _ => None,
@@ -667,6 +705,7 @@ impl Follower {
                     let head = self.card.read_register(endpoint, LIST_HEAD);
                     self.card.timing.listed[usize::from(endpoint)] = head.into();
                 }
+                self.vacate(command.pair);
                 self.card.step(Action::Arrive);
             } else if command.operation == Match::TakePostedOfPair {
                 if !self.failed.contains(&command.pair) {
@@ -681,6 +720,28 @@ impl Follower {
         self.compared.commands = wanted;
     }
 
+    /// A claimed message that is received or discarded gives its slot back without a command to the lists. If the message that comes next goes to
+    /// such a slot, that was before.
+    fn vacate(&mut self, pair: u16) {
+        let Some((_, next, ..)) = self.card.timing.commands.get(1).copied() else {
+            return;
+        };
+        if next.operation != Match::Insert || next.pair != pair {
+            return;
+        }
+        let endpoint = self.endpoints[&pair];
+        while self.card.delivery().slot_used(pair, next.slot) {
+            let head = self.card.read_register(endpoint, LIST_HEAD) as usize;
+            let request = self.listed[usize::from(endpoint)].get(head);
+            let claims = [Opcode::ReceiveClaimed, Opcode::Discard].map(Opcode::code);
+            let of_claim = request.is_some_and(|request| claims.contains(&request.opcode));
+            if !of_claim || !self.can(Action::List(endpoint)) {
+                return;
+            }
+            self.card.step(Action::List(endpoint));
+        }
+    }
+
     /// Requests that are refused without a look at the lists have no place in the order but that of their completions: those go that complete next.
     fn quiet_requests(&mut self, endpoint: u8, command: &Command) {
         // A request of its own list ring comes behind those in front anyway.
@@ -691,7 +752,7 @@ impl Follower {
         loop {
             let head = self.card.read_register(endpoint, LIST_HEAD) as usize;
             let next = self.listed[at].get(head).copied();
-            let completes = self.card.timing.delivered[at].front();
+            let completes = self.card.timing.next_delivered(at);
             let behind = self.card.delivery().looks_at_nothing(endpoint);
             let first =
                 next.is_some_and(
@@ -732,26 +793,22 @@ impl Follower {
 
     /// What has become of the envelopes of a failed pair nobody is told.
     fn forget_updates(&mut self) {
-        let next = |card: &Card<_, _>| card.updates().next().map(|update| update.pair);
-        while next(&self.card).is_some_and(|pair| self.failed.contains(&pair)) {
-            self.card.step(Action::Update);
+        let failed: Vec<u16> = self.card.updates().map(|update| update.pair).collect();
+        for pair in failed {
+            if self.failed.contains(&pair) {
+                self.card.step(Action::Update(pair));
+            }
         }
     }
 
     fn sink(&mut self, cycle: u64, pair: u16, accepted: u32, freed: u32) {
         self.forget_updates();
-        while self.card.updates().next().is_none() {
+        while !self.can(Action::Update(pair)) {
             let list = Action::List(self.endpoints[&pair]);
             self.step(list, cycle, "an envelope moves on");
             self.forget_updates();
         }
-        let next = self.card.updates().next().map(|update| update.pair);
-        assert_eq!(
-            next,
-            Some(pair),
-            "cycle {cycle}: the pair whose envelope moves on"
-        );
-        self.card.step(Action::Update);
+        self.card.step(Action::Update(pair));
         let numbers = self.card.credits(pair).sink;
         let numbers = (numbers.accepted, numbers.freed);
         assert_eq!(numbers, (accepted, freed), "cycle {cycle}: pair {pair}");

@@ -1,5 +1,6 @@
 //! What happens on the pins of a card, cycle by cycle.
 
+use std::collections::VecDeque;
 use std::path::Path;
 use std::sync::{Arc, Mutex};
 
@@ -98,7 +99,7 @@ pub fn watched(
             inner,
             cycle: 0,
             log: Arc::clone(&logs[card]),
-            command: None,
+            commands: VecDeque::new(),
             frame_in: Vec::new(),
             frame_out: (0, Vec::new()),
             address: None,
@@ -120,8 +121,8 @@ struct Watched {
     inner: VerilatedCard,
     cycle: u64,
     log: Seen,
-    /// The command that awaits its reply.
-    command: Option<(u64, Command)>,
+    /// The commands that await their replies, which come in their order.
+    commands: VecDeque<(u64, Command)>,
     frame_in: Vec<u8>,
     /// First cycle, and the bytes so far.
     frame_out: (u64, Vec<u8>),
@@ -141,7 +142,7 @@ impl Watched {
     fn look(&mut self, inputs: &Inputs, outputs: &Outputs) {
         let cycle = self.cycle;
         if outputs.reply.valid
-            && let Some((since, command)) = self.command.take()
+            && let Some((since, command)) = self.commands.pop_front()
         {
             let reply = Reply {
                 found: outputs.reply.found,
@@ -152,7 +153,8 @@ impl Watched {
         }
         if outputs.matching.valid {
             let command = Command::from_words(&outputs.matching.command);
-            self.command = Some((cycle, command.expect("a command of the ABI")));
+            let command = command.expect("a command of the ABI");
+            self.commands.push_back((cycle, command));
         }
         let reads = [Operation::CounterRead, Operation::PairRead].map(|o| o.code());
         if outputs.control.valid && !reads.contains(&outputs.control.operation) {

@@ -92,7 +92,7 @@ fn a_refusal_is_told_however_many_acknowledgements_are_lost() {
 
 #[test]
 fn a_ready_message_that_comes_before_its_receive_has_left_the_ring_waits_for_it() {
-    const RECEIVES: u64 = 48;
+    const RECEIVES: u64 = 60;
     both("tiny", 2, 153, |host| {
         let mut me = Side::open(&host);
         if me.rank() == 0 {
