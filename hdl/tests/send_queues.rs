@@ -11,7 +11,7 @@ use abi::completion::CompletionKind;
 use abi::control::{CardSetup, Operation, PairReport, PairSetup};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
-use abi::request::Opcode;
+use abi::request::{FLAG_ERRORS_ONLY, FLAG_READY, Opcode};
 use abi::status::Status;
 use hdl::config::{self, JOBS};
 use hdl::envelope::SCAN_CYCLES;
@@ -34,11 +34,18 @@ struct Send {
     address: u64,
     length: u64,
     ready: bool,
+    /// It completes only on error.
+    errors_only: bool,
     /// It is a cancel of this send.
     target: Option<u32>,
 }
 
 impl Send {
+    fn flags(&self) -> u64 {
+        let flag = |is: bool, flag: u8| if is { u64::from(flag) } else { 0 };
+        flag(self.ready, FLAG_READY) | flag(self.errors_only, FLAG_ERRORS_ONLY)
+    }
+
     fn words(&self) -> Vec<u64> {
         let opcode = match self.target {
             Some(_) => Opcode::CancelSend,
@@ -46,7 +53,7 @@ impl Send {
         };
         let request = [
             (opcode.code().into(), 8),
-            (self.ready.into(), 8),
+            (self.flags(), 8),
             (self.pair.into(), 16),
             (self.context.into(), 16),
             (0, 16),
@@ -146,6 +153,8 @@ struct Model {
     succeed: BTreeMap<u16, VecDeque<u32>>,
     /// Endpoints of cancels that were in time.
     released: VecDeque<u8>,
+    /// How many sends of each endpoint ended without a completion, less those whose reservation has been released.
+    quiet: BTreeMap<u8, usize>,
     /// Sends refused as malformed.
     invalid: usize,
     /// Pairs whose peer is to be answered.
@@ -328,11 +337,11 @@ impl Model {
         let answers = p.refused[(next - count) as usize..next as usize].to_vec();
         let done: Vec<Send> = p.unacknowledged.drain(..count as usize).collect();
         for (send, refused) in done.into_iter().zip(answers) {
-            let status = match refused {
-                true => Status::NotReady,
-                false => Status::Success,
-            };
-            self.complete(endpoint, &send, status);
+            match refused {
+                true => self.complete(endpoint, &send, Status::NotReady),
+                false if send.errors_only => *self.quiet.entry(endpoint).or_default() += 1,
+                false => self.complete(endpoint, &send, Status::Success),
+            }
         }
     }
 
@@ -388,6 +397,7 @@ fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32
         pair: size.pair(rng) as u16,
         target: Some(request.saturating_sub(rng.random_range(0..20))),
         ready: false,
+        errors_only: false,
         ..random_send(size, rng, pairs, request)
     };
     if !queues.is_empty() && rng.random_bool(0.8) {
@@ -419,6 +429,7 @@ fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) 
         address: rng.random(),
         length: rng.random_range(0..=EAGER_MAX as u64),
         ready: rng.random(),
+        errors_only: rng.random(),
         target: None,
     };
     match rng.random_range(0..40) {
@@ -632,7 +643,11 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
             let send = model.give(pair as usize);
             let domain = model.pairs[usize::from(send.pair)].domain;
             // Pair, domain, request, in place of endpoint, domain, request.
-            let fields = unpack(&send.words(), [16, 64, 64, 64, 64, 64, 64, 64, 64]);
+            let signaled = Send {
+                errors_only: false,
+                ..send
+            };
+            let fields = unpack(&signaled.words(), [16, 64, 64, 64, 64, 64, 64, 64, 64]);
             let mut wanted = vec![(send.pair.into(), 16), (domain.into(), 8)];
             wanted.extend(fields[1..].iter().map(|word| (*word, 64)));
             assert_eq!(
@@ -665,7 +680,14 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
         }
         if bench.is("given_up_valid") {
             let endpoint = bench.get("given_up") as u8;
-            assert_eq!(model.released.pop_front(), Some(endpoint), "cycle {cycle}");
+            match model.released.pop_front() {
+                Some(cancel) => assert_eq!(cancel, endpoint, "cycle {cycle}"),
+                None => {
+                    let quiet = model.quiet.entry(endpoint).or_default();
+                    assert!(*quiet > 0, "nothing of {endpoint} ended, cycle {cycle}");
+                    *quiet -= 1;
+                }
+            }
             released += 1;
         }
         assert!(
@@ -868,7 +890,12 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
     assert_eq!(
         model.found.len() + released,
         requests as usize,
-        "each send completes once, and each cancel that was too late"
+        "each send completes once, or ends without a completion, and each cancel that was too late"
+    );
+    let kept: usize = model.quiet.values().sum();
+    assert_eq!(
+        kept, 0,
+        "reservations of sends that completed only on error"
     );
     assert_eq!(invalid, model.invalid, "refused as malformed");
     assert!(model.answers.is_empty(), "peers that aren't answered");

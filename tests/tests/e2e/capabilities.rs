@@ -1,15 +1,14 @@
-//! What only some cards have, asked of one that hasn't: each refusal says so, and nothing else changes.
+//! What only some cards have. Asked of one that hasn't, each refusal says so, and nothing else changes.
 
-use host_driver::{Access, Device, PostError, TaggedSend};
+use host_driver::{Access, Counter, Device, PostError, SharedBuffer, TaggedSend, WcKind, WcStatus};
 use posthorn_tests::cards::both;
+use posthorn_tests::side::{Setup, Side};
 
 #[test]
-fn gates_without_the_optional_capabilities_refuse_clearly() {
+fn gates_without_gathers_refuse_them_clearly() {
     both("tiny", 1, 91, |host| {
         let device = Device::open(host.transport()).expect("a card");
-        let limits = device.limits();
-        assert!(!limits.unsignaled_sends);
-        assert_eq!(limits.send_segments, 1);
+        assert_eq!(device.limits().send_segments, 1);
         let pd = device.alloc_pd().expect("a domain");
         let endpoint = pd.endpoint().open().expect("an endpoint");
         let (pair, _) = endpoint.open_pair(1).expect("a pair");
@@ -21,12 +20,114 @@ fn gates_without_the_optional_capabilities_refuse_clearly() {
         };
         let (_, buffer) = pd.reg_mr(16, Access::Read).expect("a region");
         let shared = buffer.share();
-        let unsignaled = endpoint.post_unsignaled_send(1, &send, shared.clone());
-        let unsignaled = unsignaled.err().map(|refused| refused.error);
-        assert_eq!(unsignaled, Some(PostError::Unsupported));
         let two = [shared.slice(..8), shared.slice(8..)];
         let gathered = endpoint.post_gather_send(1, &send, &two);
         assert_eq!(gathered, Err(PostError::Unsupported));
         assert_eq!(endpoint.completion_queue().outstanding(), 0);
+    });
+}
+
+/// Posts message `number` unsignaled, and keeps a clone of the buffer.
+fn unsignaled(me: &mut Side, number: u64, length: usize) -> SharedBuffer {
+    let mut buffer = me.buffer(length);
+    me.message(1, number).fill(&mut buffer);
+    let shared = buffer.share();
+    let send = me.address(1, 5, number);
+    let posted = me
+        .endpoint
+        .post_unsignaled_send(number, &send, shared.clone());
+    posted.expect("room");
+    shared
+}
+
+fn is_free(shared: SharedBuffer) -> bool {
+    shared.try_into_buffer().is_ok()
+}
+
+#[test]
+pub fn unsignaled_sends_complete_only_on_error_and_free_their_buffers() {
+    // More than the completion queue has entries: a reservation that is kept would stop the endpoint.
+    const SENDS: u64 = 300;
+    both("tiny", 2, 92, |host| {
+        let mut me = Side::open(&host);
+        assert!(me.device.limits().unsignaled_sends);
+        if me.rank() == 0 {
+            let before = me.count(Counter::Completions);
+            let mut kept = Vec::new();
+            for number in 0..SENDS {
+                kept.push(unsignaled(&mut me, number, 40));
+                if number % 4 == 3 {
+                    me.meet();
+                    me.meet();
+                    me.assert_silent(3_000);
+                }
+            }
+            let told = me.count(Counter::Completions) - before;
+            assert_eq!(told, SENDS / 4, "the card tells of each fourth");
+            // One that fails completes, with its buffer.
+            let longest = unsignaled(&mut me, SENDS, 1025);
+            let failed = me.completion();
+            let seen = (failed.wr_id, failed.kind, failed.status);
+            assert_eq!(seen, (SENDS, WcKind::Send, WcStatus::TooLong));
+            assert_eq!(failed.shared.expect("it comes back").len(), longest.len());
+            // One that completes says that those before it have ended.
+            me.send(1, 5, SENDS, 40);
+            assert_eq!(me.statuses(1), [(SENDS, WcStatus::Success)]);
+            assert!(kept.into_iter().all(is_free));
+            me.meet();
+        } else {
+            for number in 0..SENDS {
+                if number % 4 == 3 {
+                    me.meet();
+                    for number in number - 3..=number {
+                        me.receive(number, Some(0), 5, 40);
+                        let received = me.completion();
+                        me.assert_received(&received, 0, number, 40);
+                    }
+                    me.meet();
+                }
+            }
+            me.receive(SENDS, Some(0), 5, 40);
+            let received = me.completion();
+            me.assert_received(&received, 0, SENDS, 40);
+            me.meet();
+        }
+        me.finish();
+    });
+}
+
+#[test]
+fn unsignaled_sends_that_are_cancelled_or_flushed_complete() {
+    both("tiny", 2, 93, |host| {
+        let mut me = Side::with(&host, Setup::with_credits(1));
+        if me.rank() == 0 {
+            // One has credit and is acknowledged in silence, the others wait.
+            let gone = unsignaled(&mut me, 0, 40);
+            let mut buffer = me.buffer(40);
+            me.message(1, 1).fill(&mut buffer);
+            let (send, shared) = (me.address(1, 5, 1), buffer.share());
+            let posted = me
+                .endpoint
+                .post_unsignaled_send(1, &send, shared.clone())
+                .expect("room");
+            let flushed = unsignaled(&mut me, 2, 40);
+            me.assert_silent(10_000);
+            assert_eq!(me.pair_status(1).waiting, 2);
+            me.endpoint.cancel(9, posted).expect("it waits");
+            assert_eq!(me.statuses(1), [(1, WcStatus::Cancelled)]);
+            assert!(is_free(shared));
+            me.disconnect(1);
+            assert_eq!(me.statuses(1), [(2, WcStatus::Flushed)]);
+            assert!(!me.cq.is_ready(), "the first was delivered");
+            assert!(is_free(gone) && is_free(flushed));
+            me.meet();
+        } else {
+            // Only now, so that no credit returns.
+            me.meet();
+            me.receive(0, Some(0), 5, 40);
+            let received = me.completion();
+            me.assert_received(&received, 0, 0, 40);
+        }
+        me.meet();
     });
 }

@@ -3,7 +3,9 @@
 use abi::completion::CompletionKind;
 use abi::event::{Cause, INFO_LIST_RING_BIT};
 use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY};
-use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, SendRequest};
+use abi::request::{
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, ListRequest, Opcode, SendRequest,
+};
 use abi::status::Status;
 use host_driver::Counter;
 use posthorn_tests::cards::both;
@@ -23,7 +25,7 @@ const SENDS: &[SendCase] = {
         ("a receive in the send ring", InvalidRequest, Unknown, |r| {
             r.opcode = Opcode::TaggedReceive.code();
         }),
-        ("a flag", InvalidRequest, Send, |r| r.flags = 2),
+        ("a gather", InvalidRequest, Send, |r| r.flags = FLAG_GATHER),
         ("the last flag", InvalidRequest, Send, |r| r.flags = 0x80),
         ("reserved word 0", InvalidRequest, Send, |r| {
             r.reserved0 = 1 << 15
@@ -56,6 +58,9 @@ const SENDS: &[SendCase] = {
         }),
         ("one byte too long", TooLong, Send, |r| r.length = 1025),
         ("2^16 bytes", TooLong, Send, |r| r.length = 1 << 16),
+        ("2^16 bytes unsignaled", TooLong, Send, |r| {
+            (r.flags, r.length) = (FLAG_ERRORS_ONLY, 1 << 16);
+        }),
         ("2^64 - 1 bytes", TooLong, Send, |r| r.length = u64::MAX),
         ("a pair that isn't open", InvalidPair, Send, |r| r.pair = 5),
         ("a pair that the card hasn't", InvalidPair, Send, |r| {

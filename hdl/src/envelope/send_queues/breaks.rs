@@ -64,6 +64,13 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("never_answers").force::<SendQueues>("answers", "false"),
         // A send that the peer refused completes as if it had been delivered.
         Break::new("refusal_unheard").force::<Unacknowledged>("was_refused", "false"),
+        // A send that completes only on error completes when it is safe at the peer.
+        Break::new("completes_although_unsignaled").force::<Unacknowledged>("silent", "false"),
+        // A send that completes only on error doesn't complete when the peer refuses it or its pair fails either.
+        Break::new("forgets_an_error").force::<Unacknowledged>("silent", "sent.errors_only"),
+        // The reservation of a completion that isn't made is kept.
+        Break::new("unsignaled_keeps_reservation")
+            .force::<Unacknowledged>("released.valid", "false"),
         // A ready send goes out as any other.
         Break::new("ready_forgotten").force::<SendQueues>("job_flags", "0"),
         // A job is given whether or not there is room for it.

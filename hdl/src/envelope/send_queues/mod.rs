@@ -52,7 +52,7 @@ use abi::completion::CompletionKind;
 use abi::control::Operation;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
-use abi::request::{FLAG_READY, Opcode};
+use abi::request::{FLAG_ERRORS_ONLY, FLAG_READY, Opcode};
 use abi::status::Status;
 
 /// Cycles between two pairs of the scan for time-outs. A power of two.
@@ -63,8 +63,11 @@ const ENDED: usize = 8;
 /// So many of them may wait when an operation is chosen that adds some.
 const ENDED_AT_CHOICE: usize = 3;
 
-const _: () = assert!(SCAN_CYCLES.is_power_of_two() && EAGER_MAX < 1 << 15);
-const _: () = assert!(FLAG_READY == 1 << 0, "the kernel takes this bit");
+const _: () = assert!(SCAN_CYCLES.is_power_of_two() && EAGER_MAX < 1 << 14);
+const _: () = assert!(
+    FLAG_READY == 1 << 0 && FLAG_ERRORS_ONLY == 1 << 1,
+    "the kernel takes these bits"
+);
 
 /// What is done to a pair, in the order of precedence.
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -108,7 +111,7 @@ pub struct SendQueues {
     pub sends: Stream<In, FetchedSend>,
     /// Completions of sends, and of cancels that were too late.
     pub complete: Stream<Out, WriteCompletion>,
-    /// A reservation of this endpoint ends without a completion: a cancel was in time.
+    /// A reservation of this endpoint ends without a completion: a cancel was in time, or a send that completes only on error is safe.
     pub given_up: Pulse<Out, Bits<8>>,
     /// Gather has room for one more job. Knows of a job two cycles after it.
     pub job_room: Signal<In, Bit>,
@@ -208,6 +211,7 @@ pub struct SendQueues {
     accepted: Signal<Local, WaitingSend>,
     queues: Signal<Local, Bit>,
     refusal: Signal<Local, Bits<8>>,
+    in_time: Signal<Local, Bit>,
     takes_out: Signal<Local, Bit>,
     too_late: Signal<Local, Bit>,
     moves_up: Signal<Local, Bit>,
@@ -284,6 +288,7 @@ pub struct SendQueues {
     waiting_sends_fit_the_queue_of_their_pair: Check,
     only_a_job_is_answered: Check,
     what_ends_has_room: Check,
+    one_reservation_is_given_up_at_a_time: Check,
 
     #[is(constant(config.pairs as u64))]
     pairs: Constant<Bits<16>>,
@@ -512,7 +517,7 @@ impl Logic for SendQueues {
                 self.ending.next.request = self.given.output.data.val().sent.request;
                 self.ending.next.context = self.given.output.data.val().sent.context;
                 self.ending.next.length =
-                    bit_cast::<64, 16>(self.given.output.data.val().sent.length);
+                    bit_cast::<64, 14>(self.given.output.data.val().sent.length);
                 self.ending.next.status = self.results.output.data.val();
                 self.count_invalid_requests.next =
                     self.results.output.data.val() == Status::LocalProtection;
@@ -710,7 +715,8 @@ impl Logic for SendQueues {
         self.cancel.head.next = self.source.q.val().head;
         self.cancel.target.next = self.request.val().target;
         self.cancel.read.next = self.waiting.read.val();
-        self.takes_out.next = self.cancel.done.val() & self.cancel.found.val();
+        self.in_time.next = self.cancel.done.val() & self.cancel.found.val();
+        self.takes_out.next = self.in_time.val();
         self.too_late.next = self.cancel.done.val() & !self.cancel.found.val();
         self.moves_up.next = self.cancel.moves.val();
         if self.cancel.hits.val() {
@@ -718,7 +724,7 @@ impl Logic for SendQueues {
             self.ending.next.endpoint = self.source.q.val().endpoint;
             self.ending.next.request = self.waiting.read.val().request;
             self.ending.next.context = self.waiting.read.val().context;
-            self.ending.next.length = bit_cast::<64, 15>(self.waiting.read.val().length);
+            self.ending.next.length = bit_cast::<64, 14>(self.waiting.read.val().length);
             self.ending.next.status = Status::Cancelled;
         }
         if self.too_late.val() {
@@ -733,8 +739,12 @@ impl Logic for SendQueues {
         if self.cancel.done.val() {
             self.sends.ready.next = true;
         }
-        self.given_up.valid.next = self.cancel.done.val() & self.cancel.found.val();
-        self.given_up.data.next = self.sends.data.val().endpoint;
+        // A cancel isn't begun while a walk is under way, nor a walk during a cancel.
+        self.given_up.valid.next = self.in_time.val() | self.unacknowledged.released.valid.val();
+        self.given_up.data.next = self.unacknowledged.released.data.val();
+        if self.in_time.val() {
+            self.given_up.data.next = self.sends.data.val().endpoint;
+        }
 
         // ---- What has been decided is written.
 
@@ -772,7 +782,8 @@ impl Logic for SendQueues {
         self.flags.next = self.request.val().flags;
         self.accepted.next = WaitingSend {
             context: self.request.val().context,
-            length: bit_cast::<15, 64>(self.request.val().length),
+            length: bit_cast::<14, 64>(self.request.val().length),
+            errors_only: self.flags.val().get_bit(1),
             ready: self.flags.val().get_bit(0),
             request: self.request.val().request,
             key: self.request.val().key,
@@ -821,7 +832,7 @@ impl Logic for SendQueues {
         self.given_request.next.match_bits = self.job_send.q.val().match_bits;
         self.given_request.next.immediate = self.job_send.q.val().immediate;
         self.given_request.next.address = self.job_send.q.val().address;
-        self.given_request.next.length = bit_cast::<64, 15>(self.job_send.q.val().length);
+        self.given_request.next.length = bit_cast::<64, 14>(self.job_send.q.val().length);
         self.job.valid.next = self.giving.q.val();
         self.job.data.next = SendJob {
             pair: self.job_pair.q.val(),
@@ -831,7 +842,8 @@ impl Logic for SendQueues {
         self.sent_of_job.next = Sent {
             request: self.job_send.q.val().request,
             context: self.job_send.q.val().context,
-            length: bit_cast::<16, 15>(self.job_send.q.val().length),
+            length: self.job_send.q.val().length,
+            errors_only: self.job_send.q.val().errors_only,
         };
         self.given.input.valid.next = self.giving.q.val();
         self.given.input.data.next = Given {
@@ -931,6 +943,8 @@ impl Logic for SendQueues {
             !self.write.val() | (self.source_next.val().count <= SEND_QUEUE_DEPTH);
         self.only_a_job_is_answered.ok.next =
             !self.job_result.valid.val() | (self.results.level.val() < self.given.level.val());
+        self.one_reservation_is_given_up_at_a_time.ok.next =
+            !(self.in_time.val() & self.unacknowledged.released.valid.val());
         self.what_ends_has_room.ok.next = !self.ends.val() | self.ended.input.ready.val();
     }
 }

@@ -4,12 +4,14 @@
 //! ```text
 //!   record ──► memory (a ring a pair) ──┐
 //!   walk: a pair, from, until ──────────┴─► sends in order ─┐
-//!         its waiting sends ──► Waiting ──► sends in order ─┴─► ended ──► done
+//!         its waiting sends ──► Waiting ──► sends in order ─┴─► ended, or released ──► done
 //! ```
 //!
 //! With the number of sends that are safe at the peer comes a window on the latest of them: which it has refused, since they were ready sends
 //! and found no receive. At most `MAX_CREDITS` sends are unacknowledged, and so many the window shows, so that it tells of each send that the
 //! number acknowledges, however many frames before this one were lost.
+//!
+//! A send that is to complete only on error and ends with `Success` isn't handed over: the reservation of its completion is released.
 
 #![allow(
     missing_docs,
@@ -31,7 +33,9 @@ const _: () = assert!(MAX_CREDITS == 16, "numbers of a ring have four bits");
 pub(super) struct Sent {
     pub request: Bits<32>,
     pub context: Bits<16>,
-    pub length: Bits<16>,
+    pub length: Bits<14>,
+    /// It completes only on error.
+    pub errors_only: Bit,
 }
 
 /// A send or a cancel that completes.
@@ -98,7 +102,9 @@ pub(super) struct Unacknowledged {
     pub waiting: Signal<In, WaitingSend>,
     /// A send that ends.
     pub ended: Stream<Out, Ended>,
-    /// Pulse: all have been handed over; the last cycle of the walk.
+    /// Pulse: a send ends without a completion. Its endpoint.
+    pub released: Pulse<Out, Bits<8>>,
+    /// Pulse: all have been handed over or released; the last cycle of the walk.
     pub done: Signal<Out, Bit>,
     #[is(BlockRam::new(config.pairs * usize::from(MAX_CREDITS)))]
     memory: BlockRam<Sent>,
@@ -109,7 +115,9 @@ pub(super) struct Unacknowledged {
     later: Signal<Local, Bits<32>>,
     after: Signal<Local, Bits<4>>,
     was_refused: Signal<Local, Bit>,
+    of_sent: Signal<Local, Bit>,
     of_waiting: Signal<Local, Bit>,
+    silent: Signal<Local, Bit>,
     ends: Signal<Local, Ended>,
     #[is(config.pairs)]
     _pairs: usize,
@@ -143,7 +151,14 @@ impl Logic for Unacknowledged {
         self.was_refused.next = (self.walking.q.val().status == Status::Success)
             & (((self.walking.q.val().window >> self.after.val()) & 1) != 0);
 
+        self.silent.next = self.sent.val().errors_only
+            & (self.walking.q.val().status == Status::Success)
+            & !self.was_refused.val();
+
+        self.of_sent.next = self.state.q.val() == State::SentEnds;
         self.of_waiting.next = self.state.q.val() == State::WaitingEnds;
+        self.released.valid.next = self.of_sent.val() & self.silent.val();
+        self.released.data.next = self.walking.q.val().endpoint;
         self.ends.next = Ended::default();
         self.ends.next.endpoint = self.walking.q.val().endpoint;
         self.ends.next.pair = self.of.q.val();
@@ -151,7 +166,7 @@ impl Logic for Unacknowledged {
         self.ends.next.status = self.walking.q.val().status;
         self.ends.next.request = self.sent.val().request;
         self.ends.next.context = self.sent.val().context;
-        self.ends.next.length = bit_cast::<64, 16>(self.sent.val().length);
+        self.ends.next.length = bit_cast::<64, 14>(self.sent.val().length);
         if self.was_refused.val() {
             self.ends.next.status = Status::NotReady;
         }
@@ -159,11 +174,11 @@ impl Logic for Unacknowledged {
             self.ends.next.status = self.walking.q.val().status;
             self.ends.next.request = self.waiting.val().request;
             self.ends.next.context = self.waiting.val().context;
-            self.ends.next.length = bit_cast::<64, 15>(self.waiting.val().length);
+            self.ends.next.length = bit_cast::<64, 14>(self.waiting.val().length);
         }
         send!(
             self.ended,
-            self.of_waiting.val() | (self.state.q.val() == State::SentEnds),
+            self.of_waiting.val() | (self.of_sent.val() & !self.silent.val()),
             self.ends.val()
         );
 
@@ -182,7 +197,7 @@ impl Logic for Unacknowledged {
                 }
             }
             State::SentEnds => {
-                if self.ended.ready.val() {
+                if self.ended.ready.val() | self.silent.val() {
                     self.walking.d.next.from = self.walking.q.val().from + 1;
                     self.state.d.next = State::SentRead;
                 }

@@ -22,8 +22,10 @@ const _: () = assert!(SEND_QUEUE_DEPTH == 8, "places have three bits");
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct WaitingSend {
     pub context: Bits<16>,
-    /// At most `EAGER_MAX`; and its bit makes room for the next field, so that a word is as wide as block memories are.
-    pub length: Bits<15>,
+    /// At most `EAGER_MAX`; so narrow that with the next two fields it fills 16 bits, and a word is as wide as block memories are.
+    pub length: Bits<14>,
+    /// It completes only on error.
+    pub errors_only: Bit,
     /// It is to find a receive posted.
     pub ready: Bit,
     pub request: Bits<32>,
