@@ -140,6 +140,8 @@ pub fn delivery() -> Vec<Break> {
         Break::new("passes_its_pair").force::<Admit>("pair_waits", "false"),
         // A request passes a message of its endpoint that is on its way to its slot.
         Break::new("passes_a_message").force::<Admit>("endpoint_waits", "false"),
+        // A request waits until no message wants to enter.
+        Break::new("messages_always_first").force::<Admit>("list_may", "!arrival.valid"),
         // Messages meet a multi-receive before it is settled.
         Break::new("meets_unsettled").force::<Admit>("arrival_alone", "false"),
         // A fault, or a control request, doesn't wait for what has entered.

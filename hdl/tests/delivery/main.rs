@@ -244,10 +244,32 @@ fn opcodes_are_those_of_the_list_ring() {
     assert!(Opcode::ALL.iter().filter(|o| o.code() >= 0x10).eq(&list));
 }
 
+/// Ready messages without end, each refused, and requests between them.
+fn flood(size: &Size, rng: &mut ChaCha8Rng) -> World {
+    let mut world = World::new(size, rng);
+    world.credits = 4;
+    world.set_up();
+    let (entered, longest) = world.refuse_for(8_000);
+    assert!(
+        entered > 10 && longest < 1_000,
+        "{entered} requests enter, one after {longest} cycles"
+    );
+    world
+}
+
+#[test]
+fn a_flood_of_refused_ready_messages_starves_no_request() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let world = flood(size, rng);
+        assert!(world.reference.wanted.seen.not_ready > 50);
+    });
+}
+
 #[test]
 fn each_break_of_the_gates_is_noticed() {
     breaks("delivery_bench_scarce", 12, |rng| {
         let size = Size::new(&SCARCE, BENCH, rng);
+        flood(&size, rng);
         life(&size, rng, 20_000);
     });
 }

@@ -434,6 +434,40 @@ impl World {
         self.arrival = Some((message, state.incarnation));
     }
 
+    /// Offers nothing but ready messages of endpoint 1 that find no receive, one behind the other, and to endpoint 0 cancels of nothing. Returns the
+    /// requests that entered, and the most cycles that one of them waited.
+    pub fn refuse_for(&mut self, cycles: u64) -> (u32, u64) {
+        self.mood = Mood::Quiet;
+        let start = self.bench.model.cycle();
+        let (mut entered, mut longest, mut since) = (0, 0, start);
+        for turn in 0.. {
+            let now = self.bench.model.cycle();
+            if now - start >= cycles {
+                break;
+            }
+            let pair = self.pairs[1 + 2 * (turn % (PAIRS / 2 - 1))];
+            self.ring = [false; ENDPOINTS as usize];
+            let credits = self.reference.pair(pair).map_or(0, |pair| pair.credits);
+            if self.arrival.is_none() && self.owing[usize::from(pair)] < credits {
+                self.offer_message_of(pair, vec![]);
+                if let Some((message, _)) = &mut self.arrival {
+                    message.ready = true;
+                }
+            }
+            if self.list.is_none() && self.entering.is_empty() {
+                entered += 1;
+                longest = longest.max(now - since);
+                since = now;
+                let mut request = self.request(Opcode::Cancel);
+                request.target = 5;
+                self.list = Some((0, request));
+            }
+            self.cycle();
+        }
+        longest = longest.max(self.bench.model.cycle() - since);
+        (entered, longest)
+    }
+
     fn send_something(&mut self) {
         let pair = self.some_pair();
         let Some(state) = self.reference.pair(pair) else {
