@@ -720,17 +720,11 @@ impl Follower {
         self.compared.commands = wanted;
     }
 
-    /// A claimed message that is received or discarded gives its slot back without a command to the lists. If the message that comes next goes to
-    /// such a slot, that was before.
+    /// A claimed message that is received or discarded leaves without a command to the lists. That was before the next message of its pair, if this
+    /// goes to its slot, or if its envelope is the next of the pair to move on: envelopes of a pair move on in the order in which all that entered.
     fn vacate(&mut self, pair: u16) {
-        let Some((_, next, ..)) = self.card.timing.commands.get(1).copied() else {
-            return;
-        };
-        if next.operation != Match::Insert || next.pair != pair {
-            return;
-        }
         let endpoint = self.endpoints[&pair];
-        while self.card.delivery().slot_used(pair, next.slot) {
+        while self.needs_its_slot(pair) || self.frees_first(pair) {
             let head = self.card.read_register(endpoint, LIST_HEAD) as usize;
             let request = self.listed[usize::from(endpoint)].get(head);
             let claims = [Opcode::ReceiveClaimed, Opcode::Discard].map(Opcode::code);
@@ -740,6 +734,30 @@ impl Follower {
             }
             self.card.step(Action::List(endpoint));
         }
+    }
+
+    /// Whether the message of the next command goes to a slot that still holds one.
+    fn needs_its_slot(&self, pair: u16) -> bool {
+        let inserted = self.card.timing.commands.get(1).map(|next| &next.1);
+        inserted.is_some_and(|next| {
+            (next.operation, next.pair) == (Match::Insert, pair)
+                && self.card.delivery().slot_used(pair, next.slot)
+        })
+    }
+
+    /// Whether what moves on next of a pair, behind all that the model knows of, is an envelope that is freed and no message that is accepted.
+    fn frees_first(&self, pair: u16) -> bool {
+        let known = self.card.updates().filter(|update| update.pair == pair);
+        let known: Vec<bool> = known.map(|update| update.accepted).collect();
+        let accepted = known.iter().filter(|accepted| **accepted).count() as u32;
+        let accepted = self.card.credits(pair).sink.accepted + accepted;
+        let mut moves = self.events.iter().filter_map(|(_, event)| match event {
+            Event::Sink {
+                pair: of, accepted, ..
+            } if *of == pair => Some(*accepted),
+            _ => None,
+        });
+        moves.nth(known.len()) == Some(accepted)
     }
 
     /// Requests that are refused without a look at the lists have no place in the order but that of their completions: those go that complete next.
