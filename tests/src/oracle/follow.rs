@@ -760,7 +760,9 @@ impl Follower {
         moves.nth(known.len()) == Some(accepted)
     }
 
-    /// Requests that are refused without a look at the lists have no place in the order but that of their completions: those go that complete next.
+    /// Requests that are refused without a look at the lists have no place in the order but that of their completions: those go that complete next
+    /// of all that Delivery completes for their endpoint. So none goes before a receive has been told to try again whose completion comes first:
+    /// such a request may resume the endpoint, which it can't while that receive waits.
     fn quiet_requests(&mut self, endpoint: u8, command: &Command) {
         // A request of its own list ring comes behind those in front anyway.
         if is_listed(command.operation) && command.endpoint == endpoint {
@@ -770,7 +772,7 @@ impl Follower {
         loop {
             let head = self.card.read_register(endpoint, LIST_HEAD) as usize;
             let next = self.listed[at].get(head).copied();
-            let completes = self.card.timing.next_delivered(at);
+            let completes = self.card.timing.delivered[at].front();
             let behind = self.card.delivery().looks_at_nothing(endpoint);
             let first =
                 next.is_some_and(
