@@ -273,6 +273,12 @@ impl Sends {
             .map(|posted| &posted.request)
     }
 
+    /// Requests of a pair's sends that are on their way: nobody knows what has become of them.
+    pub fn on_their_way(&self, pair: u16) -> impl Iterator<Item = u32> {
+        let sent = self.get(pair).into_iter().flat_map(|source| &source.sent);
+        sent.map(|sent| sent.request)
+    }
+
     /// The pair's oldest waiting send takes a credit and its number.
     pub fn turn(&mut self, pair: u16) -> Option<Job> {
         if !self.has_turn(pair) {

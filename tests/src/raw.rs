@@ -316,23 +316,36 @@ pub enum Ring {
 struct Rings {
     send: Mapped,
     list: Mapped,
-    completion: Mapped,
+    /// None if the requests complete on the queue of another endpoint.
+    completion: Option<Mapped>,
     event: Mapped,
 }
 
 impl<'a> RawEndpoint<'a> {
     /// Opens an endpoint with rings of `1 << log2` entries each.
     pub fn open(host: &'a RawHost, domain: u32, log2: u8) -> Self {
-        Self::with_rings(host, domain, [log2; 4])
+        Self::with_rings(host, domain, [log2; 4], None)
     }
 
-    /// Opens an endpoint with rings of `1 << log2[k]` entries: sends, lists, completions, events.
-    pub fn with_rings(host: &'a RawHost, domain: u32, log2: [u8; 4]) -> Self {
+    /// Opens an endpoint with rings of `1 << log2[k]` entries: sends, lists, completions, events. With an owner its requests complete on that
+    /// endpoint's queue, and it has none of its own.
+    pub fn with_rings(
+        host: &'a RawHost,
+        domain: u32,
+        mut log2: [u8; 4],
+        completion_owner: Option<&Self>,
+    ) -> Self {
+        if completion_owner.is_some() {
+            log2[Ring::Completion as usize] = 0;
+        }
         let map = |ring: Ring, bytes| Mapped::new(&host.transport, bytes << log2[ring as usize]);
         let rings = Rings {
             send: map(Ring::Send, REQUEST_BYTES),
             list: map(Ring::List, REQUEST_BYTES),
-            completion: map(Ring::Completion, COMPLETION_BYTES),
+            completion: match completion_owner {
+                None => Some(map(Ring::Completion, COMPLETION_BYTES)),
+                Some(_) => None,
+            },
             event: map(Ring::Event, EVENT_BYTES),
         };
         let [send_log2, list_log2, completion_log2, event_log2] = log2.map(u32::from);
@@ -346,10 +359,10 @@ impl<'a> RawEndpoint<'a> {
                     list_log2,
                     list_base: rings.list.address(),
                     completion_log2,
-                    completion_base: rings.completion.address(),
+                    completion_base: rings.completion.as_ref().map_or(0, Mapped::address),
                     event_log2,
                     event_base: rings.event.address(),
-                    completion_owner: NO_ENDPOINT,
+                    completion_owner: completion_owner.map_or(NO_ENDPOINT, |owner| owner.id),
                 },
             )
             .expect("an endpoint");
@@ -373,13 +386,21 @@ impl<'a> RawEndpoint<'a> {
     }
 
     /// Memory of a ring.
+    ///
+    /// # Panics
+    /// If it is the completion queue, and that is another endpoint's.
     pub fn ring(&self, ring: Ring) -> &Mapped {
         match ring {
             Ring::Send => &self.rings.send,
             Ring::List => &self.rings.list,
-            Ring::Completion => &self.rings.completion,
+            Ring::Completion => self.queue().expect("a queue of its own"),
             Ring::Event => &self.rings.event,
         }
+    }
+
+    /// Memory of its completion queue, if it has one of its own.
+    pub fn queue(&self) -> Option<&Mapped> {
+        self.rings.completion.as_ref()
     }
 
     /// Byte offset of a register of the endpoint's page.
@@ -437,10 +458,10 @@ impl<'a> RawEndpoint<'a> {
         closed.expect("closed");
     }
 
-    /// The next completion, if it is there; it is consumed.
+    /// The next completion of its queue, if it is there and the queue is its own; it is consumed.
     pub fn poll(&mut self) -> Option<Completion> {
         let slot = self.slot(Ring::Completion, self.completion_head);
-        let words = self.rings.completion.read::<8>(8 * slot);
+        let words = self.queue()?.read::<8>(8 * slot);
         let entry = Completion::from_words(&words);
         if entry.phase != self.phase(Ring::Completion, self.completion_head) {
             return None;

@@ -32,7 +32,8 @@ const DOORBELL_CYCLES: u64 = 4;
 /// Cycles from the one in which Delivery takes a message, and looks whether its receive may be on its way, until its command enters the lists, at most
 /// if nothing holds it up.
 const ENTER_CYCLES: u64 = 4;
-/// log2 of the entries of the model's completion queues, at an address where nothing else is: it never waits for its host.
+/// log2 of the entries of the model's completion queues, at an address where nothing else is: they are consumed when they are written, so that
+/// the model never waits for its host.
 const COMPLETIONS_LOG2: u8 = 13;
 
 /// How a send ends whose payload couldn't be read.
@@ -43,9 +44,11 @@ const UNREAD: [Status; 2] = [Status::LocalProtection, Status::MemoryError];
 pub struct Opened {
     /// Number.
     pub endpoint: u8,
+    /// The endpoint on whose queue it completes: itself, or another one of its domain.
+    pub completion_owner: u8,
     /// Epoch.
     pub epoch: u16,
-    /// Addresses of its rings: sends, lists, completions, events.
+    /// Addresses of its rings: sends, lists, completions, events. Where no queue of completions is there is no memory either.
     pub rings: [u64; 4],
     /// log2 of the entries of each.
     pub log2: [u8; 4],
@@ -165,6 +168,12 @@ fn index_at(indices: &Indices, cycle: u64) -> u64 {
     known.checked_sub(1).map_or(0, |last| indices[last].1)
 }
 
+/// The cycle by which a doorbell must have been written for Delivery to have seen its entries when it took the message whose command entered the
+/// lists in this one.
+fn known_to_delivery(entered: u64) -> u64 {
+    entered.saturating_sub(ENTER_CYCLES + DOORBELL_CYCLES)
+}
+
 /// The doorbells of an endpoint at one register.
 fn indices(events: &[(u64, Event)], number: usize, register: u32) -> Indices {
     let mut index = 0_u64;
@@ -211,10 +220,13 @@ struct Gates {
     /// Pairs of the card with itself, with their other ends.
     own: BTreeMap<u16, u16>,
     told: Vec<Told>,
+    /// The endpoint on whose queue each endpoint completes.
+    owners: Vec<usize>,
     /// Cycles of the last command and of its reply.
     last: (u64, u64),
-    /// The pair that the last command names, and the pairs that failed since a slot couldn't be written.
-    last_pair: u16,
+    /// The message of the last command found no receive, and wasn't queued either.
+    refuses: bool,
+    /// Pairs that failed since a slot couldn't be written.
     slot_errors: BTreeSet<u16>,
     /// Entries of each list ring that the model has taken.
     listed: Vec<u64>,
@@ -251,25 +263,31 @@ impl Gates {
 }
 
 impl Gates {
+    /// Whether the message of the next command finds no receive, and isn't queued either: no command inserts it, nor is it the last of a pair that
+    /// failed since a slot couldn't be written.
+    fn refuses_next(&self) -> bool {
+        let Some((_, command, reply, _)) = self.commands.front() else {
+            return false;
+        };
+        let inserted = self.commands.get(1);
+        let inserted = inserted.is_some_and(|next| next.1.operation == Match::Insert);
+        let arrives = |next: &Command| next.operation == Match::Arrive && next.pair == command.pair;
+        let mut later = self.commands.iter().skip(1);
+        let finds_no_slot =
+            self.slot_errors.contains(&command.pair) && !later.any(|(_, next, ..)| arrives(next));
+        !reply.found && !inserted && !finds_no_slot
+    }
+
     /// The next completion of Delivery for an endpoint. One that wakes a receive may come later than what entered behind its cause.
     fn next_delivered(&self, endpoint: usize) -> Option<&Completion> {
         let mut all = self.delivered[endpoint].iter();
         all.find(|entry| entry.status != Status::ListFull.code())
     }
-
-    /// Whether the message of the last command is that which failed its pair for want of a slot: it is the pair's last.
-    fn finds_no_slot(&self) -> bool {
-        let mut later = self.commands.iter();
-        let arrives = |command: &Command| {
-            command.operation == Match::Arrive && command.pair == self.last_pair
-        };
-        self.slot_errors.contains(&self.last_pair)
-            && !later.any(|(_, command, ..)| arrives(command))
-    }
 }
 
 impl Timing for Gates {
     fn reply(&mut self, _: &Lists, command: &Command) -> Reply {
+        self.refuses = self.refuses_next();
         let (cycle, given, reply, replied) = self.commands.pop_front().unwrap_or_else(|| {
             panic!("the model gives the lists {command:x?}, and the gates gave no more")
         });
@@ -280,21 +298,17 @@ impl Timing for Gates {
         );
         self.given += 1;
         self.last = (cycle, replied);
-        self.last_pair = command.pair;
         reply
     }
 
-    /// The message was queued exactly if the next command inserts it, or its slot couldn't be written. It has to be if an entry was known to the gates when the lists replied, and
+    /// The gates have queued the message, or refused it. It has to be queued if an entry was known to the gates when the lists replied, and
     /// mustn't be if none was.
     fn list_pending(&mut self, endpoint: u8, _: bool) -> bool {
-        let next = self.commands.front();
-        let inserted = next.is_some_and(|(_, command, ..)| command.operation == Match::Insert);
-        let queued = inserted || self.finds_no_slot();
+        let queued = !self.refuses;
         let at = usize::from(endpoint);
         let looked = self.last.0;
         let told = &self.told[at];
-        let taken = looked.saturating_sub(ENTER_CYCLES + DOORBELL_CYCLES);
-        let pending = index_at(&told.lists, taken) > self.listed[at];
+        let pending = index_at(&told.lists, known_to_delivery(looked)) > self.listed[at];
         let rung = index_at(&told.lists, looked) > self.listed[at];
         // The host had not seen the end of a request that looks at nothing: it may have been there still.
         let unseen = |request: &u32| told.seen.get(request).is_none_or(|&seen| seen > looked);
@@ -317,12 +331,18 @@ impl Timing for Gates {
         let at = usize::from(endpoint);
         let next = self.next_delivered(at);
         let stays = next.is_some_and(|entry| entry.flags & COMPLETION_MORE != 0);
-        let told = &self.told[at];
+        let owner = self.owners[at];
+        let queue = &self.told[owner];
         let until = self.commands.front().map_or(u64::MAX, |next| next.0);
-        let fetched = index_at(&told.sends, until) + index_at(&told.lists, until);
-        let consumed = index_at(&told.consumed, self.last.0);
-        let most = fetched as i64 - self.released[at] - consumed as i64;
-        let full = most >= told.size as i64;
+        let taken = |of: usize| {
+            let told = &self.told[of];
+            let fetched = index_at(&told.sends, until) + index_at(&told.lists, until);
+            fetched as i64 - self.released[of]
+        };
+        let sharing = (0..self.owners.len()).filter(|of| self.owners[*of] == owner);
+        let consumed = index_at(&queue.consumed, self.last.0);
+        let most = sharing.map(taken).sum::<i64>() - consumed as i64;
+        let full = most >= queue.size as i64;
         self.stays.0 += 1;
         self.stays.1 += usize::from(full);
         assert!(
@@ -412,6 +432,8 @@ struct Follower {
     posts: Vec<[VecDeque<Post>; 2]>,
     rings: Vec<Opened>,
     tails: Vec<[u16; 2]>,
+    /// Entries of the model's completion queues that have been taken.
+    consumed: Vec<u16>,
     /// What has been rung of each endpoint's list ring, from its first entry on.
     listed: Vec<Vec<ListRequest>>,
     /// The same of its send ring.
@@ -436,6 +458,8 @@ struct Follower {
     /// First cycle of each pair's last frame, and the cycles of its last update.
     framed: BTreeMap<u16, u64>,
     updated: BTreeMap<u16, u64>,
+    /// Entries that the model has written to its completion queues: owner of the queue and words, without their phase.
+    written: Vec<(u8, [u64; Completion::BYTES / 8])>,
     compared: Compared,
 }
 
@@ -514,6 +538,11 @@ impl Follower {
                     .collect(),
             }
         };
+        let owner = |endpoint: usize| {
+            let mut opened = story.endpoints.iter();
+            let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
+            opened.map_or(endpoint, |opened| opened.completion_owner.into())
+        };
         let gates = Gates {
             commands,
             given: 0,
@@ -522,8 +551,9 @@ impl Follower {
             acknowledged,
             own: own.clone(),
             told: (0..endpoints).map(told).collect(),
+            owners: (0..endpoints).map(owner).collect(),
             last: (0, 0),
-            last_pair: 0,
+            refuses: false,
             slot_errors: story
                 .events
                 .iter()
@@ -560,6 +590,7 @@ impl Follower {
             posts: (0..endpoints).map(posts).collect(),
             rings: story.endpoints.clone(),
             tails: vec![[0; 2]; endpoints],
+            consumed: vec![0; endpoints],
             listed: vec![Vec::new(); endpoints],
             sent: vec![Vec::new(); endpoints],
             endpoints: story
@@ -591,6 +622,7 @@ impl Follower {
             matched: 0,
             framed: BTreeMap::new(),
             updated: BTreeMap::new(),
+            written: Vec::new(),
             compared: Compared::default(),
         }
     }
@@ -608,12 +640,47 @@ impl Follower {
         self.card.step(action);
     }
 
-    fn event(&mut self, cycle: u64, event: Event) {
+    /// Takes what the model has completed since the last time.
+    fn consume(&mut self) {
         for opened in &self.rings {
-            let tail = self.card.read_register(opened.endpoint, COMPLETION_TAIL);
+            let owner = opened.endpoint;
+            let tail = self.card.read_register(owner, COMPLETION_TAIL) as u16;
+            let consumed = &mut self.consumed[usize::from(owner)];
+            while *consumed != tail {
+                let base = completions_of(owner);
+                let at = entry_address(base, *consumed, COMPLETIONS_LOG2, Completion::BYTES);
+                let mut bytes = [0; Completion::BYTES];
+                let read = self.card.memory.read(at, &mut bytes);
+                read.expect("the queue is mapped");
+                let entry = Completion::parse(&bytes).expect("a whole entry");
+                self.written.push((owner, bare(entry).to_words()));
+                *consumed = consumed.wrapping_add(1);
+            }
             self.card
-                .write_register(opened.endpoint, COMPLETION_HEAD, tail);
+                .write_register(owner, COMPLETION_HEAD, tail.into());
         }
+    }
+
+    /// Each queue was written the same entries; those of different rooms have no order.
+    fn queues_written(&mut self, story: &Story) {
+        self.consume();
+        let of_gates = story.endpoints.iter().flat_map(|opened| {
+            let all = story.completions[usize::from(opened.endpoint)].iter();
+            all.map(|(_, entry)| (opened.completion_owner, bare(*entry).to_words()))
+        });
+        let mut of_gates: Vec<_> = of_gates.collect();
+        of_gates.sort_unstable();
+        self.written.sort_unstable();
+        let differ = self.written.iter().zip(&of_gates).find(|(a, b)| a != b);
+        assert_eq!(
+            differ, None,
+            "entries of a queue, the model's and the gates'"
+        );
+        assert_eq!(self.written.len(), of_gates.len(), "entries of the queues");
+    }
+
+    fn event(&mut self, cycle: u64, event: Event) {
+        self.consume();
         match event {
             Event::Doorbell {
                 endpoint,
@@ -700,12 +767,13 @@ impl Follower {
                         false => self.receive(cycle, "a message arrives"),
                     }
                 }
+                self.vacate(command.pair);
+                self.enter_before_refusal(cycle);
                 for endpoint in 0..self.rings.len() as u8 {
                     // Indices of a story don't come round: it is shorter than 2^16 requests.
                     let head = self.card.read_register(endpoint, LIST_HEAD);
                     self.card.timing.listed[usize::from(endpoint)] = head.into();
                 }
-                self.vacate(command.pair);
                 self.card.step(Action::Arrive);
             } else if command.operation == Match::TakePostedOfPair {
                 if !self.failed.contains(&command.pair) {
@@ -725,15 +793,43 @@ impl Follower {
     fn vacate(&mut self, pair: u16) {
         let endpoint = self.endpoints[&pair];
         while self.needs_its_slot(pair) || self.frees_first(pair) {
-            let head = self.card.read_register(endpoint, LIST_HEAD) as usize;
-            let request = self.listed[usize::from(endpoint)].get(head);
-            let claims = [Opcode::ReceiveClaimed, Opcode::Discard].map(Opcode::code);
-            let of_claim = request.is_some_and(|request| claims.contains(&request.opcode));
-            if !of_claim || !self.can(Action::List(endpoint)) {
+            if !self.uses_claim_next(endpoint) {
                 return;
             }
             self.card.step(Action::List(endpoint));
         }
+    }
+
+    /// A ready message that is refused says that what its endpoint's list ring had held for long enough had entered: of that, what uses a claim
+    /// gives no command, and is carried out now. A request that gives one isn't, so that [`Gates::list_pending`] finds it in the ring.
+    fn enter_before_refusal(&mut self, cycle: u64) {
+        let arrival = self.card.arrivals().next();
+        let Some(endpoint) = arrival.filter(|next| next.ready).map(|next| next.endpoint) else {
+            return;
+        };
+        if !self.card.timing.refuses_next() {
+            return;
+        }
+        let command = self.card.timing.commands[0].1;
+        let at = usize::from(endpoint);
+        let rung = index_at(&self.card.timing.told[at].lists, known_to_delivery(cycle));
+        loop {
+            self.quiet_requests(endpoint, &command);
+            let head = self.card.read_register(endpoint, LIST_HEAD);
+            if u64::from(head) >= rung || !self.uses_claim_next(endpoint) {
+                return;
+            }
+            self.card.step(Action::List(endpoint));
+        }
+    }
+
+    /// Whether the next request of a list ring uses a claim, and can be carried out.
+    fn uses_claim_next(&self, endpoint: u8) -> bool {
+        let head = self.card.read_register(endpoint, LIST_HEAD) as usize;
+        let request = self.listed[usize::from(endpoint)].get(head);
+        let claims = [Opcode::ReceiveClaimed, Opcode::Discard].map(Opcode::code);
+        request.is_some_and(|request| claims.contains(&request.opcode))
+            && self.can(Action::List(endpoint))
     }
 
     /// Whether the message of the next command goes to a slot that still holds one.
@@ -995,7 +1091,13 @@ impl Follower {
         self.failing = Some(pair);
         let endpoint = self.endpoints[&pair];
         let at = usize::from(endpoint);
+        // A send that the pair's failure didn't end, nor its payload, was acknowledged, whether or not it told so.
+        let ended = [Status::LinkError, Status::MemoryError];
         let unheard = |follower: &Self| {
+            let mut sent = follower.card.sends().on_their_way(pair);
+            if sent.any(|request| !follower.ends(endpoint, request, &ended)) {
+                return true;
+            }
             let acknowledged = follower.card.timing.acknowledged.get(&(at, None));
             let mut acknowledged = acknowledged.into_iter().flatten();
             acknowledged.any(|entry| entry.pair == pair) || follower.arrive.contains(&pair)
@@ -1173,6 +1275,7 @@ impl Follower {
         self.compared.completions = gates.completions;
         self.compared.ready = gates.ready;
         self.compared.stays = gates.stays;
+        self.queues_written(story);
         self.counters(story);
         self.events_told(story);
         let entries = story
@@ -1296,8 +1399,8 @@ fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
             card.control(Operation::RingSet, index, &setup.to_words());
         }
         let setup = EndpointSetup {
-            domain: endpoint,
-            completion_owner: endpoint,
+            domain: opened.completion_owner,
+            completion_owner: opened.completion_owner,
             epoch: opened.epoch,
             ..EndpointSetup::default()
         };
@@ -1307,7 +1410,7 @@ fn set_up(card: &mut Card<Pieces, Gates>, story: &Story) {
                 base,
                 length,
                 tag: key_tag(key),
-                domain: endpoint,
+                domain: opened.completion_owner,
                 rights: abi::control::RIGHT_LOCAL_READ | abi::control::RIGHT_LOCAL_WRITE,
                 ..RegionSetup::default()
             };

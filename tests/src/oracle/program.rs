@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
+use abi::capability::CAPABILITY_ERRORS_ONLY;
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::event::Event;
@@ -10,8 +11,8 @@ use abi::limits::{EAGER_MAX, MIN_RING_LOG2};
 use abi::mailbox::{PairId, Words};
 use abi::opcode::WorkRing;
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME, ListRequest, Opcode,
-    SendRequest,
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME,
+    ListRequest, Opcode, SendRequest,
 };
 use abi::status::Status;
 use card_model::CardSizes;
@@ -63,11 +64,17 @@ struct Pending {
     target: u32,
     /// Kind and address of its buffer.
     buffer: Option<(usize, u64)>,
+    /// A send that completes only on error.
+    errors_only: bool,
 }
 
 /// The host's side of an endpoint: its memory, what it has posted and what has completed.
 struct HostSide<'a> {
     endpoint: RawEndpoint<'a>,
+    /// Place of the endpoint on whose queue it completes.
+    completion_owner: u8,
+    /// Entries of that queue that it may fill.
+    completions_free: usize,
     memory: Mapped,
     key: u32,
     /// Address of memory that was registered and is gone, and its key.
@@ -90,6 +97,8 @@ struct Program<'a> {
     rng: ChaCha8Rng,
     mix: Mix,
     host_sides: Vec<HostSide<'a>>,
+    /// What the card can that others can't.
+    capabilities: u32,
     posts: Vec<Post>,
 }
 
@@ -102,8 +111,10 @@ pub struct Mix {
     pub sends: u32,
     /// Match bits of a third of the messages are such as only probes and claims look for, until the end.
     pub strangers: bool,
-    /// log2 of the entries of each completion queue. If they are few the host looks at them seldom, too.
+    /// log2 of the entries of a completion queue for each endpoint. If they are few the host looks at them seldom, too.
     pub completions: u8,
+    /// The second endpoint completes on the queue of the first.
+    pub shared: bool,
     /// Pairs of the card with itself: one endpoint with itself, and one with the other.
     pub own: bool,
     /// A second pair of cards 0 and 1, whose slots have no memory: the first unexpected message with a payload fails it.
@@ -120,6 +131,7 @@ impl Mix {
             sends: 24,
             strangers: false,
             completions: LOG2,
+            shared: false,
             own: false,
             doomed: false,
             rough: false,
@@ -141,6 +153,15 @@ impl Mix {
     pub const fn tight(self) -> Self {
         Self {
             completions: MIN_RING_LOG2,
+            ..self
+        }
+    }
+
+    /// The same with one completion queue for both endpoints.
+    #[must_use]
+    pub const fn shared(self) -> Self {
+        Self {
+            shared: true,
             ..self
         }
     }
@@ -178,13 +199,19 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     let raw = RawHost::new(host);
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     rng.set_stream(host.card() as u64);
-    let host_sides: Vec<_> = (0..2).map(|_| host_side(&raw, mix)).collect();
+    let domain = raw.domain();
+    let first = host_side(&raw, mix, domain, None);
+    let second = match mix.shared {
+        true => host_side(&raw, mix, domain, Some(&first.endpoint)),
+        false => host_side(&raw, mix, raw.domain(), None),
+    };
     let mut program = Program {
         raw: &raw,
         host,
         rng,
         mix,
-        host_sides,
+        host_sides: vec![first, second],
+        capabilities: raw.identity().capabilities,
         posts: Vec::new(),
     };
     let (pairs, slots) = program.connect();
@@ -202,8 +229,9 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     let mut memory: Vec<_> = slots.iter().map(|m| (m.address(), m.bytes())).collect();
     for host_side in &program.host_sides {
         memory.push((host_side.memory.address(), host_side.memory.bytes()));
-        for ring in [Ring::Send, Ring::List, Ring::Completion, Ring::Event] {
-            let ring = host_side.endpoint.ring(ring);
+        let endpoint = &host_side.endpoint;
+        let rings = [Ring::Send, Ring::List, Ring::Event].map(|ring| endpoint.ring(ring));
+        for ring in rings.into_iter().chain(endpoint.queue()) {
             memory.push((ring.address(), ring.bytes()));
         }
     }
@@ -211,7 +239,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
         sizes: CardSizes {
             lists: sizes_of(config),
             regions: config.regions,
-            capabilities: raw.identity().capabilities,
+            capabilities: program.capabilities,
         },
         mac: raw.identity().mac,
         endpoints: program.host_sides.iter().map(HostSide::opened).collect(),
@@ -233,10 +261,15 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     }
 }
 
-fn host_side(raw: &RawHost, mix: Mix) -> HostSide<'_> {
-    let domain = raw.domain();
-    let log2 = [LOG2, LOG2, mix.completions, LOG2];
-    let endpoint = RawEndpoint::with_rings(raw, domain, log2);
+/// Opens an endpoint of a domain, which completes on the queue of `owner` or on its own.
+fn host_side<'a>(
+    raw: &'a RawHost,
+    mix: Mix,
+    domain: u32,
+    owner: Option<&RawEndpoint<'a>>,
+) -> HostSide<'a> {
+    let log2 = [LOG2, LOG2, mix.completions + u8::from(mix.shared), LOG2];
+    let endpoint = RawEndpoint::with_rings(raw, domain, log2, owner);
     let bytes: u64 = BUFFERS
         .iter()
         .map(|(count, size)| *count as u64 * size)
@@ -254,6 +287,8 @@ fn host_side(raw: &RawHost, mix: Mix) -> HostSide<'_> {
         (0..count as u64).map(|k| begin + k * size).collect()
     });
     HostSide {
+        completion_owner: owner.unwrap_or(&endpoint).place(),
+        completions_free: 1 << mix.completions,
         endpoint,
         memory,
         key,
@@ -272,10 +307,12 @@ impl HostSide<'_> {
     fn opened(&self) -> Opened {
         let length = self.memory.bytes().len() as u64;
         let ring = |ring| self.endpoint.ring(ring).address();
+        let queue = self.endpoint.queue().map_or(NOWHERE, Mapped::address);
         Opened {
             endpoint: self.endpoint.place(),
+            completion_owner: self.completion_owner,
             epoch: self.endpoint.epoch,
-            rings: [Ring::Send, Ring::List, Ring::Completion, Ring::Event].map(ring),
+            rings: [ring(Ring::Send), ring(Ring::List), queue, ring(Ring::Event)],
             log2: self.endpoint.log2,
             regions: [
                 (self.key, self.memory.address(), length),
@@ -286,13 +323,13 @@ impl HostSide<'_> {
 
     /// How many sends and receives may be outstanding: so many that one completion is left for what looks or cancels.
     fn limits(&self) -> (usize, usize) {
-        let room = (1 << self.endpoint.log2[Ring::Completion as usize]) - 1;
+        let room = self.completions_free - 1;
         (room / 3, room - room / 3)
     }
 
     /// Whether one more request may be posted that ends by itself.
     fn may_ask(&self) -> bool {
-        self.endpoint.log2[Ring::Completion as usize] == LOG2 || self.pending.len() < OUTSTANDING
+        self.completions_free == 1 << LOG2 || self.pending.len() < OUTSTANDING
     }
 
     fn pend(&mut self, ring: usize, pending: Pending) -> u32 {
@@ -393,7 +430,7 @@ impl Program<'_> {
             remote_epoch: remote.epoch as u16,
             cookie: local.nonce ^ remote.nonce,
             endpoint: endpoint.place(),
-            domain: endpoint.place(),
+            domain: self.host_sides[at].completion_owner,
             epoch: endpoint.epoch,
             remote_credits: remote.credits as u8,
             local_credits: local.credits as u8,
@@ -494,9 +531,17 @@ impl Program<'_> {
         let sends = |p: &Pending| p.opcode == Opcode::TaggedSend;
         let waits = |p: &Pending| sends(p) && p.pair == pair;
         let host_side = &self.host_sides[at];
-        if host_side.count(waits) >= SENDS || host_side.count(sends) >= host_side.limits().0 {
+        let of_pair = host_side.count(waits);
+        let all = host_side.count(sends);
+        if of_pair >= SENDS || all >= host_side.limits().0 {
             return;
         }
+        // One that completes leaves room for another, whose completion tells that it has ended.
+        let errors_only = std::env::var("OLD").is_err()
+            && self.capabilities & CAPABILITY_ERRORS_ONLY != 0
+            && of_pair + 1 < SENDS
+            && all + 1 < host_side.limits().0
+            && self.rng.random_ratio(1, 3);
         let Some(address) = self.host_sides[at].free[0].pop() else {
             return;
         };
@@ -508,6 +553,7 @@ impl Program<'_> {
                 context: 0,
                 target: 0,
                 buffer: Some((0, address)),
+                errors_only,
             },
         );
         let mut bytes = vec![0; EAGER_MAX];
@@ -527,7 +573,8 @@ impl Program<'_> {
         let strange = self.mix.strangers && self.rng.random_ratio(1, 3);
         let mut send = SendRequest {
             opcode: Opcode::TaggedSend.code(),
-            flags: if ready { FLAG_READY } else { 0 },
+            flags: if ready { FLAG_READY } else { 0 }
+                | if errors_only { FLAG_ERRORS_ONLY } else { 0 },
             pair,
             context: self.rng.random_range(0..2),
             request,
@@ -550,6 +597,31 @@ impl Program<'_> {
             _ => {}
         }
         self.post_send(at, send, Some((address, bytes)));
+    }
+
+    /// Posts a send without payload on each pair whose last send completes only on error: its completion tells that those before have ended.
+    fn end_silent_sends(&mut self, at: usize) {
+        for (pair, _) in self.host_sides[at].pairs.clone() {
+            let mut pending = self.host_sides[at].pending.values().rev();
+            let last = pending.find(|p| p.opcode == Opcode::TaggedSend && p.pair == pair);
+            if last.is_none_or(|last| !last.errors_only) {
+                continue;
+            }
+            let request = self.host_sides[at].pend(
+                0,
+                Pending {
+                    pair,
+                    ..nothing(Opcode::TaggedSend, 0)
+                },
+            );
+            let send = SendRequest {
+                opcode: Opcode::TaggedSend.code(),
+                pair,
+                request,
+                ..SendRequest::default()
+            };
+            self.post_send(at, send, None);
+        }
     }
 
     fn cancel_send(&mut self, at: usize) {
@@ -595,6 +667,7 @@ impl Program<'_> {
                 context: all.unwrap_or(context),
                 target: 0,
                 buffer: Some((kind, address)),
+                errors_only: false,
             },
         );
         let offset = self.rng.random_range(0..16);
@@ -720,11 +793,17 @@ impl Program<'_> {
     }
 
     fn poll(&mut self) {
-        for host_side in &mut self.host_sides {
-            while let Some(entry) = host_side.endpoint.poll() {
+        for at in 0..self.host_sides.len() {
+            while let Some(entry) = self.host_sides[at].endpoint.poll() {
                 let now = self.raw.transport().now();
-                host_side.completed(now, entry);
+                let mut sharing = self.host_sides.iter_mut();
+                let of = match self.mix.shared {
+                    true => sharing.find(|side| side.endpoint.place() == entry.endpoint),
+                    false => sharing.nth(at),
+                };
+                of.expect("an endpoint of this queue").completed(now, entry);
             }
+            let host_side = &mut self.host_sides[at];
             while let Some(event) = host_side.endpoint.poll_event() {
                 host_side.events.push(Event { phase: 0, ..event });
             }
@@ -759,6 +838,7 @@ impl Program<'_> {
         self.wait("cancelled receives", receives);
         for round in 0.. {
             for at in 0..2 {
+                self.end_silent_sends(at);
                 while let Some(handle) = self.host_sides[at].claims.pop() {
                     let request = self.host_sides[at].pend(1, nothing(Opcode::Discard, handle));
                     let discard = ListRequest {
@@ -826,10 +906,27 @@ fn nothing(opcode: Opcode, target: u32) -> Pending {
         context: 0,
         target,
         buffer: None,
+        errors_only: false,
     }
 }
 
 impl HostSide<'_> {
+    /// A request has ended: its buffer is free.
+    fn end(&mut self, request: u32) {
+        let pending = self.pending.remove(&request).expect("it is pending");
+        if let Some((kind, address)) = pending.buffer {
+            self.free[kind].push(address);
+        }
+    }
+
+    /// Whether a completion says that the sends of its pair before it, too, have ended: it is of a send that the peer has acknowledged, or of one
+    /// without payload, which fails only with its pair.
+    fn tells_of_those_before(&self, pending: &Pending, entry: &Completion) -> bool {
+        let acknowledged = [Status::Success, Status::NotReady].map(Status::code);
+        pending.opcode == Opcode::TaggedSend
+            && (acknowledged.contains(&entry.status) || pending.buffer.is_none())
+    }
+
     fn completed(&mut self, now: u64, entry: Completion) {
         self.completions.push((now, entry));
         let Some(pending) = self.pending.get(&entry.request).copied() else {
@@ -838,9 +935,12 @@ impl HostSide<'_> {
         if entry.flags & COMPLETION_MORE != 0 {
             return;
         }
-        self.pending.remove(&entry.request);
-        if let Some((kind, address)) = pending.buffer {
-            self.free[kind].push(address);
+        self.end(entry.request);
+        if self.tells_of_those_before(&pending, &entry) {
+            let before = self.pending.range(..entry.request);
+            let silent = before.filter(|(_, p)| p.errors_only && p.pair == pending.pair);
+            let silent: Vec<u32> = silent.map(|(&request, _)| request).collect();
+            silent.into_iter().for_each(|request| self.end(request));
         }
         if pending.opcode == Opcode::Claim && entry.status == Status::Success.code() {
             self.claims.push(entry.handle);
