@@ -1026,9 +1026,7 @@ impl Follower {
         let Some(next) = self.wire.front().copied() else {
             panic!("cycle {cycle}: {why}, and no frame has come");
         };
-        let expected = self.expected.entry(next.to).or_default();
-        if next.message == Some(*expected) {
-            *expected += 1;
+        if self.is_expected(&next) {
             let first = |arrive: &VecDeque<u16>| arrive.iter().position(|&pair| pair == next.to);
             while let Some(at) = first(&self.arrive) {
                 let mut before = self.arrive.range(..at);
@@ -1038,8 +1036,40 @@ impl Follower {
                 }
             }
         }
-        self.wire.pop_front();
+        self.look_at_wire();
+    }
+
+    /// Whether a frame of the wire brings the message that its pair waits for.
+    fn is_expected(&self, frame: &Glance) -> bool {
+        let expected = self.expected.get(&frame.to).copied().unwrap_or(0);
+        frame.message == Some(expected)
+    }
+
+    /// Looks at the next frame from the wire, if one has come.
+    fn look_at_wire(&mut self) {
+        let Some(next) = self.wire.pop_front() else {
+            return;
+        };
+        if self.is_expected(&next) {
+            *self.expected.entry(next.to).or_default() += 1;
+        }
         self.look(Action::Receive, next.to);
+    }
+
+    /// Looks at the next frame of the card to itself. What has come by the wire, and came to the lists before its message, was looked at before.
+    fn look_own(&mut self, next: Glance) {
+        let own = &self.card.timing.own;
+        let message = self.arrive.iter().position(|&pair| pair == next.to);
+        let before = self.arrive.range(..message.unwrap_or(0));
+        let from_wire = before.filter(|pair| !own.contains_key(pair)).count();
+        let left = self.arrive.len() - from_wire;
+        if next.message.is_some() {
+            while self.arrive.len() > left && !self.wire.is_empty() {
+                self.look_at_wire();
+            }
+        }
+        self.look(Action::ReceiveOwn, next.to);
+        self.compared.own += 1;
     }
 
     fn next_own(&self) -> Option<Glance> {
@@ -1061,8 +1091,7 @@ impl Follower {
         let arrivals = self.card.arrivals().count();
         while self.card.arrivals().count() == arrivals {
             if let Some(next) = self.next_own() {
-                self.look(Action::ReceiveOwn, next.to);
-                self.compared.own += 1;
+                self.look_own(next);
             } else {
                 self.transmit_own(cycle, why);
             }
@@ -1081,8 +1110,7 @@ impl Follower {
     fn tell_own(&mut self, cycle: u64, pair: u16) {
         self.step(Action::Control(pair), cycle, "a credit has come back");
         while let Some(next) = self.next_own() {
-            self.look(Action::ReceiveOwn, next.to);
-            self.compared.own += 1;
+            self.look_own(next);
         }
     }
 
