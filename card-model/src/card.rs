@@ -167,8 +167,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.delivery.break_on_purpose(broken);
         self.sends.broken = broken;
         self.endpoints.broken = broken;
-        self.regions.broken = broken;
-        self.receive.broken = broken;
+        self.regions.break_on_purpose(broken);
+        self.receive.break_on_purpose(broken);
         self.acknowledge.broken = broken;
     }
 

@@ -10,11 +10,11 @@
 //!            Schedule: which action;  Timing: what the gates decide by their time
 //! ```
 //!
-//! One model for three uses. Two of its rooms are the references of their blocks' tests: [`matching::Lists`], and [`delivery::Delivery`] with
-//! [`delivery::Neighbours`] of the test. The tests of the other blocks have small models of their own. The whole [`Card`] is a card for whoever needs one without gates, driven by a [`Schedule`]: the soft card
-//! of the host library's tests, and the cards of the firmware's (feature `firmware`: `Managed`, a card as its firmware sees it). And it is the
-//! oracle of end-to-end runs: told by a [`Timing`] in which order the gates did things, it says what every completion, frame and byte of memory
-//! has to be.
+//! One model for three uses. Rooms of it are the references of their blocks' tests: [`matching::Lists`], [`delivery::Delivery`] with
+//! [`delivery::Neighbours`] of the test, [`link::screen`] and [`link::Receive`], and [`Regions`]. The whole [`Card`] is a card for whoever needs
+//! one without gates, driven by a [`Schedule`]: the soft card of the host library's tests, and the cards of the firmware's (feature `firmware`:
+//! `Managed`, a card as its firmware sees it). And it is the oracle of end-to-end runs: told by a [`Timing`] in which order the gates did
+//! things, it says what every completion, frame and byte of memory has to be.
 //!
 //! The order of a card is that in which commands enter its lists. A room is a file, as a block of the gates is.
 

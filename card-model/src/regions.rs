@@ -26,7 +26,7 @@ pub struct Regions {
     table: Vec<Option<RegionSetup>>,
     /// What was refused last, and how often since it was told.
     refused: Refusal,
-    pub(crate) broken: Break,
+    broken: Break,
 }
 
 impl Regions {
@@ -37,6 +37,16 @@ impl Regions {
             refused: Refusal::default(),
             broken: Break::None,
         }
+    }
+
+    /// Breaks the room on purpose.
+    pub fn break_on_purpose(&mut self, broken: Break) {
+        self.broken = broken;
+    }
+
+    /// The region of this index.
+    pub fn get(&self, index: u16) -> Option<RegionSetup> {
+        self.table.get(usize::from(index)).copied().flatten()
     }
 
     /// Enters a region or forgets it. An index beyond the table names nothing.
@@ -68,8 +78,7 @@ impl Regions {
 
     /// Whether the access is allowed: the key names a region of the domain that has the rights and covers all of it.
     pub fn allowed(&self, access: &Access) -> bool {
-        let region = self.table.get(usize::from(key_index(access.key)));
-        let Some(Some(region)) = region else {
+        let Some(region) = self.get(key_index(access.key)) else {
             return false;
         };
         let end = |base: u64, length: u64| u128::from(base) + u128::from(length);

@@ -1,33 +1,45 @@
-//! `link::Receive`, Verilated, against a model: hostile frames do nothing but count, good ones come
-//! through whole and in order.
+//! `link::Receive`, Verilated, against the link of the model of the card: hostile frames do nothing but count, good ones
+//! come through whole and in order.
+//!
+//! What the model says of a frame holds from the cycle in which the block counts it; a fault that is offered holds two
+//! cycles after it has been taken.
 
 mod support;
 
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use abi::control::{Operation, PairSetup};
+use abi::control::{Counter, Operation, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION, crc32c,
-    frame_bytes,
+    ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION, frame_bytes,
 };
+use card_model::Break;
+use card_model::link::{Receive, Screened, screen_as, seal};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::breaks;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_size, for_sizes, rate};
+use support::{Bench, Size, for_size, for_sizes, is_caught, rate};
 
-const COUNTERS: [&str; 7] = [
-    "frames_received",
-    "crc_errors",
-    "length_errors",
-    "type_errors",
-    "pair_errors",
-    "duplicates",
-    "gaps",
+/// Counters with their pins.
+const COUNTERS: [(Counter, &str); 7] = [
+    (Counter::FramesReceived, "frames_received"),
+    (Counter::CrcErrors, "crc_errors"),
+    (Counter::LengthErrors, "length_errors"),
+    (Counter::TypeErrors, "type_errors"),
+    (Counter::PairErrors, "pair_errors"),
+    (Counter::Duplicates, "duplicates"),
+    (Counter::Gaps, "gaps"),
+];
+
+/// Those of the screen, which counts a frame in the cycle of its last word.
+const SCREENED: [Counter; 3] = [
+    Counter::CrcErrors,
+    Counter::LengthErrors,
+    Counter::TypeErrors,
 ];
 
 /// A frame on the wire: words with their `tkeep`, and the MAC's opinion.
@@ -57,16 +69,6 @@ impl Frame {
     }
 }
 
-/// A frame with a right CRC, whatever is in it.
-fn sealed(header: FrameHeader, payload: &[u8]) -> Vec<u8> {
-    let mut bytes = vec![0; FrameHeader::BYTES];
-    header.emit(&mut bytes);
-    bytes.extend_from_slice(payload);
-    bytes.resize(bytes.len().next_multiple_of(8), 0);
-    bytes.extend_from_slice(&u64::from(crc32c(&bytes)).to_le_bytes());
-    bytes
-}
-
 /// Whether a frame of this type is the firmware's.
 fn is_firmwares(frame_type: u8) -> bool {
     [FrameType::Handshake, FrameType::Management]
@@ -74,153 +76,110 @@ fn is_firmwares(frame_type: u8) -> bool {
         .contains(&frame_type)
 }
 
-/// What the first half makes of a frame: the counter that it costs, or the header.
-fn screen(frame: &Frame) -> Result<FrameHeader, &'static str> {
-    let bytes = frame.bytes();
+/// What the first half makes of a frame. What the MAC calls bad, and a word that isn't whole, only pins can show: to the model the first is a
+/// wrong CRC, and the second a length that is none.
+fn screened(frame: &Frame, broken: Break) -> Result<Screened, Counter> {
     if frame.bad {
-        return Err("crc_errors");
+        return Err(Counter::CrcErrors);
     }
-    if bytes.len() < frame_bytes(0) {
-        return Err("length_errors");
+    let mut bytes = frame.bytes();
+    if frame.words.iter().any(|(_, keep)| *keep != 0xff) {
+        bytes.push(0);
     }
-    let header = FrameHeader::parse(&bytes).expect("it is long enough");
-    if header.ethertype != ETHERTYPE_FIELD {
-        return Err("type_errors");
-    }
-    if bytes.len() > frame_bytes(EAGER_MAX) || frame.words.iter().any(|(_, keep)| *keep != 0xff) {
-        return Err("length_errors");
-    }
-    let (body, trailer) = bytes.split_at(bytes.len() - 8);
-    if trailer != u64::from(crc32c(body)).to_le_bytes() {
-        return Err("crc_errors");
-    }
-    let spoken = |kind: &FrameType| header.version == VERSION || *kind == FrameType::Handshake;
-    let Some(kind) = FrameType::from_code(header.frame_type).filter(spoken) else {
-        return Err("type_errors");
-    };
-    let flags = match kind {
-        FrameType::Eager => FRAME_READY,
-        _ => 0,
-    };
-    if header.flags & !flags != 0 {
-        return Err("type_errors");
-    }
-    let length = usize::from(header.payload_length);
-    let carries = match kind {
-        FrameType::Eager => true,
-        FrameType::Handshake | FrameType::Management => length == MANAGEMENT_BYTES,
-        _ => length == 0,
-    };
-    if bytes.len() != frame_bytes(length) || header.message_length != length as u64 || !carries {
-        return Err("length_errors");
-    }
-    Ok(header)
+    screen_as(&bytes, broken)
 }
 
+/// A pair, as its peer sees it.
 #[derive(Clone, Copy, Default)]
 struct Pair {
     setup: Option<PairSetup>,
-    /// Cycle from which frames are refused.
-    failed: Option<u64>,
+    /// It has failed, or is about to.
+    failed: bool,
     requests: u32,
     control: u32,
-    /// What the peer thinks its next numbers are.
-    peer_requests: u32,
-    peer_control: u32,
 }
 
 /// What must come out.
-#[derive(Default)]
 struct Expected {
-    screened: VecDeque<(FrameHeader, Vec<u8>)>,
+    model: Receive,
+    /// Faults that were taken: pair, and the cycle from which its frames are refused.
+    faulted: Vec<(u16, u64)>,
+    screened: VecDeque<Screened>,
     progress: VecDeque<[u64; 5]>,
     arrivals: VecDeque<[u64; 7]>,
     payload: VecDeque<u64>,
-    faults: VecDeque<u64>,
+    faults: VecDeque<[u64; 2]>,
     counts: [u64; COUNTERS.len()],
     /// Frames for the firmware.
     firmware: u64,
 }
 
 impl Expected {
-    fn count(&mut self, name: &str) {
-        self.counts[COUNTERS.iter().position(|c| *c == name).expect("a counter")] += 1;
+    fn new(pairs: usize, broken: Break) -> Self {
+        let mut model = Receive::new(pairs);
+        model.break_on_purpose(broken);
+        Self {
+            model,
+            faulted: Vec::new(),
+            screened: VecDeque::new(),
+            progress: VecDeque::new(),
+            arrivals: VecDeque::new(),
+            payload: VecDeque::new(),
+            faults: VecDeque::new(),
+            counts: [0; COUNTERS.len()],
+            firmware: 0,
+        }
     }
 
-    /// The second half's opinion of the oldest good frame, in the cycle in which it is judged.
-    fn judge(&mut self, pairs: &mut [Pair], cycle: u64) -> &'static str {
-        let (header, payload) = self.screened.pop_front().expect("a frame to be judged");
-        let name = self.judged(header, &payload, pairs, cycle);
-        self.count(name);
-        name
+    fn count(&mut self, counter: Counter) {
+        let at = COUNTERS.iter().position(|(known, _)| *known == counter);
+        self.counts[at.expect("a counter of the block")] += 1;
     }
 
-    fn judged(
-        &mut self,
-        header: FrameHeader,
-        payload: &[u8],
-        pairs: &mut [Pair],
-        cycle: u64,
-    ) -> &'static str {
-        let index = header.destination_pair;
-        let Some(pair) = pairs.get_mut(usize::from(index)) else {
-            return "pair_errors";
-        };
-        let agrees = pair.setup.is_some_and(|s| {
-            header.destination_endpoint == u16::from(s.endpoint)
-                && header.source_endpoint == s.remote_endpoint
-                && header.source_pair == s.remote_pair
-                && header.destination_epoch == s.epoch
-                && header.source_epoch == s.remote_epoch
-                && header.cookie == s.cookie
-        });
-        if !agrees || pair.failed.is_some_and(|from| from <= cycle) {
-            return "pair_errors";
-        }
-        let is_request = header.frame_type == FrameType::Eager.code();
-        let next = if is_request {
-            &mut pair.requests
-        } else {
-            &mut pair.control
-        };
-        let ahead = header.sequence.wrapping_sub(*next);
-        if ahead >= 1 << 31 {
-            return "duplicates";
-        }
-        if is_request && ahead != 0 {
-            pair.failed = Some(cycle + 1);
-            self.faults.push_back(index.into());
-            return "gaps";
-        }
-        *next = header.sequence.wrapping_add(1);
-        self.progress.push_back([
-            index.into(),
-            header.acknowledge.into(),
-            header.credit.into(),
-            (header.frame_type == FrameType::Ask.code()).into(),
-            header.refused.into(),
-        ]);
-        if is_request {
-            self.arrivals.push_back([
-                index.into(),
-                header.destination_endpoint.into(),
-                header.context.into(),
-                header.match_bits,
-                header.immediate,
-                header.payload_length.into(),
-                (header.flags & FRAME_READY != 0).into(),
+    /// A pair is connected or forgotten; faults of the one before are nobody's.
+    fn set(&mut self, pair: u16, setup: Option<PairSetup>) {
+        self.faulted.retain(|(of, _)| *of != pair);
+        self.model.set(pair, setup);
+    }
+
+    /// The second half's opinion of the oldest good frame, in the cycle in which it is judged, and the pair that it fails.
+    fn judge(&mut self, cycle: u64) -> (Counter, Option<u16>) {
+        let due = self.faulted.extract_if(.., |(_, from)| *from <= cycle);
+        due.for_each(|(pair, _)| self.model.fail(pair));
+        let frame = self.screened.pop_front().expect("a frame to be judged");
+        let judged = self.model.judge(&frame);
+        self.count(judged.counter);
+        let pair = frame.header.destination_pair;
+        if judged.passes {
+            let progress = frame.progress();
+            self.progress.push_back([
+                progress.pair.into(),
+                progress.acknowledge.into(),
+                progress.credit.into(),
+                progress.ask.into(),
+                progress.refused.into(),
             ]);
-            self.payload.extend(
-                payload
-                    .chunks(8)
-                    .map(|c| u64::from_le_bytes(c.try_into().expect("padded to words"))),
-            );
         }
-        if header.frame_type == FrameType::PairFailed.code() {
-            pair.failed = Some(cycle + 1);
-            self.faults.push_back(index.into());
+        if let Some(arrival) = judged.arrival {
+            self.arrivals.push_back([
+                arrival.pair.into(),
+                arrival.endpoint.into(),
+                arrival.context.into(),
+                arrival.match_bits,
+                arrival.immediate,
+                arrival.payload.len() as u64,
+                arrival.ready.into(),
+            ]);
+            let words = arrival.payload.chunks(8).map(|chunk| {
+                let mut word = [0; 8];
+                word[..chunk.len()].copy_from_slice(chunk);
+                u64::from_le_bytes(word)
+            });
+            self.payload.extend(words);
         }
-        "frames_received"
+        let fails = judged.fails.map(|status| [pair.into(), status.into()]);
+        self.faults.extend(fails);
+        (judged.counter, fails.map(|_| pair))
     }
 }
 
@@ -242,7 +201,7 @@ fn random_setup(rng: &mut ChaCha8Rng, index: usize) -> PairSetup {
 /// A frame as the peer of a pair would send it.
 fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader, Vec<u8>) {
     let mut index = size.pair(rng);
-    if pairs[index].failed.is_some() || pairs[index].setup.is_none() {
+    if pairs[index].failed || pairs[index].setup.is_none() {
         index = size.pair(rng); // Rarely on such a pair.
     }
     let pair = &mut pairs[index];
@@ -265,10 +224,10 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
     let payload: Vec<u8> = (0..length).map(|_| rng.random()).collect();
     let mut nobodys = rng.random();
     let next = match frame_type {
-        FrameType::Eager => &mut pair.peer_requests,
+        FrameType::Eager => &mut pair.requests,
         // Belongs to no pair of the gates, whatever it says.
         FrameType::Handshake | FrameType::Management => &mut nobodys,
-        _ => &mut pair.peer_control,
+        _ => &mut pair.control,
     };
     let sequence = *next;
     *next = next.wrapping_add(1);
@@ -353,7 +312,7 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
         }
         _ => {}
     }
-    let mut bytes = sealed(h, &body);
+    let mut bytes = seal(&h, &body);
     match rng.random_range(0..12) {
         0 => {
             let at = rng.random_range(0..bytes.len());
@@ -379,11 +338,16 @@ fn hostile(size: &Size, rng: &mut ChaCha8Rng, header: FrameHeader, payload: &[u8
     frame
 }
 
-/// Sends `total` frames and compares everything that comes out.
-fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.len()], u64) {
+/// Sends `total` frames and compares everything that comes out with the model, which is broken on purpose.
+fn frames(
+    size: &Size,
+    rng: &mut ChaCha8Rng,
+    total: usize,
+    broken: Break,
+) -> ([u64; COUNTERS.len()], u64) {
     let mut bench = Bench::open(&size.model);
     let mut pairs = vec![Pair::default(); size.config.pairs];
-    let mut expected = Expected::default();
+    let mut expected = Expected::new(size.config.pairs, broken);
     let hostility = [0.0, 0.1, 0.5][rng.random_range(0..3)];
     let busy = rate(rng);
     let willing: [f64; 4] = std::array::from_fn(|_| rate(rng));
@@ -399,17 +363,17 @@ fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.le
 
     for cycle in 0u64.. {
         // Pairs open, close and fail; a pair that has failed is set anew.
-        let broken = size.pairs.iter().copied().find(|p| {
+        let unfit = size.pairs.iter().copied().find(|p| {
             let under_way = asked.contains(p) || fault == Some(*p);
-            !under_way && (pairs[*p].setup.is_none() || pairs[*p].failed.is_some())
+            !under_way && (pairs[*p].setup.is_none() || pairs[*p].failed)
         });
-        let likely = if broken.is_some() { 0.7 } else { 0.01 };
+        let likely = if unfit.is_some() { 0.7 } else { 0.01 };
         if control.is_none() && sending.is_empty() && rng.random_bool(likely) {
-            let index = broken.unwrap_or_else(|| size.pair(rng));
+            let index = unfit.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..8) {
-                0 if broken.is_none() => Operation::PairClear,
+                0 if unfit.is_none() => Operation::PairClear,
                 1 => Operation::CounterRead,
-                2..6 if broken.is_none() => Operation::RegionSet,
+                2..6 if unfit.is_none() => Operation::RegionSet,
                 _ => Operation::PairSet,
             };
             control = Some((operation, index, random_setup(rng, index)));
@@ -419,11 +383,11 @@ fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.le
         if begins {
             let before = pairs.clone();
             let (header, payload) = honest(size, rng, &mut pairs);
-            let good = sealed(header, &payload);
+            let good = seal(&header, &payload);
             let mut frame = Frame::of(&good);
             if rng.random_bool(hostility) {
                 frame = hostile(size, rng, header, &payload);
-                if frame.bytes() != good || screen(&frame).is_err() {
+                if frame.bytes() != good || screened(&frame, Break::None).is_err() {
                     pairs = before; // The peer hasn't sent it.
                 }
             }
@@ -474,12 +438,13 @@ fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.le
         bench.eval();
 
         // What is judged in this cycle, before anything that it leads to.
-        for (k, name) in COUNTERS.iter().enumerate() {
+        for (k, (counter, name)) in COUNTERS.iter().enumerate() {
             if bench.is(&format!("count_{name}")) {
                 counts[k] += 1;
-                if !["crc_errors", "length_errors", "type_errors"].contains(name) {
-                    let verdict = expected.judge(&mut pairs, cycle);
-                    assert_eq!(*name, verdict, "cycle {cycle}");
+                if !SCREENED.contains(counter) {
+                    let (verdict, fails) = expected.judge(cycle);
+                    assert_eq!(*counter, verdict, "cycle {cycle}");
+                    fails.inspect(|pair| pairs[usize::from(*pair)].failed = true);
                 }
             }
         }
@@ -497,23 +462,19 @@ fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.le
             );
             if sending.is_empty() {
                 let frame = current.take().expect("its words were sent");
-                match screen(&frame) {
-                    Ok(header) if is_firmwares(header.frame_type) => {
+                match screened(&frame, broken) {
+                    Ok(good) if is_firmwares(good.header.frame_type) => {
                         firmwares = true;
                         expected.firmware += 1;
                     }
                     Err(counter) => {
                         expected.count(counter);
-                        assert!(
-                            bench.is(&format!("count_{counter}")),
-                            "{counter}, cycle {cycle}"
-                        );
+                        let mut pins = COUNTERS.iter().filter(|(of, _)| SCREENED.contains(of));
+                        let counted = pins.find(|(_, name)| bench.is(&format!("count_{name}")));
+                        let counted = counted.map(|(counter, _)| *counter);
+                        assert_eq!(counted, Some(counter), "cycle {cycle}");
                     }
-                    Ok(header) => {
-                        let bytes = frame.bytes();
-                        let payload = bytes[FrameHeader::BYTES..bytes.len() - 8].to_vec();
-                        expected.screened.push_back((header, payload));
-                    }
+                    Ok(good) => expected.screened.push_back(good),
                 }
             }
         }
@@ -553,16 +514,15 @@ fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.le
             );
         }
         if let Some(words) = request {
-            let [pair, status] = unpack(&words, [16, 8]);
-            assert_eq!(Some(pair), expected.faults.pop_front(), "cycle {cycle}");
-            assert_eq!(status, u64::from(Status::LinkError.code()));
-            asked.push_back(pair as usize);
+            let request = unpack(&words, [16, 8]);
+            assert_eq!(Some(request), expected.faults.pop_front(), "cycle {cycle}");
+            asked.push_back(request[0] as usize);
         }
         if let Some(pair) = fault
             && bench.is("fault_ready")
         {
-            let from = pairs[pair].failed.unwrap_or(u64::MAX).min(cycle + 2);
-            pairs[pair].failed = Some(from);
+            expected.faulted.push((pair as u16, cycle + 2));
+            pairs[pair].failed = true;
             fault = None;
         }
         if let Some((operation, index, setup)) = control
@@ -570,12 +530,16 @@ fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.le
         {
             match operation {
                 Operation::PairSet => {
+                    expected.set(index as u16, Some(setup));
                     pairs[index] = Pair {
                         setup: Some(setup),
                         ..Default::default()
                     };
                 }
-                Operation::PairClear => pairs[index] = Pair::default(),
+                Operation::PairClear => {
+                    expected.set(index as u16, None);
+                    pairs[index] = Pair::default();
+                }
                 _ => {}
             }
             control = None;
@@ -602,7 +566,7 @@ fn frames(size: &Size, rng: &mut ChaCha8Rng, total: usize) -> ([u64; COUNTERS.le
 fn hostile_frames_count_and_good_frames_pass() {
     let (totals, firmware) = (Cell::new([0; COUNTERS.len()]), Cell::new(0));
     for_sizes("receive", 9, |size, rng| {
-        let (counts, firmwares) = frames(size, rng, 400);
+        let (counts, firmwares) = frames(size, rng, 400, Break::None);
         let before = totals.get();
         totals.set(std::array::from_fn(|k| before[k] + counts[k]));
         firmware.set(firmware.get() + firmwares);
@@ -632,7 +596,7 @@ fn a_flood_for_the_firmware_never_holds_up_the_wire() {
                 continue;
             }
             frames += 1;
-            let frame = Frame::of(&sealed(header, &payload));
+            let frame = Frame::of(&seal(&header, &payload));
             let last = frame.words.len() - 1;
             for (k, (word, _)) in frame.words.into_iter().enumerate() {
                 bench.set("s_axis_tdata", word);
@@ -652,6 +616,22 @@ fn a_flood_for_the_firmware_never_holds_up_the_wire() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("receive_tiny", 6, |rng| {
-        frames(&Size::new(&config::TINY, "receive", rng), rng, 400);
+        frames(
+            &Size::new(&config::TINY, "receive", rng),
+            rng,
+            400,
+            Break::None,
+        );
     });
+}
+
+#[test]
+fn a_broken_model_is_noticed() {
+    for broken in [Break::DuplicateTaken, Break::CrcIgnored] {
+        let noticed = is_caught("receive_tiny", 6, |rng| {
+            let size = Size::new(&config::TINY, "receive", rng);
+            frames(&size, rng, 400, broken);
+        });
+        assert!(noticed, "{broken:?}");
+    }
 }

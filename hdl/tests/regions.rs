@@ -1,4 +1,4 @@
-//! The table of regions, Verilated, against the rule in one expression.
+//! The table of regions, Verilated, against the regions of the model of the card.
 
 #[path = "support/bits.rs"]
 mod bits;
@@ -7,63 +7,51 @@ mod support;
 use std::cell::RefCell;
 use std::collections::VecDeque;
 
-use abi::control::{KEY_INDEX_BITS, Operation, RegionSetup};
+use abi::control::{KEY_INDEX_BITS, Operation, RegionSetup, key_index, key_tag, region_key};
 use bits::pack;
+use card_model::{Access, Break, Regions};
 use hdl::config;
 use hdl::protect::LATENCY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::breaks;
-use support::{Bench, Size, for_sizes, rate};
+use support::{Bench, Size, for_sizes, is_caught, rate};
 
-#[derive(Clone, Copy, Debug)]
-struct Query {
-    domain: u8,
-    key: u32,
-    rights: u8,
-    address: u64,
-    length: u64,
+/// Words of a query.
+fn words(query: &Access) -> Vec<u64> {
+    pack(&[
+        (query.domain.into(), 8),
+        (query.key.into(), 32),
+        (query.rights.into(), 8),
+        (query.address, 64),
+        (query.length, 64),
+    ])
 }
 
-impl Query {
-    fn words(&self) -> Vec<u64> {
-        pack(&[
-            (self.domain.into(), 8),
-            (self.key.into(), 32),
-            (self.rights.into(), 8),
-            (self.address, 64),
-            (self.length, 64),
-        ])
-    }
-}
-
-/// The clauses of the rule, each by itself.
-const CLAUSES: [fn(&RegionSetup, &Query) -> bool; 5] = [
-    |r, q| q.key >> KEY_INDEX_BITS == r.tag,
-    |r, q| q.domain == r.domain,
-    |r, q| q.rights & r.rights == q.rights,
-    |r, q| q.address >= r.base,
-    |r, q| {
-        u128::from(q.address) + u128::from(q.length) <= u128::from(r.base) + u128::from(r.length)
+/// For each clause of the rule: the region with which the query would satisfy it.
+const RELAXED: [fn(&mut RegionSetup, &Access); 5] = [
+    |region, query| region.tag = key_tag(query.key),
+    |region, query| region.domain = query.domain,
+    |region, query| region.rights |= query.rights,
+    |region, query| {
+        let before = region.base.saturating_sub(query.address);
+        region.base -= before;
+        region.length = region.length.saturating_add(before);
     },
+    |region, _| region.length = u64::MAX,
 ];
 
-fn index(query: &Query) -> usize {
-    (query.key & ((1 << KEY_INDEX_BITS) - 1)) as usize
+/// The answer, if the region that the query names satisfied this clause anyway.
+fn relaxed(regions: &Regions, query: &Access, relax: fn(&mut RegionSetup, &Access)) -> bool {
+    let Some(mut region) = regions.get(key_index(query.key)) else {
+        return false;
+    };
+    relax(&mut region, query);
+    let mut alone = Regions::new(1);
+    alone.set(0, Some(region));
+    let key = region_key(0, key_tag(query.key));
+    alone.allowed(&Access { key, ..*query })
 }
-
-/// The answer, had the rule no clause `without`.
-fn allowed(table: &[Option<RegionSetup>], query: &Query, without: usize) -> bool {
-    let region = table.get(index(query)).copied().flatten();
-    region.is_some_and(|region| {
-        let holds = |(n, clause): (usize, &fn(&RegionSetup, &Query) -> bool)| {
-            n == without || clause(&region, query)
-        };
-        CLAUSES.iter().enumerate().all(holds)
-    })
-}
-
-const NONE: usize = CLAUSES.len();
 
 fn open(size: &Size) -> Bench {
     let mut bench = Bench::open(&size.model);
@@ -113,20 +101,20 @@ fn place(rng: &mut ChaCha8Rng, regions: u16) -> u16 {
     }
 }
 
-fn query(rng: &mut ChaCha8Rng, regions: u16, table: &[Option<RegionSetup>]) -> Query {
+fn query(rng: &mut ChaCha8Rng, regions: u16, model: &Regions) -> Access {
     let at = match rng.random_range(0..10) {
         // Beyond the table, where low bits alone would name a region.
         0 => rng.random_range(0..1 << KEY_INDEX_BITS),
         _ => place(rng, regions).into(),
     };
     // What a number beyond the table would alias.
-    let named = table[at as usize % table.len()];
+    let named = model.get(at as u16 % regions);
     let like = named.unwrap_or_else(|| region(rng));
     let inside = rng.random_range(0..=like.length.min(100));
     let address = near(rng, like.base.wrapping_add(inside));
     let to_end = like.base.wrapping_add(like.length).wrapping_sub(address);
     let mut pick = |right: u64, wrong: u64| if rng.random_bool(0.9) { right } else { wrong };
-    Query {
+    Access {
         domain: pick(like.domain.into(), 1) as u8,
         key: (pick(like.tag.into(), 1) as u32) << KEY_INDEX_BITS | at,
         rights: pick(like.rights.into(), 3) as u8,
@@ -138,7 +126,7 @@ fn query(rng: &mut ChaCha8Rng, regions: u16, table: &[Option<RegionSetup>]) -> Q
 /// What was asked: how often each clause decided, and answers of either kind.
 #[derive(Debug, Default)]
 struct Seen {
-    clauses: [u32; CLAUSES.len()],
+    clauses: [u32; RELAXED.len()],
     answers: [u32; 2],
 }
 
@@ -163,15 +151,16 @@ impl Quiet {
     }
 }
 
-/// Random queries of all clients while the table changes.
-fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
+/// Random queries of all clients while the table changes, held to the model, which is broken on purpose.
+fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
     let mut bench = open(size);
     let regions = size.config.regions as u16;
-    let mut table = vec![None; regions.into()];
+    let mut model = Regions::new(regions.into());
+    model.break_on_purpose(broken);
     let mut control: Option<(Operation, u16, RegionSetup)> = None;
-    let mut offered: [Option<Query>; 3] = [None; 3];
+    let mut offered: [Option<Access>; 3] = [None; 3];
     // Who asked, when, and what the answer has to be.
-    let mut asked: VecDeque<(usize, u64, bool, Query)> = VecDeque::new();
+    let mut asked: VecDeque<(usize, u64, bool, Access)> = VecDeque::new();
     let rates = [rate(rng), rate(rng), rate(rng)];
     let mut waited = [0; 3];
     // What was allowed is on its way for some time, and then isn't for some time.
@@ -197,11 +186,11 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
         }
         for (k, name) in CLIENTS.into_iter().enumerate() {
             if offered[k].is_none() && rng.random_bool(rates[k]) {
-                offered[k] = Some(query(rng, regions, &table));
+                offered[k] = Some(query(rng, regions, &model));
             }
             bench.set(&format!("{name}_query_valid"), offered[k].is_some());
             if let Some(query) = offered[k] {
-                bench.set_wide(&format!("{name}_query"), &query.words());
+                bench.set_wide(&format!("{name}_query"), &words(&query));
             }
         }
         let is_quiet = quiet.next(rng);
@@ -218,7 +207,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
                 assert_eq!(bench.is(&format!("{name}_allowed")), right, "cycle {cycle}");
                 assert_eq!(bench.is("refused_valid"), !right, "cycle {cycle}");
                 let refused: [u64; 3] = bench.get_wide("refused");
-                assert_eq!(refused.to_vec(), query.words(), "cycle {cycle}");
+                assert_eq!(refused.to_vec(), words(&query), "cycle {cycle}");
                 refusals += u32::from(!right);
             }
         }
@@ -239,10 +228,10 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
             queries += 1;
             waited[k] = 0;
             offered[k] = None;
-            let right = allowed(&table, &query, NONE);
+            let right = model.allowed(&query);
             asked.push_back((k, cycle, right, query));
-            for (without, seen) in seen.clauses.iter_mut().enumerate() {
-                *seen += u32::from(allowed(&table, &query, without) != right);
+            for (relax, seen) in RELAXED.into_iter().zip(&mut seen.clauses) {
+                *seen += u32::from(relaxed(&model, &query, relax) != right);
             }
             seen.answers[usize::from(right)] += 1;
         }
@@ -255,9 +244,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
         );
         if let Some((operation, at, setup)) = control.filter(|_| bench.is("control_done")) {
             control = None;
-            if let Some(entry) = table.get_mut(usize::from(at)) {
-                *entry = (operation == Operation::RegionSet).then_some(setup);
-            }
+            model.set(at, (operation == Operation::RegionSet).then_some(setup));
         }
         bench.step();
     }
@@ -269,7 +256,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng) -> Seen {
 fn an_answer_is_the_rule_and_takes_the_same_time_always() {
     let total = RefCell::new(Seen::default());
     for_sizes("regions", 4, |size, rng| {
-        let seen = questions(size, rng);
+        let seen = questions(size, rng, Break::None);
         let mut total = total.borrow_mut();
         for (total, seen) in total.clauses.iter_mut().zip(seen.clauses) {
             *total += seen;
@@ -287,8 +274,16 @@ fn an_answer_is_the_rule_and_takes_the_same_time_always() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("regions_tiny", 3, |rng| {
-        questions(&Size::new(&config::TINY, "regions", rng), rng);
+        questions(&Size::new(&config::TINY, "regions", rng), rng, Break::None);
     });
+}
+
+#[test]
+fn a_model_to_which_every_tag_is_right_is_noticed() {
+    assert!(is_caught("regions_tiny", 3, |rng| {
+        let size = Size::new(&config::TINY, "regions", rng);
+        questions(&size, rng, Break::TagIgnored);
+    }));
 }
 
 #[test]

@@ -14,5 +14,4 @@ mod screen;
 pub use acknowledge::{Acknowledge, SinkNumbers};
 pub use frame::{Transmit, seal};
 pub use receive::{Judged, Receive};
-pub(crate) use screen::screen_as;
-pub use screen::{Screened, screen};
+pub use screen::{Screened, screen, screen_as};

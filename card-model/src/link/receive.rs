@@ -36,7 +36,7 @@ pub struct Judged {
 #[derive(Clone, Debug)]
 pub struct Receive {
     pairs: Vec<Option<Peer>>,
-    pub(crate) broken: Break,
+    broken: Break,
 }
 
 impl Receive {
@@ -46,6 +46,11 @@ impl Receive {
             pairs: vec![None; pairs],
             broken: Break::None,
         }
+    }
+
+    /// Breaks the room on purpose.
+    pub fn break_on_purpose(&mut self, broken: Break) {
+        self.broken = broken;
     }
 
     /// Connects a pair or forgets it.

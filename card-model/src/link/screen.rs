@@ -29,7 +29,10 @@ pub fn screen(bytes: &[u8]) -> Result<Screened, Counter> {
 }
 
 /// The same, broken on purpose.
-pub(crate) fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
+///
+/// # Errors
+/// As [`screen`].
+pub fn screen_as(bytes: &[u8], broken: Break) -> Result<Screened, Counter> {
     if bytes.len() < HEADER_BYTES + TRAILER_BYTES {
         return Err(Counter::LengthErrors);
     }
