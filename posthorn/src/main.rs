@@ -1,5 +1,6 @@
 //! The `posthorn` command.
 
+use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -303,7 +304,7 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
             lose: given.lose,
             ..FaultPlan::default()
         },
-        threads: given.threads,
+        threads: given.threads.map(NonZeroUsize::get),
         pcap: given.pcap.clone(),
         waves: given
             .waves

@@ -139,7 +139,7 @@ pub struct Stats {
     pub seed: u64,
     /// Whether the replay came to its end, and all was right.
     pub complete: bool,
-    /// Cycles, the same for all cards, from reset to the end.
+    /// Cycles, the same for all cards, from reset to the end: more than those of the summary, which begin with the first post.
     pub cycles: u64,
     /// Each card, which is its rank's.
     pub cards: Vec<CardStats>,
@@ -202,7 +202,7 @@ impl fmt::Display for Stats {
         } = self;
         writeln!(f, "{app} on {cards} {config} cards, seed {seed}{end}")?;
         let mut line = |name: &str, value: String| writeln!(f, "  {name:<22} {value}");
-        line("cycles", self.cycles.to_string())?;
+        line("cycles from reset", self.cycles.to_string())?;
         line("credits checked", format!("{} times", self.credit_checks))?;
         let Network {
             frames,

@@ -190,11 +190,10 @@ fn back_pressure_comes_from_the_seed() {
     assert_eq!(share, Some(0.0));
     assert!(free < first, "{free:?} cycles without, {first:?} with");
     assert_eq!(replay("1", &["--back-pressure"]).0, Some(0.33));
-    let refused = posthorn()
-        .args(["replay", "--back-pressure=96"])
-        .arg(&path)
-        .output();
-    assert_eq!(refused.expect("it runs").status.code(), Some(2));
+    for wrong in ["--back-pressure=96", "--threads=0"] {
+        let refused = posthorn().args(["replay", wrong]).arg(&path).output();
+        assert_eq!(refused.expect("it runs").status.code(), Some(2), "{wrong}");
+    }
 }
 
 /// What the command prints, if it ends well.

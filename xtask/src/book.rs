@@ -178,7 +178,7 @@ fn mdbook() -> Result<PathBuf> {
     }
     let own = paths::tools().join("bin/mdbook");
     if !own.is_file() {
-        let progress = Progress::spinner("Installing mdbook");
+        let progress = Progress::spinner("Compiling mdbook, once, for some minutes");
         let mut cargo = setup::cargo();
         cargo.args([
             "install",

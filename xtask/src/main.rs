@@ -237,6 +237,7 @@ fn task(task: Task) -> Result<()> {
             Ok(())
         }
         Task::Test { long, rest } => {
+            testing::check(&rest)?;
             let tools = prepare(&[])?;
             let mut before = driver::Count::default();
             if long {

@@ -192,7 +192,11 @@ pub fn run(tools: &Tools, names: &[String], traced: bool, jobs: usize) -> Result
         prune(&cache, &entry.dir)?;
     }
     write_manifest(runtime, &recipe, entries, &inputs, names.is_empty())?;
-    eprintln!("{} models, {fresh} built anew.", inputs.len());
+    let models = match inputs.len() {
+        1 => "1 model".into(),
+        count => format!("{count} models"),
+    };
+    eprintln!("{models}, {fresh} built anew.");
     Ok(())
 }
 

@@ -104,10 +104,11 @@ enum Verdict {
 /// # Errors
 /// If a tool fails, a claim doesn't hold, or a broken block isn't found out.
 pub fn run(names: &[String], broken: bool, jobs: usize) -> Result<()> {
-    let bin = setup::synthesis()?;
     let folder = paths::target().join("proofs");
     fs::create_dir_all(&folder)?;
+    // Before tools are fetched: a name that no proof has ends it here.
     models::proofs(&folder, names)?;
+    let bin = setup::synthesis()?;
     let proofs: Vec<Proof> = serde_json::from_slice(&fs::read(folder.join("proofs.json"))?)
         .context("reading the list of proofs")?;
     let bounded = match proofs.iter().any(|proof| proof.method == Method::Unrolled) {

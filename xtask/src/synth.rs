@@ -444,7 +444,10 @@ pub fn run(names: &[String], place: Option<Attempt>, json: bool, write: bool) ->
         if write {
             return figures::pages(&figures::read()?, false);
         }
-        bail!("name the tops to synthesise; `cargo xtask verilog` lists them");
+        bail!(
+            "name the tops to synthesise, or `matching` for the matching engine in both sizes; \
+             `cargo xtask verilog --out DIR` writes a file named after each top"
+        );
     }
     let mut kept = figures::read()?;
     let mut measured = Kept::new();

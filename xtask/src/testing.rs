@@ -31,6 +31,78 @@ impl Count {
     }
 }
 
+/// How Verilated gates begin to say that a check of theirs has failed.
+const FAILED_CHECK: &[u8] = b"%Error";
+
+/// Options of test programs that stand alone, and those behind which a value may stand.
+const FLAGS: [&str; 12] = [
+    "--",
+    "--exact",
+    "--help",
+    "--ignored",
+    "--include-ignored",
+    "--list",
+    "--no-capture",
+    "--nocapture",
+    "--quiet",
+    "--show-output",
+    "-h",
+    "-q",
+];
+const SETTINGS: [&str; 4] = ["--color", "--format", "--skip", "--test-threads"];
+
+/// Looks at what is meant for the test programs before anything is built: each option has to be one of theirs, and what a name
+/// is to contain has to stand in some source of the workspace.
+///
+/// # Errors
+/// With what nobody knows.
+pub fn check(rest: &[String]) -> Result<()> {
+    let mut words = rest.iter();
+    while let Some(word) = words.next() {
+        let option = word.split('=').next().unwrap_or_default();
+        if SETTINGS.contains(&option) {
+            // Its value is the next word, unless it is in this one.
+            if option == word {
+                words.next();
+            }
+        } else if option.starts_with('-') && !FLAGS.contains(&option) {
+            bail!(
+                "no option `{option}`: `cargo xtask test` has --long, and the test programs {} and {}",
+                FLAGS[1..].join(", "),
+                SETTINGS.join(", ")
+            );
+        } else if !option.starts_with('-') && !is_in_a_source(word)? {
+            bail!("no test has a name with `{word}` in it, so there would be nothing to run");
+        }
+    }
+    Ok(())
+}
+
+/// Whether each part of a path of modules and a function stands in some Rust file of the workspace, or in its name.
+fn is_in_a_source(path: &str) -> Result<bool> {
+    let mut wanted: Vec<&str> = path.split("::").filter(|part| !part.is_empty()).collect();
+    let mut folders = vec![paths::workspace()];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder)? {
+            let entry = entry?;
+            let file = entry.path();
+            let name = entry.file_name().to_string_lossy().into_owned();
+            if entry.file_type()?.is_dir() {
+                if name != "target" && !name.starts_with('.') {
+                    folders.push(file);
+                }
+            } else if name.ends_with(".rs") {
+                let text = fs::read_to_string(&file)?;
+                wanted.retain(|part| !name.contains(part) && !text.contains(part));
+                if wanted.is_empty() {
+                    return Ok(true);
+                }
+            }
+        }
+    }
+    Ok(wanted.is_empty())
+}
+
 /// Runs the tests, with `long` also those that are marked as ignored because they take long.
 /// `rest` goes to the test programs. `count` is how those went that ran before.
 ///
@@ -60,10 +132,12 @@ pub fn run(long: bool, rest: &[String], mut count: Count) -> Result<()> {
         .spawn()
         .with_context(|| format!("can't start `{}`", run::shown(&cargo)))?;
     let mut out = std::io::stdout();
+    let mut checks = 0;
     for line in BufReader::new(child.stdout.take().expect("piped above")).split(b'\n') {
         let line = line?;
         // Tests may print anything, so this needn't be UTF-8.
         count.add(&plain(&String::from_utf8_lossy(&line)));
+        checks += usize::from(line.starts_with(FAILED_CHECK));
         out.write_all(&line)?;
         out.write_all(b"\n")?;
     }
@@ -71,9 +145,20 @@ pub fn run(long: bool, rest: &[String], mut count: Count) -> Result<()> {
     if !well && count.failed == 0 {
         count.failed = 1;
     }
+    if well && checks > 0 {
+        println!(
+            "The {checks} lines that begin with `%Error` are checks of gates that a test has broken on purpose, \
+             and are what it waited for: any other makes its test fail."
+        );
+    }
     println!("{} passed, {} failed", count.passed, count.failed);
     if !well || count.failed > 0 {
         bail!("the tests failed");
+    }
+    let listed = ["--list", "--help", "-h"];
+    let runs = !rest.iter().any(|word| listed.contains(&word.as_str()));
+    if runs && !rest.is_empty() && count.passed == 0 {
+        bail!("no test has such a name; `cargo xtask test --list` lists them");
     }
     Ok(())
 }
@@ -91,6 +176,28 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_no_test_program_knows_is_said_before_anything_is_built() {
+        let checked = |words: &[&str]| {
+            let words: Vec<String> = words.iter().map(ToString::to_string).collect();
+            super::check(&words).map_err(|error| error.to_string())
+        };
+        let fine = [
+            &["results_are_summed", "--nocapture"][..],
+            &["testing::tests::results", "--test-threads=1"],
+            &["--skip", "anything at all", "-q"],
+        ];
+        for words in fine {
+            assert_eq!(checked(words), Ok(()), "{words:?}");
+        }
+        // Put together, lest it stand in this very file.
+        let nowhere = ["a_test", "_of_that", "_name"].concat();
+        let said = checked(&[&nowhere]).unwrap_err();
+        assert!(said.contains("no test has a name with"), "{said}");
+        let said = checked(&["--lnog"]).unwrap_err();
+        assert!(said.contains("no option `--lnog`"), "{said}");
+    }
 
     #[test]
     fn results_are_summed_with_and_without_colour() {

@@ -10,6 +10,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, ErrorKind, Read};
+use std::num::NonZeroUsize;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
@@ -73,7 +74,7 @@ pub struct ReplayOptions {
     pub lose: u16,
     /// Threads that the cards run on; never changes what happens [default: all cores]
     #[arg(long)]
-    pub threads: Option<usize>,
+    pub threads: Option<NonZeroUsize>,
     /// Write every frame to a pcapng file
     #[arg(long, value_name = "FILE")]
     pub pcap: Option<PathBuf>,
