@@ -35,6 +35,7 @@ use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink,
 use crate::protect::{Refusals, Regions};
 use crate::tops::{Class, Top};
 use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
+use abi::control::Operation;
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
 const _: () = assert!(
@@ -46,8 +47,22 @@ const _: () = assert!(
 const CLIENTS: usize = 3;
 /// Accesses of host memory under way, in each direction.
 const OUTSTANDING: usize = 32;
-/// Blocks that take control requests.
-const CONTROLLED: usize = 13;
+/// Blocks that take control requests, by the operations of each: the kernel joins them in this order.
+const CONTROLLED: [&[Operation]; 13] = [
+    Fetch::REQUESTS,
+    Completions::REQUESTS,
+    Events::REQUESTS,
+    SendQueues::REQUESTS,
+    Framer::REQUESTS,
+    Receive::REQUESTS,
+    Acknowledge::REQUESTS,
+    Faults::REQUESTS,
+    Loopback::REQUESTS,
+    Delivery::REQUESTS,
+    Regions::REQUESTS,
+    Counters::REQUESTS,
+    Seed::REQUESTS,
+];
 
 /// The datapaths, and blocks of other rooms as large as a card has them.
 pub fn tops() -> Vec<Top> {
@@ -59,7 +74,7 @@ pub fn tops() -> Vec<Top> {
             DmaWrite::new(CLIENTS, OUTSTANDING)
         }),
         Top::of("mgmt_fanout_card", Class::Synthesis, || {
-            Fanout::new(CONTROLLED)
+            Fanout::new(&CONTROLLED)
         }),
         Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
         Top::of("datapath_ecp5", Class::Bench, || Datapath::new(&ECP5)),
@@ -106,13 +121,9 @@ pub struct Datapath {
     pub mailbox_answer: Signal<In, Bits<32>>,
     /// Number of the firmware's start; 0 while it isn't up.
     pub firmware_start: Signal<In, Bits<32>>,
-    /// A control request is under way.
-    pub control_valid: Signal<In, Bit>,
-    /// The request.
-    pub control: Signal<In, ControlRequest>,
-    /// It is done.
-    pub control_done: Signal<Out, Bit>,
-    /// With `control_done`: its result.
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
+    /// With `control.ready`: its result.
     pub control_result: Signal<Out, Bits<64>>,
     /// Pulse: the firmware asks for a reset of the gates.
     pub gates_reset_request: Signal<In, Bit>,
@@ -227,7 +238,7 @@ impl Datapath {
             protection: Constant::new(PROT_LEAST.into()),
             memory_type: Constant::new(CACHE_FINAL.into()),
             registers: Registers::new(config),
-            fanout: Fanout::new(CONTROLLED),
+            fanout: Fanout::new(&CONTROLLED),
             dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
             dma_write: DmaWrite::new(CLIENTS, OUTSTANDING),
             fetch: Fetch::new(config),
@@ -246,7 +257,7 @@ impl Datapath {
             clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
             loader_data mailbox_address mailbox_write mailbox_write_data
             mailbox_read_data mailbox_request mailbox_answer firmware_start
-            control_valid control control_done control_result gates_reset_request gates_ready gates_reset frame_write
+            control control_result gates_reset_request gates_ready gates_reset frame_write
             frame_write_address frame_write_data frame_send frame_out_ready frame_in_valid
             frame_take frame_read_address frame_read_data frame_dropped told_valid told interrupts
             monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
@@ -353,61 +364,29 @@ impl Logic for Datapath {
         self.gates_reset.next = self.gate_reset.restart.val();
 
         // Control: to every block by a line of its own, and the results together.
-        self.fanout.control_valid.next = self.control_valid.val();
-        self.control_done.next = self.fanout.control_done.val();
+        join!(self.control => self.fanout.control);
         self.control_result.next = self.fanout.control_result.val();
-        self.fetch.control.valid.next = self.fanout.block_valid[0].val();
-        self.fetch.control.data.next = self.control.val();
-        self.fanout.block_done[0].next = self.fetch.control_done.val();
-        self.fanout.block_result[0].next = self.fetch.control_result.val();
-        self.completions.control.valid.next = self.fanout.block_valid[1].val();
-        self.completions.control.data.next = self.control.val();
-        self.fanout.block_done[1].next = self.completions.control_done.val();
-        self.fanout.block_result[1].next = self.completions.control_result.val();
-        self.events.control.valid.next = self.fanout.block_valid[2].val();
-        self.events.control.data.next = self.control.val();
-        self.fanout.block_done[2].next = self.events.control_done.val();
-        self.fanout.block_result[2].next = self.events.control_result.val();
-        self.send_queues.control.valid.next = self.fanout.block_valid[3].val();
-        self.send_queues.control.data.next = self.control.val();
-        self.fanout.block_done[3].next = self.send_queues.control_done.val();
+        join!(self.fanout.block[0] => self.fetch.control);
+        join!(self.fanout.block[1] => self.completions.control);
+        join!(self.fanout.block[2] => self.events.control);
+        join!(self.fanout.block[3] => self.send_queues.control);
+        join!(self.fanout.block[4] => self.framer.control);
+        join!(self.fanout.block[5] => self.receive.control);
+        self.acknowledge.control_valid.next = self.fanout.block[6].valid.val();
+        self.acknowledge.control.next = self.fanout.block[6].data.val();
+        self.fanout.block[6].ready.next = self.acknowledge.control_done.val();
+        join!(self.fanout.block[7] => self.faults.control);
+        join!(self.fanout.block[8] => self.loopback.control);
+        join!(self.fanout.block[9] => self.delivery.control);
+        join!(self.fanout.block[10] => self.regions.control);
+        join!(self.fanout.block[11] => self.counters.control);
+        join!(self.fanout.block[12] => self.hash_seed.control);
+        for i in 0..CONTROLLED.len() {
+            self.fanout.block_result[i].next = 0.into();
+        }
         self.fanout.block_result[3].next = self.send_queues.control_result.val();
-        self.framer.control.valid.next = self.fanout.block_valid[4].val();
-        self.framer.control.data.next = self.control.val();
-        self.fanout.block_done[4].next = self.framer.control_done.val();
-        self.fanout.block_result[4].next = 0.into();
-        self.receive.control.valid.next = self.fanout.block_valid[5].val();
-        self.receive.control.data.next = self.control.val();
-        self.fanout.block_done[5].next = self.receive.control_done.val();
-        self.fanout.block_result[5].next = 0.into();
-        self.acknowledge.control_valid.next = self.fanout.block_valid[6].val();
-        self.acknowledge.control.next = self.control.val();
-        self.fanout.block_done[6].next = self.acknowledge.control_done.val();
-        self.fanout.block_result[6].next = 0.into();
-        self.faults.control.valid.next = self.fanout.block_valid[7].val();
-        self.faults.control.data.next = self.control.val();
-        self.fanout.block_done[7].next = self.faults.control_done.val();
-        self.fanout.block_result[7].next = 0.into();
-        self.loopback.control.valid.next = self.fanout.block_valid[8].val();
-        self.loopback.control.data.next = self.control.val();
-        self.fanout.block_done[8].next = self.loopback.control_done.val();
-        self.fanout.block_result[8].next = 0.into();
-        self.delivery.control.valid.next = self.fanout.block_valid[9].val();
-        self.delivery.control.data.next = self.control.val();
-        self.fanout.block_done[9].next = self.delivery.control_done.val();
         self.fanout.block_result[9].next = self.delivery.control_result.val();
-        self.regions.control.valid.next = self.fanout.block_valid[10].val();
-        self.regions.control.data.next = self.control.val();
-        self.fanout.block_done[10].next = self.regions.control_done.val();
-        self.fanout.block_result[10].next = 0.into();
-        self.counters.control.valid.next = self.fanout.block_valid[11].val();
-        self.counters.control.data.next = self.control.val();
-        self.fanout.block_done[11].next = self.counters.control_done.val();
         self.fanout.block_result[11].next = self.counters.control_result.val();
-        self.hash_seed.control.valid.next = self.fanout.block_valid[12].val();
-        self.hash_seed.control.data.next = self.control.val();
-        self.fanout.block_done[12].next = self.hash_seed.control_done.val();
-        self.fanout.block_result[12].next = 0.into();
 
         // Host memory: three readers, three writers. In reset nothing is offered or taken (IHI 0022, A3.1.2).
         join!(self.fetch.read_request => self.dma_read.request[0]);
@@ -564,7 +543,7 @@ impl Logic for Datapath {
         join!(self.delivery.posts_query => self.regions.posts_query);
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
         self.regions.quiet.next = self.delivery.quiet.val();
-        self.delivery.region_changed.next = self.regions.control_done.val();
+        self.delivery.region_changed.next = self.regions.control.ready.val();
 
         // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
         join!(self.send_queues.fault_request => self.faults.fault_request[0]);
@@ -643,9 +622,9 @@ impl Logic for Datapath {
 
         // What an observer sees.
         self.monitor_control_valid.next = self.fanout.begins.val();
-        self.monitor_control_operation.next = self.control.val().operation;
-        self.monitor_control_index.next = self.control.val().index;
-        self.monitor_control_data.next = self.control.val().data;
+        self.monitor_control_operation.next = self.control.data.val().operation;
+        self.monitor_control_index.next = self.control.data.val().index;
+        self.monitor_control_data.next = self.control.data.val().data;
         self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();
@@ -664,5 +643,18 @@ impl Logic for Datapath {
         self.monitor_reply_found.next = self.lists.reply.data.val().found;
         self.monitor_reply_full.next = self.lists.reply.data.val().full;
         self.monitor_reply_index.next = self.lists.reply.data.val().index;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_of_the_firmware_concerns_a_block() {
+        let taken = CONTROLLED.concat();
+        for operation in Operation::ALL {
+            assert!(taken.contains(operation), "{operation}");
+        }
     }
 }

@@ -145,9 +145,7 @@ impl Logic for Nic {
         self.subsystem.mailbox_request.next = self.datapath.mailbox_request.val();
         self.datapath.mailbox_answer.next = self.subsystem.mailbox_answer.val();
         self.datapath.firmware_start.next = self.subsystem.firmware_start.val();
-        self.datapath.control_valid.next = self.subsystem.control_valid.val();
-        self.datapath.control.next = self.subsystem.control.val();
-        self.subsystem.control_done.next = self.datapath.control_done.val();
+        join!(self.subsystem.control => self.datapath.control);
         self.subsystem.control_result.next = self.datapath.control_result.val();
         self.datapath.gates_reset_request.next = self.subsystem.gates_reset_request.val();
         self.subsystem.gates_ready.next = self.datapath.gates_ready.val();

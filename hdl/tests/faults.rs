@@ -46,7 +46,6 @@ fn faults(size: &Size, rng: &mut ChaCha8Rng) {
             let operation = match rng.random_range(0..8) {
                 0 => Operation::PairFail,
                 1 => Operation::PairClear,
-                2 => Operation::RingSet,
                 _ => Operation::PairSet,
             };
             let setup = PairSetup {
@@ -108,21 +107,18 @@ fn faults(size: &Size, rng: &mut ChaCha8Rng) {
             }
         }
         if let Some((operation, index, setup, status)) = control
-            && bench.is("control_done")
+            && bench.is("control_ready")
         {
             match operation {
                 Operation::PairSet => sound[index] = Some(setup.endpoint),
-                Operation::PairClear => sound[index] = None,
                 Operation::PairFail => fail(index, status, &mut sound),
-                _ => {}
+                _ => sound[index] = None,
             }
-            if operation != Operation::RingSet {
-                for (sink, told) in told.iter().enumerate() {
-                    assert_eq!(
-                        told, &expected,
-                        "sink {sink} when control is done, cycle {cycle}"
-                    );
-                }
+            for (sink, told) in told.iter().enumerate() {
+                assert_eq!(
+                    told, &expected,
+                    "sink {sink} when control is done, cycle {cycle}"
+                );
             }
             control = None;
         }

@@ -136,7 +136,6 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
                 Operation::PairSet,
                 Operation::PairClear,
                 Operation::CardSet,
-                Operation::RegionSet,
             ];
             let setup = PairSetup {
                 remote_mac: rng.random::<u64>() >> 16,
@@ -226,12 +225,11 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
                 cycle <= since + CONTROL_CYCLES,
                 "{operation} waits for the wire"
             );
-            if bench.is("control_done") {
+            if bench.is("control_ready") {
                 match operation {
                     Operation::CardSet => card = setup_card,
                     Operation::PairSet => pairs[pair] = Some(setup),
-                    Operation::PairClear => pairs[pair] = None,
-                    _ => {}
+                    _ => pairs[pair] = None,
                 }
                 if operation == Operation::PairSet {
                     numbers[pair] = [0; 2];

@@ -181,7 +181,7 @@ impl Card {
         if moves(bench, "r") {
             self.answer = Some(bench.get("s_axil_rdata"));
         }
-        let done = bench.is("control_valid") && bench.is("control_done");
+        let done = bench.is("control_valid") && bench.is("control_ready");
         self.control_done = done.then(|| bench.get("control_result"));
         bench.step();
         if done {

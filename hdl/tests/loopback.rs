@@ -86,7 +86,7 @@ fn routes(rng: &mut ChaCha8Rng, total: usize) {
         set_control(&mut bench, Operation::CardSet, 0, &card.to_words());
         bench.set("control_valid", true);
         bench.eval();
-        assert!(bench.is("control_done"));
+        assert!(bench.is("control_ready"));
         bench.step();
         bench.set("control_valid", false);
     }

@@ -14,6 +14,7 @@ use abi::mgmt::{
 };
 use abi::register::MAILBOX_WORDS;
 use hdl::config::TINY;
+use hdl::mgmt::FOUR;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks, mutants};
@@ -290,11 +291,11 @@ fn a_control_request_reaches_the_gates_whole_and_brings_back_its_result() {
             }
             assert_eq!(host.peek(CONTROL_BUSY), 1);
             let result: u64 = rng.random();
-            host.bench.set("control_done", true);
+            host.bench.set("control_ready", true);
             host.bench.set("control_result", result);
             host.step();
             assert!(!host.bench.is("control_valid"), "it drops at once");
-            host.bench.set("control_done", false);
+            host.bench.set("control_ready", false);
             host.bench.set("control_result", rng.random::<u64>());
             assert_eq!(host.peek(CONTROL_BUSY), 0);
             assert_eq!(host.peek(CONTROL_RESULT), result & 0xffff_ffff);
@@ -422,9 +423,9 @@ fn a_control_request_that_ends_interrupts_and_a_new_program_starts_with_the_mail
         host.step();
     }
     assert_ne!(host.bench.get("mailbox_answer"), host.request);
-    host.bench.set("control_done", true);
+    host.bench.set("control_ready", true);
     host.step();
-    host.bench.set("control_done", false);
+    host.bench.set("control_ready", false);
     assert_eq!(host.end(), Some(IDLE));
     host.poke(INTERRUPT_ENABLE, u64::MAX >> 32);
     assert_eq!(host.peek(INTERRUPT_ENABLE), 0x3f);
@@ -669,44 +670,59 @@ fn loading_a_processor_that_runs_is_caught() {
     assert!(host.bench.model.got_error().is_err());
 }
 
-/// Sends requests through a fan-out to blocks that take their time.
+/// Sends requests through a fan-out to blocks that take their time, and that are concerned by some of them.
 fn fan_out(top: &str, rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open(top);
     for _ in 0..100 {
+        // Any code, but as often one that some of the blocks take.
+        let code = match rng.random() {
+            true => FOUR.concat()[rng.random_range(0..9)].code(),
+            false => rng.random(),
+        };
+        let concerned = FOUR.map(|operations| operations.iter().any(|o| o.code() == code));
+        let request = [u64::from(code) | rng.random::<u64>() << 8, rng.random()];
         let delay: [u64; 4] = std::array::from_fn(|_| rng.random_range(0..6));
         let results: [u64; 4] = rng.random();
-        let slowest = *delay.iter().max().expect("four blocks");
+        let delays = (0..4).filter(|i| concerned[*i]).map(|i| delay[i]);
+        let slowest = delays.max().unwrap_or(0);
         bench.set("control_valid", true);
+        bench.set_wide("control", &request);
         for cycle in 0..=slowest {
-            for i in 0..4 {
-                bench.set(&format!("block_done_{i}"), false);
+            for (i, concerned) in concerned.into_iter().enumerate() {
+                // What doesn't concern a block leaves its ready as it likes.
+                bench.set(&format!("block_ready_{i}"), !concerned && rng.random());
                 bench.set(&format!("block_result_{i}"), 0_u64);
             }
             bench.eval();
             for i in 0..4 {
                 let asked = bench.is(&format!("block_valid_{i}"));
-                assert_eq!(asked, cycle <= delay[i], "one request a block");
+                assert_eq!(asked, concerned[i] && cycle <= delay[i], "block {i}");
                 assert_eq!(bench.is("begins"), cycle == 0, "once a request");
-                if cycle == delay[i] {
-                    bench.set(&format!("block_done_{i}"), true);
+                if asked {
+                    let shown: [u64; 6] = bench.get_wide(&format!("block_{i}"));
+                    assert_eq!(shown[..2], request, "what block {i} is shown");
+                }
+                if asked && cycle == delay[i] {
+                    bench.set(&format!("block_ready_{i}"), true);
                     bench.set(&format!("block_result_{i}"), results[i]);
                 }
             }
             bench.eval();
-            assert_eq!(bench.is("control_done"), cycle == slowest);
+            assert_eq!(bench.is("control_ready"), cycle == slowest);
             if cycle == slowest {
-                let all = results.iter().fold(0, |all, result| all | result);
+                let given = (0..4).filter(|i| concerned[*i]).map(|i| results[i]);
+                let all = given.fold(0, |all, result| all | result);
                 assert_eq!(bench.get("control_result"), all);
             }
             bench.step();
         }
         bench.set("control_valid", false);
         for i in 0..4 {
-            bench.set(&format!("block_done_{i}"), false);
+            bench.set(&format!("block_ready_{i}"), false);
         }
         for _ in 0..rng.random_range(1..3) {
             bench.eval();
-            assert!(!bench.is("control_done"));
+            assert!(!bench.is("control_ready"));
             assert!((0..4).all(|i| !bench.is(&format!("block_valid_{i}"))));
             bench.step();
         }
@@ -725,19 +741,20 @@ fn a_control_request_that_a_reset_of_the_gates_meets_is_done_without_effect() {
         for _ in 0..20 {
             // Some blocks are done, with results.
             bench.set("control_valid", true);
+            bench.set_wide("control", &[Operation::PairSet.code().into()]);
             for _ in 0..rng.random_range(0..4) {
                 let i = rng.random_range(1..4);
-                bench.set(&format!("block_done_{i}"), true);
+                bench.set(&format!("block_ready_{i}"), true);
                 bench.set(&format!("block_result_{i}"), rng.random::<u64>());
                 bench.step();
             }
             bench.set("abandon", true);
             bench.eval();
-            assert!(bench.is("control_done"), "it is answered");
+            assert!(bench.is("control_ready"), "it is answered");
             assert_eq!(bench.get("control_result"), 0);
             for i in 0..4 {
                 assert!(!bench.is(&format!("block_valid_{i}")), "shown to block {i}");
-                bench.set(&format!("block_done_{i}"), false);
+                bench.set(&format!("block_ready_{i}"), false);
                 bench.set(&format!("block_result_{i}"), 0_u64);
             }
             bench.step();
@@ -745,7 +762,7 @@ fn a_control_request_that_a_reset_of_the_gates_meets_is_done_without_effect() {
             bench.step();
             bench.set("abandon", false);
             bench.eval();
-            assert!(!bench.is("control_done"));
+            assert!(!bench.is("control_ready"));
             bench.step();
         }
     });
@@ -796,19 +813,13 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
                 *count += amount;
             }
             let index = rng.random_range(0..20);
-            let operation = if rng.random() {
-                Operation::CounterRead
-            } else {
-                Operation::PairRead
-            };
-            let code = u64::from(operation.code());
+            let code = u64::from(Operation::CounterRead.code());
             bench.step();
             bench.set("control_valid", true);
             bench.set_wide("control", &[code | (index as u64) << 8]);
             bench.eval();
-            let right = operation == Operation::CounterRead;
-            let expected = counts.get(index).filter(|_| right).copied();
-            assert!(bench.is("control_done"));
+            let expected = counts.get(index).copied();
+            assert!(bench.is("control_ready"));
             assert_eq!(bench.get("control_result"), expected.unwrap_or(0));
         }
     });

@@ -371,12 +371,11 @@ fn frames(
         if control.is_none() && sending.is_empty() && rng.random_bool(likely) {
             let index = unfit.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..8) {
-                0 if unfit.is_none() => Operation::PairClear,
-                1 => Operation::CounterRead,
-                2..6 if unfit.is_none() => Operation::RegionSet,
-                _ => Operation::PairSet,
+                0 if unfit.is_none() => Some(Operation::PairClear),
+                1..6 if unfit.is_none() => None,
+                _ => Some(Operation::PairSet),
             };
-            control = Some((operation, index, random_setup(rng, index)));
+            control = operation.map(|operation| (operation, index, random_setup(rng, index)));
         }
         // Frames.
         let begins = sending.is_empty() && sent < total && control.is_none();
@@ -526,7 +525,7 @@ fn frames(
             fault = None;
         }
         if let Some((operation, index, setup)) = control
-            && bench.is("control_done")
+            && bench.is("control_ready")
         {
             match operation {
                 Operation::PairSet => {
@@ -536,11 +535,10 @@ fn frames(
                         ..Default::default()
                     };
                 }
-                Operation::PairClear => {
+                _ => {
                     expected.set(index as u16, None);
                     pairs[index] = Pair::default();
                 }
-                _ => {}
             }
             control = None;
         }

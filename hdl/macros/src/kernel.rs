@@ -51,7 +51,7 @@ pub fn compile(kernel: &mut syn::Block) -> syn::Result<Compiled> {
         kernel.stmts.insert(
             0,
             syn::parse_quote!(
-                #[allow(unused_imports)]
+                #[allow(unused_imports, reason = "there may be only states, or none")]
                 use ::hdl::language::{Coded as _, State as _};
             ),
         );
@@ -323,7 +323,7 @@ impl Encoder {
         let loops = self.loops.iter().map(|name| format_ident!("{name}"));
         let (x, y) = (of(from), of(to));
         self.links.push(quote!(
-            #[allow(unused_variables)]
+            #[allow(unused_variables, reason = "a join may use no loop's variable")]
             ::hdl::language::joined(|this: &Self, [#(#loops),*]| (&#x, &#y), #a, #b)
         ));
         Ok(syn::parse_quote!({

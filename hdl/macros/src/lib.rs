@@ -230,7 +230,7 @@ fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Res
         };
         item.items.push(syn::parse_quote! {
             fn hdl(&#this) -> ::hdl::prelude::Verilog {
-                #[allow(unused_imports)]
+                #[allow(unused_imports, reason = "a kernel may name no constant")]
                 use ::hdl::language::{Coded as _, State as _};
                 let mut whole = ::hdl::language::Tree::default();
                 let tree = &mut whole;
@@ -260,5 +260,5 @@ fn expand(parameters: &Parameters, mut item: ItemImpl, style: Style) -> syn::Res
 /// default.
 fn allow(item: &mut ItemImpl) {
     item.attrs
-        .push(syn::parse_quote!(#[allow(clippy::collapsible_match, clippy::useless_conversion, unreachable_patterns)]));
+        .push(syn::parse_quote!(#[allow(clippy::collapsible_match, clippy::useless_conversion, unreachable_patterns, reason = "what a kernel needs is more than Rust does")]));
 }

@@ -67,15 +67,15 @@ fn section(function: &mut ImplItemFn) -> syn::Result<[ImplItem; 2]> {
     function.attrs.push(syn::parse_quote!(#[deny(dead_code)]));
     Ok([
         syn::parse_quote! {
-            #[allow(dead_code)]
+            #[allow(dead_code, reason = "of the section that nobody calls, rustc says it")]
             #seen fn #of_tree(&#this, tree: &mut ::hdl::language::Tree) {
-                #[allow(unused_imports)]
+                #[allow(unused_imports, reason = "a section may name no constant")]
                 use ::hdl::language::{Coded as _, State as _};
                 #tree
             }
         },
         syn::parse_quote! {
-            #[allow(dead_code)]
+            #[allow(dead_code, reason = "of the section that nobody calls, rustc says it")]
             #seen fn #of_connect(&mut #this) { #connect }
         },
     ])

@@ -201,10 +201,8 @@ pub(super) struct Admit {
     pub fault_request: Stream<Out, Fault>,
     /// A pair has failed; it is taken when the receives that name it have ended.
     pub fault: Stream<In, Fault>,
-    /// A control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// It is done.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
 
@@ -266,7 +264,6 @@ pub(super) struct Admit {
     is_flush: Signal<Local, Bit>,
     is_read: Signal<Local, Bit>,
     is_region: Signal<Local, Bit>,
-    own: Signal<Local, Bit>,
     /// A fault or a control request waits.
     pressed: Signal<Local, Bit>,
     /// The message that waits goes before it.
@@ -332,6 +329,16 @@ pub(super) struct Admit {
 }
 
 impl Admit {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[
+        Operation::PairSet,
+        Operation::PairClear,
+        Operation::PairRead,
+        Operation::EndpointFlush,
+        Operation::RegionSet,
+        Operation::RegionClear,
+    ];
+
     /// For the pairs and endpoints of a card.
     pub(super) fn new(config: &Config) -> Self {
         Self::build(config)
@@ -372,21 +379,15 @@ impl Logic for Admit {
         self.is_read.next = self.control.data.val().operation == Operation::PairRead;
         self.is_region.next = (self.control.data.val().operation == Operation::RegionSet)
             | (self.control.data.val().operation == Operation::RegionClear);
-        self.own.next = self.control.valid.val()
-            & (self.is_set.val()
-                | self.is_clear.val()
-                | self.is_flush.val()
-                | self.is_read.val()
-                | self.is_region.val());
-        self.control_done.next = self.control.valid.val() & !self.own.val();
+        self.control.ready.next = false;
         self.control_result.next = 0.into();
         self.report.next = PairReport::default();
         self.in_table.next = self.pair_held.q.val() < self.pair_count.val();
         if self.in_table.val() {
             self.report.next.refused = self.refused_count.val();
         }
-        self.posts_stop.next = self.own.val() & self.is_region.val();
-        self.pressed.next = self.fault.valid.val() | self.own.val();
+        self.posts_stop.next = self.control.valid.val() & self.is_region.val();
+        self.pressed.next = self.fault.valid.val() | self.control.valid.val();
         self.arrival_now.next = self.arrival_first.q.val() & self.arrival.valid.val();
         send!(
             self.fault_request,
@@ -450,8 +451,8 @@ impl Logic for Admit {
             & !self.endpoint_waits.val()
             & self.has_place.val()
             & (!self.list_alone.val() | self.rests.val());
-        self.list_may.next =
-            !self.pressed.val() | (self.own.val() & self.is_region.val() & !self.fault.valid.val());
+        self.list_may.next = !self.pressed.val()
+            | (self.control.valid.val() & self.is_region.val() & !self.fault.valid.val());
         self.arrival_goes.next = self.arrival_free.val()
             & (self.arrival_now.val()
                 | (!self.pressed.val() & !(self.requests_first.q.val() & self.lists.valid.val())));
@@ -608,7 +609,7 @@ impl Logic for Admit {
                     self.pair_held.d.next = self.fault.data.val().pair;
                     self.status.d.next = self.fault.data.val().status;
                     self.state.d.next = State::Fault;
-                } else if self.own.val()
+                } else if self.control.valid.val()
                     & !self.fault.valid.val()
                     & !self.arrival_now.val()
                     & self.rests.val()
@@ -840,7 +841,7 @@ impl Logic for Admit {
                     | self.is_set.val()
                     | (self.is_region.val() & self.region_changed.val())
                 {
-                    self.control_done.next = true;
+                    self.control.ready.next = true;
                     self.arrival_first.d.next = true;
                     self.state.d.next = State::Idle;
                 }
@@ -903,7 +904,7 @@ impl Logic for Admit {
                     // What names the pair, and has been refused, may end as the pair did.
                     self.news.next = self.walk.q.val() != Walk::Endpoint;
                     self.fault.ready.next = self.walk.q.val() == Walk::Fault;
-                    self.control_done.next = self.walk.q.val() != Walk::Fault;
+                    self.control.ready.next = self.walk.q.val() != Walk::Fault;
                     self.arrival_first.d.next = true;
                     self.state.d.next = State::Idle;
                 }

@@ -13,6 +13,7 @@
 use super::delivery::Delivery;
 use crate::config::Config;
 use crate::matching::Lists;
+use crate::mgmt::Fanout;
 use crate::prelude::*;
 use crate::protect::Regions;
 use crate::types::{
@@ -69,18 +70,10 @@ pub struct DeliveryBench {
     pub fault_request: Stream<Out, Fault>,
     /// A pair has failed.
     pub fault: Stream<In, Fault>,
-    /// A control request.
-    pub control: Signal<In, ControlRequest>,
-    /// It is offered to Delivery.
-    pub delivery_control_valid: Signal<In, Bit>,
-    /// It is offered to Regions, and to Delivery, which says when regions may change.
-    pub regions_control_valid: Signal<In, Bit>,
-    /// Delivery has finished it.
-    pub delivery_control_done: Signal<Out, Bit>,
-    /// With it: Delivery's answer.
-    pub delivery_control_result: Signal<Out, Bits<64>>,
-    /// Regions has finished it.
-    pub regions_control_done: Signal<Out, Bit>,
+    /// A control request; taken when Delivery and Regions have done what concerns them.
+    pub control: Stream<In, ControlRequest>,
+    /// With `control.ready`: Delivery's answer.
+    pub control_result: Signal<Out, Bits<64>>,
     /// A message met its receive on arrival.
     pub count_expected: Signal<Out, Bit>,
     /// A message went to the unexpected list.
@@ -100,6 +93,8 @@ pub struct DeliveryBench {
     seed: Constant<Bits<128>>,
     #[is(Regions::new(config))]
     regions: Regions,
+    #[is(Fanout::new(&[Delivery::REQUESTS, Regions::REQUESTS]))]
+    fanout: Fanout,
     #[is(config.pairs)]
     _pairs: usize,
 }
@@ -151,16 +146,15 @@ impl Logic for DeliveryBench {
         self.regions.transmit_query.valid.next = false;
         self.regions.transmit_query.data.next = RegionQuery::default();
         self.regions.quiet.next = self.delivery.quiet.val();
-        self.delivery.region_changed.next = self.regions.control_done.val();
+        self.delivery.region_changed.next = self.regions.control.ready.val();
 
-        self.delivery.control.data.next = self.control.val();
-        self.delivery.control.valid.next =
-            self.delivery_control_valid.val() | self.regions_control_valid.val();
-        self.delivery_control_done.next = self.delivery.control_done.val();
-        self.delivery_control_result.next = self.delivery.control_result.val();
-        self.regions.control.data.next = self.control.val();
-        self.regions.control.valid.next = self.regions_control_valid.val();
-        self.regions_control_done.next = self.regions.control_done.val();
+        self.fanout.abandon.next = false;
+        join!(self.control => self.fanout.control);
+        self.control_result.next = self.fanout.control_result.val();
+        join!(self.fanout.block[0] => self.delivery.control);
+        self.fanout.block_result[0].next = self.delivery.control_result.val();
+        join!(self.fanout.block[1] => self.regions.control);
+        self.fanout.block_result[1].next = 0.into();
         self.initialized.next = self.delivery.initialized.val()
             & self.lists_block.initialized.val()
             & self.regions.initialized.val();

@@ -33,6 +33,7 @@ use crate::types::{
     Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand, MatchReply, RaiseEvent,
     RegionQuery, SinkUpdate, WriteCompletion,
 };
+use abi::control::Operation;
 
 /// The rooms from an arrival, or a request of a list ring, to a completion.
 #[block(config: &Config)]
@@ -99,10 +100,8 @@ pub struct Delivery {
     pub fault_request: Stream<Out, Fault>,
     /// A pair has failed; it is taken when the receives that name it are complete.
     pub fault: Stream<In, Fault>,
-    /// A control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// It is done.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
     /// Pulse: a message met its receive on arrival.
@@ -128,6 +127,9 @@ pub struct Delivery {
 }
 
 impl Delivery {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = Admit::REQUESTS;
+
     /// The rooms of a card.
     pub fn new(config: &Config) -> Self {
         Self::build(config)
@@ -155,7 +157,6 @@ impl Logic for Delivery {
         self.admit.lists_pending.next = self.lists_pending.val();
         join!(self.fault => self.admit.fault);
         join!(self.control => self.admit.control);
-        self.control_done.next = self.admit.control_done.val();
         self.control_result.next = self.admit.control_result.val();
         self.quiet.next = self.admit.quiet.val();
         self.admit.region_changed.next = self.region_changed.val();

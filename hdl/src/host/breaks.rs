@@ -162,7 +162,7 @@ pub fn events() -> Vec<Break> {
         Break::new("loss_not_counted").force::<Events>("loses", "false"),
         // A control request is done before its event is taken.
         Break::new("done_before_taken").force::<Events>(
-            "control_done",
+            "control.ready",
             "control.valid & (!clear_endpoint | !under_way)",
         ),
         // An event of the firmware's waits for the host.

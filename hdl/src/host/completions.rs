@@ -60,12 +60,8 @@ pub struct Completions {
     /// Bit `e`: interrupt of endpoint `e`'s completion queue, a level.
     pub interrupts: Signal<Out, Bits<32>>,
 
-    /// The request, shared by all blocks.
-    pub control: Pulse<In, ControlRequest>,
-    /// This block has finished with it.
-    pub control_done: Signal<Out, Bit>,
-    /// Zero: nothing is read here.
-    pub control_result: Signal<Out, Bits<64>>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
 
     /// A bit an endpoint: Fetch can reserve a completion.
     pub completion_free: Signal<Out, Bits<32>>,
@@ -192,6 +188,13 @@ pub struct Completions {
 }
 
 impl Completions {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[
+        Operation::RingSet,
+        Operation::EndpointSet,
+        Operation::EndpointClear,
+    ];
+
     /// For the endpoints of `config`.
     pub fn new(config: &Config) -> Self {
         let mut block = Self::build(config);
@@ -226,8 +229,7 @@ impl Logic for Completions {
         }
         self.awaited.next = self.clear_endpoint.val() & self.under_way.val();
         self.clearing.next = self.clear_endpoint.val() & !self.awaited.val();
-        self.control_done.next = self.control.valid.val() & !self.awaited.val();
-        self.control_result.next = 0.into();
+        self.control.ready.next = self.control.valid.val() & !self.awaited.val();
         self.forgets.next = self.clearing.val();
         for i in 0..self._n {
             if self.target.val() == i.to_bits() {

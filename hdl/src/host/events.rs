@@ -65,12 +65,8 @@ pub struct Events {
     /// Bit `e`: interrupt of endpoint `e`'s event queue, a level.
     pub interrupts: Signal<Out, Bits<32>>,
 
-    /// The request, shared by all blocks.
-    pub control: Pulse<In, ControlRequest>,
-    /// This block has finished with it.
-    pub control_done: Signal<Out, Bit>,
-    /// Zero: nothing is read here.
-    pub control_result: Signal<Out, Bits<64>>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
 
     /// The event.
     pub queues: Stream<In, RaiseEvent>,
@@ -162,6 +158,13 @@ pub struct Events {
 }
 
 impl Events {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[
+        Operation::RingSet,
+        Operation::EndpointClear,
+        Operation::EventRaise,
+    ];
+
     /// For the endpoints of `config`.
     pub fn new(config: &Config) -> Self {
         Self::build(config)
@@ -192,10 +195,9 @@ impl Logic for Events {
         self.raises.next = self.control.valid.val()
             & (self.control.data.val().operation == Operation::EventRaise)
             & (self.target.val() < self.endpoints.val());
-        self.control_done.next = self.control.valid.val()
+        self.control.ready.next = self.control.valid.val()
             & (!self.clear_endpoint.val() | !self.under_way.val())
             & (!self.raises.val() | self.source.input[5].ready.val());
-        self.control_result.next = 0.into();
 
         // The sources, in turn, into `current`; index errors of these queues are one of them.
         join!(self.queues => self.source.input[0]);

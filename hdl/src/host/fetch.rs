@@ -59,12 +59,8 @@ pub struct Fetch {
     /// Index up to which the list ring has been fetched.
     pub list_head: Signal<Out, Bits<16>>,
 
-    /// The request, shared by all blocks.
-    pub control: Pulse<In, ControlRequest>,
-    /// This block has finished with it.
-    pub control_done: Signal<Out, Bit>,
-    /// Zero: nothing is read here.
-    pub control_result: Signal<Out, Bits<64>>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
 
     /// A bit an endpoint: a completion can be reserved. Knows of a reservation one cycle after it.
     pub completion_free: Signal<In, Bits<32>>,
@@ -234,6 +230,14 @@ pub struct Fetch {
 }
 
 impl Fetch {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[
+        Operation::RingSet,
+        Operation::EndpointSet,
+        Operation::EndpointStop,
+        Operation::EndpointClear,
+    ];
+
     /// For the endpoints of `config`.
     ///
     /// # Panics
@@ -290,12 +294,11 @@ impl Logic for Fetch {
                 self.busy.next = true;
             }
         }
-        self.control_done.next = self.control.valid.val()
+        self.control.ready.next = self.control.valid.val()
             & !self.busy.val()
             & !((self.stop_endpoint.val() | self.clear_endpoint.val()) & self.runs.val());
-        self.control_result.next = 0.into();
-        self.clearing.next = self.clear_endpoint.val() & self.control_done.val();
-        self.setting.next = self.set_ring.val() & self.control_done.val();
+        self.clearing.next = self.clear_endpoint.val() & self.control.ready.val();
+        self.setting.next = self.set_ring.val() & self.control.ready.val();
 
         // Doorbells and rings.
         self.rung.d.next = self.doorbell.valid.val();

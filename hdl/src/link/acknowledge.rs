@@ -191,6 +191,9 @@ pub struct Acknowledge {
 }
 
 impl Acknowledge {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[Operation::PairSet, Operation::PairClear];
+
     /// The block of a card, as designed.
     pub fn new(config: &Config) -> Self {
         Self::build(config, 0)

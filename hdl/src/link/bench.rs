@@ -87,10 +87,8 @@ pub struct LinkBench {
     pub delivery_request: Signal<In, Fault>,
     /// Delivery has done with the failed pair.
     pub delivery_fault_ready: Signal<In, Bit>,
-    /// There is a control request.
-    pub control_valid: Signal<In, Bit>,
-    /// The control request.
-    pub control: Signal<In, ControlRequest>,
+    /// A control request; taken when all blocks have done what concerns them.
+    pub control: Stream<In, ControlRequest>,
     /// The send is taken.
     pub sends_ready: Signal<Out, Bit>,
     /// May a buffer be read?
@@ -129,8 +127,6 @@ pub struct LinkBench {
     pub delivery_fault_valid: Signal<Out, Bit>,
     /// The pair and the status.
     pub fault: Signal<Out, Fault>,
-    /// All blocks have finished with the control request.
-    pub control_done: Signal<Out, Bit>,
     /// With it: their answer.
     pub control_result: Signal<Out, Bits<64>>,
     /// All tables are cleared.
@@ -190,18 +186,24 @@ impl LinkBench {
             receive: Receive::new(config),
             acknowledge: Acknowledge::mutable(config),
             faults: Faults::new(config),
-            fanout: Fanout::new(5),
+            fanout: Fanout::new(&[
+                SendQueues::REQUESTS,
+                Framer::REQUESTS,
+                Receive::REQUESTS,
+                Acknowledge::REQUESTS,
+                Faults::REQUESTS,
+            ]),
         } default {
             clock reset m_axis s_axis gather
             acknowledge_mutation sends_valid sends
             query_ready allowed_valid allowed read_request_ready read_data_valid
             read_data read_data_last read_data_error arrival_ready payload_ready
             sink_update_valid sink_update complete_ready raise_ready
-            delivery_request_valid delivery_request delivery_fault_ready control_valid
+            delivery_request_valid delivery_request delivery_fault_ready
             control sends_ready query_valid query read_request_valid read_request
             read_data_ready arrival_valid arrival payload_valid payload
             sink_update_ready complete_valid complete release_valid raise_valid raise
-            delivery_request_ready delivery_fault_valid fault control_done
+            delivery_request_ready delivery_fault_valid fault
             control_result initialized count_frames_sent count_frames_received
             count_crc_errors count_length_errors count_type_errors count_pair_errors
             count_duplicates count_gaps count_timeouts count_asks monitor_source_valid
@@ -232,29 +234,19 @@ impl Logic for LinkBench {
 
         // Control.
         self.fanout.abandon.next = false;
-        self.fanout.control_valid.next = self.control_valid.val();
-        self.control_done.next = self.fanout.control_done.val();
+        join!(self.control => self.fanout.control);
         self.control_result.next = self.fanout.control_result.val();
-        self.send_queues.control.valid.next = self.fanout.block_valid[0].val();
-        self.send_queues.control.data.next = self.control.val();
-        self.fanout.block_done[0].next = self.send_queues.control_done.val();
+        join!(self.fanout.block[0] => self.send_queues.control);
+        join!(self.fanout.block[1] => self.framer.control);
+        join!(self.fanout.block[2] => self.receive.control);
+        self.acknowledge.control_valid.next = self.fanout.block[3].valid.val();
+        self.acknowledge.control.next = self.fanout.block[3].data.val();
+        self.fanout.block[3].ready.next = self.acknowledge.control_done.val();
+        join!(self.fanout.block[4] => self.faults.control);
+        for i in 1..5 {
+            self.fanout.block_result[i].next = 0.into();
+        }
         self.fanout.block_result[0].next = self.send_queues.control_result.val();
-        self.framer.control.valid.next = self.fanout.block_valid[1].val();
-        self.framer.control.data.next = self.control.val();
-        self.fanout.block_done[1].next = self.framer.control_done.val();
-        self.fanout.block_result[1].next = 0.into();
-        self.receive.control.valid.next = self.fanout.block_valid[2].val();
-        self.receive.control.data.next = self.control.val();
-        self.fanout.block_done[2].next = self.receive.control_done.val();
-        self.fanout.block_result[2].next = 0.into();
-        self.acknowledge.control_valid.next = self.fanout.block_valid[3].val();
-        self.acknowledge.control.next = self.control.val();
-        self.fanout.block_done[3].next = self.acknowledge.control_done.val();
-        self.fanout.block_result[3].next = 0.into();
-        self.faults.control.valid.next = self.fanout.block_valid[4].val();
-        self.faults.control.data.next = self.control.val();
-        self.fanout.block_done[4].next = self.faults.control_done.val();
-        self.fanout.block_result[4].next = 0.into();
         self.initialized.next = self.send_queues.initialized.val()
             & self.framer.initialized.val()
             & self.receive.initialized.val()

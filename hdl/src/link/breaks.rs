@@ -101,7 +101,7 @@ pub fn framer() -> Vec<Break> {
         ),
         // A pair is set or cleared only when the wire has taken the frame that is being sent.
         Break::new("control_waits_for_the_wire")
-            .force::<Framer>("serves", "own & (state.q == State::Idle)"),
+            .force::<Framer>("serves", "control.valid & (state.q == State::Idle)"),
         // Control frames go out as long as there are any.
         Break::new("messages_starve").force::<Framer>("control_last.q", "false"),
         // Messages go first.

@@ -83,10 +83,8 @@ pub struct Faults {
     pub fault: Signal<Out, Fault>,
     /// An event to raise.
     pub raise: Stream<Out, RaiseEvent>,
-    /// A control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// The control request is done.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
 
     #[is(StreamMux::new(party::SOURCES))]
     requests: StreamMux<Fault>,
@@ -104,7 +102,6 @@ pub struct Faults {
     told_now: Signal<Local, Bits<8>>,
     is_set: Signal<Local, Bit>,
     is_fail: Signal<Local, Bit>,
-    own: Signal<Local, Bit>,
     in_range: Signal<Local, Bit>,
 
     #[is(constant(config.pairs as u64))]
@@ -112,6 +109,13 @@ pub struct Faults {
 }
 
 impl Faults {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[
+        Operation::PairSet,
+        Operation::PairFail,
+        Operation::PairClear,
+    ];
+
     /// The block of a card.
     pub fn new(config: &Config) -> Self {
         Self::build(config)
@@ -130,11 +134,7 @@ impl Logic for Faults {
         self.setup.next = self.control.data.val().data.into();
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
         self.is_fail.next = self.control.data.val().operation == Operation::PairFail;
-        self.own.next = self.control.valid.val()
-            & (self.is_set.val()
-                | self.is_fail.val()
-                | (self.control.data.val().operation == Operation::PairClear));
-        self.control_done.next = self.control.valid.val() & !self.own.val();
+        self.control.ready.next = false;
 
         self.read.next = self.pairs.read_data.val();
         self.pairs.read_address.next = self.held.q.val().pair;
@@ -166,7 +166,7 @@ impl Logic for Faults {
         match self.state.q.val() {
             State::Idle => {
                 self.by_control.d.next = false;
-                if self.own.val() & self.pairs.initialized.val() {
+                if self.control.valid.val() & self.pairs.initialized.val() {
                     if self.is_fail.val() {
                         self.by_control.d.next = true;
                         self.held.d.next = Fault {
@@ -176,7 +176,7 @@ impl Logic for Faults {
                         self.pairs.read_address.next = self.control.data.val().index;
                         self.state.d.next = State::Look;
                     } else {
-                        self.control_done.next = true;
+                        self.control.ready.next = true;
                         self.pairs.write_enable.next = true;
                         self.pairs.write_address.next = self.control.data.val().index;
                         self.pair.next = Pair {
@@ -198,14 +198,14 @@ impl Logic for Faults {
                     self.pairs.write_enable.next = true;
                     self.state.d.next = State::Offer;
                 } else {
-                    self.control_done.next = self.by_control.q.val();
+                    self.control.ready.next = self.by_control.q.val();
                     self.state.d.next = State::Idle;
                 }
             }
             State::Offer => {
                 self.told.d.next = self.told_now.val();
                 if self.told_now.val() == (1 << party::SINKS) - 1 {
-                    self.control_done.next = self.by_control.q.val();
+                    self.control.ready.next = self.by_control.q.val();
                     self.state.d.next = State::Idle;
                     if self.held.q.val().status == Status::LinkError {
                         self.state.d.next = State::Raise;

@@ -73,10 +73,8 @@ pub struct Framer {
     pub lookup_refused: Signal<In, Bits<16>>,
     /// Frames to the wire, byte 0 in lane 0.
     pub m_axis: StreamSource,
-    /// The request, shared by all blocks.
-    pub control: Pulse<In, ControlRequest>,
-    /// This block has finished with it.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
     /// Pulse: a frame has been sent.
     pub count_frames_sent: Signal<Out, Bit>,
 
@@ -128,7 +126,6 @@ pub struct Framer {
     written: Signal<Local, Peer>,
     is_card: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
-    own: Signal<Local, Bit>,
     serves: Signal<Local, Bit>,
     writes: Signal<Local, Bit>,
     #[is(constant(config.pairs as u64))]
@@ -140,6 +137,10 @@ pub struct Framer {
 }
 
 impl Framer {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] =
+        &[Operation::CardSet, Operation::PairSet, Operation::PairClear];
+
     /// The framer of a card.
     pub fn new(config: &Config) -> Self {
         Self::build(config)
@@ -156,24 +157,20 @@ impl Logic for Framer {
         self.setup.next = self.control.data.val().data.into();
         self.is_card.next = self.control.data.val().operation == Operation::CardSet;
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
-        self.own.next = self.control.valid.val()
-            & (self.is_card.val()
-                | self.is_set.val()
-                | (self.control.data.val().operation == Operation::PairClear));
-        self.serves.next = self.own.val()
+        self.serves.next = self.control.valid.val()
             & ((self.state.q.val() == State::Idle) | (self.state.q.val() == State::Send));
-        self.control_done.next = (self.control.valid.val() & !self.own.val()) | self.serves.val();
+        self.control.ready.next = self.serves.val();
         if self.serves.val() & self.is_card.val() {
             self.mac.d.next = self.card.val().mac;
         }
 
         // What begins, and what its pair is.
         self.takes_message.next = (self.state.q.val() == State::Idle)
-            & !self.own.val()
+            & !self.control.valid.val()
             & self.message.valid.val()
             & (!self.control_frame.valid.val() | self.control_last.q.val());
         self.takes_control.next = (self.state.q.val() == State::Idle)
-            & !self.own.val()
+            & !self.control.valid.val()
             & self.control_frame.valid.val()
             & !self.takes_message.val();
         self.message.ready.next = self.takes_message.val();

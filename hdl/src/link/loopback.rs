@@ -59,10 +59,8 @@ pub struct Loopback {
     pub m_axis: StreamSource,
     /// From the wire.
     pub s_axis: StreamSink,
-    /// A control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// The control request is done.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
 
     mac: Reg<Bits<48>>,
     known: Reg<Bit>,
@@ -81,12 +79,17 @@ pub struct Loopback {
     begun: Reg<Bit>,
 }
 
+impl Loopback {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[Operation::CardSet];
+}
+
 #[block]
 impl Logic for Loopback {
     fn update(&mut self) {
         self.setup.next = bit_cast::<128, 320>(self.control.data.val().data).into();
-        self.control_done.next = self.control.valid.val();
-        if self.control.valid.val() & (self.control.data.val().operation == Operation::CardSet) {
+        self.control.ready.next = true;
+        if self.control.valid.val() {
             self.mac.d.next = self.setup.val().mac;
             self.known.d.next = true;
         }

@@ -94,10 +94,8 @@ pub struct Receive {
     pub fault_request: Stream<Out, Fault>,
     /// The pair.
     pub fault: Stream<In, Fault>,
-    /// The control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// The control request is done.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
     /// Pulse: a frame passed every check.
     pub count_frames_received: Signal<Out, Bit>,
     /// Pulse: a frame was dropped for its CRC, or by the MAC.
@@ -144,8 +142,6 @@ pub struct Receive {
     written: Signal<Local, Peer>,
     take: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
-    is_clear: Signal<Local, Bit>,
-    own: Signal<Local, Bit>,
     quiet: Signal<Local, Bit>,
     finish: Signal<Local, Bit>,
     drop: Signal<Local, Bit>,
@@ -163,6 +159,9 @@ pub struct Receive {
 }
 
 impl Receive {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[Operation::PairSet, Operation::PairClear];
+
     /// The receiver of a card.
     pub fn new(config: &Config) -> Self {
         Self::build(config)
@@ -216,9 +215,7 @@ impl Logic for Receive {
         // Control requests, and the marks of faults, which never wait for anything but a write.
         self.setup.next = self.control.data.val().data.into();
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
-        self.is_clear.next = self.control.data.val().operation == Operation::PairClear;
-        self.own.next = self.control.valid.val() & (self.is_set.val() | self.is_clear.val());
-        self.control_done.next = self.control.valid.val() & !self.own.val();
+        self.control.ready.next = false;
         self.quiet.next = !self.fault_pending.q.val() & !self.progress_pending.q.val();
 
         self.written.next = Peer::default();
@@ -287,9 +284,9 @@ impl Logic for Receive {
                 }
             }
             State::Idle => {
-                if self.own.val() {
+                if self.control.valid.val() {
                     if self.quiet.val() {
-                        self.control_done.next = true;
+                        self.control.ready.next = true;
                         if self.control.data.val().index < self.pairs.val() {
                             self.peers.write_enable.next = true;
                             self.expected.write_enable.next = true;

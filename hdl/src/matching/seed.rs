@@ -11,10 +11,8 @@ pub struct Seed {
     pub clock: Signal<In, Clock>,
     /// Synchronous reset.
     pub reset: Signal<In, Bit>,
-    /// The control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// The control request is done.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
     /// The seed.
     pub seed: Signal<Out, Bits<128>>,
     held: Reg<Bits<128>>,
@@ -22,13 +20,18 @@ pub struct Seed {
     setup: Signal<Local, MatchSetup>,
 }
 
+impl Seed {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[Operation::MatchSet];
+}
+
 #[block]
 impl Logic for Seed {
     fn update(&mut self) {
-        self.control_done.next = self.control.valid.val();
+        self.control.ready.next = true;
         self.data.next = self.control.data.val().data;
         self.setup.next = self.data.val().get_bits::<128>(0).into();
-        if self.control.valid.val() & (self.control.data.val().operation == Operation::MatchSet) {
+        if self.control.valid.val() {
             self.held.d.next = bit_cast::<128, 64>(self.setup.val().seed_low)
                 | (bit_cast::<128, 64>(self.setup.val().seed_high) << 64);
         }

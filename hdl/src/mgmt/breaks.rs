@@ -9,6 +9,16 @@ pub fn fanout() -> Vec<Break> {
     vec![
         // A request is done before all blocks are.
         Break::new("answers_first").force::<Fanout>("all", "true"),
+        // A block sees every request.
+        Break::new("shown_to_all").force::<Fanout>("concerned[3]", "true"),
+        // An operation that there isn't is taken for `PairSet`.
+        Break::new("codes_aliased").force_if::<Fanout>(
+            "asked",
+            "128",
+            "control.data.operation > 63",
+        ),
+        // A block that has taken a request sees it again.
+        Break::new("shown_again").force::<Fanout>("finished[0].q", "false"),
     ]
 }
 

@@ -59,11 +59,9 @@ pub struct Counters {
     pub credit_asks: Signal<In, Bits<3>>,
     /// [`Counter::FirmwareFramesDropped`] in this cycle.
     pub firmware_frames_dropped: Signal<In, Bits<3>>,
-    /// The control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// The control request is done.
-    pub control_done: Signal<Out, Bit>,
-    /// The counter that was asked for; zero if there is no such one, and for other operations.
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
+    /// The counter that was asked for; zero if there is no such one.
     pub control_result: Signal<Out, Bits<64>>,
     #[each(COUNTERS)]
     amount: Vec<Signal<Local, Bits<32>>>,
@@ -72,6 +70,11 @@ pub struct Counters {
     asked_for: Signal<Local, Bits<32>>,
     #[is(COUNTERS)]
     _n: usize,
+}
+
+impl Counters {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[Operation::CounterRead];
 }
 
 #[block]
@@ -94,15 +97,13 @@ impl Logic for Counters {
         self.amount[14].next = bit_cast::<32, 3>(self.match_overflows.val());
         self.amount[15].next = bit_cast::<32, 3>(self.credit_asks.val());
         self.amount[16].next = bit_cast::<32, 3>(self.firmware_frames_dropped.val());
-        self.control_done.next = self.control.valid.val();
+        self.control.ready.next = true;
         self.asked_for.next = 0.into();
         for i in 0..self._n {
             if self.amount[i].val().any() {
                 self.count[i].d.next = self.count[i].q.val() + self.amount[i].val();
             }
-            if (self.control.data.val().operation == Operation::CounterRead)
-                & (self.control.data.val().index == i.to_bits())
-            {
+            if self.control.data.val().index == i.to_bits() {
                 self.asked_for.next = self.count[i].q.val();
             }
         }

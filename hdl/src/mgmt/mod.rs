@@ -17,16 +17,29 @@ pub use subsystem::Subsystem;
 
 use crate::config::TINY;
 use crate::tops::{Class, Top};
+use abi::control::Operation;
 
 /// File lists of a top that contains the processor.
 pub const SOURCES: &[&str] = &["hdl/src/mgmt/ibex.f"];
+
+/// The operations of each of the four blocks that the fan-out is tested with.
+pub const FOUR: [&[Operation]; 4] = [
+    &[Operation::PairSet, Operation::CardSet],
+    &[Operation::PairSet, Operation::PairClear],
+    &[
+        Operation::PairSet,
+        Operation::PairClear,
+        Operation::RegionSet,
+    ],
+    &[Operation::PairSet, Operation::EventRaise],
+];
 
 /// The tops of the tests of this room.
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("mgmt_subsystem", Class::Test, || Subsystem::new(&TINY)).with_sources(SOURCES),
-        Top::of("mgmt_fanout", Class::Test, || Fanout::new(4)),
-        Top::broken("mgmt_fanout_broken", breaks::fanout, || Fanout::new(4)),
+        Top::of("mgmt_fanout", Class::Test, || Fanout::new(&FOUR)),
+        Top::broken("mgmt_fanout_broken", breaks::fanout, || Fanout::new(&FOUR)),
         Top::of("mgmt_counters", Class::Test, Counters::default),
         Top::of("mgmt_event_queue", Class::Test, EventQueue::default),
         Top::broken(

@@ -6,7 +6,7 @@
 //!   run ──────►│ Ibex  ├───────►│ memory, 64 KiB   │◄── loader_* (while held)
 //!              │       │ data   └──────────────────┘
 //!              │       ├───┬───►  the same memory
-//!              └─▲───▲─┘   │    ┌──────────────────┐──► control, control_valid ─► Fanout
+//!              └─▲───▲─┘   │    ┌──────────────────┐──► control                ─► Fanout
 //!          timer │   │     └───►│ registers        │──► log
 //!        compare ┘   │          │ abi::mgmt        │◄── straps, sizes, random
 //!           external │          │                  │──► mailbox answer, firmware_start
@@ -158,13 +158,9 @@ pub struct Subsystem {
     pub mailbox_answer: Signal<Out, Bits<32>>,
     /// Number of the firmware's start once it says that it is up; 0 if it doesn't.
     pub firmware_start: Signal<Out, Bits<32>>,
-    /// A control request is under way.
-    pub control_valid: Signal<Out, Bit>,
-    /// The control request.
-    pub control: Signal<Out, ControlRequest>,
-    /// The control request is done.
-    pub control_done: Signal<In, Bit>,
-    /// With `control_done`: the result of the request.
+    /// A control request; taken when it is done.
+    pub control: Stream<Out, ControlRequest>,
+    /// With `control.ready`: the result of the request.
     pub control_result: Signal<In, Bits<64>>,
     /// Pulse: the gates are to be reset.
     pub gates_reset_request: Signal<Out, Bit>,
@@ -295,9 +291,7 @@ impl Subsystem {
             mailbox_request: Signal::default(),
             mailbox_answer: Signal::default(),
             firmware_start: Signal::default(),
-            control_valid: Signal::default(),
-            control: Signal::default(),
-            control_done: Signal::default(),
+            control: Stream::default(),
             control_result: Signal::default(),
             gates_reset_request: Signal::default(),
             gates_ready: Signal::default(),
@@ -556,7 +550,7 @@ impl Logic for Subsystem {
         self.logs.d.next = false;
         self.one_request_at_a_time.ok.next = true;
         self.word_index.next = (self.offset.val() - self.offsets.val().control_data) >> 2;
-        if self.busy.q.val() & self.control_done.val() {
+        if self.busy.q.val() & self.control.ready.val() {
             self.busy.d.next = false;
             self.outcome.d.next = self.control_result.val();
         }
@@ -611,11 +605,11 @@ impl Logic for Subsystem {
         self.firmware_start.next = self.start.q.val();
         self.log_data.next = self.log.q.val();
         self.log_valid.next = self.logs.q.val();
-        self.control_valid.next = self.busy.q.val();
-        self.control.next = self.nothing.val();
-        self.control.next.operation = self.operation.q.val();
-        self.control.next.index = self.index.q.val();
-        self.control.next.data = self.words.q.val().into();
+        self.control.valid.next = self.busy.q.val();
+        self.control.data.next = self.nothing.val();
+        self.control.data.next.operation = self.operation.q.val();
+        self.control.data.next.index = self.index.q.val();
+        self.control.data.next.data = self.words.q.val().into();
 
         // The gates: frames, events, their reset.
         self.gates.running.next = self.running.q.val();

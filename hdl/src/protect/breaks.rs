@@ -24,7 +24,7 @@ pub fn regions() -> Vec<Break> {
         // A region that was cleared may still be used.
         Break::new("never_forgets").force_if::<Regions>("entries.write_enable", "false", "!is_set"),
         // A region changes while what it allowed is on its way.
-        Break::new("changes_at_any_time").force::<Regions>("undisturbed", "own"),
+        Break::new("changes_at_any_time").force::<Regions>("undisturbed", "control.valid"),
         // A region changes between a query and its answer.
         Break::new("changes_under_a_query").force::<Regions>("under_way", "false"),
         // A refusal is known a cycle sooner.

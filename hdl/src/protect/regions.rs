@@ -81,10 +81,8 @@ pub struct Regions {
     pub refused: Pulse<Out, RegionQuery>,
     /// No access that was allowed is on its way. `RegionSet` and `RegionClear` wait for it, and hold queries off only while it is high.
     pub quiet: Signal<In, Bit>,
-    /// The control request.
-    pub control: Pulse<In, ControlRequest>,
-    /// The control request is done.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
 
     #[is(StreamMux::new(client::COUNT))]
     turn: StreamMux<RegionQuery>,
@@ -106,7 +104,6 @@ pub struct Regions {
     setup: Signal<Local, RegionSetup>,
     data: Signal<Local, Bits<320>>,
     is_set: Signal<Local, Bit>,
-    own: Signal<Local, Bit>,
     under_way: Signal<Local, Bit>,
     undisturbed: Signal<Local, Bit>,
     changes: Signal<Local, Bit>,
@@ -131,6 +128,9 @@ pub struct Regions {
 }
 
 impl Regions {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[Operation::RegionSet, Operation::RegionClear];
+
     /// The table of a card.
     pub fn new(config: &Config) -> Self {
         Self::build(config)
@@ -144,14 +144,12 @@ impl Logic for Regions {
 
         // Changes of the table.
         self.is_set.next = self.control.data.val().operation == Operation::RegionSet;
-        self.own.next = self.control.valid.val()
-            & (self.is_set.val() | (self.control.data.val().operation == Operation::RegionClear));
         self.under_way.next =
             self.looking.q.val().valid | self.adding.q.val().valid | self.answering.q.val().valid;
-        self.undisturbed.next = self.own.val() & self.quiet.val();
+        self.undisturbed.next = self.control.valid.val() & self.quiet.val();
         self.changes.next =
             self.undisturbed.val() & !self.under_way.val() & self.entries.initialized.val();
-        self.control_done.next = self.control.valid.val() & (!self.own.val() | self.changes.val());
+        self.control.ready.next = self.changes.val();
         self.data.next = self.control.data.val().data;
         self.setup.next = self.data.val().get_bits::<192>(0).into();
         self.written.next = Region::default();

@@ -207,30 +207,6 @@ fn a_cancel_and_a_message_that_race_have_one_winner() {
 }
 
 #[test]
-fn a_control_request_of_others_is_done_at_once() {
-    let (size, mut rng) = scarce(1);
-    let mut world = World::new(&size, &mut rng);
-    world.set_up();
-    for operation in abi::control::Operation::ALL {
-        use abi::control::Operation::{
-            EndpointFlush, PairClear, PairRead, PairSet, RegionClear, RegionSet,
-        };
-        let own = [
-            PairSet,
-            PairClear,
-            PairRead,
-            EndpointFlush,
-            RegionSet,
-            RegionClear,
-        ]
-        .contains(operation);
-        world.offer_raw_control(operation.code());
-        assert_eq!(world.bench.is("delivery_control_done"), !own, "{operation}");
-        world.withdraw_raw_control();
-    }
-}
-
-#[test]
 fn opcodes_are_those_of_the_list_ring() {
     // The block takes what isn't one of the others for a receive.
     let list = [

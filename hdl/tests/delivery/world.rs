@@ -248,19 +248,6 @@ impl World {
         self.mood = mood;
     }
 
-    /// Offers an operation without expecting anything of it.
-    pub fn offer_raw_control(&mut self, operation: u8) {
-        let request = pack(&[(operation.into(), 8), (0, 16)]);
-        self.bench.set_wide("control", &request);
-        self.bench.set("delivery_control_valid", true);
-        self.bench.eval();
-    }
-
-    pub fn withdraw_raw_control(&mut self) {
-        self.bench.set("delivery_control_valid", false);
-        self.bench.eval();
-    }
-
     /// Runs until nothing is under way.
     pub fn settle(&mut self) {
         let mood = std::mem::replace(&mut self.mood, Mood::Quiet);
@@ -818,12 +805,7 @@ impl World {
         if let Some((pair, status)) = self.fault {
             bench.set_wide("fault", &pack(&[(pair.into(), 16), (status.into(), 8)]));
         }
-        let regions = matches!(
-            self.control,
-            Some(Control::RegionSet(..) | Control::RegionClear(_))
-        );
-        bench.set("delivery_control_valid", self.control.is_some() && !regions);
-        bench.set("regions_control_valid", self.control.is_some() && regions);
+        bench.set("control_valid", self.control.is_some());
         if let Some(control) = self.control {
             let words = self.words(control);
             self.bench.set_wide("control", &words);
@@ -957,9 +939,7 @@ impl World {
             let (pair, status) = self.fault.take().expect("it was offered");
             self.reference.fault(pair, status);
         }
-        let done = self.bench.is("delivery_control_valid")
-            && self.bench.is("delivery_control_done")
-            || self.bench.is("regions_control_valid") && self.bench.is("regions_control_done");
+        let done = self.taken("control");
         if !done {
             return;
         }
@@ -982,7 +962,7 @@ impl World {
                     refused,
                     ..PairReport::default()
                 };
-                let result = self.bench.get("delivery_control_result");
+                let result = self.bench.get("control_result");
                 assert_eq!([result], report.to_words(), "accesses refused to {pair}");
                 self.reference.wanted.seen.refusals_read += u32::from(refused > 0);
             }

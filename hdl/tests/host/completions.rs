@@ -452,7 +452,7 @@ impl Run {
                 _ => wrong!("cause {cause}"),
             }
         }
-        let done = bench.is("control_valid") && bench.is("control_done");
+        let done = bench.is("control_valid") && bench.is("control_ready");
         bench.step()?;
         Ok(done)
     }

@@ -284,7 +284,7 @@ impl Run {
             }
         }
         let mut raised = false;
-        if self.control_raise.is_some() && self.bench.is("control_done") {
+        if self.control_raise.is_some() && self.bench.is("control_ready") {
             let raise = self.control_raise.take().expect("it was asked for");
             if raise.endpoint < self.queues.len() {
                 self.accept(raise);
@@ -357,7 +357,7 @@ impl Run {
             );
         }
         self.counted_ignored += bench.get("count_doorbell_errors");
-        let done = bench.is("control_valid") && bench.is("control_done");
+        let done = bench.is("control_valid") && bench.is("control_ready");
         bench.step()?;
         if raised {
             bench.set("control_valid", 0);

@@ -14,6 +14,7 @@ use abi::register::{LIST_TAIL, SEND_TAIL};
 use abi::request::{ListRequest, SendRequest};
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
+use hdl::host::Fetch;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use std::collections::VecDeque;
@@ -505,7 +506,7 @@ impl Run {
         }
         self.counted_refused += bench.get("count_invalid_requests");
         self.counted_ignored += bench.get("count_doorbell_errors");
-        let done = bench.is("control_valid") && bench.is("control_done");
+        let done = bench.is("control_valid") && bench.is("control_ready");
         bench.step()?;
         bench.set("doorbell_valid", 0);
         Ok(done)
@@ -757,9 +758,9 @@ fn a_stopped_endpoint_leaves_nothing_behind() {
 }
 
 #[test]
-fn control_of_others_is_done_at_once() {
+fn control_of_an_endpoint_that_there_is_not_is_done_at_once() {
     let mut run = Run::new(&ECP5, 1);
-    for &operation in Operation::ALL {
+    for &operation in Fetch::REQUESTS {
         run.bench.set_packed(
             "control",
             &Packed::default()

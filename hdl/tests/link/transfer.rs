@@ -82,7 +82,7 @@ fn control(bench: &mut Bench, operation: Operation, index: usize, data: &[u64]) 
     bench.set("control_valid", true);
     for cycle in 0.. {
         bench.eval();
-        let done = bench.is("control_done");
+        let done = bench.is("control_ready");
         bench.step();
         if done {
             break;

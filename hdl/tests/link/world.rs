@@ -461,7 +461,7 @@ impl World {
     }
 
     fn observe_control(&mut self, s: usize) {
-        if !self.sides[s].bench.is("control_done") {
+        if !self.sides[s].bench.is("control_ready") {
             return;
         }
         let control = self.sides[s].control.take();

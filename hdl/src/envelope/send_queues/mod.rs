@@ -129,10 +129,8 @@ pub struct SendQueues {
     pub fault_request: Stream<Out, Fault>,
     /// A pair has failed. Taken when its sends have completed, except those that are given.
     pub fault: Stream<In, Fault>,
-    /// The request, shared by all blocks.
-    pub control: Pulse<In, ControlRequest>,
-    /// This block has finished with it.
-    pub control_done: Signal<Out, Bit>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: the `PairReport`. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
     /// Pulse: a pair is failed for want of an acknowledgement.
@@ -297,6 +295,14 @@ pub struct SendQueues {
 }
 
 impl SendQueues {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[
+        Operation::CardSet,
+        Operation::PairSet,
+        Operation::PairClear,
+        Operation::PairRead,
+    ];
+
     /// The queues of a card.
     pub fn new(config: &Config) -> Self {
         Self::build(config)
@@ -318,9 +324,8 @@ impl Logic for SendQueues {
         self.is_card.next = self.control.data.val().operation == Operation::CardSet;
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
         self.is_read.next = self.control.data.val().operation == Operation::PairRead;
-        self.ends_pair.next = self.control.valid.val()
-            & (self.is_set.val() | (self.control.data.val().operation == Operation::PairClear));
-        self.own.next = self.ends_pair.val() | (self.control.valid.val() & self.is_read.val());
+        self.own.next = self.control.valid.val() & !self.is_card.val();
+        self.ends_pair.next = self.own.val() & !self.is_read.val();
 
         // ---- What is done next.
 
@@ -479,7 +484,7 @@ impl Logic for SendQueues {
         self.refusal.next = Status::Success;
         self.report.next = PairReport::default();
         self.control_result.next = 0.into();
-        self.control_done.next = self.control.valid.val() & !self.own.val();
+        self.control.ready.next = self.control.valid.val() & !self.own.val();
         if self.control.valid.val() & self.is_card.val() {
             self.timeout.d.next = self.card.val().acknowledge_timeout;
         }
@@ -571,7 +576,7 @@ impl Logic for SendQueues {
                         }
                     }
                     self.control_result.next = self.report.val().into();
-                    self.control_done.next = true;
+                    self.control.ready.next = true;
                 } else if self.in_range.val() & self.has_given.val() {
                     self.dropped.valid.next = true;
                     self.dropped.data.next = self.pair.q.val();
@@ -903,7 +908,7 @@ impl Logic for SendQueues {
         }
         self.fault.ready.next = self.drained.val() & self.for_fault.q.val();
         if self.drained.val() & self.for_control.q.val() {
-            self.control_done.next = true;
+            self.control.ready.next = true;
         }
 
         // ---- Requests to the neighbours.
