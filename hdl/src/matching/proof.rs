@@ -34,7 +34,7 @@ const QUOTA_CAPACITY: usize = 8;
 const QUOTA_RESERVED: usize = 2;
 
 /// A receive, or nothing, at one place of the list.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct Place {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -91,27 +91,9 @@ pub struct Place {
     bits_agree: Signal<Local, Bit>,
 }
 
-#[module]
+#[block]
 impl Logic for Place {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            there,
-            my_endpoint,
-            my_pair,
-            my_any_source,
-            my_context,
-            my_match_bits,
-            my_ignore_bits,
-            my_request,
-            my_age,
-            my_multi,
-            hit,
-            hit_before
-        );
         self.bits_agree.next = true;
         for bit in 0..2 {
             if !self.my_ignore_bits.q.val().get_bit(bit)
@@ -176,7 +158,7 @@ impl Logic for Place {
 }
 
 /// The block and the list.
-#[derive(LogicBlock)]
+#[block]
 pub struct AssociativeProof {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -214,7 +196,9 @@ pub struct AssociativeProof {
     pub request: Signal<In, Bits<1>>,
     /// As of the block.
     pub multi: Signal<In, Bit>,
+    #[is(Associative::new(ENTRIES, ENDPOINTS, PAIRS, RESERVED))]
     block: Associative,
+    #[each(ENTRIES)]
     place: Vec<Place>,
     /// Age of the next receive: their number.
     age: Reg<Bits<8>>,
@@ -270,136 +254,13 @@ pub struct AssociativeProof {
     told_its_age: Check,
     inserted_at_a_vacant_place: Check,
     counted: Check,
+    #[is(ENTRIES)]
     _n: usize,
 }
 
-impl Default for AssociativeProof {
-    fn default() -> Self {
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            search: Signal::default(),
-            take: Signal::default(),
-            drop: Signal::default(),
-            remove: Signal::default(),
-            spare_multi: Signal::default(),
-            cancel: Signal::default(),
-            insert: Signal::default(),
-            by: Signal::default(),
-            endpoint: Signal::default(),
-            pair: Signal::default(),
-            any_source: Signal::default(),
-            context_id: Signal::default(),
-            match_bits: Signal::default(),
-            ignore_bits: Signal::default(),
-            request: Signal::default(),
-            multi: Signal::default(),
-            block: Associative::new(ENTRIES, ENDPOINTS, PAIRS, RESERVED),
-            place: (0..ENTRIES).map(|_| Place::default()).collect(),
-            age: Reg::default(),
-            late_search: Reg::default(),
-            late_take: Reg::default(),
-            late_insert: Reg::default(),
-            late_by: Reg::default(),
-            late_endpoint: Reg::default(),
-            late_pair: Reg::default(),
-            late_any_source: Reg::default(),
-            late_context_id: Reg::default(),
-            late_match_bits: Reg::default(),
-            late_ignore_bits: Reg::default(),
-            late_request: Reg::default(),
-            late_multi: Reg::default(),
-            late_age: Reg::default(),
-            promised: Reg::default(),
-            joins: Reg::default(),
-            joins_to_take: Reg::default(),
-            chooses: Reg::default(),
-            chooses_to_take: Reg::default(),
-            takes: Reg::default(),
-            answered: Reg::default(),
-            expected: Reg::default(),
-            expected_place: Reg::default(),
-            expected_age: Reg::default(),
-            expected_multi: Reg::default(),
-            numbered: Reg::default(),
-            numbered_place: Reg::default(),
-            fresh: Reg::default(),
-            asked: Reg::default(),
-            asked_age: Reg::default(),
-            aged: Reg::default(),
-            aged_age: Reg::default(),
-            leaves: Reg::default(),
-            best: Signal::default(),
-            best_place: Signal::default(),
-            best_age: Signal::default(),
-            best_multi: Signal::default(),
-            population: Signal::default(),
-            removed: Signal::default(),
-            occupied: Signal::default(),
-            found_if_any_matches: Check::new("found_if_any_matches"),
-            found_the_oldest: Check::new("found_the_oldest"),
-            told_its_age: Check::new("told_its_age"),
-            inserted_at_a_vacant_place: Check::new("inserted_at_a_vacant_place"),
-            counted: Check::new("counted"),
-            _n: ENTRIES,
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for AssociativeProof {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            age,
-            late_search,
-            late_take,
-            late_insert,
-            late_by,
-            late_endpoint,
-            late_pair,
-            late_any_source,
-            late_context_id,
-            late_match_bits,
-            late_ignore_bits,
-            late_request,
-            late_multi,
-            late_age,
-            promised,
-            joins,
-            joins_to_take,
-            chooses,
-            chooses_to_take,
-            takes,
-            answered,
-            expected,
-            expected_place,
-            expected_age,
-            expected_multi,
-            numbered,
-            numbered_place,
-            fresh,
-            asked,
-            asked_age,
-            aged,
-            aged_age,
-            leaves
-        );
-        clocked!(
-            self,
-            clock,
-            reset,
-            block,
-            place[0..self._n],
-            found_if_any_matches,
-            found_the_oldest,
-            told_its_age,
-            inserted_at_a_vacant_place,
-            counted
-        );
         self.block.search.next = self.search.val();
         self.block.take.next = self.take.val();
         self.block.drop.next = self.drop.val();
@@ -520,7 +381,7 @@ impl Logic for AssociativeProof {
 }
 
 /// The quotas, used as they have to be.
-#[derive(LogicBlock)]
+#[block]
 pub struct QuotaProof {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -534,55 +395,25 @@ pub struct QuotaProof {
     pub give: Signal<In, Bit>,
     /// As of the block.
     pub give_endpoint: Signal<In, Bits<8>>,
+    #[is(Quota::new(QUOTA_ENDPOINTS, QUOTA_CAPACITY, QUOTA_RESERVED))]
     block: Quota,
     below: Signal<Local, Bit>,
     giver_has: Signal<Local, Bit>,
+    #[is(constant(QUOTA_RESERVED as u64))]
     reserved: Constant<Bits<16>>,
+    #[is(constant(QUOTA_CAPACITY as u64))]
     capacity: Constant<Bits<16>>,
     takes_with_room: Duty,
     gives_what_it_has: Duty,
     what_is_reserved_is_there: Check,
     who_has_room_fits: Check,
+    #[is(QUOTA_ENDPOINTS)]
     _endpoints: usize,
 }
 
-impl Default for QuotaProof {
-    fn default() -> Self {
-        Self {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            endpoint: Signal::default(),
-            take: Signal::default(),
-            give: Signal::default(),
-            give_endpoint: Signal::default(),
-            block: Quota::new(QUOTA_ENDPOINTS, QUOTA_CAPACITY, QUOTA_RESERVED),
-            below: Signal::default(),
-            giver_has: Signal::default(),
-            reserved: Constant::new((QUOTA_RESERVED as u64).into()),
-            capacity: Constant::new((QUOTA_CAPACITY as u64).into()),
-            takes_with_room: Duty::new("takes_with_room"),
-            gives_what_it_has: Duty::new("gives_what_it_has"),
-            what_is_reserved_is_there: Check::new("what_is_reserved_is_there"),
-            who_has_room_fits: Check::new("who_has_room_fits"),
-            _endpoints: QUOTA_ENDPOINTS,
-        }
-    }
-}
-
-#[module]
+#[block]
 impl Logic for QuotaProof {
-    #[hdl_gen]
     fn update(&mut self) {
-        clocked!(
-            self,
-            clock,
-            reset,
-            block,
-            takes_with_room,
-            gives_what_it_has,
-            what_is_reserved_is_there,
-            who_has_room_fits
-        );
         self.block.endpoint.next = self.endpoint.val();
         self.block.take.next = self.take.val();
         self.block.take_bit.next = bits::<32>(1) << self.endpoint.val();

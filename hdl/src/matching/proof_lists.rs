@@ -17,7 +17,6 @@
 use super::lists::Lists;
 use super::told::{Line, Told};
 use crate::config::{Config, TINY, table_rows};
-use crate::construct::construct;
 use crate::prelude::*;
 use crate::types::{MatchCommand, MatchReply, Operation};
 
@@ -60,7 +59,7 @@ pub fn order_of_commands() -> Vec<String> {
 }
 
 /// The engine and the commands.
-#[derive(LogicBlock)]
+#[block(config: &Config, commands: usize)]
 pub struct ListsProof {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -91,7 +90,9 @@ pub struct ListsProof {
     pub slot: Signal<In, Bits<2>>,
     /// Key of the offered command: the receive stays when it is matched.
     pub multi: Signal<In, Bit>,
+    #[is(Lists::new(config))]
     lists: Lists,
+    #[each(commands)]
     told: Vec<Told>,
     kept_seed: Reg<Bits<128>>,
     accepted: Reg<Bits<8>>,
@@ -125,13 +126,21 @@ pub struct ListsProof {
     odd_receives: Signal<Local, Bits<16>>,
     messages: Signal<Local, Bits<16>>,
     place: Signal<Local, Bits<16>>,
+    #[is(constant(config.exact as u64))]
     exact: Constant<Bits<16>>,
+    #[is(constant(config.posted as u64))]
     odd: Constant<Bits<16>>,
+    #[is(constant((config.exact + config.posted) as u64))]
     total: Constant<Bits<16>>,
+    #[is(constant(commands as u64))]
     commands: Constant<Bits<8>>,
+    #[is(constant(PATIENCE))]
     patience: Constant<Bits<8>>,
+    #[is(constant(SETTLED))]
     settled: Constant<Bits<8>>,
+    #[is(Constant::new(MatchCommand::default()))]
     no_command: Constant<MatchCommand>,
+    #[is(Constant::new(Line::default()))]
     no_line: Constant<Line>,
     found_if_any_matches: Check,
     found_the_oldest: Check,
@@ -142,6 +151,7 @@ pub struct ListsProof {
     replies_follow_commands: Check,
     answers_in_time: Check,
     counted: Check,
+    #[is(commands)]
     _n: usize,
 }
 
@@ -149,57 +159,13 @@ impl ListsProof {
     /// Of so many commands.
     pub fn new(config: &Config, commands: usize) -> Self {
         assert!(commands <= 8, "{commands} commands");
-        let word = |value: usize| Constant::new((value as u64).into());
-        construct!({
-            lists: Lists::new(config),
-            told: (0..commands).map(|_| Told::default()).collect(),
-            exact: word(config.exact),
-            odd: word(config.posted),
-            total: word(config.exact + config.posted),
-            commands: Constant::new((commands as u64).into()),
-            patience: Constant::new(PATIENCE.into()),
-            settled: Constant::new(SETTLED.into()),
-            no_command: Constant::new(MatchCommand::default()),
-            no_line: Constant::new(Line::default()),
-            found_if_any_matches: Check::new("found_if_any_matches"),
-            found_the_oldest: Check::new("found_the_oldest"),
-            found_one_of_those: Check::new("found_one_of_those"),
-            appended_at_a_vacant_place: Check::new("appended_at_a_vacant_place"),
-            inserted_at_its_place: Check::new("inserted_at_its_place"),
-            refused_only_if_full: Check::new("refused_only_if_full"),
-            replies_follow_commands: Check::new("replies_follow_commands"),
-            answers_in_time: Check::new("answers_in_time"),
-            counted: Check::new("counted"),
-            _n: commands,
-        } default {
-            clock reset seed script offer operation endpoint source any_source match_bits ignore_bits request slot multi kept_seed accepted answered silent rests offered permitted number given excluded entering
-            command pair place_of_pair key reply replying any index first named taken hit found_line unordered stays appends in_use
-            receives odd_receives messages place
-        })
+        Self::build(config, commands)
     }
 }
 
-#[module]
+#[block]
 impl Logic for ListsProof {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(self, clock, reset, kept_seed, accepted, answered, silent);
-        clocked!(
-            self,
-            clock,
-            reset,
-            lists,
-            told[0..self._n],
-            found_if_any_matches,
-            found_the_oldest,
-            found_one_of_those,
-            appended_at_a_vacant_place,
-            inserted_at_its_place,
-            refused_only_if_full,
-            replies_follow_commands,
-            answers_in_time,
-            counted
-        );
         self.lists.seed.next = self.kept_seed.q.val();
         if !self.lists.initialized.val() {
             self.kept_seed.d.next = self.seed.val();

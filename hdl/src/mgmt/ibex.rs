@@ -16,7 +16,7 @@ use crate::prelude::*;
 use abi::mgmt::MEMORY_BASE;
 
 /// An Ibex with its unused ports tied off.
-#[derive(LogicBlock, Default)]
+#[block]
 pub struct Ibex {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -58,7 +58,7 @@ pub struct Ibex {
     pub data_error: Signal<In, Bit>,
 }
 
-#[module]
+#[block]
 impl Logic for Ibex {
     fn update(&mut self) {}
 

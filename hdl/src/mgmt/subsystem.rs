@@ -39,7 +39,11 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{ByteRam, Ram};
 use crate::types::{ControlRequest, RaiseEvent};
-use abi::mgmt;
+use abi::mgmt::{
+    self, CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, FIRMWARE_START, FRAME_IN,
+    FRAME_OUT, LOG, MAC, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, RANDOM,
+    TIME, TIMER_COMPARE, TIMER_ENABLE,
+};
 use abi::register::MAILBOX_WORDS;
 
 const _: () = assert!(
@@ -47,72 +51,12 @@ const _: () = assert!(
     "the kernel cuts the index of a control request here"
 );
 
-/// Offsets of the registers, of `abi::mgmt`.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub struct Offsets {
-    log: Bits<12>,
-    time: Bits<12>,
-    timer_compare: Bits<12>,
-    timer_enable: Bits<12>,
-    mailbox_request: Bits<12>,
-    mailbox_answer: Bits<12>,
-    firmware_start: Bits<12>,
-    control_start: Bits<12>,
-    control_busy: Bits<12>,
-    result_low: Bits<12>,
-    result_high: Bits<12>,
-    random: Bits<12>,
-    mac_low: Bits<12>,
-    mac_high: Bits<12>,
-    control_data: Bits<12>,
-    control_data_end: Bits<12>,
-    command: Bits<12>,
-    command_end: Bits<12>,
-    result: Bits<12>,
-    result_end: Bits<12>,
-    frame_out: Bits<12>,
-    frame_out_end: Bits<12>,
-    frame_in: Bits<12>,
-    frame_in_end: Bits<12>,
-}
-
-fn offset(offset: u32) -> Bits<12> {
-    u64::from(offset).into()
-}
-
-impl Offsets {
-    fn of_abi() -> Self {
-        let data_bytes = 8 * abi::control::DATA_WORDS as u32;
-        let mailbox_bytes = 4 * MAILBOX_WORDS as u32;
-        let frame_bytes = 4 * mgmt::FRAME_WORDS as u32;
-        Offsets {
-            log: offset(mgmt::LOG),
-            time: offset(mgmt::TIME),
-            timer_compare: offset(mgmt::TIMER_COMPARE),
-            timer_enable: offset(mgmt::TIMER_ENABLE),
-            mailbox_request: offset(mgmt::MAILBOX_REQUEST),
-            mailbox_answer: offset(mgmt::MAILBOX_ANSWER),
-            firmware_start: offset(mgmt::FIRMWARE_START),
-            control_start: offset(mgmt::CONTROL_START),
-            control_busy: offset(mgmt::CONTROL_BUSY),
-            result_low: offset(mgmt::CONTROL_RESULT),
-            result_high: offset(mgmt::CONTROL_RESULT + 4),
-            random: offset(mgmt::RANDOM),
-            mac_low: offset(mgmt::MAC),
-            mac_high: offset(mgmt::MAC + 4),
-            control_data: offset(mgmt::CONTROL_DATA),
-            control_data_end: offset(mgmt::CONTROL_DATA + data_bytes),
-            command: offset(mgmt::MAILBOX_COMMAND),
-            command_end: offset(mgmt::MAILBOX_COMMAND + mailbox_bytes),
-            result: offset(mgmt::MAILBOX_RESULT),
-            result_end: offset(mgmt::MAILBOX_RESULT + mailbox_bytes),
-            frame_out: offset(mgmt::FRAME_OUT),
-            frame_out_end: offset(mgmt::FRAME_OUT + frame_bytes),
-            frame_in: offset(mgmt::FRAME_IN),
-            frame_in_end: offset(mgmt::FRAME_IN + frame_bytes),
-        }
-    }
-}
+/// First bytes behind what has several words.
+const CONTROL_DATA_END: u32 = CONTROL_DATA + 8 * abi::control::DATA_WORDS as u32;
+const COMMAND_END: u32 = MAILBOX_COMMAND + 4 * MAILBOX_WORDS as u32;
+const RESULT_END: u32 = MAILBOX_RESULT + 4 * MAILBOX_WORDS as u32;
+const FRAME_OUT_END: u32 = FRAME_OUT + 4 * mgmt::FRAME_WORDS as u32;
+const FRAME_IN_END: u32 = FRAME_IN + 4 * mgmt::FRAME_WORDS as u32;
 
 /// The data of a control request as the processor writes them.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -130,7 +74,7 @@ pub struct ControlWords {
 }
 
 /// The management subsystem.
-#[derive(LogicBlock)]
+#[block(sizes: &[usize; mgmt::SIZE_WORDS])]
 pub struct Subsystem {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -200,10 +144,14 @@ pub struct Subsystem {
     pub strap_seed: Signal<In, Bits<32>>,
 
     core: Ibex,
+    #[is(ByteRam::new(mgmt::MEMORY_BYTES as usize / 4))]
     memory: ByteRam<32, 4>,
+    #[is(Ram::new(MAILBOX_WORDS))]
     command: Ram<Bits<32>>,
     /// The command area again, for the host to read back.
+    #[is(Ram::new(MAILBOX_WORDS))]
     command_copy: Ram<Bits<32>>,
+    #[is(Ram::new(MAILBOX_WORDS))]
     result: Ram<Bits<32>>,
     random: Random,
     gates: GateRegisters,
@@ -252,14 +200,24 @@ pub struct Subsystem {
     offset: Signal<Local, Bits<12>>,
     data: Signal<Local, Bits<32>>,
 
-    offsets: Constant<Offsets>,
+    #[is(constant(mgmt::MEMORY_BASE >> 16))]
     memory_page: Constant<Bits<16>>,
+    #[is(constant(mgmt::REGISTER_BASE >> 12))]
     register_page: Constant<Bits<20>>,
+    #[is((0..sizes.len() as u32)
+                .map(|k| constant(mgmt::SIZES + 4 * k))
+                .collect())]
     size_offset: Vec<Constant<Bits<12>>>,
+    #[is(sizes
+                .iter()
+                .map(|size| constant(*size as u64))
+                .collect())]
     size: Vec<Constant<Bits<32>>>,
-    nothing: Constant<ControlRequest>,
+    #[is(Check::new("control_request_starts_when_none_is_under_way"))]
     one_request_at_a_time: Check,
+    #[is(Check::new("memory_is_loaded_while_the_processor_is_held"))]
     loads_while_held: Check,
+    #[is(sizes.len())]
     _sizes: usize,
 }
 
@@ -276,156 +234,16 @@ impl Subsystem {
             config.reserved_posted(),
             config.capabilities as usize,
         ];
-        let mailbox = || Ram::new(MAILBOX_WORDS);
-        Subsystem {
-            clock: Signal::default(),
-            reset: Signal::default(),
-            run: Signal::default(),
-            loader_write: Signal::default(),
-            loader_address: Signal::default(),
-            loader_data: Signal::default(),
-            mailbox_address: Signal::default(),
-            mailbox_write: Signal::default(),
-            mailbox_write_data: Signal::default(),
-            mailbox_read_data: Signal::default(),
-            mailbox_request: Signal::default(),
-            mailbox_answer: Signal::default(),
-            firmware_start: Signal::default(),
-            control: Stream::default(),
-            control_result: Signal::default(),
-            gates_reset_request: Signal::default(),
-            gates_ready: Signal::default(),
-            frame_write: Signal::default(),
-            frame_write_address: Signal::default(),
-            frame_write_data: Signal::default(),
-            frame_send: Signal::default(),
-            frame_out_ready: Signal::default(),
-            frame_in_valid: Signal::default(),
-            frame_take: Signal::default(),
-            frame_read_address: Signal::default(),
-            frame_read_data: Signal::default(),
-            frame_dropped: Signal::default(),
-            told_valid: Signal::default(),
-            told: Signal::default(),
-            log_data: Signal::default(),
-            log_valid: Signal::default(),
-            strap_mac: Signal::default(),
-            strap_seed: Signal::default(),
-            core: Ibex::default(),
-            memory: ByteRam::new(mgmt::MEMORY_BYTES as usize / 4),
-            command: mailbox(),
-            command_copy: mailbox(),
-            result: mailbox(),
-            random: Random::default(),
-            gates: GateRegisters::default(),
-            running: Reg::default(),
-            released: Reg::default(),
-            fetched: Reg::default(),
-            fetch_failed: Reg::default(),
-            answered: Reg::default(),
-            failed: Reg::default(),
-            from_memory: Reg::default(),
-            from_command: Reg::default(),
-            from_frame: Reg::default(),
-            register: Reg::default(),
-            host_looks_at_result: Reg::default(),
-            cycles: Reg::default(),
-            timer_compare: Reg::default(),
-            timer_enabled: Reg::default(),
-            late: Signal::default(),
-            answer: Reg::default(),
-            start: Reg::default(),
-            busy: Reg::default(),
-            operation: Reg::default(),
-            index: Reg::default(),
-            words: Reg::default(),
-            word_index: Signal::default(),
-            outcome: Reg::default(),
-            log: Reg::default(),
-            logs: Reg::default(),
-            address: Signal::default(),
-            fetch_in_memory: Signal::default(),
-            in_memory: Signal::default(),
-            in_registers: Signal::default(),
-            in_command: Signal::default(),
-            in_result: Signal::default(),
-            in_frame_out: Signal::default(),
-            in_frame_in: Signal::default(),
-            whole: Signal::default(),
-            load: Signal::default(),
-            store: Signal::default(),
-            poke: Signal::default(),
-            offset: Signal::default(),
-            data: Signal::default(),
-            offsets: Constant::new(Offsets::of_abi()),
-            memory_page: Constant::new(u64::from(mgmt::MEMORY_BASE >> 16).into()),
-            register_page: Constant::new(u64::from(mgmt::REGISTER_BASE >> 12).into()),
-            size_offset: (0..sizes.len() as u32)
-                .map(|k| Constant::new(offset(mgmt::SIZES + 4 * k)))
-                .collect(),
-            size: sizes
-                .iter()
-                .map(|size| Constant::new((*size as u64).into()))
-                .collect(),
-            nothing: Constant::new(ControlRequest::default()),
-            one_request_at_a_time: Check::new("control_request_starts_when_none_is_under_way"),
-            loads_while_held: Check::new("memory_is_loaded_while_the_processor_is_held"),
-            _sizes: sizes.len(),
-        }
+        Self::build(&sizes)
     }
 }
 
-#[module(
+#[block(
     endpoints = self.size[0].val().index(),
     pairs = self.size[1].val().index()
 )]
 impl Logic for Subsystem {
-    #[hdl_gen]
     fn update(&mut self) {
-        registers!(
-            self,
-            clock,
-            reset,
-            running,
-            fetched,
-            fetch_failed,
-            answered,
-            failed
-        );
-        registers!(
-            self,
-            clock,
-            reset,
-            released,
-            from_memory,
-            from_command,
-            from_frame,
-            register
-        );
-        registers!(
-            self,
-            clock,
-            reset,
-            host_looks_at_result,
-            cycles,
-            timer_compare,
-            timer_enabled
-        );
-        registers!(
-            self, clock, reset, answer, start, busy, operation, index, words, outcome
-        );
-        registers!(self, clock, reset, log, logs);
-        clocked!(
-            self,
-            clock,
-            reset,
-            random,
-            gates,
-            one_request_at_a_time,
-            loads_while_held
-        );
-        clock!(self, clock, core, memory, command, command_copy, result);
-
         // The processor.
         self.running.d.next = self.run.val();
         self.released.d.next = self.run.val();
@@ -442,14 +260,14 @@ impl Logic for Subsystem {
         self.in_memory.next = self.address.val().get_bits::<16>(16) == self.memory_page.val();
         self.in_registers.next =
             (self.address.val().get_bits::<20>(12) == self.register_page.val()) & self.whole.val();
-        self.in_command.next = (self.offset.val() >= self.offsets.val().command)
-            & (self.offset.val() < self.offsets.val().command_end);
-        self.in_result.next = (self.offset.val() >= self.offsets.val().result)
-            & (self.offset.val() < self.offsets.val().result_end);
-        self.in_frame_out.next = (self.offset.val() >= self.offsets.val().frame_out)
-            & (self.offset.val() < self.offsets.val().frame_out_end);
-        self.in_frame_in.next = (self.offset.val() >= self.offsets.val().frame_in)
-            & (self.offset.val() < self.offsets.val().frame_in_end);
+        self.in_command.next =
+            (self.offset.val() >= MAILBOX_COMMAND) & (self.offset.val() < COMMAND_END);
+        self.in_result.next =
+            (self.offset.val() >= MAILBOX_RESULT) & (self.offset.val() < RESULT_END);
+        self.in_frame_out.next =
+            (self.offset.val() >= FRAME_OUT) & (self.offset.val() < FRAME_OUT_END);
+        self.in_frame_in.next =
+            (self.offset.val() >= FRAME_IN) & (self.offset.val() < FRAME_IN_END);
         self.load.next = self.core.data_request.val() & !self.core.data_write.val();
         self.store.next = self.core.data_request.val() & self.core.data_write.val();
         self.poke.next = self.store.val() & self.in_registers.val();
@@ -511,22 +329,22 @@ impl Logic for Subsystem {
 
         // Loads of registers.
         self.register.d.next = self.gates.value.val();
-        if self.offset.val() == self.offsets.val().time {
+        if self.offset.val() == TIME {
             self.register.d.next = self.cycles.q.val();
         }
-        if self.offset.val() == self.offsets.val().timer_compare {
+        if self.offset.val() == TIMER_COMPARE {
             self.register.d.next = self.timer_compare.q.val();
         }
-        if self.offset.val() == self.offsets.val().mailbox_request {
+        if self.offset.val() == MAILBOX_REQUEST {
             self.register.d.next = self.mailbox_request.val();
         }
-        if self.offset.val() == self.offsets.val().control_busy {
+        if self.offset.val() == CONTROL_BUSY {
             self.register.d.next = bits::<32>(0) + self.busy.q.val();
         }
-        if self.offset.val() == self.offsets.val().result_low {
+        if self.offset.val() == CONTROL_RESULT {
             self.register.d.next = self.outcome.q.val().get_bits::<32>(0);
         }
-        if self.offset.val() == self.offsets.val().result_high {
+        if self.offset.val() == CONTROL_RESULT + 4 {
             self.register.d.next = self.outcome.q.val().get_bits::<32>(32);
         }
         for i in 0..self._sizes {
@@ -534,13 +352,13 @@ impl Logic for Subsystem {
                 self.register.d.next = self.size[i].val();
             }
         }
-        if self.offset.val() == self.offsets.val().random {
+        if self.offset.val() == RANDOM {
             self.register.d.next = self.random.word.val();
         }
-        if self.offset.val() == self.offsets.val().mac_low {
+        if self.offset.val() == MAC {
             self.register.d.next = self.strap_mac.val().get_bits::<32>(0);
         }
-        if self.offset.val() == self.offsets.val().mac_high {
+        if self.offset.val() == MAC + 4 {
             self.register.d.next = bit_cast::<32, 16>(self.strap_mac.val().get_bits::<16>(32));
         }
         self.random.seed.next = self.strap_seed.val();
@@ -549,29 +367,29 @@ impl Logic for Subsystem {
         self.cycles.d.next = self.cycles.q.val() + 1;
         self.logs.d.next = false;
         self.one_request_at_a_time.ok.next = true;
-        self.word_index.next = (self.offset.val() - self.offsets.val().control_data) >> 2;
+        self.word_index.next = (self.offset.val() - CONTROL_DATA) >> 2;
         if self.busy.q.val() & self.control.ready.val() {
             self.busy.d.next = false;
             self.outcome.d.next = self.control_result.val();
         }
         if self.poke.val() {
-            if self.offset.val() == self.offsets.val().log {
+            if self.offset.val() == LOG {
                 self.logs.d.next = true;
                 self.log.d.next = self.data.val().get_bits::<8>(0);
             }
-            if self.offset.val() == self.offsets.val().timer_compare {
+            if self.offset.val() == TIMER_COMPARE {
                 self.timer_compare.d.next = self.data.val();
             }
-            if self.offset.val() == self.offsets.val().timer_enable {
+            if self.offset.val() == TIMER_ENABLE {
                 self.timer_enabled.d.next = self.data.val().get_bit(0);
             }
-            if self.offset.val() == self.offsets.val().mailbox_answer {
+            if self.offset.val() == MAILBOX_ANSWER {
                 self.answer.d.next = self.data.val();
             }
-            if self.offset.val() == self.offsets.val().firmware_start {
+            if self.offset.val() == FIRMWARE_START {
                 self.start.d.next = self.data.val();
             }
-            if self.offset.val() == self.offsets.val().control_start {
+            if self.offset.val() == CONTROL_START {
                 self.one_request_at_a_time.ok.next = !self.busy.q.val();
                 if !self.busy.q.val() {
                     self.busy.d.next = true;
@@ -579,8 +397,8 @@ impl Logic for Subsystem {
                     self.index.d.next = self.data.val().get_bits::<16>(16);
                 }
             }
-            if (self.offset.val() >= self.offsets.val().control_data)
-                & (self.offset.val() < self.offsets.val().control_data_end)
+            if (self.offset.val() >= CONTROL_DATA)
+                & (self.offset.val() < CONTROL_DATA_END)
                 & !self.busy.q.val()
             {
                 match self.word_index.val().index() {
@@ -606,10 +424,11 @@ impl Logic for Subsystem {
         self.log_data.next = self.log.q.val();
         self.log_valid.next = self.logs.q.val();
         self.control.valid.next = self.busy.q.val();
-        self.control.data.next = self.nothing.val();
-        self.control.data.next.operation = self.operation.q.val();
-        self.control.data.next.index = self.index.q.val();
-        self.control.data.next.data = self.words.q.val().into();
+        self.control.data.next = ControlRequest {
+            operation: self.operation.q.val(),
+            index: self.index.q.val(),
+            data: self.words.q.val().into(),
+        };
 
         // The gates: frames, events, their reset.
         self.gates.running.next = self.running.q.val();
