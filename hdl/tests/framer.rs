@@ -11,7 +11,7 @@ use abi::wire::{ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, c
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, set_control};
 use support::{Bench, Size, for_sizes, rate};
 
@@ -297,6 +297,14 @@ fn messages_and_control_frames_become_frames() {
 #[test]
 fn a_block_that_is_broken_is_noticed() {
     breaks("framer_tiny", 4, |rng| {
+        let size = Size::new(&config::TINY, "framer", rng);
+        sends(&size, rng, 100);
+    });
+}
+
+#[test]
+fn most_mutants_are_noticed() {
+    mutants("framer_tiny", 1, |rng| {
         let size = Size::new(&config::TINY, "framer", rng);
         sends(&size, rng, 100);
     });

@@ -12,7 +12,7 @@ use hdl::config::JOBS;
 use hdl::link::PAYLOAD_WORDS;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, unpack};
 use support::{Bench, for_seeds, rate};
 
@@ -400,6 +400,14 @@ fn a_wire_that_stops_leaves_no_job_open() {
 #[test]
 fn a_block_that_is_broken_is_noticed() {
     breaks("gather", 6, |rng| {
+        traffic(rng);
+        stopped_wire(rng);
+    });
+}
+
+#[test]
+fn most_mutants_are_noticed() {
+    mutants("gather", 1, |rng| {
         traffic(rng);
         stopped_wire(rng);
     });

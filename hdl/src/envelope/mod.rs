@@ -43,13 +43,16 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("copies", Class::Test, Copies::default),
         Top::broken("copies_broken", breaks::copies, Copies::default),
+        Top::mutants("copies_mutants", Copies::default),
         Top::of("resolve_tiny", Class::Test, || Resolve::new(&TINY)),
         Top::of("resolve_ecp5", Class::Synthesis, || Resolve::new(&ECP5)),
         Top::broken("resolve_tiny_broken", breaks::resolve, || {
             Resolve::new(&TINY)
         }),
+        Top::mutants("resolve_tiny_mutants", || Resolve::new(&TINY)),
         Top::of("ledger", Class::Test, Ledger::default),
         Top::broken("ledger_broken", breaks::ledger, Ledger::default),
+        Top::mutants("ledger_mutants", Ledger::default),
         Top::of("posts", Class::Synthesis, posts::Posts::default),
         Top::of("slots_ecp5", Class::Synthesis, || slots::Slots::new(&ECP5)),
         Top::of("admit_ecp5", Class::Synthesis, || admit::Admit::new(&ECP5)),

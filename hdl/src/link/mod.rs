@@ -80,7 +80,9 @@ pub fn tops() -> Vec<Top> {
             Receive::new(&TINY)
         }),
         Top::broken("gather_broken", breaks::gather, Gather::default),
+        Top::mutants("gather_mutants", Gather::default),
         Top::broken("framer_tiny_broken", breaks::framer, || Framer::new(&TINY)),
+        Top::mutants("framer_tiny_mutants", || Framer::new(&TINY)),
         Top::broken("faults_tiny_broken", breaks::faults, || Faults::new(&TINY)),
         Top::broken("link_bench_tiny_broken", breaks::link_bench, || {
             LinkBench::new(&TINY)

@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::support::broken::breaks;
+use super::support::broken::{breaks, mutants};
 use super::support::{Bench, for_seeds, rate};
 use super::{JOB_WORDS, Job, Sink, Source, access};
 
@@ -123,6 +123,13 @@ fn slots_are_read_ahead_in_the_order_of_their_jobs() {
 #[test]
 fn copies_that_are_broken_are_noticed() {
     breaks("copies", 4, |rng| {
+        ahead(rng);
+    });
+}
+
+#[test]
+fn most_mutants_of_copies_are_noticed() {
+    mutants("copies", 1, |rng| {
         ahead(rng);
     });
 }

@@ -5,7 +5,7 @@ use abi::status::Status;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::support::broken::breaks;
+use super::support::broken::{breaks, mutants};
 use super::support::fields::pack;
 use super::support::{Bench, for_seeds, rate};
 use super::{Ending, Sink, Source};
@@ -225,6 +225,11 @@ fn endings_wait_for_their_writes_and_are_said_in_order() {
 #[test]
 fn a_ledger_that_is_broken_is_noticed() {
     breaks("ledger", 6, random);
+}
+
+#[test]
+fn most_mutants_of_a_ledger_are_noticed() {
+    mutants("ledger", 2, random);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use hdl::config::TINY;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
-use super::support::broken::breaks;
+use super::support::broken::{breaks, mutants};
 use super::support::fields::pack;
 use super::support::{Bench, for_seeds, rate};
 use super::{Ending, Job, Sink, Source, Way, access};
@@ -287,6 +287,11 @@ fn payloads_go_where_they_may_and_each_job_ends_in_order() {
 #[test]
 fn resolve_that_is_broken_is_noticed() {
     breaks("resolve_tiny", 3, random);
+}
+
+#[test]
+fn most_mutants_of_resolve_are_noticed() {
+    mutants("resolve_tiny", 1, random);
 }
 
 /// Cycles a job of hits of so many bytes when nobody makes anybody wait.
