@@ -55,12 +55,9 @@ impl Delivery {
             endpoint,
             ..Command::new(Operation::TakePostedOfEndpoint)
         };
-        loop {
-            self.flush(&take, status, around);
-            match self.stall_mut(endpoint).flush() {
-                Some(waiting) => self.ends(endpoint, waiting, status, around),
-                None => break,
-            }
+        self.flush(&take, status, around);
+        if let Some(waiting) = self.stall_mut(endpoint).flush() {
+            self.ends(endpoint, waiting, status, around);
         }
         let stall = self.stall_mut(endpoint);
         stall.stalled = false;
@@ -70,12 +67,9 @@ impl Delivery {
 
     fn flush_pair(&mut self, endpoint: u8, pair: u16, status: u8, around: &mut impl Neighbours) {
         let take = of_pair(Operation::TakePostedOfPair, endpoint, pair);
-        loop {
-            self.flush(&take, status, around);
-            match self.stall_mut(endpoint).flush_pair(pair) {
-                Some(waiting) => self.ends(endpoint, waiting, status, around),
-                None => break,
-            }
+        self.flush(&take, status, around);
+        if let Some(waiting) = self.stall_mut(endpoint).flush_pair(pair) {
+            self.ends(endpoint, waiting, status, around);
         }
         // What names the pair, and has been refused, may end as the pair did.
         self.stall_mut(endpoint).news = true;
