@@ -14,8 +14,11 @@ constants! {
         CAPABILITY_ERRORS_ONLY: u32 = 1 << 1;
         /// Sends may have `FLAG_GATHER`.
         CAPABILITY_GATHER: u32 = 1 << 2;
+        /// Sends may have `FLAG_INLINE`.
+        CAPABILITY_INLINE: u32 = 1 << 3;
     }
 }
 
 /// Every capability.
-pub const ALL: u32 = CAPABILITY_SHARED_COMPLETIONS | CAPABILITY_ERRORS_ONLY | CAPABILITY_GATHER;
+pub const ALL: u32 =
+    CAPABILITY_SHARED_COMPLETIONS | CAPABILITY_ERRORS_ONLY | CAPABILITY_GATHER | CAPABILITY_INLINE;

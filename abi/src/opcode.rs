@@ -11,11 +11,11 @@
 //! A new opcode is a row here, a room of gates, one of the model, and a file of the library. A row and a flag may need a
 //! [capability](crate::capability): to a card without it they are unknown.
 
-use crate::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER};
+use crate::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE};
 use crate::completion::CompletionKind;
 use crate::request::{
-    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY,
-    FLAG_RESUME, ListRequest, Opcode, SendRequest, SendSegments,
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_MULTI, FLAG_NOTHING_KEPT,
+    FLAG_READY, FLAG_RESUME, INLINE_BYTES, ListRequest, Opcode, SendRequest, SendSegments,
 };
 use crate::status::Status;
 
@@ -89,6 +89,8 @@ pub struct OpcodeRow {
     pub capability: u32,
     /// Flag with which the request takes a second entry; 0 if it never does.
     pub second_flag: u8,
+    /// Flag with which the request carries its payload, of at most [`INLINE_BYTES`], and has no second entry; 0 if it never does.
+    pub inline_flag: u8,
     /// It is no request, but the second entry of one. Found anywhere else it is malformed.
     pub is_second: bool,
     /// Flag with which `min_free` may be other than zero; 0 if it never may.
@@ -124,9 +126,14 @@ pub const OPCODES: &[OpcodeRow] = &[
                 flag: FLAG_GATHER,
                 capability: CAPABILITY_GATHER,
             },
+            OptionalFlag {
+                flag: FLAG_INLINE,
+                capability: CAPABILITY_INLINE,
+            },
         ],
         capability: 0,
         second_flag: FLAG_GATHER,
+        inline_flag: FLAG_INLINE,
         is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::Read,
@@ -159,6 +166,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: 0,
         second_flag: 0,
+        inline_flag: 0,
         is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
@@ -177,6 +185,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: CAPABILITY_GATHER,
         second_flag: 0,
+        inline_flag: 0,
         is_second: true,
         min_free_flag: 0,
         buffer: BufferUse::Read,
@@ -195,6 +204,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: 0,
         second_flag: 0,
+        inline_flag: 0,
         is_second: false,
         min_free_flag: FLAG_MULTI,
         buffer: BufferUse::Write,
@@ -228,6 +238,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: 0,
         second_flag: 0,
+        inline_flag: 0,
         is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
@@ -246,6 +257,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: 0,
         second_flag: 0,
+        inline_flag: 0,
         is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
@@ -264,6 +276,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: 0,
         second_flag: 0,
+        inline_flag: 0,
         is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
@@ -282,6 +295,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: 0,
         second_flag: 0,
+        inline_flag: 0,
         is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::Write,
@@ -304,6 +318,7 @@ pub const OPCODES: &[OpcodeRow] = &[
         optional: &[],
         capability: 0,
         second_flag: 0,
+        inline_flag: 0,
         is_second: false,
         min_free_flag: 0,
         buffer: BufferUse::None,
@@ -384,14 +399,19 @@ impl OpcodeRow {
 ///
 /// # Errors
 /// The kind of the completion with `InvalidRequest`, if it is malformed: an opcode of the other ring or of none, a flag that the opcode
-/// doesn't have, or a reserved bit.
+/// doesn't have, a reserved bit, or an inline payload that is too long or one of segments.
 pub fn decode_send(
     request: &SendRequest,
     capabilities: u32,
 ) -> Result<&'static OpcodeRow, CompletionKind> {
-    let reserved = u64::from(request.reserved0) | u64::from(request.reserved1) | request.reserved2;
     let SendRequest { opcode, flags, .. } = *request;
-    decode(WorkRing::Send, (opcode, flags), reserved, 0, capabilities)
+    let beyond = Beyond {
+        reserved: request.reserved0 != 0,
+        payload: request.inline1 != 0 || request.inline2 != 0,
+        long: request.length > INLINE_BYTES as u64,
+        min_free: false,
+    };
+    decode(WorkRing::Send, (opcode, flags), &beyond, capabilities)
 }
 
 /// Decodes an entry of a list ring, as a card with these capabilities does.
@@ -402,15 +422,13 @@ pub fn decode_list(
     request: &ListRequest,
     capabilities: u32,
 ) -> Result<&'static OpcodeRow, CompletionKind> {
-    let reserved = u64::from(request.reserved0) | request.reserved2;
-    let ListRequest {
-        opcode,
-        flags,
-        min_free,
-        ..
-    } = *request;
-    let code = (opcode, flags);
-    decode(WorkRing::List, code, reserved, min_free, capabilities)
+    let ListRequest { opcode, flags, .. } = *request;
+    let beyond = Beyond {
+        reserved: request.reserved0 != 0 || request.reserved2 != 0,
+        min_free: request.min_free != 0,
+        ..Beyond::default()
+    };
+    decode(WorkRing::List, (opcode, flags), &beyond, capabilities)
 }
 
 /// Whether the second entry of the request `first` is well formed: it has the opcode, the same handle, and no reserved bit.
@@ -422,18 +440,35 @@ pub fn is_second_of(first: &SendRequest, second: &SendSegments) -> bool {
     second.opcode == Opcode::Segments.code() && second.request == first.request && reserved == 0
 }
 
+/// What an entry has beside its opcode and its flags.
+#[derive(Clone, Copy, Default)]
+struct Beyond {
+    /// A bit that is reserved whatever the flags are.
+    reserved: bool,
+    /// A bit that is reserved unless the payload is in the request.
+    payload: bool,
+    /// More bytes than an inline payload may have.
+    long: bool,
+    /// `min_free` is other than zero.
+    min_free: bool,
+}
+
 fn decode(
     ring: WorkRing,
     (opcode, flags): (u8, u8),
-    reserved: u64,
-    min_free: u32,
+    beyond: &Beyond,
     capabilities: u32,
 ) -> Result<&'static OpcodeRow, CompletionKind> {
     let row = OpcodeRow::find(ring, opcode).filter(|row| row.is_known(capabilities));
     let row = row.ok_or(CompletionKind::Unknown)?;
-    let min_free_counts = flags & row.min_free_flag != 0;
-    let unknown = flags & !row.flags_with(capabilities) != 0;
-    if row.is_second || unknown || reserved != 0 || (min_free != 0 && !min_free_counts) {
+    let has = |flag: u8| flags & flag != 0;
+    let unknown = has(!row.flags_with(capabilities));
+    let wrong_payload = match has(row.inline_flag) {
+        true => beyond.long || has(row.second_flag),
+        false => beyond.payload,
+    };
+    let wrong_min_free = beyond.min_free && !has(row.min_free_flag);
+    if row.is_second || unknown || beyond.reserved || wrong_payload || wrong_min_free {
         return Err(row.kind);
     }
     Ok(row)
@@ -470,12 +505,13 @@ mod tests {
         }
     }
 
-    /// Every set of the capabilities that opcodes and flags need.
-    const ALL_SETS: [u32; 4] = [
+    /// Sets of the capabilities that opcodes and flags need: none, each alone, and two.
+    const ALL_SETS: [u32; 5] = [
         0,
         CAPABILITY_ERRORS_ONLY,
         CAPABILITY_GATHER,
-        CAPABILITY_ERRORS_ONLY | CAPABILITY_GATHER,
+        CAPABILITY_INLINE,
+        CAPABILITY_GATHER | CAPABILITY_INLINE,
     ];
 
     #[test]
@@ -541,7 +577,7 @@ mod tests {
                     let send = SendRequest {
                         opcode: row.opcode.code(),
                         flags,
-                        reserved2: reserved,
+                        reserved0: reserved as u16,
                         ..SendRequest::default()
                     };
                     let list = ListRequest {
@@ -561,7 +597,8 @@ mod tests {
                     let multi = row.opcode == Opcode::TaggedReceive && flags & FLAG_MULTI != 0;
                     let (as_send, as_list) = match row.ring {
                         WorkRing::Send => {
-                            let wanted = (fits && known).then_some(row).ok_or(kind);
+                            let both = flags & FLAG_INLINE != 0 && flags & FLAG_GATHER != 0;
+                            let wanted = (fits && known && !both).then_some(row).ok_or(kind);
                             (wanted, Err(CompletionKind::Unknown))
                         }
                         WorkRing::List => {
@@ -575,5 +612,33 @@ mod tests {
                 }
             }
         }
+    }
+
+    #[test]
+    fn an_inline_payload_is_short_and_only_then_in_the_request() {
+        let known = CAPABILITY_INLINE;
+        let send = SendRequest {
+            opcode: Opcode::TaggedSend.code(),
+            ..SendRequest::default()
+        };
+        let is_sound = |request: &SendRequest| decode_send(request, known).is_ok();
+        let inline = send.with_inline(&[0xff; INLINE_BYTES]);
+        assert!(is_sound(&inline));
+        assert_eq!(decode_send(&inline, 0), Err(CompletionKind::Send));
+        let long = SendRequest {
+            length: INLINE_BYTES as u64 + 1,
+            ..inline
+        };
+        assert!(!is_sound(&long));
+        for flags in [0, FLAG_READY] {
+            assert!(!is_sound(&SendRequest { flags, ..inline }), "{flags}");
+        }
+        let longer_than_inline = SendRequest {
+            length: 1000,
+            ..send
+        };
+        assert!(is_sound(&longer_than_inline));
+        let opcode = Opcode::CancelSend.code();
+        assert!(!is_sound(&SendRequest { opcode, ..inline }));
     }
 }

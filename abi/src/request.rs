@@ -14,6 +14,10 @@
 //! is the segments one after the other, and its length their sum. An entry of the second kind that isn't behind such a send is refused as
 //! `InvalidRequest`; so is a gather without it, and then the entry behind is looked at as a request of its own.
 //!
+//! An inline send, one with [`FLAG_INLINE`], carries its payload itself, in the last 16 bytes of the entry: the card reads no buffer for it, and
+//! looks neither at `key` nor at `address`. A longer one, or one that is a gather as well, is refused as `InvalidRequest`. Bytes beyond `length` aren't
+//! looked at.
+//!
 //! A send with [`FLAG_ERRORS_ONLY`] writes no completion if it ends with `Success`; any other end completes as ever. The card reserves an entry of the
 //! completion queue all the same, until the send has ended. Sends that have left the card end in their pair's order. So when one of them completes with
 //! `Success` or `NotReady`, those of the pair that were posted before it, that were taken and that haven't completed, have ended with `Success`.
@@ -34,6 +38,8 @@ constants! {
         CLAIM_PLACE_BITS: u32 = 16;
         /// Most segments of a gather: one in the request, the others in the entry behind it.
         MAX_SEGMENTS: usize = 4;
+        /// Longest payload of an inline send.
+        INLINE_BYTES: usize = 16;
     }
 }
 
@@ -70,6 +76,8 @@ constants! {
         FLAG_ERRORS_ONLY: u8 = 1 << 1;
         /// `flags` of a send: the entry behind it names more segments of the buffer. Needs `CAPABILITY_GATHER`.
         FLAG_GATHER: u8 = 1 << 2;
+        /// `flags` of a send: the last [`INLINE_BYTES`] bytes of the request are its payload, and there is no buffer. Needs `CAPABILITY_INLINE`.
+        FLAG_INLINE: u8 = 1 << 3;
         /// `flags` of a receive, a probe or a claim: any source matches, `pair` is ignored.
         FLAG_ANY_SOURCE: u8 = 1 << 0;
         /// `flags` of a receive, a probe or a claim: the host has the completion of every request that was refused as `Behind`, and
@@ -117,7 +125,7 @@ macro_rules! send_request_layout {
             SendRequest, SendRequestView, 8 words {
                 /// [`Opcode`](crate::request::Opcode): `TaggedSend` or `CancelSend`.
                 opcode: u8 = 8,
-                /// Of a `TaggedSend`: [`FLAG_READY`](crate::request::FLAG_READY), [`FLAG_ERRORS_ONLY`](crate::request::FLAG_ERRORS_ONLY), [`FLAG_GATHER`](crate::request::FLAG_GATHER), or 0.
+                /// Of a `TaggedSend`: [`FLAG_READY`](crate::request::FLAG_READY), [`FLAG_ERRORS_ONLY`](crate::request::FLAG_ERRORS_ONLY), [`FLAG_GATHER`](crate::request::FLAG_GATHER), [`FLAG_INLINE`](crate::request::FLAG_INLINE), or 0.
                 flags: u8 = 8,
                 /// Pair to send on, or of the send to cancel; it must belong to the endpoint.
                 pair: u16 = 16,
@@ -127,22 +135,22 @@ macro_rules! send_request_layout {
                 reserved0: u16 = 16,
                 /// Host's handle, returned in the completion.
                 request: u32 = 32,
-                /// Local key of the region that holds the buffer. Not looked at when `length` is 0.
+                /// Local key of the region that holds the buffer. Not looked at when `length` is 0 or the send is inline.
                 key: u32 = 32,
                 /// Bits that the receive is matched against.
                 match_bits: u64 = 64,
                 /// Delivered with the message, not matched.
                 immediate: u64 = 64,
-                /// Card address of the buffer, any alignment.
+                /// Card address of the buffer, any alignment. Not looked at when the send is inline.
                 address: u64 = 64,
                 /// Length in bytes.
                 length: u64 = 64,
-                /// Cancel: handle of the send to cancel.
+                /// Cancel: handle of the send to cancel. Inline send: bytes 0 to 3 of the payload.
                 target: u32 = 32,
-                /// Zero.
-                reserved1: u32 = 32,
-                /// Zero.
-                reserved2: u64 = 64,
+                /// Inline send: bytes 4 to 7 of the payload. Zero otherwise.
+                inline1: u32 = 32,
+                /// Inline send: bytes 8 to 15 of the payload. Zero otherwise.
+                inline2: u64 = 64,
             }
         }
     };
@@ -247,6 +255,35 @@ pub struct Segment {
 }
 
 impl SendRequest {
+    /// Whether the request carries its payload itself.
+    pub const fn is_inline(&self) -> bool {
+        self.flags & FLAG_INLINE != 0
+    }
+
+    /// The same send with these bytes as its payload, instead of a buffer.
+    ///
+    /// # Panics
+    /// If there are more than [`INLINE_BYTES`].
+    #[must_use]
+    pub fn with_inline(mut self, payload: &[u8]) -> Self {
+        let mut bytes = [0; INLINE_BYTES];
+        bytes[..payload.len()].copy_from_slice(payload);
+        let all = u128::from_le_bytes(bytes);
+        (self.key, self.address) = (0, 0);
+        self.flags |= FLAG_INLINE;
+        self.length = payload.len() as u64;
+        self.target = all as u32;
+        self.inline1 = (all >> 32) as u32;
+        self.inline2 = (all >> 64) as u64;
+        self
+    }
+
+    /// The last bytes of the request, of which an inline send's first `length` are its payload.
+    pub const fn inline_bytes(&self) -> [u8; INLINE_BYTES] {
+        let low = self.target as u128 | (self.inline1 as u128) << 32;
+        (low | (self.inline2 as u128) << 64).to_le_bytes()
+    }
+
     /// The buffer that the request itself names: the whole, or the first segment of a gather.
     pub const fn segment(&self) -> Segment {
         Segment {
@@ -340,6 +377,20 @@ mod tests {
                 "a card without gather refuses the entry by `{name}`"
             );
         }
+    }
+
+    #[test]
+    fn an_inline_payload_is_the_last_bytes_of_its_request() {
+        let payload: [u8; INLINE_BYTES] = core::array::from_fn(|at| 0xa0 + at as u8);
+        let words = SendRequest::default().with_inline(&payload).to_words();
+        let bytes: [[u8; 8]; 2] = [words[6].to_le_bytes(), words[7].to_le_bytes()];
+        assert_eq!(bytes.as_flattened(), payload);
+        let short = SendRequest::from_words(&words).with_inline(&payload[..3]);
+        assert_eq!(
+            short.inline_bytes()[..4],
+            [payload[0], payload[1], payload[2], 0]
+        );
+        assert!(short.is_inline() && short.length == 3);
     }
 
     #[test]

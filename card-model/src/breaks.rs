@@ -70,5 +70,7 @@ breaks! {
         OwnerTold,
         /// The bytes of a gather come the wrong way round.
         SegmentsSwapped,
+        /// The bytes of an inline payload come the wrong way round.
+        InlineReversed,
     }
 }

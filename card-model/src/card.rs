@@ -602,8 +602,16 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.send_to_peer(frame);
     }
 
-    /// Reads a send's buffer: every segment is checked before the first is read.
+    /// A send's payload: what it carries itself, or its buffer, of which every segment is checked before the first is read.
     fn gather(&mut self, job: &Job) -> Result<Vec<u8>, Status> {
+        let request = &job.posted.request;
+        if request.is_inline() {
+            let mut payload = request.inline_bytes()[..request.length as usize].to_vec();
+            if self.broken == Break::InlineReversed {
+                payload.reverse();
+            }
+            return Ok(payload);
+        }
         let all = || job.posted.all().filter(|segment| segment.length > 0);
         let mut allowed = |segment: Segment| {
             self.regions.ask(&Access {

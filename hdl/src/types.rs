@@ -206,8 +206,24 @@ streams! {
         pair: Bits<16>,
         /// Protection domain of the endpoint.
         domain: Bits<8>,
-        /// The request.
-        request: SendRequest,
+        /// Context.
+        context: Bits<16>,
+        /// Length in bytes, at most `EAGER_MAX`.
+        length: Bits<16>,
+        /// Match bits.
+        match_bits: Bits<64>,
+        /// Immediate data.
+        immediate: Bits<64>,
+        /// It is to find a receive posted.
+        ready: Bit,
+        /// There is no buffer: the payload is `address`, `key` and `tail`, the first byte in the lowest bits, and is at most `INLINE_BYTES` long.
+        inline: Bit,
+        /// Card address of the buffer.
+        address: Bits<64>,
+        /// Local key of its region.
+        key: Bits<32>,
+        /// The last bytes of an inline payload.
+        tail: Bits<32>,
     }
     /// A message whose payload is in the card: what its frame says of it.
     Message {
@@ -221,7 +237,7 @@ streams! {
         match_bits: Bits<64>,
         /// Immediate data.
         immediate: Bits<64>,
-        /// `flags` of the request.
+        /// `FLAG_READY` of the request, or 0.
         flags: Bits<8>,
     }
     /// What a peer's frame says about the sends of a pair.

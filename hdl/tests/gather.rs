@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use abi::control::RIGHT_LOCAL_READ;
 use abi::limits::EAGER_MAX;
+use abi::request::{FLAG_READY, INLINE_BYTES};
 use abi::status::Status;
 use hdl::config::JOBS;
 use hdl::link::PAYLOAD_WORDS;
@@ -25,7 +26,9 @@ struct Job {
     match_bits: u64,
     immediate: u64,
     address: u64,
-    flags: u8,
+    ready: bool,
+    /// The payload comes with the job.
+    inline: bool,
     payload: Vec<u64>,
     length: usize,
     allowed: bool,
@@ -33,12 +36,22 @@ struct Job {
 }
 
 impl Job {
-    fn random(rng: &mut ChaCha8Rng) -> Self {
+    fn random(rng: &mut ChaCha8Rng, inline: f64) -> Self {
+        let inline = rng.random_bool(inline);
         let length: usize = match rng.random_range(0..4) {
+            _ if inline => rng.random_range(0..=INLINE_BYTES),
             0 => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
             1 => rng.random_range(0..=EAGER_MAX),
             _ => rng.random_range(0..40),
         };
+        Job {
+            inline,
+            ..Job::of(rng, length)
+        }
+    }
+
+    /// With a payload of so many bytes in a buffer.
+    fn of(rng: &mut ChaCha8Rng, length: usize) -> Self {
         Job {
             pair: rng.random_range(0..4),
             domain: rng.random(),
@@ -47,8 +60,9 @@ impl Job {
             match_bits: rng.random(),
             immediate: rng.random(),
             address: rng.random(),
-            flags: rng.random_range(0..2),
-            payload: (0..length.div_ceil(8)).map(|_| rng.random()).collect(),
+            ready: rng.random(),
+            inline: false,
+            payload: payload(rng, length),
             length,
             allowed: rng.random_bool(0.9),
             error: rng.random_bool(0.1),
@@ -56,23 +70,37 @@ impl Job {
     }
 
     fn words(&self) -> Vec<u64> {
-        let mut words = pack(&[
+        // Bytes beyond an inline payload are anything.
+        let word = |at: usize| match self.inline {
+            true => self
+                .payload
+                .get(at)
+                .map_or(self.match_bits, |word| word | self.noise(at)),
+            false => [self.address, u64::from(self.key)][at],
+        };
+        pack(&[
             (self.pair.into(), 16),
             (self.domain.into(), 8),
-            (1, 8),
-            (self.flags.into(), 8),
-            (self.pair.into(), 16),
             (self.context.into(), 16),
-            (0, 16),
-            (0x1234_5678, 32),
-            (self.key.into(), 32),
+            (self.length as u64, 16),
             (self.match_bits, 64),
             (self.immediate, 64),
-            (self.address, 64),
-            (self.length as u64, 64),
-        ]);
-        words.resize(9, 0);
-        words
+            (self.ready.into(), 1),
+            (self.inline.into(), 1),
+            (word(0), 64),
+            (word(1), 64),
+        ])
+    }
+
+    /// Bits of a payload's word that its length doesn't cover.
+    fn noise(&self, word: usize) -> u64 {
+        let bytes = (self.length - 8 * word).min(8);
+        self.match_bits & !(u64::MAX >> (8 * (8 - bytes)))
+    }
+
+    /// Words of the payload memory that it needs.
+    fn reserved(&self) -> usize {
+        if self.inline { 0 } else { self.payload.len() }
     }
 
     fn message(&self) -> Vec<u64> {
@@ -82,18 +110,28 @@ impl Job {
             (self.length as u64, 16),
             (self.match_bits, 64),
             (self.immediate, 64),
-            (self.flags.into(), 8),
+            (u64::from(self.ready) * u64::from(FLAG_READY), 8),
         ])
     }
 
     fn status(&self) -> Status {
         match (self.length, self.allowed, self.error) {
+            _ if self.inline => Status::Success,
             (0, _, _) => Status::Success,
             (_, false, _) => Status::LocalProtection,
             (_, _, true) => Status::MemoryError,
             _ => Status::Success,
         }
     }
+}
+
+/// Words of a payload, zero beyond its length.
+fn payload(rng: &mut ChaCha8Rng, length: usize) -> Vec<u64> {
+    let mut words: Vec<u64> = (0..length.div_ceil(8)).map(|_| rng.random()).collect();
+    if let Some(last) = words.last_mut() {
+        *last &= u64::MAX >> (8 * (length.wrapping_neg() % 8));
+    }
+    words
 }
 
 /// The message that is being sent: the word whose index is shown, and the one before.
@@ -213,7 +251,7 @@ impl World {
         }
         if let Some(job) = job {
             self.to_ask
-                .extend((job.length > 0).then_some(self.jobs.len()));
+                .extend((job.length > 0 && !job.inline).then_some(self.jobs.len()));
             self.jobs.push(job);
             self.dead.push(false);
             self.room_since = self.cycle + 2;
@@ -324,7 +362,7 @@ fn traffic(rng: &mut ChaCha8Rng) {
     let mut world = World::new(rng);
     let (busy, taking, dropping) = (rate(rng), rate(rng), [0.0, 0.01][rng.random_range(0..2)]);
     while world.jobs.len() < 300 {
-        let job = (world.has_room() && rng.random_bool(busy)).then(|| Job::random(rng));
+        let job = (world.has_room() && rng.random_bool(busy)).then(|| Job::random(rng, 0.2));
         let dropped = rng.random_bool(dropping).then(|| rng.random_range(0..4));
         world.step(job, dropped, rng.random_bool(taking));
         assert!(world.cycle < 400_000, "the block hangs");
@@ -346,9 +384,10 @@ fn overlap(rng: &mut ChaCha8Rng) {
         let job = world.has_room().then(|| Job {
             length: 8,
             payload: vec![7],
+            inline: false,
             allowed: true,
             error: false,
-            ..Job::random(rng)
+            ..Job::random(rng, 0.0)
         });
         world.step(job, None, true);
     }
@@ -369,10 +408,18 @@ fn reads_are_under_way_for_as_many_jobs_as_there_are_places() {
 /// A wire that stopped left an offered job open for ever, and with it `ClosePair`.
 fn stopped_wire(rng: &mut ChaCha8Rng) {
     let mut world = World::new(rng);
-    let mut given = 0;
+    let (mut given, inline) = (0, [0.0, 0.5][rng.random_range(0..2)]);
+    let long = rng.random_bool(0.5);
     for _ in 0..5000 {
-        let job = world.has_room().then(|| Job::random(rng));
-        given += job.as_ref().map_or(0, |job| job.payload.len());
+        let job = world.has_room().then(|| match long {
+            true => Job {
+                allowed: true,
+                error: false,
+                ..Job::of(rng, EAGER_MAX)
+            },
+            false => Job::random(rng, inline),
+        });
+        given += job.as_ref().map_or(0, Job::reserved);
         world.step(job, None, false);
     }
     assert!(!world.has_room(), "nothing was taken");

@@ -11,7 +11,7 @@ use abi::completion::CompletionKind;
 use abi::control::{CardSetup, Operation, PairReport, PairSetup};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
-use abi::request::{FLAG_ERRORS_ONLY, FLAG_READY, Opcode};
+use abi::request::{FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode};
 use abi::status::Status;
 use hdl::config::{self, JOBS};
 use hdl::envelope::SCAN_CYCLES;
@@ -36,6 +36,8 @@ struct Send {
     ready: bool,
     /// It completes only on error.
     errors_only: bool,
+    /// It carries these bytes itself.
+    inline: Option<u128>,
     /// It is a cancel of this send.
     target: Option<u32>,
 }
@@ -43,7 +45,9 @@ struct Send {
 impl Send {
     fn flags(&self) -> u64 {
         let flag = |is: bool, flag: u8| if is { u64::from(flag) } else { 0 };
-        flag(self.ready, FLAG_READY) | flag(self.errors_only, FLAG_ERRORS_ONLY)
+        flag(self.ready, FLAG_READY)
+            | flag(self.errors_only, FLAG_ERRORS_ONLY)
+            | flag(self.inline.is_some(), FLAG_INLINE)
     }
 
     fn words(&self) -> Vec<u64> {
@@ -51,6 +55,8 @@ impl Send {
             Some(_) => Opcode::CancelSend,
             None => Opcode::TaggedSend,
         };
+        let target = u128::from(self.target.unwrap_or_default());
+        let last = self.inline.unwrap_or(target);
         let request = [
             (opcode.code().into(), 8),
             (self.flags(), 8),
@@ -63,13 +69,30 @@ impl Send {
             (self.immediate, 64),
             (self.address, 64),
             (self.length, 64),
-            (self.target.unwrap_or_default().into(), 32),
-            (0, 32),
-            (0, 64),
+            (last as u64, 64),
+            ((last >> 64) as u64, 64),
         ];
         let mut fields = vec![(self.endpoint.into(), 8), (self.domain.into(), 8)];
         fields.extend(request);
         pack(&fields)
+    }
+
+    /// The job that it becomes on a pair of this domain.
+    fn job(&self, domain: u8) -> Vec<u64> {
+        let buffer = u128::from(self.address) | u128::from(self.key) << 64;
+        let at = self.inline.unwrap_or(buffer);
+        pack(&[
+            (self.pair.into(), 16),
+            (domain.into(), 8),
+            (self.context.into(), 16),
+            (self.length, 16),
+            (self.match_bits, 64),
+            (self.immediate, 64),
+            (self.ready.into(), 1),
+            (self.inline.is_some().into(), 1),
+            (at as u64, 64),
+            ((at >> 64) as u64, 64),
+        ])
     }
 }
 
@@ -398,6 +421,7 @@ fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32
         target: Some(request.saturating_sub(rng.random_range(0..20))),
         ready: false,
         errors_only: false,
+        inline: None,
         ..random_send(size, rng, pairs, request)
     };
     if !queues.is_empty() && rng.random_bool(0.8) {
@@ -430,7 +454,16 @@ fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) 
         length: rng.random_range(0..=EAGER_MAX as u64),
         ready: rng.random(),
         errors_only: rng.random(),
+        inline: None,
         target: None,
+    };
+    let send = match rng.random_bool(0.2) {
+        true => Send {
+            inline: Some(rng.random()),
+            length: rng.random_range(0..=INLINE_BYTES as u64),
+            ..send
+        },
+        false => send,
     };
     match rng.random_range(0..40) {
         0 => Send {
@@ -636,24 +669,13 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
         bench.eval();
 
         if bench.is("job_valid") {
-            let words = bench.get_wide::<9>("job");
+            let words = bench.get_wide::<5>("job");
             let [pair] = unpack(&words, [16]);
             assert!(model.jobs.len() < most, "a job without room, cycle {cycle}");
             let send = model.give(pair as usize);
-            let domain = model.pairs[usize::from(send.pair)].domain;
-            // Pair, domain, request, in place of endpoint, domain, request.
-            let signaled = Send {
-                errors_only: false,
-                ..send
-            };
-            let fields = unpack(&signaled.words(), [16, 64, 64, 64, 64, 64, 64, 64, 64]);
-            let mut wanted = vec![(send.pair.into(), 16), (domain.into(), 8)];
-            wanted.extend(fields[1..].iter().map(|word| (*word, 64)));
-            assert_eq!(
-                words[..],
-                pack(&wanted)[..9],
-                "job of {send:?}, cycle {cycle}"
-            );
+            let wanted = send.job(model.pairs[usize::from(send.pair)].domain);
+            let message = format!("job of {send:?}, cycle {cycle}");
+            assert_eq!(words[..], wanted[..5], "{message}");
             let status = [
                 Status::Success,
                 Status::LocalProtection,

@@ -15,8 +15,8 @@ use crate::table::{ListEntry, Request, Work};
 use abi::event::NO_PAIR;
 use abi::limits::EAGER_MAX;
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_MULTI, FLAG_READY, ListRequest,
-    MAX_SEGMENTS, Opcode, Segment, SendRequest, SendSegments,
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_MULTI, FLAG_READY,
+    INLINE_BYTES, ListRequest, MAX_SEGMENTS, Opcode, Segment, SendRequest, SendSegments,
 };
 
 /// How a message is addressed.
@@ -179,7 +179,7 @@ impl Endpoint {
         let first = segments.first().cloned();
         let posted = if segments.len() > 1 {
             own.admit_entries(link, &work, 2)?;
-            let request = send_words(send, FLAG_GATHER, all[0]);
+            let request = send_words(send, FLAG_GATHER, all[0], None);
             let rest = std::array::from_fn(|at| segments.get(at + 1).cloned());
             own.post_gather(wr_id, work, (first, rest), |handle| {
                 let second = SendSegments::new(handle.wire(), &all[1..]);
@@ -187,7 +187,8 @@ impl Endpoint {
             })
         } else {
             own.admit(link, &work)?;
-            let words = send_words(send, 0, all[0]);
+            let inline = self.inline(first.as_deref().unwrap_or_default());
+            let words = send_words(send, 0, all[0], inline);
             own.post(wr_id, work, first.map(Into::into), words)
         };
         own.ring(link, Ring::Send);
@@ -287,10 +288,17 @@ impl Endpoint {
             address,
             length: bytes.len() as u64,
         };
-        let words = send_words(send, 0, segment);
+        let words = send_words(send, 0, segment, self.inline(bytes));
         own.post(wr_id, work, Some(buffer.into()), words);
         own.ring(link, Ring::Send);
         Ok(())
+    }
+
+    /// These bytes, if the request itself can carry them.
+    fn inline<'a>(&self, bytes: &'a [u8]) -> Option<&'a [u8]> {
+        let short = bytes.len() <= INLINE_BYTES;
+        let carries = short && self.supports(Opcode::TaggedSend, FLAG_INLINE).is_ok();
+        carries.then_some(bytes)
     }
 
     fn post_send<B: SendBuffer>(
@@ -334,7 +342,7 @@ impl Endpoint {
         match admitted {
             Err(error) => Err(Refused { error, buffer }),
             Ok(segment) => {
-                let words = send_words(send, flags, segment);
+                let words = send_words(send, flags, segment, self.inline(&buffer));
                 Ok(own.post(wr_id, work, Some(buffer.into()), words))
             }
         }
@@ -572,7 +580,7 @@ fn send_work(send: &TaggedSend, inject: bool) -> Work {
     }
 }
 
-/// The ring entry of a send, from its handle.
+/// The ring entry of a send, from its handle. It carries the bytes itself, if there are some, and otherwise names the buffer.
 fn send_words(
     send: &TaggedSend,
     flags: u8,
@@ -581,8 +589,9 @@ fn send_words(
         address,
         length,
     }: Segment,
-) -> impl FnOnce(Request) -> [u64; SendRequest::WORDS] {
-    let entry = SendRequest {
+    inline: Option<&[u8]>,
+) -> impl FnOnce(Request) -> [u64; SendRequest::WORDS] + use<> {
+    let named = SendRequest {
         opcode: Opcode::TaggedSend.code(),
         flags,
         pair: send.pair.index,
@@ -594,6 +603,7 @@ fn send_words(
         length,
         ..SendRequest::default()
     };
+    let entry = inline.map_or(named, |bytes| named.with_inline(bytes));
     move |request| {
         SendRequest {
             request: request.wire(),

@@ -13,10 +13,12 @@ use crate::endpoint::Endpoint;
 use crate::error::CommandError;
 use crate::pair::EndpointAddress;
 use crate::table::{Place, Request};
-use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_SHARED_COMPLETIONS};
+use abi::capability::{
+    CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_SHARED_COMPLETIONS,
+};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2, SEND_QUEUE_DEPTH};
 use abi::mailbox::{self, Command, ConnectReason, PairState};
-use abi::request::MAX_SEGMENTS;
+use abi::request::{INLINE_BYTES, MAX_SEGMENTS};
 use std::ops::RangeInclusive;
 
 /// What a card, and this library on it, can do at most.
@@ -43,6 +45,8 @@ pub struct DeviceLimits {
     pub message_bytes: u64,
     /// Buffers that a send may read one after the other: [`Endpoint::post_gather_send`].
     pub send_segments: usize,
+    /// Longest payload that a send carries in its request, so that the card reads no buffer: the library does that by itself. 0: none.
+    pub inline_bytes: usize,
     /// Whether a send may complete only on error: [`Endpoint::post_unsignaled_send`].
     pub unsignaled_sends: bool,
     /// Whether several endpoints may complete on one queue: [`EndpointBuilder::on`](crate::EndpointBuilder::on).
@@ -71,6 +75,10 @@ impl Device {
             send_segments: match has(CAPABILITY_GATHER) {
                 true => MAX_SEGMENTS,
                 false => 1,
+            },
+            inline_bytes: match has(CAPABILITY_INLINE) {
+                true => INLINE_BYTES,
+                false => 0,
             },
             unsignaled_sends: has(CAPABILITY_ERRORS_ONLY),
             shared_completions: has(CAPABILITY_SHARED_COMPLETIONS),

@@ -156,7 +156,10 @@ impl Deref for Payload {
 }
 
 /// What can be sent: a [`Buffer`], a [`SharedBuffer`], or a [`Payload`], which is either. What is refused is given back as it came.
-pub trait SendBuffer: Into<Payload> + fmt::Debug + readable::Readable {}
+pub trait SendBuffer:
+    Into<Payload> + Deref<Target = [u8]> + fmt::Debug + readable::Readable
+{
+}
 
 impl SendBuffer for Buffer {}
 impl SendBuffer for SharedBuffer {}

@@ -1,7 +1,8 @@
 //! What only some cards have: sends that complete only on error, gathers, completion queues of several endpoints.
 
 use abi::capability::{
-    self, CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_SHARED_COMPLETIONS,
+    self, CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE,
+    CAPABILITY_SHARED_COMPLETIONS,
 };
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{Counter, EndpointSetup, Operation};
@@ -9,7 +10,8 @@ use abi::event::Cause;
 use abi::limits::EAGER_MAX;
 use abi::register::{COMPLETION_TAIL, SEND_HEAD};
 use abi::request::{
-    FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_READY, Opcode, Segment, SendRequest, SendSegments,
+    FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_READY, Opcode, Segment, SendRequest,
+    SendSegments,
 };
 use abi::status::Status;
 use card_model::memory::HostMemory;
@@ -283,7 +285,7 @@ fn a_gather_that_is_malformed_is_refused_once_and_the_ring_goes_on() {
     assert_eq!(stage.sent(), [(7, Status::InvalidRequest)]);
     // A first entry that is malformed itself takes its second along.
     let bad = SendRequest {
-        reserved1: 1,
+        reserved0: 1,
         ..gather(8)
     };
     stage.gather(bad, segments(8));
@@ -444,11 +446,61 @@ fn a_shared_queue_reserves_for_all_that_complete_on_it() {
     }
 }
 
+/// What arrives of inline sends of these bytes, and how they end. Their keys and addresses name nothing.
+fn carried(broken: Break, payloads: &[&[u8]]) -> (Vec<Vec<u8>>, Vec<(u32, Status)>) {
+    let mut stage = Stage::new(able());
+    stage.net.cards[0].break_on_purpose(broken);
+    let mut arrived = Vec::new();
+    let mut ended = Vec::new();
+    for (request, payload) in payloads.iter().enumerate() {
+        stage.receive(100, 0x1000, 64);
+        let send = stage.host_side().a_send(PAIR, request as u32, 0, 0);
+        stage.send(send.with_inline(payload));
+        ended.extend(stage.sent());
+        let host_side = stage.host_side();
+        arrived.push(host_side.bytes(&mut stage.net.cards[0], 0x1000, payload.len()));
+    }
+    (arrived, ended)
+}
+
+#[test]
+fn an_inline_send_is_what_its_request_carries() {
+    let payloads: [&[u8]; 4] = [b"", b"posthorn", b"fifteen of them", b"sixteen of them!"];
+    let (arrived, ended) = carried(Break::None, &payloads);
+    assert_eq!(arrived, payloads);
+    let wanted: Vec<_> = (0..4).map(|request| (request, Status::Success)).collect();
+    assert_eq!(ended, wanted);
+    let broken = carried(Break::InlineReversed, &payloads);
+    assert_ne!(broken.0, arrived, "the order of its bytes is noticed");
+}
+
+#[test]
+fn an_inline_send_that_is_too_long_or_a_gather_is_refused() {
+    let mut stage = Stage::new(able());
+    let inline = stage
+        .host_side()
+        .a_send(PAIR, 1, 0, 0)
+        .with_inline(&[1; 16]);
+    stage.send(SendRequest {
+        length: 17,
+        ..inline
+    });
+    assert_eq!(stage.sent(), [(1, Status::InvalidRequest)]);
+    let gather = SendRequest {
+        flags: inline.flags | FLAG_GATHER,
+        ..inline
+    };
+    stage.gather(gather, SendSegments::new(1, &[]));
+    assert_eq!(stage.sent(), [(1, Status::InvalidRequest)]);
+    assert_eq!(stage.counter(Counter::InvalidRequests), 2);
+}
+
 #[test]
 fn a_card_without_a_capability_does_not_know_its_flags_and_opcodes() {
     for (lacking, flag) in [
         (CAPABILITY_ERRORS_ONLY, FLAG_ERRORS_ONLY),
         (CAPABILITY_GATHER, FLAG_GATHER),
+        (CAPABILITY_INLINE, FLAG_INLINE),
     ] {
         let mut stage = Stage::new(CardSizes {
             capabilities: capability::ALL & !lacking,

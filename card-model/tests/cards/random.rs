@@ -359,7 +359,7 @@ impl World {
         };
         match spoilt {
             Spoilt::Not => {}
-            Spoilt::Malformed => send.reserved1 = 1,
+            Spoilt::Malformed => send.reserved0 = 1,
             Spoilt::Key => send.key ^= 1 << 20,
             Spoilt::Pair => send.pair = self.rng.random_range(7..10),
             Spoilt::Length => send.length = EAGER_MAX as u64 + 1,

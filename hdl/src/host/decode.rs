@@ -5,7 +5,7 @@
 //!          ──► = code of row 1 ─┼─► kind, buffer, needs_pair, names_claim of that row
 //!                  …            │
 //!   flags ────► & ¬ its flags ──┴─► or-ed ──► malformed
-//!   reserved, min_free ──────────►
+//!   reserved, payload, long, min_free ──►
 //! ```
 //!
 //! The block is built from the table: each row is an opcode. An opcode or a flag that needs a capability which the card
@@ -23,8 +23,12 @@ pub struct Decode {
     pub opcode: Signal<In, Bits<8>>,
     /// Flags of the entry.
     pub flags: Signal<In, Bits<8>>,
-    /// A reserved bit of the entry is set.
+    /// A bit of the entry is set that is reserved whatever the flags are.
     pub reserved: Signal<In, Bit>,
+    /// A bit is set that is reserved unless the payload is in the entry.
+    pub payload: Signal<In, Bit>,
+    /// `length` of the entry is more than an inline payload may have.
+    pub long: Signal<In, Bit>,
     /// `min_free` of the entry is other than zero.
     pub min_free: Signal<In, Bit>,
     /// The entry is refused as `InvalidRequest`.
@@ -40,6 +44,8 @@ pub struct Decode {
     known: Signal<Local, Bit>,
     allowed: Signal<Local, Bits<8>>,
     min_free_flag: Signal<Local, Bits<8>>,
+    inline: Signal<Local, Bit>,
+    second: Signal<Local, Bit>,
     #[is(rows.iter().map(|row| constant(row.opcode.code())).collect())]
     codes: Vec<Constant<Bits<8>>>,
     #[is(rows.iter().map(|row| Constant::new(decoded_row(row, capabilities))).collect())]
@@ -61,6 +67,8 @@ fn decoded_row(row: &OpcodeRow, capabilities: u32) -> DecodedRow {
         kind: u64::from(row.kind.code()).into(),
         flags: u64::from(row.flags_with(capabilities)).into(),
         min_free_flag: u64::from(row.min_free_flag).into(),
+        inline_flag: u64::from(row.inline_flag).into(),
+        second_flag: u64::from(row.second_flag).into(),
         buffer: row.buffer != BufferUse::None,
         needs_pair: row.pair,
         names_claim: row.target == TargetUse::Claim,
@@ -82,6 +90,8 @@ mod decoded {
         pub kind: Bits<8>,
         pub flags: Bits<8>,
         pub min_free_flag: Bits<8>,
+        pub inline_flag: Bits<8>,
+        pub second_flag: Bits<8>,
         pub buffer: Bit,
         pub needs_pair: Bit,
         pub names_claim: Bit,
@@ -117,8 +127,12 @@ impl Logic for Decode {
         self.known.next = self.row.val().known;
         self.allowed.next = self.row.val().flags;
         self.min_free_flag.next = self.row.val().min_free_flag;
+        self.inline.next = (self.flags.val() & self.row.val().inline_flag).any();
+        self.second.next = (self.flags.val() & self.row.val().second_flag).any();
         self.malformed.next = !self.known.val()
             | self.reserved.val()
+            | (self.payload.val() & !self.inline.val())
+            | (self.inline.val() & (self.long.val() | self.second.val()))
             | (self.flags.val() & !self.allowed.val()).any()
             | (self.min_free.val() & !(self.flags.val() & self.min_free_flag.val()).any());
         self.kind.next = self.row.val().kind;
@@ -138,11 +152,16 @@ mod tests {
     /// What the decoder says of an entry: well formed or not, kind, buffer, pair, claim.
     type Said = (bool, u8, bool, bool, bool);
 
-    fn say(decode: &mut Decode, opcode: u8, flags: u8, reserved: bool, min_free: bool) -> Said {
+    /// What an entry has beside opcode and flags: a reserved bit, one of an inline payload, a long payload, `min_free`.
+    type Beyond = [bool; 4];
+
+    fn say(decode: &mut Decode, opcode: u8, flags: u8, beyond: Beyond) -> Said {
         decode.opcode.next = u64::from(opcode).into();
         decode.flags.next = u64::from(flags).into();
-        decode.reserved.next = reserved;
-        decode.min_free.next = min_free;
+        decode.reserved.next = beyond[0];
+        decode.payload.next = beyond[1];
+        decode.long.next = beyond[2];
+        decode.min_free.next = beyond[3];
         simulate(decode, 10);
         (
             !decode.malformed.val(),
@@ -158,19 +177,25 @@ mod tests {
         decode.opcode.connect();
         decode.flags.connect();
         decode.reserved.connect();
+        decode.payload.connect();
+        decode.long.connect();
         decode.min_free.connect();
         decode.connect_all();
         decode
     }
 
+    const FLAGS: [u8; 8] = [0, 1, 2, 4, 8, 0xc, 0x10, 0x80];
+
     /// Every opcode with no flag, each flag, and what else there is.
     fn all(decode: &mut Decode) -> Vec<Said> {
         let mut said = Vec::new();
         for opcode in 0..=0x20 {
-            for flags in [0, 1, 2, 4, 8, 0x10, 0x80] {
-                for (reserved, min_free) in [(false, false), (true, false), (false, true)] {
-                    said.push(say(decode, opcode, flags, reserved, min_free));
+            for flags in FLAGS {
+                for set in 0..4 {
+                    let beyond = std::array::from_fn(|at| at == set);
+                    said.push(say(decode, opcode, flags, beyond));
                 }
+                said.push(say(decode, opcode, flags, [false; 4]));
             }
         }
         said
@@ -182,27 +207,33 @@ mod tests {
             for ring in [WorkRing::Send, WorkRing::List] {
                 let mut decode = built(OPCODES, ring, capabilities);
                 for code in 0..=0x20 {
-                    for flags in [0, 1, 2, 4, 8, 0x10, 0x80] {
-                        for reserved in [0, 1] {
+                    for flags in FLAGS {
+                        for (reserved, inline, length) in
+                            [(0, 0, 0), (1, 0, 0), (0, 1, 0), (0, 1, 16), (0, 0, 17)]
+                        {
                             let send = SendRequest {
                                 opcode: code,
                                 flags,
-                                reserved2: reserved,
+                                reserved0: reserved,
+                                inline2: inline,
+                                length,
                                 ..Default::default()
                             };
                             let list = ListRequest {
                                 opcode: code,
                                 flags,
-                                reserved2: reserved,
+                                reserved0: reserved,
+                                length,
                                 ..Default::default()
                             };
-                            let wanted = match ring {
-                                WorkRing::Send => decode_send(&send, capabilities),
-                                WorkRing::List => decode_list(&list, capabilities),
+                            let (wanted, inline) = match ring {
+                                WorkRing::Send => (decode_send(&send, capabilities), inline != 0),
+                                WorkRing::List => (decode_list(&list, capabilities), false),
                             };
-                            let said = say(&mut decode, code, flags, reserved != 0, false);
+                            let beyond = [reserved != 0, inline, length > 16, false];
+                            let said = say(&mut decode, code, flags, beyond);
                             let kind = wanted.map_or_else(|kind| kind, |row| row.kind);
-                            assert_eq!(said.0, wanted.is_ok(), "{code:#x} {flags:#x}");
+                            assert_eq!(said.0, wanted.is_ok(), "{code:#x} {flags:#x} {beyond:?}");
                             assert_eq!(said.1, kind.code(), "{code:#x} {flags:#x}");
                         }
                     }

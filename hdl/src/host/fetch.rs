@@ -32,7 +32,7 @@ use abi::control::{Operation, RING_BITS, RING_LIST, RING_SEND};
 use abi::event::{INFO_LIST_RING_BIT, NO_PAIR};
 use abi::opcode::WorkRing;
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::REQUEST_BYTES;
+use abi::request::{INLINE_BYTES, REQUEST_BYTES};
 use abi::status::Status;
 
 const _: () = assert!(QUEUE < 1 << 5, "a ring counts to its class's places");
@@ -162,6 +162,8 @@ pub struct Fetch {
     list_needs_pair: Reg<Bit>,
     list_names_claim: Reg<Bit>,
     send_reserved: Signal<Local, Bit>,
+    send_payload: Signal<Local, Bit>,
+    send_long: Signal<Local, Bit>,
     list_reserved: Signal<Local, Bit>,
     #[is(Decode::new(WorkRing::Send, config.capabilities))]
     send_decode: Decode,
@@ -471,9 +473,10 @@ impl Logic for Fetch {
         // What the oldest of each class means, looked at in the cycle before it is offered.
         self.as_send.next = self.send_queue.output.data.val().into();
         self.as_list.next = self.list_queue.output.data.val().into();
-        self.send_reserved.next = self.as_send.val().reserved0.any()
-            | self.as_send.val().reserved1.any()
-            | self.as_send.val().reserved2.any();
+        self.send_reserved.next = self.as_send.val().reserved0.any();
+        self.send_payload.next =
+            self.as_send.val().inline1.any() | self.as_send.val().inline2.any();
+        self.send_long.next = self.as_send.val().length > INLINE_BYTES;
         self.list_reserved.next =
             self.as_list.val().reserved0.any() | self.as_list.val().reserved2.any();
         set!(
@@ -481,6 +484,8 @@ impl Logic for Fetch {
             opcode = self.as_send.val().opcode,
             flags = self.as_send.val().flags,
             reserved = self.send_reserved.val(),
+            payload = self.send_payload.val(),
+            long = self.send_long.val(),
             min_free = false
         );
         set!(
@@ -488,6 +493,8 @@ impl Logic for Fetch {
             opcode = self.as_list.val().opcode,
             flags = self.as_list.val().flags,
             reserved = self.list_reserved.val(),
+            payload = false,
+            long = false,
             min_free = self.as_list.val().min_free.any()
         );
         self.send_malformed.d.next = self.send_decode.malformed.val();

@@ -77,6 +77,12 @@ pub fn gather() -> Vec<Break> {
         Break::new("place_given_away").force::<Gather>("open.q", "false"),
         // What has been given of a pair that is dropped goes out.
         Break::new("drops_nothing").force::<Gather>("dropped.valid", "false"),
+        // A buffer is asked for although the payload is inline.
+        Break::new("inline_is_asked_for").force::<Gather>("length", "job.data.length"),
+        // An inline payload isn't cut at its length.
+        Break::new("inline_not_cut").force::<Gather>("inline_payload", "inline_bytes"),
+        // The first word of an inline payload goes out twice.
+        Break::new("inline_word_twice").force::<Gather>("second_word.q", "false"),
         // Only the message on offer is dropped.
         Break::new("offer_stays").force_if::<Gather>("passed_over", "false", "message.ready"),
     ]

@@ -7,11 +7,15 @@
 //!        │      └─► under way ◄── one at a time ─────┘              ▲
 //!        │              └─► result                                  │ room reserved with the job
 //!        └─► envelopes ──► message, once its payload is here ───────┘
+//!              └─► inline payload ──► payload
 //! ```
 //!
 //! A job comes only while there is `room` for the longest payload, and reserves the words that it needs: so a read never waits for the
 //! wire, and every job is answered as soon as host memory has answered. Jobs are asked for, read, answered and sent in the order in which they came.
 //! A job whose buffer may not or can't be read is answered with the reason, and no message comes of it.
+//!
+//! An inline job brings its payload along. No buffer is asked for or read, and no word of the payload memory is reserved: it is answered when those
+//! before it have been.
 //!
 //! A pair that is `dropped` sends nothing more of what has been given: a message of it that hasn't been taken is passed over, even if it was on
 //! offer. So the end of a pair waits neither for the wire nor for another pair's frames.
@@ -24,10 +28,10 @@
 use crate::config::JOBS;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
-use crate::types::{DmaRequest, Message, RegionQuery, SendJob, SendRequest};
+use crate::types::{DmaRequest, Message, RegionQuery, SendJob};
 use abi::control::RIGHT_LOCAL_READ;
 use abi::limits::EAGER_MAX;
-use abi::request::REQUEST_BYTES;
+use abi::request::{FLAG_READY, INLINE_BYTES};
 use abi::status::Status;
 
 /// Words of the payload memory: four longest payloads.
@@ -36,7 +40,7 @@ pub const WORDS: usize = 512;
 const LONGEST: usize = EAGER_MAX.div_ceil(8);
 
 const _: () = assert!(WORDS.is_power_of_two() && JOBS == 16, "widths below");
-const _: () = assert!(REQUEST_BYTES == 64, "a job carries the whole request");
+const _: () = assert!(INLINE_BYTES == 16, "a job carries two words of payload");
 
 /// A buffer to ask for.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -70,6 +74,9 @@ struct UnderWay {
 struct Envelope {
     words: Bits<8>,
     message: Message,
+    /// The payload is this.
+    inline: Bit,
+    payload: Bits<128>,
 }
 
 /// What reads payloads.
@@ -112,10 +119,16 @@ pub struct Gather {
     pub payload_done: Signal<In, Bit>,
 
     // The job that comes.
-    request: Signal<Local, SendRequest>,
+    /// Length of its buffer, and words of it.
     length: Signal<Local, Bits<16>>,
     words: Signal<Local, Bits<16>>,
     as_message: Signal<Local, Message>,
+    flags: Signal<Local, Bits<8>>,
+    inline_bytes: Signal<Local, Bits<128>>,
+    inline_length: Signal<Local, Bits<8>>,
+    /// Ones above the last byte of an inline payload.
+    beyond: Signal<Local, Bits<128>>,
+    inline_payload: Signal<Local, Bits<128>>,
     /// Where the next job's words begin. Places count on beyond the memory, by one bit.
     next_place: Reg<Bits<16>>,
     /// Where the oldest words that are in use begin.
@@ -179,7 +192,13 @@ pub struct Gather {
     frame_place: Reg<Bits<16>>,
     /// The payload at `first_place` is being sent.
     open: Reg<Bit>,
+    /// It is this instead, and the second word of it is wanted.
+    inline_open: Reg<Bit>,
+    inline_sent: Reg<Bits<128>>,
+    second_word: Reg<Bit>,
 
+    #[is(Constant::new(!Bits::<128>::default()))]
+    ones: Constant<Bits<128>>,
     comes_into_room: Check,
     a_payload_ends_where_its_length_says: Check,
 }
@@ -188,38 +207,52 @@ pub struct Gather {
 impl Logic for Gather {
     fn update(&mut self) {
         // What a job reserves.
-        self.request.next = self.job.data.val().request;
-        self.length.next = bit_cast::<16, 64>(self.request.val().length);
+        self.length.next = self.job.data.val().length;
+        if self.job.data.val().inline {
+            self.length.next = 0.into();
+        }
         self.words.next = (self.length.val() + 7) >> 3;
         self.used.next = self.next_place.q.val() - self.first_place.q.val();
         self.has_room.d.next = (self.used.val() <= WORDS - LONGEST) & (self.jobs.q.val() < JOBS);
         self.room.next = self.has_room.q.val();
         self.comes_into_room.ok.next = !self.job.valid.val()
             | ((self.jobs.q.val() < JOBS) & (self.used.val() + self.words.val() <= WORDS));
+        self.flags.next = 0.into();
+        if self.job.data.val().ready {
+            self.flags.next = FLAG_READY;
+        }
         self.as_message.next = Message {
             pair: self.job.data.val().pair,
-            context: self.request.val().context,
-            length: self.length.val(),
-            match_bits: self.request.val().match_bits,
-            immediate: self.request.val().immediate,
-            flags: self.request.val().flags,
+            context: self.job.data.val().context,
+            length: self.job.data.val().length,
+            match_bits: self.job.data.val().match_bits,
+            immediate: self.job.data.val().immediate,
+            flags: self.flags.val(),
         };
+        self.inline_bytes.next = bit_cast::<128, 64>(self.job.data.val().address)
+            | (bit_cast::<128, 32>(self.job.data.val().key) << 64)
+            | (bit_cast::<128, 32>(self.job.data.val().tail) << 96);
+        self.inline_length.next = bit_cast::<8, 16>(self.job.data.val().length);
+        self.beyond.next = self.ones.val() << (self.inline_length.val() << 3);
+        self.inline_payload.next = self.inline_bytes.val() & !self.beyond.val();
         self.to_ask.input.valid.next = self.job.valid.val() & self.length.val().any();
         self.to_ask.input.data.next = ToAsk {
             domain: self.job.data.val().domain,
-            key: self.request.val().key,
-            address: self.request.val().address,
+            key: self.job.data.val().key,
+            address: self.job.data.val().address,
             length: self.length.val(),
         };
         self.to_read.input.valid.next = self.job.valid.val();
         self.to_read.input.data.next = ToRead {
-            address: self.request.val().address,
+            address: self.job.data.val().address,
             length: self.length.val(),
         };
         self.envelopes.input.valid.next = self.job.valid.val();
         self.envelopes.input.data.next = Envelope {
             words: bit_cast::<8, 16>(self.words.val()),
             message: self.as_message.val(),
+            inline: self.job.data.val().inline,
+            payload: self.inline_payload.val(),
         };
         if self.job.valid.val() {
             self.next_place.d.next = self.next_place.q.val() + self.words.val();
@@ -370,12 +403,21 @@ impl Logic for Gather {
         }
         if self.message.valid.val() & self.message.ready.val() {
             self.open.d.next = true;
+            self.inline_open.d.next = self.envelopes.output.data.val().inline;
+            self.inline_sent.d.next = self.envelopes.output.data.val().payload;
         }
         if !self.open.q.val() {
             self.first_place.d.next = self.frame_place.q.val();
         }
         self.memory.read_address.next = self.first_place.q.val() + self.payload_index.val();
+        self.second_word.d.next = self.payload_index.val().get_bit(0);
         self.payload.next = self.memory.read_data.val();
+        if self.inline_open.q.val() {
+            self.payload.next = self.inline_sent.q.val().get_bits::<64>(0);
+            if self.second_word.q.val() {
+                self.payload.next = self.inline_sent.q.val().get_bits::<64>(64);
+            }
+        }
 
         self.a_payload_ends_where_its_length_says.ok.next = !self.fills.val()
             | ((self.filled.q.val() + 1

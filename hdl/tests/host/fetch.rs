@@ -11,7 +11,7 @@ use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
 use abi::opcode::{BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing, decode_list, decode_send};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{ListRequest, SendRequest};
+use abi::request::{INLINE_BYTES, ListRequest, SendRequest};
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use hdl::host::Fetch;
@@ -180,7 +180,11 @@ impl Run {
         let rows: Vec<_> = OPCODES.iter().filter(known).collect();
         let row = rows[rng.random_range(0..rows.len())];
         let known = row.flags_with(CAPABILITIES);
-        let flags = rng.random::<u8>() & known;
+        let mut flags = rng.random::<u8>() & known;
+        let inline = flags & row.inline_flag != 0;
+        if inline {
+            flags &= !row.second_flag;
+        }
         let mut words = ListRequest {
             opcode: row.opcode.code(),
             flags,
@@ -191,12 +195,16 @@ impl Run {
             match_bits: rng.random(),
             ignore_bits: rng.random(),
             address: rng.random(),
-            length: rng.random(),
+            length: match inline {
+                true => rng.random_range(0..=INLINE_BYTES as u64),
+                false => rng.random(),
+            },
             target: rng.random(),
-            min_free: match flags & row.min_free_flag {
+            min_free: match flags & (row.min_free_flag | row.inline_flag) {
                 0 => 0,
                 _ => rng.random(),
             },
+            reserved2: if inline { rng.random() } else { 0 },
             ..Default::default()
         }
         .to_words();
@@ -219,6 +227,8 @@ impl Run {
                 words[0] |= u64::from(flag) << 8;
             }
             2 => words[0] |= 1 << (48 + rng.random_range(0..16)),
+            // The payload is there, and must be short.
+            _ if inline => words[5] = rng.random_range(INLINE_BYTES as u64 + 1..=u64::MAX),
             // The threshold of a multi-receive is there.
             3 if flags & row.min_free_flag == 0 => words[6] |= 1 << (32 + rng.random_range(0..32)),
             _ => words[7] |= 1 << rng.random_range(0..64),

@@ -13,7 +13,7 @@ use std::collections::VecDeque;
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
 use abi::event::Cause;
-use abi::request::{FLAG_READY, Opcode, SendRequest};
+use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
 use abi::wire::FrameType;
 use hdl::envelope::SCAN_CYCLES;
@@ -50,6 +50,8 @@ struct Message {
     ready: bool,
     /// It arrived, and was refused.
     refused: bool,
+    /// Its request carries the payload.
+    inline: bool,
     /// Why its payload can't be read, if it can't.
     unreadable: Option<Status>,
     arrived: bool,
@@ -504,7 +506,9 @@ impl World {
                     1 => rng.random_range(0..=1024),
                     _ => rng.random_range(0..40),
                 };
+                let inline = length <= INLINE_BYTES && rng.random();
                 let unreadable = match rng.random_range(0..40) {
+                    _ if inline => None,
                     0 if length > 0 => Some(Status::LocalProtection),
                     1 if length > 0 => Some(Status::MemoryError),
                     _ => None,
@@ -520,6 +524,7 @@ impl World {
                     length,
                     ready: rng.random_bool(0.3),
                     refused: false,
+                    inline,
                     unreadable,
                     arrived: false,
                     accepted: false,
@@ -543,6 +548,10 @@ impl World {
                 address: (handle as u64) << 16,
                 length: message.length as u64,
                 ..SendRequest::default()
+            };
+            let request = match message.inline {
+                true => request.with_inline(&message.payload(handle)),
+                false => request,
             };
             let mut fields = vec![(setup.endpoint.into(), 8), (setup.domain.into(), 8)];
             fields.extend(request.to_words().map(|word| (word, 64)));

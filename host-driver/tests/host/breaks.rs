@@ -46,6 +46,7 @@ fn noticed_by(broken: Break) -> fn() {
         | Break::DuplicateTaken
         | Break::CrcIgnored => panic!("the library has no such thing happen"),
         Break::SuccessTold => optional::unsignaled_sends_tell_nothing_and_free_their_buffers,
+        Break::InlineReversed => optional::a_short_send_is_carried_by_its_request,
         Break::SegmentsSwapped => optional::a_gather_is_one_message_of_its_segments,
         Break::OwnerTold => {
             completion_queues::one_poll_serves_all_and_each_completion_names_its_endpoint

@@ -36,7 +36,10 @@ fn is_free(shared: SharedBuffer) -> bool {
 /// Receives a message of these match bits.
 fn take(side: &mut Side, match_bits: u64) -> WorkCompletion {
     let receive = side.receive(match_bits);
-    side.post(match_bits, &receive);
+    let buffer = side.buffer(64);
+    side.endpoint
+        .post_tagged_recv(match_bits, &receive, buffer)
+        .expect("room");
     loop {
         match side.cq.wait(PATIENCE) {
             Ok(completion) => return completion,
@@ -185,6 +188,28 @@ fn a_gather_that_cannot_be_posted_says_why() {
     let two = [part.slice(..8), part.slice(8..16)];
     a.endpoint.close_pair(a.pair).unwrap();
     assert_eq!(post(&two), Err(PostError::InvalidPair));
+}
+
+#[test]
+pub fn a_short_send_is_carried_by_its_request() {
+    let (mut a, mut b) = able(4);
+    assert_eq!(a.device.limits().inline_bytes, 16);
+    for length in [0, 1, 8, 15, 16, 17] {
+        let bytes: Vec<u8> = (1..=length).collect();
+        let buffer = a.filled(&bytes);
+        a.endpoint.post_tagged_send(5, &a.send(5), buffer).unwrap();
+        assert_eq!(take(&mut b, 5).received(), bytes);
+        let sent = a.next();
+        assert_eq!(
+            (sent.status, sent.length),
+            (WcStatus::Success, length.into())
+        );
+        assert_eq!(&sent.buffer.expect("it comes back")[..], bytes);
+        a.endpoint
+            .post_tagged_inject(6, &a.send(6), &bytes)
+            .unwrap();
+        assert_eq!(take(&mut b, 6).received(), bytes);
+    }
 }
 
 #[test]

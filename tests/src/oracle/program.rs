@@ -592,7 +592,7 @@ impl Program<'_> {
             1 => send.key ^= 1 << 21,
             2 => send.pair = 7,
             3 => send.length = EAGER_MAX as u64 + 1,
-            4 => send.reserved2 = 1,
+            4 => send.reserved0 = 1,
             5 => (send.address, send.key) = self.host_sides[at].void,
             _ => {}
         }

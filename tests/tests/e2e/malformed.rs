@@ -4,7 +4,7 @@ use abi::completion::CompletionKind;
 use abi::event::{Cause, INFO_LIST_RING_BIT};
 use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY};
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, ListRequest, Opcode, SendRequest,
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, ListRequest, Opcode, SendRequest,
 };
 use abi::status::Status;
 use host_driver::Counter;
@@ -30,9 +30,18 @@ const SENDS: &[SendCase] = {
         ("reserved word 0", InvalidRequest, Send, |r| {
             r.reserved0 = 1 << 15
         }),
-        ("reserved word 1", InvalidRequest, Send, |r| r.reserved1 = 1),
+        ("reserved word 1", InvalidRequest, Send, |r| r.inline1 = 1),
         ("reserved word 2", InvalidRequest, Send, |r| {
-            r.reserved2 = 1 << 63
+            r.inline2 = 1 << 63
+        }),
+        ("17 bytes inline", InvalidRequest, Send, |r| {
+            (r.flags, r.length) = (FLAG_INLINE, 17);
+        }),
+        ("a gather inline", InvalidRequest, Send, |r| {
+            r.flags = FLAG_INLINE | FLAG_GATHER;
+        }),
+        ("a cancel inline", InvalidRequest, Cancel, |r| {
+            (r.opcode, r.flags) = (Opcode::CancelSend.code(), FLAG_INLINE);
         }),
         (
             "a cancel in the list ring's words",
@@ -50,7 +59,7 @@ const SENDS: &[SendCase] = {
             InvalidRequest,
             Cancel,
             |r| {
-                (r.opcode, r.reserved1) = (Opcode::CancelSend.code(), 1 << 31);
+                (r.opcode, r.inline1) = (Opcode::CancelSend.code(), 1 << 31);
             },
         ),
         ("a cancel of nothing", TooLate, Cancel, |r| {

@@ -313,6 +313,7 @@ fn request_flags(opcode: request::Opcode) -> &'static [(&'static str, u8)] {
             ("FLAG_READY", request::FLAG_READY),
             ("FLAG_ERRORS_ONLY", request::FLAG_ERRORS_ONLY),
             ("FLAG_GATHER", request::FLAG_GATHER),
+            ("FLAG_INLINE", request::FLAG_INLINE),
         ],
         WorkRing::List => &[
             ("FLAG_ANY_SOURCE", request::FLAG_ANY_SOURCE),

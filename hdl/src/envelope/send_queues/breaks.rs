@@ -72,7 +72,11 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("unsignaled_keeps_reservation")
             .force::<Unacknowledged>("released.valid", "false"),
         // A ready send goes out as any other.
-        Break::new("ready_forgotten").force::<SendQueues>("job_flags", "0"),
+        Break::new("ready_forgotten").force::<SendQueues>("job_ready", "false"),
+        // An inline send's payload is read from host memory.
+        Break::new("inline_is_read").force::<SendQueues>("job_inline", "false"),
+        // The payload of an inline send is lost while it waits.
+        Break::new("inline_lost").force::<SendQueues>("at", "request.address"),
         // A job is given whether or not there is room for it.
         Break::new("gives_without_room").force::<SendQueues>("job_room", "true"),
         // A pair is cleared while jobs of it are given.

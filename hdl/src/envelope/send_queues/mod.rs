@@ -52,7 +52,7 @@ use abi::completion::CompletionKind;
 use abi::control::Operation;
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
-use abi::request::{FLAG_ERRORS_ONLY, FLAG_READY, Opcode};
+use abi::request::{FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, Opcode};
 use abi::status::Status;
 
 /// Cycles between two pairs of the scan for time-outs. A power of two.
@@ -63,9 +63,9 @@ const ENDED: usize = 8;
 /// So many of them may wait when an operation is chosen that adds some.
 const ENDED_AT_CHOICE: usize = 3;
 
-const _: () = assert!(SCAN_CYCLES.is_power_of_two() && EAGER_MAX < 1 << 14);
+const _: () = assert!(SCAN_CYCLES.is_power_of_two() && EAGER_MAX < 1 << 11);
 const _: () = assert!(
-    FLAG_READY == 1 << 0 && FLAG_ERRORS_ONLY == 1 << 1,
+    FLAG_READY == 1 << 0 && FLAG_ERRORS_ONLY == 1 << 1 && FLAG_INLINE == 1 << 3,
     "the kernel takes these bits"
 );
 
@@ -185,8 +185,8 @@ pub struct SendQueues {
     job_pair: Reg<Bits<16>>,
     job_domain: Reg<Bits<8>>,
     job_send: Reg<WaitingSend>,
-    job_flags: Signal<Local, Bits<8>>,
-    given_request: Signal<Local, SendRequest>,
+    job_ready: Signal<Local, Bit>,
+    job_inline: Signal<Local, Bit>,
     sent_of_job: Signal<Local, Sent>,
     #[is(Fifo::new(JOBS))]
     given: Fifo<Given>,
@@ -207,6 +207,9 @@ pub struct SendQueues {
     is_own_pair: Signal<Local, Bit>,
     accept_ready: Signal<Local, Bit>,
     accepted: Signal<Local, WaitingSend>,
+    /// Address and key of the buffer, or the bytes of the payload in their place.
+    at: Signal<Local, Bits<64>>,
+    key: Signal<Local, Bits<32>>,
     queues: Signal<Local, Bit>,
     refusal: Signal<Local, Bits<8>>,
     in_time: Signal<Local, Bit>,
@@ -522,7 +525,7 @@ impl Logic for SendQueues {
                 self.ending.next.request = self.given.output.data.val().sent.request;
                 self.ending.next.context = self.given.output.data.val().sent.context;
                 self.ending.next.length =
-                    bit_cast::<64, 14>(self.given.output.data.val().sent.length);
+                    bit_cast::<64, 11>(self.given.output.data.val().sent.length);
                 self.ending.next.status = self.results.output.data.val();
                 self.count_invalid_requests.next =
                     self.results.output.data.val() == Status::LocalProtection;
@@ -729,7 +732,7 @@ impl Logic for SendQueues {
             self.ending.next.endpoint = self.source.q.val().endpoint;
             self.ending.next.request = self.waiting.read.val().request;
             self.ending.next.context = self.waiting.read.val().context;
-            self.ending.next.length = bit_cast::<64, 14>(self.waiting.read.val().length);
+            self.ending.next.length = bit_cast::<64, 11>(self.waiting.read.val().length);
             self.ending.next.status = Status::Cancelled;
         }
         if self.too_late.val() {
@@ -785,16 +788,25 @@ impl Logic for SendQueues {
 
         // The waiting sends' memory.
         self.flags.next = self.request.val().flags;
+        self.at.next = self.request.val().address;
+        self.key.next = self.request.val().key;
+        if self.flags.val().get_bit(3) {
+            self.at.next = bit_cast::<64, 32>(self.request.val().target)
+                | (bit_cast::<64, 32>(self.request.val().inline1) << 32);
+            self.key.next = self.request.val().inline2.get_bits::<32>(0);
+        }
         self.accepted.next = WaitingSend {
             context: self.request.val().context,
-            length: bit_cast::<14, 64>(self.request.val().length),
+            length: bit_cast::<11, 64>(self.request.val().length),
             errors_only: self.flags.val().get_bit(1),
             ready: self.flags.val().get_bit(0),
+            inline: self.flags.val().get_bit(3),
             request: self.request.val().request,
-            key: self.request.val().key,
             match_bits: self.request.val().match_bits,
             immediate: self.request.val().immediate,
-            address: self.request.val().address,
+            address: self.at.val(),
+            key: self.key.val(),
+            tail: self.request.val().inline2.get_bits::<32>(32),
         };
         self.waiting.write.valid.next = self.queues.val();
         self.waiting.write.data.next = self.accepted.val();
@@ -823,26 +835,21 @@ impl Logic for SendQueues {
         }
         self.giving.d.next = self.loading.q.val();
         self.settling.d.next = self.giving.q.val();
-        self.job_flags.next = 0.into();
-        if self.job_send.q.val().ready {
-            self.job_flags.next = FLAG_READY;
-        }
-        self.given_request.next = SendRequest::default();
-        self.given_request.next.opcode = Opcode::TaggedSend;
-        self.given_request.next.flags = self.job_flags.val();
-        self.given_request.next.pair = self.job_pair.q.val();
-        self.given_request.next.context = self.job_send.q.val().context;
-        self.given_request.next.request = self.job_send.q.val().request;
-        self.given_request.next.key = self.job_send.q.val().key;
-        self.given_request.next.match_bits = self.job_send.q.val().match_bits;
-        self.given_request.next.immediate = self.job_send.q.val().immediate;
-        self.given_request.next.address = self.job_send.q.val().address;
-        self.given_request.next.length = bit_cast::<64, 14>(self.job_send.q.val().length);
+        self.job_ready.next = self.job_send.q.val().ready;
+        self.job_inline.next = self.job_send.q.val().inline;
         self.job.valid.next = self.giving.q.val();
         self.job.data.next = SendJob {
             pair: self.job_pair.q.val(),
             domain: self.job_domain.q.val(),
-            request: self.given_request.val(),
+            context: self.job_send.q.val().context,
+            length: bit_cast::<16, 11>(self.job_send.q.val().length),
+            match_bits: self.job_send.q.val().match_bits,
+            immediate: self.job_send.q.val().immediate,
+            ready: self.job_ready.val(),
+            inline: self.job_inline.val(),
+            address: self.job_send.q.val().address,
+            key: self.job_send.q.val().key,
+            tail: self.job_send.q.val().tail,
         };
         self.sent_of_job.next = Sent {
             request: self.job_send.q.val().request,

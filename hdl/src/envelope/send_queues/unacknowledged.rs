@@ -33,7 +33,7 @@ const _: () = assert!(MAX_CREDITS == 16, "numbers of a ring have four bits");
 pub(super) struct Sent {
     pub request: Bits<32>,
     pub context: Bits<16>,
-    pub length: Bits<14>,
+    pub length: Bits<11>,
     /// It completes only on error.
     pub errors_only: Bit,
 }
@@ -166,7 +166,7 @@ impl Logic for Unacknowledged {
         self.ends.next.status = self.walking.q.val().status;
         self.ends.next.request = self.sent.val().request;
         self.ends.next.context = self.sent.val().context;
-        self.ends.next.length = bit_cast::<64, 14>(self.sent.val().length);
+        self.ends.next.length = bit_cast::<64, 11>(self.sent.val().length);
         if self.was_refused.val() {
             self.ends.next.status = Status::NotReady;
         }
@@ -174,7 +174,7 @@ impl Logic for Unacknowledged {
             self.ends.next.status = self.walking.q.val().status;
             self.ends.next.request = self.waiting.val().request;
             self.ends.next.context = self.waiting.val().context;
-            self.ends.next.length = bit_cast::<64, 14>(self.waiting.val().length);
+            self.ends.next.length = bit_cast::<64, 11>(self.waiting.val().length);
         }
         send!(
             self.ended,

@@ -22,17 +22,20 @@ const _: () = assert!(SEND_QUEUE_DEPTH == 8, "places have three bits");
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct WaitingSend {
     pub context: Bits<16>,
-    /// At most `EAGER_MAX`; so narrow that with the next two fields it fills 16 bits, and a word is as wide as block memories are.
-    pub length: Bits<14>,
+    /// At most `EAGER_MAX`.
+    pub length: Bits<11>,
     /// It completes only on error.
     pub errors_only: Bit,
     /// It is to find a receive posted.
     pub ready: Bit,
+    /// The payload is here: in `address`, `key` and `tail`.
+    pub inline: Bit,
     pub request: Bits<32>,
-    pub key: Bits<32>,
     pub match_bits: Bits<64>,
     pub immediate: Bits<64>,
     pub address: Bits<64>,
+    pub key: Bits<32>,
+    pub tail: Bits<32>,
 }
 
 /// The memory of all queues. A place is that of a ring: its low bits count.
