@@ -3,11 +3,11 @@
 use crate::status::codes;
 
 /// Widths of the fields of a command on the pin `monitor_match_command`, the least significant first: operation, endpoint, pair, any source, context,
-/// match bits, ignore bits, request, slot, multi.
-pub const MATCH_COMMAND_WIDTHS: [usize; 10] = [4, 8, 16, 1, 16, 64, 64, 32, 4, 1];
+/// match bits, ignore bits, request, slot, multi, again.
+pub const MATCH_COMMAND_WIDTHS: [usize; 11] = [4, 8, 16, 1, 16, 64, 64, 32, 4, 1, 1];
 
-/// Widths of the fields of a reply, in the same way: found, full, index.
-pub const MATCH_REPLY_WIDTHS: [usize; 3] = [1, 1, 16];
+/// Widths of the fields of a reply, in the same way: found, full, index, more.
+pub const MATCH_REPLY_WIDTHS: [usize; 4] = [1, 1, 16, 1];
 
 codes! {
     /// Number of an operation on the matching lists, as the pin `monitor_match_operation` shows it.
@@ -22,9 +22,9 @@ codes! {
         Cancel = 3,
         /// The earliest unexpected message that matches; it stays.
         Probe = 4,
-        /// Some posted receive that names a pair is removed.
+        /// Some posted receive that names a pair is removed; a step of a walk.
         TakePostedOfPair = 5,
-        /// Some posted receive of an endpoint is removed.
+        /// Some posted receive of an endpoint is removed; a step of a walk.
         TakePostedOfEndpoint = 6,
         /// The earliest unexpected message of a pair is removed.
         TakeUnexpectedOfPair = 7,

@@ -34,6 +34,16 @@ use crate::regions::{Access, Regions};
 use crate::schedule::{Action, Schedule};
 use crate::sends::{Job, Posted, Segments, Sends, SourceNumbers};
 
+/// The failure of a pair that is carried out.
+#[derive(Clone, Debug)]
+pub(crate) struct Failing {
+    pair: u16,
+    status: u8,
+    endpoint: u8,
+    /// Delivery has heard of it.
+    told: bool,
+}
+
 /// Sizes of a card.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CardSizes {
@@ -105,8 +115,8 @@ pub struct Card<M, T = Untimed> {
     pub(crate) sound: Vec<Option<u8>>,
     /// Requests to fail a pair.
     pub(crate) faults: VecDeque<(u16, u8)>,
-    /// The failure of which Delivery hasn't heard: pair, status, endpoint.
-    failing: Option<(u16, u8, u8)>,
+    /// The failure that is carried out.
+    pub(crate) failing: Option<Failing>,
     /// Messages that have been looked at.
     pub(crate) arrivals: VecDeque<Arrival>,
     /// What Delivery has told of envelopes.
@@ -392,7 +402,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             }
             Action::Fault { pair, status } => {
                 let asked = self.faults.iter().position(|&f| f == (pair, status));
-                if let (Some(at), None) = (asked, self.failing) {
+                if let (Some(at), None) = (asked, &self.failing) {
                     self.faults.remove(at);
                     self.fail_pair(pair, status);
                 }
@@ -478,7 +488,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     pub(crate) fn next_fault(&self) -> Option<Action> {
         let asked = self.faults.front();
         let asked = asked.map(|&(pair, status)| Action::Fault { pair, status });
-        self.failing.map(|_| Action::Flush).or(asked)
+        self.failing.as_ref().map(|_| Action::Flush).or(asked)
     }
 
     /// Fails a pair once: it sends and receives nothing more. Delivery hears of it by [`flush`](Self::flush).
@@ -491,15 +501,34 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.put_all(outputs);
         self.receive.fail(pair);
         self.acknowledge.fail(pair, status);
-        self.failing = Some((pair, status, endpoint));
+        self.failing = Some(Failing {
+            pair,
+            status,
+            endpoint,
+            told: false,
+        });
     }
 
-    /// Delivery hears of the failure that is carried out, and the endpoint gets the event.
+    /// Delivery hears of the failure that is carried out, and ends the pair's receives with each further call; then the endpoint gets the event.
     pub(crate) fn flush(&mut self) {
-        let Some((pair, status, endpoint)) = self.failing.take() else {
+        let Some(Failing {
+            pair,
+            status,
+            endpoint,
+            told,
+        }) = &mut self.failing
+        else {
             return;
         };
-        self.deliver(|delivery, around| delivery.pair_fails(pair, status, around));
+        let (pair, status, endpoint) = (*pair, *status, *endpoint);
+        match std::mem::replace(told, true) {
+            false => self.deliver(|delivery, around| delivery.pair_fails(pair, status, around)),
+            true => self.deliver(|delivery, around| delivery.walk_step(around)),
+        }
+        if self.delivery.walks() {
+            return;
+        }
+        self.failing = None;
         if status == Status::LinkError.code() {
             let info = status.into();
             self.put(Output::Raise {

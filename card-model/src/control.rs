@@ -39,15 +39,16 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 self.settle();
                 if endpoint < self.endpoints.count() {
                     self.deliver(|delivery, around| delivery.endpoint_flush(endpoint, around));
+                    self.walk();
                 }
             }
             Operation::EndpointClear => self.endpoints.clear(endpoint),
             Operation::PairSet => self.set_pair(index, &PairSetup::from_words(&words(data))),
             Operation::PairFail => {
                 let status = data.first().map_or(0, |&word| word as u8);
-                self.flush();
+                self.fail_wholly();
                 self.fail_pair(index, status);
-                self.flush();
+                self.fail_wholly();
             }
             Operation::PairClear => self.clear_pair(index),
             Operation::PairRead => {
@@ -92,6 +93,20 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         }
     }
 
+    /// The failure that is under way is carried out to its end.
+    fn fail_wholly(&mut self) {
+        while self.failing.is_some() {
+            self.flush();
+        }
+    }
+
+    /// A walk comes to its end.
+    fn walk(&mut self) {
+        while self.delivery.walks() {
+            self.deliver(|delivery, around| delivery.walk_step(around));
+        }
+    }
+
     fn set_pair(&mut self, pair: u16, setup: &PairSetup) {
         self.settle();
         let outputs = self.sends.set(pair, Some(setup));
@@ -117,6 +132,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         if usize::from(pair) < self.sound.len() {
             self.sound[usize::from(pair)] = None;
             self.deliver(|delivery, around| delivery.pair_clear(pair, around));
+            self.walk();
         }
     }
 }

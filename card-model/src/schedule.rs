@@ -20,7 +20,8 @@ pub enum Action {
         /// What its operations complete with: the code of a `Status`.
         status: u8,
     },
-    /// The failure that is carried out reaches those who wait for messages: the pair's receives end, and its endpoint gets the event.
+    /// The failure that is carried out reaches those who wait for messages: the pair's receives end, one each time, and then its endpoint gets the
+    /// event.
     Flush,
     /// The next thing that has happened to the envelopes of a pair is counted: frames tell of it from now on. Pairs have no order among each other.
     Update(u16),

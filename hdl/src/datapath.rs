@@ -199,6 +199,8 @@ pub struct Datapath {
     pub monitor_reply_full: Signal<Out, Bit>,
     /// Place of what it has found or appended.
     pub monitor_reply_index: Signal<Out, Bits<16>>,
+    /// A step of a walk has found nothing, and there is more to look at.
+    pub monitor_reply_more: Signal<Out, Bit>,
 
     registers: Registers,
     gate_reset: GateReset,
@@ -265,7 +267,7 @@ impl Datapath {
             monitor_source_returned monitor_sink_valid monitor_sink_pair
             monitor_sink_accepted monitor_sink_freed monitor_match_valid
             monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
-            monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
+            monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more
             counters gather gate_reset frame_gate firmware_out frame_mux loopback firmware_in refusals endpoint_interrupts shifted_interrupts
         })
     }
@@ -643,6 +645,7 @@ impl Logic for Datapath {
         self.monitor_reply_found.next = self.lists.reply.data.val().found;
         self.monitor_reply_full.next = self.lists.reply.data.val().full;
         self.monitor_reply_index.next = self.lists.reply.data.val().index;
+        self.monitor_reply_more.next = self.lists.reply.data.val().more;
     }
 }
 

@@ -94,6 +94,8 @@ pub struct Nic {
     pub monitor_reply_full: Signal<Out, Bit>,
     /// Place of what it has found or appended.
     pub monitor_reply_index: Signal<Out, Bits<16>>,
+    /// A step of a walk has found nothing, and there is more to look at.
+    pub monitor_reply_more: Signal<Out, Bit>,
 
     power_on: PowerOnReset,
     datapath: Datapath,
@@ -113,7 +115,7 @@ impl Nic {
             monitor_sink_valid monitor_sink_pair monitor_sink_accepted
             monitor_sink_freed monitor_match_valid monitor_match_operation
             monitor_match_posted monitor_match_unexpected monitor_match_command
-            monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index log_data log_valid
+            monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more log_data log_valid
             strap_mac strap_seed power_on
         })
     }
@@ -185,6 +187,7 @@ impl Logic for Nic {
         self.monitor_reply_found.next = self.datapath.monitor_reply_found.val();
         self.monitor_reply_full.next = self.datapath.monitor_reply_full.val();
         self.monitor_reply_index.next = self.datapath.monitor_reply_index.val();
+        self.monitor_reply_more.next = self.datapath.monitor_reply_more.val();
         self.log_data.next = self.subsystem.log_data.val();
         self.log_valid.next = self.subsystem.log_valid.val();
         self.subsystem.strap_mac.next = self.strap_mac.val();

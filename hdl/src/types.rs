@@ -353,6 +353,8 @@ streams! {
         slot: Bits<4>,
         /// Post: the receive stays when it is matched, until it is cancelled.
         multi: Bit,
+        /// TakePostedOfPair, TakePostedOfEndpoint: the walk goes on where the last one stopped, which was the same.
+        again: Bit,
     }
     /// One look-up in the exact side of the posted receives.
     Lookup {
@@ -381,6 +383,8 @@ streams! {
         room: Bit,
         /// The receive found, or the number of the one to append.
         id: Bits<14>,
+        /// A walk over a pair or an endpoint has found nothing yet, and stops with rows left.
+        more: Bit,
         /// Its age.
         age: Bits<53>,
         /// The receive that the associative side has for the operation is older.
@@ -443,6 +447,8 @@ streams! {
         freed: Bit,
         /// The message that is safe was refused.
         refused: Bit,
+        /// It is a mark: nothing but that all before it has ended.
+        marks: Bit,
     }
     /// The way of a payload, and what it ends with.
     Job {
@@ -471,6 +477,8 @@ streams! {
         full: Bit,
         /// The entry found or appended.
         index: Bits<16>,
+        /// TakePostedOfPair, TakePostedOfEndpoint: nothing was found yet, and there is more to look at.
+        more: Bit,
     }
 }
 

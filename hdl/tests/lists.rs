@@ -82,7 +82,13 @@ fn everything_has_happened(seen: &Seen) {
         let n = usize::from(operation.code());
         let finds = *operation != Operation::Insert;
         let misses = finds && *operation != Operation::Post;
-        assert_eq!(seen.found[n] > 100, finds, "{operation}");
+        // Most steps of a walk find nothing yet.
+        let often = if *operation == Operation::TakePostedOfPair {
+            50
+        } else {
+            100
+        };
+        assert_eq!(seen.found[n] > often, finds, "{operation}");
         assert_eq!(seen.missing[n] > 100, misses, "{operation}");
     }
 }
@@ -411,7 +417,7 @@ fn the_comparison_notices_most_mutants() {
 #[test]
 fn each_broken_contract_is_noticed() {
     // As many as the block's page says.
-    assert_eq!(hdl::matching::breaks::lists().len(), 41);
+    assert_eq!(hdl::matching::breaks::lists().len(), 43);
     breaks_by("lists_tiny", &|| {
         let seeds = [MANY_BINS, ONE_BIN].into_iter().chain(2..12);
         for (n, seed) in seeds.enumerate() {

@@ -200,9 +200,18 @@ impl MatchWatch {
         let command = Command::from_words(words);
         let command = command.ok_or_else(|| format!("{words:x?} is no command"))?;
         let &ReplyMonitor {
-            found, full, index, ..
+            found,
+            full,
+            index,
+            more,
+            ..
         } = reply;
-        let reply = Reply { found, full, index };
+        let reply = Reply {
+            found,
+            full,
+            index,
+            more,
+        };
         match lists.act(&command, reply) {
             Ok(_) => Ok(()),
             Err(expected) => Err(format!("{command:x?} {expected}; the reply is {reply:x?}")),

@@ -253,6 +253,8 @@ pub struct ReplyMonitor {
     pub full: bool,
     /// Place of what was found or appended.
     pub index: u16,
+    /// Nothing was found yet, and there is more to look at.
+    pub more: bool,
 }
 
 /// Outputs of the card in one cycle.

@@ -53,7 +53,7 @@ ports! {
     monitor_source_valid monitor_source_pair monitor_source_taken monitor_source_returned
     monitor_sink_valid monitor_sink_pair monitor_sink_accepted monitor_sink_freed
     monitor_match_valid monitor_match_operation monitor_match_posted monitor_match_unexpected
-    monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index
+    monitor_match_command monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more
 }
 
 /// A card whose gates Verilator has compiled.
@@ -237,6 +237,7 @@ impl VerilatedCard {
             out.reply.found = bit(p.monitor_reply_found);
             out.reply.full = bit(p.monitor_reply_full);
             out.reply.index = m.get(p.monitor_reply_index) as u16;
+            out.reply.more = bit(p.monitor_reply_more);
         }
     }
 }

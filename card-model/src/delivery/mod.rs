@@ -154,6 +154,8 @@ pub struct Delivery {
     /// Messages in slots, by their place.
     messages: HashMap<u16, Envelope>,
     stalls: Vec<Stall>,
+    /// Receives and messages that end one after the other.
+    walk: Option<flush::Walk>,
     /// Posted receives that have gone, by 16.
     gone: u8,
     /// Number of the next claim, never 0.
@@ -170,6 +172,7 @@ impl Delivery {
             receives: HashMap::new(),
             messages: HashMap::new(),
             stalls: vec![Stall::default(); sizes.endpoints],
+            walk: None,
             gone: 0,
             claims: 1,
             broken: Break::None,

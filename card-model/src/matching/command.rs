@@ -27,6 +27,8 @@ pub struct Command {
     pub slot: u8,
     /// Of a `Post`: the receive stays posted when a message matches it.
     pub multi: bool,
+    /// Of a `TakePosted…`: the walk goes on where the last one stopped.
+    pub again: bool,
 }
 
 /// Words of 32 bits that a command fills.
@@ -53,6 +55,7 @@ impl Command {
             request: 0,
             slot: 0,
             multi: false,
+            again: false,
         }
     }
 
@@ -78,6 +81,7 @@ impl Command {
             request,
             slot,
             multi,
+            again,
         } = *self;
         let named = Command {
             endpoint,
@@ -105,16 +109,19 @@ impl Command {
             },
             Operation::Probe | Operation::Claim => receive,
             Operation::Cancel => Command { request, ..named },
-            Operation::TakePostedOfPair | Operation::TakeUnexpectedOfPair => {
-                Command { pair, ..named }
-            }
-            Operation::TakePostedOfEndpoint => named,
+            Operation::TakePostedOfPair => Command {
+                pair,
+                again,
+                ..named
+            },
+            Operation::TakeUnexpectedOfPair => Command { pair, ..named },
+            Operation::TakePostedOfEndpoint => Command { again, ..named },
         }
     }
 
     /// The bits of the `LogicStruct`, first field least significant.
     pub fn words(&self) -> [u32; WORDS] {
-        let values: [u64; 10] = [
+        let values: [u64; 11] = [
             self.operation.code().into(),
             self.endpoint.into(),
             self.pair.into(),
@@ -125,6 +132,7 @@ impl Command {
             self.request.into(),
             self.slot.into(),
             self.multi.into(),
+            self.again.into(),
         ];
         let mut words = [0; WORDS];
         let mut at = 0;
@@ -155,6 +163,7 @@ impl Command {
             request,
             slot,
             multi,
+            again,
         ] = MATCH_COMMAND_WIDTHS.map(|width| {
             let here = (0..3)
                 .map(|k| words.get(at / 32 + k).map_or(0, |word| u128::from(*word)) << (32 * k));
@@ -176,6 +185,7 @@ impl Command {
             request: request as u32,
             slot: slot as u8,
             multi: multi == 1,
+            again: again == 1,
         })
     }
 }
@@ -189,13 +199,15 @@ pub struct Reply {
     pub full: bool,
     /// Place of the entry found or appended.
     pub index: u16,
+    /// Of a `TakePosted…`: nothing was found yet, and there is more to look at.
+    pub more: bool,
 }
 
 impl Reply {
     /// The reply with these bits.
     pub fn from_bits(bits: u64) -> Self {
         let mut at = 0;
-        let [found, full, index] = MATCH_REPLY_WIDTHS.map(|width| {
+        let [found, full, index, more] = MATCH_REPLY_WIDTHS.map(|width| {
             let value = (bits >> at) & ((1 << width) - 1);
             at += width;
             value
@@ -204,6 +216,7 @@ impl Reply {
             found: found == 1,
             full: full == 1,
             index: index as u16,
+            more: more == 1,
         }
     }
 }
@@ -225,9 +238,10 @@ mod tests {
             request: u32::MAX,
             slot: 15,
             multi: true,
+            again: true,
         };
         assert_eq!(Command::from_words(&ones.words()), Some(ones));
-        let last = (1 << 18) - 1;
+        let last = (1 << 19) - 1;
         let all = u32::MAX;
         assert_eq!(ones.words(), [all ^ 0xc, all, all, all, all, all, last]);
         let slot = Command {

@@ -98,7 +98,22 @@ pub struct Lists {
     /// Rows with messages, of each endpoint.
     live_rows: Vec<usize>,
     overflows: u64,
+    walk: Option<Walk>,
 }
+
+/// A walk over the receives of a pair or an endpoint.
+#[derive(Clone, Debug)]
+struct Walk {
+    /// What began it.
+    command: Command,
+    /// Places of the receives that it has to find, unless they leave otherwise.
+    left: Vec<u16>,
+    /// How often it may still pause.
+    pauses: usize,
+}
+
+/// Rows of the exact side that a step of a walk looks at, at most.
+const ROWS_A_STEP: usize = 8;
 
 impl Lists {
     /// Empty lists.
@@ -114,6 +129,7 @@ impl Lists {
             rows: vec![0; sizes.pairs * SLOTS.div_ceil(sizes.comparators)],
             live_rows: vec![0; endpoints],
             overflows: 0,
+            walk: None,
         }
     }
 
@@ -164,6 +180,7 @@ impl Lists {
             found: index.is_some(),
             full: false,
             index: index.unwrap_or(0),
+            more: false,
         };
         let posted = |wanted: &dyn Fn(&Command) -> bool| {
             let all = &mut self.posted[endpoint].iter();
@@ -190,6 +207,7 @@ impl Lists {
                 found: false,
                 full: false,
                 index: Self::place_of(command),
+                more: false,
             },
             Operation::Post => {
                 let reply = waiting(&|message| command.matches(message));
@@ -207,6 +225,7 @@ impl Lists {
                     found: false,
                     full: vacant.is_none(),
                     index: vacant.unwrap_or(0) as u16,
+                    more: false,
                 }
             }
         }
@@ -257,10 +276,10 @@ impl Lists {
                     .position(|receive| receive.command.request == command.request);
                 self.take_posted(endpoint, at, false, reply)
             }
-            Operation::TakePostedOfPair => self.take_any(endpoint, reply, |receive| {
+            Operation::TakePostedOfPair => self.walk(command, reply, |receive| {
                 !receive.any_source && receive.pair == command.pair
             }),
-            Operation::TakePostedOfEndpoint => self.take_any(endpoint, reply, |_| true),
+            Operation::TakePostedOfEndpoint => self.walk(command, reply, |_| true),
             Operation::Insert => {
                 let place = Self::place_of(command);
                 if reply.found || reply.full || reply.index != place {
@@ -352,16 +371,41 @@ impl Lists {
         Ok(Outcome::Found(receive.command))
     }
 
-    /// Any receive that is wanted is found and removed, or there is none.
-    fn take_any(
+    /// A step of a walk: any receive that is wanted is found and removed, or none yet, or all that were there when it began have gone.
+    fn walk(
         &mut self,
-        endpoint: usize,
+        command: &Command,
         reply: Reply,
         wanted: impl Fn(&Command) -> bool,
     ) -> Result<Outcome, String> {
+        let endpoint = usize::from(command.endpoint);
+        let live = self.posted[endpoint].iter();
+        let begun = Command {
+            again: false,
+            ..command.essence()
+        };
+        if !command.again {
+            let live = live.filter(|receive| wanted(&receive.command));
+            self.walk = Some(Walk {
+                command: begun,
+                left: live.map(|receive| receive.index).collect(),
+                pauses: self.sizes.exact.div_ceil(ROWS_A_STEP),
+            });
+        }
+        let walk = self.walk.as_mut().filter(|walk| walk.command == begun);
+        let Some(walk) = walk else {
+            return Err("is a mistake of its sender: no such walk was the last".into());
+        };
+        if reply.more {
+            if reply.found || reply.full || walk.pauses == 0 {
+                return Err("finds something, or is over".into());
+            }
+            walk.pauses -= 1;
+            return Ok(Outcome::Missing);
+        }
         if !reply.found {
-            return match self.posted[endpoint].iter().find(|r| wanted(&r.command)) {
-                Some(receive) => Err(format!("finds {receive:x?} or one like it")),
+            return match walk.left.first() {
+                Some(place) => Err(format!("finds the receive at place {place}")),
                 None => missing(reply),
             };
         }
@@ -378,6 +422,9 @@ impl Lists {
         let receive = self.posted[endpoint].remove(at);
         let index = usize::from(receive.index);
         self.occupied[index] = false;
+        if let Some(walk) = &mut self.walk {
+            walk.left.retain(|place| *place != receive.index);
+        }
         let side = match index < self.sizes.exact {
             true => &mut self.exact,
             false => &mut self.associative,
@@ -438,7 +485,7 @@ impl Lists {
 }
 
 fn missing(reply: Reply) -> Result<Outcome, String> {
-    match reply.found || reply.full {
+    match reply.found || reply.full || reply.more {
         true => Err("finds nothing".into()),
         false => Ok(Outcome::Missing),
     }

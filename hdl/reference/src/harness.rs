@@ -15,6 +15,9 @@ use crate::traffic::Traffic;
 /// messages one more for each of its rows beyond two.
 pub const LATENCY: u64 = 12;
 
+/// Cycles more for a step of a walk: four for each of its eight rows but the first.
+const WALK: usize = 7 * 4;
+
 /// Cycles more that a command may wait for those of other endpoints that were taken before it: two look-ups in
 /// the same rows, and a receive that changes sides, after which what is under way is decided one after the other.
 pub const INTERFERENCE: u64 = 24;
@@ -27,11 +30,8 @@ const CLASSES: u64 = 3;
 /// the next result comes three cycles after that instead of one.
 const DETOUR: u64 = 10;
 
-/// Cycles in which anything that is under way ends, whatever waits before it, but for those that it takes to look at all rows.
+/// Cycles in which anything that is under way ends, whatever waits before it.
 const PATIENCE: u64 = 10_000;
-
-/// Cycles for each row of the exact side that a search for some receive of a pair or an endpoint looks at, at most.
-const WALK: u64 = 4;
 
 /// Cycles after which nothing that a reply has told is still on its way to the depths and counters.
 const SETTLED: u64 = 16;
@@ -237,7 +237,7 @@ impl<B: Block> Harness<B> {
         if done.is_some() || taken.is_some() || idle {
             self.progress = self.cycle;
         }
-        if self.cycle - self.progress > PATIENCE + WALK * self.sizes.rows as u64 {
+        if self.cycle - self.progress > PATIENCE {
             let stuck = self.under_way.front().map(|first| first.command);
             let what =
                 format!("nothing happens while {stuck:x?} is under way and {offer:x?} is offered");
@@ -265,7 +265,8 @@ impl<B: Block> Harness<B> {
         } = front;
         let cycles = self.cycle - taken;
         let endpoint = usize::from(command.endpoint);
-        if first && let Some(limit) = self.limit(&command) {
+        if first {
+            let limit = self.limit(&command);
             // Of those before it, each whose bin has no room changes sides.
             let changes = self.lists.overflows() - overflows;
             let limit = match alone {
@@ -307,18 +308,18 @@ impl<B: Block> Harness<B> {
         })
     }
 
-    /// Cycles allowed for `command`, which is about to be compared, if a number is promised.
-    fn limit(&self, command: &Command) -> Option<u64> {
+    /// Cycles allowed for `command`, which is about to be compared.
+    fn limit(&self, command: &Command) -> u64 {
         let rows = self.lists.live_rows(usize::from(command.endpoint));
         let of_a_pair = SLOTS / self.sizes.comparators;
         let more = match command.operation {
-            Operation::TakePostedOfPair | Operation::TakePostedOfEndpoint => return None,
+            Operation::TakePostedOfPair | Operation::TakePostedOfEndpoint => WALK,
             Operation::Post | Operation::Probe | Operation::Claim if command.any_source => rows,
             Operation::Post | Operation::Probe | Operation::Claim => of_a_pair.saturating_sub(2),
             Operation::TakeUnexpectedOfPair => of_a_pair.saturating_sub(2),
             _ => 0,
         };
-        Some(LATENCY + more as u64)
+        LATENCY + more as u64
     }
 
     fn note(&mut self, operation: Operation, outcome: Outcome) {
@@ -443,11 +444,17 @@ impl<B: Block> Harness<B> {
     /// If the engine breaks a promise.
     pub fn empty(&mut self) -> Result<(), Breach> {
         for endpoint in 0..self.sizes.endpoints {
-            let take = Command {
+            let mut take = Command {
                 endpoint: endpoint as u8,
                 ..Command::new(Operation::TakePostedOfEndpoint)
             };
-            while self.act(&take)?.reply.found {}
+            loop {
+                let reply = self.act(&take)?.reply;
+                if !reply.found && !reply.more {
+                    break;
+                }
+                take.again = true;
+            }
             while let Some(message) = self.lists.waiting(endpoint).first() {
                 let take = Command {
                     endpoint: endpoint as u8,

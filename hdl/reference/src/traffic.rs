@@ -66,6 +66,8 @@ pub struct Traffic {
     /// Given before anything random.
     script: VecDeque<Command>,
     recent: VecDeque<Command>,
+    /// The last walk, and whether there is more to find.
+    walk: Option<(Command, bool)>,
     /// Weights that haven't had their turn.
     to_come: Vec<usize>,
     phase: Phase,
@@ -87,6 +89,7 @@ impl Traffic {
             request: 0,
             script: VecDeque::new(),
             recent: VecDeque::new(),
+            walk: None,
             to_come: vec![INSERTS],
             phase: Phase::random(&sizes, 0, rng),
         }
@@ -126,6 +129,13 @@ impl Traffic {
             done.command.operation,
             Operation::Post | Operation::Claim | Operation::TakeUnexpectedOfPair
         );
+        let begun = Command {
+            again: false,
+            ..done.command.essence()
+        };
+        if let Some((_, goes_on)) = self.walk.as_mut().filter(|(walk, _)| *walk == begun) {
+            *goes_on = done.reply.found || done.reply.more;
+        }
         if let Outcome::Found(message) = done.outcome
             && takes
         {
@@ -211,7 +221,21 @@ impl Traffic {
     }
 
     fn random(&mut self, lists: &Lists, rng: &mut impl Rng) -> Command {
+        // A walk goes on with other commands between its steps, and mostly to its end.
         let operation = Operation::ALL[self.phase.weights.sample(rng)];
+        let walks = [Operation::TakePostedOfPair, Operation::TakePostedOfEndpoint];
+        if let Some((walk, true)) = self.walk
+            && rng.random_bool(match walk.operation {
+                _ if walks.contains(&operation) => 0.9,
+                Operation::TakePostedOfPair => 0.25,
+                _ => 0.02,
+            })
+        {
+            return Command {
+                again: true,
+                ..walk
+            };
+        }
         let endpoint = *self.phase.endpoints.choose(rng).expect("at least one");
         let mut command = Command {
             endpoint,
@@ -230,9 +254,17 @@ impl Traffic {
                 self.receive(&mut command, lists, rng);
             }
             Operation::Cancel => self.aim_cancel(&mut command, lists, rng),
-            Operation::TakePostedOfPair
-            | Operation::TakePostedOfEndpoint
-            | Operation::TakeUnexpectedOfPair => {}
+            Operation::TakePostedOfPair | Operation::TakePostedOfEndpoint => {
+                // Often of a pair that a receive names.
+                let live = lists.posted(endpoint.into()).choose(rng);
+                if let Some(receive) = live.filter(|_| rng.random_bool(0.8)) {
+                    command.pair = receive.command.pair;
+                }
+                let command = command.essence();
+                self.walk = Some((command, false));
+                return command;
+            }
+            Operation::TakeUnexpectedOfPair => {}
         }
         command
     }

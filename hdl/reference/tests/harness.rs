@@ -191,6 +191,7 @@ impl Soft {
                 found: false,
                 full: true,
                 index: 0,
+                more: false,
             };
             return (full, overflow);
         }
@@ -262,6 +263,7 @@ fn reply(index: Option<usize>) -> Reply {
         found: index.is_some(),
         full: false,
         index: index.unwrap_or(0) as u16,
+        more: false,
     }
 }
 

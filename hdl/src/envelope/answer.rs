@@ -47,11 +47,11 @@ const _: () = assert!(
 
 /// Messages under way between Admit and here, at most.
 pub(super) const MESSAGES: usize = 4;
-/// Questions that have a place here: those messages, a request, a message from its slot, and a step of a walk. So Admit never
-/// waits for Answer, which may be waiting for it.
+/// Questions that have a place here: those messages, a request, a message from its slot, and of a walk a step and the end of a
+/// receive that waited, or a mark. So Admit never waits for Answer, which may be waiting for it.
 const QUESTIONS: usize = 8;
 
-const _: () = assert!(QUESTIONS >= MESSAGES + 3, "Admit waits for nobody");
+const _: () = assert!(QUESTIONS >= MESSAGES + 4, "Admit waits for nobody");
 
 /// What is kept of a posted receive beside its key.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -140,7 +140,7 @@ pub(super) struct Answer {
     pub message_done: Signal<Out, Bit>,
     /// Pulse: so is the request that was asked about.
     pub request_done: Signal<Out, Bit>,
-    /// One receive, or message, of a walk was found, or none is left.
+    /// What a step of a walk found is known. There may be more.
     pub walked: Pulse<Out, Bit>,
 
     /// A receive has found the list full.
@@ -289,6 +289,8 @@ impl Logic for Answer {
 
         // The answer beside the question. It is used at once if none before it waits.
         self.needs_answer.next = (self.ask.val() != Ask::Ends)
+            & (self.ask.val() != Ask::Last)
+            & (self.ask.val() != Ask::Mark)
             & (self.ask.val() != Ask::Drop)
             & (self.ask.val() != Ask::Handle);
         self.none_kept.next = self.replies.level.val() == 0;
@@ -450,6 +452,7 @@ impl Logic for Answer {
             accepted: true,
             freed: true,
             refused: false,
+            marks: false,
         };
         self.took.next = Ending {
             completes: true,
@@ -470,6 +473,7 @@ impl Logic for Answer {
             accepted: false,
             freed: true,
             refused: false,
+            marks: false,
         };
         self.refused_frees.next = true;
         self.inserted_frees.next = false;
@@ -513,6 +517,14 @@ impl Logic for Answer {
                             self.work.d.next.ending = self.own_end.val();
                             self.count_invalid_requests.next = self.now.val().invalid;
                             self.unreserve.valid.next = self.now.val().releases;
+                            self.state.d.next = State::Job;
+                        }
+                        Ask::Last => {
+                            self.work.d.next.ending = self.own_end.val();
+                            self.state.d.next = State::Job;
+                        }
+                        Ask::Mark => {
+                            self.work.d.next.ending.marks = true;
                             self.state.d.next = State::Job;
                         }
                         Ask::Drop => {
@@ -592,6 +604,7 @@ impl Logic for Answer {
                                 self.state.d.next = State::Ended;
                             } else {
                                 self.walked.valid.next = true;
+                                self.walked.data.next = self.answer.val().more;
                                 self.ended.next = true;
                                 self.done.next = true;
                             }
@@ -810,6 +823,8 @@ impl Logic for Answer {
         self.of_arrival.next = (self.ask.val() == Ask::Message) | (self.ask.val() == Ask::Drop);
         self.of_request.next = !self.of_arrival.val()
             & (self.ask.val() != Ask::Insert)
+            & (self.ask.val() != Ask::Last)
+            & (self.ask.val() != Ask::Mark)
             & (self.ask.val() != Ask::Flush)
             & (self.ask.val() != Ask::Forget);
         self.message_done.next = self.done.val() & self.of_arrival.val();

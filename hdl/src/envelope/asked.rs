@@ -8,6 +8,10 @@ use crate::prelude::*;
 pub(super) enum Ask {
     /// Nothing: a request ends, with `status`.
     Ends,
+    /// The same, of a receive that waits for room and that a walk ends.
+    Last,
+    /// Nothing: all that was asked before has to end.
+    Mark,
     /// Nothing: a message of a pair that isn't connected is dropped.
     Drop,
     /// Nothing: a request names a claimed message.
@@ -26,7 +30,7 @@ pub(super) enum Ask {
     Claim,
     /// The receive that a cancel names.
     Cancel,
-    /// One more receive of a pair or an endpoint that ends.
+    /// One more receive of a pair or an endpoint that ends: a step of a walk.
     Flush,
     /// One more message of a pair that is closed.
     Forget,

@@ -68,7 +68,9 @@ pub(super) struct Backlog {
     pub other: Signal<In, Bits<8>>,
     /// Its host may keep receives back.
     pub kept: Signal<Out, Bit>,
-    /// The receive of this endpoint has to be woken.
+    /// A receive has to be woken: `wake` says which, a cycle later.
+    pub wakes_soon: Signal<Out, Bit>,
+    /// The receive of this endpoint has to be woken, if it still waits.
     pub wake: Pulse<Out, Bits<8>>,
     #[is(Ram::new(MAX_ENDPOINTS))]
     receives: Ram<Held>,
@@ -79,7 +81,10 @@ pub(super) struct Backlog {
     room_bits: Reg<Bits<16>>,
     /// Posted receives gone, modulo 16.
     gone_before: Reg<Bits<4>>,
+    waking: Reg<Bit>,
+    woken: Reg<Bits<8>>,
     wakes: Signal<Local, Bits<16>>,
+    lowest: Signal<Local, Bits<8>>,
     hold_bit: Signal<Local, Bits<16>>,
     news_bit: Signal<Local, Bits<16>>,
     asked_bit: Signal<Local, Bits<16>>,
@@ -151,14 +156,16 @@ impl Logic for Backlog {
         // The lowest endpoint whose receive waits although something has changed.
         self.wakes.next =
             self.waits_bits.q.val() & (self.news_bits.q.val() | self.room_bits.q.val());
-        self.wake.valid.next = false;
-        self.wake.data.next = 0.into();
+        self.lowest.next = 0.into();
         for i in 0..16 {
-            if !self.wake.valid.val() & self.wakes.val().get_bit(i) {
-                self.wake.valid.next = true;
-                self.wake.data.next = i.to_bits();
+            if self.wakes.val().get_bit(15 - i) {
+                self.lowest.next = (15 - i).to_bits();
             }
         }
+        self.wakes_soon.next = self.wakes.val().any();
+        self.waking.d.next = self.wakes_soon.val();
+        self.woken.d.next = self.lowest.val();
+        send!(self.wake, self.waking.q.val(), self.woken.q.val());
         self.stalled_is_kept.ok.next = !(self.stalled_bits.q.val() & !self.kept_bits.q.val()).any();
     }
 }

@@ -17,8 +17,8 @@ use crate::mgmt::Fanout;
 use crate::prelude::*;
 use crate::protect::Regions;
 use crate::types::{
-    Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchSetup, RaiseEvent, RegionQuery,
-    SinkUpdate, Unpack, WriteCompletion,
+    Arrival, ControlRequest, DmaRequest, Fault, FetchedList, MatchCommand, MatchReply, MatchSetup,
+    RaiseEvent, RegionQuery, SinkUpdate, Unpack, WriteCompletion,
 };
 
 /// The three blocks.
@@ -40,6 +40,10 @@ pub struct DeliveryBench {
     pub lists: Stream<In, FetchedList>,
     /// One of them enters the order of the card.
     pub request_enters: Signal<Out, Bit>,
+    /// A command enters Lists.
+    pub command: Pulse<Out, MatchCommand>,
+    /// Its reply.
+    pub reply: Pulse<Out, MatchReply>,
     /// Writes.
     pub write_request: Stream<Out, DmaRequest>,
     /// Words to write.
@@ -136,6 +140,16 @@ impl Logic for DeliveryBench {
         self.lists_block.seed.next = self.seed.val();
         join!(self.delivery.command => self.lists_block.command);
         join!(self.lists_block.reply => self.delivery.reply);
+        send!(
+            self.command,
+            self.delivery.command.valid.val() & self.lists_block.command.ready.val(),
+            self.delivery.command.data.val()
+        );
+        send!(
+            self.reply,
+            self.lists_block.reply.valid.val(),
+            self.lists_block.reply.data.val()
+        );
         self.posted_depth.next = self.lists_block.posted_depth.val();
         self.unexpected_depth.next = self.lists_block.unexpected_depth.val();
 

@@ -141,10 +141,25 @@ pub fn delivery() -> Vec<Break> {
         // A request passes a message of its endpoint that is on its way to its slot.
         Break::new("passes_a_message").force::<Admit>("endpoint_waits", "false"),
         // A request waits until no message wants to enter.
-        Break::new("messages_always_first").force::<Admit>("list_may", "!arrival.valid"),
+        Break::new("messages_always_first").force_if::<Admit>(
+            "list_goes",
+            "false",
+            "arrival.valid",
+        ),
         // Messages meet a multi-receive before it is settled.
         Break::new("meets_unsettled").force::<Admit>("arrival_alone", "false"),
-        // A fault, or a control request, doesn't wait for what has entered.
-        Break::new("walks_at_once").force::<Admit>("rests", "true"),
+        // A fault, or the end of a pair or an endpoint, doesn't wait for the endpoint's messages.
+        Break::new("walks_at_once").force::<Admit>("walk_is_early", "false"),
+        // A region changes while what it allowed is on its way, and a multi-receive isn't alone.
+        Break::new("changes_at_once").force::<Admit>("rests", "true"),
+        // A walk ends when it has found the last, whatever of it is still on its way.
+        Break::new("ends_before_its_mark")
+            .force::<Admit>("ends_walk", "walked.valid & !walked.data"),
+        // A walk looks at its first rows again and again.
+        Break::new("begins_again").force::<Admit>("walk_again.d", "false"),
+        // A walk goes before messages and requests.
+        Break::new("walks_first").force::<Admit>("walk_waits", "false"),
+        // The receive that waits for room outlives its pair, or its endpoint.
+        Break::new("forgets_the_waiting").force::<Admit>("waiting_named", "false"),
     ]
 }

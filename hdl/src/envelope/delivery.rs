@@ -221,5 +221,6 @@ impl Logic for Delivery {
         join!(self.ledger.settle => self.answering.settle);
         join!(self.answering.settled => self.ledger.settled);
         self.admit.ledger_ended.next = self.ledger.ended.val();
+        self.admit.marked.next = self.ledger.marked.val();
     }
 }

@@ -80,6 +80,8 @@ pub struct Ledger {
     pub sink_update: Stream<Out, SinkUpdate>,
     /// Pulse: an entry has ended. Not of one that inserts: its place is kept until another entry tells of it.
     pub ended: Signal<Out, Bit>,
+    /// Pulse: a mark has ended, and so has all that came before it.
+    pub marked: Signal<Out, Bit>,
     /// No entry is here.
     pub empty: Signal<Out, Bit>,
 
@@ -253,6 +255,7 @@ impl Logic for Ledger {
         self.ends.next = self.advances.val() & (self.following.val() == State::Wait);
         self.entries.output.ready.next = self.ends.val();
         self.ended.next = self.ends.val() & !self.head.val().inserts;
+        self.marked.next = self.ends.val() & self.head.val().marks;
 
         // By numbers, not by what the states say: nothing is said of a write that isn't answered.
         if self.write_done.val() {

@@ -3,7 +3,8 @@
 //! ```text
 //!             ┌──────────┐
 //!   enters ──►│ UnderWay ├──► of_pair, of_endpoint   somebody of the pair, or endpoint, that is asked about
-//!   leaves ──►│          ├──► room, empty
+//!   leaves ──►│          ├──► of_other   somebody of another endpoint that is asked about
+//!             │          ├──► room, empty
 //!             └──────────┘
 //! ```
 //!
@@ -35,10 +36,14 @@ pub(super) struct UnderWay {
     pub pair: Signal<In, Bits<16>>,
     /// The endpoint that is asked about.
     pub endpoint: Signal<In, Bits<8>>,
+    /// Another endpoint that is asked about.
+    pub other: Signal<In, Bits<8>>,
     /// One of the pair is under way.
     pub of_pair: Signal<Out, Bit>,
     /// One of the endpoint is under way.
     pub of_endpoint: Signal<Out, Bit>,
+    /// One of the other endpoint is under way.
+    pub of_other: Signal<Out, Bit>,
     /// There is a place.
     pub room: Signal<Out, Bit>,
     /// Nobody is under way.
@@ -88,6 +93,7 @@ impl Logic for UnderWay {
             self.oldest.d.next = self.behind_oldest.val();
         }
         self.of_pair.next = false;
+        self.of_other.next = false;
         self.of_endpoint.next = false;
         self.room.next = false;
         self.empty.next = true;
@@ -97,6 +103,9 @@ impl Logic for UnderWay {
                 self.empty.next = false;
                 if self.member[i].q.val().pair == self.pair.val() {
                     self.of_pair.next = true;
+                }
+                if self.member[i].q.val().endpoint == self.other.val() {
+                    self.of_other.next = true;
                 }
                 if self.member[i].q.val().endpoint == self.endpoint.val() {
                     self.of_endpoint.next = true;

@@ -101,8 +101,12 @@ pub fn exact() -> Vec<Break> {
         Break::new("stand_still").force_if::<Exact>(
             "behind_cursor.d",
             "behind_cursor.q",
-            "goes_on",
+            "walks_on",
         ),
+        // A search by pair or endpoint that has come to its pause has come to its end.
+        Break::new("end_at_pause").force::<Exact>("best_found.d.more", "false"),
+        // Asked to go on after its pause, it looks at the row before once more.
+        Break::new("never_past_pause").force_if::<Exact>("cursor.d", "cursor.q", "pauses"),
     ]
 }
 

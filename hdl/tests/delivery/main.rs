@@ -241,11 +241,28 @@ fn a_flood_of_refused_ready_messages_starves_no_request() {
     });
 }
 
+/// A pair that has failed is walked in the background.
+fn background(size: &Size, rng: &mut ChaCha8Rng) {
+    let mut world = World::new(size, rng);
+    world.credits = 4;
+    world.set_up();
+    let entered = world.fail_beside_a_multi_receive();
+    assert!(entered > 4, "{entered} messages enter beside a walk");
+    world.flush_behind_a_message();
+    world.settle();
+}
+
+#[test]
+fn the_end_of_a_pair_or_an_endpoint_stops_nobody_else() {
+    for_size(&SCARCE, BENCH, 3, background);
+}
+
 #[test]
 fn each_break_of_the_gates_is_noticed() {
     breaks("delivery_bench_scarce", 12, |rng| {
         let size = Size::new(&SCARCE, BENCH, rng);
         flood(&size, rng);
+        background(&size, rng);
         life(&size, rng, 20_000);
     });
 }

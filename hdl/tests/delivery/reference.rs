@@ -19,6 +19,7 @@ use card_model::{Access as Question, Break, Output, Regions};
 use hdl::config::Config;
 
 use crate::memory::Access;
+use crate::world::Control;
 
 pub const ENDPOINTS: u8 = 2;
 /// Pairs that are used.
@@ -88,6 +89,19 @@ impl Seen {
     }
 }
 
+/// A step of a walk, and what Lists replied.
+#[derive(Debug)]
+pub struct Step {
+    /// The command.
+    pub command: Command,
+    /// Something was found,
+    pub found: bool,
+    /// and if it is a receive, the one of this handle.
+    pub request: Option<u32>,
+    /// There is more to look at.
+    pub more: bool,
+}
+
 /// What the gates owe.
 pub struct Wanted {
     pub pairs: Vec<Option<Pair>>,
@@ -112,8 +126,8 @@ pub struct Wanted {
     pub free: [bool; ENDPOINTS as usize],
     /// Whether the list ring of each endpoint has more, while what was taken last is dealt with.
     pub pending: [bool; ENDPOINTS as usize],
-    /// Receives that a flush has completed already, as they came.
-    pub flushed: Vec<u32>,
+    /// The step of a walk that the gates have taken.
+    pub step: Option<Step>,
     pub seen: Seen,
 }
 
@@ -145,28 +159,35 @@ impl Neighbours for Wanted {
         self.pending[usize::from(endpoint)]
     }
 
-    /// A flush may take its receives in any order: they go as the gates have completed them.
+    /// A walk may take its receives in any order, and pause: it does as in the gates. Their places in the lists are of their own.
     fn reply(&mut self, lists: &Lists, command: &Command) -> Reply {
         let reply = lists.decide(command);
-        let of_pair = |receive: &&Receive| {
-            let Command {
-                pair, any_source, ..
-            } = receive.command;
-            !any_source && pair == command.pair
-        };
-        let posted = lists.posted(command.endpoint.into()).iter();
-        let order = |receive: &&Receive| {
-            let request = receive.command.request;
-            let at = self.flushed.iter().position(|flushed| *flushed == request);
-            at.unwrap_or(usize::MAX)
-        };
-        let next = match command.operation {
-            Operation::TakePostedOfPair => posted.filter(of_pair).min_by_key(order),
-            Operation::TakePostedOfEndpoint => posted.min_by_key(order),
-            _ => None,
-        };
-        let index = next.map_or(reply.index, |receive| receive.index);
-        Reply { index, ..reply }
+        let posted = lists.posted(command.endpoint.into());
+        match command.operation {
+            Operation::TakePostedOfPair
+            | Operation::TakePostedOfEndpoint
+            | Operation::TakeUnexpectedOfPair => {
+                let step = self.step.take().expect("the gates take a step");
+                assert_eq!(command.essence(), step.command.essence(), "wanted, taken");
+                if command.operation == Operation::TakeUnexpectedOfPair {
+                    assert_eq!(reply.found, step.found, "a message of {command:x?}");
+                    self.seen.cleared_unexpected += u32::from(step.found);
+                    return reply;
+                }
+                let place = step.request.map(|request| {
+                    let of_request = |r: &&Receive| r.command.request == request;
+                    let receive = posted.iter().find(of_request);
+                    receive.expect("what a walk takes is posted").index
+                });
+                Reply {
+                    found: step.found,
+                    full: false,
+                    index: place.unwrap_or(0),
+                    more: step.more,
+                }
+            }
+            _ => reply,
+        }
     }
 
     fn put(&mut self, output: Output) {
@@ -240,7 +261,7 @@ impl Wanted {
         self.outputs.push_back((output, duty));
     }
 
-    fn fail(&mut self, pair: u16, status: u8) {
+    pub fn fail(&mut self, pair: u16, status: u8) {
         if let Some(pair) = &mut self.pairs[usize::from(pair)] {
             pair.failed = Some(status);
         }
@@ -310,7 +331,7 @@ impl Reference {
                 faults: VecDeque::new(),
                 free: [true; ENDPOINTS as usize],
                 pending: [false; ENDPOINTS as usize],
-                flushed: vec![],
+                step: None,
                 seen: Seen::default(),
             },
             regions: HashMap::new(),
@@ -336,6 +357,22 @@ impl Reference {
     /// Accesses of the peer of a pair that a region refused.
     pub fn refused(&self, pair: u16) -> u32 {
         self.delivery.refused(pair)
+    }
+
+    /// How many of them at least have been counted in the gates: all but those whose ends are on their way.
+    pub fn refused_at_least(&self, pair: u16) -> u32 {
+        let denied = |output: &Output| match output {
+            Output::Complete { entry, .. } => {
+                entry.pair == pair && entry.status == Status::AccessDenied.code()
+            }
+            _ => false,
+        };
+        let owed = self
+            .wanted
+            .outputs
+            .iter()
+            .filter(|(output, _)| denied(output));
+        self.refused(pair).saturating_sub(owed.count() as u32)
     }
 
     /// Envelopes of unexpected messages.
@@ -428,10 +465,43 @@ impl Reference {
         self.wanted.seen.waiting_flushed += flushed as u32;
     }
 
-    /// A fault has been dealt with.
-    pub fn fault(&mut self, pair: u16, status: u8) {
-        self.wanted.fail(pair, status);
-        self.flush(|delivery, wanted| delivery.pair_fails(pair, status, wanted));
+    /// A walk takes a step, its first one or another. What begins is what waits.
+    pub fn walk(&mut self, step: Step, fault: Option<(u16, u8)>, control: Option<&Control>) {
+        let command = step.command;
+        self.wanted.step = Some(step);
+        if self.delivery.walks() {
+            return self.delivery.walk_step(&mut self.wanted);
+        }
+        match (command.operation, fault, control) {
+            (Operation::TakePostedOfPair, Some((pair, status)), _) => {
+                assert_eq!(command.pair, pair, "the pair that has failed");
+                self.wanted.fail(pair, status);
+                self.flush(|delivery, wanted| delivery.pair_fails(pair, status, wanted));
+            }
+            (Operation::TakeUnexpectedOfPair, _, Some(&Control::PairClear(pair))) => {
+                assert_eq!(command.pair, pair, "the pair that is cleared");
+                self.wanted.pairs[usize::from(pair)] = None;
+                let of_pair = |handle: u32| pair_and_slot(claim_place(handle)).0 == pair;
+                let claims = self.claims().into_iter();
+                let claims = claims.filter(|(_, handle)| of_pair(*handle)).count();
+                self.wanted.seen.cleared_claimed += claims as u32;
+                self.flush(|delivery, wanted| delivery.pair_clear(pair, wanted));
+            }
+            (Operation::TakePostedOfEndpoint, _, Some(&Control::EndpointFlush(endpoint))) => {
+                self.flush(|delivery, wanted| delivery.endpoint_flush(endpoint, wanted));
+            }
+            _ => panic!("nothing causes {command:x?}"),
+        }
+    }
+
+    /// Whether a receive of an endpoint waits for room.
+    pub fn waits(&self, endpoint: u8) -> bool {
+        self.delivery.waits(endpoint).is_some()
+    }
+
+    /// Whether a walk is under way.
+    pub fn walks(&self) -> bool {
+        self.delivery.walks()
     }
 
     pub fn pair_set(&mut self, pair: u16, setup: &PairSetup) {
@@ -443,19 +513,6 @@ impl Reference {
             incarnation: self.incarnations,
         });
         self.delivery.pair_set(pair, setup);
-    }
-
-    pub fn pair_clear(&mut self, pair: u16) {
-        self.wanted.pairs[usize::from(pair)] = None;
-        let (messages, claims) = (self.depths().1, self.claims().len());
-        self.flush(|delivery, wanted| delivery.pair_clear(pair, wanted));
-        let (messages, claims) = (messages - self.depths().1, claims - self.claims().len());
-        self.wanted.seen.cleared_unexpected += messages as u32;
-        self.wanted.seen.cleared_claimed += claims as u32;
-    }
-
-    pub fn endpoint_flush(&mut self, endpoint: u8) {
-        self.flush(|delivery, wanted| delivery.endpoint_flush(endpoint, wanted));
     }
 
     pub fn region_set(&mut self, index: u16, region: Option<RegionSetup>) {

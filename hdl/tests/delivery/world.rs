@@ -14,6 +14,7 @@ use abi::request::{
 };
 use abi::status::Status;
 use card_model::delivery::Arrival;
+use card_model::matching::{Command, Operation as Match, Reply};
 use card_model::{Output, Update};
 use rand::distr::Distribution;
 use rand::distr::weighted::WeightedIndex;
@@ -22,7 +23,7 @@ use rand_chacha::ChaCha8Rng;
 
 use crate::bits::{pack, unpack};
 use crate::memory::{Access, Memory};
-use crate::reference::{ENDPOINTS, PAIRS, Reference};
+use crate::reference::{ENDPOINTS, PAIRS, Reference, Step};
 use crate::support::{Bench, Size, rate};
 
 const BASE: u64 = 0x7_ffff_0000;
@@ -82,6 +83,17 @@ pub enum Control {
     RegionClear(u16),
 }
 
+/// What has entered the order of the card.
+#[derive(Debug)]
+enum Entered {
+    /// A message, the incarnation of its pair, and the endpoints with requests on their way.
+    Message(Arrival, u32, [bool; ENDPOINTS as usize]),
+    /// A request of an endpoint.
+    Request(u8, ListRequest),
+    /// A step of a walk; what came of it, when that is known.
+    Step(Option<Step>),
+}
+
 pub struct World {
     pub bench: Bench,
     pub reference: Reference,
@@ -101,6 +113,12 @@ pub struct World {
     list: Option<(u8, ListRequest)>,
     /// Requests that were taken, and haven't entered the order of the card.
     entering: VecDeque<(u8, ListRequest)>,
+    /// What has entered it, from a step of a walk on of which Lists haven't said what it found.
+    entered: VecDeque<Entered>,
+    /// Commands of which Lists haven't said what they found.
+    asked: VecDeque<Command>,
+    /// Receives that are posted, by their places in Lists.
+    posted: HashMap<u16, u32>,
     /// Whether the list ring of each endpoint says that it has more.
     ring: [bool; ENDPOINTS as usize],
     fault: Option<(u16, u8)>,
@@ -159,6 +177,9 @@ impl World {
             payload_offered: false,
             list: None,
             entering: VecDeque::new(),
+            entered: VecDeque::new(),
+            asked: VecDeque::new(),
+            posted: HashMap::new(),
             ring: [false; ENDPOINTS as usize],
             fault: None,
             control: None,
@@ -261,6 +282,7 @@ impl World {
                 && self.payload.is_empty()
                 && self.list.is_none()
                 && self.entering.is_empty()
+                && self.entered.is_empty()
                 && self.fault.is_none()
                 && self.control.is_none()
                 && self.faults.is_empty()
@@ -453,6 +475,60 @@ impl World {
         }
         longest = longest.max(self.bench.model.cycle() - since);
         (entered, longest)
+    }
+
+    /// Posts a receive of context 0 and any match bits.
+    fn post_receive(&mut self, endpoint: u8, pair: u16, flags: u8, length: u64) {
+        let mut request = self.request(Opcode::TaggedReceive);
+        (request.pair, request.flags) = (pair, flags);
+        request.ignore_bits = u64::MAX;
+        self.give_buffer(&mut request, u16::from(endpoint) * 3, length);
+        self.list = Some((endpoint, request));
+        while self.list.is_some() || !self.entering.is_empty() {
+            self.cycle();
+        }
+    }
+
+    /// Closes an endpoint of which a receive waits for room, while a message of it, of another context, is on its way to its slot: the receive
+    /// hears of that first.
+    pub fn flush_behind_a_message(&mut self) {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[2];
+        while !self.reference.waits(0) {
+            self.post_receive(0, pair, FLAG_RESUME, 0);
+        }
+        self.offer_message_of(pair, vec![0; 512]);
+        if let Some((message, _)) = &mut self.arrival {
+            message.context = 1;
+        }
+        while self.arrival.is_some() {
+            self.cycle();
+        }
+        self.control(Control::EndpointFlush(0));
+    }
+
+    /// Fails a pair whose receives fill half of the lists, while messages for a multi-receive of the other endpoint come, each of which has to be
+    /// alone. Returns how many of these enter until the pair's receives have ended.
+    pub fn fail_beside_a_multi_receive(&mut self) -> u32 {
+        self.mood = Mood::Quiet;
+        let (failing, other) = (self.pairs[0], self.pairs[1]);
+        self.post_receive(1, other, FLAG_MULTI, REGION / 4);
+        for _ in 0..16 {
+            self.post_receive(0, failing, 0, 0);
+        }
+        self.fault = Some((failing, Status::LinkError.code()));
+        let mut entered = 0;
+        while self.fault.is_some() {
+            if self.arrival.is_none() {
+                entered += 1;
+                self.offer_message_of(other, vec![]);
+                if let Some((message, _)) = &mut self.arrival {
+                    message.context = 0;
+                }
+            }
+            self.cycle();
+        }
+        entered
     }
 
     fn send_something(&mut self) {
@@ -667,7 +743,7 @@ impl World {
                     let status = statuses[self.rng.random_range(0..3)];
                     self.fault = Some((pair, status.code()));
                 }
-                0..8 if state.failed.is_some() && !busy => {
+                0..8 if !busy && (state.failed.is_some() || self.rng.random_bool(0.1)) => {
                     self.control = Some(Control::PairClear(pair));
                 }
                 8 if self.rng.random_bool(0.3) => {
@@ -883,37 +959,93 @@ impl World {
             moved = true;
         }
         self.free_or_not();
+        self.hear_lists();
         if self.taken("arrival") {
             let (message, incarnation) = self.arrival.take().expect("it was offered");
-            assert_eq!(self.early, [], "an output without a cause");
-            if let Some(pair) = self.reference.pair(message.pair) {
-                assert_eq!(
-                    pair.incarnation, incarnation,
-                    "{message:x?} is of another time"
-                );
-            }
             // A request that was taken may be on its way to Lists.
-            self.reference.wanted.pending = self.ring;
+            let mut pending = self.ring;
             for (endpoint, _) in &self.entering {
-                self.reference.wanted.pending[usize::from(*endpoint)] = true;
+                pending[usize::from(*endpoint)] = true;
             }
-            self.reference.arrive(&message);
+            let message = Entered::Message(message, incarnation, pending);
+            self.entered.push_back(message);
             self.ring_or_not();
             moved = true;
         }
         if self.bench.is("request_enters") {
             let (endpoint, request) = self.entering.pop_front().expect("one was taken");
-            assert_eq!(self.early, [], "an output without a cause");
-            self.reference.list(endpoint, domain(endpoint), &request);
+            self.entered.push_back(Entered::Request(endpoint, request));
             moved = true;
         }
         if self.taken("lists") {
             self.entering.extend(self.list.take());
             moved = true;
         }
+        self.follow();
         self.ends();
         moved |= self.outputs();
         moved
+    }
+
+    /// What is asked of Lists, and what they reply.
+    fn hear_lists(&mut self) {
+        if self.bench.is("command_valid") {
+            let command = Command::from_words(&self.bench.get_words("command"));
+            let command = command.expect("a command");
+            if is_walk(&command) {
+                self.entered.push_back(Entered::Step(None));
+            }
+            self.asked.push_back(command);
+        }
+        if !self.bench.is("reply_valid") {
+            return;
+        }
+        let reply = Reply::from_bits(self.bench.get("reply"));
+        let command = self.asked.pop_front().expect("a reply answers a command");
+        if is_walk(&command) {
+            let of_posted = command.operation != Match::TakeUnexpectedOfPair;
+            let request = self.posted.get(&reply.index).copied();
+            let step = Step {
+                command,
+                found: reply.found,
+                request: request.filter(|_| reply.found && of_posted),
+                more: reply.more,
+            };
+            let unknown = |entered: &&mut Entered| matches!(entered, Entered::Step(None));
+            let entered = self.entered.iter_mut().find(unknown);
+            *entered.expect("it has entered") = Entered::Step(Some(step));
+        } else if command.operation == Match::Post && !reply.found && !reply.full {
+            self.posted.insert(reply.index, command.request);
+        }
+    }
+
+    /// The reference does what has entered, in order, as far as it is known.
+    fn follow(&mut self) {
+        loop {
+            match self.entered.front() {
+                None | Some(Entered::Step(None)) => return,
+                Some(_) => assert_eq!(self.early, [], "an output without a cause"),
+            }
+            match self.entered.pop_front().expect("there is one") {
+                Entered::Message(message, incarnation, pending) => {
+                    if let Some(pair) = self.reference.pair(message.pair) {
+                        assert_eq!(
+                            pair.incarnation, incarnation,
+                            "{message:x?} is of another time"
+                        );
+                    }
+                    self.reference.wanted.pending = pending;
+                    self.reference.arrive(&message);
+                }
+                Entered::Request(endpoint, request) => {
+                    self.reference.list(endpoint, domain(endpoint), &request);
+                }
+                Entered::Step(step) => {
+                    let step = step.expect("looked at above");
+                    self.reference.walk(step, self.fault, self.control.as_ref());
+                }
+            }
+        }
     }
 
     /// Whether completions will be free for what enters now.
@@ -930,14 +1062,12 @@ impl World {
 
     /// Faults and control requests that are over.
     fn ends(&mut self) {
-        let request = |output: &Output| match output {
-            Output::Complete { entry, .. } => Some(entry.request),
-            _ => None,
-        };
-        self.reference.wanted.flushed = self.early.iter().filter_map(request).collect();
         if self.taken("fault") {
             let (pair, status) = self.fault.take().expect("it was offered");
-            self.reference.fault(pair, status);
+            if self.blind {
+                self.reference.wanted.fail(pair, status);
+            }
+            assert!(!self.reference.walks(), "all its receives have ended");
         }
         let done = self.taken("control");
         if !done {
@@ -954,19 +1084,31 @@ impl World {
                 let setup = self.setup(pair);
                 self.reference.pair_set(pair, &setup);
             }
-            Control::PairClear(pair) => self.reference.pair_clear(pair),
+            Control::PairClear(pair) if self.blind => {
+                self.reference.wanted.pairs[usize::from(pair)] = None;
+            }
+            Control::PairClear(_) => {
+                assert!(!self.reference.walks(), "all that names the pair has ended");
+            }
             Control::PairRead(_) if self.blind => {}
             Control::PairRead(pair) => {
-                let refused = self.reference.refused(pair);
+                let result = self.bench.get("control_result");
+                let PairReport { refused, .. } = PairReport::from_words(&[result]);
                 let report = PairReport {
                     refused,
                     ..PairReport::default()
                 };
-                let result = self.bench.get("control_result");
-                assert_eq!([result], report.to_words(), "accesses refused to {pair}");
+                assert_eq!([result], report.to_words(), "only this is told here");
+                let all = self.reference.refused_at_least(pair)..=self.reference.refused(pair);
+                assert!(
+                    all.contains(&refused),
+                    "accesses refused to {pair}: {refused}, not {all:?}"
+                );
                 self.reference.wanted.seen.refusals_read += u32::from(refused > 0);
             }
-            Control::EndpointFlush(endpoint) => self.reference.endpoint_flush(endpoint),
+            Control::EndpointFlush(_) => {
+                assert!(!self.reference.walks(), "all its receives have ended");
+            }
             Control::RegionSet(index, setup) => self.reference.region_set(index, Some(setup)),
             Control::RegionClear(index) => self.reference.region_set(index, None),
         }
@@ -1022,13 +1164,7 @@ impl World {
             }
             moved = true;
         }
-        // Flushes complete receives before the reference hears that they are over.
-        let flushing = self.fault.is_some() || self.control.is_some();
-        assert!(
-            self.early.is_empty() || flushing,
-            "nothing causes {:x?}",
-            self.early
-        );
+        assert!(self.early.is_empty(), "nothing causes {:x?}", self.early);
 
         if self.bench.is("reserve_valid") {
             let endpoint = self.bench.get("reserve") as u8;
@@ -1105,6 +1241,14 @@ fn take<T: PartialEq + std::fmt::Debug>(owed: &mut VecDeque<T>, one: T) {
     let at = owed.iter().position(|other| *other == one);
     let at = at.unwrap_or_else(|| panic!("nothing causes {one:?}: {owed:?}"));
     owed.remove(at);
+}
+
+/// Whether a command is a step of a walk.
+fn is_walk(command: &Command) -> bool {
+    matches!(
+        command.operation,
+        Match::TakePostedOfPair | Match::TakePostedOfEndpoint | Match::TakeUnexpectedOfPair
+    )
 }
 
 /// Protection domain of an endpoint.

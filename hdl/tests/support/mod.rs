@@ -116,6 +116,13 @@ impl Bench {
         std::array::from_fn(|k| u64::from(halves[2 * k]) | u64::from(halves[2 * k + 1]) << 32)
     }
 
+    /// A wide pin's value, in words of 32 bits.
+    pub fn get_words<const N: usize>(&self, name: &str) -> [u32; N] {
+        let mut words = [0; N];
+        self.model.get_wide(self.port(name), &mut words);
+        words
+    }
+
     /// Lets outputs follow the inputs that were set.
     pub fn eval(&mut self) {
         self.model.eval();

@@ -148,6 +148,7 @@ impl Watched {
                 found: outputs.reply.found,
                 full: outputs.reply.full,
                 index: outputs.reply.index,
+                more: outputs.reply.more,
             };
             self.note(since, Event::Matched(command, reply, cycle));
         }

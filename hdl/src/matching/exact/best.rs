@@ -8,12 +8,15 @@ use crate::types::Search;
 impl Exact {
     /// The look-up in `best`.
     pub(super) fn load_best(&mut self) {
-        self.goes_on.next = false;
+        self.walks_on.next = false;
         if self.mux_valid.q.val() & !self.mux_handle_hit.q.val().any() {
-            self.goes_on.next = ((self.mux.q.val().search == Search::OfPair)
+            self.walks_on.next = ((self.mux.q.val().search == Search::OfPair)
                 | (self.mux.q.val().search == Search::OfEndpoint))
                 & (self.cursor.q.val() != self.last_row.val());
         }
+        // Every eight rows it pauses, so that what others ask needn't wait for all of them.
+        self.pauses.next = self.walks_on.val() & self.cursor.q.val().get_bits::<3>(0).all();
+        self.goes_on.next = self.walks_on.val() & !self.pauses.val();
         if self.moves.q.val() {
             self.best_valid.d.next = self.mux_valid.q.val() & !self.goes_on.val();
             self.best_wins.d.next = self.mux_valid.q.val()
@@ -26,6 +29,7 @@ impl Exact {
             self.unlinks.d.next = self.mux_handle_hit.q.val().any();
             self.best.d.next = self.mux.q.val();
             self.best_found.d.next = self.muxed.val();
+            self.best_found.d.next.more = self.pauses.val();
         }
     }
 

@@ -10,8 +10,9 @@ use crate::types::Search;
 impl Exact {
     /// A walk goes on with the next row, and a receive that was found with its slot.
     pub(super) fn walk(&mut self) {
-        // A walk is alone: all stages behind it are empty. It has found nothing in this row, and goes on with the next.
-        if self.goes_on.val() {
+        // A walk is alone: all stages behind it are empty. It has found nothing in this row, and goes on with the next, at once
+        // or when it is asked to.
+        if self.walks_on.val() {
             self.cursor.d.next = self.behind_cursor.q.val();
             self.behind_cursor.d.next = (self.behind_cursor.q.val() + 1) & self.row_mask.val();
         }

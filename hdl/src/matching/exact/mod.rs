@@ -114,6 +114,8 @@ struct Found {
     outer: Bit,
     /// Number of the receive of the handle.
     id: Bits<14>,
+    /// A walk pauses here: it has found nothing yet, and there are more rows.
+    more: Bit,
     /// The associative side's receive is older.
     rival_older: Bit,
     // The entry of the queue's head, or of the receive of the handle.
@@ -329,6 +331,9 @@ pub struct Exact {
     arrives: Signal<Local, Bit>,
     fills: Signal<Local, Bit>,
     mends: Signal<Local, Bit>,
+    /// A walk has found nothing in its row, and there are more: it goes on with the next, or pauses.
+    walks_on: Signal<Local, Bit>,
+    pauses: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
     by_key: Signal<Local, Bit>,
     conflict: Signal<Local, Bit>,

@@ -44,6 +44,7 @@ impl Exact {
         self.result.data.next.age = self.end_found.q.val().age;
         self.result.data.next.class = self.end_found.q.val().class;
         self.result.data.next.multi = self.end_found.q.val().multi;
+        self.result.data.next.more = self.end_found.q.val().more;
         self.result.data.next.rival_older = self.end_found.q.val().rival_older;
         self.result.data.next.id = self.end_found.q.val().id;
         if self.end.q.val().search == Search::Arrive {

@@ -27,15 +27,10 @@ impl Lists {
                 self.front.q.val().operation == Operation::TakeUnexpectedOfPair;
             self.solo_probes.d.next = self.front.q.val().operation == Operation::Probe;
             self.looking.d.next =
-                self.front_direct.val() | (self.front_posts.q.val() & self.fits.val());
+                self.front_direct.q.val() | (self.front_posts.q.val() & self.fits.val());
             self.searching.d.next = (self.front_asks.q.val() & !self.front_inserts.q.val())
                 | (self.front_posts.q.val() & self.front_unexpected.q.val());
             self.has_searched.d.next = self.front_asks.q.val() | self.front_unexpected.q.val();
-        }
-        if self.alone.q.val() & self.looking.q.val() {
-            self.walked.d.next = self.solo.q.val().operation;
-            self.walked_pair.d.next = self.solo.q.val().pair;
-            self.walked_endpoint.d.next = self.solo.q.val().endpoint;
         }
         self.begins.d.next = (self.asks.val() & !self.front_inserts.q.val())
             | (self.posts_alone.val() & self.front_unexpected.q.val());

@@ -83,9 +83,6 @@ impl Lists {
         self.remove.next =
             (self.takes_alone.val() & !self.result.val().found & self.associative.found.val())
                 | (self.decided.val() & self.rival_wins.val());
-        if self.takes_alone.val() {
-            self.resumes.d.next = self.result.val().found | self.associative.found.val();
-        }
         self.searched_alone.next =
             self.runs.val() & self.alone.q.val() & !self.looking.q.val() & !self.searching.q.val();
         self.appends.next = self.step.q.val() == Step::Append;

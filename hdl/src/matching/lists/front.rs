@@ -17,9 +17,6 @@ impl Lists {
         self.stale.d.next = self.learns.val() | self.learning.q.val();
         self.weighed.d.next =
             self.front_posts.q.val() & !self.stale.q.val() & !self.post_goes.val();
-        self.lingers.d.next = self.front_walks.q.val()
-            & !self.stale.q.val()
-            & !(self.lingers.q.val() & self.rests.val());
         // Which endpoint's classes are read doesn't wait for whether the offered command is taken.
         self.classes.next_endpoint.next = self.command.data.val().endpoint;
         if self.front_valid.q.val() & self.stale.q.val() {
@@ -62,8 +59,7 @@ impl Lists {
             self.front_posts.d.next = false;
             self.front_asks.d.next = false;
             self.front_inserts.d.next = false;
-            self.front_cancels.d.next = false;
-            self.front_walks.d.next = false;
+            self.front_direct.d.next = false;
             if self.comes.val() {
                 match self.command.data.val().operation {
                     Operation::Arrive => {
@@ -85,11 +81,8 @@ impl Lists {
                     Operation::TakeUnexpectedOfPair => {
                         self.front_asks.d.next = true;
                     }
-                    Operation::Cancel => {
-                        self.front_cancels.d.next = true;
-                    }
                     _ => {
-                        self.front_walks.d.next = true;
+                        self.front_direct.d.next = true;
                     }
                 }
             }

@@ -89,9 +89,8 @@ impl Lists {
         }
         if !self.issue_empty.q.val() {
             self.lookup.next.tag = self.issue_tag.q.val();
-        } else if self.front_direct.val() {
-            self.lookup.next.first =
-                self.front_cancels.q.val() | !(self.resumes.q.val() & self.same_walk.q.val());
+        } else if self.front_direct.q.val() {
+            self.lookup.next.first = !self.front.q.val().again;
             self.lookup.next.last = true;
             self.lookup.next.search = Search::Cancel;
             if self.front.q.val().operation == Operation::TakePostedOfPair {

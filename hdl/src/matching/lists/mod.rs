@@ -73,7 +73,7 @@ use super::rows::UnexpectedRows;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{Duty, Lowest, Ram};
-use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply, Operation};
+use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
 
 /// Operations under way at most, by their tags.
 const TAGS: usize = 16;
@@ -158,8 +158,7 @@ pub struct Lists {
     front_posts: Reg<Bit>,
     front_asks: Reg<Bit>,
     front_inserts: Reg<Bit>,
-    front_cancels: Reg<Bit>,
-    front_walks: Reg<Bit>,
+    front_direct: Reg<Bit>,
     /// What is known of the endpoint in `front` is older than its last change.
     stale: Reg<Bit>,
     /// The classes of the endpoint in `front` were read in the previous cycle.
@@ -280,16 +279,6 @@ pub struct Lists {
     /// The operation in `solo` is the insertion of a message.
     solo_inserts: Reg<Bit>,
     step: Reg<Step>,
-    /// A walk over the receives of a pair or an endpoint may go on where the last one ended.
-    resumes: Reg<Bit>,
-    /// The command that was in `front` in the previous cycle is the same walk as the last one.
-    same_walk: Reg<Bit>,
-    /// `front` holds a walk, and held it in the previous cycle.
-    lingers: Reg<Bit>,
-    // The last walk: its operation, pair and endpoint.
-    walked: Reg<Operation>,
-    walked_pair: Reg<Bits<16>>,
-    walked_endpoint: Reg<Bits<8>>,
 
     // What may go in this cycle.
     /// Nothing is under way on the exact side.
@@ -492,8 +481,6 @@ pub struct Lists {
     discard: Signal<Local, Bit>,
     gives: Signal<Local, Bit>,
     associative_search: Signal<Local, Bit>,
-    /// `front` is a cancel or a walk.
-    front_direct: Signal<Local, Bit>,
     found_associative: Signal<Local, Bits<16>>,
     searches_both: Signal<Local, Bit>,
     newly_clear: Signal<Local, Bits<16>>,

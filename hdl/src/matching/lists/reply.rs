@@ -34,6 +34,9 @@ impl Lists {
         } else {
             self.answer.d.next.found = !self.posts.val() & self.result.val().found;
         }
+        if self.takes_alone.val() {
+            self.answer.d.next.more = self.result.val().more & !self.associative.found.val();
+        }
         if self.appends.val() {
             self.answer.d.next.found = false;
             self.answer.d.next.full = !self.room.q.val();

@@ -37,7 +37,6 @@ impl Lists {
         self.went.d.next = self.go.val();
         if self.went.q.val() {
             self.age.d.next = self.age.q.val() + 1;
-            self.resumes.d.next = false;
         }
     }
 
@@ -51,7 +50,6 @@ impl Lists {
         if self.append.val() {
             self.stale.d.next = true;
             self.weighed.d.next = false;
-            self.lingers.d.next = false;
         }
         self.none_is_clear.next = self.append.val();
         if self.none_is_clear.val() {

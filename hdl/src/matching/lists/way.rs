@@ -10,7 +10,7 @@ impl Lists {
     /// Whether the command in `front` goes, and which way.
     pub(super) fn choose_way(&mut self) {
         // Whether the command goes, and which way, is a few levels of logic from registers, since all that follows waits for it.
-        // `front_arrives` to `front_walks` are valid without `front_valid`: zero while there is no command.
+        // `front_arrives` to `front_direct` are valid without `front_valid`: zero while there is no command.
         self.goes_sole.next = self.front_arrives.q.val()
             & !self.stale.q.val()
             & !self.front_live.q.val().any()
@@ -38,18 +38,16 @@ impl Lists {
             & !self.stale.q.val()
             & self.rests.val()
             & self.unexpected.ready.val();
-        self.goes_direct.next = self.rests.val()
-            & ((self.front_cancels.q.val() & !self.stale.q.val()) | self.lingers.q.val());
+        self.goes_direct.next = self.front_direct.q.val() & !self.stale.q.val() & self.rests.val();
         // Whether it goes, for all ways together.
         self.goes_first.next = !self.stale.q.val()
-            & (self.front_cancels.q.val()
-                | (self.front_asks.q.val() & self.unexpected.ready.val()));
+            & (self.front_direct.q.val() | (self.front_asks.q.val() & self.unexpected.ready.val()));
         // Whether the receive fits is known last.
         self.post_goes.next = (self.may_ask.val() & !self.gave.q.val()) | self.takes.val();
         self.go.next = self.goes_sole.val()
             | self.goes_exact.val()
             | self.post_goes.val()
-            | ((self.goes_first.val() | self.lingers.q.val()) & self.rests.val());
+            | (self.goes_first.val() & self.rests.val());
         self.goes_alone.next = self.posts_alone.val() | self.asks.val() | self.goes_direct.val();
         self.to_issue.next = self.goes_exact.val() | self.takes.val();
     }

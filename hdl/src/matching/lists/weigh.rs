@@ -61,11 +61,6 @@ impl Lists {
         self.fits.next =
             self.free_room.q.val() | (self.has_room.q.val() & self.has_class.q.val().any());
         self.rests.next = self.way_free.q.val() & self.exact_free.q.val();
-        self.front_direct.next = self.front_cancels.q.val() | self.front_walks.q.val();
-        // Only the same walk may go on where the last one ended.
-        self.same_walk.d.next = (self.walked.q.val() == self.front.q.val().operation)
-            & (self.walked_pair.q.val() == self.front.q.val().pair)
-            & (self.walked_endpoint.q.val() == self.front.q.val().endpoint);
     }
 
     /// What a receive takes of quota and class.

@@ -1,0 +1,135 @@
+//! What comes next.
+
+use super::{Admit, Stage, State};
+use crate::envelope::asked::{Ask, Asked};
+use crate::prelude::*;
+use crate::types;
+use crate::types::MatchCommand;
+
+#[block]
+impl Admit {
+    /// Nothing happens unless a later section says so.
+    pub(super) fn stand_still(&mut self) {
+        self.arrival.ready.next = false;
+        self.lists.ready.next = false;
+        self.insert.ready.next = false;
+        self.overflow.ready.next = false;
+        self.fault.ready.next = false;
+        self.raise.valid.next = false;
+        self.faults.input.valid.next = false;
+        self.quiet.next = false;
+        self.pair_write.next = false;
+        self.clears.next = false;
+        self.fires.next = false;
+        self.news.next = false;
+        self.takes_failed.next = false;
+        self.backlog.resumes.next = false;
+        self.backlog.nothing_kept.next = false;
+        self.backlog.ends.next = false;
+        self.backlog.forget.next = false;
+        self.command.valid.next = false;
+        self.asked.valid.next = false;
+    }
+
+    /// The pair that is looked at: read in one cycle, used or changed in the next. And the endpoint that Backlog is asked about.
+    pub(super) fn look_up(&mut self) {
+        self.pair.next = self.pairs.read_data.val();
+        self.changed.next = self.pair.val();
+        self.pair_read.next = self.pair_held.q.val();
+        self.asking.next = self.endpoint_held.q.val();
+        if (self.state.q.val() == State::Enter) | (self.state.q.val() == State::Last) {
+            self.asking.next = self.walk_endpoint.q.val();
+        }
+    }
+
+    /// In turns: what can't wait, faults and control requests, a walk, messages and requests.
+    pub(super) fn choose(&mut self) {
+        if self.state.q.val() == State::Idle {
+            self.alone.d.next = false;
+            self.commands.d.next = true;
+            self.enters_message.d.next = false;
+            self.enters_request.d.next = false;
+            self.enters_insert.d.next = false;
+            self.after.d.next = State::Idle;
+            self.asking.next = self.list_endpoint.val();
+            if !self.pairs.initialized.val() {
+                self.state.d.next = State::Idle;
+            } else if self.insert.valid.val() & !self.insert_in.q.val() {
+                self.insert.ready.next = true;
+                self.pair_held.d.next = self.insert.data.val().pair;
+                self.endpoint_held.d.next = self.insert.data.val().endpoint;
+                self.overflown.d.next = false;
+                self.command_held.d.next = MatchCommand::default();
+                self.command_held.d.next.operation = types::Operation::Insert;
+                self.command_held.d.next.endpoint = self.insert.data.val().endpoint;
+                self.command_held.d.next.pair = self.insert.data.val().pair;
+                self.command_held.d.next.context = self.insert.data.val().context;
+                self.command_held.d.next.match_bits = self.insert.data.val().match_bits;
+                self.command_held.d.next.slot = self.insert.data.val().slot;
+                self.asked_held.d.next = Asked::default();
+                self.asked_held.d.next.ask = Ask::Insert;
+                self.asked_held.d.next.endpoint = self.insert.data.val().endpoint;
+                self.asked_held.d.next.pair = self.insert.data.val().pair;
+                self.enters_insert.d.next = true;
+                self.state.d.next = State::Enter;
+                if self.insert.data.val().failed {
+                    self.takes_failed.next = true;
+                    self.state.d.next = State::Raise;
+                }
+            } else if self.overflow.valid.val() {
+                self.overflow.ready.next = true;
+                self.pair_held.d.next = self.overflow.data.val().pair;
+                self.endpoint_held.d.next = self.overflow.data.val().endpoint;
+                self.overflown.d.next = true;
+                self.state.d.next = State::Raise;
+            } else if self.backlog.wake.valid.val()
+                & !self.request_in.q.val()
+                & self.has_place.val()
+            {
+                self.asking.next = self.backlog.wake.data.val();
+                self.endpoint_held.d.next = self.backlog.wake.data.val();
+                self.state.d.next = State::Wake;
+            } else if self.walk_begins.val() {
+                self.pair_read.next = self.walk_pair.q.val();
+                self.pair_held.d.next = self.walk_pair.q.val();
+                self.state.d.next = State::Begin;
+            } else if self.fault_goes.val() | self.control_goes.val() {
+                self.pair_read.next = self.named_pair.val();
+                self.pair_held.d.next = self.named_pair.val();
+                self.walk_pair.d.next = self.named_pair.val();
+                self.walk_status.d.next = self.fault.data.val().status;
+                self.state.d.next = State::Control;
+                if self.fault.valid.val() {
+                    self.state.d.next = State::Fault;
+                }
+            } else if self.walk_goes.val() {
+                self.state.d.next = State::Step;
+                if self.stage.q.val() == Stage::Mark {
+                    self.state.d.next = State::Mark;
+                }
+            } else if self.arrival_goes.val() {
+                self.arrival.ready.next = true;
+                self.arrival_first.d.next = false;
+                self.walk_yields.d.next = false;
+                self.requests_first.d.next = true;
+                self.pair_read.next = self.arrival.data.val().pair;
+                self.message.d.next = self.arrival.data.val();
+                self.pending.d.next = self.on_its_way.val();
+                self.alone.d.next = self.arrival_alone.val();
+                self.state.d.next = State::Message;
+            } else if self.list_goes.val() {
+                self.lists.ready.next = true;
+                self.requests_first.d.next = false;
+                self.walk_yields.d.next = false;
+                self.pair_read.next = self.list.val().pair;
+                if self.lists.data.val().fetched.names_claim {
+                    self.pair_read.next = self.list.val().target.get_bits::<16>(0) >> 4;
+                }
+                self.request.d.next = self.lists.data.val();
+                self.alone.d.next = self.list_alone.val();
+                self.endpoint_held.d.next = self.list_endpoint.val();
+                self.state.d.next = State::Request;
+            }
+        }
+    }
+}

@@ -1,0 +1,159 @@
+//! What was chosen enters; what has entered is counted; and pairs fail by what became of their messages.
+
+use super::{Admit, ENTERED, State};
+use crate::envelope::asked::{Ask, Asked};
+use crate::envelope::slots::SlotSetup;
+use crate::envelope::under_way::Member;
+use crate::prelude::*;
+use crate::types;
+use crate::types::{Fault, MatchCommand, RaiseEvent};
+use abi::event::Cause;
+use abi::status::Status;
+
+#[block]
+impl Admit {
+    /// Lists and Answer take it in the same cycle. A multi-receive's message, or request, is settled before anything else enters.
+    pub(super) fn enter(&mut self) {
+        self.command.data.next = self.command_held.q.val();
+        self.asked.data.next = self.asked_held.q.val();
+        match self.state.q.val() {
+            State::Enter => {
+                self.fires.next =
+                    self.asked.ready.val() & (!self.commands.q.val() | self.command.ready.val());
+                self.command.valid.next = self.commands.q.val() & self.asked.ready.val();
+                self.asked.valid.next = !self.commands.q.val() | self.command.ready.val();
+                if self.fires.val() {
+                    self.state.d.next = self.after.q.val();
+                    if self.enters_request.q.val() {
+                        self.request_in.d.next = true;
+                    }
+                    if self.enters_insert.q.val() {
+                        self.insert_in.d.next = true;
+                    }
+                }
+            }
+            State::Alone => {
+                self.enters_message.d.next = false;
+                self.enters_request.d.next = true;
+                self.commands.d.next = true;
+                self.after.d.next = State::Alone;
+                self.pair_read.next = self.fetched.val().pair;
+                if self.follow.valid.val() {
+                    // Its fields replace those of the request in hand, for one more message.
+                    self.request.d.next.fetched.request.address = self.follow.data.val().address;
+                    self.request.d.next.fetched.request.length =
+                        bit_cast::<64, 32>(self.follow.data.val().length);
+                    self.state.d.next = State::Request;
+                    if self.follow.data.val().retire {
+                        self.command_held.d.next = MatchCommand::default();
+                        self.command_held.d.next.operation = types::Operation::Cancel;
+                        self.command_held.d.next.endpoint = self.follow.data.val().endpoint;
+                        self.command_held.d.next.request = self.follow.data.val().request;
+                        self.asked_held.d.next = Asked::default();
+                        self.asked_held.d.next.ask = Ask::Retire;
+                        self.asked_held.d.next.endpoint = self.follow.data.val().endpoint;
+                        self.state.d.next = State::Enter;
+                    }
+                } else if self.rests.val() | self.insert.valid.val() | self.overflow.valid.val() {
+                    // A message that meets no receive is followed by nothing.
+                    self.state.d.next = State::Idle;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// A message has found no slot, or its slot couldn't be written: its endpoint gets an event, and its pair fails.
+    pub(super) fn fail(&mut self) {
+        send!(
+            self.fault_request,
+            self.faults.output.valid.val(),
+            self.faults.output.data.val()
+        );
+        self.faults.output.ready.next = self.fault_request.ready.val();
+        self.raise.data.next = RaiseEvent::default();
+        self.raise.data.next.endpoint = self.endpoint_held.q.val();
+        self.raise.data.next.pair = self.pair_held.q.val();
+        self.raise.data.next.cause = Cause::SlotError.into();
+        self.own_fault.next = Fault::default();
+        self.own_fault.next.pair = self.pair_held.q.val();
+        self.own_fault.next.status = Status::MemoryError.into();
+        if self.overflown.q.val() {
+            self.raise.data.next.cause = Cause::UnexpectedOverflow.into();
+            self.own_fault.next.status = Status::LinkError.into();
+        }
+        self.faults.input.data.next = self.own_fault.val();
+        match self.state.q.val() {
+            State::Raise => {
+                self.raise.valid.next = true;
+                if self.raise.ready.val() {
+                    self.state.d.next = State::Fail;
+                }
+            }
+            State::Fail => {
+                self.faults.input.valid.next = true;
+                self.pair_write.next = self.faults.input.ready.val();
+                self.changed.next.failed = true;
+                self.changed.next.status = self.own_fault.val().status;
+                if self.faults.input.ready.val() {
+                    self.state.d.next = State::Idle;
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What enters is counted until it ends.
+    pub(super) fn count(&mut self) {
+        self.counts.next = self.entered.q.val();
+        if self.fires.val() & !self.enters_insert.q.val() {
+            self.counts.next = self.counts.val() + 1;
+        }
+        if self.answer_ended.val() {
+            self.counts.next = self.counts.val() - 1;
+        }
+        if self.ledger_ended.val() {
+            self.counts.next = self.counts.val() - 1;
+        }
+        if self.takes_failed.val() {
+            self.counts.next = self.counts.val() - 1;
+        }
+        self.entered.d.next = self.counts.val();
+        self.has_room.ok.next = self.entered.q.val() <= ENTERED;
+        self.messages.enters.valid.next = self.fires.val() & self.enters_message.q.val();
+        self.messages.enters.data.next = Member {
+            pair: self.message.q.val().pair,
+            endpoint: self.message.q.val().endpoint,
+        };
+        self.filling.leaves.next = self.filled.val() | self.takes_failed.val();
+    }
+
+    /// What the rooms beside hear.
+    pub(super) fn tell_tables(&mut self) {
+        self.backlog.endpoint.next = self.asking.val();
+        self.backlog.hold.valid.next = self.hold.valid.val();
+        self.backlog.hold.data.next = self.hold.data.val();
+        self.backlog.news.valid.next = self.news_in.valid.val() | self.news.val();
+        self.backlog.news.data.next = self.walk_endpoint.q.val();
+        if self.news_in.valid.val() {
+            self.backlog.news.data.next = self.news_in.data.val();
+        }
+        self.backlog.gone.next = self.gone.val();
+        self.backlog.other.next = self.answer_endpoint.val();
+        self.kept.next = self.backlog.kept.val();
+        self.refused_pair.next = self.pair_read.val();
+        self.pairs.read_address.next = self.pair_read.val();
+        self.pairs.write_enable.next = self.pair_write.val();
+        self.pairs.write_address.next = self.pair_held.q.val();
+        self.pairs.write_data.next = self.changed.val();
+        self.slot_setup.valid.next = self.clears.val() & self.in_table.val();
+        self.slot_setup.data.next = SlotSetup::default();
+        self.slot_setup.data.next.pair = self.walk_pair.q.val();
+        if self.state.q.val() == State::Control {
+            self.slot_setup.data.next.base = self.setup.val().slots;
+            self.slot_setup.data.next.slots = self.setup.val().local_credits;
+        }
+        self.forget.valid.next = self.clears.val() & self.in_table.val();
+        self.forget.data.next = self.walk_pair.q.val();
+    }
+}

@@ -1,0 +1,47 @@
+//! A message: Lists are asked which receive it meets.
+
+use super::{Admit, State};
+use crate::envelope::asked::{Ask, Asked};
+use crate::prelude::*;
+use crate::types;
+use crate::types::MatchCommand;
+
+#[block]
+impl Admit {
+    /// The command of the message in hand.
+    pub(super) fn prepare_message(&mut self) {
+        self.of_message.next = MatchCommand::default();
+        self.of_message.next.operation = types::Operation::Arrive;
+        self.of_message.next.endpoint = self.message.q.val().endpoint;
+        self.of_message.next.pair = self.message.q.val().pair;
+        self.of_message.next.context = self.message.q.val().context;
+        self.of_message.next.match_bits = self.message.q.val().match_bits;
+    }
+
+    /// It enters, or is dropped.
+    pub(super) fn ask_for_message(&mut self) {
+        if self.state.q.val() == State::Message {
+            self.command_held.d.next = self.of_message.val();
+            self.asked_held.d.next = Asked::default();
+            self.asked_held.d.next.ask = Ask::Message;
+            self.asked_held.d.next.endpoint = self.message.q.val().endpoint;
+            self.asked_held.d.next.pair = self.message.q.val().pair;
+            self.asked_held.d.next.context = self.message.q.val().context;
+            self.asked_held.d.next.match_bits = self.message.q.val().match_bits;
+            self.asked_held.d.next.immediate = self.message.q.val().immediate;
+            self.asked_held.d.next.arrived = self.message.q.val().length;
+            self.asked_held.d.next.ready = self.message.q.val().ready;
+            self.asked_held.d.next.pending = self.pending.q.val();
+            if !self.pair.val().connected | self.pair.val().failed {
+                // A late message of a pair that has failed meanwhile.
+                self.asked_held.d.next.ask = Ask::Drop;
+                self.commands.d.next = false;
+            }
+            self.enters_message.d.next = true;
+            if self.alone.q.val() {
+                self.after.d.next = State::Alone;
+            }
+            self.state.d.next = State::Enter;
+        }
+    }
+}

@@ -1,0 +1,436 @@
+//! The order of the card: everything that happens to messages and receives begins here, one after the other.
+//!
+//! ```text
+//!                       ┌───────┐
+//!   insert, overflow ──►│       │
+//!   wake ──► Backlog ──►│       ├──► command      to Lists ┐ in the same
+//!   fault ─────────────►│ Admit ├──► asked        to Answer┘ cycle
+//!   control ───────────►│       │◄─► pairs        (Table)
+//!   arrival ───────────►│       │◄── done, ended  from Answer and Ledger
+//!   lists ── Posts ────►│       ├──► raise, fault_request
+//!                       └───────┘
+//! ```
+//!
+//! The cycle in which a command enters Lists is the order of the card. What Lists will answer isn't waited for, except
+//! where what comes next depends on it:
+//!
+//! - *A message* waits while one of its pair is being looked up, or is on its way to its slot: so a pair that fails
+//!   by a message is failed for the next one.
+//! - *A request* of an endpoint waits while a message of that endpoint is being looked up, or is on its way to its slot: it
+//!   could be the one that the request looks for. It waits for the request before it.
+//! - *While an endpoint has a multi-receive posted*, its messages and requests enter one at a time, each when all before
+//!   it has ended.
+//! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way. From then on the pair is failed, or isn't
+//!   connected, and its receives end one by one: the pair is *walked*, in the background.
+//! - *A region changes* when all that has entered has ended; nothing enters meanwhile.
+//!
+//! Messages and requests take turns, so that neither can hold up the other for good, and a step of a walk goes between two of
+//! them. A message that is safe in its slot goes before all, and so does a receive that has to be woken. An arrival that waits
+//! goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
+//! of its number.
+//!
+//! What enters has a place for all that can become of it: at most 16 things are between here and the end of the
+//! [`Ledger`](super::ledger::Ledger), and the queues on the way hold as many. So Answer and Ledger never wait for room that only Admit could make.
+//!
+//! **A full list.** The receive that finds it full *waits*; see [`Backlog`](super::backlog::Backlog). What is posted behind it may look for
+//! a message, but isn't posted: it would overtake.
+//!
+//! | file | idea |
+//! |---|---|
+//! | `offers` | whether the message that is offered, or the request, may enter |
+//! | `choose` | what comes next |
+//! | `message`, `request` | what Lists are asked for it, and what Answer hears |
+//! | `walk` | receives and messages of a pair, or an endpoint, end one by one |
+//! | `govern` | control requests |
+//! | `enter` | what was chosen enters; what has entered is counted |
+
+mod choose;
+mod enter;
+mod govern;
+mod message;
+mod offers;
+mod request;
+mod walk;
+
+use super::answer::MESSAGES;
+use super::asked::{Asked, Follow};
+use super::backlog::{Backlog, Held};
+use super::multis::Multis;
+use super::posts::CheckedList;
+use super::slots::SlotSetup;
+use super::under_way::{Member, UnderWay};
+use crate::config::Config;
+use crate::prelude::*;
+use crate::prim::{Fifo, Table};
+use crate::types;
+use crate::types::{
+    Arrival, ControlRequest, Fault, ListRequest, MatchCommand, PairReport, PairSetup, RaiseEvent,
+    Slotted,
+};
+use abi::control::Operation;
+use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, place};
+
+const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
+const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
+const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
+const _: () = assert!(FLAG_NOTHING_KEPT == 1 << 3, "the kernel tests this bit");
+const _: () = assert!(place(1, 0) == 1 << 4, "the kernel cuts handles here");
+
+/// Things between here and the end of the Ledger, at most.
+pub(super) const ENTERED: u64 = 16;
+
+/// What is kept of a pair.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Pair {
+    connected: Bit,
+    failed: Bit,
+    /// What the pair's operations complete with once it has failed.
+    status: Bits<8>,
+    endpoint: Bits<8>,
+}
+
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum State {
+    /// Choosing what comes next.
+    Idle,
+    /// The pair of a message is read.
+    Message,
+    /// The pair of a request is read, and the receive of its endpoint that waits.
+    Request,
+    /// The receive that has to be woken is read.
+    Wake,
+    /// What was chosen enters.
+    Enter,
+    /// It has to end before anything else enters.
+    Alone,
+    /// A message has found no slot, or its slot couldn't be written: its endpoint hears of it.
+    Raise,
+    /// The pair is failed from here on.
+    Fail,
+    /// The pair of a fault, or of a control request, is read.
+    Fault,
+    Control,
+    /// The pair of a walk that begins is read.
+    Begin,
+    /// A walk takes a step.
+    Step,
+    /// Behind the first step: the receive that waits ends too, if it is one of them.
+    Last,
+    /// All that entered before the end of a walk has to end.
+    Mark,
+}
+
+/// What a walk is for.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Walk {
+    /// A pair has failed.
+    Fault,
+    /// An endpoint is being closed.
+    Endpoint,
+    /// A pair is being closed: its messages go.
+    Messages,
+    /// And then the receives that name it.
+    Pair,
+}
+
+/// How far a walk is.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Stage {
+    /// There is none.
+    None,
+    /// One is to begin when no message of its endpoint is under way.
+    Due,
+    /// A step is to be taken.
+    Step,
+    /// One has been taken; what it found isn't known.
+    Asked,
+    /// All have been taken, and a mark is to enter.
+    Mark,
+    /// It has entered, and hasn't ended.
+    Marked,
+}
+
+/// Where everything enters.
+#[block(config: &Config)]
+pub(super) struct Admit {
+    /// Rising edge counts.
+    pub clock: Signal<In, Clock>,
+    /// Nothing has entered, and no pair is connected.
+    pub reset: Signal<In, Bit>,
+    /// The table of pairs is cleared.
+    pub initialized: Signal<Out, Bit>,
+
+    /// A message.
+    pub arrival: Stream<In, Arrival>,
+    /// A request of a list ring.
+    pub lists: Stream<In, CheckedList>,
+    /// A bit an endpoint: its list ring has more.
+    pub lists_pending: Signal<In, Bits<16>>,
+    /// The message's endpoint.
+    pub endpoint: Signal<Out, Bits<8>>,
+    /// A request of it is in Posts.
+    pub in_posts: Signal<In, Bit>,
+    /// None is in Posts.
+    pub posts_empty: Signal<In, Bit>,
+    /// None may enter Posts.
+    pub posts_stop: Signal<Out, Bit>,
+
+    /// To Lists.
+    pub command: Stream<Out, MatchCommand>,
+    /// What was asked, to Answer.
+    pub asked: Stream<Out, Asked>,
+    /// Pulse: something that entered ended in Answer.
+    pub answer_ended: Signal<In, Bit>,
+    /// Pulse: something that entered ended in the Ledger.
+    pub ledger_ended: Signal<In, Bit>,
+    /// Pulse: the oldest message that entered is dealt with by Answer.
+    pub message_done: Signal<In, Bit>,
+    /// Pulse: so is the request that entered.
+    pub request_done: Signal<In, Bit>,
+    /// The step of the walk is known; there may be more to find.
+    pub walked: Pulse<In, Bit>,
+    /// Pulse: all that entered before the mark has ended.
+    pub marked: Signal<In, Bit>,
+    /// What follows of a multi-receive.
+    pub follow: Pulse<In, Follow>,
+    /// A message goes to its slot.
+    pub fills: Pulse<In, Member>,
+    /// Pulse: the oldest such message is in Lists.
+    pub filled: Signal<In, Bit>,
+    /// A message is in its slot, or its slot can't be written.
+    pub insert: Stream<In, Slotted>,
+    /// A message has found no slot.
+    pub overflow: Stream<In, Slotted>,
+
+    /// A receive has found its list full.
+    pub hold: Pulse<In, Held>,
+    /// A message was appended for this endpoint.
+    pub news_in: Pulse<In, Bits<8>>,
+    /// Pulse: a posted receive has gone.
+    pub gone: Signal<In, Bit>,
+    /// Endpoint that Answer asks about.
+    pub answer_endpoint: Signal<In, Bits<8>>,
+    /// Its host may keep receives back.
+    pub kept: Signal<Out, Bit>,
+    /// A multi-receive of this endpoint was posted.
+    pub multi_posted: Pulse<In, Bits<8>>,
+    /// One has gone.
+    pub multi_gone: Pulse<In, Bits<8>>,
+
+    /// A pair's slots.
+    pub slot_setup: Pulse<Out, SlotSetup>,
+    /// The pair that is read, and whose count of refused accesses is looked up.
+    pub refused_pair: Signal<Out, Bits<16>>,
+    /// That count, a cycle later.
+    pub refused_count: Signal<In, Bits<32>>,
+    /// The count of this pair is zero again.
+    pub forget: Pulse<Out, Bits<16>>,
+    /// Nothing that was allowed is on its way: regions may change.
+    pub quiet: Signal<Out, Bit>,
+    /// With `quiet`: the region has changed.
+    pub region_changed: Signal<In, Bit>,
+
+    /// An event.
+    pub raise: Stream<Out, RaiseEvent>,
+    /// A pair has to fail.
+    pub fault_request: Stream<Out, Fault>,
+    /// A pair has failed; it is taken when the receives that name it are complete.
+    pub fault: Stream<In, Fault>,
+    /// A control request; taken when it is done.
+    pub control: Stream<In, ControlRequest>,
+    /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
+    pub control_result: Signal<Out, Bits<64>>,
+
+    #[is(Table::new(config.pairs))]
+    pairs: Table<Pair>,
+    backlog: Backlog,
+    #[is(Multis::new(config.endpoints))]
+    multis: Multis,
+    /// Messages of which Lists, or Answer, haven't said what becomes of them.
+    #[is(UnderWay::new(MESSAGES))]
+    messages: UnderWay,
+    /// Messages between their slots and Lists.
+    #[is(UnderWay::new(ENTERED as usize))]
+    filling: UnderWay,
+    /// Faults of pairs that the card itself gave up here; one a pair at most, so that Admit never waits for Faults, which may
+    /// be waiting for it.
+    #[is(Fifo::new(config.pairs))]
+    faults: Fifo<Fault>,
+    state: Reg<State>,
+    /// What has entered and hasn't ended.
+    entered: Reg<Bits<8>>,
+    /// A request has entered, and Answer hasn't dealt with it.
+    request_in: Reg<Bit>,
+    /// So has a message from its slot.
+    insert_in: Reg<Bit>,
+    /// The next request goes before the next message.
+    requests_first: Reg<Bit>,
+    /// The next arrival goes before the next fault or control request.
+    arrival_first: Reg<Bit>,
+    // What is about to enter: its command, if it has one, what Answer hears, and what then.
+    command_held: Reg<MatchCommand>,
+    commands: Reg<Bit>,
+    asked_held: Reg<Asked>,
+    after: Reg<State>,
+    // It is a message; it is a request; it is a message from its slot, which has entered before.
+    enters_message: Reg<Bit>,
+    enters_request: Reg<Bit>,
+    enters_insert: Reg<Bit>,
+    /// The message in hand.
+    message: Reg<Arrival>,
+    /// A receive for it may be on its way here.
+    pending: Reg<Bit>,
+    /// The request in hand.
+    request: Reg<CheckedList>,
+    /// What is in hand enters alone.
+    alone: Reg<Bit>,
+    // Pair and endpoint of what is in hand.
+    pair_held: Reg<Bits<16>>,
+    endpoint_held: Reg<Bits<8>>,
+    /// The message from a slot that is in hand has found no slot; otherwise its slot couldn't be written.
+    overflown: Reg<Bit>,
+    // The walk: how far it is, what for, whose receives, and what they complete with.
+    #[is(Reg::new(Stage::None))]
+    stage: Reg<Stage>,
+    #[is(Reg::new(Walk::Fault))]
+    cause: Reg<Walk>,
+    walk_pair: Reg<Bits<16>>,
+    walk_endpoint: Reg<Bits<8>>,
+    walk_status: Reg<Bits<8>>,
+    /// Its control request hasn't been given up by the firmware.
+    walk_is_asked: Reg<Bit>,
+    /// It has taken a step.
+    walk_begun: Reg<Bit>,
+    /// Its next step goes on where the last one stopped.
+    walk_again: Reg<Bit>,
+    /// Something else goes before its next step.
+    walk_yields: Reg<Bit>,
+
+    setup: Signal<Local, PairSetup>,
+    report: Signal<Local, PairReport>,
+    is_set: Signal<Local, Bit>,
+    is_clear: Signal<Local, Bit>,
+    is_flush: Signal<Local, Bit>,
+    is_read: Signal<Local, Bit>,
+    is_region: Signal<Local, Bit>,
+    /// The message that waits goes before a fault or a control request.
+    arrival_now: Signal<Local, Bit>,
+    /// A region is to change: messages wait.
+    holds: Signal<Local, Bit>,
+    // A fault, or a control request, may be looked at.
+    fault_goes: Signal<Local, Bit>,
+    control_goes: Signal<Local, Bit>,
+    /// A walk begins: two things may enter, its first step and the end of the receive that waits.
+    walk_begins: Signal<Local, Bit>,
+    /// A message of its endpoint is under way.
+    walk_is_early: Signal<Local, Bit>,
+    /// The message that is offered is of that endpoint, and comes later.
+    arrival_walked: Signal<Local, Bit>,
+    /// The pair of the fault, or else of the control request.
+    named_pair: Signal<Local, Bits<16>>,
+    /// A step of the walk enters.
+    walk_goes: Signal<Local, Bit>,
+    /// A message or request that is offered goes before it.
+    walk_waits: Signal<Local, Bit>,
+    /// Everything that has entered has ended.
+    rests: Signal<Local, Bit>,
+    /// One more thing may enter.
+    has_place: Signal<Local, Bit>,
+    // Whether the message, or the request, that is offered may enter, and whether it does.
+    pair_waits: Signal<Local, Bit>,
+    arrival_alone: Signal<Local, Bit>,
+    arrival_free: Signal<Local, Bit>,
+    arrival_goes: Signal<Local, Bit>,
+    endpoint_waits: Signal<Local, Bit>,
+    list: Signal<Local, ListRequest>,
+    list_endpoint: Signal<Local, Bits<8>>,
+    list_alone: Signal<Local, Bit>,
+    list_free: Signal<Local, Bit>,
+    list_goes: Signal<Local, Bit>,
+    takes_failed: Signal<Local, Bit>,
+    pair: Signal<Local, Pair>,
+    changed: Signal<Local, Pair>,
+    pair_read: Signal<Local, Bits<16>>,
+    pair_write: Signal<Local, Bit>,
+    in_table: Signal<Local, Bit>,
+    clears: Signal<Local, Bit>,
+    /// The walk is over.
+    ends_walk: Signal<Local, Bit>,
+    asking: Signal<Local, Bits<8>>,
+    /// A receive of the message's endpoint may be on its way here.
+    in_ring: Signal<Local, Bit>,
+    on_its_way: Signal<Local, Bit>,
+    fetched: Signal<Local, ListRequest>,
+    flags: Signal<Local, Bits<8>>,
+    buffer_bytes: Signal<Local, Bits<64>>,
+    bytes: Signal<Local, Bits<32>>,
+    source_ok: Signal<Local, Bit>,
+    wanted: Signal<Local, MatchCommand>,
+    of_message: Signal<Local, MatchCommand>,
+    of_request: Signal<Local, Asked>,
+    is_cancel: Signal<Local, Bit>,
+    resumes: Signal<Local, Bit>,
+    believed: Signal<Local, Bit>,
+    nothing_kept: Signal<Local, Bit>,
+    /// The receive is behind one that waits, and may not be posted.
+    is_behind: Signal<Local, Bit>,
+    /// Nor may it look: those in front look first.
+    looks_later: Signal<Local, Bit>,
+    claim_takes: Signal<Local, types::Operation>,
+    handle_pair: Signal<Local, Bits<16>>,
+    owns_claim: Signal<Local, Bit>,
+    fires: Signal<Local, Bit>,
+    counts: Signal<Local, Bits<8>>,
+    own_fault: Signal<Local, Fault>,
+    waiting_named: Signal<Local, Bit>,
+    woken: Signal<Local, Asked>,
+    last: Signal<Local, Asked>,
+    news: Signal<Local, Bit>,
+    #[is(Check::new("no_more_has_entered_than_there_are_places_for"))]
+    has_room: Check,
+    #[is(constant(config.pairs as u64))]
+    pair_count: Constant<Bits<16>>,
+}
+
+impl Admit {
+    /// The control requests that it takes.
+    pub const REQUESTS: &[Operation] = &[
+        Operation::PairSet,
+        Operation::PairClear,
+        Operation::PairRead,
+        Operation::EndpointFlush,
+        Operation::RegionSet,
+        Operation::RegionClear,
+    ];
+
+    /// For the pairs and endpoints of a card.
+    pub(super) fn new(config: &Config) -> Self {
+        Self::build(config)
+    }
+}
+
+#[block(pairs = self.pair_count.val().index())]
+impl Logic for Admit {
+    fn update(&mut self) {
+        self.initialized.next = self.pairs.initialized.val();
+        self.stand_still();
+        self.hear_control();
+        self.remember();
+        self.offer_control();
+        self.offer_message();
+        self.offer_request();
+        self.look_up();
+        self.prepare_message();
+        self.prepare_request();
+        self.prepare_walk();
+        self.choose();
+        self.ask_for_message();
+        self.ask_for_request();
+        self.enter();
+        self.fail();
+        self.govern();
+        self.walk_on();
+        self.count();
+        self.tell_tables();
+    }
+}

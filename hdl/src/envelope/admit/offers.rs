@@ -1,0 +1,82 @@
+//! Whether the message that is offered, or the request, may enter.
+
+use super::{Admit, ENTERED, Stage};
+use crate::prelude::*;
+
+#[block]
+impl Admit {
+    /// Who has entered, and what is asked about them.
+    pub(super) fn remember(&mut self) {
+        self.rests.next = self.entered.q.val() == 0;
+        self.has_place.next = self.entered.q.val() < ENTERED;
+        if self.request_done.val() {
+            self.request_in.d.next = false;
+        }
+        if self.filled.val() {
+            self.insert_in.d.next = false;
+        }
+        self.list.next = self.lists.data.val().fetched.request;
+        self.list_endpoint.next = self.lists.data.val().fetched.endpoint;
+        self.multis.posted.valid.next = self.multi_posted.valid.val();
+        self.multis.posted.data.next = self.multi_posted.data.val();
+        self.multis.gone.valid.next = self.multi_gone.valid.val();
+        self.multis.gone.data.next = self.multi_gone.data.val();
+        self.multis.endpoint[0].next = self.arrival.data.val().endpoint;
+        self.multis.endpoint[1].next = self.list_endpoint.val();
+        self.filling.enters.valid.next = self.fills.valid.val();
+        self.filling.enters.data.next = self.fills.data.val();
+        self.messages.leaves.next = self.message_done.val();
+        set!(
+            self.messages,
+            pair = self.arrival.data.val().pair,
+            endpoint = self.list_endpoint.val(),
+            other = self.walk_endpoint.q.val()
+        );
+        set!(
+            self.filling,
+            pair = self.arrival.data.val().pair,
+            endpoint = self.list_endpoint.val(),
+            other = self.walk_endpoint.q.val()
+        );
+    }
+
+    /// A message waits for those of its pair; if its endpoint has a multi-receive, for everything.
+    pub(super) fn offer_message(&mut self) {
+        self.endpoint.next = self.arrival.data.val().endpoint;
+        self.in_ring.next =
+            ((self.lists_pending.val() >> self.arrival.data.val().endpoint.get_bits::<4>(0)) & 1)
+                .any();
+        self.on_its_way.next = self.in_ring.val() | self.in_posts.val();
+        self.pair_waits.next = self.messages.of_pair.val() | self.filling.of_pair.val();
+        self.arrival_alone.next = self.multis.any[0].val();
+        // Messages of an endpoint whose walk is about to begin come behind its first step.
+        self.arrival_walked.next = (self.stage.q.val() == Stage::Due)
+            & (self.arrival.data.val().endpoint == self.walk_endpoint.q.val());
+        self.arrival_free.next = self.arrival.valid.val()
+            & !self.pair_waits.val()
+            & !self.arrival_walked.val()
+            & self.messages.room.val()
+            & self.has_place.val()
+            & (!self.arrival_alone.val() | self.rests.val());
+        self.arrival_goes.next = self.arrival_free.val()
+            & (self.arrival_now.val()
+                | (!self.holds.val() & !(self.requests_first.q.val() & self.lists.valid.val())));
+    }
+
+    /// A request waits for the one before it, for the messages of its endpoint, and for receives that have to be woken.
+    pub(super) fn offer_request(&mut self) {
+        self.endpoint_waits.next = self.messages.of_endpoint.val()
+            | self.filling.of_endpoint.val()
+            | (self.backlog.stalled.val() & !self.messages.empty.val());
+        self.list_alone.next = self.multis.any[1].val() | self.list.val().flags.get_bit(2);
+        self.list_free.next = self.lists.valid.val()
+            & !self.request_in.q.val()
+            & !self.backlog.wakes_soon.val()
+            & !self.endpoint_waits.val()
+            & self.has_place.val()
+            & (!self.list_alone.val() | self.rests.val());
+        self.list_goes.next = self.list_free.val()
+            & !(self.holds.val() & self.arrival_now.val())
+            & !self.arrival_goes.val();
+    }
+}
