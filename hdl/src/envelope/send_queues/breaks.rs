@@ -38,7 +38,7 @@ pub fn send_queues() -> Vec<Break> {
         // Acknowledged sends complete from the next one on.
         Break::new("completes_from_next")
             .force_if::<SendQueues>("walk_from", "source.q.acknowledged + 1", progress)
-            .force_if::<SendQueues>("walk_until", "credit.acknowledged + 1", progress),
+            .force_if::<SendQueues>("walk_until", "weighed.q.acknowledged + 1", progress),
         // Silence of the peer is not noticed.
         Break::new("never_times_out").force::<SendQueues>("silent", "false"),
         // Pairs whose wire takes nothing wait for ever.
@@ -54,7 +54,7 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("anyone_cancels").force_if::<SendQueues>(
             "is_own_pair",
             "in_range",
-            "deciding.q == Step::Cancel",
+            "weighing.q == Step::Cancel",
         ),
         // Refusals are not counted.
         Break::new("refusals_not_counted").force::<SendQueues>("count_invalid_requests", "false"),

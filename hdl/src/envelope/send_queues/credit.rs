@@ -45,6 +45,36 @@ pub(super) struct Source {
     pub since: Bits<32>,
 }
 
+/// What follows from a pair's word, and from what is offered to it: a cycle old.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub(super) struct Weighed {
+    /// The card has such a pair.
+    pub in_range: Bit,
+    /// It is connected, and of the endpoint whose send or cancel is on offer.
+    pub own: Bit,
+    /// It is connected, and neither has failed nor is about to.
+    pub sound: Bit,
+    /// It is sound, and nothing has moved for the time-out; and then, whether its peer or its wire owes something, or it is to ask for credit.
+    pub late: Bit,
+    pub silent: Bit,
+    pub asks: Bit,
+    /// The send on offer is longer than `EAGER_MAX`.
+    pub too_long: Bit,
+    /// See [`Credit`].
+    pub sent: Bits<32>,
+    pub unacknowledged: Bits<8>,
+    pub in_use: Bits<8>,
+    pub has_one: Bit,
+    pub has_two: Bit,
+    pub acknowledged: Bits<32>,
+    /// `acknowledged` moves.
+    pub hears_more: Bit,
+    pub returned: Bits<32>,
+    /// `returned` moves.
+    pub gets_credit: Bit,
+    pub lies: Bit,
+}
+
 /// The arithmetic.
 #[block]
 pub(super) struct Credit {

@@ -1,0 +1,34 @@
+//! What must hold in every cycle.
+
+use super::{SendQueues, Step};
+use crate::prelude::*;
+use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
+
+#[block]
+impl SendQueues {
+    /// The checks of the kernel.
+    pub(super) fn check(&mut self) {
+        self.in_use_next.next = self.source_next.val().taken - self.source_next.val().returned;
+        self.unacknowledged_next.next =
+            self.source_next.val().taken - self.source_next.val().acknowledged;
+        self.returnable_next.next =
+            self.source_next.val().acknowledged - self.source_next.val().returned;
+        self.credits_used_are_within_the_grant.ok.next = !self.write.val()
+            | (self.in_use_next.val() <= bit_cast::<32, 8>(self.source_next.val().granted));
+        self.returned_acknowledged_taken_are_in_order.ok.next = !self.write.val()
+            | self.source_next.val().failed
+            | ((self.unacknowledged_next.val() <= MAX_CREDITS)
+                & (self.returnable_next.val() <= MAX_CREDITS));
+        self.a_pair_has_one_turn_at_a_time.ok.next = (!self.push.val()
+            | !self.source.q.val().queued
+            | (self.deciding.q.val() == Step::Turn))
+            & (!self.pushing.q.val() | self.turns.input.ready.val());
+        self.waiting_sends_fit_the_queue_of_their_pair.ok.next =
+            !self.write.val() | (self.source_next.val().count <= SEND_QUEUE_DEPTH);
+        self.only_a_job_is_answered.ok.next =
+            !self.job_result.valid.val() | (self.results.level.val() < self.given.level.val());
+        self.one_reservation_is_given_up_at_a_time.ok.next =
+            !(self.in_time.val() & self.unacknowledged.released.valid.val());
+        self.what_ends_has_room.ok.next = !self.ends.val() | self.ended.input.ready.val();
+    }
+}

@@ -1,0 +1,106 @@
+//! A pair fails, is set, is cleared, or tells how it is.
+
+use super::credit::Source;
+use super::{SendQueues, Step};
+use crate::prelude::*;
+use crate::types::PairReport;
+use abi::control::Operation;
+use abi::limits::MAX_CREDITS;
+use abi::mailbox::PairState;
+use abi::request::Opcode;
+use abi::status::Status;
+
+#[block]
+impl SendQueues {
+    /// What is offered: a request of a ring, and of the firmware.
+    pub(super) fn look(&mut self) {
+        self.request.next = self.sends.data.val().request;
+        self.is_cancel.next = self.request.val().opcode == Opcode::CancelSend;
+        self.card.next = bit_cast::<128, 320>(self.control.data.val().data).into();
+        self.setup.next = self.control.data.val().data.into();
+        self.is_card.next = self.control.data.val().operation == Operation::CardSet;
+        self.is_set.next = self.control.data.val().operation == Operation::PairSet;
+        self.is_read.next = self.control.data.val().operation == Operation::PairRead;
+        self.own.next = self.control.valid.val() & !self.is_card.val();
+        self.ends_pair.next = self.own.val() & !self.is_read.val();
+    }
+
+    /// All that the pair has ends, except the jobs that are given.
+    pub(super) fn fail_pair(&mut self) {
+        if self.deciding.q.val() == Step::Fault {
+            self.walks.next = true;
+            self.for_fault.d.next = true;
+            self.for_control.d.next = false;
+            if self.source.q.val().connected
+                & !self.source.q.val().failed
+                & self.weighed.q.val().in_range
+            {
+                self.write.next = true;
+                self.source_next.next.failed = true;
+                self.source_next.next.status = self.fault.data.val().status;
+                self.source_next.next.count = 0.into();
+                self.source_next.next.acknowledged = self.weighed.q.val().sent;
+                self.walk.next.status = self.fault.data.val().status;
+                self.walk_until.next = self.weighed.q.val().sent;
+                self.walk_waiting.next = self.source.q.val().count;
+            }
+        }
+    }
+
+    /// A control request. One that ends a pair is looked at again after the answer of each of its jobs.
+    pub(super) fn serve(&mut self) {
+        self.report.next = PairReport::default();
+        self.control_result.next = 0.into();
+        self.control.ready.next = self.control.valid.val() & !self.own.val();
+        if self.control.valid.val() & self.is_card.val() {
+            self.timeout.d.next = self.card.val().acknowledge_timeout;
+        }
+        if self.deciding.q.val() == Step::Control {
+            if self.is_read.val() {
+                if self.source.q.val().connected & self.weighed.q.val().in_range {
+                    self.report.next.state = PairState::Connected;
+                    self.report.next.available =
+                        self.source.q.val().granted - self.weighed.q.val().in_use;
+                    self.report.next.unacknowledged = self.weighed.q.val().unacknowledged;
+                    self.report.next.waiting = self.source.q.val().count;
+                    if self.source.q.val().failed {
+                        self.report.next.state = PairState::Failed;
+                        self.report.next.available = 0.into();
+                    }
+                }
+                self.control_result.next = self.report.val().into();
+                self.control.ready.next = true;
+            } else if self.weighed.q.val().in_range & self.has_given.val() {
+                self.dropped.valid.next = true;
+                self.dropped.data.next = self.pair.q.val();
+                self.awaits_result.d.next = true;
+            } else {
+                // What is still there of the pair as it was is flushed.
+                self.walks.next = true;
+                self.for_fault.d.next = false;
+                self.for_control.d.next = true;
+                if self.weighed.q.val().in_range {
+                    self.dropped.valid.next = true;
+                    self.dropped.data.next = self.pair.q.val();
+                    self.walk.next.status = Status::Flushed;
+                    self.walk_until.next = self.source.q.val().taken;
+                    self.walk_waiting.next = self.source.q.val().count;
+                    self.write.next = true;
+                    self.changed.next = self.is_set.val();
+                    // A turn stays in its queue and finds nothing to do.
+                    self.source_next.next = Source::default();
+                    self.source_next.next.queued = self.source.q.val().queued;
+                    if self.is_set.val() {
+                        self.source_next.next.connected = true;
+                        self.source_next.next.endpoint = self.setup.val().endpoint;
+                        self.source_next.next.domain = self.setup.val().domain;
+                        self.source_next.next.granted = self.setup.val().remote_credits;
+                        if self.setup.val().remote_credits > MAX_CREDITS {
+                            self.source_next.next.granted = MAX_CREDITS;
+                        }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! A pair's turn: its oldest waiting send becomes a job of Gather, and what Gather answers is worked in.
+//!
+//! ```text
+//!   turn, with a credit ──► loading ──► giving ──► job, given
+//!                           (the send is read)        │
+//!   recorded as unacknowledged, or ended ◄── results ─┘
+//! ```
+
+use super::unacknowledged::Sent;
+use super::{Given, SendQueues, Step};
+use crate::prelude::*;
+use crate::types::SendJob;
+use abi::status::Status;
+
+#[block]
+impl SendQueues {
+    /// The pair's turn comes. One that has nothing to send, or no credit, loses its place.
+    pub(super) fn take_turn(&mut self) {
+        // The pair is about to end: it sends nothing more.
+        self.stops.next = (self.fault.valid.val()
+            & (self.fault.data.val().pair == self.pair.q.val()))
+            | (self.ends_pair.val() & (self.control.data.val().index == self.pair.q.val()));
+        self.loading.d.next = false;
+        if self.deciding.q.val() == Step::Turn {
+            self.write.next = true;
+            self.source_next.next.queued = false;
+            self.job_pair.d.next = self.pair.q.val();
+            self.job_domain.d.next = self.source.q.val().domain;
+            if self.sound.val()
+                & !self.stops.val()
+                & self.source.q.val().count.any()
+                & self.has_credit.val()
+            {
+                self.source_next.next.head = self.source.q.val().head + 1;
+                self.source_next.next.count = self.source.q.val().count - 1;
+                self.source_next.next.taken = self.source.q.val().taken + 1;
+                self.source_next.next.given = self.source.q.val().given + 1;
+                self.changed.next = true;
+                self.loading.d.next = true;
+                self.push.next = (self.source.q.val().count != 1) & self.weighed.q.val().has_two;
+            }
+        }
+    }
+
+    /// The oldest job is answered.
+    pub(super) fn take_result(&mut self) {
+        self.given.output.ready.next = self.deciding.q.val() == Step::Result;
+        self.results.output.ready.next = self.deciding.q.val() == Step::Result;
+        self.refused_by_gather.next = self.results.output.data.val() != Status::Success;
+        self.taken_back.next = self.source.q.val().taken - 1;
+        self.unacknowledged.record.valid.next = false;
+        self.unacknowledged.record.data.next = self.given.output.data.val().sent;
+        self.unacknowledged.record_pair.next = self.pair.q.val();
+        self.unacknowledged.record_number.next = self.weighed.q.val().sent;
+        if self.deciding.q.val() == Step::Result {
+            self.awaits_result.d.next = false;
+            self.write.next = true;
+            self.source_next.next.given = self.source.q.val().given - 1;
+            self.ending.next.endpoint = self.source.q.val().endpoint;
+            self.ending.next.request = self.given.output.data.val().sent.request;
+            self.ending.next.context = self.given.output.data.val().sent.context;
+            self.ending.next.length = bit_cast::<64, 11>(self.given.output.data.val().sent.length);
+            self.ending.next.status = self.results.output.data.val();
+            self.count_invalid_requests.next =
+                self.results.output.data.val() == Status::LocalProtection;
+            if self.source.q.val().failed {
+                // The pair failed while Gather had the job.
+                self.ends.next = true;
+                self.source_next.next.acknowledged = self.weighed.q.val().sent + 1;
+                if !self.refused_by_gather.val() {
+                    self.ending.next.status = self.source.q.val().status;
+                }
+            } else if self.refused_by_gather.val() {
+                self.ends.next = true;
+                self.source_next.next.taken = self.taken_back.val();
+                self.changed.next = true;
+                self.push.next = self.source.q.val().count.any() & !self.source.q.val().queued;
+            } else {
+                self.unacknowledged.record.valid.next = true;
+                if self.all_safe.val() {
+                    self.source_next.next.since = self.now.q.val();
+                }
+            }
+        }
+    }
+
+    /// The send that has had its turn is read and given.
+    pub(super) fn give(&mut self) {
+        if self.loading.q.val() {
+            self.job_send.d.next = self.waiting.read.val();
+        }
+        self.giving.d.next = self.loading.q.val();
+        self.settling.d.next = self.giving.q.val();
+        self.job_ready.next = self.job_send.q.val().ready;
+        self.job_inline.next = self.job_send.q.val().inline;
+        self.job.valid.next = self.giving.q.val();
+        self.job.data.next = SendJob {
+            pair: self.job_pair.q.val(),
+            domain: self.job_domain.q.val(),
+            context: self.job_send.q.val().context,
+            length: bit_cast::<16, 11>(self.job_send.q.val().length),
+            match_bits: self.job_send.q.val().match_bits,
+            immediate: self.job_send.q.val().immediate,
+            ready: self.job_ready.val(),
+            inline: self.job_inline.val(),
+            address: self.job_send.q.val().address,
+            key: self.job_send.q.val().key,
+            tail: self.job_send.q.val().tail,
+        };
+        self.sent_of_job.next = Sent {
+            request: self.job_send.q.val().request,
+            context: self.job_send.q.val().context,
+            length: self.job_send.q.val().length,
+            errors_only: self.job_send.q.val().errors_only,
+        };
+        self.given.input.valid.next = self.giving.q.val();
+        self.given.input.data.next = Given {
+            pair: self.job_pair.q.val(),
+            sent: self.sent_of_job.val(),
+        };
+        self.results.input.valid.next = self.job_result.valid.val();
+        self.results.input.data.next = self.job_result.data.val();
+    }
+}

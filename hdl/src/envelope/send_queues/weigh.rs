@@ -1,0 +1,64 @@
+//! What follows from a pair's word and from what is offered to it, in a cycle of its own before anything is decided.
+
+use super::SendQueues;
+use super::credit::Weighed;
+use crate::prelude::*;
+use abi::limits::EAGER_MAX;
+
+#[block]
+impl SendQueues {
+    /// Fills `weighed`.
+    pub(super) fn weigh(&mut self) {
+        self.credit.source.next = self.source.q.val();
+        self.credit.progress.next = self.progress.data.val();
+        self.in_range.next = self.pair.q.val() < self.pairs.val();
+        self.is_own_pair.next = self.source.q.val().connected
+            & self.in_range.val()
+            & (self.source.q.val().endpoint == self.sends.data.val().endpoint);
+        self.is_sound.next = self.source.q.val().connected
+            & !self.source.q.val().failed
+            & !self.source.q.val().failing
+            & self.in_range.val();
+        // Silence: of a peer that has something to acknowledge, or of a wire that takes nothing, so that the pair has no turn.
+        self.quiet_for.next = self.now.q.val() - self.source.q.val().since;
+        self.late.next = self.is_sound.val()
+            & self.timeout.q.val().any()
+            & (self.quiet_for.val() >= self.timeout.q.val());
+        self.silent.next = self.credit.unacknowledged.val().any()
+            | (self.source.q.val().queued
+                & self.source.q.val().count.any()
+                & !self.source.q.val().given.any());
+        // Sends wait for credit and none is on its way: should the frame that returned it have been lost, nothing else would tell.
+        self.asks.next = self.source.q.val().count.any()
+            & (self.source.q.val().taken == self.source.q.val().acknowledged)
+            & !self.credit.has_one.val();
+        self.hears_more.next = self.credit.acknowledged.val() != self.source.q.val().acknowledged;
+        self.gets_credit.next = self.credit.returned.val() != self.source.q.val().returned;
+        self.too_long.next = self.request.val().length > EAGER_MAX;
+        self.weighed.d.next = Weighed {
+            in_range: self.in_range.val(),
+            own: self.is_own_pair.val(),
+            sound: self.is_sound.val(),
+            late: self.late.val(),
+            silent: self.silent.val(),
+            asks: self.asks.val(),
+            too_long: self.too_long.val(),
+            sent: self.credit.sent.val(),
+            unacknowledged: bit_cast::<8, 32>(self.credit.unacknowledged.val()),
+            in_use: bit_cast::<8, 32>(self.credit.in_use.val()),
+            has_one: self.credit.has_one.val(),
+            has_two: self.credit.has_two.val(),
+            acknowledged: self.credit.acknowledged.val(),
+            hears_more: self.hears_more.val(),
+            returned: self.credit.returned.val(),
+            gets_credit: self.gets_credit.val(),
+            lies: self.credit.lies.val(),
+        };
+
+        // What the step that is decided uses of it under a name.
+        self.sound.next = self.weighed.q.val().sound;
+        self.has_credit.next = self.weighed.q.val().has_one;
+        self.all_safe.next = !self.weighed.q.val().unacknowledged.any();
+        self.has_given.next = self.source.q.val().given.any();
+    }
+}
