@@ -120,8 +120,10 @@ macro_rules! card_setup_layout {
                 reserved0: u16 = 16,
                 /// Cycles without acknowledgement after which a pair with sends outstanding fails; 0 never.
                 acknowledge_timeout: u32 = 32,
+                /// Cycles that an acknowledgement waits at most for a frame of its pair that can carry it; 0: for none.
+                acknowledge_delay: u16 = 16,
                 /// Zero.
-                reserved1: u32 = 32,
+                reserved1: u16 = 16,
             }
         }
     };

@@ -274,7 +274,7 @@ explanations! {
     FrameType {
         Eager:
             "A send had its turn and a credit.",
-            "The receiver takes it if its number is the next of its pair and class: a lower one is a duplicate, a higher one fails the pair.";
+            "The receiver takes it if its number is the next of its pair and class: a lower one is a duplicate, which is dropped and acknowledged again; a higher one fails the pair.";
         Acknowledge:
             "The running numbers of the reverse direction have moved, or the peer asked for them.",
             "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`.";

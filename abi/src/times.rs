@@ -15,6 +15,8 @@ constants! {
         /// A pair with sends unacknowledged that hears of no progress for so long fails with `LinkError`; one that only waits for credit asks
         /// its peer for it: 8.4 ms.
         ACKNOWLEDGE_TIMEOUT: u32 = 1 << 20;
+        /// An acknowledgement waits at most so long for a message of its pair that is about to go out and can carry it: 2 µs.
+        ACKNOWLEDGE_DELAY: u16 = 256;
         /// A `Connect` without a time-out of its own ends after so long, as `TimedOut`: 67 ms.
         CONNECT_TIMEOUT: u32 = 1 << 23;
         /// The side that accepts waits so long for the confirmation, and then accepts others again: 34 ms.

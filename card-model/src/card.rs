@@ -474,8 +474,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         }
         let judged = self.receive.judge(&screened);
         self.counters.count(judged.counter);
-        if judged.passes {
-            let outputs = self.sends.progress(&screened.progress(), self.now);
+        if let Some(progress) = judged.progress {
+            let outputs = self.sends.progress(&progress, self.now);
             self.put_all(outputs);
         }
         self.arrivals.extend(judged.arrival);
@@ -628,6 +628,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let frame = self
             .transmit
             .eager(pair, job.sequence, &job.posted.request, &payload, numbers);
+        self.acknowledge.carried(pair);
         self.send_to_peer(frame);
     }
 

@@ -135,7 +135,7 @@ pub struct Job {
 }
 
 /// What a frame of the peer says of this side's sends.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Pair.
     pub pair: u16,

@@ -374,9 +374,7 @@ impl Logic for Datapath {
         join!(self.fanout.block[3] => self.send_queues.control);
         join!(self.fanout.block[4] => self.framer.control);
         join!(self.fanout.block[5] => self.receive.control);
-        self.acknowledge.control_valid.next = self.fanout.block[6].valid.val();
-        self.acknowledge.control.next = self.fanout.block[6].data.val();
-        self.fanout.block[6].ready.next = self.acknowledge.control_done.val();
+        join!(self.fanout.block[6] => self.acknowledge.control);
         join!(self.fanout.block[7] => self.faults.control);
         join!(self.fanout.block[8] => self.loopback.control);
         join!(self.fanout.block[9] => self.delivery.control);
@@ -462,10 +460,11 @@ impl Logic for Datapath {
         self.gather.payload_index.next = self.framer.payload_index.val();
         self.framer.payload.next = self.gather.payload.val();
         self.gather.payload_done.next = self.framer.payload_done.val();
-        self.framer.control_frame.valid.next = self.acknowledge.control_frame_valid.val();
-        self.acknowledge.control_frame_ready.next = self.framer.control_frame.ready.val();
-        self.framer.control_frame.data.next = self.acknowledge.control_frame.val();
+        join!(self.acknowledge.control_frame => self.framer.control_frame);
+        self.gather.gathered_pair.next = self.acknowledge.gathered_pair.val();
+        self.acknowledge.gathered.next = self.gather.gathered.val();
         self.acknowledge.lookup_pair.next = self.framer.lookup_pair.val();
+        self.acknowledge.lookup_begins.next = self.framer.lookup_begins.val();
         self.framer.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
         self.framer.lookup_credit.next = self.acknowledge.lookup_credit.val();
         self.framer.lookup_refused.next = self.acknowledge.lookup_refused.val();
@@ -524,18 +523,14 @@ impl Logic for Datapath {
         self.frame_read_data.next = self.firmware_in.read_data.val();
         self.frame_dropped.next = self.firmware_in.count_frames_dropped.val();
         join!(self.receive.progress => self.send_queues.progress);
-        self.acknowledge.mark_valid.next = self.send_queues.mark.valid.val();
-        self.send_queues.mark.ready.next = self.acknowledge.mark_ready.val();
-        self.acknowledge.mark.next = self.send_queues.mark.data.val();
+        join!(self.send_queues.mark => self.acknowledge.mark);
         join!(self.receive.arrival => self.delivery.arrival);
         join!(self.receive.payload => self.delivery.payload);
         join!(self.fetch.lists => self.delivery.lists);
         self.lists.seed.next = self.hash_seed.seed.val();
         join!(self.delivery.command => self.lists.command);
         join!(self.lists.reply => self.delivery.reply);
-        self.acknowledge.sink_update_valid.next = self.delivery.sink_update.valid.val();
-        self.delivery.sink_update.ready.next = self.acknowledge.sink_update_ready.val();
-        self.acknowledge.sink_update.next = self.delivery.sink_update.data.val();
+        join!(self.delivery.sink_update => self.acknowledge.sink_update);
 
         // Which memory may be used.
         join!(self.gather.query => self.regions.transmit_query);
@@ -560,9 +555,9 @@ impl Logic for Datapath {
         self.delivery.fault.valid.next = self.faults.fault_valid[2].val();
         self.faults.fault_ready[2].next = self.delivery.fault.ready.val();
         self.delivery.fault.data.next = self.faults.fault.val();
-        self.acknowledge.fault_valid.next = self.faults.fault_valid[3].val();
-        self.faults.fault_ready[3].next = self.acknowledge.fault_ready.val();
-        self.acknowledge.fault.next = self.faults.fault.val();
+        self.acknowledge.fault.valid.next = self.faults.fault_valid[3].val();
+        self.faults.fault_ready[3].next = self.acknowledge.fault.ready.val();
+        self.acknowledge.fault.data.next = self.faults.fault.val();
 
         // Back to the host.
         self.fetch.completion_free.next = self.completions.completion_free.val();

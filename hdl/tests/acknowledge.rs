@@ -1,20 +1,57 @@
 //! `link::Acknowledge`, Verilated, against a model: the numbers are right whenever they are looked
-//! up, each change is followed by a frame that carries it, and a pair never has two frames waiting.
+//! up, each change is followed by a frame that carries it, a pair never has two frames waiting, and no
+//! control frame says what a frame of its pair has just said.
 
 mod support;
 
-use std::cell::Cell;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-
-use abi::control::{Operation, PairSetup};
+use abi::control::{CardSetup, Operation, PairSetup};
 use abi::status::Status;
 use abi::wire::FrameType;
 use hdl::config;
-use hdl::link::AcknowledgeMutation;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
+use support::broken::breaks;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_size, for_sizes, rate};
+use support::{Bench, Size, for_sizes, rate};
+
+/// Cycles for which numbers wait for a message of their pair.
+const DELAY: u16 = 300;
+
+fn set_update(bench: &mut Bench, update: Option<(usize, bool, bool, bool)>) {
+    bench.set("sink_update_valid", update.is_some());
+    let (pair, accepted, freed, refused) = update.unwrap_or_default();
+    let fields = [
+        (pair as u64, 16),
+        (accepted.into(), 1),
+        (freed.into(), 1),
+        (refused.into(), 1),
+    ];
+    bench.set("sink_update", pack(&fields)[0]);
+}
+
+/// Carries out a control request while nothing else happens.
+fn control(bench: &mut Bench, operation: Operation, index: usize, data: &[u64]) {
+    bench.set("control_valid", true);
+    set_control(bench, operation, index as u16, data);
+    for cycle in 0.. {
+        bench.eval();
+        let done = bench.is("control_ready") && bench.is("initialized");
+        bench.step();
+        if done {
+            break;
+        }
+        assert!(cycle < 10_000, "it is done soon");
+    }
+    bench.set("control_valid", false);
+}
+
+fn set_delay(bench: &mut Bench, acknowledge_delay: u16) {
+    let setup = CardSetup {
+        acknowledge_delay,
+        ..CardSetup::default()
+    };
+    control(bench, Operation::CardSet, 0, &setup.to_words());
+}
 
 #[derive(Clone, Copy, Default)]
 struct Pair {
@@ -30,17 +67,21 @@ struct Pair {
     /// Numbers that the peer has been told.
     told: (u32, u32, u16),
     failure_told: bool,
-    /// A frame is still to ask the peer, or to answer it.
+    /// A frame is still to ask the peer.
     to_ask: bool,
+    /// A frame is still to be offered that answers the peer, or has been and hasn't begun.
     to_answer: bool,
+    answers: bool,
     /// Times that it was told to ask, less the frames that did.
     asks: u32,
+    /// A message waits for its frame.
+    gathered: bool,
 }
 
 /// Random updates, faults and control requests for a while, then silence until all is told.
-fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
+fn updates(size: &Size, rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open(&size.model);
-    bench.set("mutation_0", mutation as u64);
+    set_delay(&mut bench, DELAY);
     let mut pairs = vec![Pair::default(); size.config.pairs];
     let (busy, willing) = (rate(rng), rate(rng));
     let mut steady = Steady::default();
@@ -51,8 +92,10 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
     let mut control_since = 0;
     // The pair whose numbers were asked for in the cycle before, and what they were then.
     let mut looked_up: Option<(usize, (u32, u32, u16))> = None;
-    // The frame that began in the cycle before.
-    let mut begun: Option<(usize, FrameType)> = None;
+    // What began in the cycle before, if anything did: a control frame of this type, or a message's.
+    let mut begun: Option<Option<FrameType>> = None;
+    let mut was_offered = false;
+    let mut gathered_pair = 0;
     let (active, mut idle) = (6000, 0);
 
     for cycle in 0.. {
@@ -74,15 +117,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
                 update = Some((index, accepted, freed, refused));
             }
         }
-        bench.set("sink_update_valid", update.is_some());
-        let (pair, accepted, freed, refused) = update.unwrap_or_default();
-        let fields = [
-            (pair as u64, 16),
-            (accepted.into(), 1),
-            (freed.into(), 1),
-            (refused.into(), 1),
-        ];
-        bench.set("sink_update", pack(&fields)[0]);
+        set_update(&mut bench, update);
 
         if mark.is_none() && talking && rng.random_bool(busy / 20.0) {
             mark = Some((size.pair_or_none(rng), rng.random()));
@@ -109,8 +144,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             let index = size.pair(rng);
             let operation = match rng.random_range(0..6) {
                 0 => Operation::PairClear,
-                1 => Operation::CardSet,
-                _ if pairs[index].open && !pairs[index].failed => Operation::RingSet,
+                _ if pairs[index].open && !pairs[index].failed => Operation::CardSet,
                 _ => Operation::PairSet,
             };
             let setup = PairSetup {
@@ -125,22 +159,41 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         }
         bench.set("control_valid", control.is_some());
         if let Some((operation, index, setup)) = control {
-            set_control(&mut bench, operation, index as u16, &setup.to_words());
+            let card = CardSetup {
+                acknowledge_delay: DELAY,
+                ..CardSetup::default()
+            };
+            let data = match operation {
+                Operation::CardSet => card.to_words().to_vec(),
+                _ => setup.to_words().to_vec(),
+            };
+            set_control(&mut bench, operation, index as u16, &data);
         }
 
-        let takes = rng.random_bool(willing);
+        if talking && rng.random_bool(busy / 5.0) {
+            pairs[size.pair(rng)].gathered = true;
+        }
+        let waits = pairs.get(gathered_pair).is_some_and(|pair| pair.gathered);
+        bench.set("gathered", waits);
+        // As Framer does: a frame begins seldom, and its numbers are looked up in that cycle.
+        let message = size.pair(rng);
+        let sends = begun.is_none() && pairs[message].gathered && rng.random_bool(willing / 10.0);
+        let takes = begun.is_none() && !sends && rng.random_bool(willing);
         bench.set("control_frame_ready", takes);
+        bench.set("lookup_begins", sends);
         bench.eval();
         let words = bench.get_wide::<1>("control_frame");
-        let [offered, _] = unpack(&words, [16, 8]);
-        // As the transmitter does: numbers are looked up in the cycle in which a frame begins.
-        let lookup = if takes && bench.is("control_frame_valid") {
-            offered as usize
-        } else {
-            size.pair(rng)
+        let [offered, code] = unpack(&words, [16, 8]);
+        let valid = bench.is("control_frame_valid");
+        let lookup = match (sends, takes && valid) {
+            (true, _) => message,
+            (_, true) => offered as usize,
+            _ => size.pair(rng),
         };
         bench.set("lookup_pair", lookup as u64);
+        bench.set("lookup_begins", sends || (takes && valid));
         bench.eval();
+        gathered_pair = bench.get("gathered_pair") as usize;
 
         if let Some((pair, numbers)) = looked_up {
             let found = (
@@ -149,12 +202,18 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
                 bench.get("lookup_refused") as u16,
             );
             assert_eq!(found, numbers, "pair {pair}, cycle {cycle}");
-            if let Some((_, frame_type)) = begun.take() {
+            if let Some(frame) = begun.take() {
                 let pair = &mut pairs[pair];
+                // A control frame went out although a message had just carried the same.
+                assert!(
+                    frame != Some(FrameType::Acknowledge) || pair.told != numbers || pair.answers,
+                    "a superfluous frame, cycle {cycle}"
+                );
                 pair.told = numbers;
-                pair.failure_told |= frame_type == FrameType::PairFailed;
-                pair.to_answer = false;
-                if frame_type == FrameType::Ask {
+                pair.failure_told |= frame == Some(FrameType::PairFailed);
+                pair.gathered &= frame.is_some();
+                pair.answers &= frame.is_none();
+                if frame == Some(FrameType::Ask) {
                     assert!(pair.asks > 0, "it asks unasked, cycle {cycle}");
                     pair.asks -= 1;
                     pair.to_ask = false;
@@ -163,16 +222,33 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         }
         let asked = &pairs[lookup];
         looked_up = Some((lookup, (asked.accepted, asked.freed, asked.window)));
-        let valid = bench.is("control_frame_valid");
-        if let Some(words) = steady.watch("control_frame", valid, takes, &words) {
-            let [pair, code] = unpack(&words, [16, 8]);
-            let frame_type = FrameType::from_code(code as u8).expect("a type");
-            let failed = pairs[pair as usize].failed && !pairs[pair as usize].closed;
+        let frame_type = FrameType::from_code(code as u8);
+        if valid && !was_offered {
+            let pair = &mut pairs[offered as usize];
+            pair.answers = std::mem::take(&mut pair.to_answer);
+        }
+        was_offered = valid && !takes;
+        if sends {
+            begun = Some(None);
+        }
+        // An offer ends if a message of its pair carries the same, unless it is an answer.
+        let ends = sends
+            && message == offered as usize
+            && frame_type == Some(FrameType::Acknowledge)
+            && !pairs[message].answers;
+        if ends {
+            steady = Steady::default();
+            was_offered = false;
+        } else if steady
+            .watch("control_frame", valid, takes, &words)
+            .is_some()
+        {
+            let pair = pairs[offered as usize];
             assert!(
-                frame_type != FrameType::PairFailed || failed,
-                "pair {pair}, which has not failed, is announced as failed, cycle {cycle}"
+                frame_type != Some(FrameType::PairFailed) || (pair.failed && !pair.closed),
+                "pair {offered}, which has not failed, is announced as failed, cycle {cycle}"
             );
-            begun = Some((pair as usize, frame_type));
+            begun = Some(Some(frame_type.expect("a type")));
         }
 
         if let Some((index, accepted, freed, refused)) = update
@@ -201,7 +277,7 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
             if let Some(pair) = pairs.get_mut(index).filter(|p| p.open && !p.failed) {
                 pair.asks += u32::from(ask);
                 pair.to_ask |= ask;
-                pair.to_answer |= !ask;
+                pair.to_answer = true;
             }
             mark = None;
         }
@@ -216,17 +292,18 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
         }
         // A wire that stopped left the frame of a pair on offer for ever, and `PairClear` undone.
         assert!(
-            control.is_none() || cycle < control_since + 5,
+            control.is_none() || cycle < control_since + 7,
             "a control request waits for the wire, cycle {cycle}"
         );
         if let Some((operation, index, setup)) = control
-            && bench.is("control_done")
+            && bench.is("control_ready")
         {
             // A frame of the pair that is on offer is withdrawn; one that is taken in this cycle is dropped by Framer, which has forgotten the pair.
             if [Operation::PairSet, Operation::PairClear].contains(&operation)
                 && offered as usize == index
             {
                 steady = Steady::default();
+                was_offered = false;
                 begun = None;
             }
             if [Operation::PairSet, Operation::PairClear].contains(&operation) {
@@ -261,51 +338,127 @@ fn updates(size: &Size, mutation: AcknowledgeMutation, rng: &mut ChaCha8Rng) {
 
 #[test]
 fn peers_learn_what_has_changed_and_lookups_are_exact() {
-    for_sizes("acknowledge", 12, |size, rng| {
-        updates(size, AcknowledgeMutation::None, rng);
+    for_sizes("acknowledge", 12, updates);
+}
+
+/// A pair whose message waits for its frame, and nothing else.
+struct Alone {
+    bench: Bench,
+    cycle: u64,
+}
+
+impl Alone {
+    const PAIR: usize = 1;
+    const CREDITS: u8 = 8;
+
+    fn new(delay: u16) -> Self {
+        let mut bench = Bench::open("acknowledge_tiny");
+        set_delay(&mut bench, delay);
+        let setup = PairSetup {
+            local_credits: Self::CREDITS,
+            ..PairSetup::default()
+        };
+        control(
+            &mut bench,
+            Operation::PairSet,
+            Self::PAIR,
+            &setup.to_words(),
+        );
+        bench.set("lookup_pair", Self::PAIR as u64);
+        bench.set("gathered", true);
+        Self { bench, cycle: 0 }
+    }
+
+    /// A message becomes safe, and its envelope free.
+    fn update(&mut self) {
+        set_update(&mut self.bench, Some((Self::PAIR, true, true, false)));
+        self.step_until(20, "sink_update_ready");
+        set_update(&mut self.bench, None);
+    }
+
+    /// Steps until a pin is high, that cycle included, and says whether it was within so many cycles.
+    fn step_until(&mut self, cycles: u64, pin: &str) -> bool {
+        (0..cycles).any(|_| {
+            self.bench.eval();
+            let high = self.bench.is(pin);
+            self.bench.step();
+            self.cycle += 1;
+            high
+        })
+    }
+
+    /// Whether a control frame is offered within so many cycles.
+    fn tells(&mut self, cycles: u64) -> bool {
+        self.step_until(cycles, "control_frame_valid")
+    }
+
+    /// A frame of the pair begins: a message's, or the control frame on offer.
+    fn begins(&mut self, control: bool) {
+        self.bench.set("lookup_begins", true);
+        self.bench.set("control_frame_ready", control);
+        self.tells(1);
+        self.bench.set("lookup_begins", false);
+        self.bench.set("control_frame_ready", false);
+    }
+}
+
+/// What is told alone, and when.
+fn an_acknowledgement_that_waits(_: &mut ChaCha8Rng) {
+    const DELAY: u64 = 200;
+    // No message comes by: the delay passes.
+    let mut pair = Alone::new(DELAY as u16);
+    pair.update();
+    assert!(!pair.tells(DELAY - 20), "it doesn't wait for the message");
+    assert!(pair.tells(40), "it waits for longer than the delay");
+    pair.begins(true);
+    // A message carries it.
+    pair.update();
+    assert!(!pair.tells(DELAY / 2));
+    pair.begins(false);
+    assert!(
+        !pair.tells(2 * DELAY),
+        "it goes although a message carried it"
+    );
+    // The message doesn't come any more.
+    pair.update();
+    assert!(!pair.tells(DELAY / 2));
+    pair.bench.set("gathered", false);
+    assert!(pair.tells(20), "it waits for a message that there isn't");
+    // A message goes out while the control frame is on offer.
+    pair.begins(false);
+    assert!(
+        !pair.tells(2 * DELAY),
+        "it goes although a message overtook it"
+    );
+    pair.bench.set("gathered", true);
+    // Half of the credits wait.
+    for _ in 1..Alone::CREDITS / 2 {
+        pair.update();
+        assert!(!pair.tells(10));
+    }
+    pair.update();
+    assert!(pair.tells(20), "half of the pair's credits wait with it");
+    pair.begins(true);
+    // The peer asks.
+    pair.bench.set("mark", Alone::PAIR as u64);
+    pair.bench.set("mark_valid", true);
+    pair.step_until(20, "mark_ready");
+    pair.bench.set("mark_valid", false);
+    assert!(pair.tells(20), "the peer is not answered");
+    pair.begins(true);
+    assert!(!pair.tells(2 * DELAY), "it goes on telling");
+}
+
+#[test]
+fn an_acknowledgement_waits_for_a_message_that_can_carry_it_but_not_for_long() {
+    support::for_seeds(1, an_acknowledgement_that_waits);
+}
+
+#[test]
+fn what_is_broken_is_noticed() {
+    breaks("acknowledge_tiny", 20, |rng| {
+        an_acknowledgement_that_waits(rng);
+        let size = Size::new(&config::TINY, "acknowledge", rng);
+        updates(&size, rng);
     });
-}
-
-fn is_caught(mutation: AcknowledgeMutation) -> bool {
-    let caught = Cell::new(false);
-    for_size(&config::TINY, "acknowledge", 30, |size, rng| {
-        let run = AssertUnwindSafe(|| updates(size, mutation, rng));
-        caught.set(caught.get() || catch_unwind(run).is_err());
-    });
-    caught.get()
-}
-
-#[test]
-fn a_credit_that_is_returned_twice_is_noticed() {
-    assert!(is_caught(AcknowledgeMutation::CreditReturnedTwice));
-}
-
-#[test]
-fn a_pair_that_is_queued_twice_is_noticed() {
-    assert!(is_caught(AcknowledgeMutation::QueuedTwice));
-}
-
-#[test]
-fn a_mark_that_is_lost_is_noticed() {
-    assert!(is_caught(AcknowledgeMutation::MarkLost));
-}
-
-#[test]
-fn a_pair_that_does_not_ask_is_noticed() {
-    assert!(is_caught(AcknowledgeMutation::AskForgotten));
-}
-
-#[test]
-fn a_window_that_is_not_shifted_is_noticed() {
-    assert!(is_caught(AcknowledgeMutation::WindowNotShifted));
-}
-
-#[test]
-fn a_frame_that_outlives_its_pair_is_noticed() {
-    assert!(is_caught(AcknowledgeMutation::FrameOutlivesPair));
-}
-
-#[test]
-fn an_orderly_end_that_is_announced_as_a_failure_is_noticed() {
-    assert!(is_caught(AcknowledgeMutation::ClosingAnnounced));
 }

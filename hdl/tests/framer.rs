@@ -180,6 +180,7 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
             control_frame.is_some() && bench.is("control_frame_ready"),
         ];
         assert_ne!(taken, [true; 2], "one frame begins at a time");
+        assert_eq!(bench.is("lookup_begins"), taken != [false; 2]);
         if taken != [false; 2] {
             assert!(
                 !both || taken[1] || last_of_both == Some(true),

@@ -162,6 +162,8 @@ struct World {
     steady: [Steady; 2],
     most_reads: usize,
     room_since: u64,
+    /// A message of the pair that was asked for in the cycle before was here.
+    was_gathered: Option<bool>,
 }
 
 impl World {
@@ -184,6 +186,7 @@ impl World {
             steady: Default::default(),
             most_reads: 0,
             room_since: 0,
+            was_gathered: None,
             rng: ChaCha8Rng::from_rng(rng),
         }
     }
@@ -192,9 +195,22 @@ impl World {
         self.bench.is("room") && self.cycle >= self.room_since
     }
 
+    /// Whether a message of the pair may still go out.
+    fn gathered(&self, pair: u16) -> bool {
+        let after = self.sent.last().map_or(0, |last| last + 1);
+        (after..self.jobs.len()).any(|number| {
+            let job = &self.jobs[number];
+            let refused = number < self.answered && job.status() != Status::Success;
+            job.pair == pair && !self.dead[number] && !refused
+        })
+    }
+
     /// A cycle in which a job, if there is one, is given, a pair, if there is one, is dropped, and the framer takes a message or doesn't.
     fn step(&mut self, job: Option<Job>, dropped: Option<u16>, takes: bool) {
+        let asked = (self.cycle % 4) as u16;
+        let gathered = self.gathered(asked);
         let (bench, rng) = (&mut self.bench, &mut self.rng);
+        bench.set("gathered_pair", asked);
         bench.set("job_valid", job.is_some());
         if let Some(job) = &job {
             bench.set_wide("job", &job.words());
@@ -237,6 +253,9 @@ impl World {
         bench.set("payload_index", index as u64);
         bench.set("payload_done", over);
         bench.eval();
+        if let Some(gathered) = self.was_gathered.replace(gathered) {
+            assert_eq!(bench.is("gathered"), gathered, "cycle {}", self.cycle);
+        }
 
         if over {
             self.framing = None;

@@ -22,8 +22,10 @@ struct Sink {
     connected: bool,
     failed: bool,
     numbers: SinkNumbers,
-    /// A control frame is due; it asks; it says that the pair has failed.
-    marked: bool,
+    /// The numbers have changed since a frame carried them.
+    changed: bool,
+    /// A control frame is due whatever the numbers are: to answer the peer, to ask it, to say that the pair has failed.
+    answers: bool,
     asks: bool,
     announces: bool,
 }
@@ -65,7 +67,7 @@ impl Acknowledge {
         }
     }
 
-    /// Envelopes have moved on: a control frame is due.
+    /// Envelopes have moved on: a control frame is due, unless a message's frame is sent before it.
     pub fn update(&mut self, update: &Update) {
         let Some(sink) = self.sound(update.pair) else {
             return;
@@ -76,13 +78,13 @@ impl Acknowledge {
             numbers.refused = numbers.refused << 1 | u16::from(update.refused);
         }
         numbers.freed = numbers.freed.wrapping_add(update.freed.into());
-        sink.marked = true;
+        sink.changed = true;
     }
 
     /// A control frame is wanted.
     pub fn mark(&mut self, pair: u16, ask: bool) {
         if let Some(sink) = self.sound(pair) {
-            sink.marked = true;
+            sink.answers = true;
             sink.asks |= ask;
         }
     }
@@ -102,17 +104,25 @@ impl Acknowledge {
         if sink.announces {
             return Some(FrameType::PairFailed);
         }
-        let due = sink.marked && !sink.failed;
+        let due = (sink.changed || sink.answers) && !sink.failed;
         due.then_some(match sink.asks {
             true => FrameType::Ask,
             false => FrameType::Acknowledge,
         })
     }
 
+    /// A message's frame is sent: it carries the numbers.
+    pub fn carried(&mut self, pair: u16) {
+        if let Some(sink) = self.pairs.get_mut(usize::from(pair)) {
+            sink.changed = false;
+        }
+    }
+
     /// The control frame that is due is sent.
     pub fn sent(&mut self, pair: u16) {
         if let Some(sink) = self.pairs.get_mut(usize::from(pair)) {
-            sink.marked = false;
+            sink.changed = false;
+            sink.answers = false;
             sink.asks = false;
             sink.announces = false;
         }

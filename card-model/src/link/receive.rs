@@ -24,8 +24,9 @@ struct Peer {
 pub struct Judged {
     /// What counts it.
     pub counter: Counter,
-    /// It passes: the peer's numbers are heard.
-    pub passes: bool,
+    /// What the peer says of this side's sends. With a duplicate of a request it asks for an answer: it may not have heard that the
+    /// request is safe.
+    pub progress: Option<Progress>,
     /// The message that it carries.
     pub arrival: Option<Arrival>,
     /// Its pair fails, with this code.
@@ -77,7 +78,7 @@ impl Receive {
         let header = &frame.header;
         let drop = |counter| Judged {
             counter,
-            passes: false,
+            progress: None,
             arrival: None,
             fails: None,
         };
@@ -105,7 +106,14 @@ impl Receive {
             _ => header.sequence.wrapping_sub(*next),
         };
         if ahead >> 31 != 0 {
-            return drop(Counter::Duplicates);
+            let again = Progress {
+                ask: true,
+                ..frame.progress()
+            };
+            return Judged {
+                progress: is_request.then_some(again),
+                ..drop(Counter::Duplicates)
+            };
         }
         let link_error = Some(Status::LinkError.code());
         // The numbers of a control frame are absolute: what a lost one said is in it too.
@@ -121,7 +129,7 @@ impl Receive {
         peer.failed |= fails;
         Judged {
             counter: Counter::FramesReceived,
-            passes: true,
+            progress: Some(frame.progress()),
             arrival: is_request.then(|| Arrival {
                 pair: header.destination_pair,
                 endpoint: setup.endpoint,

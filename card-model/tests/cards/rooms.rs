@@ -14,7 +14,7 @@ use abi::request::{
 };
 use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION};
-use card_model::{InTurn, link::screen};
+use card_model::{Action, InTurn, link::screen};
 
 use crate::host_side::{HostSide, scarce, tiny};
 use crate::net::{End, Net};
@@ -540,6 +540,7 @@ fn a_lost_message_is_a_gap_and_a_repeated_one_a_duplicate() {
     let frames: Vec<_> = std::iter::from_fn(|| stage.net.cards[A].frame_out()).collect();
     for at in [0, 0, 2] {
         stage.net.cards[B].frame_in(frames[at].clone());
+        stage.net.cards[B].run(&mut InTurn::default());
     }
     let failed = [1, 2, 3].map(|request| (request, Status::LinkError));
     let ended = stage.ended(A);
@@ -547,6 +548,52 @@ fn a_lost_message_is_a_gap_and_a_repeated_one_a_duplicate() {
     assert_eq!(ended[1..], failed[1..]);
     assert_eq!(stage.counter(B, Counter::Duplicates), 1);
     assert_eq!(stage.counter(B, Counter::Gaps), 1);
+}
+
+#[test]
+fn a_repeated_message_is_acknowledged_again_and_delivered_once() {
+    let mut stage = Stage::new();
+    stage.send_many(1, 1);
+    stage.net.cards[A].run(&mut InTurn::default());
+    let message = stage.net.cards[A].frame_out().expect("a message");
+    let counters = [Counter::Duplicates, Counter::Unexpected];
+    for repeats in 0..3 {
+        stage.net.cards[B].frame_in(message.clone());
+        stage.net.cards[B].run(&mut InTurn::default());
+        // The acknowledgement was lost, and a repeated message was dropped in silence.
+        let lost = stage.net.cards[B].frame_out().expect("it is acknowledged");
+        let header = FrameHeader::parse(&lost).expect("a header");
+        assert_eq!(header.frame_type, FrameType::Acknowledge.code());
+        assert_eq!(header.acknowledge, 1);
+        assert_eq!(stage.net.cards[B].frame_out(), None, "one frame says it");
+        assert_eq!(
+            counters.map(|counter| stage.counter(B, counter)),
+            [repeats, 1]
+        );
+    }
+}
+
+#[test]
+fn what_a_message_has_carried_goes_in_no_control_frame() {
+    let mut stage = Stage::new();
+    stage.send_many(1, 1);
+    stage.net.cards[A].run(&mut InTurn::default());
+    let message = stage.net.cards[A].frame_out().expect("a message");
+    let but_control = |action: &Action| !matches!(action, Action::Control(_));
+    let mut schedule = InTurn::default();
+    stage.net.cards[B].frame_in(message);
+    stage.net.cards[B].run_those(but_control, &mut schedule);
+    let back = stage.host_side(B).a_send(PAIR, 7, 0, 1);
+    stage.send(B, back);
+    stage.net.cards[B].run_those(but_control, &mut schedule);
+    // An acknowledgement went out although a message had just carried the same numbers.
+    stage.net.cards[B].run(&mut schedule);
+    let frames: Vec<_> = std::iter::from_fn(|| stage.net.cards[B].frame_out()).collect();
+    let headers = frames
+        .iter()
+        .map(|frame| FrameHeader::parse(frame).expect("a header"));
+    let all: Vec<_> = headers.map(|h| (h.frame_type, h.acknowledge)).collect();
+    assert_eq!(all, [(FrameType::Eager.code(), 1)]);
 }
 
 #[test]

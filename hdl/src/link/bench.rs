@@ -13,9 +13,9 @@
 //!                              └────────┘
 //! ```
 //!
-//! Delivery, Regions, DMA and the host are the test's. Acknowledge has an input that breaks a contract of it.
+//! Delivery, Regions, DMA and the host are the test's.
 
-use super::acknowledge::{Acknowledge, AcknowledgeMutation};
+use super::acknowledge::Acknowledge;
 use super::faults::{Faults, party};
 use super::framer::Framer;
 use super::gather::Gather;
@@ -47,8 +47,6 @@ pub struct LinkBench {
     pub m_axis: StreamSource,
     /// From the wire.
     pub s_axis: StreamSink,
-    /// Contract of Acknowledge to break.
-    pub acknowledge_mutation: Signal<In, AcknowledgeMutation>,
     /// There is a send.
     pub sends_valid: Signal<In, Bit>,
     /// The send.
@@ -184,7 +182,7 @@ impl LinkBench {
             send_queues: SendQueues::new(config),
             framer: Framer::new(config),
             receive: Receive::new(config),
-            acknowledge: Acknowledge::mutable(config),
+            acknowledge: Acknowledge::new(config),
             faults: Faults::new(config),
             fanout: Fanout::new(&[
                 SendQueues::REQUESTS,
@@ -195,7 +193,7 @@ impl LinkBench {
             ]),
         } default {
             clock reset m_axis s_axis gather
-            acknowledge_mutation sends_valid sends
+            sends_valid sends
             query_ready allowed_valid allowed read_request_ready read_data_valid
             read_data read_data_last read_data_error arrival_ready payload_ready
             sink_update_valid sink_update complete_ready raise_ready
@@ -230,7 +228,6 @@ impl Logic for LinkBench {
             faults,
             fanout
         );
-        self.acknowledge.mutation[0].next = self.acknowledge_mutation.val();
 
         // Control.
         self.fanout.abandon.next = false;
@@ -239,9 +236,7 @@ impl Logic for LinkBench {
         join!(self.fanout.block[0] => self.send_queues.control);
         join!(self.fanout.block[1] => self.framer.control);
         join!(self.fanout.block[2] => self.receive.control);
-        self.acknowledge.control_valid.next = self.fanout.block[3].valid.val();
-        self.acknowledge.control.next = self.fanout.block[3].data.val();
-        self.fanout.block[3].ready.next = self.acknowledge.control_done.val();
+        join!(self.fanout.block[3] => self.acknowledge.control);
         join!(self.fanout.block[4] => self.faults.control);
         for i in 1..5 {
             self.fanout.block_result[i].next = 0.into();
@@ -269,10 +264,11 @@ impl Logic for LinkBench {
         self.gather.payload_index.next = self.framer.payload_index.val();
         self.framer.payload.next = self.gather.payload.val();
         self.gather.payload_done.next = self.framer.payload_done.val();
-        self.framer.control_frame.valid.next = self.acknowledge.control_frame_valid.val();
-        self.acknowledge.control_frame_ready.next = self.framer.control_frame.ready.val();
-        self.framer.control_frame.data.next = self.acknowledge.control_frame.val();
+        join!(self.acknowledge.control_frame => self.framer.control_frame);
+        self.gather.gathered_pair.next = self.acknowledge.gathered_pair.val();
+        self.acknowledge.gathered.next = self.gather.gathered.val();
         self.acknowledge.lookup_pair.next = self.framer.lookup_pair.val();
+        self.acknowledge.lookup_begins.next = self.framer.lookup_begins.val();
         self.framer.lookup_acknowledge.next = self.acknowledge.lookup_acknowledge.val();
         self.framer.lookup_credit.next = self.acknowledge.lookup_credit.val();
         self.framer.lookup_refused.next = self.acknowledge.lookup_refused.val();
@@ -294,18 +290,16 @@ impl Logic for LinkBench {
         // In.
         StreamSink::link(&mut self.s_axis, &mut self.receive.s_axis);
         join!(self.receive.progress => self.send_queues.progress);
-        self.acknowledge.mark_valid.next = self.send_queues.mark.valid.val();
-        self.send_queues.mark.ready.next = self.acknowledge.mark_ready.val();
-        self.acknowledge.mark.next = self.send_queues.mark.data.val();
+        join!(self.send_queues.mark => self.acknowledge.mark);
         self.receive.arrival.ready.next = self.arrival_ready.val();
         self.receive.payload.ready.next = self.payload_ready.val();
         self.arrival_valid.next = self.receive.arrival.valid.val();
         self.arrival.next = self.receive.arrival.data.val();
         self.payload_valid.next = self.receive.payload.valid.val();
         self.payload.next = self.receive.payload.data.val();
-        self.acknowledge.sink_update_valid.next = self.sink_update_valid.val();
-        self.acknowledge.sink_update.next = self.sink_update.val();
-        self.sink_update_ready.next = self.acknowledge.sink_update_ready.val();
+        self.acknowledge.sink_update.valid.next = self.sink_update_valid.val();
+        self.acknowledge.sink_update.data.next = self.sink_update.val();
+        self.sink_update_ready.next = self.acknowledge.sink_update.ready.val();
 
         // Failures.
         join!(self.send_queues.fault_request => self.faults.fault_request[0]);
@@ -319,9 +313,9 @@ impl Logic for LinkBench {
         self.receive.fault.valid.next = self.faults.fault_valid[1].val();
         self.faults.fault_ready[1].next = self.receive.fault.ready.val();
         self.receive.fault.data.next = self.faults.fault.val();
-        self.acknowledge.fault_valid.next = self.faults.fault_valid[3].val();
-        self.faults.fault_ready[3].next = self.acknowledge.fault_ready.val();
-        self.acknowledge.fault.next = self.faults.fault.val();
+        self.acknowledge.fault.valid.next = self.faults.fault_valid[3].val();
+        self.faults.fault_ready[3].next = self.acknowledge.fault.ready.val();
+        self.acknowledge.fault.data.next = self.faults.fault.val();
         self.delivery_fault_valid.next = self.faults.fault_valid[2].val();
         self.faults.fault_ready[2].next = self.delivery_fault_ready.val();
         self.fault.next = self.faults.fault.val();

@@ -1,5 +1,6 @@
 //! Contracts of the link's blocks that a test breaks, to show that it notices.
 
+use super::acknowledge::Acknowledge;
 use super::faults::{Faults, party};
 use super::firmware_in::FirmwareIn;
 use super::firmware_out::{self, FirmwareOut};
@@ -34,6 +35,8 @@ pub fn receive() -> Vec<Break> {
         Break::new("failed_pairs_pass").force::<Receive>("refused", "false"),
         // A frame for the firmware goes the way of the others too.
         Break::new("firmware_frames_go_on").force::<Screen>("frames.input.valid", "good"),
+        // A request that has come before is dropped, and that is all.
+        Break::new("duplicate_unanswered").force::<Receive>("answers", "false"),
         // The version of a frame for the firmware isn't compared.
         Break::new("version_not_checked").force_if::<Screen>(
             "known",
@@ -83,6 +86,9 @@ pub fn gather() -> Vec<Break> {
         Break::new("inline_not_cut").force::<Gather>("inline_payload", "inline_bytes"),
         // The first word of an inline payload goes out twice.
         Break::new("inline_word_twice").force::<Gather>("second_word.q", "false"),
+        // A message that has left, or never will, passes for one that is to come.
+        Break::new("gone_still_gathered")
+            .force::<Gather>("was_gathered.d", "has_one | (pair[0].q == gathered_pair)"),
         // Only the message on offer is dropped.
         Break::new("offer_stays").force_if::<Gather>("passed_over", "false", "message.ready"),
     ]
@@ -115,6 +121,46 @@ pub fn framer() -> Vec<Break> {
     ]
 }
 
+/// Of what tells the peers.
+pub fn acknowledge() -> Vec<Break> {
+    let update = "step.q == Step::Update";
+    let turn = "step.q == Step::Turn";
+    vec![
+        // A freed envelope counts twice.
+        Break::new("credit_returned_twice").force::<Acknowledge>("one_freed", "held.freed + 2"),
+        // A pair is queued again although it waits already.
+        Break::new("queued_twice").force_if::<Acknowledge>("push", "true", update),
+        // A pair is not queued again once it has been.
+        Break::new("turn_kept").force_if::<Acknowledge>("sinks.write_data.queued", "true", turn),
+        // A frame of a pair that is set or cleared stays on offer.
+        Break::new("frame_outlives_pair").force::<Acknowledge>("outlived", "false"),
+        // A pair that is to ask acknowledges only.
+        Break::new("ask_forgotten").force::<Acknowledge>("mark.data.ask", "false"),
+        // A pair that is to answer and has nothing new to say says nothing.
+        Break::new("answer_forgotten").force_if::<Acknowledge>(
+            "sinks.write_data.answers",
+            "false",
+            "step.q == Step::Mark",
+        ),
+        // The window of what was refused stays where it is when a message is accepted.
+        Break::new("window_not_shifted").force::<Acknowledge>("window", "held.refused"),
+        // An orderly end is announced as a failure.
+        Break::new("closing_announced").force::<Acknowledge>("announces", "true"),
+        // What a frame of the pair's own messages has carried is said once more.
+        Break::new("says_it_again").force_if::<Acknowledge>("nothing_new", "false", turn),
+        // A frame on offer goes although one of the pair's own messages has just carried the same.
+        Break::new("offer_not_replaced").force::<Acknowledge>("replaced", "false"),
+        // What the last incarnation of a pair has said counts for the next.
+        Break::new("remembers_what_was_said").force::<Acknowledge>("forgets_said", "false"),
+        // Numbers go alone although a message of the pair waits for its frame.
+        Break::new("waits_for_no_message").force::<Acknowledge>("waits", "false"),
+        // Numbers wait for a message's frame however long it takes.
+        Break::new("waits_for_ever").force::<Acknowledge>("waited_enough", "false"),
+        // Credits that the peer needs wait, too.
+        Break::new("credits_wait").force::<Acknowledge>("many_credits", "false"),
+    ]
+}
+
 /// Of two links back to back: what the rules of the whole link notice.
 pub fn link_bench() -> Vec<Break> {
     let mut breaks = Break::named(
@@ -127,7 +173,18 @@ pub fn link_bench() -> Vec<Break> {
         &framer(),
         &["control_not_numbered", "pause_in_frame"],
     ));
+    breaks.extend(Break::named(
+        &acknowledge(),
+        &["credit_returned_twice", "turn_kept", "window_not_shifted"],
+    ));
     breaks.extend(send_queues::breaks::link_bench());
+    breaks
+}
+
+/// Of two links between which credits are few and are lost.
+pub fn thirsty_link_bench() -> Vec<Break> {
+    let mut breaks = Break::named(&acknowledge(), &["ask_forgotten"]);
+    breaks.extend(send_queues::breaks::thirsty_link_bench());
     breaks
 }
 

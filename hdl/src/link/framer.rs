@@ -65,6 +65,8 @@ pub struct Framer {
     pub control_frame: Stream<In, ControlFrame>,
     /// Pair whose numbers the frame is to carry.
     pub lookup_pair: Signal<Out, Bits<16>>,
+    /// Pulse: its frame begins.
+    pub lookup_begins: Signal<Out, Bit>,
     /// One cycle later: messages that are safe here.
     pub lookup_acknowledge: Signal<In, Bits<32>>,
     /// One cycle later: envelopes whose credit has been returned.
@@ -183,6 +185,7 @@ impl Logic for Framer {
             }
         }
         self.lookup_pair.next = self.chosen.val();
+        self.lookup_begins.next = self.takes_message.val() | self.takes_control.val();
         self.peers.read_address.next = self.chosen.val();
         self.numbers.read_address.next = self.chosen.val();
         self.found.next = self.peers.read_data.val();

@@ -117,6 +117,10 @@ pub struct Gather {
     pub payload: Signal<Out, Bits<64>>,
     /// Pulse: that message's payload isn't needed any more.
     pub payload_done: Signal<In, Bit>,
+    /// A pair that has something to tell its peer.
+    pub gathered_pair: Signal<In, Bits<16>>,
+    /// One cycle later: a message of it is here, so that a frame will tell.
+    pub gathered: Signal<Out, Bit>,
 
     // The job that comes.
     /// Length of its buffer, and words of it.
@@ -174,10 +178,10 @@ pub struct Gather {
     // What goes out.
     #[is(Fifo::new(JOBS))]
     envelopes: Fifo<Envelope>,
-    /// Pairs of the jobs, and whether nothing is to be sent of them; by the job's number.
+    /// Pairs of the jobs, and whether nothing is to be sent of them any more; by the job's number.
     #[each(JOBS)]
     pair: Vec<Reg<Bits<16>>>,
-    #[each(JOBS)]
+    #[each(JOBS, Reg::new(true))]
     dead: Vec<Reg<Bit>>,
     job_number: Reg<Bits<4>>,
     answer_number: Reg<Bits<4>>,
@@ -189,6 +193,8 @@ pub struct Gather {
     ready_to_leave: Signal<Local, Bit>,
     passed_over: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
+    has_one: Signal<Local, Bit>,
+    was_gathered: Reg<Bit>,
     frame_place: Reg<Bits<16>>,
     /// The payload at `first_place` is being sent.
     open: Reg<Bit>,
@@ -379,6 +385,11 @@ impl Logic for Gather {
         self.leaves.next =
             self.ready_to_leave.val() & (self.passed_over.val() | self.message.ready.val());
         self.envelopes.output.ready.next = self.leaves.val();
+        for i in 0..JOBS {
+            if self.leaves.val() & (self.frame_number.q.val() == i.to_bits()) {
+                self.dead[i].d.next = true;
+            }
+        }
         self.jobs_next.next = self.jobs.q.val();
         self.answered_next.next = self.answered.q.val();
         if self.leaves.val() {
@@ -396,6 +407,16 @@ impl Logic for Gather {
         if self.ends.val() {
             self.answered.d.next = self.answered_next.val() + 1;
         }
+
+        // Whether a pair has a message here.
+        self.has_one.next = false;
+        for i in 0..JOBS {
+            if !self.dead[i].q.val() & (self.pair[i].q.val() == self.gathered_pair.val()) {
+                self.has_one.next = true;
+            }
+        }
+        self.was_gathered.d.next = self.has_one.val();
+        self.gathered.next = self.was_gathered.q.val();
 
         // The payload that is being sent keeps its place, and with it those behind.
         if self.payload_done.val() {

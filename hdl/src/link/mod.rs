@@ -36,7 +36,7 @@ mod loopback;
 mod receive;
 mod screen;
 
-pub use acknowledge::{Acknowledge, AcknowledgeMutation};
+pub use acknowledge::Acknowledge;
 pub use bench::LinkBench;
 pub use crc::Crc;
 pub use faults::{Faults, party};
@@ -53,7 +53,7 @@ pub use screen::Screen;
 use crate::config::{ECP5, TINY};
 use crate::tops::{Class, Top};
 
-/// The tops of the tests of this room. Acknowledge can be broken by an input `mutation`.
+/// The tops of the tests of this room.
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("receive_tiny", Class::Test, || Receive::new(&TINY)),
@@ -61,12 +61,8 @@ pub fn tops() -> Vec<Top> {
         Top::of("gather", Class::Test, Gather::default),
         Top::of("framer_tiny", Class::Test, || Framer::new(&TINY)),
         Top::of("framer_ecp5", Class::Test, || Framer::new(&ECP5)),
-        Top::of("acknowledge_tiny", Class::Test, || {
-            Acknowledge::mutable(&TINY)
-        }),
-        Top::of("acknowledge_ecp5", Class::Test, || {
-            Acknowledge::mutable(&ECP5)
-        }),
+        Top::of("acknowledge_tiny", Class::Test, || Acknowledge::new(&TINY)),
+        Top::of("acknowledge_ecp5", Class::Test, || Acknowledge::new(&ECP5)),
         Top::of("faults_tiny", Class::Test, || Faults::new(&TINY)),
         Top::of("faults_ecp5", Class::Test, || Faults::new(&ECP5)),
         Top::of("link_bench_tiny", Class::Test, || LinkBench::new(&TINY)),
@@ -83,6 +79,9 @@ pub fn tops() -> Vec<Top> {
         Top::mutants("gather_mutants", Gather::default),
         Top::broken("framer_tiny_broken", breaks::framer, || Framer::new(&TINY)),
         Top::mutants("framer_tiny_mutants", || Framer::new(&TINY)),
+        Top::broken("acknowledge_tiny_broken", breaks::acknowledge, || {
+            Acknowledge::new(&TINY)
+        }),
         Top::broken("faults_tiny_broken", breaks::faults, || Faults::new(&TINY)),
         Top::broken("link_bench_tiny_broken", breaks::link_bench, || {
             LinkBench::new(&TINY)

@@ -2,10 +2,11 @@
 //!
 //! [`Screen`] hands over whole frames that are well formed. Here the frame's pair is looked up, and both endpoints, both
 //! epochs and the cookie must agree; then its number must be the next of its pair and class. An older number is a
-//! duplicate's, and the frame is dropped. A newer request means that a message is missing, and fails the pair; a newer
-//! control frame passes, since its numbers are absolute. A good frame's running numbers go to the sender's side as
-//! `progress`, its message, if it has one, to the receiver's as `arrival` and `payload`. Frames for the firmware belong to
-//! no pair that is looked up here: [`Screen`] leaves them to [`FirmwareIn`](super::FirmwareIn).
+//! duplicate's, and the frame is dropped; a request's duplicate also has the pair answer its peer, which may not have heard that
+//! the request is safe. A newer request means that a message is missing, and fails the pair; a newer control frame passes, since
+//! its numbers are absolute. A good frame's running numbers go to the sender's side as `progress`, its message, if it has one, to
+//! the receiver's as `arrival` and `payload`. Frames for the firmware belong to no pair that is looked up here: [`Screen`] leaves
+//! them to [`FirmwareIn`](super::FirmwareIn).
 //!
 //! ```text
 //!             ┌────────┐ frame ┌──────────────────────┐
@@ -84,7 +85,7 @@ pub struct Receive {
     pub passes_index: Signal<Out, Bits<16>>,
     /// With a frame's last word: it is a good one for the firmware, and goes no further here.
     pub firmware: Signal<Out, Bit>,
-    /// The running numbers of a good frame.
+    /// The running numbers of a good frame, and of a request's duplicate, whose sender asks by it for an answer.
     pub progress: Stream<Out, Progress>,
     /// The message.
     pub arrival: Stream<Out, Arrival>,
@@ -138,6 +139,7 @@ pub struct Receive {
     agrees: Reg<Bit>,
     in_turn: Reg<Bit>,
     behind: Reg<Bit>,
+    answers: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
     written: Signal<Local, Peer>,
     take: Signal<Local, Bit>,
@@ -250,6 +252,18 @@ impl Logic for Receive {
             self.fault_pending.d.next = false;
         }
 
+        // What its sender says of the pair's own sends; absolute numbers, so those of a duplicate are late at worst.
+        self.answers.next = self.is_request.val() & self.behind.q.val();
+        if (self.state.q.val() == State::Judge) & self.quiet.val() {
+            self.progress_held.d.next = Progress {
+                pair: self.head.val().destination_pair,
+                acknowledge: self.head.val().acknowledge,
+                credit: self.head.val().credit,
+                ask: (self.head.val().frame_type == FrameType::Ask) | self.answers.val(),
+                refused: self.head.val().refused,
+            };
+        }
+
         self.arrival.valid.next = self.state.q.val() == State::Arrive;
         self.arrival.data.next = Arrival::default();
         self.arrival.data.next.pair = self.head.val().destination_pair;
@@ -315,12 +329,6 @@ impl Logic for Receive {
                         self.count_frames_received.next = true;
                         self.expected.write_enable.next = true;
                         self.progress_pending.d.next = true;
-                        self.progress_held.d.next.pair = self.head.val().destination_pair;
-                        self.progress_held.d.next.acknowledge = self.head.val().acknowledge;
-                        self.progress_held.d.next.credit = self.head.val().credit;
-                        self.progress_held.d.next.refused = self.head.val().refused;
-                        self.progress_held.d.next.ask =
-                            self.head.val().frame_type == FrameType::Ask;
                         if self.is_request.val() {
                             self.next.next.requests = self.head.val().sequence + 1;
                             self.state.d.next = State::Arrive;
@@ -332,6 +340,7 @@ impl Logic for Receive {
                     } else if self.behind.q.val() {
                         self.count_duplicates.next = true;
                         self.drop.next = true;
+                        self.progress_pending.d.next = self.answers.val();
                     } else {
                         self.count_gaps.next = true;
                         self.drop.next = true;

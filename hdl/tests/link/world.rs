@@ -26,6 +26,8 @@ use crate::wire::{Fate, Wire};
 
 /// Cycles without acknowledgement after which a pair fails.
 const TIMEOUT: u32 = 8000;
+/// Cycles that an acknowledgement waits for a message of its pair.
+const DELAY: u16 = 200;
 /// Cycles after which a side whose peer has failed is failed by the firmware, if it doesn't know yet.
 const TOLD_BY_FIRMWARE: u64 = 4000;
 /// Counters of the receiver: each frame counts in one of them.
@@ -101,6 +103,8 @@ struct Link {
     sink: [[u32; 2]; 2],
     /// The last message that arrived.
     last: [Option<usize>; 2],
+    /// What the last frame of each side carried: messages that are safe there, and credits returned.
+    told: [(u32, u32); 2],
 }
 
 impl Link {
@@ -143,15 +147,8 @@ struct Side {
     sent: u64,
     timeouts: u64,
     asks: u64,
-}
-
-/// A contract to break.
-#[derive(Clone, Copy)]
-pub enum Broken<'a> {
-    /// By the name of a break.
-    Named(&'a str),
-    /// Of Acknowledge, which has an input for it: by number.
-    Acknowledge(u64),
+    /// Acknowledgements that said what the frame before had said.
+    repeats: u64,
 }
 
 pub struct World {
@@ -179,16 +176,13 @@ pub struct World {
 impl World {
     /// `trouble`: of how many frames one is lost, damaged or repeated; none if 0. `breaks`: a contract that one
     /// side breaks.
-    pub fn new(size: &Size, rng: &mut ChaCha8Rng, trouble: u32, breaks: Option<Broken>) -> Self {
+    pub fn new(size: &Size, rng: &mut ChaCha8Rng, trouble: u32, breaks: Option<&str>) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
         let side = |number: usize, rng: &mut ChaCha8Rng| {
             let mut bench = match breaks.filter(|_| number == 0) {
-                Some(Broken::Named(name)) => Bench::broken(&size.model, name),
-                _ => Bench::open(&size.model),
+                Some(name) => Bench::broken(&size.model, name),
+                None => Bench::open(&size.model),
             };
-            if let Some(Broken::Acknowledge(value)) = breaks.filter(|_| number == 0) {
-                bench.set("acknowledge_mutation", value);
-            }
             for cycle in 0.. {
                 bench.eval();
                 if bench.is("initialized") {
@@ -215,6 +209,7 @@ impl World {
                 sent: 0,
                 timeouts: 0,
                 asks: 0,
+                repeats: 0,
             }
         };
         let sides = [side(0, &mut rng), side(1, &mut rng)];
@@ -238,6 +233,7 @@ impl World {
             source: [[0; 2]; 2],
             sink: [[0; 2]; 2],
             last: [None; 2],
+            told: [(0, 0); 2],
         };
         let latency = [1, 20, 300][rng.random_range(0..3)];
         let wire = |rng: &mut ChaCha8Rng| Wire::new(trouble, latency, rate(rng).max(0.5));
@@ -314,6 +310,13 @@ impl World {
             let [.., duplicates, gaps] = side.counted;
             assert!(duplicates <= come.repeated, "{duplicates} duplicates");
             assert!(gaps <= come.lost + come.damaged, "{gaps} gaps");
+            // An acknowledgement went out although a message had just carried the same numbers.
+            let asked = self.sides[1 - s].asks + duplicates;
+            assert!(
+                side.repeats <= asked,
+                "side {s} says {} times the same, and was asked {asked} times",
+                side.repeats
+            );
         }
         for link in &self.links {
             assert_eq!(link.state, State::Open, "{:?}", link.pairs);
@@ -409,6 +412,7 @@ impl World {
         let endpoint = |s: usize| (link.pairs[s] % 2) as u8;
         link.before = link.setups[0].cookie;
         link.late = [0; 2];
+        link.told = [(0, 0); 2];
         link.setups = std::array::from_fn(|s| PairSetup {
             remote_mac: card(1 - s).mac,
             remote_endpoint: endpoint(1 - s).into(),
@@ -889,6 +893,10 @@ impl World {
         }
         let hurts = [Fate::Lost, Fate::Damaged].contains(&fate);
         let says_failed = header.frame_type == FrameType::PairFailed.code();
+        let numbers = (header.acknowledge, header.credit);
+        let repeats = header.frame_type == FrameType::Acknowledge.code() && link.told[s] == numbers;
+        link.told[s] = numbers;
+        self.sides[s].repeats += u64::from(repeats);
         link.hurt |= hurts;
         assert!(!says_failed || link.hurt, "it is told to fail for nothing");
     }
@@ -967,6 +975,7 @@ fn card(side: usize) -> CardSetup {
     CardSetup {
         mac: 0x0605_0403_0200 + side as u64,
         acknowledge_timeout: TIMEOUT,
+        acknowledge_delay: DELAY,
         ..CardSetup::default()
     }
 }

@@ -458,6 +458,10 @@ struct Follower {
     /// First cycle of each pair's last frame, and the cycles of its last update.
     framed: BTreeMap<u16, u64>,
     updated: BTreeMap<u16, u64>,
+    /// Requests that have come in, by pair, cookie and number; and how many frames of each pair want an answer that it hasn't had for certain:
+    /// those that ask, and repeated requests.
+    requested: BTreeSet<(u16, u32, u32)>,
+    asked: BTreeMap<u16, u32>,
     /// Entries that the model has written to its completion queues: owner of the queue and words, without their phase.
     written: Vec<(u8, [u64; Completion::BYTES / 8])>,
     compared: Compared,
@@ -622,6 +626,8 @@ impl Follower {
             matched: 0,
             framed: BTreeMap::new(),
             updated: BTreeMap::new(),
+            requested: BTreeSet::new(),
+            asked: BTreeMap::new(),
             written: Vec::new(),
             compared: Compared::default(),
         }
@@ -688,6 +694,12 @@ impl Follower {
                 value,
             } => self.doorbell(endpoint, offset, value),
             Event::FrameIn(frame) => {
+                if self.asks(&frame) {
+                    let pair = FrameHeader::parse(&frame)
+                        .expect("a header")
+                        .destination_pair;
+                    *self.asked.entry(pair).or_default() += 1;
+                }
                 self.wire.push_back(glance(&frame));
                 self.card.frame_in(frame);
             }
@@ -932,6 +944,19 @@ impl Follower {
         self.compared.updates += 1;
     }
 
+    /// Whether a frame that comes in has its pair answer, whatever the numbers are: an `Ask`, or a request that has come before.
+    fn asks(&mut self, frame: &[u8]) -> bool {
+        let Ok(screened) = screen(frame) else {
+            return false;
+        };
+        let header = &screened.header;
+        let request = (header.destination_pair, header.cookie, header.sequence);
+        match screened.frame_type {
+            FrameType::Eager => !self.requested.insert(request),
+            other => other == FrameType::Ask,
+        }
+    }
+
     /// A frame has gone out. The numbers that it carries were looked up in one of the cycles before.
     fn frame_out(&mut self, cycle: u64, frame: &[u8]) {
         let header = FrameHeader::parse(frame).expect("a header");
@@ -960,6 +985,14 @@ impl Follower {
                 continue;
             }
             if numbers == carried && due {
+                break;
+            }
+            // The gates have looked at a frame that asks, and the model may not have, or they answered it together with something else.
+            if numbers == carried
+                && let Some(asked) = self.asked.get_mut(&pair).filter(|asked| **asked > 0)
+            {
+                *asked -= 1;
+                self.card.mark(pair);
                 break;
             }
             match self.events.front() {

@@ -1,0 +1,47 @@
+//! The numbers that frames carry, and what the last frame of each pair has carried; and what of all this is written.
+
+use super::{Acknowledge, Numbers, Said};
+use crate::prelude::*;
+
+#[block]
+impl Acknowledge {
+    pub(super) fn carry(&mut self) {
+        self.numbers.read_address.next = self.lookup_pair.val();
+        self.carried.next = self.numbers.read_data.val();
+        self.lookup_acknowledge.next = self.carried.val().accepted;
+        self.lookup_credit.next = self.carried.val().freed;
+        self.lookup_refused.next = self.carried.val().refused;
+        self.carrying.d.next = self.lookup_begins.val();
+        self.carrying_pair.d.next = self.lookup_pair.val();
+        self.said.write_enable.next = self.carrying.q.val() | self.forgets_said.val();
+        self.said.write_address.next = self.carrying_pair.q.val();
+        self.said.write_data.next = Said::default();
+        self.said.write_data.next.accepted = bit_cast::<8, 32>(self.carried.val().accepted);
+        self.said.write_data.next.freed = bit_cast::<8, 32>(self.carried.val().freed);
+        if self.forgets_said.val() {
+            self.said.write_address.next = self.pair.q.val();
+            self.said.write_data.next = Said::default();
+        }
+
+        self.sinks.write_enable.next = self.write.val();
+        self.sinks.write_address.next = self.pair.q.val();
+        self.sinks.write_data.next = self.sink.val();
+        self.numbers_now.next = Numbers {
+            accepted: self.sink.val().accepted,
+            freed: self.sink.val().freed,
+            refused: self.sink.val().refused,
+        };
+        self.numbers.write_enable.next = self.write.val();
+        self.numbers.write_address.next = self.pair.q.val();
+        self.numbers.write_data.next = self.numbers_now.val();
+
+        self.monitor_sink_valid.next = self.changed.val();
+        self.monitor_sink_pair.next = self.pair.q.val();
+        self.monitor_sink_accepted.next = self.sink.val().accepted;
+        self.monitor_sink_freed.next = self.sink.val().freed;
+
+        self.used.next = self.sink.val().accepted - self.sink.val().freed;
+        self.queued_envelopes_are_within_the_grant.ok.next =
+            !self.changed.val() | (self.used.val() <= bit_cast::<32, 5>(self.sink.val().granted));
+    }
+}
