@@ -21,7 +21,6 @@
 pub mod breaks;
 
 use crate::config::{Config, ECP5, TINY};
-use crate::construct::construct;
 use crate::envelope::{Delivery, SendQueues};
 use crate::host::{Completions, DmaRead, DmaWrite, Events, Fetch, GateReset, Registers};
 use crate::link::{
@@ -85,7 +84,7 @@ pub fn tops() -> Vec<Top> {
 }
 
 /// Everything but the management processor.
-#[derive(LogicBlock)]
+#[block(config: &Config)]
 pub struct Datapath {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -202,82 +201,64 @@ pub struct Datapath {
     /// A step of a walk has found nothing, and there is more to look at.
     pub monitor_reply_more: Signal<Out, Bit>,
 
+    #[is(Registers::new(config))]
     registers: Registers,
     gate_reset: GateReset,
+    #[is(Fanout::new(&CONTROLLED))]
     fanout: Fanout,
     counters: Counters,
+    #[is(DmaRead::new(CLIENTS, OUTSTANDING))]
     dma_read: DmaRead,
+    #[is(DmaWrite::new(CLIENTS, OUTSTANDING))]
     dma_write: DmaWrite,
+    #[is(Fetch::new(config))]
     fetch: Fetch,
+    #[is(Completions::new(config))]
     completions: Completions,
+    #[is(Events::new(config))]
     events: Events,
+    #[is(SendQueues::new(config))]
     send_queues: SendQueues,
     gather: Gather,
+    #[is(Framer::new(config))]
     framer: Framer,
+    #[is(Receive::new(config))]
     receive: Receive,
+    #[is(Acknowledge::new(config))]
     acknowledge: Acknowledge,
+    #[is(Faults::new(config))]
     faults: Faults,
     firmware_out: FirmwareOut,
     frame_mux: FrameMux,
     loopback: Loopback,
     firmware_in: FirmwareIn,
     frame_gate: FrameGate,
+    #[is(Delivery::new(config))]
     delivery: Delivery,
+    #[is(Regions::new(config))]
     regions: Regions,
     refusals: Refusals,
+    #[is(Lists::new(config))]
     lists: Lists,
     hash_seed: Seed,
     endpoint_interrupts: Signal<Local, Bits<32>>,
     shifted_interrupts: Signal<Local, Bits<32>>,
+    #[is(constant(PROT_LEAST))]
     protection: Constant<Bits<3>>,
+    #[is(constant(CACHE_FINAL))]
     memory_type: Constant<Bits<4>>,
 }
 
 impl Datapath {
     /// The datapath of a card of these sizes.
     pub fn new(config: &Config) -> Self {
-        construct!({
-            protection: Constant::new(PROT_LEAST.into()),
-            memory_type: Constant::new(CACHE_FINAL.into()),
-            registers: Registers::new(config),
-            fanout: Fanout::new(&CONTROLLED),
-            dma_read: DmaRead::new(CLIENTS, OUTSTANDING),
-            dma_write: DmaWrite::new(CLIENTS, OUTSTANDING),
-            fetch: Fetch::new(config),
-            completions: Completions::new(config),
-            events: Events::new(config),
-            send_queues: SendQueues::new(config),
-            framer: Framer::new(config),
-            receive: Receive::new(config),
-            acknowledge: Acknowledge::new(config),
-            faults: Faults::new(config),
-            delivery: Delivery::new(config),
-            regions: Regions::new(config),
-            lists: Lists::new(config),
-            hash_seed: Seed::default(),
-        } default {
-            clock reset s_axil m_axi m_axis s_axis run loader_write loader_address
-            loader_data mailbox_address mailbox_write mailbox_write_data
-            mailbox_read_data mailbox_request mailbox_answer firmware_start
-            control control_result gates_reset_request gates_ready gates_reset frame_write
-            frame_write_address frame_write_data frame_send frame_out_ready frame_in_valid
-            frame_take frame_read_address frame_read_data frame_dropped told_valid told interrupts
-            monitor_control_valid monitor_control_operation monitor_control_index monitor_control_data
-            monitor_source_valid monitor_source_pair monitor_source_taken
-            monitor_source_returned monitor_sink_valid monitor_sink_pair
-            monitor_sink_accepted monitor_sink_freed monitor_match_valid
-            monitor_match_operation monitor_match_posted monitor_match_unexpected monitor_match_command
-            monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more
-            counters gather gate_reset frame_gate firmware_out frame_mux loopback firmware_in refusals endpoint_interrupts shifted_interrupts
-        })
+        Self::build(config)
     }
 }
 
-#[module]
+#[block]
 impl Logic for Datapath {
-    #[hdl_gen]
     fn update(&mut self) {
-        clocked!(self, clock, reset, registers, gate_reset, frame_gate);
         clocked!(
             self,
             clock,

@@ -5,7 +5,6 @@ extern crate self as hdl;
 
 pub mod catalogue;
 pub mod config;
-mod construct;
 pub mod datapath;
 pub mod envelope;
 pub mod example;

@@ -16,7 +16,6 @@
 //! The pins are those of the book's page "The card inside".
 
 use crate::config::{Config, ECP5, TINY};
-use crate::construct::construct;
 use crate::datapath::Datapath;
 use crate::mgmt::{self, Subsystem};
 use crate::prelude::*;
@@ -26,7 +25,7 @@ use crate::tops::{Class, Top};
 use crate::types::MatchCommand;
 
 /// A card.
-#[derive(LogicBlock)]
+#[block(config: &Config)]
 pub struct Nic {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -98,37 +97,24 @@ pub struct Nic {
     pub monitor_reply_more: Signal<Out, Bit>,
 
     power_on: PowerOnReset,
+    #[is(Datapath::new(config))]
     datapath: Datapath,
+    #[is(Subsystem::new(config))]
     subsystem: Subsystem,
 }
 
 impl Nic {
     /// A card of these sizes.
     pub fn new(config: &Config) -> Self {
-        construct!({
-            datapath: Datapath::new(config),
-            subsystem: Subsystem::new(config),
-        } default {
-            clock reset s_axil m_axi m_axis s_axis interrupts monitor_gates_reset monitor_control_valid
-            monitor_control_operation monitor_control_index monitor_control_data monitor_source_valid
-            monitor_source_pair monitor_source_taken monitor_source_returned
-            monitor_sink_valid monitor_sink_pair monitor_sink_accepted
-            monitor_sink_freed monitor_match_valid monitor_match_operation
-            monitor_match_posted monitor_match_unexpected monitor_match_command
-            monitor_reply_valid monitor_reply_found monitor_reply_full monitor_reply_index monitor_reply_more log_data log_valid
-            strap_mac strap_seed power_on
-        })
+        Self::build(config)
     }
 }
 
-#[module]
+#[block]
 impl Logic for Nic {
-    #[hdl_gen]
     fn update(&mut self) {
-        clocked!(self, clock, reset, power_on);
-        self.datapath.clock.next = self.clock.val();
+        // The card resets itself after power-on.
         self.datapath.reset.next = self.power_on.card_reset.val();
-        self.subsystem.clock.next = self.clock.val();
         self.subsystem.reset.next = self.power_on.card_reset.val();
 
         AxiLite::link(&mut self.s_axil, &mut self.datapath.s_axil);

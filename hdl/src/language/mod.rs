@@ -67,5 +67,5 @@ mod tree;
 
 pub use part::{Part, Within};
 pub use stream::{Joins, Pulse, Stream, Way, joined};
-pub use term::{Code, Coded, State, Term};
+pub use term::{Code, Coded, State, Term, constant};
 pub use tree::{Tree, Value};

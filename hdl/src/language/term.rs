@@ -7,7 +7,7 @@
 
 use super::tree::Value;
 use abi::{completion, control, event, mailbox, monitor, request, status, wire};
-use rust_hdl::prelude::{Synth, TypeKind};
+use rust_hdl::prelude::{Bits, Constant, Synth, TypeKind};
 
 /// A constant that is a number in a kernel.
 pub trait Code: Copy {
@@ -106,4 +106,9 @@ impl<T: Synth> State<T> for &Term<T> {
             _ => Value::Bits(self.0.verilog()),
         }
     }
+}
+
+/// A number that is known when the block is built, as it enters the kernel.
+pub fn constant<const N: usize>(value: impl Into<u64>) -> Constant<Bits<N>> {
+    Constant::new(value.into().into())
 }

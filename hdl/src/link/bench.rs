@@ -21,7 +21,6 @@ use super::framer::Framer;
 use super::gather::Gather;
 use super::receive::Receive;
 use crate::config::Config;
-use crate::construct::construct;
 use crate::envelope::SendQueues;
 use crate::mgmt::Fanout;
 use crate::prelude::*;
@@ -37,7 +36,7 @@ const _: () = assert!(
 );
 
 /// The six blocks.
-#[derive(LogicBlock)]
+#[block(config: &Config)]
 pub struct LinkBench {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
@@ -166,69 +165,37 @@ pub struct LinkBench {
     /// As at the card's pins.
     pub monitor_sink_freed: Signal<Out, Bits<32>>,
 
+    #[is(SendQueues::new(config))]
     send_queues: SendQueues,
     gather: Gather,
+    #[is(Framer::new(config))]
     framer: Framer,
+    #[is(Receive::new(config))]
     receive: Receive,
+    #[is(Acknowledge::new(config))]
     acknowledge: Acknowledge,
+    #[is(Faults::new(config))]
     faults: Faults,
+    #[is(Fanout::new(&[
+                SendQueues::REQUESTS,
+                Framer::REQUESTS,
+                Receive::REQUESTS,
+                Acknowledge::REQUESTS,
+                Faults::REQUESTS,
+            ]))]
     fanout: Fanout,
 }
 
 impl LinkBench {
     /// The blocks of a configuration.
     pub fn new(config: &Config) -> Self {
-        construct!({
-            send_queues: SendQueues::new(config),
-            framer: Framer::new(config),
-            receive: Receive::new(config),
-            acknowledge: Acknowledge::new(config),
-            faults: Faults::new(config),
-            fanout: Fanout::new(&[
-                SendQueues::REQUESTS,
-                Framer::REQUESTS,
-                Receive::REQUESTS,
-                Acknowledge::REQUESTS,
-                Faults::REQUESTS,
-            ]),
-        } default {
-            clock reset m_axis s_axis gather
-            sends_valid sends
-            query_ready allowed_valid allowed read_request_ready read_data_valid
-            read_data read_data_last read_data_error arrival_ready payload_ready
-            sink_update_valid sink_update complete_ready raise_ready
-            delivery_request_valid delivery_request delivery_fault_ready
-            control sends_ready query_valid query read_request_valid read_request
-            read_data_ready arrival_valid arrival payload_valid payload
-            sink_update_ready complete_valid complete release_valid raise_valid raise
-            delivery_request_ready delivery_fault_valid fault
-            control_result initialized count_frames_sent count_frames_received
-            count_crc_errors count_length_errors count_type_errors count_pair_errors
-            count_duplicates count_gaps count_timeouts count_asks monitor_source_valid
-            monitor_source_pair monitor_source_taken monitor_source_returned
-            monitor_sink_valid monitor_sink_pair monitor_sink_accepted
-            monitor_sink_freed
-        })
+        Self::build(config)
     }
 }
 
-#[module]
+#[block]
 impl Logic for LinkBench {
-    #[hdl_gen]
     fn update(&mut self) {
-        clocked!(
-            self,
-            clock,
-            reset,
-            send_queues,
-            gather,
-            framer,
-            receive,
-            acknowledge,
-            faults,
-            fanout
-        );
-
         // Control.
         self.fanout.abandon.next = false;
         join!(self.control => self.fanout.control);
