@@ -5,6 +5,7 @@
 //! ([`crate::register::EVENTS_LOST`]).
 
 use crate::constant::constants;
+use crate::ring::{QueueEntry, words_from};
 use crate::status::codes;
 
 constants! {
@@ -139,3 +140,15 @@ macro_rules! event_layout {
 
 use crate::define_layout;
 event_layout!(define_layout);
+
+impl QueueEntry for Event {
+    const ENTRY_WORDS: usize = Self::WORDS;
+
+    fn words_written(_: u64) -> usize {
+        Self::WORDS
+    }
+
+    fn read(word: impl FnMut(usize) -> u64) -> Self {
+        Self::from_words(&words_from::<Self, { Self::WORDS }>(word))
+    }
+}

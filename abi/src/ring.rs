@@ -29,6 +29,31 @@ pub const fn entry_address(base: u64, index: u16, log2: u8, bytes: usize) -> u64
     base.wrapping_add(entry(index, log2) as u64 * bytes as u64)
 }
 
+/// An entry of a queue that the card writes: its last words, the one with the phase last.
+pub trait QueueEntry: Sized {
+    /// Words of an entry.
+    const ENTRY_WORDS: usize;
+
+    /// Words that the card has written, the last ones of the entry, if the very last is `last_word`. What is in front of them is of an earlier lap.
+    fn words_written(last_word: u64) -> usize;
+
+    /// The entry, whose words `word` reads by their index: the last one first, and of the others those that were written. What wasn't is zero.
+    fn read(word: impl FnMut(usize) -> u64) -> Self;
+}
+
+/// The words of an entry of `N` words that the card has written, and zeros.
+pub(crate) fn words_from<E: QueueEntry, const N: usize>(
+    mut word: impl FnMut(usize) -> u64,
+) -> [u64; N] {
+    let last = N - 1;
+    let mut words = [0; N];
+    words[last] = word(last);
+    for at in N - E::words_written(words[last])..last {
+        words[at] = word(at);
+    }
+    words
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

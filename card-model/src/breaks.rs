@@ -5,6 +5,7 @@ macro_rules! breaks {
     (
         every card { $($(#[$doc:meta])* $name:ident,)* }
         some cards { $($(#[$some_doc:meta])* $some:ident,)* }
+        unread { $($(#[$unread_doc:meta])* $unread:ident,)* }
     ) => {
         /// What is broken.
         #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -14,6 +15,7 @@ macro_rules! breaks {
             None,
             $($(#[$doc])* $name,)*
             $($(#[$some_doc])* $some,)*
+            $($(#[$unread_doc])* $unread,)*
         }
 
         impl Break {
@@ -22,6 +24,9 @@ macro_rules! breaks {
 
             /// All that break what only cards with a capability have.
             pub const OPTIONAL: [Self; [$(stringify!($some)),*].len()] = [$(Self::$some),*];
+
+            /// All that only a host sees that looks at memory which it has no reason to read.
+            pub const UNREAD: [Self; [$(stringify!($unread)),*].len()] = [$(Self::$unread),*];
         }
     };
 }
@@ -72,5 +77,9 @@ breaks! {
         SegmentsSwapped,
         /// The bytes of an inline payload come the wrong way round.
         InlineReversed,
+    }
+    unread {
+        /// A completion is written whole, over the words that its kind doesn't have.
+        EntryWhole,
     }
 }

@@ -12,7 +12,7 @@
 //! `reserved + used ≤ size` always: nothing is written over an entry that the host hasn't consumed.
 
 use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
-use abi::completion::Completion;
+use abi::completion::{Completion, words_written};
 use abi::control::{
     Counter, EndpointSetup, RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, RingSetup,
     ring_of_index,
@@ -452,7 +452,7 @@ impl Endpoints {
         }
     }
 
-    /// Writes a completion into the place that was reserved for it.
+    /// Writes a completion into the place that was reserved for it: the words that its kind has.
     ///
     /// # Panics
     /// If none was.
@@ -471,6 +471,10 @@ impl Endpoints {
             number
         };
         let tells = if self.shares { tells } else { 0 };
+        let first = match self.broken {
+            Break::EntryWhole => 0,
+            _ => Completion::WORDS - words_written(entry.kind),
+        };
         let Some(endpoint) = self.get_mut(owner) else {
             return;
         };
@@ -482,7 +486,8 @@ impl Endpoints {
             phase,
             ..entry
         };
-        let written = memory.write_entry(address, &entry.to_words());
+        let words = entry.to_words();
+        let written = memory.write_entry(address + 8 * first as u64, &words[first..]);
         endpoint.completions.look();
         match written {
             Ok(()) => counters.count(Counter::Completions),

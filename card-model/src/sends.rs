@@ -49,7 +49,6 @@ impl Posted {
 struct Sent {
     request: u32,
     context: u16,
-    length: u64,
     /// It completes only on error.
     errors_only: bool,
 }
@@ -102,14 +101,12 @@ impl Sent {
         Self {
             request: request.request,
             context: request.context,
-            length: posted.length(),
             errors_only: request.flags & FLAG_ERRORS_ONLY != 0,
         }
     }
 
     fn completion(&self, endpoint: u8, pair: u16, status: u8) -> Output {
         let entry = Completion {
-            length: self.length,
             request: self.request,
             pair,
             context: self.context,

@@ -98,6 +98,8 @@ breaks! {
     WaitsForGates,
     /// An event is lost if the card can't be told that it was taken.
     LosesEvent,
+    /// The length of a send is asked of its completion, which doesn't say it.
+    AsksCompletionForLength,
     /// Whoever waits on an endpoint isn't told when a reset or a restart ends it.
     EndsInSilence,
 }

@@ -85,11 +85,12 @@ pub struct WorkCompletion {
     pub pair: Option<Pair>,
     /// Context of the message.
     pub context: u16,
-    /// Match bits of the message (receives, probes and claims).
+    /// Match bits of the message (receives, probes and claims); 0 otherwise.
     pub match_bits: u64,
-    /// Immediate data of the message (receives, probes and claims).
+    /// Immediate data of the message (receives, probes and claims); 0 otherwise.
     pub immediate: u64,
-    /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`.
+    /// Bytes of the message as sent, which is more than the buffer holds if the status is `Truncated`. Of a send, as posted: the library
+    /// knows that, and the card doesn't write it.
     pub length: u64,
     /// The buffer that was posted. Of a multi-receive, the part that the message fills; with its last completion, all that is left.
     pub buffer: Option<Buffer>,

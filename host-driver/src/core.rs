@@ -106,7 +106,7 @@ pub(crate) enum Phase {
 
 /// A completion queue, and the requests that are to complete on it.
 pub(crate) struct Queue {
-    completions: EntryQueue<{ Completion::WORDS }>,
+    completions: EntryQueue<Completion>,
     table: RequestTable,
     /// Place of the endpoint whose page has the queue's registers, while these are its own for sure.
     page: Option<u8>,
@@ -154,7 +154,7 @@ pub(crate) struct Rings {
     held: bool,
     send: RequestRing,
     list: RequestRing,
-    events: EntryQueue<{ Event::WORDS }>,
+    events: EntryQueue<Event>,
     backlog: Backlog,
     /// Claimed messages that the program has dropped, to be discarded.
     dropped: Vec<Claim>,
@@ -178,7 +178,7 @@ impl Rings {
         id: EndpointId,
         mut send: RequestRing,
         mut list: RequestRing,
-        mut events: EntryQueue<{ Event::WORDS }>,
+        mut events: EntryQueue<Event>,
         pairs: usize,
         bounce: Vec<Buffer>,
     ) -> Self {
@@ -232,7 +232,7 @@ pub(crate) struct Own<'a> {
 impl Core {
     /// A queue without an endpoint, of a card that tells the endpoint of each completion or doesn't.
     pub(crate) fn new(
-        completions: EntryQueue<{ Completion::WORDS }>,
+        completions: EntryQueue<Completion>,
         tells_endpoint: bool,
         shared: Weak<Shared>,
     ) -> Self {

@@ -132,7 +132,7 @@ impl Endpoint {
         let mut locked = self.handle.lock();
         let mut own = locked.own();
         let quiet = own.may_be_quiet(send.pair);
-        let mut work = send_work(send, false);
+        let mut work = send_work(send, buffer.len() as u64, false);
         if let Work::Send {
             unsignaled,
             quiet: posted_quiet,
@@ -169,13 +169,14 @@ impl Endpoint {
         for (all, segment) in all.iter_mut().zip(segments) {
             *all = self.segment(segment)?;
         }
-        if all.iter().map(|segment| segment.length).sum::<u64>() > EAGER_MAX as u64 {
+        let length = all.iter().map(|segment| segment.length).sum();
+        if length > EAGER_MAX as u64 {
             return Err(PostError::TooLong);
         }
         let link = self.handle.link();
         let mut locked = self.handle.lock();
         let mut own = locked.own();
-        let work = send_work(send, false);
+        let work = send_work(send, length, false);
         let first = segments.first().cloned();
         let posted = if segments.len() > 1 {
             own.admit_entries(link, &work, 2)?;
@@ -278,7 +279,7 @@ impl Endpoint {
         if !own.has_bounce() {
             return Err(PostError::InjectBusy);
         }
-        let work = send_work(send, true);
+        let work = send_work(send, bytes.len() as u64, true);
         own.admit(link, &work)?;
         let mut buffer = own.take_bounce().ok_or(PostError::InjectBusy)?;
         buffer[..bytes.len()].copy_from_slice(bytes);
@@ -324,7 +325,8 @@ impl Endpoint {
         flags: u8,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
-        self.enter(own, wr_id, send, (send_work(send, false), flags), buffer)
+        let work = send_work(send, buffer.part().2 as u64, false);
+        self.enter(own, wr_id, send, (work, flags), buffer)
     }
 
     fn enter<B: SendBuffer>(
@@ -568,7 +570,8 @@ impl Endpoint {
     }
 }
 
-fn send_work(send: &TaggedSend, inject: bool) -> Work {
+/// What is kept of a send of `length` bytes.
+fn send_work(send: &TaggedSend, length: u64, inject: bool) -> Work {
     Work::Send {
         pair: send.pair.index,
         serial: send.pair.serial,
@@ -576,6 +579,7 @@ fn send_work(send: &TaggedSend, inject: bool) -> Work {
         unsignaled: false,
         quiet: false,
         order: 0,
+        length,
         cancel: None,
     }
 }

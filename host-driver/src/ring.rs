@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   RequestRing   write entry ► release ► tail doorbell        the card fetches up to tail and moves head
-//!   EntryQueue    acquire last word, phase as expected? ► read the rest ► … ► head doorbell
+//!   EntryQueue    acquire last word, phase as expected? ► read what else was written ► … ► head doorbell
 //! ```
 //!
 //! Indices are 16 bits and free running; the entry of index `i` is `i` modulo the number of entries,
@@ -13,7 +13,8 @@ use crate::memory::HostMemory;
 use crate::transport::TransportError;
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2};
 use abi::request::REQUEST_BYTES;
-use abi::ring;
+use abi::ring::{self, QueueEntry};
+use std::marker::PhantomData;
 use std::ptr::NonNull;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering, fence};
@@ -128,25 +129,27 @@ impl RequestRing {
     }
 }
 
-/// A queue of entries of `W` words that the card produces, phase bit on top of the last word.
-pub(crate) struct EntryQueue<const W: usize> {
+/// A queue of entries that the card produces, phase bit on top of the last word.
+pub(crate) struct EntryQueue<E> {
     memory: Arc<HostMemory>,
     log2: u8,
     head: u16,
     /// The head that the card knows of.
     rung: u16,
     head_register: u32,
+    entry: PhantomData<E>,
 }
 
-impl<const W: usize> EntryQueue<W> {
+impl<E: QueueEntry> EntryQueue<E> {
     /// An empty queue of `1 << log2` entries. Its register is set when the endpoint is known.
     pub(crate) fn new(link: &Arc<Link>, log2: u8) -> Result<Self, TransportError> {
         Ok(Self {
-            memory: Arc::new(HostMemory::new(link, (8 * W) << log2)?),
+            memory: Arc::new(HostMemory::new(link, (8 * E::ENTRY_WORDS) << log2)?),
             log2,
             head: 0,
             rung: 0,
             head_register: 0,
+            entry: PhantomData,
         })
     }
 
@@ -187,15 +190,16 @@ impl<const W: usize> EntryQueue<W> {
 
     fn word(&self, index: u16, k: usize) -> NonNull<u64> {
         let entry = usize::from(index) & ((1 << self.log2) - 1);
-        // SAFETY: inside the queue, which `memory` holds aligned to a page; `k` is less than `W`.
-        unsafe { self.memory.start().cast::<u64>().add(entry * W + k) }
+        let word = entry * E::ENTRY_WORDS + k;
+        // SAFETY: inside the queue, which `memory` holds aligned to a page; `k` is less than `E::ENTRY_WORDS`.
+        unsafe { self.memory.start().cast::<u64>().add(word) }
     }
 
     /// Whether the card has written the entry of `index`, which is at most one pass ahead.
     pub(crate) fn is_written(&self, index: u16) -> bool {
         // SAFETY: the word is aligned, lives as long as `memory`, and is only accessed atomically while the card may
         // write it: here, and by the transport (`Transport`, "each aligned word becomes visible whole").
-        let last = unsafe { AtomicU64::from_ptr(self.word(index, W - 1).as_ptr()) };
+        let last = unsafe { AtomicU64::from_ptr(self.word(index, E::ENTRY_WORDS - 1).as_ptr()) };
         ring::is_written(u64::from_le(last.load(Ordering::Acquire)), index, self.log2)
     }
 
@@ -207,18 +211,18 @@ impl<const W: usize> EntryQueue<W> {
     }
 
     /// The next entry, if the card has written it. It stays next until [`advance`](Self::advance).
-    pub(crate) fn peek(&self) -> Option<[u64; W]> {
+    pub(crate) fn peek(&self) -> Option<E> {
         self.look(self.head)
     }
 
     /// Every entry that the card has written and nobody has taken.
-    pub(crate) fn written(&self) -> impl Iterator<Item = [u64; W]> {
+    pub(crate) fn written(&self) -> impl Iterator<Item = E> {
         (0..self.entries()).map_while(|k| self.look(self.head.wrapping_add(k)))
     }
 
-    fn look(&self, index: u16) -> Option<[u64; W]> {
+    fn look(&self, index: u16) -> Option<E> {
         self.is_written(index).then(|| {
-            std::array::from_fn(|k| {
+            E::read(|k| {
                 // SAFETY: as in `is_written`. The phase, acquired, says that the entry is complete, and the card
                 // doesn't write it again before the head doorbell says that it is free.
                 u64::from_le(unsafe { self.word(index, k).read_volatile() })

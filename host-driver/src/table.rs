@@ -49,6 +49,8 @@ pub(crate) enum Work {
         quiet: bool,
         /// Its number among those of the pair.
         order: u32,
+        /// Bytes of the message.
+        length: u64,
         cancel: Option<Request>,
     },
     /// A receive, and the cancel that is under way for it.

@@ -1,6 +1,6 @@
 """The tables of the book's generated pages, so that the driver knows what the book says and nothing else.
 
-    | `NAME` | value | …      constants        | 0x0a | `Name` | …       codes
+    | `NAME` | value | …      constants        | 0x0a | `Name` | …       codes, some with words
     | word | bits | `field` | fields           | 0x100 | `NAME` | access  registers
     | word | number | `argument` |             | word | `result` |        words of commands
 """
@@ -25,20 +25,23 @@ class Layout:
             whole |= value << low
         return whole.to_bytes(self.size, "little")
 
-    def unpack(self, data):
-        whole = int.from_bytes(data, "little")
-        return {name: whole >> low & (1 << width) - 1 for name, (low, width) in self.fields.items()}
+    def unpack(self, data, first=0):
+        """The fields that `data` has, which begins at byte `first` of the structure."""
+        whole = int.from_bytes(data, "little") << 8 * first
+        fields = {name: place for name, place in self.fields.items() if place[0] >= 8 * first}
+        return {name: whole >> low & (1 << width) - 1 for name, (low, width) in fields.items()}
 
 
 class Book:
     """What the pages in `folder` say.
 
-    `value["MAGIC"]` is a constant or the offset of a register, `code["Status"]["Success"]` a code, `layout["Completion"]` a structure, and
+    `value["MAGIC"]` is a constant or the offset of a register, `code["Status"]["Success"]` a code, `layout["Completion"]` a structure,
+    `words["CompletionKind"][1]` the words that are written of a completion of the kind with code 1, and
     `command["OpenPair"]` the code, the arguments and the results of a command, each result or argument with its words.
     """
 
     def __init__(self, folder):
-        self.value, self.code, self.layout, self.command = {}, {}, {}, {}
+        self.value, self.code, self.words, self.layout, self.command = {}, {}, {}, {}, {}
         for page in PAGES:
             self._read(pathlib.Path(folder, f"{page}.md").read_text(encoding="utf-8"))
 
@@ -70,6 +73,9 @@ class Book:
                 self.value |= {name: int(value) for name, value, *_ in plain}
             case ["offset", "name", *_]:
                 self.value |= {name: int(offset, 16) for offset, name, *_ in plain}
+            case ["code", "name", "words", *_]:
+                self.code[section] = {name: int(code, 16) for code, name, *_ in plain}
+                self.words[section] = {int(code, 16): int(words) for code, _, words, *_ in plain}
             case ["code", "name", *_]:
                 self.code[section] = {name: int(code, 16) for code, name, *_ in plain}
             case ["word", "bits", "field", *_]:

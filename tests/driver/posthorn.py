@@ -135,10 +135,10 @@ class Ring:
 
 
 class Queue:
-    """A queue that the card writes."""
+    """A queue that the card writes. Of an entry of kind `k` it writes the last `words[k]` words alone, and all if there are no kinds."""
 
-    def __init__(self, card, base, size, layout, head):
-        self.card, self.base, self.size, self.layout = card, base, size, layout
+    def __init__(self, card, base, size, layout, head, words=None):
+        self.card, self.base, self.size, self.layout, self.words = card, base, size, layout, words
         self.head_register = head
         self.head = 0
 
@@ -150,7 +150,10 @@ class Queue:
         last = int.from_bytes(await platform.load(at + entry_bytes - 8, 8), "little")
         if last >> phase % 64 & 1 != 1 - self.head // self.size % 2:
             return None
-        entry = self.layout.unpack(await platform.load(at, entry_bytes))
+        entry = self.layout.unpack(last.to_bytes(8, "little"), entry_bytes - 8)
+        written = 8 * self.words[entry["kind"]] if self.words else entry_bytes
+        unwritten = entry_bytes - written
+        entry = self.layout.unpack(await platform.load(at + unwritten, written), unwritten)
         self.head = (self.head + 1) % 2**16
         await platform.write(self.head_register, self.head)
         return entry
@@ -181,7 +184,8 @@ class Endpoint:
         self.sends = Ring(card, bases["send"], send, layout["SendRequest"], page, value["SEND_TAIL"], value["SEND_HEAD"])
         self.lists = Ring(card, bases["list"], receive, layout["ListRequest"], page, value["LIST_TAIL"], value["LIST_HEAD"])
         head = page + value["COMPLETION_HEAD"]
-        self.completions = Queue(card, bases["completion"], completions, layout["Completion"], head)
+        words = card.book.words["CompletionKind"]
+        self.completions = Queue(card, bases["completion"], completions, layout["Completion"], head, words)
         self.events = Queue(card, bases["event"], events, layout["Event"], page + value["EVENT_HEAD"])
         self.page = page
         return self

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use abi::completion::{COMPLETION_BYTES, Completion};
+use abi::completion::{COMPLETION_BYTES, Completion, words_written};
 use abi::control::{RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::event::{EVENT_BYTES, Event};
 use abi::limits::{EAGER_MAX, RING_ALIGN};
@@ -17,6 +17,7 @@ use abi::mailbox::{
 };
 use abi::register::{self, MAILBOX_WORDS};
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest};
+use abi::ring::QueueEntry;
 use abi::status::{MailboxStatus, Status};
 use host_driver::Counter;
 use host_driver::transport::Transport;
@@ -282,6 +283,9 @@ impl RawHost {
     }
 }
 
+/// What a completion queue holds where no card has written: its phase is that of no entry of the first lap.
+const NOT_WRITTEN: u64 = 0x3a3a_3a3a_3a3a_3a3a;
+
 /// An endpoint whose rings are written by hand.
 pub struct RawEndpoint<'a> {
     host: &'a RawHost,
@@ -297,6 +301,8 @@ pub struct RawEndpoint<'a> {
     send_tail: u16,
     list_tail: u16,
     completion_head: u16,
+    /// Words of the completion queue, as the entries that were taken have left them.
+    held: Vec<u64>,
     event_head: u16,
 }
 
@@ -348,6 +354,10 @@ impl<'a> RawEndpoint<'a> {
             },
             event: map(Ring::Event, EVENT_BYTES),
         };
+        let held = vec![NOT_WRITTEN; 8 << log2[Ring::Completion as usize]];
+        if let Some(queue) = &rings.completion {
+            queue.write(0, &held);
+        }
         let [send_log2, list_log2, completion_log2, event_log2] = log2.map(u32::from);
         let opened: EndpointId = host
             .command(
@@ -376,6 +386,7 @@ impl<'a> RawEndpoint<'a> {
             send_tail: 0,
             list_tail: 0,
             completion_head: 0,
+            held,
             event_head: 0,
         }
     }
@@ -459,13 +470,24 @@ impl<'a> RawEndpoint<'a> {
     }
 
     /// The next completion of its queue, if it is there and the queue is its own; it is consumed.
+    ///
+    /// # Panics
+    /// If the card has written words of the entry that its kind doesn't have.
     pub fn poll(&mut self) -> Option<Completion> {
         let slot = self.slot(Ring::Completion, self.completion_head);
         let words = self.queue()?.read::<8>(8 * slot);
-        let entry = Completion::from_words(&words);
+        let entry = Completion::read(|at| words[at]);
         if entry.phase != self.phase(Ring::Completion, self.completion_head) {
             return None;
         }
+        let held = &mut self.held[8 * slot..][..8];
+        let first = held.len() - words_written(entry.kind);
+        assert_eq!(
+            words[..first],
+            held[..first],
+            "words that aren't of {entry:x?}"
+        );
+        held.copy_from_slice(&words);
         self.completion_head = self.completion_head.wrapping_add(1);
         let head = u32::from(self.completion_head);
         self.host

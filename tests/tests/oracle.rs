@@ -189,9 +189,9 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
 
 #[test]
 fn a_word_that_the_gates_write_wrongly_is_noticed_though_no_host_looks_at_it() {
-    // The first word of a completion are its match bits, which those of sends haven't.
+    // The fourth word that is written of a receive's completion is its handle, which only `Behind` has.
     let tamper: Tamper = |beat, outputs| {
-        if beat == 0 && outputs.w.valid && !outputs.w.last && outputs.w.data == 0 {
+        if beat == 3 && outputs.w.valid && !outputs.w.last && outputs.w.data == 0 {
             outputs.w.data = 1;
         }
     };

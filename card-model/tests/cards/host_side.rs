@@ -4,7 +4,9 @@
 //!  BASE·(endpoint + 1)   send ring │ list ring │ completions │ events │ buffers │ slots of the pairs
 //! ```
 
-use abi::completion::{COMPLETION_BYTES, Completion};
+use std::collections::HashMap;
+
+use abi::completion::{COMPLETION_BYTES, Completion, words_written};
 use abi::control::{
     EndpointSetup, Operation, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE, RING_COMPLETION, RING_EVENT,
     RING_LIST, RING_SEND, RegionSetup, RingSetup, region_key, ring_index,
@@ -12,7 +14,7 @@ use abi::control::{
 use abi::event::{EVENT_BYTES, Event};
 use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_TAIL};
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, SendSegments};
-use abi::ring::{entry_address, phase};
+use abi::ring::{QueueEntry, entry_address, phase};
 use card_model::memory::{HostMemory, Pieces};
 use card_model::{Card, CardSizes, Timing};
 
@@ -71,6 +73,8 @@ pub struct HostSide {
     send_tail: u16,
     list_tail: u16,
     completion_head: u16,
+    /// Words of the entries of the completion queue that were taken, by their place.
+    completions: HashMap<usize, [u64; Completion::WORDS]>,
     event_head: u16,
 }
 
@@ -114,6 +118,7 @@ impl HostSide {
             send_tail: 0,
             list_tail: 0,
             completion_head: 0,
+            completions: HashMap::new(),
             event_head: 0,
         }
     }
@@ -168,10 +173,21 @@ impl HostSide {
     /// Takes the next completion.
     pub fn poll<T: Timing>(&mut self, card: &mut Card<Pieces, T>) -> Option<Completion> {
         let bytes = self.entry::<64, T>(card, 2, self.completion_head);
-        let entry = Completion::parse(&bytes).expect("a whole entry");
+        let (words, _) = bytes.as_chunks();
+        let words: Vec<u64> = words.iter().map(|&word| u64::from_le_bytes(word)).collect();
+        let entry = Completion::read(|at| words[at]);
         if entry.phase != phase(self.completion_head, self.log2) {
             return None;
         }
+        let slot = usize::from(self.completion_head) & ((1 << self.log2) - 1);
+        let first = Completion::WORDS - words_written(entry.kind);
+        let held = self.completions.entry(slot).or_default();
+        assert_eq!(
+            words[..first],
+            held[..first],
+            "words not of this {entry:x?}"
+        );
+        held.copy_from_slice(&words);
         self.completion_head = self.completion_head.wrapping_add(1);
         let head = self.completion_head.into();
         card.write_register(self.endpoint, COMPLETION_HEAD, head);

@@ -1,7 +1,7 @@
 //! Contracts of the blocks towards the host that a test breaks, to show that it notices.
 
 use super::bursts::Bursts;
-use super::completions::Completions;
+use super::completions::{Completions, LONG_BITS};
 use super::dma_read::DmaRead;
 use super::dma_write::DmaWrite;
 use super::entry_queue::EntryQueue;
@@ -113,7 +113,24 @@ pub fn completions() -> Vec<Break> {
         // The phase never flips.
         Break::new("phase_stays").force::<Queue>("phase", "true"),
         // An entry has the phase of the queue when its words go, not when its place was taken.
-        Break::new("phase_of_the_next").force::<EntryWriter<512>>("phase_now", "phase"),
+        Break::new("phase_of_the_next").force::<EntryWriter<LONG_BITS>>("phase_now", "phase"),
+        // The word that says that an entry is there is the first of its words, not the last.
+        Break::new("valid_word_first").force::<EntryWriter<LONG_BITS>>(
+            "image",
+            "((entry | (highest_bit << 383)) << 64) | (entry >> 320)",
+        ),
+        // Of a completion that speaks of a message, the words that don't are written alone.
+        Break::new("leaves_out_the_message").force::<Completions>("is_short", "true"),
+        // Of one that doesn't, words are written that its kind doesn't have.
+        Break::new("writes_more_than_its_words").force::<Completions>("is_short", "false"),
+        // An entry is written from its beginning.
+        Break::new("writes_from_the_beginning").force::<Completions>("writer.address", "address"),
+        // The last word of a short entry is left out.
+        Break::new("a_word_too_few").force_if::<EntryWriter<LONG_BITS>>(
+            "words_left.d",
+            "1",
+            "takes & short",
+        ),
         // An entry counts before its write has been answered.
         Break::new("counts_early")
             .force::<Completions>("finished", "issues")
@@ -143,9 +160,9 @@ pub fn completions() -> Vec<Break> {
         // An endpoint is cleared while entries of it are on their way.
         Break::new("clears_early").force::<Completions>("under_way", "false"),
         // What can't be written isn't told.
-        Break::new("keeps_errors_quiet").force::<EntryWriter<512>>("finished_error", "false"),
+        Break::new("keeps_errors_quiet").force::<EntryWriter<LONG_BITS>>("finished_error", "false"),
         // The next entry waits for the answer to the one before.
-        Break::new("one_at_a_time").force_if::<EntryWriter<512>>(
+        Break::new("one_at_a_time").force_if::<EntryWriter<LONG_BITS>>(
             "begins",
             "false",
             "endpoints.output.valid",

@@ -1,5 +1,5 @@
-//! The completion queues: one entry for each request, into room that was reserved before. An endpoint completes on its own queue, or on that of
-//! another one.
+//! The completion queues: one entry for each request, into room that was reserved before, and of an entry the words that its kind has and no other. An
+//! endpoint completes on its own queue, or on that of another one.
 //!
 //! ```text
 //!   Fetch       ─┐                      ┌───────────────┐ write client
@@ -29,17 +29,24 @@ use crate::types::{
     Completion, ControlRequest, DmaRequest, Doorbell, EndpointSetup, RaiseEvent, RingSetup,
     WriteCompletion,
 };
-use abi::completion::COMPLETION_BYTES;
+use abi::completion::{
+    COMPLETION_BYTES, COMPLETION_LONG_WORDS, COMPLETION_SHORT_WORDS, CompletionKind, LONG_KINDS,
+};
 use abi::control::{Operation, RING_BITS, RING_COMPLETION};
 use abi::event::{Cause, NO_PAIR};
 use abi::register::{COMPLETION_ARM, COMPLETION_HEAD};
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
+const _: () = assert!(LONG_KINDS.len() == 3, "the kernel names each");
 
 /// Sources of completions.
 const SOURCES: usize = 3;
-/// Entries that may be on their way to host memory: one begins every eight cycles, also when memory takes 125.
+/// Entries that may be on their way to host memory: a long one begins every eight cycles, also when memory takes 125.
 const UNDER_WAY: usize = 16;
+/// Bits of the longest entry, and in front of it what is never written: bits of the layout, and bytes of memory.
+pub(super) const LONG_BITS: usize = 64 * COMPLETION_LONG_WORDS;
+const NEVER_WRITTEN: usize = 8 * COMPLETION_BYTES - LONG_BITS;
+const FIRST_BYTE: u64 = NEVER_WRITTEN as u64 / 8;
 /// A queue that no endpoint owns.
 const NOWHERE: u64 = 31;
 
@@ -114,8 +121,8 @@ pub struct Completions {
     reservations: Vec<Reservations>,
     #[is(StreamMux::new(SOURCES))]
     source: StreamMux<WriteCompletion>,
-    #[is(EntryWriter::new(UNDER_WAY))]
-    writer: EntryWriter<512>,
+    #[is(EntryWriter::new(UNDER_WAY, COMPLETION_SHORT_WORDS))]
+    writer: EntryWriter<{ LONG_BITS }>,
     current_valid: Reg<Bit>,
     current: Reg<WriteCompletion>,
     /// The queue that it goes to.
@@ -131,6 +138,9 @@ pub struct Completions {
     address: Signal<Local, Bits<64>>,
     phase: Signal<Local, Bit>,
     entry: Signal<Local, Completion>,
+    layout: Signal<Local, Bits<512>>,
+    /// Its kind says nothing of a message.
+    is_short: Signal<Local, Bit>,
     /// An entry is in host memory, or failed to get there.
     finished: Signal<Local, Bit>,
     finished_endpoint: Signal<Local, Bits<8>>,
@@ -275,13 +285,18 @@ impl Logic for Completions {
         self.told.next = self.current.q.val().endpoint;
         self.entry.next.endpoint = self.told.val();
         self.entry.next.phase = 0.into();
+        self.layout.next = self.entry.val().into();
+        self.is_short.next = (self.current.q.val().entry.kind != CompletionKind::Receive)
+            & (self.current.q.val().entry.kind != CompletionKind::Probe)
+            & (self.current.q.val().entry.kind != CompletionKind::Claim);
         set!(
             self.writer,
             offer = self.current_valid.q.val() & (self.promised.val() | self.writer.begun.val()),
             phase = self.phase.val(),
-            address = self.address.val(),
+            address = self.address.val() | FIRST_BYTE,
             endpoint = self.current.q.val().endpoint,
-            entry = self.entry.val().into(),
+            entry = self.layout.val().get_bits::<{ LONG_BITS }>(NEVER_WRITTEN),
+            short = self.is_short.val(),
             done = self.write_done.val(),
             done_error = self.write_done_error.val()
         );

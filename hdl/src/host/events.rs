@@ -104,7 +104,7 @@ pub struct Events {
     index_value: Vec<Reg<Bits<32>>>,
     #[is(StreamMux::new(SOURCES))]
     source: StreamMux<RaiseEvent>,
-    #[is(EntryWriter::new(UNDER_WAY))]
+    #[is(EntryWriter::new(UNDER_WAY, EVENT_BYTES / 8))]
     writer: EntryWriter<256>,
     own: Signal<Local, RaiseEvent>,
     rung: Signal<Local, Bits<32>>,
@@ -275,6 +275,7 @@ impl Logic for Events {
         self.writer.address.next = self.address.val();
         self.writer.endpoint.next = self.current.q.val().endpoint;
         self.writer.entry.next = self.entry.val().into();
+        self.writer.short.next = false;
         join!(self.writer.request => self.write_request);
         join!(self.writer.data => self.write_data);
         self.writer.done.next = self.write_done.val();

@@ -11,7 +11,7 @@ use crate::shared::SharedBuffer;
 use crate::table::{ListEntry, Outstanding, Place, Request, Segments, Work};
 use crate::transport::{PauseResult, TransportError};
 use abi::completion::{COMPLETION_MORE, Completion};
-use abi::event::{Event, NO_PAIR};
+use abi::event::NO_PAIR;
 use abi::status::Status;
 
 /// Whether the card can't be reached now. Takes no time.
@@ -36,7 +36,7 @@ impl Core {
                     && is_unreachable(link)
                     && self.set_all_closed(link) => {}
                 None => return false,
-                Some(words) if !self.is_silent(&Completion::from_words(&words)) => return true,
+                Some(entry) if !self.is_silent(&entry) => return true,
                 Some(_) => drop(self.take(link)),
             }
         }
@@ -63,7 +63,7 @@ impl Core {
             return self.of(at).finish(&flushed);
         }
         let queue = &mut self.queue;
-        let words = queue.completions.peek()?;
+        let completion = queue.completions.peek()?;
         queue.completions.advance();
         // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
         let (unrung, entries) = (queue.completions.unrung(), queue.completions.entries());
@@ -72,7 +72,6 @@ impl Core {
             // If this fails the head stays unrung, and the next call that needs the card says so.
             let _ = queue.ring(link);
         }
-        let completion = Completion::from_words(&words);
         match self.named(&completion) {
             Some(at) => self.of(at).finish(&completion),
             None => {
@@ -212,6 +211,8 @@ impl Own<'_> {
         {
             self.queue.table.remove(cancel);
         }
+        // The card tells no length of a send.
+        let mut length = completion.length;
         match work {
             Work::Send {
                 pair: index,
@@ -219,8 +220,12 @@ impl Own<'_> {
                 inject,
                 unsignaled,
                 order,
+                length: posted,
                 ..
             } => {
+                if !is_broken!(AsksCompletionForLength) {
+                    length = posted;
+                }
                 let sent_on = Pair { index, serial };
                 self.forget_quiet(sent_on, handle);
                 if matches!(status, Status::Success | Status::NotReady) {
@@ -272,7 +277,7 @@ impl Own<'_> {
             context: completion.context,
             match_bits: completion.match_bits,
             immediate: completion.immediate,
-            length: completion.length,
+            length,
             buffer,
             shared: shared.take(),
             segments,
@@ -319,9 +324,7 @@ impl Own<'_> {
         };
         let quiet = std::mem::take(&mut open.quiet);
         for (_, request) in quiet.into_iter().flatten() {
-            let names = |words: [u64; Completion::WORDS]| {
-                Completion::from_words(&words).request == request.wire()
-            };
+            let names = |entry: Completion| entry.request == request.wire();
             if !self.queue.completions.written().any(names) {
                 self.retire(request);
             }
@@ -363,7 +366,7 @@ impl Own<'_> {
 
     /// Takes the next event. Out of reach, the card hears of that at a later poll; it can't be reached is said when no event is left.
     pub(crate) fn poll_event(&mut self, link: &Link) -> Result<Option<AsyncEvent>, TransportError> {
-        while let Some(words) = self.rings.events.peek() {
+        while let Some(event) = self.rings.events.peek() {
             if self.rings.event_noticed == self.rings.events.head() {
                 self.rings.event_noticed = self.rings.event_noticed.wrapping_add(1);
             }
@@ -372,7 +375,6 @@ impl Own<'_> {
             if is_broken!(LosesEvent) {
                 rung?;
             }
-            let event = Event::from_words(&words);
             if let Some(cause) = Cause::from_code(event.cause) {
                 return Ok(Some(AsyncEvent {
                     cause,

@@ -44,7 +44,9 @@ fn noticed_by(broken: Break) -> fn() {
         | Break::FailureUntold
         | Break::TagIgnored
         | Break::DuplicateTaken
-        | Break::CrcIgnored => panic!("the library has no such thing happen"),
+        | Break::CrcIgnored
+        // And it doesn't read what a card hasn't written.
+        | Break::EntryWhole => panic!("the library has no such thing happen"),
         Break::SuccessTold => optional::unsignaled_sends_tell_nothing_and_free_their_buffers,
         Break::InlineReversed => optional::a_short_send_is_carried_by_its_request,
         Break::SegmentsSwapped => optional::a_gather_is_one_message_of_its_segments,
@@ -134,6 +136,9 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::WaitsForGates => connections::a_disconnect_does_not_wait_for_gates_that_hang,
         Promise::LosesEvent => {
             failure::events_are_taken_though_the_card_is_out_of_reach_and_it_hears_of_them_later
+        }
+        Promise::AsksCompletionForLength => {
+            messages::a_send_says_its_own_length_though_a_receive_had_its_entry_before
         }
         Promise::EndsInSilence => {
             reset::a_reset_or_a_restart_that_another_thread_notices_ends_a_wait

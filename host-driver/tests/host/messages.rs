@@ -402,3 +402,37 @@ fn inject_buffers_return_without_a_poll() {
         assert_eq!(b.next().status, WcStatus::Success);
     }
 }
+
+#[test]
+pub fn a_send_says_its_own_length_though_a_receive_had_its_entry_before() {
+    // Three completions a round: each entry is of a receive, and of a send later.
+    let (mut a, mut b) = sized(&fabric(), 8, 4);
+    for (round, bytes) in [1, 40, 7, 64, 0, 9, 33, 2].into_iter().enumerate() {
+        let round = round as u64;
+        let buffer = a.buffer(64);
+        let receive = a.receive(round);
+        a.endpoint.post_tagged_recv(1, &receive, buffer).unwrap();
+        let echo = b.filled(&[0xee; 50]);
+        b.endpoint
+            .post_tagged_send(2, &b.send(round), echo)
+            .unwrap();
+        let received = a.next();
+        assert_eq!((received.length, received.match_bits), (50, round));
+        assert_eq!(b.next().length, 50);
+        for tag in [1000, 2000] {
+            let buffer = a.filled(&vec![7; bytes]);
+            a.endpoint
+                .post_tagged_send(3, &a.send(tag), buffer)
+                .unwrap();
+            let buffer = b.buffer(64);
+            b.endpoint
+                .post_tagged_recv(4, &b.receive(tag), buffer)
+                .unwrap();
+            let received = b.next();
+            assert_eq!((received.length, received.match_bits), (bytes as u64, tag));
+            let sent = a.next();
+            assert_eq!((sent.kind, sent.length), (WcKind::Send, bytes as u64));
+            assert_eq!((sent.match_bits, sent.immediate), (0, 0), "of a receive");
+        }
+    }
+}

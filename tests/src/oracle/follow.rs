@@ -14,7 +14,7 @@ use abi::register::{
     COMPLETION_HEAD, COMPLETION_TAIL, EVENT_TAIL, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL,
 };
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, claim_place, pair_and_slot};
-use abi::ring::entry_address;
+use abi::ring::{QueueEntry, entry_address};
 use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES};
 use card_model::link::screen;
@@ -658,7 +658,8 @@ impl Follower {
                 let mut bytes = [0; Completion::BYTES];
                 let read = self.card.memory.read(at, &mut bytes);
                 read.expect("the queue is mapped");
-                let entry = Completion::parse(&bytes).expect("a whole entry");
+                let words = bytes.as_chunks().0;
+                let entry = Completion::read(|at| u64::from_le_bytes(words[at]));
                 self.written.push((owner, bare(entry).to_words()));
                 *consumed = consumed.wrapping_add(1);
             }

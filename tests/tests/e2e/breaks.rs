@@ -4,7 +4,7 @@ use posthorn_tests::cards::{both, passes_with};
 use posthorn_tests::side::Side;
 use soft_card::{Break, Flaw};
 
-use crate::{capabilities, claims, matching, memory, messages, ready};
+use crate::{cancels, capabilities, claims, matching, memory, messages, ready};
 
 /// Breaks that none of these tests can meet: their wires are good, their keys are right, and news for a receive that waits for room come when time
 /// decides. The oracle notices them.
@@ -43,6 +43,7 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         Break::FailureKeepsReceives | Break::FailureUntold => {
             memory::slots_that_are_gone_are_a_memory_error_here_and_a_link_error_at_the_peer
         }
+        Break::EntryWhole => cancels::a_cancel_in_time_gives_its_completion_entry_back,
         Break::SuccessTold => {
             capabilities::unsignaled_sends_complete_only_on_error_and_free_their_buffers
         }
@@ -52,7 +53,11 @@ fn noticed_by(broken: Break) -> Option<fn()> {
 
 #[test]
 fn each_break_of_the_model_that_a_program_can_meet_is_noticed() {
-    for broken in Break::ALL.into_iter().chain([Break::SuccessTold]) {
+    for broken in Break::ALL
+        .into_iter()
+        .chain(Break::UNREAD)
+        .chain([Break::SuccessTold])
+    {
         let Some(test) = noticed_by(broken) else {
             assert!(ELSEWHERE.contains(&broken), "{broken:?} has no test");
             continue;

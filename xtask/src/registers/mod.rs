@@ -114,17 +114,17 @@ fn completions() -> String {
     let mut page = Page::new(
         "Completions and events",
         "Entries of an endpoint's two queues. Bits are counted from the least significant; words are 64 bits, little-endian. The card writes an entry with its last \
-         word last; `phase` says that it is there.",
+         word last; `phase` says that it is there. Of a completion it writes the last words only, as many as [the kind](#completionkind) has: what lies in front of them is \
+         of an earlier entry, and is not to be read.",
     );
     let fields = completion::Completion::FIELDS;
     page.layout("Completion", completion::Completion::ABOUT, fields);
     page.prose(
         "A receive, a probe or a claim that found a message has its `match_bits`, `immediate`, `length`, `pair` and `context`, whatever the status; one that found none has \
-         zeros there. A send has its own `pair`, `context` and `length`.",
+         zeros there. A send has its own `pair` and `context`. Its length the card doesn't tell: whoever posted it knows.",
     );
     page.constants(&[completion::CONSTANTS]);
-    let kinds = completion::CompletionKind::CODES;
-    page.codes("CompletionKind", completion::CompletionKind::ABOUT, kinds);
+    page.completion_kinds();
     page.layout("Event", event::Event::ABOUT, event::Event::FIELDS);
     page.constants(&[event::CONSTANTS]);
     page.prose("What each [status](statuses.md#status) and [cause](statuses.md#cause) means is on a page of its own.");

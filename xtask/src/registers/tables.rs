@@ -2,6 +2,7 @@
 
 use abi::Constant;
 use abi::capability;
+use abi::completion::{CompletionKind, words_written};
 use abi::explain::{CodeSet, Explanation, Plain};
 use abi::layout::Field;
 use abi::mailbox::{Command, WordField};
@@ -160,6 +161,21 @@ impl Page {
             ]
         });
         self.table(&["code", "name", ""], rows);
+    }
+
+    /// Kinds of completions with the words that the card writes of each.
+    pub fn completion_kinds(&mut self) {
+        self.line("### CompletionKind\n");
+        self.prose(&cell(CompletionKind::ABOUT));
+        let rows = CompletionKind::CODES.iter().map(|code| {
+            vec![
+                format!("{:#04x}", code.number),
+                format!("`{}`", code.name),
+                words_written(code.number).to_string(),
+                cell(code.doc),
+            ]
+        });
+        self.table(&["code", "name", "words", ""], rows);
     }
 
     /// Codes with what they mean, what causes them and what helps.
