@@ -175,7 +175,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     pub fn break_on_purpose(&mut self, broken: Break) {
         self.broken = broken;
         self.delivery.break_on_purpose(broken);
-        self.sends.broken = broken;
+        self.sends.break_on_purpose(broken);
         self.endpoints.broken = broken;
         self.regions.break_on_purpose(broken);
         self.receive.break_on_purpose(broken);
@@ -623,7 +623,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 return self.put_all(outputs);
             }
         };
-        self.sends.sent(&job, self.now);
+        let ended = self.sends.sent(&job, self.now);
+        self.put_all(ended);
         let numbers = self.acknowledge.numbers(pair);
         let frame = self
             .transmit

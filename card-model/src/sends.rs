@@ -165,7 +165,7 @@ pub struct Sends {
     pairs: Vec<Source>,
     /// Time without acknowledgement after which a pair fails; 0 never.
     pub timeout: u32,
-    pub(crate) broken: Break,
+    broken: Break,
 }
 
 impl Sends {
@@ -176,6 +176,11 @@ impl Sends {
             timeout: 0,
             broken: Break::None,
         }
+    }
+
+    /// Breaks the room on purpose.
+    pub fn break_on_purpose(&mut self, broken: Break) {
+        self.broken = broken;
     }
 
     fn get(&self, pair: u16) -> Option<&Source> {
@@ -293,13 +298,26 @@ impl Sends {
         })
     }
 
-    /// The job's frame will be sent.
-    pub fn sent(&mut self, job: &Job, now: u64) {
-        if let Some(source) = self.pairs.get_mut(usize::from(job.pair)) {
-            if source.sent.is_empty() {
-                source.since = now;
-            }
-            source.sent.push_back(Sent::of(&job.posted));
+    /// The job's frame will be sent; unless its pair has failed since its turn: then it ends as the others of the pair did.
+    pub fn sent(&mut self, job: &Job, now: u64) -> Vec<Output> {
+        let Some(source) = self.pairs.get_mut(usize::from(job.pair)) else {
+            return Vec::new();
+        };
+        let sent = Sent::of(&job.posted);
+        if let Some(status) = source.failed {
+            return vec![sent.completion(source.endpoint, job.pair, status)];
+        }
+        if source.sent.is_empty() {
+            source.since = now;
+        }
+        source.sent.push_back(sent);
+        Vec::new()
+    }
+
+    /// The failure of a pair has been asked for: it does nothing more until it comes.
+    pub fn give_up(&mut self, pair: u16) {
+        if let Some(source) = self.pairs.get_mut(usize::from(pair)) {
+            source.failing = true;
         }
     }
 
@@ -308,7 +326,9 @@ impl Sends {
         let Some(source) = self.pairs.get_mut(usize::from(job.pair)) else {
             return Vec::new();
         };
-        source.taken = source.taken.wrapping_sub(1);
+        if source.failed.is_none() {
+            source.taken = source.taken.wrapping_sub(1);
+        }
         let sent = Sent::of(&job.posted);
         let mut outputs = vec![sent.completion(source.endpoint, job.pair, status.code())];
         if status == Status::LocalProtection {
@@ -334,8 +354,8 @@ impl Sends {
             ahead if ahead >> 31 != 0 => Ok(from),
             _ => Err(()),
         };
-        let unacknowledged = source.taken.wrapping_sub(source.acknowledged);
-        let numbers = moves(source.acknowledged, progress.acknowledge, unacknowledged).and_then(
+        let on_their_way = source.sent.len() as u32;
+        let numbers = moves(source.acknowledged, progress.acknowledge, on_their_way).and_then(
             |acknowledged| {
                 let room = acknowledged.wrapping_sub(source.returned);
                 let returned = moves(source.returned, progress.credit, room)?;
@@ -455,7 +475,7 @@ impl Sends {
         PairReport {
             state: state.code(),
             available: available as u8,
-            unacknowledged: source.taken.wrapping_sub(source.acknowledged) as u8,
+            unacknowledged: source.sent.len() as u8,
             waiting: source.waiting.len() as u8,
             refused: 0,
         }

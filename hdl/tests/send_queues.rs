@@ -1,25 +1,29 @@
-//! `envelope::SendQueues`, Verilated, against a model: each send completes exactly once and with the
-//! right status, nothing goes out without a credit, a pair that has to wait waits alone, and of a
-//! cancel and a turn exactly one comes first.
+//! `envelope::SendQueues`, Verilated, against the sends of the model of the card: each send completes exactly once and
+//! with the right status, nothing goes out without a credit, a pair that has to wait waits alone, and of a cancel and a
+//! turn exactly one comes first.
+//!
+//! What a request, a turn, an answer, progress and a failure lead to, the model says. When it has to come, this test says:
+//! turns in turn, time-outs and questions not too early nor too late.
 
 mod support;
 
 use std::cell::RefCell;
 use std::collections::{BTreeMap, VecDeque};
 
-use abi::completion::CompletionKind;
-use abi::control::{CardSetup, Operation, PairReport, PairSetup};
-use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
-use abi::mailbox::PairState;
-use abi::request::{FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode};
+use abi::completion::{Completion, CompletionKind};
+use abi::control::{CardSetup, Counter, Operation, PairSetup};
+use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::request::{FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
+use card_model::sends::{Job, Posted, Progress, Segments, Sends};
+use card_model::{Break, Output};
 use hdl::config::{self, JOBS};
 use hdl::envelope::SCAN_CYCLES;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::breaks;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_sizes, rate};
+use support::{Bench, Size, for_sizes, is_caught, rate};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 struct Send {
@@ -50,14 +54,15 @@ impl Send {
             | flag(self.inline.is_some(), FLAG_INLINE)
     }
 
-    fn words(&self) -> Vec<u64> {
+    /// Words of the request.
+    fn packed(&self) -> Vec<u64> {
         let opcode = match self.target {
             Some(_) => Opcode::CancelSend,
             None => Opcode::TaggedSend,
         };
         let target = u128::from(self.target.unwrap_or_default());
         let last = self.inline.unwrap_or(target);
-        let request = [
+        pack(&[
             (opcode.code().into(), 8),
             (self.flags(), 8),
             (self.pair.into(), 16),
@@ -71,9 +76,17 @@ impl Send {
             (self.length, 64),
             (last as u64, 64),
             ((last >> 64) as u64, 64),
-        ];
+        ])
+    }
+
+    fn request(&self) -> SendRequest {
+        let words = self.packed().try_into().expect("eight words");
+        SendRequest::from_words(&words)
+    }
+
+    fn words(&self) -> Vec<u64> {
         let mut fields = vec![(self.endpoint.into(), 8), (self.domain.into(), 8)];
-        fields.extend(request);
+        fields.extend(self.packed().into_iter().map(|word| (word, 64)));
         pack(&fields)
     }
 
@@ -99,22 +112,17 @@ impl Send {
 /// A completion: endpoint, handle, pair, context, length, status.
 type Completed = (u8, u32, u16, u16, u64, Status);
 
+/// What is around a pair, and since when it waits.
 #[derive(Default)]
 struct Pair {
     open: bool,
-    failed: Option<Status>,
+    failed: bool,
     /// Its failure has been, or is to be, asked for.
     failing: bool,
     /// The peer has said something that can't be.
     lied: bool,
     endpoint: u8,
     domain: u8,
-    granted: u32,
-    taken: u32,
-    returned: u32,
-    acknowledged: u32,
-    waiting: VecDeque<Send>,
-    unacknowledged: VecDeque<Send>,
     since: u64,
     /// Since when sends wait for a credit and nothing is on its way that could bring one.
     dry: Option<u64>,
@@ -137,38 +145,20 @@ struct Pair {
 
 impl Pair {
     fn is_sound(&self) -> bool {
-        self.open && self.failed.is_none() && !self.failing
-    }
-
-    /// Its peer is silent, or its wire takes nothing.
-    fn is_late(&self, timeout: u32, cycle: u64) -> bool {
-        let since = match self.unacknowledged.is_empty() {
-            false => Some(self.since),
-            true => self.could_since,
-        };
-        let late = |since| cycle + 6 >= since + u64::from(timeout);
-        self.is_sound() && timeout != 0 && since.is_some_and(late)
-    }
-
-    /// Its peer is to be asked: sends wait, nothing is on its way, and there is no credit.
-    fn is_dry(&self) -> bool {
-        let all = self.acknowledged == self.taken && self.taken - self.returned >= self.granted;
-        self.is_sound() && !self.waiting.is_empty() && all
-    }
-
-    fn may_send(&self) -> bool {
-        self.is_sound() && !self.waiting.is_empty() && self.taken - self.returned < self.granted
+        self.open && !self.failed && !self.failing
     }
 }
 
 /// Everything that is expected of the block.
-#[derive(Default)]
 struct Model {
+    sends: Sends,
     pairs: Vec<Pair>,
     /// Pairs that are used.
     used: usize,
+    /// The requests that were taken, by their handles.
+    taken: BTreeMap<u32, Send>,
     /// Jobs that aren't answered, in order.
-    jobs: VecDeque<Send>,
+    jobs: VecDeque<Job>,
     /// Completions by handle, as they must come and as they came.
     wanted: BTreeMap<u32, Completed>,
     found: BTreeMap<u32, Completed>,
@@ -185,21 +175,61 @@ struct Model {
 }
 
 impl Model {
-    fn complete(&mut self, endpoint: u8, send: &Send, status: Status) {
+    fn new(size: &Size, broken: Break) -> Self {
+        let mut sends = Sends::new(size.config.pairs);
+        sends.break_on_purpose(broken);
+        Self {
+            sends,
+            pairs: (0..size.config.pairs).map(|_| Pair::default()).collect(),
+            used: size.pairs.len(),
+            taken: BTreeMap::new(),
+            jobs: VecDeque::new(),
+            wanted: BTreeMap::new(),
+            found: BTreeMap::new(),
+            succeed: BTreeMap::new(),
+            released: VecDeque::new(),
+            quiet: BTreeMap::new(),
+            invalid: 0,
+            answers: VecDeque::new(),
+        }
+    }
+
+    /// Takes what follows; returns the endpoints whose reservations are released.
+    fn apply(&mut self, outputs: Vec<Output>) -> Vec<u8> {
+        let mut released = Vec::new();
+        for output in outputs {
+            match output {
+                Output::Complete { endpoint, entry } => self.complete(endpoint, &entry),
+                Output::Release { endpoint } => released.push(endpoint),
+                Output::Count(Counter::InvalidRequests) => self.invalid += 1,
+                Output::Mark { pair, ask: false } => self.answers.push_back(pair.into()),
+                Output::Fail { pair, .. } => {
+                    let pair = &mut self.pairs[usize::from(pair)];
+                    pair.lied = true;
+                    pair.failing = true;
+                }
+                other => panic!("{other:?} of the sends"),
+            }
+        }
+        released
+    }
+
+    fn complete(&mut self, endpoint: u8, entry: &Completion) {
+        let status = Status::from_code(entry.status).expect("a status");
         let completed = (
             endpoint,
-            send.request,
-            send.pair,
-            send.context,
-            send.length,
+            entry.request,
+            entry.pair,
+            entry.context,
+            entry.length,
             status,
         );
         if matches!(status, Status::Success | Status::NotReady) {
-            let order = self.succeed.entry(send.pair).or_default();
-            order.push_back(send.request);
+            let order = self.succeed.entry(entry.pair).or_default();
+            order.push_back(entry.request);
         }
-        self.wanted.insert(send.request, completed);
-        self.compare(send.request);
+        self.wanted.insert(entry.request, completed);
+        self.compare(entry.request);
     }
 
     /// A completion came.
@@ -220,65 +250,30 @@ impl Model {
         }
     }
 
-    /// A send is taken from Fetch.
+    /// A send or a cancel is taken from Fetch.
     fn accept(&mut self, send: Send) {
-        if let Some(target) = send.target {
-            return self.cancel(&send, target);
+        self.taken.insert(send.request, send);
+        let request = send.request();
+        if send.target.is_some() {
+            let outputs = self.sends.cancel(send.endpoint, &request);
+            let released = self.apply(outputs);
+            self.released.extend(released);
+            if let Some(pair) = self.pairs.get_mut(usize::from(send.pair))
+                && self.sends.waiting(send.pair).next().is_none()
+            {
+                pair.passed = 0;
+            }
+            return;
         }
-        let refusal = match self.pairs.get(usize::from(send.pair)) {
-            Some(p) if p.open && p.endpoint == send.endpoint => {
-                if send.length > EAGER_MAX as u64 {
-                    Some(Status::TooLong)
-                } else if p.failed.is_some() {
-                    p.failed
-                } else if p.waiting.len() == usize::from(SEND_QUEUE_DEPTH) {
-                    Some(Status::QueueFull)
-                } else {
-                    None
-                }
-            }
-            _ => Some(Status::InvalidPair),
-        };
-        let malformed = [Some(Status::InvalidPair), Some(Status::TooLong)];
-        self.invalid += usize::from(malformed.contains(&refusal));
-        match refusal {
-            Some(status) => self.complete(send.endpoint, &send, status),
-            None => self.pairs[usize::from(send.pair)].waiting.push_back(send),
-        }
-    }
-
-    /// A cancel is done.
-    fn cancel(&mut self, cancel: &Send, target: u32) {
-        let mine = |p: &&mut Pair| p.open && p.endpoint == cancel.endpoint;
-        let pair = self.pairs.get_mut(usize::from(cancel.pair)).filter(mine);
-        let found = pair.and_then(|p| {
-            let at = p.waiting.iter().position(|s| s.request == target)?;
-            let send = p.waiting.remove(at);
-            if p.waiting.is_empty() {
-                p.passed = 0;
-            }
-            send
-        });
-        match found {
-            Some(send) => {
-                self.complete(cancel.endpoint, &send, Status::Cancelled);
-                self.released.push_back(cancel.endpoint);
-            }
-            None => {
-                let empty = Send {
-                    context: 0,
-                    length: 0,
-                    ..*cancel
-                };
-                self.complete(cancel.endpoint, &empty, Status::TooLate);
-            }
-        }
+        let segments = Segments::default();
+        let outputs = self.sends.post(send.endpoint, Posted { request, segments });
+        self.apply(outputs);
     }
 
     /// A job is given.
     fn give(&mut self, pair: usize) -> Send {
         let may: Vec<usize> = (0..self.pairs.len())
-            .filter(|p| self.pairs[*p].may_send())
+            .filter(|p| self.sends.has_turn(*p as u16))
             .collect();
         assert!(may.contains(&pair), "pair {pair} has no send or no credit");
         for other in may {
@@ -287,134 +282,114 @@ impl Model {
             assert!(p.passed <= self.used + 1, "pair {other} is passed over");
         }
         let p = &mut self.pairs[pair];
-        p.taken += 1;
         p.given += 1;
         p.could_since = None;
-        let send = p.waiting.pop_front().expect("it may send");
-        self.jobs.push_back(send);
-        send
+        let job = self.sends.turn(pair as u16).expect("it has its turn");
+        self.jobs.push_back(job);
+        self.taken[&job.posted.request.request]
     }
 
     /// A job is answered.
     fn answer(&mut self, status: Status, cycle: u64) {
-        let send = self.jobs.pop_front().expect("a job is given");
-        let p = &mut self.pairs[usize::from(send.pair)];
+        let job = self.jobs.pop_front().expect("a job is given");
+        let starts = !self.is_on_its_way(job.pair.into());
+        let p = &mut self.pairs[usize::from(job.pair)];
         p.given -= 1;
         p.answered = Some(cycle);
-        let endpoint = p.endpoint;
-        self.invalid += usize::from(status == Status::LocalProtection);
-        match (status, p.failed) {
-            (Status::Success, None) => {
-                if p.unacknowledged.is_empty() {
+        let outputs = match status {
+            Status::Success => {
+                if starts {
                     p.since = cycle;
                 }
-                p.unacknowledged.push_back(send);
-                p.arrived += 1;
+                p.arrived += u32::from(!p.failed);
+                self.sends.sent(&job, cycle)
             }
-            (Status::Success, Some(failure)) => self.complete(endpoint, &send, failure),
-            (refused, failed) => {
-                if failed.is_none() {
-                    p.taken -= 1;
-                }
-                self.complete(endpoint, &send, refused);
-            }
-        }
+            refused => self.sends.refuse(&job, refused),
+        };
+        self.apply(outputs);
     }
 
     /// Progress is taken.
     fn progress(&mut self, pair: usize, told: (u32, u32), asks: bool, cycle: u64) {
         let (acknowledge, credit) = told;
-        let Some(p) = self.pairs.get_mut(pair) else {
+        let Some(p) = self.pairs.get(pair) else {
             return;
         };
-        if !p.is_sound() {
-            return;
-        }
-        let sent = p.acknowledged + p.unacknowledged.len() as u32;
-        let late = |number: u32, known: u32| number.wrapping_sub(known) >= 1 << 31;
-        let next = if late(acknowledge, p.acknowledged) {
-            p.acknowledged
-        } else {
-            acknowledge
+        let progress = Progress {
+            pair: pair as u16,
+            acknowledge,
+            credit,
+            ask: asks,
+            refused: window(&p.refused, acknowledge),
         };
-        let returned = if late(credit, p.returned) {
-            p.returned
-        } else {
-            credit
-        };
-        if next > sent || returned > next {
-            p.lied = true;
-            p.failing = true;
-            return;
+        let before = self.sends.numbers(pair as u16).acknowledged;
+        let outputs = self.sends.progress(&progress, cycle);
+        if self.sends.numbers(pair as u16).acknowledged != before {
+            self.pairs[pair].since = cycle;
         }
-        if asks {
-            self.answers.push_back(pair);
-        }
-        let endpoint = p.endpoint;
-        p.returned = returned;
-        let count = next - p.acknowledged;
-        p.acknowledged = next;
-        if count > 0 {
-            p.since = cycle;
-        }
-        let answers = p.refused[(next - count) as usize..next as usize].to_vec();
-        let done: Vec<Send> = p.unacknowledged.drain(..count as usize).collect();
-        for (send, refused) in done.into_iter().zip(answers) {
-            match refused {
-                true => self.complete(endpoint, &send, Status::NotReady),
-                false if send.errors_only => *self.quiet.entry(endpoint).or_default() += 1,
-                false => self.complete(endpoint, &send, Status::Success),
-            }
-        }
-    }
-
-    /// All that a pair has completes with `status`, except jobs that are given.
-    fn flush(&mut self, pair: usize, status: Status) {
-        let p = &mut self.pairs[pair];
-        let endpoint = p.endpoint;
-        let all: Vec<Send> = p
-            .unacknowledged
-            .drain(..)
-            .chain(p.waiting.drain(..))
-            .collect();
-        for send in all {
-            self.complete(endpoint, &send, status);
+        for endpoint in self.apply(outputs) {
+            *self.quiet.entry(endpoint).or_default() += 1;
         }
     }
 
     fn fail(&mut self, pair: usize, status: Status) {
-        if let Some(p) = self.pairs.get_mut(pair)
-            && p.open
-            && p.failed.is_none()
-        {
-            p.failed = Some(status);
-            self.flush(pair, status);
+        let outputs = self.sends.fail(pair as u16, status.code());
+        if let Some(pair) = self.pairs.get_mut(pair) {
+            pair.failed = pair.open;
         }
+        self.apply(outputs);
     }
 
-    fn report(&self, pair: usize) -> PairReport {
+    /// The block has found a pair late.
+    fn give_up(&mut self, pair: usize) {
+        self.pairs[pair].failing = true;
+        self.sends.give_up(pair as u16);
+    }
+
+    /// A pair is connected or forgotten.
+    fn set(&mut self, pair: usize, setup: Option<&PairSetup>) {
+        let outputs = self.sends.set(pair as u16, setup);
+        self.apply(outputs);
+        self.pairs[pair] = setup.map_or_else(Pair::default, |setup| Pair {
+            open: true,
+            endpoint: setup.endpoint,
+            domain: setup.domain,
+            ..Pair::default()
+        });
+    }
+
+    fn is_on_its_way(&self, pair: usize) -> bool {
+        self.sends.on_their_way(pair as u16).next().is_some()
+    }
+
+    fn is_waiting(&self, pair: usize) -> bool {
+        self.sends.waiting(pair as u16).next().is_some()
+    }
+
+    /// The peer of a pair is silent, or its wire takes nothing.
+    fn is_late(&self, pair: usize, timeout: u32, cycle: u64) -> bool {
         let p = &self.pairs[pair];
-        let available = p.granted - (p.taken - p.returned);
-        match (p.open, p.failed) {
-            (false, _) => PairReport::default(),
-            (true, Some(_)) => PairReport {
-                state: PairState::Failed.code(),
-                ..Default::default()
-            },
-            (true, None) => PairReport {
-                state: PairState::Connected.code(),
-                available: available as u8,
-                unacknowledged: p.unacknowledged.len() as u8,
-                waiting: p.waiting.len() as u8,
-                ..Default::default()
-            },
-        }
+        let since = match self.is_on_its_way(pair) {
+            true => Some(p.since),
+            false => p.could_since,
+        };
+        let late = |since| cycle + 6 >= since + u64::from(timeout);
+        p.is_sound() && timeout != 0 && since.is_some_and(late)
+    }
+
+    /// The peer of a pair is to be asked: sends wait, nothing is on its way, and there is no credit.
+    fn is_dry(&self, pair: usize) -> bool {
+        let numbers = self.sends.numbers(pair as u16);
+        let idle = numbers.acknowledged == numbers.taken;
+        let all = numbers.taken - numbers.returned >= numbers.granted;
+        self.pairs[pair].is_sound() && self.is_waiting(pair) && idle && all
     }
 }
 
 /// A cancel, as a rule of a send that waits or that was posted not long ago.
-fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) -> Send {
-    let waits = |pair: &usize| !pairs[*pair].waiting.is_empty();
+fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, model: &Model, request: u32) -> Send {
+    let pairs = &model.pairs;
+    let waits = |pair: &usize| model.is_waiting(*pair);
     let queues: Vec<usize> = size.pairs.iter().copied().filter(waits).collect();
     let mut cancel = Send {
         pair: size.pair(rng) as u16,
@@ -426,7 +401,7 @@ fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32
     };
     if !queues.is_empty() && rng.random_bool(0.8) {
         cancel.pair = queues[rng.random_range(0..queues.len())] as u16;
-        let waiting = &pairs[usize::from(cancel.pair)].waiting;
+        let waiting: Vec<_> = model.sends.waiting(cancel.pair).collect();
         cancel.target = Some(waiting[rng.random_range(0..waiting.len())].request);
     }
     cancel.endpoint = pairs[usize::from(cancel.pair)].endpoint;
@@ -503,14 +478,16 @@ fn random_progress(rng: &mut ChaCha8Rng, pair: &mut Pair, lies: bool) -> (u32, u
     }
 }
 
-/// Lets hosts and peers do what they like for `active` cycles, then finishes and compares.
-fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item = Status> + use<> {
+/// Lets hosts and peers do what they like for `active` cycles, then finishes and compares with the model, which is broken
+/// on purpose.
+fn traffic(
+    size: &Size,
+    rng: &mut ChaCha8Rng,
+    active: u64,
+    broken: Break,
+) -> impl Iterator<Item = Status> + use<> {
     let mut bench = Bench::open(&size.model);
-    let mut model = Model {
-        pairs: (0..size.config.pairs).map(|_| Pair::default()).collect(),
-        used: size.pairs.len(),
-        ..Default::default()
-    };
+    let mut model = Model::new(size, broken);
     let lies = rng.random_bool(0.5);
     let troubled = rng.random_bool(0.5);
     let timeout = [0, 700, 3000][rng.random_range(0..3)];
@@ -548,7 +525,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
         if send.is_none() && talking && rng.random_bool(busy) {
             requests += 1;
             send = Some(match rng.random_bool(fickle) {
-                true => random_cancel(size, rng, &model.pairs, requests),
+                true => random_cancel(size, rng, &model, requests),
                 false => random_send(size, rng, &model.pairs, requests),
             });
         }
@@ -559,12 +536,15 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
 
         // Peers make messages safe, free envelopes, and say so.
         for &index in &size.pairs {
+            let acknowledged = model.sends.numbers(index as u16).acknowledged as usize;
             let pair = &mut model.pairs[index];
             if !talking || index != mute && rng.random_bool(peers / 20.0) {
                 pair.accepted = pair.arrived.min(pair.accepted + 1 + u32::from(!talking));
                 while pair.refused.len() < pair.accepted as usize {
-                    let behind = pair.refused.len() - pair.acknowledged as usize;
-                    let ready = pair.unacknowledged.get(behind).is_some_and(|s| s.ready);
+                    // Of a pair that has failed nothing is on its way.
+                    let behind = pair.refused.len().saturating_sub(acknowledged);
+                    let of = model.sends.on_their_way(index as u16).nth(behind);
+                    let ready = of.is_some_and(|request| model.taken[&request].ready);
                     pair.refused.push(ready && rng.random_bool(0.5));
                 }
             }
@@ -597,7 +577,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
             let down = size.pairs.iter().copied().find(|p| {
                 let under_way = asked.contains(p) || fault.is_some_and(|(other, _)| other == *p);
                 let pair = &model.pairs[*p];
-                !under_way && (!pair.open || pair.failed.is_some())
+                !under_way && (!pair.open || pair.failed)
             });
             let index = down.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..30) {
@@ -754,22 +734,26 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
         let [valid, takes] =
             ["fault_request_valid", "fault_request_ready"].map(|name| bench.is(name));
         if bench.is("count_timeouts") {
-            let late = model.pairs.iter().filter(|p| p.is_late(timeout, cycle));
+            let late = 0..model.pairs.len();
+            let late = late.filter(|p| model.is_late(*p, timeout, cycle));
             // The block says which with its request; here it must be possible at all.
             assert!(late.count() > 0, "no pair is late in cycle {cycle}");
         }
         if let Some(words) = steady[1].watch("fault_request", valid, takes, &request) {
             let [pair, status] = unpack(&words, [16, 8]);
             assert_eq!(status, u64::from(Status::LinkError.code()));
-            let p = &mut model.pairs[pair as usize];
+            let pair = pair as usize;
             // It was looked at when the request began.
-            let silent = timeout != 0 && (!p.unacknowledged.is_empty() || !p.waiting.is_empty());
-            assert!(p.lied || silent, "pair {pair} is failed for nothing");
-            p.failing = true;
-            asked.push_back(pair as usize);
+            let silent = timeout != 0 && (model.is_on_its_way(pair) || model.is_waiting(pair));
+            assert!(
+                model.pairs[pair].lied || silent,
+                "pair {pair} is failed for nothing"
+            );
+            model.give_up(pair);
+            asked.push_back(pair);
         } else if valid {
             let [pair, _] = unpack(&request, [16, 8]);
-            model.pairs[pair as usize].failing = true;
+            model.give_up(pair as usize);
         }
         let mark = bench.get_wide::<1>("mark");
         let [valid, takes] = ["mark_valid", "mark_ready"].map(|name| bench.is(name));
@@ -786,8 +770,9 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
         }
         if bench.is("count_asks") {
             // It is told who asks in the next cycle; here it must be possible at all.
-            let dry = model.pairs.iter_mut().filter(|p| {
-                p.is_dry() && timeout != 0 && cycle + 4 >= p.since + u64::from(timeout)
+            let dry = (0..model.pairs.len()).filter(|p| {
+                let since = model.pairs[*p].since;
+                model.is_dry(*p) && timeout != 0 && cycle + 4 >= since + u64::from(timeout)
             });
             assert!(dry.count() > 0, "nobody has to ask in cycle {cycle}");
         }
@@ -822,23 +807,18 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
                 Operation::PairRead
                     if model.pairs[index].answered.is_some_and(|at| at + 6 > cycle) => {}
                 Operation::PairRead => {
-                    assert_eq!([result], model.report(index).to_words(), "cycle {cycle}");
+                    let report = model.sends.report(index as u16);
+                    assert_eq!([result], report.to_words(), "cycle {cycle}");
                 }
                 Operation::PairSet | Operation::PairClear => {
                     assert_eq!(result, 0);
                     let given = model.pairs[index].given;
                     assert_eq!(given, 0, "pair {index} ends while jobs of it are given");
-                    model.flush(index, Status::Flushed);
+                    let set = operation == Operation::PairSet;
+                    model.set(index, set.then_some(&setup));
                     all_done(&model, index);
                     assert!(dropped[index], "jobs of pair {index} would go out");
                     dropped[index] = false;
-                    model.pairs[index] = Pair {
-                        open: operation == Operation::PairSet,
-                        endpoint: setup.endpoint,
-                        domain: setup.domain,
-                        granted: setup.remote_credits.into(),
-                        ..Default::default()
-                    };
                     if let Some((pair, ..)) = progress
                         && pair == index
                     {
@@ -853,15 +833,16 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
 
         // Silence is noticed in bounded time.
         for &index in &size.pairs {
-            let pair = &model.pairs[index];
-            let silent = pair.is_sound() && !pair.unacknowledged.is_empty() && timeout != 0;
+            let on_its_way = model.is_on_its_way(index);
+            let (dry, may_send) = (model.is_dry(index), model.sends.has_turn(index as u16));
+            let pair = &mut model.pairs[index];
+            let silent = pair.is_sound() && on_its_way && timeout != 0;
             let bound = pair.since + u64::from(timeout) + scan + 600;
             assert!(
                 !silent || cycle < bound,
                 "pair {index} is silent, cycle {cycle}"
             );
-            let pair = &mut model.pairs[index];
-            let could = pair.may_send() && pair.given == 0 && pair.unacknowledged.is_empty();
+            let could = may_send && pair.given == 0 && !on_its_way;
             pair.could_since = could.then(|| pair.could_since.unwrap_or(cycle));
             let bound = u64::from(timeout) + scan + 600;
             let stuck = pair.could_since.is_some_and(|since| cycle > since + bound);
@@ -869,9 +850,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
                 !stuck || timeout == 0,
                 "pair {index} has no turn, cycle {cycle}"
             );
-            pair.dry = pair
-                .is_dry()
-                .then(|| pair.dry.unwrap_or(cycle).max(pair.since));
+            pair.dry = dry.then(|| pair.dry.unwrap_or(cycle).max(pair.since));
             let asked = pair
                 .dry
                 .is_none_or(|dry| cycle < dry + u64::from(timeout) + scan + 600);
@@ -887,10 +866,12 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
             && control.is_none()
             && fault.is_none()
             && asked.is_empty()
-            && model.pairs.iter().all(|p| p.unacknowledged.is_empty());
+            && (0..model.pairs.len()).all(|p| !model.is_on_its_way(p));
         let waiting = |but: usize| {
-            let others = model.pairs.iter().enumerate().filter(|(p, _)| *p != but);
-            others.map(|(_, p)| p.waiting.len()).sum::<usize>()
+            let others = (0..model.pairs.len()).filter(|p| *p != but);
+            others
+                .map(|p| model.sends.waiting(p as u16).count())
+                .sum::<usize>()
         };
         if !done {
             quiet_since = cycle;
@@ -906,8 +887,8 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
         }
     }
     assert_eq!(model.wanted, model.found);
-    let left: usize = model.pairs.iter().map(|p| p.waiting.len()).sum();
-    assert_eq!(left, 0, "sends that never complete");
+    let left = (0..model.pairs.len()).any(|pair| model.is_waiting(pair));
+    assert!(!left, "sends that never complete");
     assert_eq!(
         model.found.len() + released,
         requests as usize,
@@ -927,7 +908,7 @@ fn traffic(size: &Size, rng: &mut ChaCha8Rng, active: u64) -> impl Iterator<Item
 fn each_send_completes_once_and_nothing_goes_out_without_credit() {
     let seen = RefCell::new(BTreeMap::new());
     for_sizes("send_queues", 10, |size, rng| {
-        for status in traffic(size, rng, 12_000) {
+        for status in traffic(size, rng, 12_000, Break::None) {
             *seen.borrow_mut().entry(status).or_insert(0) += 1;
         }
     });
@@ -944,6 +925,21 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
 fn a_block_that_is_broken_is_noticed() {
     breaks("send_queues_tiny", 20, |rng| {
         let size = Size::new(&config::TINY, "send_queues", rng);
-        traffic(&size, rng, 10_000).for_each(drop);
+        traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });
+}
+
+#[test]
+fn a_broken_model_is_noticed() {
+    for broken in [
+        Break::RefusalUnheard,
+        Break::FailureKeepsSends,
+        Break::SuccessTold,
+    ] {
+        let noticed = is_caught("send_queues_tiny", 10, |rng| {
+            let size = Size::new(&config::TINY, "send_queues", rng);
+            traffic(&size, rng, 10_000, broken).for_each(drop);
+        });
+        assert!(noticed, "{broken:?}");
+    }
 }
