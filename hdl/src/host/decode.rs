@@ -11,7 +11,7 @@
 //! The block is built from the table: each row is an opcode. An opcode or a flag that needs a capability which the card
 //! hasn't is unknown to it.
 
-use crate::language::constant;
+use crate::language::term::constant;
 use crate::prelude::*;
 use abi::completion::CompletionKind;
 use abi::opcode::{BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing};

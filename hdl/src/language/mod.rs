@@ -62,10 +62,10 @@
 
 mod part;
 pub(crate) mod stream;
-mod term;
+pub(crate) mod term;
 mod tree;
 
 pub use part::{Part, Within};
 pub use stream::{Joins, Pulse, Stream, Way, joined};
-pub use term::{Code, Coded, State, Term, constant};
+pub use term::{Code, Coded, State, Term};
 pub use tree::{Tree, Value};
