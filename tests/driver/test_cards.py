@@ -203,7 +203,7 @@ async def what_is_wrong_with_a_request_is_its_status_and_the_pair_goes_on(dut):
     await ends(a, a.send(to_b, 1, b"secret", key=a.key ^ 1 << 31), "LocalProtection")
     await ends(a, a.send(to_b, 1, b"secret", address=a.base + (1 << 16) - 3), "LocalProtection")
     await ends(a, a.send(to_b, 1, b"secret", length=longest + 1), "TooLong")
-    await ends(a, a.send(to_b, 1, b"secret", "FLAG_RESUME"), "InvalidRequest")
+    await ends(a, a.send(to_b, 1, b"secret", "FLAG_GATHER"), "InvalidRequest")
     await ends(a, a.endpoint.send(pair=to_b.place + 1), "InvalidPair")
     await ends(a, a.endpoint.send("Probe", pair=to_b.place), "InvalidRequest")
     await ends(a, a.endpoint.send("CancelSend", pair=to_b.place, target=99), "TooLate")
