@@ -42,7 +42,7 @@ impl Admit {
         }
     }
 
-    /// In turns: what can't wait, faults and control requests, a walk, messages and requests.
+    /// In this order: what can't wait, faults and control requests, a walk, messages and requests, which take turns.
     pub(super) fn choose(&mut self) {
         if self.state.q.val() == State::Idle {
             self.alone.d.next = false;

@@ -1,4 +1,4 @@
-//! What was chosen enters; what has entered is counted; and pairs fail by what became of their messages.
+//! What was chosen enters, and what has entered is counted; and what the tables beside hear.
 
 use super::{Admit, ENTERED, State};
 use crate::envelope::asked::{Ask, Asked};
@@ -6,9 +6,7 @@ use crate::envelope::slots::SlotSetup;
 use crate::envelope::under_way::Member;
 use crate::prelude::*;
 use crate::types;
-use crate::types::{Fault, MatchCommand, RaiseEvent};
-use abi::event::Cause;
-use abi::status::Status;
+use crate::types::MatchCommand;
 
 #[block]
 impl Admit {
@@ -56,46 +54,6 @@ impl Admit {
                     }
                 } else if self.rests.val() | self.insert.valid.val() | self.overflow.valid.val() {
                     // A message that meets no receive is followed by nothing.
-                    self.state.d.next = State::Idle;
-                }
-            }
-            _ => {}
-        }
-    }
-
-    /// A message has found no slot, or its slot couldn't be written: its endpoint gets an event, and its pair fails.
-    pub(super) fn fail(&mut self) {
-        send!(
-            self.fault_request,
-            self.faults.output.valid.val(),
-            self.faults.output.data.val()
-        );
-        self.faults.output.ready.next = self.fault_request.ready.val();
-        self.raise.data.next = RaiseEvent::default();
-        self.raise.data.next.endpoint = self.endpoint_held.q.val();
-        self.raise.data.next.pair = self.pair_held.q.val();
-        self.raise.data.next.cause = Cause::SlotError.into();
-        self.own_fault.next = Fault::default();
-        self.own_fault.next.pair = self.pair_held.q.val();
-        self.own_fault.next.status = Status::MemoryError.into();
-        if self.overflown.q.val() {
-            self.raise.data.next.cause = Cause::UnexpectedOverflow.into();
-            self.own_fault.next.status = Status::LinkError.into();
-        }
-        self.faults.input.data.next = self.own_fault.val();
-        match self.state.q.val() {
-            State::Raise => {
-                self.raise.valid.next = true;
-                if self.raise.ready.val() {
-                    self.state.d.next = State::Fail;
-                }
-            }
-            State::Fail => {
-                self.faults.input.valid.next = true;
-                self.pair_write.next = self.faults.input.ready.val();
-                self.changed.next.failed = true;
-                self.changed.next.status = self.own_fault.val().status;
-                if self.faults.input.ready.val() {
                     self.state.d.next = State::Idle;
                 }
             }

@@ -33,7 +33,7 @@ impl Admit {
             self.asked_held.d.next.ready = self.message.q.val().ready;
             self.asked_held.d.next.pending = self.pending.q.val();
             if !self.pair.val().connected | self.pair.val().failed {
-                // A late message of a pair that has failed meanwhile.
+                // A late message of a pair that has failed or been closed meanwhile.
                 self.asked_held.d.next.ask = Ask::Drop;
                 self.commands.d.next = false;
             }

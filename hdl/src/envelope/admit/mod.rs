@@ -17,16 +17,17 @@
 //! - *A message* waits while one of its pair is being looked up, or is on its way to its slot: so a pair that fails
 //!   by a message is failed for the next one.
 //! - *A request* of an endpoint waits while a message of that endpoint is being looked up, or is on its way to its slot: it
-//!   could be the one that the request looks for. It waits for the request before it.
+//!   could be the one that the request looks for. It waits for the request before it, and for receives that have to be
+//!   woken; if its endpoint is stalled, for all messages that are being looked up.
 //! - *While an endpoint has a multi-receive posted*, its messages and requests enter one at a time, each when all before
 //!   it has ended.
-//! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way. From then on the pair is failed, or isn't
-//!   connected, and its receives end one by one: the pair is *walked*, in the background.
+//! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way. From then
+//!   on the pair is failed, or isn't connected, and its receives end one by one: the pair is *walked*, in the background.
 //! - *A region changes* when all that has entered has ended; nothing enters meanwhile.
 //!
 //! Messages and requests take turns, so that neither can hold up the other for good, and a step of a walk goes between two of
-//! them. A message that is safe in its slot goes before all, and so does a receive that has to be woken. An arrival that waits
-//! goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
+//! them. Before all these go, in this order, a message that is safe in its slot, one that has found no slot, and a receive
+//! that has to be woken. An arrival that waits goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
 //! of its number.
 //!
 //! What enters has a place for all that can become of it: at most 16 things are between here and the end of the
@@ -42,10 +43,12 @@
 //! | `message`, `request` | what Lists are asked for it, and what Answer hears |
 //! | `walk` | receives and messages of a pair, or an endpoint, end one by one |
 //! | `govern` | control requests |
-//! | `enter` | what was chosen enters; what has entered is counted |
+//! | `enter` | what was chosen enters, and a multi-receive's message or request is settled; what has entered is counted |
+//! | `fail` | a pair fails by what became of a message |
 
 mod choose;
 mod enter;
+mod fail;
 mod govern;
 mod message;
 mod offers;
@@ -107,8 +110,9 @@ enum State {
     Raise,
     /// The pair is failed from here on.
     Fail,
-    /// The pair of a fault, or of a control request, is read.
+    /// The pair of a fault is read.
     Fault,
+    /// That of a control request is read, and what needs no walk is done. A region's waits here until the region has changed.
     Control,
     /// The pair of a walk that begins is read.
     Begin,
@@ -289,7 +293,7 @@ pub(super) struct Admit {
     endpoint_held: Reg<Bits<8>>,
     /// The message from a slot that is in hand has found no slot; otherwise its slot couldn't be written.
     overflown: Reg<Bit>,
-    // The walk: how far it is, what for, whose receives, and what they complete with.
+    // The walk: how far it is, what for, whose receives, and what they complete with. The pair is that of any control request.
     #[is(Reg::new(Stage::None))]
     stage: Reg<Stage>,
     #[is(Reg::new(Walk::Fault))]
@@ -297,7 +301,7 @@ pub(super) struct Admit {
     walk_pair: Reg<Bits<16>>,
     walk_endpoint: Reg<Bits<8>>,
     walk_status: Reg<Bits<8>>,
-    /// Its control request hasn't been given up by the firmware.
+    /// The control request hasn't been given up by the firmware since it was looked at.
     walk_is_asked: Reg<Bit>,
     /// It has taken a step.
     walk_begun: Reg<Bit>,
@@ -353,6 +357,7 @@ pub(super) struct Admit {
     pair_read: Signal<Local, Bits<16>>,
     pair_write: Signal<Local, Bit>,
     in_table: Signal<Local, Bit>,
+    /// The pair's slots, and its count of refusals, start anew.
     clears: Signal<Local, Bit>,
     /// The walk is over.
     ends_walk: Signal<Local, Bit>,

@@ -7,7 +7,7 @@
 //! ```
 //!
 //! A walk begins when no message of its endpoint is under way: what a message does to a receive that waits for room is
-//! done by then, as if it had come in one step. Meanwhile no other message of the endpoint enters.
+//! done by then, as if it had come in one step. No other message of the endpoint enters before the walk's first step.
 //!
 //! Each step is a command of its own, in the order of the card; between two of them a message or a request goes, if one
 //! waits. A step of Lists looks at a few rows only, so none holds up the others for long. Nothing new can be found behind
@@ -83,6 +83,7 @@ impl Admit {
                 self.commands.d.next = false;
                 self.after.d.next = State::Idle;
                 self.asked_held.d.next = self.last.val();
+                // Backlog hears one piece of news a cycle.
                 if !self.news_in.valid.val() {
                     // What names the pair, and has been refused, may end as the pair did.
                     self.news.next = self.cause.q.val() != Walk::Endpoint;

@@ -24,9 +24,9 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
-mod carry;
 mod change;
 mod choose;
+mod said;
 mod turn;
 
 use crate::config::Config;
@@ -115,7 +115,7 @@ pub struct Acknowledge {
     pub lookup_begins: Signal<In, Bit>,
     /// One cycle later: messages that are safe here.
     pub lookup_acknowledge: Signal<Out, Bits<32>>,
-    /// One cycle later: envelopes whose credit has been returned.
+    /// One cycle later: envelopes that are free again here.
     pub lookup_credit: Signal<Out, Bits<32>>,
     /// One cycle later: bit k is set if the message that is k before the last safe one was refused.
     pub lookup_refused: Signal<Out, Bits<16>>,
@@ -123,7 +123,7 @@ pub struct Acknowledge {
     pub gathered_pair: Signal<Out, Bits<16>>,
     /// One cycle later: a message of it waits for its frame.
     pub gathered: Signal<In, Bit>,
-    /// A pair has failed. Taken when its peer is sure to hear of it.
+    /// A pair has failed. Taken when its `PairFailed` is queued, or when none is due.
     pub fault: Stream<In, Fault>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,

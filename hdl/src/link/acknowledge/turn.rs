@@ -1,6 +1,6 @@
 //! A pair's turn: whether its numbers go alone, wait for a frame of its own messages, or have gone already; and the offer of the frame.
 //!
-//! Numbers wait while a message of the pair waits for its frame, until half of the pair's credits wait with them or the delay of `CardSet`
+//! Numbers wait while a message of the pair waits for its frame, until half of the pair's credits wait with them or `acknowledge_delay` of `CardSetup`
 //! has passed.
 
 use super::{Acknowledge, Step};
