@@ -31,7 +31,7 @@ use crate::matching::{Lists, Seed};
 use crate::mgmt::{Counters, Fanout};
 use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
-use crate::protect::{Refusals, Regions};
+use crate::protect::{Barrier, Refusals, Regions};
 use crate::tops::{Class, Top};
 use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
 use abi::control::Operation;
@@ -237,6 +237,7 @@ pub struct Datapath {
     delivery: Delivery,
     #[is(Regions::new(config))]
     regions: Regions,
+    barrier: Barrier,
     refusals: Refusals,
     #[is(Lists::new(config))]
     lists: Lists,
@@ -359,7 +360,8 @@ impl Logic for Datapath {
         join!(self.fanout.block[7] => self.faults.control);
         join!(self.fanout.block[8] => self.loopback.control);
         join!(self.fanout.block[9] => self.delivery.control);
-        join!(self.fanout.block[10] => self.regions.control);
+        join!(self.fanout.block[10] => self.barrier.control);
+        join!(self.barrier.inner => self.regions.control);
         join!(self.fanout.block[11] => self.counters.control);
         join!(self.fanout.block[12] => self.hash_seed.control);
         for i in 0..CONTROLLED.len() {
@@ -522,6 +524,8 @@ impl Logic for Datapath {
         join!(self.regions.posts_allowed => self.delivery.posts_allowed);
         self.regions.quiet.next = self.delivery.quiet.val();
         self.delivery.region_changed.next = self.regions.control.ready.val();
+        self.barrier.begins.next = self.send_queues.job.valid.val();
+        self.barrier.ends.next = self.gather.result.valid.val();
 
         // Failures of pairs: asked for by three, told to four; `link::party` numbers them.
         join!(self.send_queues.fault_request => self.faults.fault_request[0]);

@@ -1,5 +1,6 @@
 //! Contracts of protection that a test breaks, to show that it notices.
 
+use super::barrier::Barrier;
 use super::refusals::Refusals;
 use super::regions::Regions;
 use crate::verilog::Break;
@@ -36,6 +37,29 @@ pub fn regions() -> Vec<Break> {
         Break::new("answers_somebody").force::<Regions>("answered", "0"),
         // A refusal isn't reported.
         Break::new("refuses_silently").force::<Regions>("refused.valid", "false"),
+    ]
+}
+
+/// Of the wait for the reads that began before a change.
+pub fn barrier() -> Vec<Break> {
+    vec![
+        // A change is done when the table has changed.
+        Break::new("waits_for_nothing").force::<Barrier>("done", "control.valid & waits.q"),
+        // It waits for reads that began after it too.
+        Break::new("waits_for_all")
+            .force::<Barrier>("done", "control.valid & waits.q & !under_way.q.any()"),
+        // It doesn't wait for the youngest of those before it.
+        Break::new("forgets_the_youngest").force_if::<Barrier>(
+            "before.d",
+            "left - 1",
+            "inner.valid & inner.ready & left.any()",
+        ),
+        // The next change takes over what a withdrawn one waited for, and never gets to the table.
+        Break::new("remembers_the_withdrawn").force_if::<Barrier>(
+            "waits.d",
+            "waits.q",
+            "!control.valid",
+        ),
     ]
 }
 
