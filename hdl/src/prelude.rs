@@ -3,6 +3,7 @@
 
 pub use crate::language::stream::{Pulse, Stream};
 pub use crate::language::term::constant;
+pub use crate::language::write::Write;
 pub use crate::prim::check::Check;
 pub use crate::prim::reg::Reg;
 pub use kernel_macros::{block, module};

@@ -39,9 +39,9 @@ fn ram(top: &str, rng: &mut ChaCha8Rng) {
         bench.set_wide("write_data", &[low, high]);
         bench.set("read_address", from);
         bench.step();
-        ram.write_enable.next = write;
-        ram.write_address.next = u64::from(to).into();
-        ram.write_data.next = words(low, high);
+        ram.write.enable.next = write;
+        ram.write.address.next = u64::from(to).into();
+        ram.write.data.next = words(low, high);
         ram.read_address.next = u64::from(from).into();
         edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
         let [low, high] = bench.get_wide("read_data");
@@ -67,9 +67,9 @@ fn block_ram(top: &str, rng: &mut ChaCha8Rng) {
         bench.set_wide("write_data", &[low, high]);
         bench.set("read_address", from);
         bench.step();
-        ram.write_enable.next = write;
-        ram.write_address.next = u64::from(to).into();
-        ram.write_data.next = words(low, high);
+        ram.write.enable.next = write;
+        ram.write.address.next = u64::from(to).into();
+        ram.write.data.next = words(low, high);
         ram.read_address.next = u64::from(from).into();
         edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
         let read = bench.get_wide("read_data");
@@ -105,9 +105,9 @@ fn byte_ram(top: &str, rng: &mut ChaCha8Rng) {
         bench.set("write_data", data);
         bench.set("read_address", from);
         bench.step();
-        ram.write_enable.next = enable.into();
-        ram.write_address.next = to.into();
-        ram.write_data.next = data.into();
+        ram.write.enable.next = enable.into();
+        ram.write.address.next = to.into();
+        ram.write.data.next = data.into();
         ram.read_address.next = from.into();
         edge(&mut ram, |ram, clk| ram.clock.next = Clock { clk });
         assert_eq!(ram.read_data.val(), bench.get("read_data"));

@@ -231,7 +231,7 @@ const FUNCTIONS: [&str; 5] = [
 
 /// Macros whose meaning the tree keeps, or that mean nothing to the circuit. Those from `registers` on are this
 /// language's.
-const MACROS: [&str; 9] = [
+const MACROS: [&str; 10] = [
     "dff_setup",
     "clock",
     "println",
@@ -240,6 +240,7 @@ const MACROS: [&str; 9] = [
     "clocked",
     "join",
     "send",
+    "store",
     "set",
 ];
 

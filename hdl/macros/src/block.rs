@@ -153,7 +153,7 @@ fn is_wire(ty: &Type) -> bool {
     match ty {
         Type::Array(array) => is_wire(&array.elem),
         Type::Path(path) => match last(ty).as_deref() {
-            Some("Signal" | "Constant" | "Stream" | "Pulse") => true,
+            Some("Signal" | "Constant" | "Stream" | "Pulse" | "Write") => true,
             Some("Vec") => {
                 let last = path.path.segments.last().expect("paths have a segment");
                 match &last.arguments {

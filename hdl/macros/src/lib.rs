@@ -56,6 +56,7 @@ use syn::{Expr, Ident, ImplItem, Item, ItemImpl, Token};
 ///   assigned as a literal.
 /// - **`join!(self.a.output => self.b.input)`** connects two streams or two pulses.
 /// - **`send!(self.output, valid, data)`** drives both of a stream or a pulse.
+/// - **`store!(self.memory.write, enable, address, data)`** drives the write port of a memory.
 /// - **`set!(self.child, write = x, age = y)`** drives several signals of a child or a port, and
 ///   `set!(self.key.d.next, pair = x, age = y)` several fields of a struct.
 /// - What `#[module]` says of the module's name and of the rules. With a hand-written `hdl` the block is a

@@ -1,5 +1,5 @@
-//! What a kernel says in short, written out: `send!`, `set!`, `registers!`, `clocked!` and rust-hdl's `clock!`
-//! and `dff_setup!`.
+//! What a kernel says in short, written out: `send!`, `store!`, `set!`, `registers!`, `clocked!` and rust-hdl's
+//! `clock!` and `dff_setup!`.
 
 use proc_macro2::TokenStream as Tokens;
 use quote::{format_ident, quote};
@@ -32,6 +32,7 @@ impl VisitMut for Expander {
             };
             let written_out = match call.mac.path.get_ident() {
                 Some(name) if name == "send" => Some(call.mac.parse_body_with(send)),
+                Some(name) if name == "store" => Some(call.mac.parse_body_with(store)),
                 Some(name) if name == "set" => Some(call.mac.parse_body_with(set)),
                 _ => None,
             };
@@ -80,6 +81,19 @@ fn send(input: ParseStream) -> syn::Result<Vec<Stmt>> {
     Ok(vec![
         syn::parse_quote!(#stream.valid.next = #valid;),
         syn::parse_quote!(#stream.data.next = #data;),
+    ])
+}
+
+/// `self.memory.write, enable, address, data`
+fn store(input: ParseStream) -> syn::Result<Vec<Stmt>> {
+    let parsed = Punctuated::<Expr, Token![,]>::parse_terminated(input)?;
+    let [write, enable, address, data] = &parsed.into_iter().collect::<Vec<_>>()[..] else {
+        return Err(input.error("expected `store!(self.memory.write, enable, address, data)`"));
+    };
+    Ok(vec![
+        syn::parse_quote!(#write.enable.next = #enable;),
+        syn::parse_quote!(#write.address.next = #address;),
+        syn::parse_quote!(#write.data.next = #data;),
     ])
 }
 

@@ -357,11 +357,11 @@ impl Logic for Answer {
 
         // The two memories. While a message is written another one is read.
         self.receives.read_address.next = self.answer.val().index;
-        self.receives.write_enable.next = false;
-        self.receives.write_address.next = self.answer.val().index;
+        self.receives.write.enable.next = false;
+        self.receives.write.address.next = self.answer.val().index;
         self.receive_found.next = self.receives.read_data.val();
         self.messages.read_address.next = self.answer.val().index;
-        self.messages.write_enable.next = false;
+        self.messages.write.enable.next = false;
         self.message_found.next = self.messages.read_data.val();
 
         // What a receive that is posted becomes.
@@ -375,7 +375,7 @@ impl Logic for Answer {
             multi: self.now.val().multi,
             min_free: self.now.val().min_free,
         };
-        self.receives.write_data.next = self.posted.val();
+        self.receives.write.data.next = self.posted.val();
 
         // A receive for a ready message may be on its way here, or kept by the host.
         self.host_keeps.next = self.kept.val();
@@ -395,8 +395,8 @@ impl Logic for Answer {
             (self.now.val().pair << 4) | bit_cast::<16, 4>(self.slot_answer.data.val().slot);
         self.claimed.next = self.message_found.val();
         self.claimed.next.claim = self.claims.q.val();
-        self.messages.write_address.next = self.slot_place.val();
-        self.messages.write_data.next = self.slotted.val();
+        self.messages.write.address.next = self.slot_place.val();
+        self.messages.write.data.next = self.slotted.val();
 
         // The claimed message that a request names.
         self.handle_place.next = self.now.val().target.get_bits::<16>(0);
@@ -564,7 +564,7 @@ impl Logic for Answer {
                                 self.state.d.next = State::Taken;
                             } else {
                                 self.hold.valid.next = self.answer.val().full;
-                                self.receives.write_enable.next = !self.answer.val().full;
+                                self.receives.write.enable.next = !self.answer.val().full;
                                 self.multi_posted.valid.next =
                                     self.now.val().multi & !self.answer.val().full;
                                 self.ended.next = true;
@@ -652,7 +652,7 @@ impl Logic for Answer {
                 if self.slot_answer.valid.val() {
                     self.state.d.next = State::Overflow;
                     if self.slot_answer.data.val().found {
-                        self.messages.write_enable.next = true;
+                        self.messages.write.enable.next = true;
                         self.fills.valid.next = true;
                         self.work.d.next.way = Way::Slot;
                         self.work.d.next.length = self.now.val().arrived;
@@ -705,10 +705,10 @@ impl Logic for Answer {
                 self.work.d.next.ending.settles = false;
                 self.work.d.next.ending.freed = false;
                 if self.ask.val() == Ask::Claim {
-                    self.messages.write_enable.next = true;
-                    self.messages.write_address.next = self.at.q.val();
+                    self.messages.write.enable.next = true;
+                    self.messages.write.address.next = self.at.q.val();
                     self.messages.read_address.next = !self.at.q.val();
-                    self.messages.write_data.next = self.claimed.val();
+                    self.messages.write.data.next = self.claimed.val();
                     self.work.d.next.ending.handle = (bit_cast::<32, 16>(self.claims.q.val())
                         << 16)
                         | bit_cast::<32, 16>(self.at.q.val());
@@ -803,9 +803,12 @@ impl Logic for Answer {
                     self.settled.valid.next = true;
                     self.reserve.valid.next = self.stays.val();
                     if self.work.q.val().way == Way::Hit {
-                        self.receives.write_enable.next = self.stays.val();
-                        self.receives.write_address.next = self.at.q.val();
-                        self.receives.write_data.next = self.rest.val();
+                        store!(
+                            self.receives.write,
+                            self.stays.val(),
+                            self.at.q.val(),
+                            self.rest.val()
+                        );
                         self.follow.valid.next = !self.stays.val();
                     } else {
                         self.follow.valid.next = self.stays.val();

@@ -133,9 +133,12 @@ impl Logic for Backlog {
         self.kept.next = (self.kept_bits.q.val() & self.other_bit.val()).any();
         self.receives.read_address.next = bit_cast::<16, 8>(self.endpoint.val());
         self.waiting.next = self.receives.read_data.val();
-        self.receives.write_enable.next = self.hold.valid.val();
-        self.receives.write_address.next = bit_cast::<16, 8>(self.hold.data.val().endpoint);
-        self.receives.write_data.next = self.hold.data.val();
+        store!(
+            self.receives.write,
+            self.hold.valid.val(),
+            bit_cast::<16, 8>(self.hold.data.val().endpoint),
+            self.hold.data.val()
+        );
 
         self.stalled_bits.d.next =
             (self.stalled_bits.q.val() & !self.resuming.val()) | self.holding.val();

@@ -336,12 +336,18 @@ impl Logic for Resolve {
             self.written_pair.next = self.forget.data.val();
             self.written_count.next = 0.into();
         }
-        self.counts.write_enable.next = self.forget.valid.val() | self.counts_now.val();
-        self.counts.write_address.next = self.written_pair.val();
-        self.counts.write_data.next = self.written_count.val();
-        self.shown.write_enable.next = self.forget.valid.val() | self.counts_now.val();
-        self.shown.write_address.next = self.written_pair.val();
-        self.shown.write_data.next = self.written_count.val();
+        store!(
+            self.counts.write,
+            self.forget.valid.val() | self.counts_now.val(),
+            self.written_pair.val(),
+            self.written_count.val()
+        );
+        store!(
+            self.shown.write,
+            self.forget.valid.val() | self.counts_now.val(),
+            self.written_pair.val(),
+            self.written_count.val()
+        );
         self.shown.read_address.next = self.refused_pair.val();
         self.shown_exists.d.next = self.refused_pair.val() < self.pair_count.val();
         self.refused_count.next = 0.into();

@@ -139,17 +139,20 @@ impl Logic for Slots {
             self.setup_held.d.next = self.setup.data.val();
             self.setup_waits.d.next = true;
         }
-        self.granted.write_enable.next = false;
-        self.granted.write_address.next = self.setup_held.q.val().pair;
-        self.granted.write_data.next = Granted {
-            base: self.setup_held.q.val().base,
-            slots: self.setup_held.q.val().slots,
-        };
-        self.used.write_enable.next = false;
+        store!(
+            self.granted.write,
+            false,
+            self.setup_held.q.val().pair,
+            Granted {
+                base: self.setup_held.q.val().base,
+                slots: self.setup_held.q.val().slots,
+            }
+        );
+        self.used.write.enable.next = false;
         self.granted.read_address.next = self.question.q.val().pair;
         self.used.read_address.next = self.question.q.val().pair;
-        self.used.write_address.next = self.question.q.val().pair;
-        self.used.write_data.next = 0.into();
+        self.used.write.address.next = self.question.q.val().pair;
+        self.used.write.data.next = 0.into();
         self.ask.ready.next = false;
 
         // The lowest slot of the pair that is vacant.
@@ -188,9 +191,9 @@ impl Logic for Slots {
             State::Idle => {
                 if self.setup_waits.q.val() {
                     self.setup_waits.d.next = self.setup.valid.val();
-                    self.granted.write_enable.next = true;
-                    self.used.write_enable.next = true;
-                    self.used.write_address.next = self.setup_held.q.val().pair;
+                    self.granted.write.enable.next = true;
+                    self.used.write.enable.next = true;
+                    self.used.write.address.next = self.setup_held.q.val().pair;
                 } else if self.ask.valid.val() {
                     self.ask.ready.next = true;
                     self.question.d.next = self.ask.data.val();
@@ -212,15 +215,15 @@ impl Logic for Slots {
                 self.answer.valid.next = true;
                 self.writes.next = self.question.q.val().give
                     | (self.question.q.val().take & self.there_is_one.val());
-                self.used.write_data.next = self.word.q.val() | self.slot_bit.val();
+                self.used.write.data.next = self.word.q.val() | self.slot_bit.val();
                 if self.question.q.val().give {
-                    self.used.write_data.next = self.word.q.val() & !self.given_bit.val();
+                    self.used.write.data.next = self.word.q.val() & !self.given_bit.val();
                 }
             }
             _ => {}
         }
         if self.writes.val() {
-            self.used.write_enable.next = true;
+            self.used.write.enable.next = true;
         }
         self.slot_is_free.ok.next = !self.writes.val()
             | self.question.q.val().give

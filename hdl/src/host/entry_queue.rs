@@ -67,10 +67,12 @@ pub(super) struct EntryQueue {
 impl Logic for EntryQueue {
     fn update(&mut self) {
         // In.
-        self.memory.write_enable.next = self.word.valid.val();
-        self.memory.write_address.next =
-            (bit_cast::<16, 4>(self.entry.q.val()) << 3) | bit_cast::<16, 3>(self.place.q.val());
-        self.memory.write_data.next = self.word.data.val();
+        store!(
+            self.memory.write,
+            self.word.valid.val(),
+            (bit_cast::<16, 4>(self.entry.q.val()) << 3) | bit_cast::<16, 3>(self.place.q.val()),
+            self.word.data.val()
+        );
         if self.word.valid.val() {
             self.place.d.next = self.place.q.val() + 1;
         }

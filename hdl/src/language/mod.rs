@@ -7,6 +7,7 @@
 //! | `stream` | a stream or a pulse as one field |
 //! | `term` | constants of the source in a kernel |
 //! | `tree` | the kernel's text, for the printer |
+//! | `write` | the write port of a memory as one field |
 //!
 //! A kernel's sections are methods of an `impl` with `#[block]`, which `update` calls in their order:
 //!
@@ -64,8 +65,10 @@ mod part;
 pub(crate) mod stream;
 pub(crate) mod term;
 mod tree;
+pub(crate) mod write;
 
 pub use part::{Part, Within};
 pub use stream::{Joins, Pulse, Stream, Way, joined};
 pub use term::{Code, Coded, State, Term};
 pub use tree::{Tree, Value};
+pub use write::Write;

@@ -138,8 +138,8 @@ impl Logic for Faults {
 
         self.read.next = self.pairs.read_data.val();
         self.pairs.read_address.next = self.held.q.val().pair;
-        self.pairs.write_enable.next = false;
-        self.pairs.write_address.next = self.held.q.val().pair;
+        self.pairs.write.enable.next = false;
+        self.pairs.write.address.next = self.held.q.val().pair;
         self.pair.next = Pair {
             sound: false,
             endpoint: self.read.val().endpoint,
@@ -177,8 +177,8 @@ impl Logic for Faults {
                         self.state.d.next = State::Look;
                     } else {
                         self.control.ready.next = true;
-                        self.pairs.write_enable.next = true;
-                        self.pairs.write_address.next = self.control.data.val().index;
+                        self.pairs.write.enable.next = true;
+                        self.pairs.write.address.next = self.control.data.val().index;
                         self.pair.next = Pair {
                             sound: self.is_set.val(),
                             endpoint: self.setup.val().endpoint,
@@ -195,7 +195,7 @@ impl Logic for Faults {
                 self.endpoint.d.next = self.read.val().endpoint;
                 self.told.d.next = 0.into();
                 if self.in_range.val() & self.read.val().sound {
-                    self.pairs.write_enable.next = true;
+                    self.pairs.write.enable.next = true;
                     self.state.d.next = State::Offer;
                 } else {
                     self.control.ready.next = self.by_control.q.val();
@@ -219,6 +219,6 @@ impl Logic for Faults {
             }
             _ => {}
         }
-        self.pairs.write_data.next = self.pair.val();
+        self.pairs.write.data.next = self.pair.val();
     }
 }

@@ -74,10 +74,13 @@ pub struct FirmwareIn {
 #[block]
 impl Logic for FirmwareIn {
     fn update(&mut self) {
-        self.kept.write_enable.next = self.word.valid.val() & (self.word_index.val() < PLACE_WORDS);
-        self.kept.write_address.next = (bit_cast::<16, 3>(self.tail.q.val()) << 4)
-            | bit_cast::<16, 4>(self.word_index.val().get_bits::<4>(0));
-        self.kept.write_data.next = self.word.data.val();
+        store!(
+            self.kept.write,
+            self.word.valid.val() & (self.word_index.val() < PLACE_WORDS),
+            (bit_cast::<16, 3>(self.tail.q.val()) << 4)
+                | bit_cast::<16, 4>(self.word_index.val().get_bits::<4>(0)),
+            self.word.data.val()
+        );
         self.kept.read_address.next = (bit_cast::<16, 3>(self.head.q.val()) << 4)
             | bit_cast::<16, 5>(self.read_address.val() >> 1);
         self.odd.d.next = self.read_address.val().get_bit(0);

@@ -67,12 +67,18 @@ impl Logic for FirmwareOut {
     fn update(&mut self) {
         self.writes.next = self.write.val() & !self.sending.q.val();
         self.ready.next = !self.sending.q.val();
-        self.low.write_enable.next = self.writes.val() & !self.write_address.val().get_bit(0);
-        self.low.write_address.next = bit_cast::<16, 5>(self.write_address.val() >> 1);
-        self.low.write_data.next = self.write_data.val();
-        self.high.write_enable.next = self.writes.val() & self.write_address.val().get_bit(0);
-        self.high.write_address.next = bit_cast::<16, 5>(self.write_address.val() >> 1);
-        self.high.write_data.next = self.write_data.val();
+        store!(
+            self.low.write,
+            self.writes.val() & !self.write_address.val().get_bit(0),
+            bit_cast::<16, 5>(self.write_address.val() >> 1),
+            self.write_data.val()
+        );
+        store!(
+            self.high.write,
+            self.writes.val() & self.write_address.val().get_bit(0),
+            bit_cast::<16, 5>(self.write_address.val() >> 1),
+            self.write_data.val()
+        );
 
         // The memories are read at the word that is offered in the next cycle.
         self.fire.next = self.sending.q.val() & self.m_axis.tready.val();

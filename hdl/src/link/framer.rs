@@ -212,12 +212,18 @@ impl Logic for Framer {
         self.writes.next = self.serves.val()
             & !self.is_card.val()
             & (self.control.data.val().index < self.pairs.val());
-        self.peers.write_enable.next = self.writes.val();
-        self.peers.write_address.next = self.control.data.val().index;
-        self.peers.write_data.next = self.written.val();
-        self.numbers.write_enable.next = self.writes.val();
-        self.numbers.write_address.next = self.control.data.val().index;
-        self.numbers.write_data.next = Numbers::default();
+        store!(
+            self.peers.write,
+            self.writes.val(),
+            self.control.data.val().index,
+            self.written.val()
+        );
+        store!(
+            self.numbers.write,
+            self.writes.val(),
+            self.control.data.val().index,
+            Numbers::default()
+        );
 
         // The word that goes out next. The CRC follows one word behind, from a register: a word of the payload comes late in its cycle.
         self.payload_words.next = (self.framed.q.val().length + 7) >> 3;
@@ -249,8 +255,8 @@ impl Logic for Framer {
 
         match self.state.q.val() {
             State::Clear => {
-                self.peers.write_enable.next = true;
-                self.peers.write_address.next = self.clearing.q.val();
+                self.peers.write.enable.next = true;
+                self.peers.write.address.next = self.clearing.q.val();
                 self.clearing.d.next = self.clearing.q.val() + 1;
                 if self.clearing.q.val() == self.last_pair.val() {
                     self.state.d.next = State::Idle;
@@ -289,9 +295,12 @@ impl Logic for Framer {
                 self.state.d.next = State::Idle;
                 if self.found.val().connected {
                     self.state.d.next = State::Send;
-                    self.numbers.write_enable.next = true;
-                    self.numbers.write_address.next = self.framed.q.val().pair;
-                    self.numbers.write_data.next = self.counted.val();
+                    store!(
+                        self.numbers.write,
+                        true,
+                        self.framed.q.val().pair,
+                        self.counted.val()
+                    );
                 }
             }
             State::Send => {

@@ -329,9 +329,12 @@ impl Logic for Gather {
                 | (self.read_data.valid.val() & self.read_data_last.val()));
         self.under_way.output.ready.next = self.ends.val();
         self.fills.next = self.read_data.ready.val() & self.read_data.valid.val();
-        self.memory.write_enable.next = self.fills.val();
-        self.memory.write_address.next = self.fill_place.q.val() + self.filled.q.val();
-        self.memory.write_data.next = self.read_data.data.val();
+        store!(
+            self.memory.write,
+            self.fills.val(),
+            self.fill_place.q.val() + self.filled.q.val(),
+            self.read_data.data.val()
+        );
         if self.fills.val() {
             self.filled.d.next = self.filled.q.val() + 1;
         }

@@ -228,13 +228,16 @@ impl Logic for Receive {
         self.written.next.epoch = self.setup.val().epoch;
         self.written.next.remote_epoch = self.setup.val().remote_epoch;
         self.written.next.cookie = self.setup.val().cookie;
-        self.peers.write_enable.next = false;
-        self.peers.write_address.next = self.control.data.val().index;
-        self.expected.write_enable.next = false;
-        self.expected.write_address.next = self.head.val().destination_pair;
-        self.failed.write_enable.next = self.fault.valid.val();
-        self.failed.write_address.next = self.fault.data.val().pair;
-        self.failed.write_data.next = true;
+        self.peers.write.enable.next = false;
+        self.peers.write.address.next = self.control.data.val().index;
+        self.expected.write.enable.next = false;
+        self.expected.write.address.next = self.head.val().destination_pair;
+        store!(
+            self.failed.write,
+            self.fault.valid.val(),
+            self.fault.data.val().pair,
+            true
+        );
         self.fault.ready.next = self.fault.valid.val();
 
         self.progress.valid.next = self.progress_pending.q.val();
@@ -287,11 +290,11 @@ impl Logic for Receive {
 
         match self.state.q.val() {
             State::Clear => {
-                self.peers.write_enable.next = true;
-                self.peers.write_address.next = self.clearing.q.val();
+                self.peers.write.enable.next = true;
+                self.peers.write.address.next = self.clearing.q.val();
                 self.written.next = Peer::default();
                 self.fault.ready.next = false;
-                self.failed.write_enable.next = false;
+                self.failed.write.enable.next = false;
                 self.clearing.d.next = self.clearing.q.val() + 1;
                 if self.clearing.q.val() == self.last_pair.val() {
                     self.state.d.next = State::Idle;
@@ -302,14 +305,17 @@ impl Logic for Receive {
                     if self.quiet.val() {
                         self.control.ready.next = true;
                         if self.control.data.val().index < self.pairs.val() {
-                            self.peers.write_enable.next = true;
-                            self.expected.write_enable.next = true;
-                            self.expected.write_address.next = self.control.data.val().index;
+                            self.peers.write.enable.next = true;
+                            self.expected.write.enable.next = true;
+                            self.expected.write.address.next = self.control.data.val().index;
                             self.next.next = Expected::default();
                             self.fault.ready.next = false;
-                            self.failed.write_enable.next = true;
-                            self.failed.write_address.next = self.control.data.val().index;
-                            self.failed.write_data.next = false;
+                            store!(
+                                self.failed.write,
+                                true,
+                                self.control.data.val().index,
+                                false
+                            );
                         }
                     }
                 } else if self.screen.frame.valid.val() {
@@ -327,7 +333,7 @@ impl Logic for Receive {
                     } else if self.in_turn.q.val() | (!self.is_request.val() & !self.behind.q.val())
                     {
                         self.count_frames_received.next = true;
-                        self.expected.write_enable.next = true;
+                        self.expected.write.enable.next = true;
                         self.progress_pending.d.next = true;
                         if self.is_request.val() {
                             self.next.next.requests = self.head.val().sequence + 1;
@@ -375,8 +381,8 @@ impl Logic for Receive {
             self.fault_pending.d.next = true;
             self.fault_pair.d.next = self.head.val().destination_pair;
             self.fault.ready.next = false;
-            self.failed.write_enable.next = true;
-            self.failed.write_address.next = self.head.val().destination_pair;
+            self.failed.write.enable.next = true;
+            self.failed.write.address.next = self.head.val().destination_pair;
         }
         if self.finish.val() | self.drop.val() {
             self.state.d.next = State::Idle;
@@ -385,8 +391,8 @@ impl Logic for Receive {
         self.screen.take.next = self.take.val();
         self.screen.discard.next = self.drop.val();
         self.screen.discard_words.next = self.words.val();
-        self.peers.write_data.next = self.written.val();
-        self.expected.write_data.next = self.next.val();
+        self.peers.write.data.next = self.written.val();
+        self.expected.write.data.next = self.next.val();
 
         self.fits.ok.next =
             !self.arrival.valid.val() | (self.head.val().payload_length <= EAGER_MAX);

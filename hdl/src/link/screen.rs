@@ -125,9 +125,12 @@ impl Logic for Screen {
         self.head.next = self.header.q.val().into();
 
         // The ring.
-        self.ring.write_enable.next = false;
-        self.ring.write_address.next = self.write.q.val();
-        self.ring.write_data.next = self.s_axis.tdata.val();
+        store!(
+            self.ring.write,
+            false,
+            self.write.q.val(),
+            self.s_axis.tdata.val()
+        );
         self.read_next.next = self.read.q.val();
         if self.take.val() {
             self.read_next.next = self.read.q.val() + 1;
@@ -183,7 +186,7 @@ impl Logic for Screen {
             }
             if !self.s_axis.tlast.val() {
                 if !self.short.val() & (self.index.q.val() < LAST_TRAILER) {
-                    self.ring.write_enable.next = true;
+                    self.ring.write.enable.next = true;
                     self.write.d.next = self.write.q.val() + 1;
                 }
             } else {

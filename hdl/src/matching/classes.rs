@@ -264,9 +264,12 @@ impl Logic for Classes {
             bits::<4>(1) << bit_cast::<4, 2>(self.give_class.val().get_bits::<2>(0));
         for i in 0..4 {
             self.masks[i].clock.next = self.clock.val();
-            self.masks[i].write_enable.next = self.learn.val() & self.take_class.val().get_bit(i);
-            self.masks[i].write_address.next = bit_cast::<16, 8>(self.take_endpoint.val());
-            self.masks[i].write_data.next = self.learn_ignore.val();
+            store!(
+                self.masks[i].write,
+                self.learn.val() & self.take_class.val().get_bit(i),
+                bit_cast::<16, 8>(self.take_endpoint.val()),
+                self.learn_ignore.val()
+            );
             self.masks[i].read_address.next = bit_cast::<16, 8>(self.next_endpoint.val());
         }
         // With no endpoint next, the first is read: nobody uses the result then, and to keep the last one would make the register

@@ -234,9 +234,12 @@ impl Logic for KeyWay {
         self.queues.write_word.next = self.write_queue.val();
         self.queues.next_write.next = self.next_write.val();
         self.keys.read_address.next = self.read_row.val();
-        self.keys.write_enable.next = self.write.val() & self.write_new.val();
-        self.keys.write_address.next = self.write_row.val();
-        self.keys.write_data.next = self.write_key.val();
+        store!(
+            self.keys.write,
+            self.write.val() & self.write_new.val(),
+            self.write_row.val(),
+            self.write_key.val()
+        );
         if self.capture.val() {
             self.captured.d.next = self.keys.read_data.val();
         }

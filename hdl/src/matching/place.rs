@@ -116,9 +116,9 @@ impl Logic for Place {
         };
         set!(
             self.column,
-            write_enable = self.write.val(),
-            write_address = self.write_row.val(),
-            write_data = self.written.val(),
+            write.enable = self.write.val(),
+            write.address = self.write_row.val(),
+            write.data = self.written.val(),
             read_address = self.read_row.val()
         );
         if self.load.val() {

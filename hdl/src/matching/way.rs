@@ -111,9 +111,12 @@ impl<T: Synth> Way<T> {
 impl<T: Synth> Logic for Way<T> {
     fn update(&mut self) {
         self.memory.read_address.next = self.read_row.val();
-        self.memory.write_enable.next = self.write.val();
-        self.memory.write_address.next = self.write_row.val();
-        self.memory.write_data.next = self.write_word.val();
+        store!(
+            self.memory.write,
+            self.write.val(),
+            self.write_row.val(),
+            self.write_word.val()
+        );
         self.wrote.d.next = self.write.val();
         if self.capture.val() {
             self.captured.d.next = self.memory.read_data.val();

@@ -309,20 +309,23 @@ impl Logic for Subsystem {
         }
 
         // Stores to the memory; the loader's while the processor is held.
-        self.memory.write_enable.next = 0.into();
-        self.memory.write_address.next = self.address.val().get_bits::<16>(2);
-        self.memory.write_data.next = self.data.val();
+        store!(
+            self.memory.write,
+            0.into(),
+            self.address.val().get_bits::<16>(2),
+            self.data.val()
+        );
         if self.running.q.val() {
             if self.store.val() & self.in_memory.val() {
-                self.memory.write_enable.next = self.core.data_enable.val();
+                self.memory.write.enable.next = self.core.data_enable.val();
             }
         } else {
-            self.memory.write_address.next = self.loader_address.val().get_bits::<16>(2);
-            self.memory.write_data.next = self.loader_data.val();
+            self.memory.write.address.next = self.loader_address.val().get_bits::<16>(2);
+            self.memory.write.data.next = self.loader_data.val();
             if self.loader_write.val()
                 & (self.loader_address.val().get_bits::<16>(16) == self.memory_page.val())
             {
-                self.memory.write_enable.next = 15.into();
+                self.memory.write.enable.next = 15.into();
             }
         }
         self.loads_while_held.ok.next = !self.loader_write.val() | !self.running.q.val();
@@ -452,22 +455,27 @@ impl Logic for Subsystem {
         self.frame_read_address.next = self.offset.val().get_bits::<5>(2);
 
         // The mailbox.
-        self.command.write_enable.next =
-            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5);
-        self.command.write_address.next =
-            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
-        self.command.write_data.next = self.mailbox_write_data.val();
+        store!(
+            self.command.write,
+            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5),
+            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0)),
+            self.mailbox_write_data.val()
+        );
         self.command.read_address.next = bit_cast::<16, 5>(self.offset.val().get_bits::<5>(2));
-        self.command_copy.write_enable.next =
-            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5);
-        self.command_copy.write_address.next =
-            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
-        self.command_copy.write_data.next = self.mailbox_write_data.val();
+        store!(
+            self.command_copy.write,
+            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5),
+            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0)),
+            self.mailbox_write_data.val()
+        );
         self.command_copy.read_address.next =
             bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
-        self.result.write_enable.next = self.poke.val() & self.in_result.val();
-        self.result.write_address.next = bit_cast::<16, 5>(self.offset.val().get_bits::<5>(2));
-        self.result.write_data.next = self.data.val();
+        store!(
+            self.result.write,
+            self.poke.val() & self.in_result.val(),
+            bit_cast::<16, 5>(self.offset.val().get_bits::<5>(2)),
+            self.data.val()
+        );
         self.result.read_address.next =
             bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
         self.host_looks_at_result.d.next = self.mailbox_address.val().get_bit(5);

@@ -23,12 +23,8 @@ use crate::prelude::*;
 pub struct BlockRam<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
-    /// Writes `write_data` at this edge.
-    pub write_enable: Signal<In, Bit>,
-    /// Where to.
-    pub write_address: Signal<In, Bits<16>>,
-    /// The word to write.
-    pub write_data: Signal<In, T>,
+    /// What is written at this edge.
+    pub write: Write<T>,
     /// The word to read.
     pub read_address: Signal<In, Bits<16>>,
     /// The word at the `read_address` of the last edge; invalid if that word was written at that edge.
@@ -60,10 +56,10 @@ impl<T: Synth> Logic for BlockRam<T> {
         if self.clock.pos_edge() {
             let mask = self._words.len() - 1;
             let from = self.read_address.val().index() & mask;
-            let to = self.write_address.val().index() & mask;
+            let to = self.write.address.val().index() & mask;
             self.read_data.next = self._words[from];
-            if self.write_enable.val() {
-                self._words[to] = self.write_data.val();
+            if self.write.enable.val() {
+                self._words[to] = self.write.data.val();
                 if from == to {
                     // A `T` can't be inverted, so this says nothing in a way of its own.
                     self.read_data.next = T::default();

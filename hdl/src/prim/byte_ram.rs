@@ -20,12 +20,8 @@ use crate::prelude::*;
 pub struct ByteRam<const W: usize, const NB: usize> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
-    /// The bytes to write at this edge.
-    pub write_enable: Signal<In, Bits<NB>>,
-    /// Where to.
-    pub write_address: Signal<In, Bits<16>>,
-    /// The bytes, in their places.
-    pub write_data: Signal<In, Bits<W>>,
+    /// What is written at this edge: the bytes that `enable` names, each in its place.
+    pub write: Write<Bits<W>, Bits<NB>>,
     /// The word to read.
     pub read_address: Signal<In, Bits<16>>,
     /// The word at the `read_address` of the last edge, as it was before that edge.
@@ -58,9 +54,9 @@ impl<const W: usize, const NB: usize> Logic for ByteRam<W, NB> {
         if self.clock.pos_edge() {
             let mask = self._words.len() - 1;
             self.read_data.next = self._words[self.read_address.val().index() & mask];
-            let word = &mut self._words[self.write_address.val().index() & mask];
-            for byte in (0..NB).filter(|byte| self.write_enable.val().get_bit(*byte)) {
-                word.set_bits::<8>(8 * byte, self.write_data.val().get_bits::<8>(8 * byte));
+            let word = &mut self._words[self.write.address.val().index() & mask];
+            for byte in (0..NB).filter(|byte| self.write.enable.val().get_bit(*byte)) {
+                word.set_bits::<8>(8 * byte, self.write.data.val().get_bits::<8>(8 * byte));
             }
         }
     }

@@ -78,9 +78,12 @@ impl<T: Synth> Logic for Fifo<T> {
         self.pop.next = self.head_valid.q.val() & self.output.ready.val();
         self.push.next = self.input.valid.val() & self.input.ready.val();
 
-        self.ram.write_enable.next = self.push.val();
-        self.ram.write_address.next = self.write_index.q.val();
-        self.ram.write_data.next = self.input.data.val();
+        store!(
+            self.ram.write,
+            self.push.val(),
+            self.write_index.q.val(),
+            self.input.data.val()
+        );
         if self.push.val() {
             self.write_index.d.next = (self.write_index.q.val() + 1) & self.index_mask.val();
         }

@@ -22,12 +22,8 @@ use crate::prelude::*;
 pub struct Ram<T: Synth> {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
-    /// Writes `write_data` at this edge.
-    pub write_enable: Signal<In, Bit>,
-    /// Where to.
-    pub write_address: Signal<In, Bits<16>>,
-    /// The word to write.
-    pub write_data: Signal<In, T>,
+    /// What is written at this edge.
+    pub write: Write<T>,
     /// The word to read.
     pub read_address: Signal<In, Bits<16>>,
     /// The word at the `read_address` of the last edge, as it was before that edge.
@@ -73,8 +69,8 @@ impl<T: Synth> Logic for Ram<T> {
         if self.clock.pos_edge() {
             let mask = self._words.len() - 1;
             self.read_data.next = self._words[self.read_address.val().index() & mask];
-            if self.write_enable.val() {
-                self._words[self.write_address.val().index() & mask] = self.write_data.val();
+            if self.write.enable.val() {
+                self._words[self.write.address.val().index() & mask] = self.write.data.val();
             }
         }
     }

@@ -25,12 +25,8 @@ pub struct Table<T: Synth> {
     pub reset: Signal<In, Bit>,
     /// The table is cleared.
     pub initialized: Signal<Out, Bit>,
-    /// Writes `write_data` at this edge.
-    pub write_enable: Signal<In, Bit>,
-    /// Where to; nowhere from `depth` on.
-    pub write_address: Signal<In, Bits<16>>,
-    /// The word to write.
-    pub write_data: Signal<In, T>,
+    /// What is written at this edge; nothing at an address from `depth` on.
+    pub write: Write<T>,
     /// The word to read.
     pub read_address: Signal<In, Bits<16>>,
     /// The word at the `read_address` of the last edge, as it was before that edge.
@@ -62,16 +58,22 @@ impl<T: Synth> Table<T> {
 impl<T: Synth> Logic for Table<T> {
     fn update(&mut self) {
         self.initialized.next = self.cleared.q.val();
-        self.in_table.next = bit_cast::<17, 16>(self.write_address.val()) < self.depth.val();
-        self.memory.write_enable.next = self.write_enable.val() & self.in_table.val();
-        self.memory.write_address.next = self.write_address.val();
-        self.memory.write_data.next = self.write_data.val();
+        self.in_table.next = bit_cast::<17, 16>(self.write.address.val()) < self.depth.val();
+        store!(
+            self.memory.write,
+            self.write.enable.val() & self.in_table.val(),
+            self.write.address.val(),
+            self.write.data.val()
+        );
         self.memory.read_address.next = self.read_address.val();
         self.read_data.next = self.memory.read_data.val();
         if !self.cleared.q.val() {
-            self.memory.write_enable.next = true;
-            self.memory.write_address.next = self.clearing.q.val();
-            self.memory.write_data.next = self.empty.val();
+            store!(
+                self.memory.write,
+                true,
+                self.clearing.q.val(),
+                self.empty.val()
+            );
             self.clearing.d.next = self.clearing.q.val() + 1;
             self.cleared.d.next = self.clearing.q.val() == self.last.val();
         }

@@ -161,9 +161,12 @@ impl Logic for Regions {
             self.written.next.base = self.setup.val().base;
             self.written.next.length = self.setup.val().length;
         }
-        self.entries.write_enable.next = self.changes.val();
-        self.entries.write_address.next = self.control.data.val().index;
-        self.entries.write_data.next = self.written.val();
+        store!(
+            self.entries.write,
+            self.changes.val(),
+            self.control.data.val().index,
+            self.written.val()
+        );
 
         // Cycle 0: a query is taken.
         join!(self.transmit_query => self.turn.input[0]);

@@ -176,6 +176,7 @@ pub(crate) fn place(modules: &mut [Module], breaks: &[Break]) -> Result<(), Prin
 pub(crate) fn thread(modules: &mut [Module]) -> Result<(), PrintError> {
     let signal = |path: String, role| Signal {
         name: path.replace('$', "_"),
+        kernel: path.clone(),
         port: path.clone(),
         path,
         role,

@@ -29,7 +29,9 @@ pub(crate) enum Role {
 
 #[derive(Clone, Debug)]
 pub(crate) struct Signal {
-    /// Name in the kernel, parts joined by `$`: `bus$valid`, `entry$3$hit`.
+    /// Name in the kernel, parts joined by `$`: `bus$valid`, `entry$3$hit`, `memory$write$enable`.
+    pub(crate) kernel: String,
+    /// Name for breaks and mutants: the same, but `memory$write_enable`.
     pub(crate) path: String,
     /// The path by which it is printed: another one if it belongs to a stream.
     pub(crate) port: String,
@@ -121,6 +123,8 @@ struct Collector {
     namespace: Vec<String>,
     /// The bundle is a stream.
     in_stream: bool,
+    /// The bundle is the write port of a memory.
+    in_write: bool,
     done: Vec<Module>,
 }
 
@@ -151,11 +155,13 @@ impl Probe for Collector {
     fn visit_start_namespace(&mut self, name: &str, bundle: &dyn Block) {
         self.namespace.push(name.to_string());
         self.in_stream = names::is_stream(bundle);
+        self.in_write = names::is_write(bundle);
     }
 
     fn visit_end_namespace(&mut self, _: &str, _: &dyn Block) {
         self.namespace.pop();
         self.in_stream = false;
+        self.in_write = false;
     }
 
     fn visit_atom(&mut self, name: &str, atom: &dyn Atom) {
@@ -168,6 +174,11 @@ impl Probe for Collector {
         };
         let mut parts: Vec<&str> = self.namespace.iter().map(String::as_str).collect();
         parts.push(name);
+        let kernel = parts.join("$");
+        let path = match self.in_write {
+            true => parts.join("_"),
+            false => kernel.clone(),
+        };
         let port = match self.namespace.split_last() {
             Some((stream, around)) if self.in_stream => {
                 let own = names::stream_port(stream, name);
@@ -175,12 +186,13 @@ impl Probe for Collector {
                 parts.push(&own);
                 parts.join("$")
             }
-            _ => parts.join("$"),
+            _ => path.clone(),
         };
         let descriptor = atom.descriptor();
         let module = self.open.last_mut().expect("signals are inside a block");
         module.signals.push(Signal {
-            path: parts.join("$"),
+            kernel,
+            path,
             port,
             name: String::new(),
             role,
@@ -208,6 +220,7 @@ impl Probe for Collector {
                     _ => continue,
                 };
                 parent.signals.push(Signal {
+                    kernel: format!("{name}${}", signal.kernel),
                     path: format!("{name}${}", signal.path),
                     port: format!("{name}${}", signal.port),
                     role,

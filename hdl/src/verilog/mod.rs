@@ -62,7 +62,7 @@ pub use constant::CONSTANT;
 pub use error::{PLACE, PrintError, Reason};
 pub use known::{check, duty, register};
 pub use module::Target;
-pub use names::{describe, stream};
+pub use names::{describe, stream, write};
 pub use process::Grouping;
 pub use waive::{WAIVERS, Waiver};
 

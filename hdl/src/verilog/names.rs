@@ -47,6 +47,24 @@ pub(crate) fn is_stream(bundle: &dyn Block) -> bool {
     bundle.timing().iter().any(|entry| entry.name == STREAM)
 }
 
+/// Marks the write port of a memory; see [`write`].
+const WRITE: &str = "verilog write port";
+
+/// For the `Logic::timing` of the write port of a memory: breaks and mutants call its signals as they are printed,
+/// `write_enable` and so on.
+pub fn write() -> Vec<TimingInfo> {
+    vec![TimingInfo {
+        name: WRITE.to_string(),
+        clock: String::new(),
+        inputs: vec![],
+        outputs: vec![],
+    }]
+}
+
+pub(crate) fn is_write(bundle: &dyn Block) -> bool {
+    bundle.timing().iter().any(|entry| entry.name == WRITE)
+}
+
 /// Name of the port of a stream, as a path of a signal is written: `valid` of `frame$2` is `frame_valid$2`.
 pub(crate) fn stream_port(stream: &str, member: &str) -> String {
     let (name, index) = match stream.split_once('$') {

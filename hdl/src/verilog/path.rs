@@ -37,6 +37,7 @@ pub(crate) fn constant_path(name: &str) -> Option<&str> {
 
 pub(crate) struct Names<'a> {
     module: &'a Module,
+    /// By both names: a kernel says `memory$write$enable`, a break `memory$write_enable`.
     signals: HashMap<&'a str, SignalId>,
     /// Variants by `Enum$Variant`; `None` where two enums disagree.
     variants: HashMap<String, Option<Variant>>,
@@ -54,7 +55,9 @@ impl<'a> Names<'a> {
         let signals = module.signals.iter().enumerate();
         Names {
             module,
-            signals: signals.map(|(i, s)| (s.path.as_str(), i)).collect(),
+            signals: signals
+                .flat_map(|(i, s)| [(s.kernel.as_str(), i), (s.path.as_str(), i)])
+                .collect(),
             variants,
         }
     }
@@ -66,7 +69,11 @@ impl<'a> Names<'a> {
     /// The name as people read it, with indices evaluated where they can be.
     pub(crate) fn display(&self, raw: &str, loops: &Loops) -> String {
         let path = expand(raw, loops).unwrap_or_else(|_| raw.to_string());
-        path.replace("$val()", "")
+        let end = path.find("$next").or_else(|| path.find("$val()"));
+        let (signal, rest) = path.split_at(end.unwrap_or(path.len()));
+        let named = self.signal(signal).map(|id| &self.module.signals[id].path);
+        format!("{}{rest}", named.map_or(signal, String::as_str))
+            .replace("$val()", "")
             .replace("$next", "")
             .replace('$', ".")
     }

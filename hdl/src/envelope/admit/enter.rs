@@ -101,9 +101,12 @@ impl Admit {
         self.kept.next = self.backlog.kept.val();
         self.refused_pair.next = self.pair_read.val();
         self.pairs.read_address.next = self.pair_read.val();
-        self.pairs.write_enable.next = self.pair_write.val();
-        self.pairs.write_address.next = self.pair_held.q.val();
-        self.pairs.write_data.next = self.changed.val();
+        store!(
+            self.pairs.write,
+            self.pair_write.val(),
+            self.pair_held.q.val(),
+            self.changed.val()
+        );
         self.slot_setup.valid.next = self.clears.val() & self.in_table.val();
         self.slot_setup.data.next = SlotSetup::default();
         self.slot_setup.data.next.pair = self.walk_pair.q.val();

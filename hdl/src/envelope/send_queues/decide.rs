@@ -62,12 +62,15 @@ impl SendQueues {
         self.pushing.d.next = self.push.val();
         self.pushed.d.next = self.pair.q.val();
         send!(self.turns.input, self.pushing.q.val(), self.pushed.q.val());
-        self.sources.write_enable.next = self.write.val() | !self.cleared.q.val();
-        self.sources.write_address.next = self.pair.q.val();
-        self.sources.write_data.next = self.source_next.val();
+        store!(
+            self.sources.write,
+            self.write.val() | !self.cleared.q.val(),
+            self.pair.q.val(),
+            self.source_next.val()
+        );
         if !self.cleared.q.val() {
-            self.sources.write_address.next = self.clearing.q.val();
-            self.sources.write_data.next = Source::default();
+            self.sources.write.address.next = self.clearing.q.val();
+            self.sources.write.data.next = Source::default();
             self.clearing.d.next = self.clearing.q.val() + 1;
             self.cleared.d.next = self.clearing.q.val() == self.last_pair.val();
         }

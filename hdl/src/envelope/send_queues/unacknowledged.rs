@@ -137,10 +137,13 @@ impl Logic for Unacknowledged {
         self.pair.next = self.of.q.val();
         self.place.next = self.walking.q.val().place;
         self.done.next = self.state.q.val() == State::Done;
-        self.memory.write_enable.next = self.record.valid.val();
-        self.memory.write_data.next = self.record.data.val();
-        self.memory.write_address.next =
-            (self.record_pair.val() << 4) | bit_cast::<16, 32>(self.record_number.val() & 15);
+        set!(
+            self.memory.write,
+            enable = self.record.valid.val(),
+            data = self.record.data.val(),
+            address =
+                (self.record_pair.val() << 4) | bit_cast::<16, 32>(self.record_number.val() & 15)
+        );
         self.memory.read_address.next =
             (self.of.q.val() << 4) | bit_cast::<16, 32>(self.walking.q.val().from & 15);
         self.sent.next = self.memory.read_data.val();

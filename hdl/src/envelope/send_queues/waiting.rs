@@ -67,10 +67,12 @@ impl Waiting {
 #[block(pairs = self._pairs)]
 impl Logic for Waiting {
     fn update(&mut self) {
-        self.memory.write_enable.next = self.write.valid.val();
-        self.memory.write_data.next = self.write.data.val();
-        self.memory.write_address.next =
-            (self.write_pair.val() << 3) | bit_cast::<16, 8>(self.write_place.val() & 7);
+        set!(
+            self.memory.write,
+            enable = self.write.valid.val(),
+            data = self.write.data.val(),
+            address = (self.write_pair.val() << 3) | bit_cast::<16, 8>(self.write_place.val() & 7)
+        );
         self.memory.read_address.next =
             (self.read_pair.val() << 3) | bit_cast::<16, 8>(self.read_place.val() & 7);
         self.read.next = self.memory.read_data.val();

@@ -13,27 +13,36 @@ impl Acknowledge {
         self.lookup_refused.next = self.carried.val().refused;
         self.carrying.d.next = self.lookup_begins.val();
         self.carrying_pair.d.next = self.lookup_pair.val();
-        self.said.write_enable.next = self.carrying.q.val() | self.forgets_said.val();
-        self.said.write_address.next = self.carrying_pair.q.val();
-        self.said.write_data.next = Said::default();
-        self.said.write_data.next.accepted = bit_cast::<8, 32>(self.carried.val().accepted);
-        self.said.write_data.next.freed = bit_cast::<8, 32>(self.carried.val().freed);
+        store!(
+            self.said.write,
+            self.carrying.q.val() | self.forgets_said.val(),
+            self.carrying_pair.q.val(),
+            Said::default()
+        );
+        self.said.write.data.next.accepted = bit_cast::<8, 32>(self.carried.val().accepted);
+        self.said.write.data.next.freed = bit_cast::<8, 32>(self.carried.val().freed);
         if self.forgets_said.val() {
-            self.said.write_address.next = self.pair.q.val();
-            self.said.write_data.next = Said::default();
+            self.said.write.address.next = self.pair.q.val();
+            self.said.write.data.next = Said::default();
         }
 
-        self.sinks.write_enable.next = self.write.val();
-        self.sinks.write_address.next = self.pair.q.val();
-        self.sinks.write_data.next = self.sink.val();
+        store!(
+            self.sinks.write,
+            self.write.val(),
+            self.pair.q.val(),
+            self.sink.val()
+        );
         self.numbers_now.next = Numbers {
             accepted: self.sink.val().accepted,
             freed: self.sink.val().freed,
             refused: self.sink.val().refused,
         };
-        self.numbers.write_enable.next = self.write.val();
-        self.numbers.write_address.next = self.pair.q.val();
-        self.numbers.write_data.next = self.numbers_now.val();
+        store!(
+            self.numbers.write,
+            self.write.val(),
+            self.pair.q.val(),
+            self.numbers_now.val()
+        );
 
         self.monitor_sink_valid.next = self.changed.val();
         self.monitor_sink_pair.next = self.pair.q.val();

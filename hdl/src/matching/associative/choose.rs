@@ -32,9 +32,12 @@ impl Associative {
         self.place_index.next = self.order.place_index.val();
 
         self.ages.clock.next = self.clock.val();
-        self.ages.write_enable.next = self.inserting.q.val();
-        self.ages.write_address.next = self.new_place.q.val();
-        self.ages.write_data.next = self.new_age.q.val();
+        store!(
+            self.ages.write,
+            self.inserting.q.val(),
+            self.new_place.q.val(),
+            self.new_age.q.val()
+        );
         self.ages.read_address.next = self.order.index.val();
         self.age_out.next = self.ages.read_data.val();
     }

@@ -57,14 +57,23 @@ impl Exact {
             self.handle_way[i].write_row.next = self.write_rows.val().handle0;
             self.handle_way[i + 3].write_row.next = self.write_rows.val().handle1;
         }
-        self.links.write_enable.next = self.put_link_now.q.val();
-        self.links.write_address.next = self.put_link_at.q.val();
-        self.links.write_data.next = self.put_link.q.val();
-        self.prevs.write_enable.next = self.put_prev_now.q.val();
-        self.prevs.write_address.next = self.put_prev_at.q.val();
-        self.prevs.write_data.next = self.put_prev.q.val();
-        self.homes.write_enable.next = self.put_home_now.q.val();
-        self.homes.write_address.next = self.put_home_at.q.val();
-        self.homes.write_data.next = self.put_home.q.val();
+        store!(
+            self.links.write,
+            self.put_link_now.q.val(),
+            self.put_link_at.q.val(),
+            self.put_link.q.val()
+        );
+        store!(
+            self.prevs.write,
+            self.put_prev_now.q.val(),
+            self.put_prev_at.q.val(),
+            self.put_prev.q.val()
+        );
+        store!(
+            self.homes.write,
+            self.put_home_now.q.val(),
+            self.put_home_at.q.val(),
+            self.put_home.q.val()
+        );
     }
 }

@@ -21,12 +21,18 @@ impl Lists {
         if self.front_posts.q.val() | !self.front_associative.q.val() {
             self.clear.d.next = self.clear.q.val() | self.newly_clear.val() | self.tag_bit.val();
         }
-        self.held.write_enable.next = true;
-        self.held.write_address.next = bit_cast::<16, 4>(self.tag.q.val());
-        self.held.write_data.next = self.front.q.val();
-        self.held_age.write_enable.next = true;
-        self.held_age.write_address.next = bit_cast::<16, 4>(self.tag.q.val());
-        self.held_age.write_data.next = self.age.q.val();
+        store!(
+            self.held.write,
+            true,
+            bit_cast::<16, 4>(self.tag.q.val()),
+            self.front.q.val()
+        );
+        store!(
+            self.held_age.write,
+            true,
+            bit_cast::<16, 4>(self.tag.q.val()),
+            self.age.q.val()
+        );
     }
 
     /// Tag and age of the next command.

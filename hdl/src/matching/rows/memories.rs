@@ -11,19 +11,25 @@ impl UnexpectedRows {
         self.other_row.next = self.cursor.q.val();
         self.listed.d.next = self.read_link.val().row;
         self.follows.d.next = false;
-        self.rows.write_enable.next = false;
-        self.rows.write_address.next = self.key_row.q.val();
+        self.rows.write.enable.next = false;
+        self.rows.write.address.next = self.key_row.q.val();
         self.new_row.next = Row::default();
-        self.links.write_enable.next = false;
-        self.links.write_address.next = self.key_row.q.val();
+        self.links.write.enable.next = false;
+        self.links.write.address.next = self.key_row.q.val();
         self.new_link.next = Link::default();
-        self.befores.write_enable.next = false;
-        self.befores.write_address.next = self.heads.read_data.val();
-        self.befores.write_data.next = self.key_row.q.val();
+        store!(
+            self.befores.write,
+            false,
+            self.heads.read_data.val(),
+            self.key_row.q.val()
+        );
         self.heads.read_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
-        self.heads.write_enable.next = false;
-        self.heads.write_address.next = bit_cast::<16, 8>(self.key.q.val().endpoint);
-        self.heads.write_data.next = self.key_row.q.val();
+        store!(
+            self.heads.write,
+            false,
+            bit_cast::<16, 8>(self.key.q.val().endpoint),
+            self.key_row.q.val()
+        );
     }
 
     /// The memories and the places get what the step has chosen.
@@ -34,9 +40,9 @@ impl UnexpectedRows {
             self.link_row.next = self.read_link.val().row;
         }
         self.rows.read_address.next = self.read_row.val();
-        self.rows.write_data.next = self.new_row.val();
+        self.rows.write.data.next = self.new_row.val();
         self.links.read_address.next = self.link_row.val();
-        self.links.write_data.next = self.new_link.val();
+        self.links.write.data.next = self.new_link.val();
         self.befores.read_address.next = self.link_row.val();
 
         for i in 0..self._n {

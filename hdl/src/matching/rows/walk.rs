@@ -30,8 +30,8 @@ impl UnexpectedRows {
         self.next_walk.next = self.walk.q.val();
         match self.walk.q.val() {
             Walk::Clear => {
-                self.rows.write_enable.next = true;
-                self.rows.write_address.next = self.cursor.q.val();
+                self.rows.write.enable.next = true;
+                self.rows.write.address.next = self.cursor.q.val();
                 self.cursor.d.next = self.cursor.q.val() + 1;
                 if self.cleared.val() {
                     self.next_walk.next = Walk::Idle;
@@ -82,20 +82,20 @@ impl UnexpectedRows {
                 self.next_walk.next = Walk::Store;
             }
             Walk::Store => {
-                self.rows.write_enable.next = true;
+                self.rows.write.enable.next = true;
                 self.new_row.next = Row {
                     live: self.entry_row.q.val().live | self.place_bit.val(),
                     order: self.new_order.val(),
                 };
                 self.links_row.next = self.entry_row.q.val().live == 0;
-                self.links.write_enable.next = self.links_row.val();
+                self.links.write.enable.next = self.links_row.val();
                 self.new_link.next = Link {
                     row: self.heads.read_data.val(),
                     last: !self.had.q.val(),
                     owner: self.key.q.val().endpoint,
                 };
-                self.befores.write_enable.next = self.links_row.val() & self.had.q.val();
-                self.heads.write_enable.next = self.links_row.val();
+                self.befores.write.enable.next = self.links_row.val() & self.had.q.val();
+                self.heads.write.enable.next = self.links_row.val();
                 self.next_walk.next = Walk::Idle;
             }
             Walk::Pair => {
@@ -140,29 +140,29 @@ impl UnexpectedRows {
             }
             Walk::Unlink => {
                 self.count.d.next = self.count.q.val() - 1;
-                self.rows.write_enable.next = true;
-                self.rows.write_address.next = self.best.q.val().row;
+                self.rows.write.enable.next = true;
+                self.rows.write.address.next = self.best.q.val().row;
                 self.new_row.next = Row {
                     live: self.best_row.val().live & !self.best_bit.val(),
                     order: self.best_row.val().order,
                 };
                 self.empties.next = self.gone_alone.q.val();
                 self.unlinks.next = self.empties.val();
-                self.heads.write_address.next = bit_cast::<16, 8>(self.best.q.val().owner);
-                self.heads.write_data.next = self.gone_link.q.val().row;
+                self.heads.write.address.next = bit_cast::<16, 8>(self.best.q.val().owner);
+                self.heads.write.data.next = self.gone_link.q.val().row;
                 self.new_link.next = self.gone_link.q.val();
-                self.befores.write_address.next = self.gone_link.q.val().row;
-                self.befores.write_data.next = self.gone_before.q.val();
-                self.links.write_address.next = self.gone_before.q.val();
-                self.befores.write_enable.next = self.empties.val() & !self.gone_link.q.val().last;
+                self.befores.write.address.next = self.gone_link.q.val().row;
+                self.befores.write.data.next = self.gone_before.q.val();
+                self.links.write.address.next = self.gone_before.q.val();
+                self.befores.write.enable.next = self.empties.val() & !self.gone_link.q.val().last;
                 if self.empties.val() {
                     if self.gone_is_head.q.val() {
-                        self.heads.write_enable.next = true;
+                        self.heads.write.enable.next = true;
                         if self.gone_link.q.val().last {
                             self.waits.d.next = self.waits.q.val() & !self.owner_bit.val();
                         }
                     } else {
-                        self.links.write_enable.next = true;
+                        self.links.write.enable.next = true;
                     }
                 }
                 self.next_walk.next = Walk::Idle;
