@@ -283,6 +283,7 @@ impl Logic for Datapath {
             firmware_in,
             delivery,
             regions,
+            barrier,
             refusals,
             lists,
             hash_seed
