@@ -547,7 +547,7 @@ codes! {
         PairDisconnected = 10,
         /// The gates found a pair failed; `info` is the cause.
         PairFailed = 11,
-        /// A frame for the firmware made no sense; `info` is its type and kind.
+        /// A frame for the firmware made no sense; `info` is its kind in bits 7:0 and its type in bits 15:8.
         FrameMalformed = 12,
         /// Frames for the firmware were lost for want of room; `count` is how many.
         FramesLost = 13,
@@ -563,9 +563,25 @@ codes! {
     }
 }
 
+/// `info` of [`AuditKind::AccessRefused`]: the domain that asked, and the rights that it asked for.
+pub const fn refused_info(domain: u8, rights: u8) -> u32 {
+    u16::from_le_bytes([domain, rights]) as u32
+}
+
+/// `info` of [`AuditKind::FrameMalformed`]: kind and type of the frame.
+pub const fn malformed_info(kind: u8, frame_type: u8) -> u32 {
+    u16::from_le_bytes([kind, frame_type]) as u32
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_audit_rings_info_has_its_bytes_where_its_kind_says() {
+        assert_eq!(refused_info(0x12, 0x34), 0x3412);
+        assert_eq!(malformed_info(0x12, 0x34), 0x3412);
+    }
 
     #[test]
     fn arguments_survive_the_words() {

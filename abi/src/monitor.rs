@@ -3,8 +3,8 @@
 use crate::status::codes;
 
 /// Widths of the fields of a command on the pin `monitor_match_command`, the least significant first: operation, endpoint, pair, any source, context,
-/// match bits, ignore bits, request, slot, multi, again.
-pub const MATCH_COMMAND_WIDTHS: [usize; 11] = [4, 8, 16, 1, 16, 64, 64, 32, 4, 1, 1];
+/// match bits, ignore bits, request, slot, multi, again, append.
+pub const MATCH_COMMAND_WIDTHS: [usize; 12] = [4, 8, 16, 1, 16, 64, 64, 32, 4, 1, 1, 1];
 
 /// Widths of the fields of a reply, in the same way: found, full, index, more.
 pub const MATCH_REPLY_WIDTHS: [usize; 4] = [1, 1, 16, 1];
@@ -12,10 +12,11 @@ pub const MATCH_REPLY_WIDTHS: [usize; 4] = [1, 1, 16, 1];
 codes! {
     /// Number of an operation on the matching lists, as the pin `monitor_match_operation` shows it.
     MatchOperation {
-        /// A message has come: the oldest posted receive that matches is removed.
+        /// A message has come: the oldest posted receive that matches is removed. If there is none, and the command says so, the message is appended to
+        /// the unexpected.
         Arrive = 0,
-        /// A message found no receive and is appended to the unexpected.
-        Insert = 1,
+        /// The unexpected message at a place is removed: its slot couldn't be written.
+        Remove = 1,
         /// A receive: the earliest unexpected message that matches is removed, or the receive is posted.
         Post = 2,
         /// A posted receive is removed by its handle.

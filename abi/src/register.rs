@@ -15,9 +15,9 @@ constants! {
         /// Pages before that of endpoint 0.
         FIRST_ENDPOINT_PAGE: u32 = 1;
         /// Bits of a byte address in the window.
-        ADDRESS_BITS: u32 = 20;
+        WINDOW_ADDRESS_BITS: u32 = 20;
         /// Bytes of the window.
-        WINDOW_BYTES: u32 = 1 << ADDRESS_BITS;
+        WINDOW_BYTES: u32 = 1 << WINDOW_ADDRESS_BITS;
         /// Interrupt lines of a card.
         INTERRUPTS: usize = 32;
         /// Interrupt line that is high while the mailbox has an answer.

@@ -113,11 +113,11 @@ codes! {
         Ok = 0,
         /// No such command.
         UnknownCommand = 1,
-        /// An argument is out of range or misaligned; result word 0 is its index.
+        /// An argument is out of range or misaligned; result word 1 is its index.
         InvalidArgument = 2,
         /// No endpoint, domain, pair or region is free.
         NoResource = 3,
-        /// The pair's envelopes can't be guaranteed; result word 0 is the largest number that fits.
+        /// The pair's envelopes can't be guaranteed; result word 1 is the largest number that fits.
         NoEnvelopes = 4,
         /// The object named is not open.
         NotFound = 5,
@@ -127,7 +127,7 @@ codes! {
         HardwareTimeout = 7,
         /// The firmware was restarted before it had carried the command out. Nothing is open any more.
         Restarted = 8,
-        /// The card lacks a capability that the command asks for; result word 0 is its bit of `capabilities`.
+        /// The card lacks a capability that the command asks for; result word 1 is its bit of `capabilities`.
         Unsupported = 9,
     }
 }

@@ -4,7 +4,7 @@
 macro_rules! breaks {
     (
         every card { $($(#[$doc:meta])* $name:ident,)* }
-        some cards { $($(#[$some_doc:meta])* $some:ident,)* }
+        some cards { $($(#[$some_doc:meta])* $some:ident: $capability:ident,)* }
         unread { $($(#[$unread_doc:meta])* $unread:ident,)* }
     ) => {
         /// What is broken.
@@ -22,8 +22,9 @@ macro_rules! breaks {
             /// All that break what every card has.
             pub const ALL: [Self; [$(stringify!($name)),*].len()] = [$(Self::$name),*];
 
-            /// All that break what only cards with a capability have.
-            pub const OPTIONAL: [Self; [$(stringify!($some)),*].len()] = [$(Self::$some),*];
+            /// All that break what only cards with a capability have, each with its capability.
+            pub const OPTIONAL: [(Self, u32); [$(stringify!($some)),*].len()] =
+                [$((Self::$some, abi::capability::$capability)),*];
 
             /// All that only a host sees that looks at memory which it has no reason to read.
             pub const UNREAD: [Self; [$(stringify!($unread)),*].len()] = [$(Self::$unread),*];
@@ -70,13 +71,13 @@ breaks! {
     }
     some cards {
         /// A send that completes only on error tells its success.
-        SuccessTold,
+        SuccessTold: CAPABILITY_ERRORS_ONLY,
         /// A completion on another endpoint's queue tells the owner of the queue as its endpoint.
-        OwnerTold,
+        OwnerTold: CAPABILITY_SHARED_COMPLETIONS,
         /// The bytes of a gather come the wrong way round.
-        SegmentsSwapped,
+        SegmentsSwapped: CAPABILITY_GATHER,
         /// The bytes of an inline payload come the wrong way round.
-        InlineReversed,
+        InlineReversed: CAPABILITY_INLINE,
     }
     unread {
         /// A completion is written whole, over the words that its kind doesn't have.

@@ -74,6 +74,17 @@ pub trait Timing {
         free
     }
 
+    /// The slot for a message of a pair, of which this is the lowest vacant one.
+    fn slot(&mut self, pair: u16, lowest: u8) -> u8 {
+        let _ = pair;
+        lowest
+    }
+
+    /// Whether [`Card::slot_fails`] says when a message is removed whose slot couldn't be written. Otherwise it is at once.
+    fn slot_fails_later(&self) -> bool {
+        false
+    }
+
     /// Looks at what follows from an action, in order.
     fn seen(&mut self, output: &Output) {
         let _ = output;
@@ -179,7 +190,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.endpoints.broken = broken;
         self.regions.break_on_purpose(broken);
         self.receive.break_on_purpose(broken);
-        self.acknowledge.broken = broken;
+        self.acknowledge.break_on_purpose(broken);
     }
 
     /// Resets the gates: every table is cleared, counters and what waits for the firmware too, and what was under way is forgotten. Memory and
@@ -322,7 +333,12 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
 
     /// The control frame that a pair owes.
     pub fn control_due(&self, pair: u16) -> Option<FrameType> {
-        self.acknowledge.due(pair)
+        self.acknowledge.due(pair).map(|owed| owed.frame_type)
+    }
+
+    /// Whether the numbers of a pair have changed since a frame carried them.
+    pub fn has_news(&self, pair: u16) -> bool {
+        self.acknowledge.has_news(pair)
     }
 
     /// A pair owes a control frame, though nothing has moved on.
@@ -418,10 +434,10 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             Action::Send(endpoint) => self.send(endpoint),
             Action::Transmit(pair) => self.transmit(pair),
             Action::Control(pair) => {
-                if let Some(frame_type) = self.acknowledge.due(pair) {
-                    self.acknowledge.sent(pair);
+                if let Some(owed) = self.acknowledge.offer(pair) {
+                    self.acknowledge.carried(pair);
                     let numbers = self.acknowledge.numbers(pair);
-                    let frame = self.transmit.control(pair, frame_type, numbers);
+                    let frame = self.transmit.control(pair, owed.frame_type, numbers);
                     self.send_to_peer(frame);
                 }
             }
@@ -633,7 +649,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.send_to_peer(frame);
     }
 
-    /// A send's payload: what it carries itself, or its buffer, of which every segment is checked before the first is read.
+    /// A send's payload: what it carries itself, or its buffer, of which every segment is checked, whether or not one before it was refused.
     fn gather(&mut self, job: &Job) -> Result<Vec<u8>, Status> {
         let request = &job.posted.request;
         if request.is_inline() {
@@ -653,7 +669,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 length: segment.length,
             })
         };
-        if !all().all(&mut allowed) {
+        let refused = all().filter(|segment| !allowed(*segment)).count();
+        if refused > 0 {
             return Err(Status::LocalProtection);
         }
         let mut payload = Vec::new();
@@ -685,6 +702,16 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             faults: &mut self.faults,
         };
         act(&mut self.delivery, &mut around)
+    }
+
+    /// The message in this slot, which couldn't be written, is removed, and its pair fails.
+    pub fn slot_fails(&mut self, pair: u16, slot: u8) {
+        self.deliver(|delivery, around| delivery.slot_fails(pair, slot, around));
+    }
+
+    /// The request that has found such a message looks again, if there is one.
+    pub fn look_again(&mut self) {
+        self.deliver(|delivery, around| delivery.look_again(around));
     }
 
     pub(crate) fn put_all(&mut self, outputs: Vec<Output>) {
@@ -721,6 +748,14 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
 
     fn allowed(&mut self, access: &Access) -> bool {
         self.regions.ask(access)
+    }
+
+    fn slot(&mut self, pair: u16, lowest: u8) -> u8 {
+        self.timing.slot(pair, lowest)
+    }
+
+    fn slot_fails_later(&self) -> bool {
+        self.timing.slot_fails_later()
     }
 
     fn completion_free(&mut self, endpoint: u8) -> bool {

@@ -1,6 +1,6 @@
 //! The named configurations: every size of the card that isn't a property of an interface.
 
-use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_INLINE, CAPABILITY_SHARED_COMPLETIONS};
+use abi::capability;
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 
 /// Rows of each table for `entries` receives: in both together as many as receives, so that two rows of three suffice for nearly all.
@@ -52,7 +52,7 @@ pub const TINY: Config = Config {
     unexpected: 64,
     comparators: 8,
     regions: 32,
-    capabilities: CAPABILITY_SHARED_COMPLETIONS | CAPABILITY_ERRORS_ONLY | CAPABILITY_INLINE,
+    capabilities: capability::ALL,
 };
 
 /// For boards, and the default of the simulator.
@@ -67,7 +67,7 @@ pub const ECP5: Config = Config {
     unexpected: 1024,
     comparators: 8,
     regions: 256,
-    capabilities: CAPABILITY_SHARED_COMPLETIONS | CAPABILITY_ERRORS_ONLY | CAPABILITY_INLINE,
+    capabilities: capability::ALL,
 };
 
 /// Small, with room for few receives: for tests of what happens when there is none. No card is built with it.

@@ -10,6 +10,7 @@ use abi::{
     card_setup_layout, completion_layout, endpoint_setup_layout, event_layout, event_setup_layout,
     frame_header_layout, list_request_layout, match_setup_layout, pair_report_layout,
     pair_setup_layout, region_setup_layout, ring_setup_layout, send_request_layout,
+    send_segments_layout,
 };
 use rust_hdl::prelude::*;
 
@@ -18,8 +19,8 @@ use rust_hdl::prelude::*;
 pub enum Operation {
     /// A message has come: the oldest posted receive that matches it is removed.
     Arrive,
-    /// A message found no receive: append it to the unexpected.
-    Insert,
+    /// The unexpected message at this place is removed.
+    Remove,
     /// A receive: the earliest unexpected message that matches is removed; if there is none, append it to the posted.
     Post,
     /// The endpoint's posted receive of this handle is removed.
@@ -40,7 +41,7 @@ impl Operation {
     /// Every operation, by number.
     pub const ALL: [Operation; 9] = [
         Operation::Arrive,
-        Operation::Insert,
+        Operation::Remove,
         Operation::Post,
         Operation::Cancel,
         Operation::Probe,
@@ -125,6 +126,7 @@ macro_rules! logic_struct {
 }
 
 send_request_layout!(logic_struct);
+send_segments_layout!(logic_struct);
 list_request_layout!(logic_struct);
 completion_layout!(logic_struct);
 event_layout!(logic_struct);
@@ -156,14 +158,34 @@ streams! {
         /// Value written.
         value: Bits<32>,
     }
+    /// A piece of a gather's buffer behind the first.
+    Segment {
+        /// Card address.
+        address: Bits<64>,
+        /// Local key of its region.
+        key: Bits<32>,
+        /// Length in bytes. 0: there is none.
+        length: Bits<11>,
+    }
+    /// Those of a send. All are empty if it is no gather.
+    Segments {
+        /// Behind the one that the request names.
+        second: Segment,
+        /// Behind that.
+        third: Segment,
+        /// The last.
+        fourth: Segment,
+    }
     /// A request of a send ring.
     FetchedSend {
         /// Endpoint that posted it.
         endpoint: Bits<8>,
         /// Its protection domain.
         domain: Bits<8>,
-        /// The ring entry.
+        /// The ring entry. `length` of a gather is the sum of its segments'; if that is more than `EAGER_MAX`, any such length.
         request: SendRequest,
+        /// Segments behind that which it names itself. Their lengths are right if the sum is at most `EAGER_MAX`.
+        segments: Segments,
     }
     /// A request of a list ring.
     FetchedList {
@@ -224,6 +246,8 @@ streams! {
         key: Bits<32>,
         /// The last bytes of an inline payload.
         tail: Bits<32>,
+        /// Segments behind that of `address` and `key`, which is as long as they leave of `length`.
+        segments: Segments,
     }
     /// A message whose payload is in the card: what its frame says of it.
     Message {
@@ -349,12 +373,14 @@ streams! {
         ignore_bits: Bits<64>,
         /// Handle of the receive.
         request: Bits<32>,
-        /// Insert: the message's place among those of its pair.
+        /// Remove, and Arrive with `append`: the message's place among those of its pair.
         slot: Bits<4>,
         /// Post: the receive stays when it is matched, until it is cancelled.
         multi: Bit,
         /// TakePostedOfPair, TakePostedOfEndpoint: the walk goes on where the last one stopped, which was the same.
         again: Bit,
+        /// Arrive: the message waits if no receive matches it.
+        append: Bit,
     }
     /// One look-up in the exact side of the posted receives.
     Lookup {
@@ -394,19 +420,20 @@ streams! {
         /// It stays when it is matched.
         multi: Bit,
     }
-    /// A message that is safe in a slot, or one whose slot couldn't be written.
+    /// A message by which its pair fails: it has found no slot, or its slot couldn't be written.
     Slotted {
         /// Pair that it came by.
         pair: Bits<16>,
         /// Local endpoint of the pair.
         endpoint: Bits<8>,
-        /// Context.
-        context: Bits<16>,
-        /// Match bits.
-        match_bits: Bits<64>,
         /// The slot, among those of its pair.
         slot: Bits<4>,
-        /// The write of the slot was answered by an error.
+    }
+    /// What came of the write of a slot.
+    SlotWritten {
+        /// The place: the pair's number, and the slot's.
+        place: Bits<16>,
+        /// It was answered by an error.
         failed: Bit,
     }
     /// What a message or a request ends with, once its payload is where it goes.
@@ -439,8 +466,8 @@ streams! {
         slot: Bits<4>,
         /// A multi-receive took the message: whether it stays is settled before the completion is written.
         settles: Bit,
-        /// The message goes to the unexpected ones; no completion is written, and no progress is told.
-        inserts: Bit,
+        /// The message went to its slot: whether it is there is told, and if it isn't, no progress.
+        fills: Bit,
         /// One more message of the pair is safe.
         accepted: Bit,
         /// One more envelope of the pair is free.

@@ -1,18 +1,22 @@
-//! `link::Acknowledge`, Verilated, against a model: the numbers are right whenever they are looked
-//! up, each change is followed by a frame that carries it, a pair never has two frames waiting, and no
+//! `link::Acknowledge`, Verilated, against that of the model of the card: the numbers are right whenever they are looked
+//! up, each control frame is the one that its pair owes then, each change is followed by a frame that carries it, and no
 //! control frame says what a frame of its pair has just said.
+//!
+//! What a pair owes, the model says. When it has to come, this test says: before long, but not at once if a message of the pair waits for its frame.
 
 mod support;
 
 use abi::control::{CardSetup, Operation, PairSetup};
 use abi::status::Status;
 use abi::wire::FrameType;
+use card_model::link::{Acknowledge, Owed, SinkNumbers};
+use card_model::{Break, Update};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::breaks;
 use support::fields::{Steady, pack, set_control, unpack};
-use support::{Bench, Size, for_sizes, rate};
+use support::{Bench, Size, for_sizes, is_caught, rate};
 
 /// Cycles for which numbers wait for a message of their pair.
 const DELAY: u16 = 300;
@@ -53,36 +57,15 @@ fn set_delay(bench: &mut Bench, acknowledge_delay: u16) {
     control(bench, Operation::CardSet, 0, &setup.to_words());
 }
 
-#[derive(Clone, Copy, Default)]
-struct Pair {
-    open: bool,
-    failed: bool,
-    /// Its end is an orderly one.
-    closed: bool,
-    granted: u32,
-    accepted: u32,
-    freed: u32,
-    /// Which of the latest accepted were refused.
-    window: u16,
-    /// Numbers that the peer has been told.
-    told: (u32, u32, u16),
-    failure_told: bool,
-    /// A frame is still to ask the peer.
-    to_ask: bool,
-    /// A frame is still to be offered that answers the peer, or has been and hasn't begun.
-    to_answer: bool,
-    answers: bool,
-    /// Times that it was told to ask, less the frames that did.
-    asks: u32,
-    /// A message waits for its frame.
-    gathered: bool,
-}
-
 /// Random updates, faults and control requests for a while, then silence until all is told.
-fn updates(size: &Size, rng: &mut ChaCha8Rng) {
+fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
     let mut bench = Bench::open(&size.model);
     set_delay(&mut bench, DELAY);
-    let mut pairs = vec![Pair::default(); size.config.pairs];
+    let mut model = Acknowledge::new(size.config.pairs);
+    model.break_on_purpose(broken);
+    // Envelopes that the peers are granted, and the pairs of which a message waits for its frame.
+    let mut granted = vec![0; size.config.pairs];
+    let mut waiting = vec![false; size.config.pairs];
     let (busy, willing) = (rate(rng), rate(rng));
     let mut steady = Steady::default();
     let mut update: Option<(usize, bool, bool, bool)> = None;
@@ -91,10 +74,11 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     let mut control_since = 0;
     // The pair whose numbers were asked for in the cycle before, and what they were then.
-    let mut looked_up: Option<(usize, (u32, u32, u16))> = None;
-    // What began in the cycle before, if anything did: a control frame of this type, or a message's.
-    let mut begun: Option<Option<FrameType>> = None;
-    let mut was_offered = false;
+    let mut looked_up: Option<(usize, SinkNumbers)> = None;
+    // A frame began in the cycle before.
+    let mut begun = false;
+    // The frame on offer.
+    let mut offer: Option<Owed> = None;
     let mut gathered_pair = 0;
     let (active, mut idle) = (6000, 0);
 
@@ -102,17 +86,17 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
         let talking = cycle < active;
         if update.is_none() && talking && rng.random_bool(busy) {
             let index = size.pair(rng);
-            let pair = pairs[index];
-            let queued = pair.accepted.wrapping_sub(pair.freed);
+            let numbers = model.numbers(index as u16);
+            let queued = numbers.accepted.wrapping_sub(numbers.freed);
             // Never more than is granted, as Delivery never does.
             let (accepted, freed) = match rng.random_range(0..3) {
-                0 if queued < pair.granted => (true, false),
+                0 if queued < granted[index] => (true, false),
                 1 if queued > 0 => (false, true),
-                _ if queued < pair.granted => (true, true),
+                _ if queued < granted[index] => (true, true),
                 _ => (false, false),
             };
             let under_way = control.is_some_and(|(_, other, _)| other == index);
-            if (accepted || freed || !pair.open) && !under_way {
+            if (accepted || freed || granted[index] == 0) && !under_way {
                 let refused = accepted && freed && rng.random_bool(0.5);
                 update = Some((index, accepted, freed, refused));
             }
@@ -144,7 +128,7 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
             let index = size.pair(rng);
             let operation = match rng.random_range(0..6) {
                 0 => Operation::PairClear,
-                _ if pairs[index].open && !pairs[index].failed => Operation::CardSet,
+                _ if model.is_sound(index as u16) => Operation::CardSet,
                 _ => Operation::PairSet,
             };
             let setup = PairSetup {
@@ -171,14 +155,14 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
         }
 
         if talking && rng.random_bool(busy / 5.0) {
-            pairs[size.pair(rng)].gathered = true;
+            waiting[size.pair(rng)] = true;
         }
-        let waits = pairs.get(gathered_pair).is_some_and(|pair| pair.gathered);
+        let waits = waiting.get(gathered_pair).copied().unwrap_or(false);
         bench.set("gathered", waits);
         // As Framer does: a frame begins seldom, and its numbers are looked up in that cycle.
         let message = size.pair(rng);
-        let sends = begun.is_none() && pairs[message].gathered && rng.random_bool(willing / 10.0);
-        let takes = begun.is_none() && !sends && rng.random_bool(willing);
+        let sends = !begun && waiting[message] && rng.random_bool(willing / 10.0);
+        let takes = !begun && !sends && rng.random_bool(willing);
         bench.set("control_frame_ready", takes);
         bench.set("lookup_begins", sends);
         bench.eval();
@@ -196,76 +180,58 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
         gathered_pair = bench.get("gathered_pair") as usize;
 
         if let Some((pair, numbers)) = looked_up {
-            let found = (
-                bench.get("lookup_acknowledge") as u32,
-                bench.get("lookup_credit") as u32,
-                bench.get("lookup_refused") as u16,
-            );
+            let found = SinkNumbers {
+                accepted: bench.get("lookup_acknowledge") as u32,
+                freed: bench.get("lookup_credit") as u32,
+                refused: bench.get("lookup_refused") as u16,
+            };
             assert_eq!(found, numbers, "pair {pair}, cycle {cycle}");
-            if let Some(frame) = begun.take() {
-                let pair = &mut pairs[pair];
-                // A control frame went out although a message had just carried the same.
-                assert!(
-                    frame != Some(FrameType::Acknowledge) || pair.told != numbers || pair.answers,
-                    "a superfluous frame, cycle {cycle}"
-                );
-                pair.told = numbers;
-                pair.failure_told |= frame == Some(FrameType::PairFailed);
-                pair.gathered &= frame.is_some();
-                pair.answers &= frame.is_none();
-                if frame == Some(FrameType::Ask) {
-                    assert!(pair.asks > 0, "it asks unasked, cycle {cycle}");
-                    pair.asks -= 1;
-                    pair.to_ask = false;
-                }
-            }
         }
-        let asked = &pairs[lookup];
-        looked_up = Some((lookup, (asked.accepted, asked.freed, asked.window)));
+        looked_up = Some((lookup, model.numbers(lookup as u16)));
         let frame_type = FrameType::from_code(code as u8);
-        if valid && !was_offered {
-            let pair = &mut pairs[offered as usize];
-            pair.answers = std::mem::take(&mut pair.to_answer);
+        if valid && offer.is_none() {
+            offer = model.offer(offered as u16);
+            let offers = offer.map(|owed| owed.frame_type);
+            assert_eq!(frame_type, offers, "pair {offered}, cycle {cycle}");
         }
-        was_offered = valid && !takes;
-        if sends {
-            begun = Some(None);
-        }
-        // An offer ends if a message of its pair carries the same, unless it is an answer.
-        let ends = sends
-            && message == offered as usize
-            && frame_type == Some(FrameType::Acknowledge)
-            && !pairs[message].answers;
+        begun = sends || (valid && takes);
+        let on_offer = offer.filter(|_| valid);
+        // An offer ends if a message of its pair carries the same.
+        let ends =
+            sends && message == offered as usize && on_offer.is_some_and(|owed| owed.only_numbers);
         if ends {
-            steady = Steady::default();
-            was_offered = false;
+            (steady, offer) = (Steady::default(), None);
         } else if steady
             .watch("control_frame", valid, takes, &words)
             .is_some()
         {
-            let pair = pairs[offered as usize];
-            assert!(
-                frame_type != Some(FrameType::PairFailed) || (pair.failed && !pair.closed),
-                "pair {offered}, which has not failed, is announced as failed, cycle {cycle}"
-            );
-            begun = Some(Some(frame_type.expect("a type")));
+            let superfluous =
+                on_offer.is_some_and(|owed| owed.only_numbers) && !model.has_news(offered as u16);
+            assert!(!superfluous, "a superfluous frame, cycle {cycle}");
+            offer = None;
+        }
+        if begun {
+            model.carried(lookup as u16);
+            waiting[lookup] &= !sends;
         }
 
         if let Some((index, accepted, freed, refused)) = update
             && bench.is("sink_update_ready")
         {
-            let pair = &mut pairs[index];
-            let counts = pair.open && !pair.failed;
+            let pair = index as u16;
+            let counts = model.is_sound(pair);
             assert_eq!(bench.is("monitor_sink_valid"), counts, "cycle {cycle}");
+            model.update(&Update {
+                pair,
+                accepted,
+                freed,
+                refused,
+            });
             if counts {
-                pair.accepted = pair.accepted.wrapping_add(accepted.into());
-                pair.freed = pair.freed.wrapping_add(freed.into());
-                if accepted {
-                    pair.window = pair.window << 1 | u16::from(refused);
-                }
                 let seen = ["pair", "accepted", "freed"]
                     .map(|name| bench.get(&format!("monitor_sink_{name}")));
-                let now = [index as u64, pair.accepted.into(), pair.freed.into()];
+                let now = model.numbers(pair);
+                let now = [index as u64, now.accepted.into(), now.freed.into()];
                 assert_eq!(seen, now, "cycle {cycle}");
             }
             update = None;
@@ -274,20 +240,13 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
             && bench.is("mark_ready")
         {
             assert!(!bench.is("monitor_sink_valid"), "nothing has moved");
-            if let Some(pair) = pairs.get_mut(index).filter(|p| p.open && !p.failed) {
-                pair.asks += u32::from(ask);
-                pair.to_ask |= ask;
-                pair.to_answer = true;
-            }
+            model.mark(index as u16, ask);
             mark = None;
         }
         if let Some((index, status)) = fault
             && bench.is("fault_ready")
         {
-            if let Some(pair) = pairs.get_mut(index) {
-                pair.closed |= pair.open && !pair.failed && status == Status::PeerClosed;
-                pair.failed = pair.open;
-            }
+            model.fail(index as u16, status.code());
             fault = None;
         }
         // A wire that stopped left the frame of a pair on offer for ever, and `PairClear` undone.
@@ -298,20 +257,19 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
         if let Some((operation, index, setup)) = control
             && bench.is("control_ready")
         {
-            // A frame of the pair that is on offer is withdrawn; one that is taken in this cycle is dropped by Framer, which has forgotten the pair.
-            if [Operation::PairSet, Operation::PairClear].contains(&operation)
-                && offered as usize == index
-            {
-                steady = Steady::default();
-                was_offered = false;
-                begun = None;
-            }
             if [Operation::PairSet, Operation::PairClear].contains(&operation) {
-                pairs[index] = Pair {
-                    open: operation == Operation::PairSet,
-                    granted: setup.local_credits.into(),
-                    ..Default::default()
+                // A frame of the pair that is on offer is withdrawn.
+                if offered as usize == index {
+                    (steady, offer) = (Steady::default(), None);
+                }
+                let is_set = operation == Operation::PairSet;
+                model.set(index as u16, is_set);
+                granted[index] = if is_set {
+                    setup.local_credits.into()
+                } else {
+                    0
                 };
+                waiting[index] = false;
             }
             control = None;
         }
@@ -321,24 +279,21 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng) {
             break;
         }
     }
-    for (index, pair) in pairs.iter().enumerate().filter(|(_, pair)| pair.open) {
-        if pair.failed {
-            assert!(
-                pair.failure_told != pair.closed,
-                "the peer of pair {index} has heard nothing, or of a failure that is none"
-            );
-        } else {
-            let now = (pair.accepted, pair.freed, pair.window);
-            assert_eq!(pair.told, now, "the peer of pair {index} knows old numbers");
-            assert!(!pair.to_ask, "the peer of pair {index} isn't asked");
-            assert!(!pair.to_answer, "the peer of pair {index} isn't answered");
-        }
+    assert_eq!(offer, None, "a frame is still on offer");
+    for pair in 0..size.config.pairs as u16 {
+        assert_eq!(
+            model.due(pair),
+            None,
+            "the peer of pair {pair} waits for it"
+        );
     }
 }
 
 #[test]
 fn peers_learn_what_has_changed_and_lookups_are_exact() {
-    for_sizes("acknowledge", 12, updates);
+    for_sizes("acknowledge", 12, |size, rng| {
+        updates(size, rng, Break::None);
+    });
 }
 
 /// A pair whose message waits for its frame, and nothing else.
@@ -459,6 +414,15 @@ fn what_is_broken_is_noticed() {
     breaks("acknowledge_tiny", 20, |rng| {
         an_acknowledgement_that_waits(rng);
         let size = Size::new(&config::TINY, "acknowledge", rng);
-        updates(&size, rng);
+        updates(&size, rng, Break::None);
     });
+}
+
+#[test]
+fn a_broken_model_is_noticed() {
+    let noticed = is_caught("acknowledge_tiny", 10, |rng| {
+        let size = Size::new(&config::TINY, "acknowledge", rng);
+        updates(&size, rng, Break::FailureUntold);
+    });
+    assert!(noticed);
 }

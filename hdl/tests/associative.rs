@@ -5,6 +5,7 @@
 
 mod support;
 
+use card_model::matching::has_room;
 use hdl::config::{self, Config};
 use hdl::matching::AssociativeSearch;
 use rand::Rng;
@@ -66,18 +67,13 @@ impl Shares {
         Shares {
             counts: vec![0; config.endpoints],
             capacity: config.posted,
-            reserved: config.posted / (2 * config.endpoints),
+            reserved: config.reserved_posted(),
         }
     }
 
     fn room(&self, endpoint: usize) -> bool {
-        let Some(count) = self.counts.get(endpoint) else {
-            return false;
-        };
-        let beyond = |c: &usize| c.saturating_sub(self.reserved);
-        let common: usize = self.counts.iter().map(beyond).sum();
-        let size = self.capacity - self.counts.len() * self.reserved;
-        *count < self.reserved || common < size
+        endpoint < self.counts.len()
+            && has_room(self.capacity, self.reserved, &self.counts, endpoint)
     }
 
     fn holds(&self) -> u64 {

@@ -1,4 +1,4 @@
-//! `link::Framer`, Verilated, against a model: every message becomes one frame with the right bytes and the next number of its pair, and so does
+//! `link::Framer`, Verilated, against `Transmit` of the model of the card: every message becomes one frame with the right bytes and the next number of its pair, and so does
 //! every control frame; neither waits for more than one of the other; and the end of a pair never waits for the wire.
 
 mod support;
@@ -7,7 +7,9 @@ use std::collections::{HashMap, VecDeque};
 
 use abi::control::{CardSetup, Operation, PairSetup};
 use abi::limits::EAGER_MAX;
-use abi::wire::{ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, VERSION, crc32c, split_mac};
+use abi::request::{FLAG_READY, SendRequest};
+use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
+use card_model::link::{SinkNumbers, Transmit, seal};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -22,8 +24,7 @@ struct Message {
     match_bits: u64,
     immediate: u64,
     ready: bool,
-    length: usize,
-    payload: Vec<u64>,
+    payload: Vec<u8>,
 }
 
 impl Message {
@@ -39,8 +40,7 @@ impl Message {
             match_bits: rng.random(),
             immediate: rng.random(),
             ready: rng.random(),
-            length,
-            payload: (0..length.div_ceil(8)).map(|_| rng.random()).collect(),
+            payload: (0..length).map(|_| rng.random()).collect(),
         }
     }
 
@@ -48,44 +48,49 @@ impl Message {
         pack(&[
             (self.pair as u64, 16),
             (self.context.into(), 16),
-            (self.length as u64, 16),
+            (self.payload.len() as u64, 16),
             (self.match_bits, 64),
             (self.immediate, 64),
             (self.ready.into(), 8),
         ])
     }
-}
 
-/// A frame without the numbers of the reverse direction, which are looked up when it begins.
-fn frame(card: &CardSetup, index: usize, setup: &PairSetup, frame_type: FrameType) -> FrameHeader {
-    let (source_mac_low, source_mac_high) = split_mac(card.mac);
-    FrameHeader {
-        destination_mac: setup.remote_mac,
-        source_mac_low,
-        source_mac_high,
-        ethertype: ETHERTYPE_FIELD,
-        version: VERSION,
-        frame_type: frame_type.code(),
-        destination_endpoint: setup.remote_endpoint,
-        source_endpoint: setup.endpoint.into(),
-        destination_pair: setup.remote_pair,
-        source_pair: index as u16,
-        destination_epoch: setup.remote_epoch,
-        source_epoch: setup.epoch,
-        cookie: setup.cookie,
-        ..Default::default()
+    /// Words of the payload memory: zero beyond the payload.
+    fn payload_words(&self) -> Vec<u64> {
+        let words = self.payload.chunks(8).map(|chunk| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        });
+        words.collect()
+    }
+
+    fn request(&self) -> SendRequest {
+        SendRequest {
+            flags: if self.ready { FLAG_READY } else { 0 },
+            context: self.context,
+            match_bits: self.match_bits,
+            immediate: self.immediate,
+            ..SendRequest::default()
+        }
     }
 }
+
+/// Looked up when a frame begins, so unknown when it is taken.
+const UNKNOWN: SinkNumbers = SinkNumbers {
+    accepted: 0,
+    freed: 0,
+    refused: 0,
+};
 
 /// Cycles in which a control request is done, whatever the wire does.
 const CONTROL_CYCLES: u64 = 4;
 
 fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
     let mut bench = Bench::open(&size.model);
-    let mut card = CardSetup::default();
-    let mut pairs: Vec<Option<PairSetup>> = vec![None; size.config.pairs];
-    // Next numbers of each pair: of its messages, of its control frames.
-    let mut numbers = vec![[0u32; 2]; size.config.pairs];
+    let mut model = Transmit::new(size.config.pairs);
+    // The number of each open pair's next message.
+    let mut sequences: Vec<Option<u32>> = vec![None; size.config.pairs];
     let (busy, chatty, ready) = (rate(rng), rate(rng), rate(rng));
     let mut steady = Steady::default();
     let mut message: Option<Message> = None;
@@ -94,7 +99,7 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
     let mut index = 0;
     let mut control: Option<(Operation, usize, PairSetup, CardSetup, u64)> = None;
     let mut control_frame: Option<(usize, FrameType)> = None;
-    let mut frames: VecDeque<(FrameHeader, Vec<u64>)> = VecDeque::new();
+    let mut frames: VecDeque<Vec<u8>> = VecDeque::new();
     let mut bytes: Vec<u8> = vec![];
     // Numbers given by the lookup of each cycle: by the acknowledge the pair, credit, and what was refused.
     let mut given: HashMap<u32, (usize, u32, u16)> = HashMap::new();
@@ -127,7 +132,7 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
             let fields = [(pair as u64, 16), (frame_type.code().into(), 8)];
             bench.set("control_frame", pack(&fields)[0]);
         }
-        let closed = size.pairs.iter().any(|pair| pairs[*pair].is_none());
+        let closed = size.pairs.iter().any(|pair| sequences[*pair].is_none());
         let often = if closed { 0.2 } else { 0.01 };
         if control.is_none() && cycle > size.config.pairs as u64 + 2 && rng.random_bool(often) {
             let operations = [
@@ -194,32 +199,17 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
         }
         if taken[0] {
             let message = message.take().expect("it is taken");
-            payload = message.payload.clone();
-            if let Some(setup) = &pairs[message.pair] {
-                let header = FrameHeader {
-                    sequence: numbers[message.pair][0],
-                    context: message.context,
-                    payload_length: message.length as u16,
-                    match_bits: message.match_bits,
-                    immediate: message.immediate,
-                    message_length: message.length as u64,
-                    flags: u8::from(message.ready) * FRAME_READY,
-                    ..frame(&card, message.pair, setup, FrameType::Eager)
-                };
-                numbers[message.pair][0] += 1;
-                frames.push_back((header, message.payload));
+            payload = message.payload_words();
+            if let Some(sequence) = &mut sequences[message.pair] {
+                let Message { pair, payload, .. } = &message;
+                let request = message.request();
+                frames.extend(model.eager(*pair as u16, *sequence, &request, payload, UNKNOWN));
+                *sequence += 1;
             }
         }
         if taken[1] {
             let (pair, frame_type) = control_frame.take().expect("it is taken");
-            if let Some(setup) = &pairs[pair] {
-                let header = FrameHeader {
-                    sequence: numbers[pair][1],
-                    ..frame(&card, pair, setup, frame_type)
-                };
-                numbers[pair][1] += 1;
-                frames.push_back((header, vec![]));
-            }
+            frames.extend(model.control(pair as u16, frame_type, UNKNOWN));
         }
         if let Some((operation, pair, setup, setup_card, since)) = control {
             assert!(
@@ -227,13 +217,12 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
                 "{operation} waits for the wire"
             );
             if bench.is("control_ready") {
-                match operation {
-                    Operation::CardSet => card = setup_card,
-                    Operation::PairSet => pairs[pair] = Some(setup),
-                    _ => pairs[pair] = None,
-                }
-                if operation == Operation::PairSet {
-                    numbers[pair] = [0; 2];
+                if operation == Operation::CardSet {
+                    model.mac = setup_card.mac;
+                } else {
+                    let is_set = operation == Operation::PairSet;
+                    model.set(pair as u16, is_set.then_some(setup));
+                    sequences[pair] = is_set.then_some(0);
                 }
                 control = None;
             }
@@ -257,7 +246,9 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
                 );
                 let numbers = (found.credit, found.refused);
                 assert_eq!((credit, refused), numbers, "numbers of two moments");
-                let (header, payload) = frames.pop_front().expect("a frame was to be sent");
+                let frame = frames.pop_front().expect("a frame was to be sent");
+                let header = FrameHeader::parse(&frame).expect("it has a header");
+                let payload = &frame[HEADER_BYTES..][..header.payload_length.into()];
                 let header = FrameHeader {
                     acknowledge: found.acknowledge,
                     credit: found.credit,
@@ -265,11 +256,7 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
                     ..header
                 };
                 assert_eq!(found, header, "cycle {cycle}");
-                let mut wanted = vec![0; FrameHeader::BYTES];
-                header.emit(&mut wanted);
-                wanted.extend(payload.iter().flat_map(|word| word.to_le_bytes()));
-                wanted.extend(u64::from(crc32c(&wanted)).to_le_bytes());
-                assert_eq!(bytes, wanted, "cycle {cycle}");
+                assert_eq!(bytes, seal(&header, payload), "cycle {cycle}");
                 bytes.clear();
             }
         }

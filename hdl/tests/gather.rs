@@ -1,5 +1,5 @@
 //! `link::Gather`, Verilated: each job is answered once and in order; each whose payload can be read becomes one message with its payload, unless
-//! its pair is dropped first; reads overlap, and none waits for the wire.
+//! its pair is dropped first; the payload is the job's segments one after the other; reads overlap, and none waits for the wire.
 
 mod support;
 
@@ -7,7 +7,7 @@ use std::collections::VecDeque;
 
 use abi::control::RIGHT_LOCAL_READ;
 use abi::limits::EAGER_MAX;
-use abi::request::{FLAG_READY, INLINE_BYTES};
+use abi::request::{FLAG_READY, INLINE_BYTES, MAX_SEGMENTS};
 use abi::status::Status;
 use hdl::config::JOBS;
 use hdl::link::PAYLOAD_WORDS;
@@ -17,27 +17,50 @@ use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, unpack};
 use support::{Bench, for_seeds, rate};
 
-#[derive(Clone, Debug)]
-struct Job {
-    pair: u16,
-    domain: u8,
-    context: u16,
-    key: u32,
-    match_bits: u64,
-    immediate: u64,
+/// A segment of a job's buffer.
+#[derive(Clone, Copy, Debug)]
+struct Piece {
     address: u64,
-    ready: bool,
-    /// The payload comes with the job.
-    inline: bool,
-    payload: Vec<u64>,
+    key: u32,
     length: usize,
     allowed: bool,
     error: bool,
 }
 
+impl Piece {
+    fn random(rng: &mut ChaCha8Rng, length: usize, trouble: f64) -> Self {
+        Piece {
+            address: rng.random(),
+            key: rng.random(),
+            length,
+            allowed: !rng.random_bool(trouble),
+            error: rng.random_bool(trouble),
+        }
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Job {
+    pair: u16,
+    domain: u8,
+    context: u16,
+    match_bits: u64,
+    immediate: u64,
+    ready: bool,
+    /// The payload comes with the job.
+    inline: bool,
+    payload: Vec<u64>,
+    length: usize,
+    pieces: [Piece; MAX_SEGMENTS],
+}
+
 impl Job {
-    fn random(rng: &mut ChaCha8Rng, inline: f64) -> Self {
+    fn random(rng: &mut ChaCha8Rng, inline: f64, gather: f64) -> Self {
         let inline = rng.random_bool(inline);
+        if !inline && rng.random_bool(gather) {
+            let lengths = lengths(rng);
+            return Job::gather(rng, lengths, 0.05);
+        }
         let length: usize = match rng.random_range(0..4) {
             _ if inline => rng.random_range(0..=INLINE_BYTES),
             0 => [0, 1, 7, 8, 9, EAGER_MAX - 1, EAGER_MAX][rng.random_range(0..7)],
@@ -52,33 +75,51 @@ impl Job {
 
     /// With a payload of so many bytes in a buffer.
     fn of(rng: &mut ChaCha8Rng, length: usize) -> Self {
+        Job::gather(rng, [length, 0, 0, 0], 0.1)
+    }
+
+    /// With segments of so many bytes, of which some may not or can't be read.
+    fn gather(rng: &mut ChaCha8Rng, lengths: [usize; MAX_SEGMENTS], trouble: f64) -> Self {
+        let length = lengths.iter().sum();
         Job {
             pair: rng.random_range(0..4),
             domain: rng.random(),
             context: rng.random(),
-            key: rng.random(),
             match_bits: rng.random(),
             immediate: rng.random(),
-            address: rng.random(),
             ready: rng.random(),
             inline: false,
             payload: payload(rng, length),
             length,
-            allowed: rng.random_bool(0.9),
-            error: rng.random_bool(0.1),
+            pieces: lengths.map(|length| Piece::random(rng, length, trouble)),
         }
     }
 
+    /// The same, in buffers that may and can be read.
+    fn sound(mut self) -> Self {
+        for piece in &mut self.pieces {
+            (piece.allowed, piece.error) = (true, false);
+        }
+        self
+    }
+
+    /// The segments that are there, in order.
+    fn asked(&self) -> impl Iterator<Item = usize> {
+        let there = |at: &usize| !self.inline && self.pieces[*at].length > 0;
+        (0..MAX_SEGMENTS).filter(there)
+    }
+
     fn words(&self) -> Vec<u64> {
-        // Bytes beyond an inline payload are anything.
+        // Bytes beyond an inline payload are anything, and so is what is beside a length of zero.
+        let first = &self.pieces[0];
         let word = |at: usize| match self.inline {
             true => self
                 .payload
                 .get(at)
                 .map_or(self.match_bits, |word| word | self.noise(at)),
-            false => [self.address, u64::from(self.key)][at],
+            false => [first.address, u64::from(first.key)][at],
         };
-        pack(&[
+        let mut fields = vec![
             (self.pair.into(), 16),
             (self.domain.into(), 8),
             (self.context.into(), 16),
@@ -89,7 +130,26 @@ impl Job {
             (self.inline.into(), 1),
             (word(0), 64),
             (word(1), 64),
-        ])
+        ];
+        for piece in &self.pieces[1..] {
+            fields.push((piece.address, 64));
+            fields.push((piece.key.into(), 32));
+            fields.push((piece.length as u64, 11));
+        }
+        pack(&fields)
+    }
+
+    /// Words that the read of a segment gives.
+    fn words_of(&self, piece: usize) -> Vec<u64> {
+        let bytes: Vec<u8> = self.payload.iter().flat_map(|w| w.to_le_bytes()).collect();
+        let from: usize = self.pieces[..piece].iter().map(|piece| piece.length).sum();
+        let word = |chunk: &[u8]| {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            u64::from_le_bytes(word)
+        };
+        let bytes = &bytes[from..from + self.pieces[piece].length];
+        bytes.chunks(8).map(word).collect()
     }
 
     /// Bits of a payload's word that its length doesn't cover.
@@ -115,14 +175,32 @@ impl Job {
     }
 
     fn status(&self) -> Status {
-        match (self.length, self.allowed, self.error) {
-            _ if self.inline => Status::Success,
-            (0, _, _) => Status::Success,
-            (_, false, _) => Status::LocalProtection,
-            (_, _, true) => Status::MemoryError,
-            _ => Status::Success,
+        let any = |wrong: fn(&Piece) -> bool| self.asked().any(|at| wrong(&self.pieces[at]));
+        if any(|piece| !piece.allowed) {
+            Status::LocalProtection
+        } else if any(|piece| piece.error) {
+            Status::MemoryError
+        } else {
+            Status::Success
         }
     }
+}
+
+/// Lengths of up to four segments: short ones, which share words, and such as make the longest message; some are empty.
+fn lengths(rng: &mut ChaCha8Rng) -> [usize; MAX_SEGMENTS] {
+    let most = [3, 9, 40, EAGER_MAX / 4, EAGER_MAX][rng.random_range(0..5)];
+    let mut left = EAGER_MAX;
+    let mut lengths = [0; MAX_SEGMENTS];
+    for length in &mut lengths {
+        if rng.random_bool(0.85) {
+            *length = rng.random_range(0..=most).min(left);
+            left -= *length;
+        }
+    }
+    if rng.random_bool(0.1) {
+        lengths[rng.random_range(0..MAX_SEGMENTS)] += left;
+    }
+    lengths
 }
 
 /// Words of a payload, zero beyond its length.
@@ -151,10 +229,12 @@ struct World {
     /// Jobs by number, and whether nothing more is to be sent of them.
     jobs: Vec<Job>,
     dead: Vec<bool>,
-    to_ask: VecDeque<usize>,
-    to_answer: VecDeque<(u64, usize)>,
-    to_read: VecDeque<usize>,
-    reading: VecDeque<(u64, usize, usize)>,
+    /// Segments, by their jobs' numbers and their own.
+    to_ask: VecDeque<(usize, usize)>,
+    to_answer: VecDeque<(u64, usize, usize)>,
+    to_read: VecDeque<(usize, usize)>,
+    /// Words that reads give, and when the read is answered; the last word with whether it failed.
+    reading: VecDeque<(u64, VecDeque<u64>, bool)>,
     word_offered: bool,
     answered: usize,
     sent: Vec<usize>,
@@ -219,23 +299,21 @@ impl World {
         bench.set("dropped", dropped.unwrap_or(rng.random()));
         bench.set("query_ready", rng.random_bool(self.willing));
         let answer = match self.to_answer.front() {
-            Some((due, _)) if *due <= self.cycle => self.to_answer.pop_front(),
+            Some((due, ..)) if *due <= self.cycle => self.to_answer.pop_front(),
             _ => None,
         };
         bench.set("allowed_valid", answer.is_some());
         let noise = rng.random();
-        let allowed = answer.map_or(noise, |(_, job)| self.jobs[job].allowed);
+        let allowed = answer.map_or(noise, |(_, job, at)| self.jobs[job].pieces[at].allowed);
         bench.set("allowed", allowed);
         bench.set("read_request_ready", rng.random_bool(self.willing));
         let due = self.reading.front().filter(|(due, ..)| *due <= self.cycle);
         self.word_offered |= due.is_some() && rng.random_bool(self.willing);
         bench.set("read_data_valid", self.word_offered);
         let word = match self.reading.front().filter(|_| self.word_offered) {
-            Some(&(_, job, at)) => {
-                let job = &self.jobs[job];
-                let last = at + 1 == job.payload.len();
-                let error = if last { job.error } else { noise };
-                (job.payload[at], last, error)
+            Some((_, words, error)) => {
+                let last = words.len() == 1;
+                (words[0], last, if last { *error } else { noise })
             }
             None => (rng.random(), noise, noise),
         };
@@ -269,8 +347,8 @@ impl World {
             *index += 1;
         }
         if let Some(job) = job {
-            self.to_ask
-                .extend((job.length > 0 && !job.inline).then_some(self.jobs.len()));
+            let number = self.jobs.len();
+            self.to_ask.extend(job.asked().map(|at| (number, at)));
             self.jobs.push(job);
             self.dead.push(false);
             self.room_since = self.cycle + 2;
@@ -278,52 +356,56 @@ impl World {
         let [valid, ready] = ["query_valid", "query_ready"].map(|pin| bench.is(pin));
         let query = bench.get_wide::<3>("query");
         if let Some(words) = self.steady[0].watch("query", valid, ready, &query) {
-            let number = self.to_ask.pop_front().expect("a job asks");
-            let job = &self.jobs[number];
+            let (number, at) = self.to_ask.pop_front().expect("a job asks");
+            let (job, piece) = (&self.jobs[number], &self.jobs[number].pieces[at]);
             let fields = unpack(&words, [8, 32, 8, 64, 64]);
             let wanted = [
                 job.domain.into(),
-                job.key.into(),
+                piece.key.into(),
                 RIGHT_LOCAL_READ.into(),
-                job.address,
-                job.length as u64,
+                piece.address,
+                piece.length as u64,
             ];
             assert_eq!(fields, wanted);
-            let before = self.to_answer.back().map_or(0, |(due, _)| *due + 1);
+            let before = self.to_answer.back().map_or(0, |(due, ..)| *due + 1);
             self.to_answer
-                .push_back((before.max(self.cycle + 3), number));
+                .push_back((before.max(self.cycle + 3), number, at));
         }
-        if let Some((_, number)) = answer
+        if let Some((_, number, at)) = answer
             && allowed
         {
-            self.to_read.push_back(number);
+            self.to_read.push_back((number, at));
         }
         if self.word_offered && bench.is("read_data_ready") {
             self.word_offered = false;
-            let (_, number, at) = self.reading.front_mut().expect("a read is under way");
-            *at += 1;
-            if *at == self.jobs[*number].payload.len() {
+            let (_, words, _) = self.reading.front_mut().expect("a read is under way");
+            words.pop_front();
+            if words.is_empty() {
                 self.reading.pop_front();
             }
         }
         let [valid, ready] = ["read_request_valid", "read_request_ready"].map(|pin| bench.is(pin));
         let request = bench.get_wide::<2>("read_request");
         if let Some(words) = self.steady[1].watch("read_request", valid, ready, &request) {
-            let number = self
+            let (number, at) = self
                 .to_read
                 .pop_front()
                 .expect("only what is allowed is read");
-            let job = &self.jobs[number];
+            let (job, piece) = (&self.jobs[number], &self.jobs[number].pieces[at]);
             let fields = unpack(&words, [64, 16]);
-            assert_eq!(fields, [job.address, job.length as u64]);
-            self.reading
-                .push_back((self.cycle + self.latency, number, 0));
+            assert_eq!(fields, [piece.address, piece.length as u64]);
+            let words = job.words_of(at).into();
+            let due = self.cycle + self.latency;
+            self.reading.push_back((due, words, piece.error));
             self.most_reads = self.most_reads.max(self.reading.len());
         }
         if bench.is("result_valid") {
             let job = &self.jobs[self.answered];
             let status = bench.get("result");
             assert_eq!(status, u64::from(job.status().code()), "{job:?}");
+            let left = self.to_ask.iter().chain(&self.to_read);
+            let mut open = left.filter(|(number, _)| *number == self.answered);
+            assert_eq!(open.next(), None, "a segment is open of {job:?}");
             self.answered += 1;
         }
         if bench.is("message_valid") {
@@ -381,7 +463,8 @@ fn traffic(rng: &mut ChaCha8Rng) {
     let mut world = World::new(rng);
     let (busy, taking, dropping) = (rate(rng), rate(rng), [0.0, 0.01][rng.random_range(0..2)]);
     while world.jobs.len() < 300 {
-        let job = (world.has_room() && rng.random_bool(busy)).then(|| Job::random(rng, 0.2));
+        let comes = world.has_room() && rng.random_bool(busy);
+        let job = comes.then(|| Job::random(rng, 0.2, 0.4));
         let dropped = rng.random_bool(dropping).then(|| rng.random_range(0..4));
         world.step(job, dropped, rng.random_bool(taking));
         assert!(world.cycle < 400_000, "the block hangs");
@@ -394,34 +477,29 @@ fn jobs_are_answered_in_order_and_become_messages() {
     for_seeds(12, traffic);
 }
 
-/// Reads of short payloads overlap as far as there are places.
-fn overlap(rng: &mut ChaCha8Rng) {
+/// Cycles for each of 200 jobs with segments of these lengths, at a latency of 125.
+fn cycles_each(rng: &mut ChaCha8Rng, lengths: [usize; MAX_SEGMENTS]) -> u64 {
     let mut world = World::new(rng);
     (world.latency, world.willing) = (125, 1.0);
-    let since = world.cycle;
     while world.jobs.len() < 200 {
-        let job = world.has_room().then(|| Job {
-            length: 8,
-            payload: vec![7],
-            inline: false,
-            allowed: true,
-            error: false,
-            ..Job::random(rng, 0.0)
-        });
+        let job = world.has_room();
+        let job = job.then(|| Job::gather(rng, lengths, 0.0));
         world.step(job, None, true);
     }
-    assert!(
-        world.most_reads >= 12,
-        "{} reads at a time",
-        world.most_reads
-    );
-    let each = (world.cycle - since) / 200;
-    assert!(each <= 11, "{each} cycles a message at a latency of 125");
+    let reads = world.most_reads;
+    assert!(reads >= 12, "{reads} reads at a time");
+    world.cycle / 200
 }
 
 #[test]
 fn reads_are_under_way_for_as_many_jobs_as_there_are_places() {
-    for_seeds(1, overlap);
+    for_seeds(1, |rng| {
+        let each = cycles_each(rng, [8, 0, 0, 0]);
+        assert!(each <= 11, "{each} cycles a message");
+        // Sixteen reads at a time are four gathers of four.
+        let each = cycles_each(rng, [1, 2, 3, 2]);
+        assert!(each <= 42, "{each} cycles a gather");
+    });
 }
 
 /// A wire that stopped left an offered job open for ever, and with it `ClosePair`.
@@ -430,13 +508,10 @@ fn stopped_wire(rng: &mut ChaCha8Rng) {
     let (mut given, inline) = (0, [0.0, 0.5][rng.random_range(0..2)]);
     let long = rng.random_bool(0.5);
     for _ in 0..5000 {
-        let job = world.has_room().then(|| match long {
-            true => Job {
-                allowed: true,
-                error: false,
-                ..Job::of(rng, EAGER_MAX)
-            },
-            false => Job::random(rng, inline),
+        // One that fails in front of all that go out is passed over.
+        let job = world.has_room().then(|| match long || given == 0 {
+            true => Job::of(rng, EAGER_MAX).sound(),
+            false => Job::random(rng, inline, 0.3),
         });
         given += job.as_ref().map_or(0, Job::reserved);
         world.step(job, None, false);

@@ -15,7 +15,7 @@ type Files = BTreeMap<String, syn::File>;
 fn rank(module: &str) -> u8 {
     match module.split("::").next().unwrap_or_default() {
         "verilog" => 0,
-        "construct" | "config" | "language" | "prelude" | "prim" | "proofs" | "tops" | "types" => 1,
+        "config" | "language" | "prelude" | "prim" | "proofs" | "tops" | "types" => 1,
         "datapath" => 3,
         "nic" => 4,
         "catalogue" => 5,

@@ -13,7 +13,9 @@ use std::collections::{BTreeMap, VecDeque};
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{CardSetup, Counter, Operation, PairSetup};
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
-use abi::request::{FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
+use abi::request::{
+    FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment, SendRequest,
+};
 use abi::status::Status;
 use card_model::sends::{Job, Posted, Progress, Segments, Sends};
 use card_model::{Break, Output};
@@ -36,7 +38,10 @@ struct Send {
     match_bits: u64,
     immediate: u64,
     address: u64,
+    /// Of all its segments.
     length: u64,
+    /// Those behind the first.
+    segments: Segments,
     ready: bool,
     /// It completes only on error.
     errors_only: bool,
@@ -87,14 +92,32 @@ impl Send {
     fn words(&self) -> Vec<u64> {
         let mut fields = vec![(self.endpoint.into(), 8), (self.domain.into(), 8)];
         fields.extend(self.packed().into_iter().map(|word| (word, 64)));
+        fields.extend(self.behind());
         pack(&fields)
+    }
+
+    /// Fields of the segments behind the first.
+    fn behind(&self) -> impl Iterator<Item = (u64, usize)> {
+        let fields = |s: Segment| [(s.address, 64), (s.key.into(), 32), (s.length, 11)];
+        self.segments.into_iter().flat_map(fields)
+    }
+
+    /// The send as its host posts it: the request names the first segment.
+    fn posted(&self) -> Posted {
+        let mut request = self.request();
+        let behind: u64 = self.segments.iter().map(|segment| segment.length).sum();
+        request.length = request.length.saturating_sub(behind);
+        Posted {
+            request,
+            segments: self.segments,
+        }
     }
 
     /// The job that it becomes on a pair of this domain.
     fn job(&self, domain: u8) -> Vec<u64> {
         let buffer = u128::from(self.address) | u128::from(self.key) << 64;
         let at = self.inline.unwrap_or(buffer);
-        pack(&[
+        let mut fields = vec![
             (self.pair.into(), 16),
             (domain.into(), 8),
             (self.context.into(), 16),
@@ -105,7 +128,9 @@ impl Send {
             (self.inline.is_some().into(), 1),
             (at as u64, 64),
             ((at >> 64) as u64, 64),
-        ])
+        ];
+        fields.extend(self.behind());
+        pack(&fields)
     }
 }
 
@@ -265,8 +290,7 @@ impl Model {
             }
             return;
         }
-        let segments = Segments::default();
-        let outputs = self.sends.post(send.endpoint, Posted { request, segments });
+        let outputs = self.sends.post(send.endpoint, send.posted());
         self.apply(outputs);
     }
 
@@ -397,6 +421,7 @@ fn random_cancel(size: &Size, rng: &mut ChaCha8Rng, model: &Model, request: u32)
         ready: false,
         errors_only: false,
         inline: None,
+        segments: Segments::default(),
         ..random_send(size, rng, pairs, request)
     };
     if !queues.is_empty() && rng.random_bool(0.8) {
@@ -427,18 +452,27 @@ fn random_send(size: &Size, rng: &mut ChaCha8Rng, pairs: &[Pair], request: u32) 
         immediate: rng.random(),
         address: rng.random(),
         length: rng.random_range(0..=EAGER_MAX as u64),
+        segments: Segments::default(),
         ready: rng.random(),
         errors_only: rng.random(),
         inline: None,
         target: None,
     };
-    let send = match rng.random_bool(0.2) {
-        true => Send {
+    let send = match rng.random_range(0..10) {
+        0..2 => Send {
             inline: Some(rng.random()),
             length: rng.random_range(0..=INLINE_BYTES as u64),
             ..send
         },
-        false => send,
+        2..5 => Send {
+            segments: std::array::from_fn(|_| Segment {
+                key: rng.random(),
+                address: rng.random(),
+                length: rng.random_range(0..=send.length / 3),
+            }),
+            ..send
+        },
+        _ => send,
     };
     match rng.random_range(0..40) {
         0 => Send {
@@ -649,13 +683,13 @@ fn traffic(
         bench.eval();
 
         if bench.is("job_valid") {
-            let words = bench.get_wide::<5>("job");
+            let words = bench.get_wide::<10>("job");
             let [pair] = unpack(&words, [16]);
             assert!(model.jobs.len() < most, "a job without room, cycle {cycle}");
             let send = model.give(pair as usize);
             let wanted = send.job(model.pairs[usize::from(send.pair)].domain);
             let message = format!("job of {send:?}, cycle {cycle}");
-            assert_eq!(words[..], wanted[..5], "{message}");
+            assert_eq!(words[..], wanted, "{message}");
             let status = [
                 Status::Success,
                 Status::LocalProtection,

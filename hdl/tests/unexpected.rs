@@ -61,6 +61,8 @@ struct Key {
     pair: u16,
     any_source: bool,
     by_pair: bool,
+    by_place: bool,
+    slot: u64,
     context: u16,
     match_bits: u64,
     ignore_bits: u64,
@@ -72,7 +74,7 @@ impl Key {
     fn wants(&self, index: u64, message: &Message) -> bool {
         let of_pair = index / SLOTS == u64::from(self.pair);
         if self.by_pair {
-            return of_pair;
+            return of_pair && (!self.by_place || index % SLOTS == self.slot);
         }
         message.endpoint == self.endpoint
             && (self.any_source || of_pair)
@@ -133,12 +135,16 @@ impl Pair {
         bench.set("pair", key.pair);
         bench.set("any_source", key.any_source);
         bench.set("by_pair", key.by_pair);
+        bench.set("by_place", key.by_place);
         bench.set("context_id", key.context);
         bench.set("match_bits", key.match_bits);
         bench.set("ignore_bits", key.ignore_bits);
         bench.set("remove", key.remove);
-        bench.set("slot", rng.random_range(0..SLOTS));
-        bench.set("age", self.age);
+        let slot = match key.by_place {
+            true => key.slot,
+            false => rng.random_range(0..SLOTS),
+        };
+        bench.set("slot", slot);
     }
 
     /// Something else at the inputs, which are taken with the pulse only.
@@ -148,6 +154,8 @@ impl Pair {
             pair: rng.random_range(0..8),
             any_source: rng.random(),
             by_pair: rng.random(),
+            by_place: rng.random(),
+            slot: rng.random_range(0..SLOTS),
             context: rng.random(),
             match_bits: rng.random(),
             ignore_bits: rng.random(),
@@ -180,7 +188,7 @@ impl Pair {
     fn insert(&mut self, rng: &mut ChaCha8Rng, place: u64, key: &Key) {
         assert!(self.bench.is("ready"));
         self.look();
-        self.age += rng.random_range(1..=3u64) << [0, 0, 20, 40][rng.random_range(0..4)];
+        self.age += 1;
         let key = Key {
             pair: (place / SLOTS) as u16,
             ..*key
@@ -314,11 +322,12 @@ impl World {
             pair,
             any_source: false,
             by_pair: false,
+            by_place: false,
             ignore_bits: *self.ignore_bits.choose(rng).expect("it isn't empty"),
             remove: rng.random_bool(0.7),
             ..self.envelope(rng, owner)
         };
-        match rng.random_range(0..10) {
+        match rng.random_range(0..11) {
             0..4 => ("of a source", key),
             4..8 => (
                 "of any source",
@@ -332,6 +341,17 @@ impl World {
                 "by pair",
                 Key {
                     by_pair: true,
+                    any_source: rng.random(),
+                    endpoint: rng.random(),
+                    ..key
+                },
+            ),
+            9 => (
+                "at a place",
+                Key {
+                    by_pair: true,
+                    by_place: true,
+                    slot: rng.random_range(0..SLOTS),
                     any_source: rng.random(),
                     endpoint: rng.random(),
                     ..key
@@ -590,13 +610,12 @@ fn check_fails(mut bench: Bench, operations: &[Do]) -> bool {
     while !bench.is("ready") {
         bench.step();
     }
-    for (age, operation) in operations.iter().enumerate() {
+    for operation in operations {
         let (pulse, place) = match *operation {
             Insert(place) => ("insert", place),
             TakeAny => ("search", 0),
             TakeOf(pair) => ("search", pair * SLOTS),
         };
-        bench.set("age", age as u64);
         bench.set("any_source", matches!(operation, TakeAny));
         bench.set("pair", place / SLOTS);
         bench.set("slot", place % SLOTS);
@@ -634,17 +653,15 @@ fn checks_in_the_gates_notice_what_is_theirs() {
     }
 }
 
-/// Whether some check fails if the user does this with a block that has a message at place 0, of age 5.
+/// Whether some check fails if the user does this with a block that has a message at place 0.
 fn misuse(does: impl Fn(&mut Bench)) -> bool {
     let mut bench = Bench::open("unexpected_tiny");
     while !bench.is("ready") {
         bench.step();
     }
-    bench.set("age", 5u64);
     bench.set("insert", true);
     bench.step();
     bench.set("insert", false);
-    bench.set("age", 6u64);
     bench.model.steps(3);
     does(&mut bench);
     bench.model.steps(8);
@@ -663,13 +680,6 @@ fn checks_in_the_gates_notice_misuse() {
     assert!(!misuse(|bench| insert(bench, 1)), "another place is free");
     assert!(misuse(|bench| insert(bench, 0)), "the place is taken");
     assert!(misuse(|bench| insert(bench, 8 * SLOTS)), "no such pair");
-    assert!(
-        misuse(|bench| {
-            bench.set("age", 5u64);
-            insert(bench, 1);
-        }),
-        "no younger than the one before"
-    );
     assert!(
         misuse(|bench| {
             bench.set("endpoint", 2u64);

@@ -17,69 +17,9 @@
 //!
 //! The queues are linked through the request table, so that nothing is allocated.
 
+use crate::request_queue::RequestQueue;
 use crate::table::{Place, Request, RequestTable};
 use abi::request::{FLAG_NOTHING_KEPT, FLAG_RESUME};
-
-/// A queue of requests of the table.
-#[derive(Clone, Copy, Default)]
-pub(crate) struct Queue {
-    ends: Option<(Request, Request)>,
-}
-
-impl Queue {
-    pub(crate) const fn is_empty(&self) -> bool {
-        self.ends.is_none()
-    }
-
-    pub(crate) fn push_back(&mut self, table: &mut RequestTable, request: Request) {
-        table.set_next(request, None);
-        match &mut self.ends {
-            None => self.ends = Some((request, request)),
-            Some((_, last)) => {
-                table.set_next(*last, Some(request));
-                *last = request;
-            }
-        }
-    }
-
-    fn push_front(&mut self, table: &mut RequestTable, request: Request) {
-        match &mut self.ends {
-            None => self.push_back(table, request),
-            Some((first, _)) => {
-                table.set_next(request, Some(*first));
-                *first = request;
-            }
-        }
-    }
-
-    pub(crate) fn pop_front(&mut self, table: &mut RequestTable) -> Option<Request> {
-        let (first, last) = self.ends?;
-        self.ends = table.next(first).map(|next| (next, last));
-        Some(first)
-    }
-
-    /// Puts another queue in front of this one.
-    fn prepend(&mut self, table: &mut RequestTable, other: Self) {
-        self.ends = match (other.ends, self.ends) {
-            (Some((first, middle)), Some((next, last))) => {
-                table.set_next(middle, Some(next));
-                Some((first, last))
-            }
-            (some, None) | (None, some) => some,
-        };
-    }
-
-    /// Takes a request out, wherever it is.
-    fn remove(&mut self, table: &mut RequestTable, request: Request) {
-        let mut kept = Self::default();
-        while let Some(next) = self.pop_front(table) {
-            if next != request {
-                kept.push_back(table, next);
-            }
-        }
-        *self = kept;
-    }
-}
 
 /// What is known of the card's list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,9 +35,9 @@ enum Stall {
 /// The requests of a list ring that are not with the card, and what is known of those that are.
 pub(crate) struct Backlog {
     /// Back from the card, oldest first; older than all of `rest`.
-    refused: Queue,
+    refused: RequestQueue,
     /// To be posted.
-    rest: Queue,
+    rest: RequestQueue,
     stall: Stall,
     /// The last that was posted, while it is with the card.
     last: Option<Request>,
@@ -107,10 +47,9 @@ pub(crate) struct Backlog {
 
 impl Backlog {
     pub(crate) const fn new() -> Self {
-        let empty = Queue { ends: None };
         Self {
-            refused: empty,
-            rest: empty,
+            refused: RequestQueue::new(),
+            rest: RequestQueue::new(),
             stall: Stall::None,
             last: None,
             resume: false,

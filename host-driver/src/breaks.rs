@@ -100,6 +100,30 @@ breaks! {
     LosesEvent,
     /// The length of a send is asked of its completion, which doesn't say it.
     AsksCompletionForLength,
+    /// A send beyond what the card holds of its pair is refused.
+    RefusesNinth,
+    /// The card gets more sends of a pair than their window.
+    OverfillsPair,
+    /// A send goes to the card past others of its pair that are kept.
+    OvertakesKept,
+    /// A kept send is posted when the completion of an earlier one has been taken, not when it has been written.
+    SeesOnlyWhatIsTaken,
+    /// The window of a pair fills with sends of which the card doesn't tell.
+    FillsWindowQuietly,
+    /// A kept gather goes to the card without its second entry.
+    SplitsGather,
+    /// A kept send that is cancelled is posted all the same.
+    PostsCancelled,
+    /// What was kept of a pair that is closed never completes.
+    ForgetsKept,
+    /// What was kept of a pair that is closed is sent on the next pair in its place.
+    SendsToSuccessor,
+    /// What a closed endpoint has left is flushed from the last on.
+    FlushesBackwards,
+    /// A pair may have more sends outstanding than the program has set.
+    IgnoresSendLimit,
+    /// A disconnect begins while sends of the pair are kept.
+    DisconnectsKept,
     /// Whoever waits on an endpoint isn't told when a reset or a restart ends it.
     EndsInSilence,
 }

@@ -150,9 +150,27 @@ impl Endpoint {
     /// cause `Disconnected` says when that is done. From the call on, nothing can be posted on the pair.
     ///
     /// # Errors
-    /// [`CommandError`]: `NotFound` if the pair isn't open, `Busy` if it isn't connected or 16 connections are being ended.
+    /// [`CommandError`]: `NotFound` if the pair isn't open, `SendsKept` while the library keeps sends of it, `Busy` if it isn't connected or 16 connections
+    /// are being ended.
     pub fn begin_disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
-        let (mut commands, id) = self.commands_for(|own| own.begin_closing_pair(pair))?;
+        self.handle.lock().core.feed(self.handle.link());
+        self.disconnect_by_card(pair, timeout, is_broken!(DisconnectsKept))
+    }
+
+    /// Has the card end a connection, though sends of it are kept or only if none are.
+    fn disconnect_by_card(
+        &self,
+        pair: Pair,
+        timeout: u32,
+        though_kept: bool,
+    ) -> Result<(), CommandError> {
+        let (mut commands, id) = self.commands_for(|own| {
+            if own.keeps_sends(pair) && !though_kept {
+                return Some(Err(CommandError::SendsKept));
+            }
+            own.begin_closing_pair(pair).map(Ok)
+        })?;
+        let id = id?;
         let begun = commands.call(Command::Disconnect, &Disconnect { pair: id, timeout });
         // A refusal changes nothing: a pair whose close is under way stays closed to posts.
         if !commands.is_late() {
@@ -177,13 +195,15 @@ impl Endpoint {
         ))
     }
 
-    /// Ends a connection in an orderly way, waits until that is done, and closes the pair. A connection that the card doesn't end in time, because its gates hang,
+    /// Ends a connection in an orderly way, waits until that is done, and closes the pair. Sends that the library keeps go first; those that the card
+    /// doesn't get in time end with the pair. A connection that the card doesn't end in time, because its gates hang,
     /// is closed as by [`close_pair`](Self::close_pair), which says so.
     ///
     /// # Errors
-    /// As for [`begin_disconnect`](Self::begin_disconnect) and [`close_pair`](Self::close_pair).
+    /// As for [`begin_disconnect`](Self::begin_disconnect), but for `SendsKept`, and [`close_pair`](Self::close_pair).
     pub fn disconnect(&self, pair: Pair, timeout: u32) -> Result<(), CommandError> {
-        self.begin_disconnect(pair, timeout)?;
+        let timeout = self.drain(pair, timeout)?;
+        self.disconnect_by_card(pair, timeout, true)?;
         // The firmware ends it by itself, unless it waits for gates that hang: what was posted is sent, then the peer is told.
         let patience = self.patience(timeout, DRAIN_TIMEOUT);
         let patience = patience.saturating_add(TELL_TIMEOUT.into());
@@ -194,6 +214,28 @@ impl Endpoint {
         let look = || Ok::<_, CommandError>(self.is_disconnected(pair)?.then_some(()));
         self.look_until(deadline, look)?;
         self.close_pair(pair)
+    }
+
+    /// Waits until the library keeps no sends of the pair, or the time for the end of the connection is over. Returns what is left of that.
+    fn drain(&self, pair: Pair, timeout: u32) -> Result<u32, CommandError> {
+        let keeps = || {
+            let mut locked = self.handle.lock();
+            locked.core.feed(self.handle.link());
+            locked.own().keeps_sends(pair)
+        };
+        if !keeps() || !self.handle.lock().own().begin_draining_pair(pair) {
+            return Ok(timeout);
+        }
+        let cycles = if timeout == 0 { DRAIN_TIMEOUT } else { timeout };
+        let deadline = self.device().now().saturating_add(cycles.into());
+        let look = || Ok::<_, CommandError>((!keeps()).then_some(()));
+        if let Err(error) = self.look_until(deadline, look) {
+            self.handle.lock().own().end_draining_pair(pair);
+            return Err(error);
+        }
+        let left = deadline.saturating_sub(self.device().now());
+        // 0 would be the firmware's own.
+        Ok(u32::try_from(left).map_or(cycles, |left| left.max(1)))
     }
 
     /// Cycles after which the firmware has given up by itself what it was given `timeout` cycles for, or if 0 `own` ones, and has said so.
@@ -250,10 +292,13 @@ impl Endpoint {
         loop {
             let link = &device.card.link;
             let closings = link.closings();
-            let (event, full): (Watch, bool) = {
+            let (event, silent): (Watch, bool) = {
                 let mut locked = self.handle.lock();
                 let mut own = locked.own();
-                (own.arm_for_event(link)?, own.events_are_full())
+                let event = own.arm_for_event(link)?;
+                // The completions of a queue that another endpoint has interrupt by that one's line.
+                let silent = own.events_are_full() || own.is_send_kept() && !own.owns_queue();
+                (event, silent)
             };
             if let Some(seen) = look()? {
                 return Ok(Some(seen));
@@ -264,7 +309,7 @@ impl Endpoint {
             let Some(closing) = link.watch_closings(closings) else {
                 continue;
             };
-            let at_intervals = full || is_broken!(LooksAtIntervals);
+            let at_intervals = silent || is_broken!(LooksAtIntervals);
             let patience = if at_intervals { cycles } else { SELDOM_CYCLES };
             let next = deadline.min(device.now().saturating_add(patience));
             ended(device.pause(&[event, closing], next))?;

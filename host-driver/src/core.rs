@@ -23,6 +23,8 @@
 //! are free; in any other case the cancel completes as `TooLate`. A receive that the card refused for want of room is with the library
 //! ([`crate::backlog`]): then the cancel, which finds nothing, comes back as the completion of the receive.
 //!
+//! **Kept sends.** The card gets a window of a pair's sends; those behind it are kept until it has completed an earlier one (`sends.rs`).
+//!
 //! **Unsignaled sends.** Of the success of a send with `FLAG_ERRORS_ONLY` the card doesn't tell: such a send is *quiet*, and has ended when a later send of its
 //! pair completes as delivered or refused, or when its pair has been closed and no completion of it has come. A few quiet ones, and the next unsignaled
 //! send is posted without the flag.
@@ -32,7 +34,9 @@
 mod arm;
 mod complete;
 mod post;
+mod sends;
 
+pub(crate) use self::sends::segment;
 use crate::backlog::Backlog;
 use crate::claimed::Claim;
 use crate::endpoint::Shared;
@@ -44,7 +48,9 @@ use crate::memory::HostMemory;
 use crate::pair::Pair;
 use crate::query::EndpointStatus;
 use crate::region::Buffer;
+use crate::request_queue::RequestQueue;
 use crate::ring::{EntryQueue, RequestRing};
+use crate::send_limits::SendLimits;
 use crate::shared::SharedBuffer;
 use crate::table::{Place, Request, RequestTable};
 use crate::transport::{Line, TransportError, Watch};
@@ -57,6 +63,7 @@ use abi::register::{
     COMPLETION_HEAD, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, endpoint_page,
 };
 use abi::status::Status;
+use std::collections::VecDeque;
 use std::sync::{Arc, Weak};
 
 /// Cycles between two looks at a ring that is full of what was kept.
@@ -75,19 +82,35 @@ fn is_refusal(completion: &Completion) -> bool {
 /// full of sends that the library would have to wait for.
 const QUIET_MAX: usize = SEND_QUEUE_DEPTH as usize / 2 - 1;
 
+/// What a call that ends a pair lets the library do with its sends meanwhile.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Ending {
+    /// No such call is under way.
+    No,
+    /// What is kept is posted, and nothing new.
+    Draining,
+    /// Nothing is posted.
+    Command,
+}
+
 /// A pair that is open.
 pub(crate) struct OpenPair {
     serial: u64,
     /// The card's name of it.
     id: u32,
-    /// Sends that have not completed.
-    sends: u16,
-    /// Number of the next send.
+    limits: SendLimits,
+    /// Sends that are outstanding.
+    sends: usize,
+    /// Of these, those that the card has got and has written no completion of.
+    on_card: u16,
+    /// Of these, those that the card gets later, oldest first.
+    kept: RequestQueue,
+    /// Number of the next send that the card gets.
     order: u32,
     /// Sends of whose success the card doesn't tell, with their numbers.
     quiet: [Option<(u32, Request)>; QUIET_MAX],
-    /// A call that ends it is under way: nothing is posted on it meanwhile,
-    ending: bool,
+    /// The program posts nothing on it while a call that ends it is under way,
+    ending: Ending,
     /// nor any more once the card has heard of such a call.
     ended: bool,
     /// The slots in which the peer's unexpected messages rest; given back when the pair is gone.
@@ -107,6 +130,8 @@ pub(crate) enum Phase {
 /// A completion queue, and the requests that are to complete on it.
 pub(crate) struct Queue {
     completions: EntryQueue<Completion>,
+    /// Index of the first completion that nobody has looked at: those taken, and perhaps some behind them, have been.
+    noticed: u16,
     table: RequestTable,
     /// Place of the endpoint whose page has the queue's registers, while these are its own for sure.
     page: Option<u8>,
@@ -159,6 +184,10 @@ pub(crate) struct Rings {
     /// Claimed messages that the program has dropped, to be discarded.
     dropped: Vec<Claim>,
     pairs: Vec<Option<OpenPair>>,
+    /// Pairs that keep sends, in the order of their turns.
+    keepers: VecDeque<u16>,
+    /// Sends that were kept when their pair was closed, oldest first.
+    orphans: RequestQueue,
     /// Buffers for injected sends that are not in flight.
     bounce: Vec<Buffer>,
     /// Index that the event interrupt is armed at.
@@ -199,6 +228,8 @@ impl Rings {
             backlog: Backlog::new(),
             dropped: Vec::with_capacity(pairs * usize::from(MAX_CREDITS)),
             pairs: std::iter::repeat_with(|| None).take(pairs).collect(),
+            keepers: VecDeque::with_capacity(pairs),
+            orphans: RequestQueue::new(),
             bounce,
             event_armed: None,
             event_noticed: 0,
@@ -240,6 +271,7 @@ impl Core {
             table: RequestTable::new(completions.entries()),
             retired: Vec::with_capacity(completions.entries().into()),
             completions,
+            noticed: 0,
             page: None,
             armed: None,
             strays: 0,
@@ -295,6 +327,7 @@ impl Core {
             }
             self.queue.completions = EntryQueue::new(link, self.queue.completions.log2())?;
             self.queue.armed = None;
+            self.queue.noticed = 0;
             self.endpoints.iter_mut().for_each(|e| e.flushed = true);
         }
         let completions = &self.queue.completions;
@@ -340,6 +373,7 @@ impl Core {
 
     /// Posts what is kept of all endpoints; see [`Own::feed`].
     pub(crate) fn feed(&mut self, link: &Link) {
+        self.look_ahead();
         for at in 0..self.endpoints.len() {
             self.of(at).feed(link);
         }
@@ -403,6 +437,11 @@ impl Own<'_> {
         (at == self.rings.at || is_broken!(TakesStrangers)).then_some(request)
     }
 
+    /// Whether the queue's completions interrupt by the endpoint's line.
+    pub(crate) const fn owns_queue(&self) -> bool {
+        self.rings.owns_queue
+    }
+
     pub(crate) fn is_closed(&self) -> bool {
         self.rings.phase == Phase::Closed
     }
@@ -438,6 +477,8 @@ impl Own<'_> {
         self.set_phase(Phase::Closed);
         self.rings.told = self.queue.completions.next_unwritten();
         self.rings.pairs.iter_mut().for_each(|pair| *pair = None);
+        self.rings.keepers.clear();
+        self.rings.orphans = RequestQueue::new();
         self.rings.dropped.clear();
     }
 
@@ -468,10 +509,13 @@ impl Own<'_> {
         *place = Some(OpenPair {
             serial: pair.serial,
             id,
+            limits: SendLimits::default(),
             sends: 0,
+            on_card: 0,
+            kept: RequestQueue::new(),
             order: 0,
             quiet: [None; QUIET_MAX],
-            ending: false,
+            ending: Ending::No,
             ended: false,
             slots,
         });
@@ -486,8 +530,26 @@ impl Own<'_> {
     /// The same, of a pair that is to be closed or disconnected: nothing is posted on it from now on.
     pub(crate) fn begin_closing_pair(&mut self, pair: Pair) -> Option<u32> {
         let open = self.pair_mut(pair)?;
-        open.ending = true;
+        open.ending = Ending::Command;
         Some(open.id)
+    }
+
+    /// A pair is to be disconnected as soon as the card has got the sends that are kept: nothing new is posted on it from now on. False if it
+    /// is being ended already, or isn't open.
+    pub(crate) fn begin_draining_pair(&mut self, pair: Pair) -> bool {
+        let Some(open) = self.usable_pair(pair) else {
+            return false;
+        };
+        open.ending = Ending::Draining;
+        true
+    }
+
+    /// The draining of a pair has ended before a command did.
+    pub(crate) fn end_draining_pair(&mut self, pair: Pair) {
+        let open = self.pair_mut(pair);
+        if let Some(open) = open.filter(|open| open.ending == Ending::Draining) {
+            open.ending = Ending::No;
+        }
     }
 
     /// A call that was to end a pair has come back: it has closed the pair, or not; and the card is ending the pair because of it, or not. If
@@ -497,7 +559,7 @@ impl Own<'_> {
             self.retire_closed(pair);
             self.remove_pair(pair);
         } else if let Some(open) = self.pair_mut(pair) {
-            open.ending = false;
+            open.ending = Ending::No;
             open.ended = heard || open.ended && !is_broken!(ReopensPair);
         }
     }
@@ -505,7 +567,7 @@ impl Own<'_> {
     /// A pair on which something may be posted.
     fn usable_pair(&mut self, pair: Pair) -> Option<&mut OpenPair> {
         self.pair_mut(pair)
-            .filter(|open| !open.ending && !open.ended)
+            .filter(|open| open.ending == Ending::No && !open.ended)
     }
 
     /// Whether a receive may name the pair.
@@ -515,6 +577,7 @@ impl Own<'_> {
 
     pub(crate) fn remove_pair(&mut self, pair: Pair) {
         if self.pair_mut(pair).is_some() {
+            self.orphan_sends(pair);
             self.rings.pairs[usize::from(pair.index)] = None;
         }
     }

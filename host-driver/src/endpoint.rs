@@ -571,7 +571,11 @@ impl Endpoint {
     /// # Errors
     /// [`TransportError`] if the card can't be told which events have been taken. No event is lost by it: that is said when none is left.
     pub fn poll_event(&self) -> Result<Option<AsyncEvent>, TransportError> {
-        self.handle.lock().own().poll_event(self.handle.link())
+        let link = self.handle.link();
+        let mut locked = self.handle.lock();
+        // Who waits for an event alone polls no completions.
+        locked.core.feed(link);
+        locked.own().poll_event(link)
     }
 
     /// Asks for an interrupt at the next event after those that the queue has, taken or not, and at the next completion in the same way. Poll once more

@@ -41,6 +41,9 @@ pub enum CommandError {
     /// An argument is out of range; nothing was sent to the card.
     #[error("{0}")]
     Argument(&'static str),
+    /// The library keeps sends of the pair that the card has no room for yet. Poll until they have gone, then call again.
+    #[error("sends of the pair are kept until the card has room for them")]
+    SendsKept,
     /// The object belongs to something else, or has been closed.
     #[error("not an open object of this endpoint")]
     NotFound,
@@ -140,7 +143,7 @@ pub enum PostError {
     /// Every entry of the completion queue is reserved for a request. Poll, then post again.
     #[error("every completion entry is reserved")]
     CompletionQueueFull,
-    /// The pair has as many sends outstanding as the card keeps for it. Poll until one completes, then post again.
+    /// The pair has as many sends outstanding as [its limit](crate::SendLimits::outstanding) says. Poll until one completes, then post again.
     #[error("the pair has as many sends outstanding as it may")]
     PairBusy,
     /// Every buffer for injected sends is in flight. Poll, then post again, or send from a buffer.

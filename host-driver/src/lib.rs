@@ -92,7 +92,9 @@ mod post;
 mod primitives;
 mod query;
 mod region;
+mod request_queue;
 mod ring;
+mod send_limits;
 mod shared;
 mod sync;
 mod table;
@@ -118,6 +120,7 @@ pub use pair::{EndpointAddress, Pair, PairAddress};
 pub use post::{RecvWr, SendWr, Source, TaggedReceive, TaggedSend};
 pub use query::{DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState};
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
+pub use send_limits::SendLimits;
 pub use shared::{Payload, SendBuffer, SharedBuffer};
 pub use table::Request;
 
@@ -152,6 +155,7 @@ const _: () = {
     shared::<Source>();
     shared::<TaggedReceive>();
     shared::<TaggedSend>();
+    shared::<SendLimits>();
     shared::<AsyncEvent>();
     shared::<Refused>();
     shared::<Claimed>();

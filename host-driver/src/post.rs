@@ -5,18 +5,18 @@
 //!  post a list admit ► write entry ► admit ► write entry ► … ► doorbell     stops at the first that isn't admitted
 //! ```
 
-use crate::core::{Own, Ring};
+use crate::core::{Own, Ring, segment};
 use crate::endpoint::Endpoint;
 use crate::error::{ListRefused, PostError, Refused};
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::shared::{SendBuffer, SharedBuffer};
-use crate::table::{ListEntry, Request, Work};
+use crate::table::{ListEntry, Request, Segments, Work};
 use abi::event::NO_PAIR;
 use abi::limits::EAGER_MAX;
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_MULTI, FLAG_READY,
-    INLINE_BYTES, ListRequest, MAX_SEGMENTS, Opcode, Segment, SendRequest, SendSegments,
+    INLINE_BYTES, ListRequest, MAX_SEGMENTS, Opcode, Segment, SendRequest,
 };
 
 /// How a message is addressed.
@@ -131,18 +131,11 @@ impl Endpoint {
         }
         let mut locked = self.handle.lock();
         let mut own = locked.own();
-        let quiet = own.may_be_quiet(send.pair);
         let mut work = send_work(send, buffer.len() as u64, false);
-        if let Work::Send {
-            unsignaled,
-            quiet: posted_quiet,
-            ..
-        } = &mut work
-        {
-            (*unsignaled, *posted_quiet) = (true, quiet);
+        if let Work::Send { unsignaled, .. } = &mut work {
+            *unsignaled = true;
         }
-        let flags = if quiet { FLAG_ERRORS_ONLY } else { 0 };
-        let entered = self.enter(&mut own, wr_id, send, (work, flags), buffer)?;
+        let entered = self.enter(&mut own, wr_id, send, (work, 0), buffer)?;
         own.ring(self.handle.link(), Ring::Send);
         Ok(entered)
     }
@@ -178,35 +171,23 @@ impl Endpoint {
         let mut own = locked.own();
         let work = send_work(send, length, false);
         let first = segments.first().cloned();
-        let posted = if segments.len() > 1 {
-            own.admit_entries(link, &work, 2)?;
-            let request = send_words(send, FLAG_GATHER, all[0], None);
-            let rest = std::array::from_fn(|at| segments.get(at + 1).cloned());
-            own.post_gather(wr_id, work, (first, rest), |handle| {
-                let second = SendSegments::new(handle.wire(), &all[1..]);
-                [request(handle), second.to_words()]
-            })
-        } else {
-            own.admit(link, &work)?;
-            let inline = self.inline(first.as_deref().unwrap_or_default());
-            let words = send_words(send, 0, all[0], inline);
-            own.post(wr_id, work, first.map(Into::into), words)
+        let (flags, inline, entries) = match segments.len() > 1 {
+            true => (FLAG_GATHER, None, 2),
+            false => (0, self.inline(first.as_deref().unwrap_or_default()), 1),
         };
+        own.admit_send(link, &work, entries)?;
+        let request = send_request(send, flags, all[0], inline);
+        let rest = std::array::from_fn(|at| segments.get(at + 1).cloned());
+        let posted = own.post_send(wr_id, work, first.map(Into::into), rest, request);
         own.ring(link, Ring::Send);
         Ok(posted)
     }
 
     /// Where the card finds what is to be sent, if it is of the endpoint's domain.
     fn segment<B: SendBuffer>(&self, buffer: &B) -> Result<Segment, PostError> {
-        let (whole, offset, length) = buffer.part();
-        let (key, address, _) = whole.local();
-        let segment = Segment {
-            key,
-            address: address + offset as u64,
-            length: length as u64,
-        };
+        let (whole, ..) = buffer.part();
         let ours = whole.is_of(self.handle.domain());
-        ours.then_some(segment).ok_or(PostError::WrongDomain)
+        ours.then(|| segment(buffer)).ok_or(PostError::WrongDomain)
     }
 
     /// Whether the card knows a request of this opcode with these flags.
@@ -280,7 +261,7 @@ impl Endpoint {
             return Err(PostError::InjectBusy);
         }
         let work = send_work(send, bytes.len() as u64, true);
-        own.admit(link, &work)?;
+        own.admit_send(link, &work, 1)?;
         let mut buffer = own.take_bounce().ok_or(PostError::InjectBusy)?;
         buffer[..bytes.len()].copy_from_slice(bytes);
         let (key, address, _) = buffer.local();
@@ -289,8 +270,9 @@ impl Endpoint {
             address,
             length: bytes.len() as u64,
         };
-        let words = send_words(send, 0, segment, self.inline(bytes));
-        own.post(wr_id, work, Some(buffer.into()), words);
+        let request = send_request(send, 0, segment, self.inline(bytes));
+        let none = Segments::default();
+        own.post_send(wr_id, work, Some(buffer.into()), none, request);
         own.ring(link, Ring::Send);
         Ok(())
     }
@@ -338,14 +320,15 @@ impl Endpoint {
         buffer: B,
     ) -> Result<Request, Refused<B>> {
         let admitted = self.segment(&buffer).and_then(|segment| {
-            own.admit(self.handle.link(), &work)?;
+            own.admit_send(self.handle.link(), &work, 1)?;
             Ok(segment)
         });
         match admitted {
             Err(error) => Err(Refused { error, buffer }),
             Ok(segment) => {
-                let words = send_words(send, flags, segment, self.inline(&buffer));
-                Ok(own.post(wr_id, work, Some(buffer.into()), words))
+                let request = send_request(send, flags, segment, self.inline(&buffer));
+                let none = Segments::default();
+                Ok(own.post_send(wr_id, work, Some(buffer.into()), none, request))
             }
         }
     }
@@ -577,15 +560,14 @@ fn send_work(send: &TaggedSend, length: u64, inject: bool) -> Work {
         serial: send.pair.serial,
         inject,
         unsignaled: false,
-        quiet: false,
         order: 0,
         length,
         cancel: None,
     }
 }
 
-/// The ring entry of a send, from its handle. It carries the bytes itself, if there are some, and otherwise names the buffer.
-fn send_words(
+/// The ring entry of a send, but for its handle. It carries the bytes itself, if there are some, and otherwise names the buffer.
+fn send_request(
     send: &TaggedSend,
     flags: u8,
     Segment {
@@ -594,7 +576,7 @@ fn send_words(
         length,
     }: Segment,
     inline: Option<&[u8]>,
-) -> impl FnOnce(Request) -> [u64; SendRequest::WORDS] + use<> {
+) -> SendRequest {
     let named = SendRequest {
         opcode: Opcode::TaggedSend.code(),
         flags,
@@ -607,14 +589,7 @@ fn send_words(
         length,
         ..SendRequest::default()
     };
-    let entry = inline.map_or(named, |bytes| named.with_inline(bytes));
-    move |request| {
-        SendRequest {
-            request: request.wire(),
-            ..entry
-        }
-        .to_words()
-    }
+    inline.map_or(named, |bytes| named.with_inline(bytes))
 }
 
 fn refused_list<W, I>(

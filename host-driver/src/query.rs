@@ -39,7 +39,7 @@ pub struct DeviceLimits {
     pub unexpected_messages: usize,
     /// Credits of one pair.
     pub pair_credits: usize,
-    /// Sends of one pair that may be outstanding.
+    /// Sends of one pair that the card holds; the library keeps what is posted beyond.
     pub pair_sends: usize,
     /// Longest message, in bytes.
     pub message_bytes: u64,
@@ -125,7 +125,7 @@ pub struct EndpointStatus {
     pub event_queue: usize,
     /// Requests that have not been polled for.
     pub outstanding: usize,
-    /// Of these, the receives, probes and claims that the library keeps because the card has no room for them.
+    /// Of these, those that the library keeps because the card has no room for them: receives, probes, claims and sends.
     pub kept: usize,
     /// Injected sends that could be posted now without polling.
     pub inject_buffers: usize,
@@ -198,7 +198,7 @@ impl PairStatus {
 pub enum RequestState {
     /// In a ring, with the card, or completed and not polled for.
     Posted,
-    /// A receive, a probe or a claim that the library keeps because the card has no room for it. It is as good as posted.
+    /// The library keeps it because the card has no room for it. It is as good as posted.
     Kept,
     /// A cancel is under way for it.
     Cancelling,
@@ -218,7 +218,7 @@ impl Endpoint {
             None => RequestState::Ended,
             Some((_, true)) | Some((Place::Withdrawn, _)) => RequestState::Cancelling,
             Some((Place::Kept, false)) if !is_broken!(HidesKept) => RequestState::Kept,
-            Some((Place::Card | Place::Kept, false)) => RequestState::Posted,
+            Some((Place::Card | Place::Kept | Place::Completed, false)) => RequestState::Posted,
         }
     }
 }

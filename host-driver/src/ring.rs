@@ -81,12 +81,7 @@ impl RequestRing {
         1 << self.log2
     }
 
-    /// Whether an entry is free. Asks the card only if the ring looks full.
-    pub(crate) fn has_room(&mut self, link: &Link) -> Result<bool, TransportError> {
-        self.has_room_for(link, 1)
-    }
-
-    /// Whether so many entries are free.
+    /// Whether so many entries are free. Asks the card only if the ring looks full.
     pub(crate) fn has_room_for(&mut self, link: &Link, count: u16) -> Result<bool, TransportError> {
         let entries = 1_u16 << self.log2;
         let has_room = |ring: &Self| entries - ring.tail.wrapping_sub(ring.head) >= count;
@@ -220,7 +215,8 @@ impl<E: QueueEntry> EntryQueue<E> {
         (0..self.entries()).map_while(|k| self.look(self.head.wrapping_add(k)))
     }
 
-    fn look(&self, index: u16) -> Option<E> {
+    /// The entry of `index`, which is at most one pass ahead, if the card has written it.
+    pub(crate) fn look(&self, index: u16) -> Option<E> {
         self.is_written(index).then(|| {
             E::read(|k| {
                 // SAFETY: as in `is_written`. The phase, acquired, says that the entry is complete, and the card

@@ -10,7 +10,7 @@ use crate::region::Buffer;
 use crate::shared::SharedBuffer;
 use abi::completion::CompletionKind;
 use abi::opcode::{OpcodeRow, WorkRing};
-use abi::request::{ListRequest, MAX_SEGMENTS, Opcode};
+use abi::request::{ListRequest, MAX_SEGMENTS, Opcode, SendRequest};
 
 /// A posted request, to cancel it or to recognise its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -45,9 +45,7 @@ pub(crate) enum Work {
         inject: bool,
         /// The program isn't told of its success.
         unsignaled: bool,
-        /// The card doesn't tell of its success.
-        quiet: bool,
-        /// Its number among those of the pair.
+        /// Its number among those of the pair that the card has got.
         order: u32,
         /// Bytes of the message.
         length: u64,
@@ -125,8 +123,10 @@ impl Posting {
 pub(crate) enum Place {
     /// With the card, or on the ring.
     Card,
-    /// In the backlog.
+    /// With the library: a receive, a probe or a claim in the backlog, or a send behind others of its pair.
     Kept,
+    /// A send whose completion the card has written, and nobody has taken.
+    Completed,
     /// Nowhere: it was being cancelled when the card refused it, and ends when the cancel comes back.
     Withdrawn,
 }
@@ -145,8 +145,16 @@ pub(crate) struct Outstanding {
     pub(crate) shared: Option<SharedBuffer>,
     /// Gathers: the segments behind the first.
     pub(crate) segments: Segments,
-    /// Receives, probes and claims: how to post it again.
-    pub(crate) entry: Option<ListEntry>,
+    /// How to post it, or to post it again: receives, probes, claims, and sends that are kept.
+    pub(crate) entry: Option<Entry>,
+}
+
+/// What the library needs to write the ring entry of a request.
+#[derive(Clone, Copy)]
+pub(crate) enum Entry {
+    List(ListEntry),
+    /// But for its handle.
+    Send(SendRequest),
 }
 
 /// An entry of a list ring that may have to be posted again.
@@ -158,6 +166,8 @@ pub(crate) struct ListEntry {
 }
 
 struct Slot {
+    /// How many requests of the table came before it.
+    number: u64,
     /// 48 bits of it are in the handle: a slot used once a nanosecond repeats one after three days, with 2^48 requests in between.
     uses: u64,
     request: Option<Outstanding>,
@@ -177,6 +187,7 @@ impl Slot {
 pub(crate) struct RequestTable {
     slots: Vec<Slot>,
     free: Vec<u16>,
+    inserted: u64,
 }
 
 impl RequestTable {
@@ -185,6 +196,7 @@ impl RequestTable {
         Self {
             slots: (0..size)
                 .map(|_| Slot {
+                    number: 0,
                     uses: 0,
                     request: None,
                     place: Place::Card,
@@ -192,6 +204,7 @@ impl RequestTable {
                 })
                 .collect(),
             free: (0..size).rev().collect(),
+            inserted: 0,
         }
     }
 
@@ -205,7 +218,7 @@ impl RequestTable {
         self.slots.iter().filter(|slot| slot.is_of(at)).count()
     }
 
-    /// Number of these that are in the backlog.
+    /// Number of these that the library keeps.
     pub(crate) fn kept_of(&self, at: usize) -> usize {
         let kept = |slot: &&Slot| slot.is_of(at) && slot.place == Place::Kept;
         self.slots.iter().filter(kept).count()
@@ -224,6 +237,8 @@ impl RequestTable {
         let slot = self.free.pop().expect("a free slot is seen to before");
         let entry = &mut self.slots[usize::from(slot)];
         entry.uses = entry.uses.wrapping_add(1);
+        entry.number = self.inserted;
+        self.inserted += 1;
         entry.request = Some(request);
         entry.place = Place::Card;
         Request::new(slot, entry.uses)
@@ -276,10 +291,14 @@ impl RequestTable {
         self.slots[request.slot()].next = next;
     }
 
-    /// Some outstanding request of an endpoint.
-    pub(crate) fn any_of(&self, at: usize) -> Option<Request> {
-        let slot = self.slots.iter().position(|slot| slot.is_of(at))?;
-        Some(Request::new(slot as u16, self.slots[slot].uses))
+    /// The outstanding request of an endpoint that was posted first.
+    pub(crate) fn oldest_of(&self, at: usize) -> Option<Request> {
+        let of = self.slots.iter().enumerate().filter(|(_, s)| s.is_of(at));
+        let (slot, found) = match is_broken!(FlushesBackwards) {
+            false => of.min_by_key(|(_, slot)| slot.number)?,
+            true => of.max_by_key(|(_, slot)| slot.number)?,
+        };
+        Some(Request::new(slot as u16, found.uses))
     }
 }
 
@@ -332,7 +351,7 @@ mod tests {
         assert!(table.get_mut(a).is_none());
         assert_eq!(table.outstanding(), 2);
         assert_eq!(table.remove(b).unwrap().wr_id, 2);
-        assert_eq!((table.any_of(0), table.any_of(1)), (Some(c), None));
+        assert_eq!((table.oldest_of(0), table.oldest_of(1)), (Some(c), None));
     }
 
     #[test]

@@ -139,7 +139,7 @@ fn posting_and_polling_do_not_allocate() {
     let transport = Arc::new(Uncounted(fabric.transport(0)));
     let device = Device::open(transport).unwrap();
     let pd = device.alloc_pd().unwrap();
-    let cq = pd.create_cq(16).unwrap();
+    let cq = pd.create_cq(32).unwrap();
     let endpoint = pd.endpoint().on(&cq).open().unwrap();
     // On the same queue, with what only some cards have.
     let beside = pd.endpoint().on(&cq).open().unwrap();
@@ -167,16 +167,18 @@ fn posting_and_polling_do_not_allocate() {
         ignore_bits: 0,
     };
 
-    let mut receives = Vec::with_capacity(4);
-    let mut sends = Vec::with_capacity(4);
-    let mut posted = Vec::with_capacity(8);
-    let mut completions = Vec::with_capacity(8);
+    // More sends than the card holds of a pair: the library keeps the last.
+    let count = 12;
+    let mut receives = Vec::with_capacity(count);
+    let mut sends = Vec::with_capacity(count);
+    let mut posted = Vec::with_capacity(2 * count);
+    let mut completions = Vec::with_capacity(2 * count);
     let (_shared_region, shared) = pd.reg_mr(8, Access::Read).unwrap();
     let shared = shared.share();
 
     let before = ALLOCATIONS.get();
     for _ in 0..200 {
-        for wr_id in 0..4 {
+        for wr_id in 0..count as u64 {
             receives.push(RecvWr {
                 wr_id,
                 receive,
@@ -196,8 +198,9 @@ fn posting_and_polling_do_not_allocate() {
         endpoint
             .post_send_list(sends.drain(..), &mut posted)
             .unwrap();
-        while completions.len() < 8 {
-            if cq.poll_many(&mut completions, 8) == 0 {
+        assert!(endpoint.query().kept > 0);
+        while completions.len() < 2 * count {
+            if cq.poll_many(&mut completions, 2 * count) == 0 {
                 completions.push(cq.wait(1_000_000).unwrap());
             }
         }

@@ -568,7 +568,6 @@ fn as_fast_as_promised(points: &[Value], all_rows: f64, single: f64, busy: f64) 
             (true, false) => (entries() / 8.0).ceil(),
         };
         match point["name"].as_str().expect("a name") {
-            // A message that finds no receive takes a second operation, to wait.
             "arrive" | "post" | "cancel" | "probe" => {
                 let max = point["max"].as_f64().expect("the longest");
                 assert!(max <= 12.0 + rows(), "{point}");
@@ -576,9 +575,11 @@ fn as_fast_as_promised(points: &[Value], all_rows: f64, single: f64, busy: f64) 
             "sustained" => {
                 let classes = params["classes"].as_u64().unwrap_or(1);
                 let promise = match (params["kind"].as_str(), params["keys"].as_str()) {
-                    // Three operations a message, one after the other.
-                    _ if params["structure"] == "unexpected" => 3.0 / (36.0 + rows()),
+                    // Two operations a message, one after the other.
+                    _ if params["structure"] == "unexpected" => 2.0 / (24.0 + rows()),
                     (Some("mask"), _) => 0.99,
+                    // An arrival that may append, and a receive that waits until it has found one, in turn.
+                    (_, Some("append")) => 0.15,
                     // What is under way may well be the only key.
                     (_, Some("one")) => 0.25,
                     _ if entries() < 2.0 => 0.25,

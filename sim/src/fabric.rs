@@ -121,7 +121,8 @@ impl LinkFilter {
         }
     }
 
-    fn covers(&self, source: usize, destination: usize) -> bool {
+    /// Whether the link from one card to another is one of them.
+    pub fn covers(&self, source: usize, destination: usize) -> bool {
         self.source.is_none_or(|only| only == source)
             && self.destination.is_none_or(|only| only == destination)
     }

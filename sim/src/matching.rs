@@ -13,7 +13,7 @@
 
 use std::collections::VecDeque;
 
-use match_reference::{Command, Lists, Reply, Sizes};
+use match_reference::{Command, Lists, Operation, Reply, Sizes};
 
 use crate::pins::{MATCH_WORDS, MatchMonitor, ReplyMonitor};
 
@@ -123,6 +123,8 @@ pub struct MatchReport {
     pub unexpected: [Depth; OPERATIONS],
     /// Receives for which there was no room.
     pub refused: u64,
+    /// Messages that found no receive and were appended to the unexpected.
+    pub appended: u64,
     /// Cycles of each.
     pub cycles: [MatchCycles; OPERATIONS],
     /// Each operation, if they were asked for.
@@ -168,7 +170,7 @@ impl MatchWatch {
         entering: &MatchMonitor,
         reply: &ReplyMonitor,
     ) -> Result<(), String> {
-        if reply.valid
+        if let Some(reply) = reply.reply()
             && let Some((since, seen)) = self.under_way.pop_front()
         {
             self.report.cycles[usize::from(seen.operation & 15)].add(cycle - since);
@@ -193,24 +195,13 @@ impl MatchWatch {
     }
 
     /// Holds a reply to the reference.
-    fn hold(&mut self, words: &[u32; MATCH_WORDS], reply: &ReplyMonitor) -> Result<(), String> {
-        let Some(lists) = &mut self.reference else {
-            return Ok(());
-        };
+    fn hold(&mut self, words: &[u32; MATCH_WORDS], reply: Reply) -> Result<(), String> {
         let command = Command::from_words(words);
         let command = command.ok_or_else(|| format!("{words:x?} is no command"))?;
-        let &ReplyMonitor {
-            found,
-            full,
-            index,
-            more,
-            ..
-        } = reply;
-        let reply = Reply {
-            found,
-            full,
-            index,
-            more,
+        let appended = command.operation == Operation::Arrive && command.append && !reply.found;
+        self.report.appended += u64::from(appended);
+        let Some(lists) = &mut self.reference else {
+            return Ok(());
         };
         match lists.act(&command, reply) {
             Ok(_) => Ok(()),
@@ -333,7 +324,7 @@ mod tests {
         for beyond in [
             of(Operation::Probe, tiny.endpoints, 0),
             of(Operation::Probe, 0, tiny.pairs),
-            of(Operation::Insert, 0, tiny.pairs),
+            of(Operation::Remove, 0, tiny.pairs),
             of(Operation::Arrive, 0, tiny.pairs),
         ] {
             let fault = told(beyond).expect_err("it names nothing");

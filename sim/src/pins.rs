@@ -21,7 +21,7 @@
 use std::path::Path;
 
 use abi::control::DATA_WORDS;
-use match_reference::Sizes;
+use match_reference::{Reply, Sizes};
 
 /// Bytes of one beat of the memory bus and of the network streams.
 pub const BEAT_BYTES: usize = 8;
@@ -255,6 +255,25 @@ pub struct ReplyMonitor {
     pub index: u16,
     /// Nothing was found yet, and there is more to look at.
     pub more: bool,
+}
+
+impl ReplyMonitor {
+    /// The reply, if there is one.
+    pub fn reply(&self) -> Option<Reply> {
+        let &Self {
+            valid,
+            found,
+            full,
+            index,
+            more,
+        } = self;
+        valid.then_some(Reply {
+            found,
+            full,
+            index,
+            more,
+        })
+    }
 }
 
 /// Outputs of the card in one cycle.

@@ -10,6 +10,7 @@ import logging
 import os
 import pathlib
 import random
+import struct
 
 import cocotb
 from cocotb.clock import Clock
@@ -189,6 +190,26 @@ async def messages_of_any_length_and_alignment_arrive_whole_and_in_order(dut):
     assert await b.card.counter("Unexpected") == len(lengths)
     assert await b.card.counter("Expected") == len(lengths)
     assert (await to_b.query())["state"] == "Connected"
+
+
+@cocotb.test()
+async def a_short_payload_is_carried_by_its_request_alone(dut):
+    (a, b), (to_b, to_a) = await sides(dut)
+    assert a.card.identity["capabilities"] & BOOK.value["CAPABILITY_INLINE"]
+    most = BOOK.value["INLINE_BYTES"]
+    for length in (0, 1, 5, most):
+        data = bytes(range(1, length + 1))
+        # Bytes beyond the length are anything.
+        parts = struct.unpack("<IIQ", data.ljust(most, b"\xff"))
+        fields = dict(zip(("target", "inline1", "inline2"), parts, strict=True))
+        fields |= {"pair": to_b.place, "match_bits": length, "context": a.CONTEXT, "length": length}
+        receive = await b.receive(to_a, length, length, at=100)
+        send = await a.endpoint.send("TaggedSend", "FLAG_INLINE", **fields)
+        assert (await a.endpoint.wait(send))["status"] == "Success"
+        assert (await b.endpoint.wait(receive))["status"] == "Success"
+        assert await b.received(length, 100) == data
+    too_long = await a.endpoint.send("TaggedSend", "FLAG_INLINE", pair=to_b.place, length=most + 1)
+    assert (await a.endpoint.wait(too_long))["status"] == "InvalidRequest"
 
 
 @cocotb.test()

@@ -21,6 +21,7 @@ use sim::{Cluster, Firmware, Outcome};
 use soft_card::{Flaw, Sizes, SoftOptions};
 
 use crate::model::{self, Rank};
+use crate::wires::Wires;
 
 /// The firmware that `cargo xtask firmware` has built.
 ///
@@ -68,11 +69,13 @@ impl Told {
             context,
             match_bits,
             immediate,
+            more,
+            endpoint,
             ..
         } = completion;
         let bytes = completion.buffer.is_some().then(|| completion.received());
         let words = format!(
-            "{kind:?} {wr_id} of {peer:?}: context {context}, match bits {match_bits:x}, immediate {immediate:x}, length {length}, {bytes:?}"
+            "{kind:?} {wr_id} of {peer:?}: context {context}, match bits {match_bits:x}, immediate {immediate:x}, length {length}, {bytes:?}, more {more}, endpoint {endpoint}"
         );
         Self::Completion(*status, words)
     }
@@ -171,13 +174,35 @@ fn records(cards: usize) -> Vec<Record> {
     (0..cards).map(|_| Record::default()).collect()
 }
 
-/// Runs `host` for each card and returns what each returned, with what the simulation did.
-///
-/// # Panics
-/// If the simulation ended early: a check in the gates failed, a card broke a rule of a bus, credits don't add
-/// up, or an assertion in `host` failed. The message has the seed.
-pub fn run<T: Send>(cluster: Cluster, host: impl Fn(Host) -> T + Sync) -> (Vec<T>, sim::Report) {
-    recorded(cluster, &[], host)
+/// Why a run is of gates only, and of no cards of the model beside them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GatesOnly {
+    /// Cycles decide what ranks are told: who comes first of two, or what random traffic meets. What holds whoever comes first is asserted, and there
+    /// are no two runs to compare; the oracle compares such programs.
+    Race,
+    /// Several threads of one host: the ranks of the model have one each.
+    Threads,
+    /// It is about the simulation itself: its captures, its seed and threads, a wire that stalls.
+    Simulation,
+    /// It is about the firmware that was built, and not its decisions: its log, or that it isn't there.
+    Firmware,
+    /// The oracle's: what was on the pins is done again by the model.
+    Oracle,
+}
+
+impl GatesOnly {
+    /// Runs `host` for each card and returns what each returned, with what the simulation did.
+    ///
+    /// # Panics
+    /// If the simulation ended early: a check in the gates failed, a card broke a rule of a bus, credits don't add
+    /// up, or an assertion in `host` failed. The message has the seed.
+    pub fn run<T: Send>(
+        self,
+        cluster: Cluster,
+        host: impl Fn(Host) -> T + Sync,
+    ) -> (Vec<T>, sim::Report) {
+        recorded(cluster, &[], host)
+    }
 }
 
 fn recorded<T: Send>(
@@ -200,6 +225,35 @@ fn recorded<T: Send>(
     (hosts.into_iter().flatten().collect(), report)
 }
 
+/// Runs `host` for each of so many cards of the model, with these capabilities.
+///
+/// # Panics
+/// If an assertion in `host` fails.
+pub fn modelled(
+    config: &str,
+    count: usize,
+    seed: u64,
+    capabilities: u32,
+    host: impl Fn(Host) + Sync,
+) {
+    let mut options = options(config, count, seed);
+    options.sizes.capabilities = capabilities;
+    run_modelled(options, Wires::default(), &records(count), host);
+}
+
+fn run_modelled(
+    options: SoftOptions,
+    wires: Wires,
+    records: &[Record],
+    host: impl Fn(Host) + Sync,
+) {
+    model::run(options, wires, |rank| {
+        let record = records[rank.card()].clone();
+        let place = Place::Model(rank);
+        host(Host { place, record });
+    });
+}
+
 thread_local! {
     /// What is wrong with the cards of the model in this thread's tests.
     static FLAW: Cell<Flaw> = const { Cell::new(Flaw::None) };
@@ -217,15 +271,26 @@ pub fn passes_with(flaw: Flaw, test: fn()) -> bool {
 /// events, in whatever order. Returns what the simulation of the gates did.
 ///
 /// # Panics
-/// As [`run`] does; if an assertion fails on the model; if model and gates differ.
+/// As [`GatesOnly::run`] does; if an assertion fails on the model; if model and gates differ.
 pub fn both(config: &str, count: usize, seed: u64, host: impl Fn(Host) + Sync) -> sim::Report {
+    both_over(config, count, seed, Wires::default, host)
+}
+
+/// The same over wires that are made for each of the two runs.
+///
+/// # Panics
+/// As [`both`].
+pub fn both_over(
+    config: &str,
+    count: usize,
+    seed: u64,
+    wires: impl Fn() -> Wires,
+    host: impl Fn(Host) + Sync,
+) -> sim::Report {
     let (of_model, of_gates) = (records(count), records(count));
-    model::run(options(config, count, seed), |rank| {
-        let record = of_model[rank.card()].clone();
-        let place = Place::Model(rank);
-        host(Host { place, record });
-    });
-    let (_, report) = recorded(cards(config, count, seed), &of_gates, host);
+    run_modelled(options(config, count, seed), wires(), &of_model, &host);
+    let cluster = wires().onto_gates(cards(config, count, seed));
+    let (_, report) = recorded(cluster, &of_gates, host);
     for (card, (model, gates)) in of_model.iter().zip(&of_gates).enumerate() {
         let sorted = |record: &Record| {
             let mut told: Vec<String> = lock(record).iter().map(|t| format!("{t:x?}")).collect();

@@ -16,3 +16,4 @@ pub mod oracle;
 pub mod raw;
 pub mod side;
 pub mod traffic;
+pub mod wires;

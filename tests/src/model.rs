@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use host_driver::transport::{PauseResult, Transport, TransportError};
 use soft_card::{SoftFabric, SoftOptions};
 
+use crate::wires::Wires;
+
 /// Cycles between two looks whether all ranks have come.
 const GATHER_CYCLES: u64 = 50;
 /// Cycle in which a run ends that has not ended by itself.
@@ -80,13 +82,14 @@ impl Rank {
     }
 }
 
-/// Runs `host` for each card of a fabric.
+/// Runs `host` for each card of a fabric with these wires.
 ///
 /// # Panics
 /// With the panic of the first rank that has one.
-pub fn run(options: SoftOptions, host: impl Fn(Rank) + Sync) {
+pub fn run(options: SoftOptions, wires: Wires, host: impl Fn(Rank) + Sync) {
     let cards = options.cards;
     let fabric = SoftFabric::new(options);
+    wires.onto_model(&fabric);
     fabric.close_at(LIMIT);
     let gathering = Arc::new(Mutex::new(Gathering {
         given: vec![None; cards],

@@ -425,9 +425,16 @@ impl<'a> RawEndpoint<'a> {
 
     /// Writes an entry of the send ring and rings its doorbell.
     pub fn post_send(&mut self, words: [u64; 8]) {
-        let slot = self.slot(Ring::Send, self.send_tail);
-        self.rings.send.write(8 * slot, &words);
-        self.send_tail = self.send_tail.wrapping_add(1);
+        self.post_sends(&[words]);
+    }
+
+    /// Writes entries of the send ring and rings its doorbell once.
+    pub fn post_sends(&mut self, entries: &[[u64; 8]]) {
+        for words in entries {
+            let slot = self.slot(Ring::Send, self.send_tail);
+            self.rings.send.write(8 * slot, words);
+            self.send_tail = self.send_tail.wrapping_add(1);
+        }
         self.ring_send(self.send_tail);
     }
 

@@ -1,14 +1,18 @@
 //! The gates against the model of the card: random programs of 2 to 4 cards, every command, number, frame, completion and byte compared.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Mutex;
 
+use abi::capability::{CAPABILITY_GATHER, CAPABILITY_INLINE};
 use abi::completion::CompletionKind;
+use abi::opcode::WorkRing;
+use abi::request::{FLAG_GATHER, FLAG_INLINE, SendRequest};
 use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType};
 use card_model::Break;
 use hdl::config::{Config, ECP5, TINY};
-use posthorn_tests::cards::run;
+use posthorn_tests::cards::{GatesOnly, modelled};
 use posthorn_tests::oracle::{Compared, Event, Mix, Story, Tamper, follow, play, rough, watched};
 use sim::fabric::LinkFilter;
 
@@ -26,7 +30,7 @@ fn stories(
     if mix.rough {
         cluster = cluster.tap(LinkFilter::default(), rough(seed));
     }
-    let (stories, _) = run(cluster, |host| play(&host, config, seed, mix));
+    let (stories, _) = GatesOnly::Oracle.run(cluster, |host| play(&host, config, seed, mix));
     let seen = seen
         .iter()
         .map(|seen| seen.lock().expect("it is over").clone());
@@ -84,11 +88,61 @@ fn statuses(told: &[Told]) -> BTreeSet<(u8, u8)> {
         .collect()
 }
 
+/// What sends had of optional flags, and how they ended.
+fn ends_of_sends<'a>(stories: impl IntoIterator<Item = &'a Story>) -> BTreeSet<(u8, u8)> {
+    let of_story = |story: &Story| {
+        let posted = story.posts.iter();
+        let posted = posted.filter(|post| post.ring == WorkRing::Send);
+        let posted = posted.map(|post| {
+            let send = SendRequest::from_words(&post.words);
+            ((post.endpoint, send.request), send.flags)
+        });
+        let mut flags: BTreeMap<_, u8> = BTreeMap::new();
+        for (request, has) in posted {
+            *flags.entry(request).or_default() |= has & (FLAG_INLINE | FLAG_GATHER);
+        }
+        let opened = story.endpoints.iter().zip(&story.completions);
+        let ends = opened.flat_map(|(opened, told)| {
+            let flags = &flags;
+            told.iter().filter_map(move |(_, entry)| {
+                let flags = flags.get(&(opened.endpoint, entry.request))?;
+                Some((*flags, entry.status))
+            })
+        });
+        ends.collect::<Vec<_>>()
+    };
+    stories.into_iter().flat_map(of_story).collect()
+}
+
+fn assert_ends(seen: &BTreeSet<(u8, u8)>, flags: u8, statuses: &[Status]) {
+    for status in statuses {
+        let key = (flags, status.code());
+        assert!(seen.contains(&key), "no send with {flags:#x}: {status}");
+    }
+}
+
+/// How inline sends have to end, and gathers, in enough random programs.
+const INLINE_ENDS: [Status; 5] = [
+    Status::Success,
+    Status::NotReady,
+    Status::Cancelled,
+    Status::InvalidRequest,
+    Status::InvalidPair,
+];
+const GATHER_ENDS: [Status; 6] = [
+    Status::Success,
+    Status::InvalidRequest,
+    Status::InvalidPair,
+    Status::TooLong,
+    Status::LocalProtection,
+    Status::MemoryError,
+];
+
 /// Those of the everyday run, with all that a mix may have.
 const RUNS: [(usize, Mix); 4] = [
     (3, Mix::even(500).own().doomed()),
     (3, Mix::flood(1200)),
-    (4, Mix::even(400).rough().shared()),
+    (4, Mix::even(600).rough().shared()),
     (2, Mix::even(400).tight().own().doomed()),
 ];
 
@@ -167,6 +221,15 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
             assert!(seen.contains(&key), "{kind} never ended with {status}");
         }
     }
+    let ends = ends_of_sends(all.iter().map(|(story, _)| story));
+    for (capability, flags, statuses) in [
+        (CAPABILITY_INLINE, FLAG_INLINE, &INLINE_ENDS[..]),
+        (CAPABILITY_GATHER, FLAG_GATHER, &GATHER_ENDS),
+    ] {
+        if TINY.capabilities & capability != 0 {
+            assert_ends(&ends, flags, statuses);
+        }
+    }
     for (begun, allowed) in [(1, true), (2, false)] {
         let overtaken: Vec<Told> = all
             .iter()
@@ -179,12 +242,25 @@ fn the_gates_do_what_the_model_does_and_not_what_a_broken_one_does() {
             "{begun} messages behind the announcement of a failure"
         );
     }
-    // Of what only some cards have: what the programs use.
-    let optional = [Break::SuccessTold, Break::OwnerTold];
+    // Of what only some cards have the programs use what these gates have.
+    let has = |(_, capability): &(Break, u32)| TINY.capabilities & capability != 0;
+    let optional = Break::OPTIONAL.into_iter().filter(has).map(|(b, _)| b);
     for broken in Break::ALL.into_iter().chain(optional) {
         let noticed = all.iter().any(|told| held(told, broken).is_none());
         assert!(noticed, "{broken:?}");
     }
+}
+
+#[test]
+fn programs_come_to_rest_on_cards_that_have_every_capability() {
+    let ends = Mutex::new(BTreeSet::new());
+    modelled("tiny", 3, 1, abi::capability::ALL, |host| {
+        let story = play(&host, &TINY, 1, Mix::even(1500).shared());
+        ends.lock().unwrap().extend(ends_of_sends([&story]));
+    });
+    let ends = ends.into_inner().expect("it is over");
+    assert_ends(&ends, FLAG_INLINE, &INLINE_ENDS);
+    assert_ends(&ends, FLAG_GATHER, &GATHER_ENDS);
 }
 
 #[test]

@@ -57,6 +57,9 @@ pub struct Figures {
     /// How placing and routing went; absent unless it was tried.
     #[serde(skip_serializing_if = "Option::is_none", default)]
     pub place: Option<Place>,
+    /// MHz of each clock, if there are several: [`Place::Fmax`] is that of the slowest.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty", default)]
+    pub clocks: BTreeMap<String, f64>,
     /// Seed of the placer that it was tried with; absent if that is [`SEED`].
     #[serde(skip_serializing_if = "is_usual", default = "usual")]
     pub seed: u32,
@@ -80,6 +83,8 @@ pub enum Place {
     NoPath,
     /// Given up after so many minutes.
     UnfinishedAfterMinutes(u64),
+    /// The device has fewer look-up tables, block RAMs or multipliers.
+    DoesNotFit,
 }
 
 impl Figures {
@@ -378,7 +383,13 @@ fn table(rows: &[(&str, &Figures)]) -> String {
             Some(Place::Fmax(fmax)) if figures.seed != SEED => {
                 format!("{fmax:.1} (seed {})", figures.seed)
             }
+            Some(Place::Fmax(_)) if !figures.clocks.is_empty() => {
+                let each = figures.clocks.iter();
+                let each = each.map(|(clock, fmax)| format!("{fmax:.1} (`{clock}`)"));
+                each.collect::<Vec<_>>().join(", ")
+            }
             Some(Place::Fmax(fmax)) => format!("{fmax:.1}"),
+            Some(Place::DoesNotFit) => "doesn't fit".into(),
             Some(Place::UnfinishedAfterMinutes(minutes)) => {
                 format!("not placed and routed in {minutes} minutes")
             }
@@ -404,6 +415,7 @@ mod tests {
             bram,
             dsp: 0,
             place: Some(Place::Fmax(fmax)),
+            clocks: BTreeMap::new(),
             seed: SEED,
         }
     }

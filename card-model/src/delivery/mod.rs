@@ -56,6 +56,18 @@ pub trait Neighbours {
     /// Whether the list ring of an endpoint has an entry that Delivery hasn't been given.
     fn list_pending(&mut self, endpoint: u8) -> bool;
 
+    /// The slot for a message of a pair, of which this is the lowest vacant one: a card by itself takes that. The gates look for it a few cycles
+    /// before the message enters, and may find it where a slot that is vacant by then was still in use.
+    fn slot(&mut self, pair: u16, lowest: u8) -> u8 {
+        let _ = pair;
+        lowest
+    }
+
+    /// Whether [`Delivery::slot_fails`] is called when a slot couldn't be written, and not at once.
+    fn slot_fails_later(&self) -> bool {
+        false
+    }
+
     /// The reply of the lists to a command: what they decide, unless the gates have decided it.
     fn reply(&mut self, lists: &Lists, command: &Command) -> Reply {
         lists.decide(command)
@@ -129,6 +141,8 @@ struct Envelope {
     length: u16,
     /// Number of the claim that has taken it; 0 if none has.
     claim: u16,
+    /// Its slot couldn't be written, and it is still to be removed.
+    lost: bool,
 }
 
 impl Envelope {
@@ -156,6 +170,8 @@ pub struct Delivery {
     stalls: Vec<Stall>,
     /// Receives and messages that end one after the other.
     walk: Option<flush::Walk>,
+    /// A request that has found a message which isn't anywhere.
+    again: Option<list::Request>,
     /// Posted receives that have gone, by 16.
     gone: u8,
     /// Number of the next claim, never 0.
@@ -173,6 +189,7 @@ impl Delivery {
             messages: HashMap::new(),
             stalls: vec![Stall::default(); sizes.endpoints],
             walk: None,
+            again: None,
             gone: 0,
             claims: 1,
             broken: Break::None,
@@ -228,6 +245,11 @@ impl Delivery {
     pub fn looks_at_nothing(&self, endpoint: u8) -> bool {
         let stall = self.stall(endpoint);
         stall.stalled && stall.news
+    }
+
+    /// Whether a request has found a message whose slot couldn't be written, and is to look again.
+    pub fn looks_again(&self) -> bool {
+        self.again.is_some()
     }
 
     /// Handle of the receive of an endpoint that waits for room.

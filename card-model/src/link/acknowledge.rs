@@ -30,11 +30,26 @@ struct Sink {
     announces: bool,
 }
 
+impl Sink {
+    fn is_sound(&self) -> bool {
+        self.connected && !self.failed
+    }
+}
+
+/// A control frame that a pair owes its peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Owed {
+    /// Type.
+    pub frame_type: FrameType,
+    /// It says nothing but the numbers: a message's frame that carries them says as much.
+    pub only_numbers: bool,
+}
+
 /// The receiving numbers of all pairs.
 #[derive(Clone, Debug)]
 pub struct Acknowledge {
     pairs: Vec<Sink>,
-    pub(crate) broken: Break,
+    broken: Break,
 }
 
 impl Acknowledge {
@@ -46,9 +61,26 @@ impl Acknowledge {
         }
     }
 
+    /// Breaks the room on purpose.
+    pub fn break_on_purpose(&mut self, broken: Break) {
+        self.broken = broken;
+    }
+
     fn sound(&mut self, pair: u16) -> Option<&mut Sink> {
         let sink = self.pairs.get_mut(usize::from(pair))?;
-        (sink.connected && !sink.failed).then_some(sink)
+        sink.is_sound().then_some(sink)
+    }
+
+    /// Whether a pair is connected and hasn't failed: its numbers move on, and its peer hears of them.
+    pub fn is_sound(&self, pair: u16) -> bool {
+        let sink = self.pairs.get(usize::from(pair));
+        sink.is_some_and(Sink::is_sound)
+    }
+
+    /// Whether the numbers of a pair have changed since a frame carried them.
+    pub fn has_news(&self, pair: u16) -> bool {
+        let sink = self.pairs.get(usize::from(pair));
+        sink.is_some_and(|sink| sink.changed)
     }
 
     /// Numbers of a pair.
@@ -99,32 +131,35 @@ impl Acknowledge {
     }
 
     /// The control frame that is due, if there is one.
-    pub fn due(&self, pair: u16) -> Option<FrameType> {
+    pub fn due(&self, pair: u16) -> Option<Owed> {
         let sink = self.pairs.get(usize::from(pair))?;
-        if sink.announces {
-            return Some(FrameType::PairFailed);
-        }
-        let due = (sink.changed || sink.answers) && !sink.failed;
-        due.then_some(match sink.asks {
-            true => FrameType::Ask,
-            false => FrameType::Acknowledge,
+        let frame_type = match (sink.announces, sink.asks) {
+            (true, _) => FrameType::PairFailed,
+            (false, true) => FrameType::Ask,
+            (false, false) => FrameType::Acknowledge,
+        };
+        let due = sink.announces || ((sink.changed || sink.answers) && !sink.failed);
+        due.then_some(Owed {
+            frame_type,
+            only_numbers: !sink.announces && !sink.answers,
         })
     }
 
-    /// A message's frame is sent: it carries the numbers.
+    /// A frame of the pair begins: it carries the numbers as they are.
     pub fn carried(&mut self, pair: u16) {
         if let Some(sink) = self.pairs.get_mut(usize::from(pair)) {
             sink.changed = false;
         }
     }
 
-    /// The control frame that is due is sent.
-    pub fn sent(&mut self, pair: u16) {
-        if let Some(sink) = self.pairs.get_mut(usize::from(pair)) {
-            sink.changed = false;
-            sink.answers = false;
-            sink.asks = false;
-            sink.announces = false;
-        }
+    /// The control frame that is due is decided upon: answers and questions that come before it begins need another one. The numbers that it carries are
+    /// those of when it [begins](Self::carried), and are news until then.
+    pub fn offer(&mut self, pair: u16) -> Option<Owed> {
+        let owed = self.due(pair)?;
+        let sink = self.pairs.get_mut(usize::from(pair))?;
+        sink.answers = false;
+        sink.asks = false;
+        sink.announces = false;
+        Some(owed)
     }
 }

@@ -11,7 +11,7 @@ mod frame;
 mod receive;
 mod screen;
 
-pub use acknowledge::{Acknowledge, SinkNumbers};
+pub use acknowledge::{Acknowledge, Owed, SinkNumbers};
 pub use frame::{Transmit, seal};
 pub use receive::{Judged, Receive};
 pub use screen::{Screened, screen, screen_as};

@@ -23,12 +23,14 @@ pub struct Command {
     pub ignore_bits: u64,
     /// Handle of the receive; unique among the live ones of an endpoint.
     pub request: u32,
-    /// Of an `Insert`: slot of the pair that the message waits in.
+    /// Of a `Remove`, or an `Arrive` with `append`: slot of the pair that the message waits in.
     pub slot: u8,
     /// Of a `Post`: the receive stays posted when a message matches it.
     pub multi: bool,
     /// Of a `TakePosted…`: the walk goes on where the last one stopped.
     pub again: bool,
+    /// Of an `Arrive`: the message waits if no receive matches it.
+    pub append: bool,
 }
 
 /// Words of 32 bits that a command fills.
@@ -56,6 +58,7 @@ impl Command {
             slot: 0,
             multi: false,
             again: false,
+            append: false,
         }
     }
 
@@ -65,6 +68,16 @@ impl Command {
             && (self.any_source || self.pair == message.pair)
             && self.context == message.context
             && (self.match_bits ^ message.match_bits) & !self.ignore_bits == 0
+    }
+
+    /// Whether it takes what a pair or an endpoint has, one by one: a step of a walk.
+    pub fn is_step(&self) -> bool {
+        matches!(
+            self.operation,
+            Operation::TakePostedOfPair
+                | Operation::TakePostedOfEndpoint
+                | Operation::TakeUnexpectedOfPair
+        )
     }
 
     /// The command with nothing in the fields that its operation doesn't look at.
@@ -82,6 +95,7 @@ impl Command {
             slot,
             multi,
             again,
+            append,
         } = *self;
         let named = Command {
             endpoint,
@@ -100,8 +114,16 @@ impl Command {
             ..envelope
         };
         match operation {
-            Operation::Arrive => envelope,
-            Operation::Insert => Command { slot, ..envelope },
+            Operation::Arrive => Command {
+                append,
+                slot: if append { slot } else { 0 },
+                ..envelope
+            },
+            Operation::Remove => Command {
+                pair,
+                slot,
+                ..named
+            },
             Operation::Post => Command {
                 request,
                 multi,
@@ -121,7 +143,7 @@ impl Command {
 
     /// The bits of the `LogicStruct`, first field least significant.
     pub fn words(&self) -> [u32; WORDS] {
-        let values: [u64; 11] = [
+        let values: [u64; 12] = [
             self.operation.code().into(),
             self.endpoint.into(),
             self.pair.into(),
@@ -133,6 +155,7 @@ impl Command {
             self.slot.into(),
             self.multi.into(),
             self.again.into(),
+            self.append.into(),
         ];
         let mut words = [0; WORDS];
         let mut at = 0;
@@ -164,6 +187,7 @@ impl Command {
             slot,
             multi,
             again,
+            append,
         ] = MATCH_COMMAND_WIDTHS.map(|width| {
             let here = (0..3)
                 .map(|k| words.get(at / 32 + k).map_or(0, |word| u128::from(*word)) << (32 * k));
@@ -186,6 +210,7 @@ impl Command {
             slot: slot as u8,
             multi: multi == 1,
             again: again == 1,
+            append: append == 1,
         })
     }
 }
@@ -239,9 +264,10 @@ mod tests {
             slot: 15,
             multi: true,
             again: true,
+            append: true,
         };
         assert_eq!(Command::from_words(&ones.words()), Some(ones));
-        let last = (1 << 19) - 1;
+        let last = (1 << 20) - 1;
         let all = u32::MAX;
         assert_eq!(ones.words(), [all ^ 0xc, all, all, all, all, all, last]);
         let slot = Command {

@@ -21,7 +21,7 @@ pub struct Receive {
 /// What a command came to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// This was found: a post, or the insertion of a message.
+    /// This was found: a post, or the message that has come to wait.
     Found(Command),
     /// There is none such.
     Missing,
@@ -53,7 +53,10 @@ fn has_class(live: impl IntoIterator<Item = Class>, class: Class, classes: usize
 
 /// Whether a side of `capacity` receives, of which each endpoint has `reserved` of its own and the rest is common, has room for one more of `endpoint`.
 /// `used` are the live ones of each endpoint.
-fn has_room(capacity: usize, reserved: usize, used: &[usize], endpoint: usize) -> bool {
+///
+/// # Panics
+/// If there is no such endpoint.
+pub fn has_room(capacity: usize, reserved: usize, used: &[usize], endpoint: usize) -> bool {
     let common: usize = used.iter().map(|used| used.saturating_sub(reserved)).sum();
     used[endpoint] < reserved || common < capacity - used.len() * reserved
 }
@@ -203,12 +206,9 @@ impl Lists {
             Operation::TakePostedOfEndpoint => posted(&|_| true),
             Operation::Probe | Operation::Claim => waiting(&|message| command.matches(message)),
             Operation::TakeUnexpectedOfPair => waiting(&|message| message.pair == command.pair),
-            Operation::Insert => Reply {
-                found: false,
-                full: false,
-                index: Self::place_of(command),
-                more: false,
-            },
+            Operation::Remove => {
+                waiting(&|message| Self::place_of(message) == Self::place_of(command))
+            }
             Operation::Post => {
                 let reply = waiting(&|message| command.matches(message));
                 if reply.found {
@@ -268,7 +268,11 @@ impl Lists {
                     .iter()
                     .position(|receive| receive.command.matches(command));
                 let keep = at.is_some_and(|at| self.posted[endpoint][at].command.multi);
-                self.take_posted(endpoint, at, keep, reply)
+                let outcome = self.take_posted(endpoint, at, keep, reply)?;
+                match outcome {
+                    Outcome::Missing if command.append => self.wait(command),
+                    _ => Ok(outcome),
+                }
             }
             Operation::Cancel => {
                 let at = self.posted[endpoint]
@@ -280,24 +284,10 @@ impl Lists {
                 !receive.any_source && receive.pair == command.pair
             }),
             Operation::TakePostedOfEndpoint => self.walk(command, reply, |_| true),
-            Operation::Insert => {
+            Operation::Remove => {
                 let place = Self::place_of(command);
-                if reply.found || reply.full || reply.index != place {
-                    return Err(format!("is inserted at place {place}"));
-                }
-                if self.waiting[endpoint]
-                    .iter()
-                    .any(|m| Self::place_of(m) == place)
-                {
-                    return Err(format!(
-                        "is a mistake of its sender: place {place} is taken"
-                    ));
-                }
-                self.waiting[endpoint].push(*command);
-                let row = self.row(command);
-                self.live_rows[endpoint] += usize::from(self.rows[row] == 0);
-                self.rows[row] += 1;
-                Ok(Outcome::Inserted)
+                let at = self.first_waiting(endpoint, |m| Self::place_of(m) == place);
+                self.take_waiting(endpoint, at, false, reply)
             }
             Operation::Post => {
                 let at = self.first_waiting(endpoint, |m| command.matches(m));
@@ -319,6 +309,23 @@ impl Lists {
                 self.take_waiting(endpoint, at, false, reply)
             }
         }
+    }
+
+    /// The message waits at its place from now on.
+    fn wait(&mut self, message: &Command) -> Result<Outcome, String> {
+        let endpoint = usize::from(message.endpoint);
+        let place = Self::place_of(message);
+        let mut others = self.waiting[endpoint].iter();
+        if others.any(|m| Self::place_of(m) == place) {
+            return Err(format!(
+                "is a mistake of its sender: place {place} is taken"
+            ));
+        }
+        self.waiting[endpoint].push(*message);
+        let row = self.row(message);
+        self.live_rows[endpoint] += usize::from(self.rows[row] == 0);
+        self.rows[row] += 1;
+        Ok(Outcome::Inserted)
     }
 
     fn first_waiting(&self, endpoint: usize, wanted: impl Fn(&Command) -> bool) -> Option<usize> {

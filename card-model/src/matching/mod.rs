@@ -5,5 +5,5 @@ mod lists;
 mod sizes;
 
 pub use command::{Command, Operation, Reply};
-pub use lists::{Lists, Outcome, Receive};
+pub use lists::{Lists, Outcome, Receive, has_room};
 pub use sizes::{CLASSES, SLOTS, Sizes};

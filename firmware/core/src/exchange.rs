@@ -10,7 +10,7 @@ use crate::connection::{Cause, State};
 use crate::firmware::Firmware;
 use crate::pair::{Held, Pair};
 use crate::peers::Peer;
-use abi::mailbox::{AuditKind, ConnectReason};
+use abi::mailbox::{AuditKind, ConnectReason, malformed_info};
 use abi::mgmt::FRAME_WORDS;
 use abi::times::TELL_TIMEOUT;
 use abi::wire::{
@@ -408,7 +408,7 @@ impl<C: Card> Firmware<C> {
 
     /// Notes that a frame makes no sense.
     pub(crate) fn malformed(&mut self, frame: &Frame) {
-        let info = u32::from(frame.header.frame_type) << 8 | u32::from(frame.body.kind);
+        let info = malformed_info(frame.body.kind, frame.header.frame_type);
         self.audit
             .record(AuditKind::FrameMalformed, 0, info, &self.card);
     }

@@ -30,7 +30,7 @@ use abi::control::{
 };
 use abi::event;
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
-use abi::mailbox::{AuditKind, PairState, reason_word};
+use abi::mailbox::{AuditKind, PairState, reason_word, refused_info};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
 use abi::times::{ACKNOWLEDGE_DELAY, ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT};
@@ -844,7 +844,7 @@ impl<C: Card> Firmware<C> {
         };
         match event {
             GateEvent::AccessRefused(refusal) => {
-                let info = u32::from(refusal.domain) | u32::from(refusal.rights) << 8;
+                let info = refused_info(refusal.domain, refusal.rights);
                 let (kind, count) = (AuditKind::AccessRefused, refusal.count.into());
                 self.audit
                     .record_many(kind, refusal.key, info, count, &self.card);

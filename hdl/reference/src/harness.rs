@@ -30,11 +30,15 @@ const CLASSES: u64 = 3;
 /// the next result comes three cycles after that instead of one.
 const DETOUR: u64 = 10;
 
+/// Cycles in which the message of an arrival that has found nothing goes to the unexpected side. Whatever looks there, or posts a
+/// receive, waits until all of them have.
+const APPEND: u64 = 3;
+
 /// Cycles in which anything that is under way ends, whatever waits before it.
 const PATIENCE: u64 = 10_000;
 
 /// Cycles after which nothing that a reply has told is still on its way to the depths and counters.
-const SETTLED: u64 = 16;
+const SETTLED: u64 = 48;
 
 /// A promise that the engine didn't keep.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -78,6 +82,10 @@ pub struct Seen {
     pub missing: [u64; OPERATIONS],
     /// Longest time from taking a command to its reply, if nothing earlier of its endpoint was under way.
     pub longest: [u64; OPERATIONS],
+    /// Arrivals that found nothing, so that their message waits.
+    pub appended: u64,
+    /// Arrivals whose message would have waited, but found a receive.
+    pub matched: u64,
     /// Receives that went to the exact side.
     pub exact: u64,
     /// Receives that went to the associative side.
@@ -102,6 +110,8 @@ impl Seen {
             found: sum(&self.found, &other.found),
             missing: sum(&self.missing, &other.missing),
             longest: from_fn(|n| self.longest[n].max(other.longest[n])),
+            appended: self.appended + other.appended,
+            matched: self.matched + other.matched,
             exact: self.exact + other.exact,
             associative: self.associative + other.associative,
             full: self.full + other.full,
@@ -122,8 +132,11 @@ struct UnderWay {
     first: bool,
     /// Nothing at all was.
     alone: bool,
-    /// Arrivals that were.
+    /// Arrivals that were; and those of them whose message may wait.
     behind: u64,
+    appending: u64,
+    /// Cycles until the messages before it have gone to the unexpected side.
+    messages: u64,
     /// Bins without room before it was taken.
     overflows: u64,
     /// Arrivals answered before it was taken that may have looked twice.
@@ -142,6 +155,8 @@ pub struct Harness<B> {
     overflows: u64,
     /// Arrivals answered so far that may have looked twice.
     detours: u64,
+    /// Cycle from which on the unexpected side has all messages of arrivals that were answered.
+    appended: u64,
     seen: Seen,
 }
 
@@ -157,6 +172,7 @@ impl<B: Block> Harness<B> {
             progress: 0,
             overflows: 0,
             detours: 0,
+            appended: 0,
             seen: Seen::default(),
         }
     }
@@ -221,6 +237,8 @@ impl<B: Block> Harness<B> {
             let alone = self.under_way.is_empty();
             let arrivals = self.under_way.iter();
             let arrivals = arrivals.filter(|other| other.command.operation == Operation::Arrive);
+            let appending = arrivals.clone().filter(|other| other.command.append);
+            let appending = appending.count() as u64;
             let behind = arrivals.count() as u64;
             self.seen.overlapped += u64::from(!self.under_way.is_empty());
             self.under_way.push_back(UnderWay {
@@ -229,6 +247,8 @@ impl<B: Block> Harness<B> {
                 first,
                 alone,
                 behind,
+                appending,
+                messages: self.appended.saturating_sub(self.cycle),
                 overflows: self.lists.overflows(),
                 detours: self.detours,
             });
@@ -260,20 +280,26 @@ impl<B: Block> Harness<B> {
             first,
             alone,
             behind,
+            appending,
+            messages,
             overflows,
             detours,
         } = front;
         let cycles = self.cycle - taken;
         let endpoint = usize::from(command.endpoint);
         if first {
-            let limit = self.limit(&command);
+            let limit = self.limit(&command) + messages;
             // Of those before it, each whose bin has no room changes sides.
             let changes = self.lists.overflows() - overflows;
             let limit = match alone {
                 true => limit,
                 false => {
                     let detours = self.detours - detours;
-                    limit + (1 + changes) * INTERFERENCE + detours * DETOUR + behind * CLASSES
+                    limit
+                        + (1 + changes) * INTERFERENCE
+                        + detours * DETOUR
+                        + behind * CLASSES
+                        + appending * APPEND
                 }
             };
             if cycles > limit {
@@ -299,7 +325,10 @@ impl<B: Block> Harness<B> {
                     self.lists.waiting(endpoint).len()
                 ),
             })?;
-        self.note(command.operation, outcome);
+        if outcome == Outcome::Inserted {
+            self.appended = self.appended.max(self.cycle) + APPEND;
+        }
+        self.note(&command, outcome);
         Ok(Done {
             command,
             reply,
@@ -316,19 +345,24 @@ impl<B: Block> Harness<B> {
             Operation::TakePostedOfPair | Operation::TakePostedOfEndpoint => WALK,
             Operation::Post | Operation::Probe | Operation::Claim if command.any_source => rows,
             Operation::Post | Operation::Probe | Operation::Claim => of_a_pair.saturating_sub(2),
-            Operation::TakeUnexpectedOfPair => of_a_pair.saturating_sub(2),
+            Operation::TakeUnexpectedOfPair | Operation::Remove => of_a_pair.saturating_sub(2),
             _ => 0,
         };
         LATENCY + more as u64
     }
 
-    fn note(&mut self, operation: Operation, outcome: Outcome) {
+    fn note(&mut self, command: &Command, outcome: Outcome) {
         let seen = &mut self.seen;
+        let operation = command.operation;
+        let appends = operation == Operation::Arrive && command.append;
         let number = usize::from(operation.code());
         match outcome {
-            Outcome::Found(_) => seen.found[number] += 1,
+            Outcome::Found(_) => {
+                seen.found[number] += 1;
+                seen.matched += u64::from(appends);
+            }
             Outcome::Missing => seen.missing[number] += 1,
-            Outcome::Inserted => {}
+            Outcome::Inserted => seen.appended += u64::from(appends),
             Outcome::Exact => seen.exact += 1,
             Outcome::Associative => seen.associative += 1,
             Outcome::Full => seen.full += 1,
@@ -338,7 +372,7 @@ impl<B: Block> Harness<B> {
             Operation::Post => {
                 seen.deepest_posted = seen.deepest_posted.max(self.lists.posted_depth());
             }
-            Operation::Insert => {
+            Operation::Arrive => {
                 let depth = self.lists.unexpected_depth();
                 seen.deepest_unexpected = seen.deepest_unexpected.max(depth);
             }

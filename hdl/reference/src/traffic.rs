@@ -20,7 +20,7 @@ const ANY_TAG: u64 = PROTOCOL | 0x7fff_ffff;
 const RECENT: usize = 8;
 
 /// How often each operation comes, in the order of their numbers.
-const WEIGHTS: [[u32; Operation::ALL.len()]; 8] = [
+const WEIGHTS: [[u32; Operation::ALL.len()]; 9] = [
     [8, 4, 8, 2, 2, 1, 1, 1, 2],
     [20, 0, 20, 4, 0, 0, 0, 0, 0],
     [20, 0, 20, 0, 0, 0, 0, 0, 0],
@@ -29,10 +29,14 @@ const WEIGHTS: [[u32; Operation::ALL.len()]; 8] = [
     [1, 6, 6, 1, 3, 0, 0, 1, 6],
     [20, 0, 2, 4, 1, 2, 2, 3, 3],
     [6, 1, 6, 6, 1, 3, 3, 6, 3],
+    [60, 0, 2, 0, 0, 0, 0, 0, 1],
 ];
 
-/// Among them, those by which messages pile up. Each traffic has them early, so that no short one is without.
-const INSERTS: usize = 4;
+/// Among them, those by which receives and messages pile up. Each traffic has them early, the last first, so that no short one is without.
+const EARLY: [usize; 2] = [3, 4];
+
+/// Messages in a burst: more than the engine has room for at once on their way to the unexpected side.
+const BURST: usize = 24;
 
 /// What is likely for a while.
 struct Phase {
@@ -47,6 +51,8 @@ struct Phase {
     tags: Vec<u64>,
     contexts: u16,
     multi: f64,
+    /// How often the message of an arrival is to wait if it finds no receive.
+    appends: f64,
     /// How often a command is for something that is known to be live.
     aimed: f64,
     idle: f64,
@@ -90,7 +96,7 @@ impl Traffic {
             script: VecDeque::new(),
             recent: VecDeque::new(),
             walk: None,
-            to_come: vec![INSERTS],
+            to_come: EARLY.to_vec(),
             phase: Phase::random(&sizes, 0, rng),
         }
     }
@@ -120,6 +126,9 @@ impl Traffic {
         if rng.random_bool(0.2) {
             self.only_associative(rng);
         }
+        if rng.random_bool(0.2) {
+            self.burst(rng);
+        }
         true
     }
 
@@ -127,7 +136,10 @@ impl Traffic {
     pub(crate) fn done(&mut self, done: &Done) {
         let takes = matches!(
             done.command.operation,
-            Operation::Post | Operation::Claim | Operation::TakeUnexpectedOfPair
+            Operation::Post
+                | Operation::Claim
+                | Operation::Remove
+                | Operation::TakeUnexpectedOfPair
         );
         let begun = Command {
             again: false,
@@ -136,11 +148,16 @@ impl Traffic {
         if let Some((_, goes_on)) = self.walk.as_mut().filter(|(walk, _)| *walk == begun) {
             *goes_on = done.reply.found || done.reply.more;
         }
-        if let Outcome::Found(message) = done.outcome
-            && takes
-        {
-            self.busy[usize::from(message.pair)] &= !(1 << message.slot);
-            self.waiting -= 1;
+        if let Outcome::Found(message) = done.outcome {
+            // A message that doesn't wait leaves its slot, and so does one that has waited.
+            let vacated = match takes {
+                true => Some(message),
+                false => Some(done.command).filter(|command| command.append),
+            };
+            if let Some(message) = vacated {
+                self.busy[usize::from(message.pair)] &= !(1 << message.slot);
+                self.waiting -= 1;
+            }
         }
     }
 
@@ -183,6 +200,22 @@ impl Traffic {
         }));
     }
 
+    /// A script of arrivals that find nothing and wait, one behind the other.
+    fn burst(&mut self, rng: &mut impl Rng) {
+        let endpoint = *self.phase.endpoints.choose(rng).expect("at least one");
+        for _ in 0..BURST {
+            let mut message = Command {
+                endpoint,
+                context: 0xfffd,
+                pair: self.pair_of(endpoint, rng),
+                match_bits: rng.random(),
+                ..Command::new(Operation::Arrive)
+            };
+            message.append = self.reserves(&mut message, rng);
+            self.script.push_back(message);
+        }
+    }
+
     fn pair_of(&self, endpoint: u8, rng: &mut impl Rng) -> u16 {
         loop {
             let pair = rng.random_range(0..self.sizes.pairs);
@@ -207,6 +240,12 @@ impl Traffic {
             Some(command) => command,
             None => self.random(lists, rng),
         };
+        if command.operation == Operation::Arrive
+            && !command.append
+            && rng.random_bool(self.phase.appends)
+        {
+            command.append = self.reserves(&mut command, rng);
+        }
         // What isn't compared may be anything.
         let beyond = !self.sizes.match_mask;
         if beyond != 0 {
@@ -249,7 +288,9 @@ impl Traffic {
         };
         match operation {
             Operation::Arrive => self.aim_message(&mut command, lists, rng),
-            Operation::Insert => return self.insert(command, lists, rng),
+            // As a rule one more message comes, so that there is something to remove.
+            Operation::Remove if rng.random_bool(0.85) => return self.pile_up(command, rng),
+            Operation::Remove => self.aim_remove(&mut command, lists, rng),
             Operation::Post | Operation::Probe | Operation::Claim => {
                 self.receive(&mut command, lists, rng);
             }
@@ -291,22 +332,44 @@ impl Traffic {
         }
     }
 
-    /// Puts a message into a free slot; if there is none, looks for one that waits.
-    fn insert(&mut self, mut message: Command, lists: &Lists, rng: &mut impl Rng) -> Command {
-        self.aim_message(&mut message, lists, rng);
-        let free = |traffic: &Self, pair: u16| traffic.busy[usize::from(pair)] != u16::MAX;
-        if !free(self, message.pair) {
+    /// A message that waits if no receive matches it; if there is no slot for it, looks for one that waits.
+    fn pile_up(&mut self, mut message: Command, rng: &mut impl Rng) -> Command {
+        if self.busy[usize::from(message.pair)] == u16::MAX {
             message.pair = self.pair_of(message.endpoint, rng);
         }
-        if !free(self, message.pair) || self.waiting == self.sizes.unexpected {
+        if !self.reserves(&mut message, rng) {
             message.operation = Operation::Claim;
             message.any_source = true;
             message.ignore_bits = u64::MAX;
             return message;
         }
+        message.operation = Operation::Arrive;
+        message.append = true;
+        message
+    }
+
+    /// Names the place of a message that waits, or has just come; or any.
+    fn aim_remove(&self, remove: &mut Command, lists: &Lists, rng: &mut impl Rng) {
+        let recent = |c: &&Command| c.append && c.endpoint == remove.endpoint;
+        let message = match rng.random_range(0..10) {
+            0 => None,
+            1..4 => self.recent.iter().rev().find(recent).copied(),
+            _ => lists.waiting(remove.endpoint.into()).choose(rng).copied(),
+        };
+        remove.slot = rng.random_range(0..SLOTS as u8);
+        if let Some(message) = message {
+            (remove.pair, remove.slot) = (message.pair, message.slot);
+        }
+    }
+
+    /// Gives a message a free slot of its pair. `false` if there is none.
+    fn reserves(&mut self, message: &mut Command, rng: &mut impl Rng) -> bool {
         let slots: Vec<u8> = (0..SLOTS as u8)
             .filter(|slot| self.busy[usize::from(message.pair)] & 1 << slot == 0)
             .collect();
+        if slots.is_empty() || self.waiting == self.sizes.unexpected {
+            return false;
+        }
         // As a rule the lowest, as Delivery gives them.
         message.slot = match rng.random_bool(0.8) {
             true => slots[0],
@@ -314,7 +377,7 @@ impl Traffic {
         };
         self.busy[usize::from(message.pair)] |= 1 << message.slot;
         self.waiting += 1;
-        message
+        true
     }
 
     /// Fills in a receive, or what looks for a message as one does.
@@ -381,6 +444,7 @@ impl Phase {
             tags: (0..tags).map(|_| rng.random()).collect(),
             contexts: [1, 1, 3][rng.random_range(0..3)],
             multi: [0.0, 0.0, 0.05][rng.random_range(0..3)],
+            appends: [0.0, 0.1, 0.5, 1.0][rng.random_range(0..4)],
             aimed: [0.3, 0.8, 0.95][rng.random_range(0..3)],
             idle: [0.0, 0.0, 0.1, 0.5, 0.9][rng.random_range(0..5)],
             window: [1, 2, 1000, 1000][rng.random_range(0..4)],

@@ -6,7 +6,8 @@
 //!   reply ────►│ Answer │◄──► Slots      where a slot is, and which is vacant
 //!              │        ├──► job         to Copies and Resolve
 //!   settle ───►│        ├──► settled, follow             of multi-receives
-//!              └────────┴──► hold, news, gone, filling, overflow, walked    to Admit
+//!   filling ──►│        ├──► hold, news, gone, fills, overflow, walked, retry    to Admit
+//!              └────────┘
 //! ```
 //!
 //! What was asked comes beside its answer, in order, and each is dealt with to its end before the next: that takes three
@@ -24,13 +25,15 @@
 //! pair goes: its slots are vacant then.
 //!
 //! **Ready messages.** A ready message that finds no receive is refused: its payload is dropped, its envelope freed, and
-//! its sender told. But a receive that the host has posted may not have got to Lists when the message did: then the
-//! message is queued as any other.
+//! its sender told. Admit has said beforehand whether that may be: a receive may be on its way.
+//!
+//! **Filling.** A message that finds no receive is in Lists before it is in its slot. A request that finds such a message waits until the slot's
+//! write has been answered. If that was an error, the message isn't anywhere, and the request enters anew.
 
 use super::asked::{Ask, Asked, Follow};
 use super::backlog::Held;
+use super::filling::Filled;
 use super::slots::{SlotAnswer, SlotQuestion};
-use super::under_way::Member;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo, Ram};
@@ -47,7 +50,7 @@ const _: () = assert!(
 
 /// Messages under way between Admit and here, at most.
 pub(super) const MESSAGES: usize = 4;
-/// Questions that have a place here: those messages, a request, a message from its slot, and of a walk a step and the end of a
+/// Questions that have a place here: those messages, a request, the removal of a message that is lost, and of a walk a step and the end of a
 /// receive that waited, or a mark. So Admit never waits for Answer, which may be waiting for it.
 const QUESTIONS: usize = 8;
 
@@ -86,7 +89,7 @@ enum State {
     Wait,
     /// The receive that a message has met is read.
     Met,
-    /// A vacant slot for a message is being looked for.
+    /// The slot of a message is taken.
     Slot,
     /// There is none: the pair has to fail.
     Overflow,
@@ -130,10 +133,18 @@ pub(super) struct Answer {
     pub slot: Stream<Out, SlotQuestion>,
     /// From Slots.
     pub slot_answer: Pulse<In, SlotAnswer>,
-    /// A message goes to its slot, and isn't in Lists yet.
-    pub fills: Pulse<Out, Member>,
-    /// Pulse: the oldest such message is in Lists now.
-    pub filled: Signal<Out, Bit>,
+    /// A message goes to its slot.
+    pub fills: Pulse<Out, Filled>,
+    /// The place of the message in hand.
+    pub place: Signal<Out, Bits<16>>,
+    /// It isn't in its slot yet, or never will be.
+    pub place_fills: Signal<In, Bit>,
+    /// It never will be.
+    pub place_is_lost: Signal<In, Bit>,
+    /// The message of this place was removed.
+    pub removed: Pulse<Out, Bits<16>>,
+    /// Pulse: the request found a message that isn't anywhere, and has to enter anew.
+    pub retry: Signal<Out, Bit>,
     /// A message has found no slot.
     pub overflow: Stream<Out, Slotted>,
     /// Pulse: the oldest message that was asked about is dealt with.
@@ -149,10 +160,6 @@ pub(super) struct Answer {
     pub news: Pulse<Out, Bits<8>>,
     /// Pulse: a posted receive has gone.
     pub gone: Signal<Out, Bit>,
-    /// The message's endpoint.
-    pub endpoint: Signal<Out, Bits<8>>,
-    /// Its host may keep receives back.
-    pub kept: Signal<In, Bit>,
 
     /// A multi-receive of this endpoint was posted.
     pub multi_posted: Pulse<Out, Bits<8>>,
@@ -233,8 +240,6 @@ pub(super) struct Answer {
     too_long: Signal<Local, Bit>,
     bytes: Signal<Local, Bits<16>>,
     fit: Signal<Local, Bits<8>>,
-    host_keeps: Signal<Local, Bit>,
-    may_be_posted: Signal<Local, Bit>,
     handle_place: Signal<Local, Bits<16>>,
     handle_claim: Signal<Local, Bits<16>>,
     same_claim: Signal<Local, Bit>,
@@ -243,6 +248,9 @@ pub(super) struct Answer {
     slotted: Signal<Local, Message>,
     slot_place: Signal<Local, Bits<16>>,
     claimed: Signal<Local, Message>,
+    /// The message that a request has found isn't in its slot yet; it never will be.
+    unsafe_yet: Signal<Local, Bit>,
+    lost: Signal<Local, Bit>,
     asks_slot: Signal<Local, Bit>,
     question: Signal<Local, SlotQuestion>,
     left: Signal<Local, Bits<32>>,
@@ -316,12 +324,18 @@ impl Logic for Answer {
         self.job.data.next = self.work.q.val();
         self.done.next = false;
         self.ended.next = false;
+        self.slot_place.next = (self.now.val().pair << 4) | bit_cast::<16, 4>(self.now.val().slot);
         self.fills.valid.next = false;
-        self.fills.data.next = Member {
-            pair: self.now.val().pair,
+        self.fills.data.next = Filled {
+            place: self.slot_place.val(),
             endpoint: self.now.val().endpoint,
         };
-        self.filled.next = false;
+        self.place.next = self.at.q.val();
+        self.unsafe_yet.next = self.place_fills.val();
+        self.lost.next = self.place_fills.val() & self.place_is_lost.val();
+        self.removed.valid.next = false;
+        self.removed.data.next = self.slot_place.val();
+        self.retry.next = false;
         self.overflow.valid.next = false;
         self.overflow.data.next = Slotted::default();
         self.overflow.data.next.pair = self.now.val().pair;
@@ -338,7 +352,6 @@ impl Logic for Answer {
         self.tells.next = false;
         self.news.data.next = self.now.val().endpoint;
         self.gone.next = false;
-        self.endpoint.next = self.now.val().endpoint;
         self.multi_posted.valid.next = false;
         self.multi_posted.data.next = self.now.val().endpoint;
         self.multi_gone.valid.next = false;
@@ -377,10 +390,6 @@ impl Logic for Answer {
         };
         self.receives.write.data.next = self.posted.val();
 
-        // A receive for a ready message may be on its way here, or kept by the host.
-        self.host_keeps.next = self.kept.val();
-        self.may_be_posted.next = self.now.val().pending | self.host_keeps.val();
-
         // A message in its slot isn't claimed.
         self.slotted.next = Message {
             pair: self.now.val().pair,
@@ -388,11 +397,9 @@ impl Logic for Answer {
             match_bits: self.now.val().match_bits,
             immediate: self.now.val().immediate,
             length: self.now.val().arrived,
-            slot: self.slot_answer.data.val().slot,
+            slot: self.now.val().slot,
             claim: 0.into(),
         };
-        self.slot_place.next =
-            (self.now.val().pair << 4) | bit_cast::<16, 4>(self.slot_answer.data.val().slot);
         self.claimed.next = self.message_found.val();
         self.claimed.next.claim = self.claims.q.val();
         self.messages.write.address.next = self.slot_place.val();
@@ -403,7 +410,7 @@ impl Logic for Answer {
         self.handle_claim.next = self.now.val().target.get_bits::<16>(16);
         self.same_claim.next = self.message_found.val().claim == self.handle_claim.val();
         self.own_claim.next = self.now.val().own;
-        self.handle_good.next = self.slot_held.q.val().found
+        self.handle_good.next = self.slot_held.q.val().used
             & self.handle_claim.val().any()
             & self.same_claim.val()
             & self.own_claim.val();
@@ -448,7 +455,7 @@ impl Logic for Answer {
             length: self.now.val().arrived,
             slot: 0.into(),
             settles: self.receive_found.val().multi,
-            inserts: false,
+            fills: false,
             accepted: true,
             freed: true,
             refused: false,
@@ -469,7 +476,7 @@ impl Logic for Answer {
             length: self.message_found.val().length,
             slot: self.message_found.val().slot,
             settles: self.now.val().multi,
-            inserts: false,
+            fills: false,
             accepted: false,
             freed: true,
             refused: false,
@@ -536,10 +543,14 @@ impl Logic for Answer {
                             self.state.d.next = State::Handle;
                         }
                         Ask::Message => {
-                            self.state.d.next = State::Slot;
+                            self.state.d.next = State::Overflow;
                             if self.answer.val().found {
                                 self.state.d.next = State::Met;
-                            } else if self.now.val().ready & !self.may_be_posted.val() {
+                            } else if self.now.val().append {
+                                self.count_unexpected.next = true;
+                                self.tells.next = true;
+                                self.state.d.next = State::Slot;
+                            } else if self.now.val().refusable {
                                 // It is done with: its envelope is free again.
                                 self.work.d.next.way = Way::Drop;
                                 self.work.d.next.arrived = self.now.val().arrived;
@@ -550,14 +561,10 @@ impl Logic for Answer {
                                 self.state.d.next = State::Job;
                             }
                         }
-                        Ask::Insert => {
-                            self.count_unexpected.next = true;
-                            self.tells.next = true;
-                            self.filled.next = true;
-                            self.work.d.next.ending.pair = self.now.val().pair;
-                            self.work.d.next.ending.accepted = true;
-                            self.work.d.next.ending.freed = self.inserted_frees.val();
-                            self.state.d.next = State::Job;
+                        Ask::Lost => {
+                            self.removed.valid.next = true;
+                            self.ended.next = true;
+                            self.done.next = true;
                         }
                         Ask::Receive => {
                             if self.answer.val().found {
@@ -650,22 +657,19 @@ impl Logic for Answer {
                 self.asks_slot.next = true;
                 self.messages.read_address.next = !self.slot_place.val();
                 if self.slot_answer.valid.val() {
-                    self.state.d.next = State::Overflow;
-                    if self.slot_answer.data.val().found {
-                        self.messages.write.enable.next = true;
-                        self.fills.valid.next = true;
-                        self.work.d.next.way = Way::Slot;
-                        self.work.d.next.length = self.now.val().arrived;
-                        self.work.d.next.arrived = self.now.val().arrived;
-                        self.work.d.next.target = self.slot_answer.data.val().address;
-                        self.work.d.next.ending.endpoint = self.now.val().endpoint;
-                        self.work.d.next.ending.pair = self.now.val().pair;
-                        self.work.d.next.ending.context = self.now.val().context;
-                        self.work.d.next.ending.match_bits = self.now.val().match_bits;
-                        self.work.d.next.ending.slot = self.slot_answer.data.val().slot;
-                        self.work.d.next.ending.inserts = true;
-                        self.state.d.next = State::Job;
-                    }
+                    self.messages.write.enable.next = true;
+                    self.fills.valid.next = true;
+                    self.work.d.next.way = Way::Slot;
+                    self.work.d.next.length = self.now.val().arrived;
+                    self.work.d.next.arrived = self.now.val().arrived;
+                    self.work.d.next.target = self.slot_answer.data.val().address;
+                    self.work.d.next.ending.endpoint = self.now.val().endpoint;
+                    self.work.d.next.ending.pair = self.now.val().pair;
+                    self.work.d.next.ending.slot = self.now.val().slot;
+                    self.work.d.next.ending.fills = true;
+                    self.work.d.next.ending.accepted = true;
+                    self.work.d.next.ending.freed = self.inserted_frees.val();
+                    self.state.d.next = State::Job;
                 }
             }
             State::Overflow => {
@@ -700,11 +704,15 @@ impl Logic for Answer {
                 self.state.d.next = State::Job;
             }
             State::Found => {
-                self.work.d.next.ending = self.took.val();
-                self.work.d.next.ending.status = Status::Success.into();
-                self.work.d.next.ending.settles = false;
-                self.work.d.next.ending.freed = false;
-                if self.ask.val() == Ask::Claim {
+                self.messages.read_address.next = self.at.q.val();
+                if !self.unsafe_yet.val() {
+                    self.work.d.next.ending = self.took.val();
+                    self.work.d.next.ending.status = Status::Success.into();
+                    self.work.d.next.ending.settles = false;
+                    self.work.d.next.ending.freed = false;
+                    self.state.d.next = State::Job;
+                }
+                if !self.unsafe_yet.val() & (self.ask.val() == Ask::Claim) {
                     self.messages.write.enable.next = true;
                     self.messages.write.address.next = self.at.q.val();
                     self.messages.read_address.next = !self.at.q.val();
@@ -719,7 +727,6 @@ impl Logic for Answer {
                         self.claims.d.next = 1.into();
                     }
                 }
-                self.state.d.next = State::Job;
             }
             State::Handle => {
                 self.asks_slot.next = true;
@@ -755,13 +762,16 @@ impl Logic for Answer {
                 }
             }
             State::Taken => {
-                self.receive.d.next = self.posted.val();
-                self.work.d.next.way = Way::Copy;
-                self.work.d.next.length = self.bytes.val();
-                self.work.d.next.target = self.now.val().address;
-                self.work.d.next.ending = self.took.val();
-                self.gives.d.next = true;
-                self.state.d.next = State::Where;
+                self.messages.read_address.next = self.at.q.val();
+                if !self.unsafe_yet.val() {
+                    self.receive.d.next = self.posted.val();
+                    self.work.d.next.way = Way::Copy;
+                    self.work.d.next.length = self.bytes.val();
+                    self.work.d.next.target = self.now.val().address;
+                    self.work.d.next.ending = self.took.val();
+                    self.gives.d.next = true;
+                    self.state.d.next = State::Where;
+                }
             }
             State::Where => {
                 self.asks_slot.next = true;
@@ -820,25 +830,33 @@ impl Logic for Answer {
             _ => {}
         }
         self.news.valid.next = self.tells.val();
+        if self.lost.val()
+            & ((self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found))
+        {
+            self.retry.next = true;
+            self.ended.next = true;
+            self.done.next = true;
+            self.state.d.next = State::Wait;
+        }
 
         // What was asked is done with.
         self.questions.output.ready.next = self.done.val();
         self.of_arrival.next = (self.ask.val() == Ask::Message) | (self.ask.val() == Ask::Drop);
         self.of_request.next = !self.of_arrival.val()
-            & (self.ask.val() != Ask::Insert)
+            & (self.ask.val() != Ask::Lost)
             & (self.ask.val() != Ask::Last)
             & (self.ask.val() != Ask::Mark)
             & (self.ask.val() != Ask::Flush)
             & (self.ask.val() != Ask::Forget);
         self.message_done.next = self.done.val() & self.of_arrival.val();
-        self.request_done.next = self.done.val() & self.of_request.val();
+        self.request_done.next = self.done.val() & self.of_request.val() & !self.retry.val();
 
         // A question about a slot: once.
         self.question.next = SlotQuestion {
             pair: self.now.val().pair,
             take: true,
             give: false,
-            slot: 0.into(),
+            slot: self.now.val().slot,
         };
         if self.state.q.val() == State::Handle {
             self.question.next = SlotQuestion {

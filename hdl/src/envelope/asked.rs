@@ -16,10 +16,10 @@ pub(super) enum Ask {
     Drop,
     /// Nothing: a request names a claimed message.
     Handle,
-    /// Which receive a message meets.
+    /// Which receive a message meets; it was appended if there is none, or is refused.
     Message,
-    /// A message that is safe in its slot was appended.
-    Insert,
+    /// A message whose slot couldn't be written was removed.
+    Lost,
     /// Which message a receive meets; it was posted if there is none.
     Receive,
     /// The same, but the receive isn't posted: its pair has failed, or it is behind one that waits.
@@ -57,8 +57,12 @@ pub(super) struct Asked {
     pub arrived: Bits<16>,
     /// The message is to find a receive, or to be refused.
     pub ready: Bit,
-    /// A receive for it may be on its way here.
-    pub pending: Bit,
+    /// It is refused if it finds none: no receive for it can be on its way here.
+    pub refusable: Bit,
+    /// It was appended if it found none.
+    pub append: Bit,
+    /// The message's slot then.
+    pub slot: Bits<4>,
     /// Handle of the request.
     pub request: Bits<32>,
     /// `abi::completion::CompletionKind` of its completion.

@@ -40,6 +40,8 @@ pub struct DeliveryBench {
     pub lists: Stream<In, FetchedList>,
     /// One of them enters the order of the card.
     pub request_enters: Signal<Out, Bit>,
+    /// It does so anew.
+    pub request_again: Signal<Out, Bit>,
     /// A command enters Lists.
     pub command: Pulse<Out, MatchCommand>,
     /// Its reply.
@@ -118,6 +120,7 @@ impl Logic for DeliveryBench {
         join!(self.payload => self.delivery.payload);
         join!(self.lists => self.delivery.lists);
         self.request_enters.next = self.delivery.request_enters.val();
+        self.request_again.next = self.delivery.request_again.val();
         join!(self.delivery.write_request => self.write_request);
         join!(self.delivery.write_data => self.write_data);
         self.delivery.write_done.next = self.write_done.val();

@@ -76,8 +76,14 @@ pub fn ledger() -> Vec<Break> {
             "after_settle",
             "state.q == State::Wait",
         ),
-        // The place of a message is given up when it goes to the unexpected ones.
-        Break::new("insert_ends").force::<Ledger>("ended", "ends"),
+        // A message whose slot couldn't be written is told as one that is there.
+        Break::new("loses_nothing").force::<Ledger>("is_lost", "false"),
+        // A slot is told as written when its message comes.
+        Break::new("written_early").force_if::<Ledger>(
+            "written.valid",
+            "head_valid & head.fills",
+            "state.q == State::Wait",
+        ),
         // It is empty while an entry is at its head.
         Break::new("empty_too_soon").force::<Ledger>("empty", "entries.level <= 1"),
     ]
@@ -129,17 +135,25 @@ pub fn delivery() -> Vec<Break> {
         // A refused message's credit isn't returned.
         Break::new("keeps_refused").force::<Answer>("refused_frees", "false"),
         // A ready message is refused although the host keeps receives back.
-        Break::new("ignores_backlog").force::<Answer>("host_keeps", "false"),
+        Break::new("ignores_backlog").force::<Admit>("host_keeps", "false"),
         // A ready message is refused although the list ring has more, or a request of it is in Posts.
         Break::new("ignores_ring").force::<Admit>("on_its_way", "false"),
         // A ready message waits for its receive as any other.
-        Break::new("ready_waits").force::<Answer>("may_be_posted", "true"),
+        Break::new("ready_waits").force::<Admit>("may_be_posted", "true"),
         // The host is believed to keep nothing although the endpoint is stalled.
         Break::new("forgets_kept").force::<Admit>("believed", "true"),
         // A message passes one of its pair that is on its way to its slot.
         Break::new("passes_its_pair").force::<Admit>("pair_waits", "false"),
-        // A request passes a message of its endpoint that is on its way to its slot.
+        // A request of a stalled endpoint passes messages that are being looked up.
         Break::new("passes_a_message").force::<Admit>("endpoint_waits", "false"),
+        // A ready message passes a request of its endpoint that is being looked up.
+        Break::new("passes_a_request").force::<Admit>("ready_waits", "false"),
+        // A message is told of, or copied, before it is in its slot.
+        Break::new("reads_what_fills").force::<Answer>("unsafe_yet", "false"),
+        // A request waits for ever for a message whose slot couldn't be written.
+        Break::new("waits_for_the_lost").force::<Answer>("lost", "false"),
+        // A message enters although it isn't known whether there is a slot for it.
+        Break::new("enters_without_a_look").force::<Admit>("slot_known", "true"),
         // A request waits until no message wants to enter.
         Break::new("messages_always_first").force_if::<Admit>(
             "list_goes",

@@ -12,7 +12,7 @@
 //!   payload ──────────────► Resolve ──► write
 //!                       Gate ◄─┘ │ entry
 //!                                ▼
-//!   complete, sink_update ◄── Ledger ──► insert, settle    to Admit and Answer
+//!   complete, sink_update ◄── Ledger ──► written, lost, settle    to Admit and Answer
 //! ```
 //!
 //! The order of the card is made in [`Admit`](super::admit::Admit), and everything behind it keeps it: what Lists answer, the ways of the
@@ -54,6 +54,8 @@ pub struct Delivery {
     pub lists: Stream<In, FetchedList>,
     /// Pulse: the oldest request that was taken enters the order of the card, with or without a command.
     pub request_enters: Signal<Out, Bit>,
+    /// Pulse: it does so anew, since it has found a message whose slot couldn't be written.
+    pub request_again: Signal<Out, Bit>,
     /// An operation for Lists.
     pub command: Stream<Out, MatchCommand>,
     /// Its answer, in order.
@@ -150,6 +152,7 @@ impl Logic for Delivery {
         join!(self.posts_allowed => self.posts.allowed);
         join!(self.posts.output => self.admit.lists);
         self.request_enters.next = self.posts.output.valid.val() & self.admit.lists.ready.val();
+        self.request_again.next = self.admit.request_again.val();
         self.posts.stop.next = self.admit.posts_stop.val();
         self.posts.endpoint.next = self.admit.endpoint.val();
         self.admit.in_posts.next = self.posts.of_endpoint.val();
@@ -173,13 +176,15 @@ impl Logic for Delivery {
         join!(self.answering.walked => self.admit.walked);
         join!(self.answering.follow => self.admit.follow);
         join!(self.answering.fills => self.admit.fills);
-        self.admit.filled.next = self.answering.filled.val();
+        self.admit.retry.next = self.answering.retry.val();
+        join!(self.answering.removed => self.admit.removed);
+        self.admit.place.next = self.answering.place.val();
+        self.answering.place_fills.next = self.admit.place_fills.val();
+        self.answering.place_is_lost.next = self.admit.place_is_lost.val();
         join!(self.answering.overflow => self.admit.overflow);
         join!(self.answering.hold => self.admit.hold);
         join!(self.answering.news => self.admit.news_in);
         self.admit.gone.next = self.answering.gone.val();
-        self.admit.answer_endpoint.next = self.answering.endpoint.val();
-        self.answering.kept.next = self.admit.kept.val();
         join!(self.answering.multi_posted => self.admit.multi_posted);
         join!(self.answering.multi_gone => self.admit.multi_gone);
         self.answering.completion_free.next = self.completion_free.val();
@@ -193,6 +198,8 @@ impl Logic for Delivery {
         join!(self.admit.slot_setup => self.slots.setup);
         join!(self.answering.slot => self.slots.ask);
         join!(self.slots.answer => self.answering.slot_answer);
+        join!(self.admit.look => self.slots.look);
+        join!(self.slots.seen => self.admit.seen);
 
         // Payload.
         join!(self.answering.job => self.copies.job);
@@ -217,7 +224,8 @@ impl Logic for Delivery {
         self.ledger.write_done_error.next = self.write_done_error.val();
         join!(self.ledger.complete => self.complete);
         join!(self.ledger.sink_update => self.sink_update);
-        join!(self.ledger.insert => self.admit.insert);
+        join!(self.ledger.written => self.admit.written);
+        join!(self.ledger.lost => self.admit.lost);
         join!(self.ledger.settle => self.answering.settle);
         join!(self.answering.settled => self.ledger.settled);
         self.admit.ledger_ended.next = self.ledger.ended.val();

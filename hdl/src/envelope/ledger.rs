@@ -1,9 +1,9 @@
 //! Holds what each message and request ends with until its payload is in memory, then says it to everybody, in order.
 //!
 //! ```text
-//!   entry ─► queue ─► head ─► settle ─► complete ─► insert ─► sink_update ─► ended
-//!                      ▲        ▲ settled
-//!   write_done ─► answers
+//!   entry ─► queue ─► head ─► settle ─► complete ─► lost ─► sink_update ─► ended
+//!                      ▲ │      ▲ settled
+//!   write_done ─► answers└─► written
 //! ```
 //!
 //! Writes are answered in the order in which they were asked for, and entries come in that order, so the oldest answer is the
@@ -17,7 +17,7 @@
 
 use crate::prelude::*;
 use crate::prim::Fifo;
-use crate::types::{Completion, Ending, SinkUpdate, Slotted, WriteCompletion};
+use crate::types::{Completion, Ending, SinkUpdate, SlotWritten, Slotted, WriteCompletion};
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
 
@@ -49,8 +49,8 @@ enum State {
     Settled,
     /// Its completion is offered.
     Complete,
-    /// The message is offered to the unexpected ones.
-    Insert,
+    /// A message whose slot couldn't be written is offered to whoever fails its pair.
+    Lost,
     /// Progress of the pair is told.
     Update,
 }
@@ -74,11 +74,13 @@ pub struct Ledger {
     pub settled: Pulse<In, Bit>,
     /// A completion.
     pub complete: Stream<Out, WriteCompletion>,
-    /// A message whose slot is written, or couldn't be.
-    pub insert: Stream<Out, Slotted>,
+    /// The write of a message's slot was answered.
+    pub written: Pulse<Out, SlotWritten>,
+    /// By an error: the message isn't anywhere.
+    pub lost: Stream<Out, Slotted>,
     /// Progress of a pair.
     pub sink_update: Stream<Out, SinkUpdate>,
-    /// Pulse: an entry has ended. Not of one that inserts: its place is kept until another entry tells of it.
+    /// Pulse: an entry has ended.
     pub ended: Signal<Out, Bit>,
     /// Pulse: a mark has ended, and so has all that came before it.
     pub marked: Signal<Out, Bit>,
@@ -107,7 +109,9 @@ pub struct Ledger {
     /// The state in which the head says the next thing after settling, after its completion, and so on. `Wait` if there is none.
     after_settle: Signal<Local, State>,
     after_complete: Signal<Local, State>,
-    after_insert: Signal<Local, State>,
+    after_lost: Signal<Local, State>,
+    /// The head is a message that went to its slot, and isn't there.
+    is_lost: Signal<Local, Bit>,
     /// The state is left for `following`.
     advances: Signal<Local, Bit>,
     following: Signal<Local, State>,
@@ -141,8 +145,14 @@ impl Logic for Ledger {
         self.head.next = self.entries.output.data.val().ending;
         self.head_valid.next = self.entries.output.valid.val();
         self.head_writes.next = self.entries.output.data.val().writes;
-        self.updates.next =
-            self.head.val().accepted | self.head.val().freed | self.head.val().refused;
+        self.answered.next = !self.head_writes.val() | self.answers.output.valid.val();
+        self.write_failed.next = self.head_writes.val() & self.answers.output.data.val();
+        self.is_lost.next = self.head.val().fills & self.failed.q.val();
+        if self.state.q.val() == State::Wait {
+            self.is_lost.next = self.head.val().fills & self.write_failed.val();
+        }
+        self.updates.next = !self.is_lost.val()
+            & (self.head.val().accepted | self.head.val().freed | self.head.val().refused);
 
         // What the head says.
         self.status.next = self.head.val().status;
@@ -174,14 +184,16 @@ impl Logic for Ledger {
             endpoint: self.head.val().endpoint,
             entry: self.completion.val(),
         };
-        self.insert.valid.next = self.state.q.val() == State::Insert;
-        self.insert.data.next = Slotted {
+        self.lost.valid.next = self.state.q.val() == State::Lost;
+        self.lost.data.next = Slotted {
             pair: self.head.val().pair,
             endpoint: self.head.val().endpoint,
-            context: self.head.val().context,
-            match_bits: self.head.val().match_bits,
             slot: self.head.val().slot,
-            failed: self.failed.q.val(),
+        };
+        self.written.valid.next = false;
+        self.written.data.next = SlotWritten {
+            place: (self.head.val().pair << 4) | bit_cast::<16, 4>(self.head.val().slot),
+            failed: self.write_failed.val(),
         };
         self.sink_update.valid.next = self.state.q.val() == State::Update;
         self.sink_update.data.next = SinkUpdate {
@@ -192,20 +204,18 @@ impl Logic for Ledger {
         };
 
         // In which order.
-        self.after_insert.next = State::Wait;
+        self.after_lost.next = State::Wait;
         if self.updates.val() {
-            self.after_insert.next = State::Update;
+            self.after_lost.next = State::Update;
         }
-        self.after_complete.next = self.after_insert.val();
-        if self.head.val().inserts {
-            self.after_complete.next = State::Insert;
+        self.after_complete.next = self.after_lost.val();
+        if self.is_lost.val() {
+            self.after_complete.next = State::Lost;
         }
         self.after_settle.next = self.after_complete.val();
         if self.head.val().completes {
             self.after_settle.next = State::Complete;
         }
-        self.answered.next = !self.head_writes.val() | self.answers.output.valid.val();
-        self.write_failed.next = self.head_writes.val() & self.answers.output.data.val();
         self.answers.output.ready.next = false;
         self.advances.next = false;
         self.following.next = State::Wait;
@@ -220,6 +230,7 @@ impl Logic for Ledger {
                     self.answers.output.ready.next = self.head_writes.val();
                     self.failed.d.next = self.write_failed.val();
                     self.stays.d.next = false;
+                    self.written.valid.next = self.head.val().fills;
                 }
             }
             State::Settle => {
@@ -241,9 +252,9 @@ impl Logic for Ledger {
                 self.advances.next = self.complete.ready.val();
                 self.following.next = self.after_complete.val();
             }
-            State::Insert => {
-                self.advances.next = self.insert.ready.val();
-                self.following.next = self.after_insert.val();
+            State::Lost => {
+                self.advances.next = self.lost.ready.val();
+                self.following.next = self.after_lost.val();
             }
             State::Update => {
                 self.advances.next = self.sink_update.ready.val();
@@ -254,7 +265,7 @@ impl Logic for Ledger {
         }
         self.ends.next = self.advances.val() & (self.following.val() == State::Wait);
         self.entries.output.ready.next = self.ends.val();
-        self.ended.next = self.ends.val() & !self.head.val().inserts;
+        self.ended.next = self.ends.val();
         self.marked.next = self.ends.val() & self.head.val().marks;
 
         // By numbers, not by what the states say: nothing is said of a write that isn't answered.

@@ -8,6 +8,7 @@ mod bench;
 pub mod breaks;
 mod copies;
 mod delivery;
+mod filling;
 mod ledger;
 mod multis;
 mod posts;

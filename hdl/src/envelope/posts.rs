@@ -131,7 +131,6 @@ impl Logic for Posts {
         };
         self.in_here.leaves.next = self.leaves.val();
         self.in_here.pair.next = 0.into();
-        self.in_here.other.next = 0.into();
         self.in_here.endpoint.next = self.endpoint.val();
         self.of_endpoint.next = self.in_here.of_endpoint.val();
         self.empty.next = self.in_here.empty.val();

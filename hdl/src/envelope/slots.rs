@@ -3,13 +3,15 @@
 //! ```text
 //!                          ┌───────┐
 //!   setup ────────────────►│       │ base, slots granted    (Ram a pair)
-//!   ask (a pair, a slot) ─►│ Slots ├──► answer: address, slot taken, whether it is used
+//!   ask (a pair, a slot) ─►│ Slots ├──► answer: address, whether it is used
+//!   look (a pair) ────────►│       ├──► seen: a vacant slot
 //!                          │       │ a bit a slot           (Table a pair)
 //!                          └───────┘
 //! ```
 //!
-//! An answer comes three cycles after its question was taken. A question that *takes* marks the lowest vacant slot, one that
-//! *gives* clears the mark of the slot that it names. A message takes a slot even if it has no payload, so that slots and
+//! An answer comes three cycles after its question was taken. *Looking* finds the lowest vacant slot and leaves it vacant: a
+//! message looks before it enters, and takes the slot only if it meets no receive. A question that *takes* marks the slot
+//! that it names, one that *gives* clears its mark. A message takes a slot even if it has no payload, so that slots and
 //! envelopes are the same number.
 //!
 //! Marks change in the order of the card, before payloads have moved: a slot may be taken again while its old message is
@@ -47,7 +49,7 @@ pub(super) struct SlotSetup {
 pub(super) struct SlotQuestion {
     /// Pair.
     pub pair: Bits<16>,
-    /// A vacant slot is to be taken; otherwise `slot` is the one that is asked about.
+    /// The slot is in use from now on.
     pub take: Bit,
     /// The slot is vacant from now on.
     pub give: Bit,
@@ -58,12 +60,19 @@ pub(super) struct SlotQuestion {
 /// An answer.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 pub(super) struct SlotAnswer {
-    /// The slot that was taken, or asked about.
-    pub slot: Bits<4>,
-    /// Its card address.
+    /// Card address of the slot.
     pub address: Bits<64>,
-    /// Taking: there was a vacant one. Otherwise: the slot holds a message.
+    /// The slot held a message.
+    pub used: Bit,
+}
+
+/// What looking has found.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub(super) struct Vacancy {
+    /// There is a vacant slot,
     pub found: Bit,
+    /// and this is the lowest one.
+    pub slot: Bits<4>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -72,9 +81,9 @@ enum State {
     Idle,
     /// The pair's word is read.
     Read,
-    /// It is known, and the slot chosen.
+    /// It is known.
     Choose,
-    /// The word is written.
+    /// The slot is chosen, or the word written.
     Write,
 }
 
@@ -93,6 +102,10 @@ pub(super) struct Slots {
     pub ask: Stream<In, SlotQuestion>,
     /// Its answer.
     pub answer: Pulse<Out, SlotAnswer>,
+    /// A pair of which a vacant slot is looked for; questions go first.
+    pub look: Stream<In, Bits<16>>,
+    /// What was found.
+    pub seen: Pulse<Out, Vacancy>,
     #[is(Table::new(config.pairs))]
     used: Table<Bits<16>>,
     #[is(Ram::new(config.pairs))]
@@ -102,6 +115,8 @@ pub(super) struct Slots {
     setup_held: Reg<SlotSetup>,
     setup_waits: Reg<Bit>,
     question: Reg<SlotQuestion>,
+    /// It is none: a vacant slot of its pair is looked for.
+    looking: Reg<Bit>,
     // What was read: slots in use, slots granted, address of the first.
     word: Reg<Bits<16>>,
     limit: Reg<Bits<8>>,
@@ -109,8 +124,6 @@ pub(super) struct Slots {
     taken: Signal<Local, Bits<16>>,
     vacant: Signal<Local, Bits<4>>,
     there_is_one: Signal<Local, Bit>,
-    /// The slot that the question is about.
-    slot: Signal<Local, Bits<4>>,
     slot_bit: Signal<Local, Bits<16>>,
     given_bit: Signal<Local, Bits<16>>,
     holds: Signal<Local, Bit>,
@@ -154,6 +167,7 @@ impl Logic for Slots {
         self.used.write.address.next = self.question.q.val().pair;
         self.used.write.data.next = 0.into();
         self.ask.ready.next = false;
+        self.look.ready.next = false;
 
         // The lowest slot of the pair that is vacant.
         self.taken.next = self.word.q.val();
@@ -168,22 +182,19 @@ impl Logic for Slots {
                 self.vacant.next = i.to_bits();
             }
         }
-        self.slot.next = self.question.q.val().slot;
-        if self.question.q.val().take {
-            self.slot.next = self.vacant.val();
-        }
-        self.slot_bit.next = bits::<16>(1) << self.slot.val();
+        self.slot_bit.next = bits::<16>(1) << self.question.q.val().slot;
         self.holds.next = (self.word.q.val() & self.slot_bit.val()).any();
-        if self.question.q.val().take {
-            self.holds.next = self.there_is_one.val();
-        }
         self.given_bit.next = self.slot_bit.val();
-        self.offset.next = bit_cast::<64, 4>(self.slot.val()) << 10;
+        self.offset.next = bit_cast::<64, 4>(self.question.q.val().slot) << 10;
         self.answer.valid.next = false;
         self.answer.data.next = SlotAnswer {
-            slot: self.slot.val(),
             address: self.base.q.val() + self.offset.val(),
-            found: self.holds.val(),
+            used: self.holds.val(),
+        };
+        self.seen.valid.next = false;
+        self.seen.data.next = Vacancy {
+            found: self.there_is_one.val(),
+            slot: self.vacant.val(),
         };
         self.writes.next = false;
 
@@ -197,6 +208,13 @@ impl Logic for Slots {
                 } else if self.ask.valid.val() {
                     self.ask.ready.next = true;
                     self.question.d.next = self.ask.data.val();
+                    self.looking.d.next = false;
+                    self.state.d.next = State::Read;
+                } else if self.look.valid.val() {
+                    self.look.ready.next = true;
+                    self.question.d.next = SlotQuestion::default();
+                    self.question.d.next.pair = self.look.data.val();
+                    self.looking.d.next = true;
                     self.state.d.next = State::Read;
                 }
             }
@@ -212,9 +230,9 @@ impl Logic for Slots {
             }
             State::Write => {
                 self.state.d.next = State::Idle;
-                self.answer.valid.next = true;
-                self.writes.next = self.question.q.val().give
-                    | (self.question.q.val().take & self.there_is_one.val());
+                self.answer.valid.next = !self.looking.q.val();
+                self.seen.valid.next = self.looking.q.val();
+                self.writes.next = self.question.q.val().give | self.question.q.val().take;
                 self.used.write.data.next = self.word.q.val() | self.slot_bit.val();
                 if self.question.q.val().give {
                     self.used.write.data.next = self.word.q.val() & !self.given_bit.val();

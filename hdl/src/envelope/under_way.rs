@@ -3,8 +3,7 @@
 //! ```text
 //!             ┌──────────┐
 //!   enters ──►│ UnderWay ├──► of_pair, of_endpoint   somebody of the pair, or endpoint, that is asked about
-//!   leaves ──►│          ├──► of_other   somebody of another endpoint that is asked about
-//!             │          ├──► room, empty
+//!   leaves ──►│          ├──► room, empty
 //!             └──────────┘
 //! ```
 //!
@@ -36,14 +35,10 @@ pub(super) struct UnderWay {
     pub pair: Signal<In, Bits<16>>,
     /// The endpoint that is asked about.
     pub endpoint: Signal<In, Bits<8>>,
-    /// Another endpoint that is asked about.
-    pub other: Signal<In, Bits<8>>,
     /// One of the pair is under way.
     pub of_pair: Signal<Out, Bit>,
     /// One of the endpoint is under way.
     pub of_endpoint: Signal<Out, Bit>,
-    /// One of the other endpoint is under way.
-    pub of_other: Signal<Out, Bit>,
     /// There is a place.
     pub room: Signal<Out, Bit>,
     /// Nobody is under way.
@@ -93,7 +88,6 @@ impl Logic for UnderWay {
             self.oldest.d.next = self.behind_oldest.val();
         }
         self.of_pair.next = false;
-        self.of_other.next = false;
         self.of_endpoint.next = false;
         self.room.next = false;
         self.empty.next = true;
@@ -103,9 +97,6 @@ impl Logic for UnderWay {
                 self.empty.next = false;
                 if self.member[i].q.val().pair == self.pair.val() {
                     self.of_pair.next = true;
-                }
-                if self.member[i].q.val().endpoint == self.other.val() {
-                    self.of_other.next = true;
                 }
                 if self.member[i].q.val().endpoint == self.endpoint.val() {
                     self.of_endpoint.next = true;

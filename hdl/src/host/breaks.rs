@@ -39,6 +39,40 @@ pub fn fetch() -> Vec<Break> {
         Break::new("stops_at_once").force::<Fetch>("busy", "false"),
         // A list ring whose entries are all being read counts as empty.
         Break::new("forgets_what_it_reads").force_if::<Ring>("empty", "true", "inside.q == 0"),
+        // The second entry of a gather keeps its reservation.
+        Break::new("second_keeps_its_reservation").force_if::<Fetch>(
+            "given_up.valid",
+            "false",
+            "joins",
+        ),
+        // It gives one up that it hasn't.
+        Break::new("gives_up_what_it_has_not").force::<Fetch>("has_no_reservation", "false"),
+        // It waits for a reservation, which its first may have taken.
+        Break::new("second_needs_a_reservation").force::<Fetch>("wants_second", "0"),
+        // A request that was read as a second counts as read.
+        Break::new("keeps_another_request").force::<Fetch>("put_back", "false"),
+        // A place that was taken for it stays taken.
+        Break::new("place_of_a_second_lost").force_if::<Fetch>(
+            "send_room.d",
+            "send_room.q",
+            "put_back",
+        ),
+        // A gather waits for a second that won't come.
+        Break::new("orphan_forgotten").force::<Fetch>("orphaned", "false"),
+        // A gather whose second can't be read is malformed.
+        Break::new("unread_is_malformed").force::<Fetch>("orphan_unread", "false"),
+        // A second entry is any send's.
+        Break::new("second_of_anybody").force::<Fetch>("as_second.request", "first.request"),
+        // Its reserved bits may be set.
+        Break::new("reserved_bits_of_second_ignored").force::<Fetch>("reserved_of_second", "false"),
+        // A first that is malformed itself is handed over.
+        Break::new("malformed_first_passes").force::<Fetch>("first.malformed", "false"),
+        // The length is the first segment's.
+        Break::new("length_of_the_first")
+            .force::<Fetch>("gather_length.d", "bit_cast::<13, 11>(first.length)"),
+        // A segment of more than 2^11 bytes is as long as its lowest bits say.
+        Break::new("long_segment_wraps")
+            .force::<Fetch>("cut_third.length", "bit_cast::<11, 32>(as_second.length2)"),
     ]
 }
 

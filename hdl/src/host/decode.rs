@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   opcode ──► = code of row 0 ─┐
-//!          ──► = code of row 1 ─┼─► kind, buffer, needs_pair, names_claim of that row
+//!          ──► = code of row 1 ─┼─► kind, buffer, needs_pair, names_claim, is_second of that row
 //!                  …            │
 //!   flags ────► & ¬ its flags ──┴─► or-ed ──► malformed
 //!   reserved, payload, long, min_free ──►
@@ -41,6 +41,10 @@ pub struct Decode {
     pub needs_pair: Signal<Out, Bit>,
     /// The entry's target is the handle of a claim.
     pub names_claim: Signal<Out, Bit>,
+    /// The entry behind it is part of it, malformed or not.
+    pub takes_second: Signal<Out, Bit>,
+    /// It is such a second entry.
+    pub is_second: Signal<Out, Bit>,
     known: Signal<Local, Bit>,
     allowed: Signal<Local, Bits<8>>,
     min_free_flag: Signal<Local, Bits<8>>,
@@ -72,6 +76,7 @@ fn decoded_row(row: &OpcodeRow, capabilities: u32) -> DecodedRow {
         buffer: row.buffer != BufferUse::None,
         needs_pair: row.pair,
         names_claim: row.target == TargetUse::Claim,
+        is_second: row.is_second,
     }
 }
 
@@ -95,6 +100,7 @@ mod decoded {
         pub buffer: Bit,
         pub needs_pair: Bit,
         pub names_claim: Bit,
+        pub is_second: Bit,
     }
 }
 use decoded::DecodedRow;
@@ -139,6 +145,9 @@ impl Logic for Decode {
         self.buffer.next = self.row.val().buffer;
         self.needs_pair.next = self.row.val().needs_pair;
         self.names_claim.next = self.row.val().names_claim;
+        self.takes_second.next =
+            (self.flags.val() & self.row.val().second_flag & self.allowed.val()).any();
+        self.is_second.next = self.row.val().is_second;
     }
 }
 
@@ -149,8 +158,8 @@ mod tests {
     use abi::opcode::{decode_list, decode_send};
     use abi::request::{ListRequest, Opcode, SendRequest};
 
-    /// What the decoder says of an entry: well formed or not, kind, buffer, pair, claim.
-    type Said = (bool, u8, bool, bool, bool);
+    /// What the decoder says of an entry: well formed or not, kind, buffer, pair, claim, takes a second, is one.
+    type Said = (bool, u8, bool, bool, bool, bool, bool);
 
     /// What an entry has beside opcode and flags: a reserved bit, one of an inline payload, a long payload, `min_free`.
     type Beyond = [bool; 4];
@@ -169,6 +178,8 @@ mod tests {
             decode.buffer.val(),
             decode.needs_pair.val(),
             decode.names_claim.val(),
+            decode.takes_second.val(),
+            decode.is_second.val(),
         )
     }
 
@@ -235,6 +246,13 @@ mod tests {
                             let kind = wanted.map_or_else(|kind| kind, |row| row.kind);
                             assert_eq!(said.0, wanted.is_ok(), "{code:#x} {flags:#x} {beyond:?}");
                             assert_eq!(said.1, kind.code(), "{code:#x} {flags:#x}");
+                            let row = OpcodeRow::find(ring, code);
+                            let row = row.filter(|row| row.is_known(capabilities));
+                            let takes = row.is_some_and(|row| {
+                                row.second_flag & row.flags_with(capabilities) & flags != 0
+                            });
+                            let second = row.is_some_and(|row| row.is_second);
+                            assert_eq!((said.5, said.6), (takes, second), "{code:#x} {flags:#x}");
                         }
                     }
                 }
@@ -247,7 +265,7 @@ mod tests {
 
     #[test]
     fn each_changed_column_of_a_row_changes_the_gates() {
-        let changes: [(&str, Change); 8] = [
+        let changes: [(&str, Change); 10] = [
             ("ring", |row| row.ring = WorkRing::Send),
             ("kind", |row| row.kind = CompletionKind::Discard),
             ("flags", |row| row.flags = 0),
@@ -256,6 +274,8 @@ mod tests {
             ("pair", |row| row.pair = false),
             ("target", |row| row.target = TargetUse::Claim),
             ("capability", |row| row.capability = 1),
+            ("second_flag", |row| row.second_flag = row.flags),
+            ("is_second", |row| row.is_second = true),
         ];
         let sound = all(&mut built(OPCODES, WorkRing::List, 0));
         for (column, change) in changes {

@@ -7,7 +7,7 @@
 //!                 │               reads under way, in order
 //!                 │                        │
 //!                 └── advance, or stop ◄── words ◄── DmaRead
-//!                                            ├─► EntryQueue of sends ─► check ─┬─► sends
+//!                                            ├─► EntryQueue of sends ─► check ─┬─► sends, a gather once both entries are here
 //!                                            └─► EntryQueue of lists ─► check ─┼─► lists
 //!                                                                              └─► refused ─► complete
 //! ```
@@ -16,17 +16,23 @@
 //! in the queue of its class, so that its words never wait for anybody else's progress: a send that nobody takes stops neither the list rings
 //! nor the reader.
 //!
+//! A gather is two entries of its send ring and one request: its first entry waits until the second is there (`gathers.rs`).
+//!
 //! A ring is read ahead of what has come. When an entry can't be read the ring stops there, and what was read behind it is discarded as it comes.
 
+mod gathers;
+
+use self::gathers::{Held, Join};
 use super::decode::Decode;
 use super::entry_queue::{DEPTH, EntryQueue};
 use super::ring::Ring;
 use crate::config::Config;
 use crate::prelude::*;
-use crate::prim::{Fifo, RoundRobin};
+use crate::prim::{Fifo, Ram, RoundRobin};
 use crate::types::{
     Completion, ControlRequest, DmaRequest, Doorbell, EndpointSetup, FetchedList, FetchedSend,
-    ListRequest, RaiseEvent, RingSetup, SendRequest, WriteCompletion,
+    ListRequest, RaiseEvent, RingSetup, Segment, Segments, SendRequest, SendSegments,
+    WriteCompletion,
 };
 use abi::control::{Operation, RING_BITS, RING_LIST, RING_SEND};
 use abi::event::{INFO_LIST_RING_BIT, NO_PAIR};
@@ -169,6 +175,66 @@ pub struct Fetch {
     send_decode: Decode,
     #[is(Decode::new(WorkRing::List, config.capabilities))]
     list_decode: Decode,
+
+    // Gathers, by the endpoints of their rings.
+    join: Reg<Join>,
+    /// First entries that wait for their seconds.
+    #[is(Ram::new(config.endpoints))]
+    firsts: Ram<Held>,
+    #[each(config.endpoints)]
+    held: Vec<Reg<Bit>>,
+    /// The second has been asked for without a reservation.
+    #[each(config.endpoints)]
+    bare: Vec<Reg<Bit>>,
+    /// What is behind the first isn't its second.
+    #[each(config.endpoints)]
+    alone: Vec<Reg<Bit>>,
+    awaited: Signal<Local, Bits<16>>,
+    wants_second: Signal<Local, Bits<16>>,
+    /// The entry that is chosen is read without a reservation.
+    reads_second: Signal<Local, Bit>,
+    /// So was the one that comes.
+    from_bare: Signal<Local, Bit>,
+    /// The next word is the first of its entry, and the opcode of the last one that was.
+    #[is(Reg::new(true))]
+    begins: Reg<Bit>,
+    opcode: Reg<Bits<8>>,
+    put_back: Signal<Local, Bit>,
+    /// Of the oldest send: what its row says, whether a first of its ring is held, and whether the second of that has no reservation.
+    send_takes_second: Reg<Bit>,
+    send_is_second: Reg<Bit>,
+    has_first: Signal<Local, Bit>,
+    has_no_reservation: Signal<Local, Bit>,
+    looks: Signal<Local, Bit>,
+    send_is_plain: Signal<Local, Bit>,
+    holds: Signal<Local, Bit>,
+    holding: Signal<Local, Held>,
+    joins: Signal<Local, Bit>,
+    /// Firsts to which nothing will be joined, one of them, and whether that is because its second can't be read.
+    orphans: Signal<Local, Bits<16>>,
+    orphan: Signal<Local, Bits<8>>,
+    orphan_unread: Signal<Local, Bit>,
+    orphaned: Signal<Local, Bit>,
+    /// The gather that is dealt with.
+    gather_endpoint: Reg<Bits<8>>,
+    gather_whole: Reg<Bit>,
+    gather_status: Reg<Bits<8>>,
+    gather_length: Reg<Bits<13>>,
+    first_address: Signal<Local, Bits<8>>,
+    first: Signal<Local, Held>,
+    as_second: Signal<Local, SendSegments>,
+    reserved_of_second: Signal<Local, Bit>,
+    cut_first: Signal<Local, Bits<11>>,
+    cut: Signal<Local, Segments>,
+    cut_second: Signal<Local, Segment>,
+    cut_third: Signal<Local, Segment>,
+    cut_fourth: Signal<Local, Segment>,
+    as_gather: Signal<Local, SendRequest>,
+    gather_sound: Signal<Local, Bit>,
+    gather_leaves: Signal<Local, Bit>,
+    gather_refused: Signal<Local, Bit>,
+    gather_gone: Signal<Local, Bit>,
+    gather_is_malformed: Signal<Local, Bit>,
 
     send_refused: Signal<Local, Bit>,
     list_refused: Signal<Local, Bit>,
@@ -336,6 +402,7 @@ impl Logic for Fetch {
 
         // The next ring in turn that has an entry, a place for it, and one for its completion. None is read in the cycle in which its doorbell
         // is looked at.
+        self.find_seconds();
         self.may_reserve.next = self.completion_free.val();
         self.send_place.next = self.send_room.q.val().any();
         self.list_place.next = self.list_room.q.val().any();
@@ -346,12 +413,14 @@ impl Logic for Fetch {
                 self.ring[2 * i].pending.val()
                     & !(self.send_doorbell.val()
                         & (self.doorbell_rung.q.val().endpoint == i.to_bits()))
-                    & self.running[i].q.val()
-                    & self.may_reserve.val().get_bit(i)
                     & self.send_place.val()
-                    & !(self.set_ring.val()
-                        & ((self.set_number.val() >> 1) == i.to_bits())
-                        & !self.set_number.val().get_bit(0)),
+                    & !self.bare[i].q.val()
+                    & (self.wants_second.val().get_bit(i)
+                        | (self.running[i].q.val()
+                            & self.may_reserve.val().get_bit(i)
+                            & !(self.set_ring.val()
+                                & ((self.set_number.val() >> 1) == i.to_bits())
+                                & !self.set_number.val().get_bit(0)))),
             );
             self.eligible.next = self.eligible.val().replace_bit(
                 2 * i + 1,
@@ -400,9 +469,11 @@ impl Logic for Fetch {
                 self.free_of_selected.next = self.completion_free.val().get_bit(i);
             }
         }
-        self.reserve.valid.next = self.selecting.val();
+        self.read_second();
+        self.reserve.valid.next = self.selecting.val() & !self.reads_second.val();
         self.reserve.data.next = self.selected_ring.val() >> 1;
-        self.reserves_what_is_free.ok.next = !self.selecting.val() | self.free_of_selected.val();
+        self.reserves_what_is_free.ok.next =
+            !self.reserve.valid.val() | self.free_of_selected.val();
 
         // The read request.
         send!(
@@ -444,8 +515,9 @@ impl Logic for Fetch {
         }
         self.unreadable.next = self.whole.q.val() & self.failed.q.val() & !self.from_stopped.val();
         self.discard.next = self.whole.q.val() & (self.failed.q.val() | self.from_stopped.val());
-        self.keep.next = self.whole.q.val() & !self.discard.val();
-        self.given_up.valid.next = self.discard.val();
+        self.look_at_second();
+        self.keep.next = self.whole.q.val() & !self.discard.val() & !self.put_back.val();
+        self.given_up.valid.next = self.discard.val() & !self.from_bare.val();
         self.given_up.data.next = self.from_endpoint.val();
         send!(
             self.send_queue.word,
@@ -457,7 +529,8 @@ impl Logic for Fetch {
             self.keep.val() & !self.from_list.val(),
             self.from.val()
         );
-        self.send_queue.drop.next = self.discard.val() & !self.from_list.val();
+        self.send_queue.drop.next =
+            (self.discard.val() & !self.from_list.val()) | self.put_back.val();
         send!(
             self.list_queue.word,
             self.word_valid.q.val() & self.from_list.val(),
@@ -520,7 +593,9 @@ impl Logic for Fetch {
             endpoint: self.send_ring.val() >> 1,
             domain: self.send_domain.val(),
             request: self.as_send.val(),
+            segments: Segments::default(),
         };
+        self.join_gathers();
         self.fetched_list.next = FetchedList {
             endpoint: self.list_ring.val() >> 1,
             domain: self.list_domain.val(),
@@ -532,24 +607,34 @@ impl Logic for Fetch {
         };
 
         // What is well formed leaves by the streams, the rest as a completion.
-        self.send_sound.next = self.send_queue.output.valid.val() & !self.send_malformed.q.val();
+        self.finish_gather();
+        self.send_sound.next = self.send_is_plain.val() & !self.send_malformed.q.val();
         self.list_sound.next = self.list_queue.output.valid.val() & !self.list_malformed.q.val();
-        send!(self.sends, self.send_sound.val(), self.fetched_send.val());
+        send!(
+            self.sends,
+            self.send_sound.val() | self.gather_sound.val(),
+            self.fetched_send.val()
+        );
         send!(self.lists, self.list_sound.val(), self.fetched_list.val());
-        self.send_refused.next = self.send_queue.output.valid.val()
-            & self.send_malformed.q.val()
-            & !self.refused_valid.q.val();
+        self.send_refused.next =
+            self.send_is_plain.val() & self.send_malformed.q.val() & !self.refused_valid.q.val();
         self.list_refused.next = self.list_queue.output.valid.val()
             & self.list_malformed.q.val()
             & !self.refused_valid.q.val()
-            & !self.send_refused.val();
+            & !self.send_refused.val()
+            & !self.gather_refused.val();
         self.send_leaves.next = self.send_sound.val() & self.sends.ready.val();
         self.list_leaves.next = self.list_sound.val() & self.lists.ready.val();
-        self.send_gone.next = self.send_leaves.val() | self.send_refused.val();
+        self.send_gone.next = self.send_leaves.val()
+            | self.send_refused.val()
+            | self.holds.val()
+            | (self.gather_gone.val() & self.gather_whole.q.val());
         self.send_queue.output.ready.next = self.send_gone.val();
         self.list_gone.next = self.list_leaves.val() | self.list_refused.val();
         self.list_queue.output.ready.next = self.list_gone.val();
-        self.count_invalid_requests.next = self.send_refused.val() | self.list_refused.val();
+        self.count_invalid_requests.next = self.send_refused.val()
+            | self.list_refused.val()
+            | (self.gather_refused.val() & self.gather_is_malformed.val());
 
         send!(
             self.complete,
@@ -576,7 +661,8 @@ impl Logic for Fetch {
             self.refused.d.next.endpoint = self.list_ring.val() >> 1;
             self.refused_ring.d.next = self.list_ring.val();
         }
-        if self.send_refused.val() | self.list_refused.val() {
+        self.refuse_gather();
+        if self.send_refused.val() | self.list_refused.val() | self.gather_refused.val() {
             self.refused_valid.d.next = true;
             self.refused.d.next.entry = self.refusal.val();
         }
@@ -596,7 +682,7 @@ impl Logic for Fetch {
         if self.list_gone.val() {
             self.list_places.next = self.list_places.val() + 1;
         }
-        if self.discard.val() & !self.from_list.val() {
+        if (self.discard.val() & !self.from_list.val()) | self.put_back.val() {
             self.send_places.next = self.send_places.val() + 1;
         }
         if self.discard.val() & self.from_list.val() {
@@ -615,9 +701,11 @@ impl Logic for Fetch {
             self.ring[i].advance.next = self.keep.val() & (self.from.val() == i.to_bits());
             self.ring[i].stop.next = self.unreadable.val() & (self.from.val() == i.to_bits());
             self.ring[i].discard.next = self.discard.val() & (self.from.val() == i.to_bits());
-            self.ring[i].leaves.next = (self.send_leaves.val()
-                & (self.send_ring.val() == i.to_bits()))
-                | (self.list_leaves.val() & (self.list_ring.val() == i.to_bits()));
+            self.ring[i].put_back.next = self.put_back.val() & (self.from.val() == i.to_bits());
+            self.ring[i].leaves.next =
+                ((self.send_leaves.val() | self.joins.val() | self.gather_leaves.val())
+                    & (self.send_ring.val() == i.to_bits()))
+                    | (self.list_leaves.val() & (self.list_ring.val() == i.to_bits()));
             self.ring[i].refused.next =
                 self.refusal_leaves.val() & (self.refused_ring.q.val() == i.to_bits());
             self.ignored.next = self.ignored.val() | self.ring[i].ignored.val();

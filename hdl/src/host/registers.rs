@@ -26,6 +26,11 @@ use crate::prim::axi::{AxiLite, RESP_OKAY, RESP_SLVERR};
 use crate::types::Doorbell;
 use abi::register;
 
+const _: () = assert!(
+    register::PAGE_BYTES == 1 << 12,
+    "the kernel cuts addresses into pages here"
+);
+
 /// Bytes of a command, and of its result.
 const MAILBOX_BYTES: u32 = 4 * register::MAILBOX_WORDS as u32;
 

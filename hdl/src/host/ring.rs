@@ -7,7 +7,8 @@
 //!   doorbell, value ────►│ head ≤ next ≤ tail ≤ head    ├──► ignored
 //!   read ───────────────►│   + size, or the doorbell is │
 //!   advance, stop ──────►│   ignored                    ├──► head, stopped
-//!   discard, leaves, ───►│ reads under way, entries     ├──► empty
+//!   put_back ───────────►│                              │
+//!   discard, leaves, ───►│ reads under way, entries     ├──► empty, none_read, one_inside
 //!     refused            │   inside                     │
 //!   event_taken ────────►│ overrun  failed              ├──► event, cause, info
 //!                        └──────────────────────────────┘
@@ -48,6 +49,8 @@ pub(super) struct Ring {
     pub stop: Signal<In, Bit>,
     /// Pulse: a read has ended, and nothing comes of it; with `stop`, and later for those behind.
     pub discard: Signal<In, Bit>,
+    /// Pulse: the entry at the head has been read and stays the host's; nothing behind it is being read.
+    pub put_back: Signal<In, Bit>,
     /// Pulse: an entry that was read has been handed over.
     pub leaves: Signal<In, Bit>,
     /// Pulse: one has been refused.
@@ -63,6 +66,10 @@ pub(super) struct Ring {
     pub stopped: Signal<Out, Bit>,
     /// No read is under way, and all that was read has been handed over or refused.
     pub empty: Signal<Out, Bit>,
+    /// No read is under way.
+    pub none_read: Signal<Out, Bit>,
+    /// Of all that was read, one entry has been neither handed over nor refused.
+    pub one_inside: Signal<Out, Bit>,
     /// The doorbell of this cycle is ignored because of its value.
     pub ignored: Signal<Out, Bit>,
     /// An event waits.
@@ -101,7 +108,9 @@ impl Logic for Ring {
         self.pending.next = (self.tail.q.val() != self.next.q.val()) & !self.stays.q.val();
         self.head.next = self.position.q.val();
         self.stopped.next = self.stays.q.val();
-        self.empty.next = (self.reads.q.val() == 0) & (self.inside.q.val() == 0);
+        self.none_read.next = self.reads.q.val() == 0;
+        self.one_inside.next = self.inside.q.val() == 1;
+        self.empty.next = self.none_read.val() & (self.inside.q.val() == 0);
         self.slot.next = self.next.q.val() & (self.size.q.val() - 1);
         self.start.next = self.base_of.q.val();
 
@@ -142,6 +151,9 @@ impl Logic for Ring {
         if self.read.val() {
             self.next.d.next = self.next.q.val() + 1;
         }
+        if self.put_back.val() {
+            self.next.d.next = self.next.q.val() - 1;
+        }
         if self.advance.val() {
             self.position.d.next = self.position.q.val() + 1;
         }
@@ -154,7 +166,7 @@ impl Logic for Ring {
         if self.read.val() {
             self.reading.next = self.reading.val() + 1;
         }
-        if self.advance.val() | self.discard.val() {
+        if self.advance.val() | self.discard.val() | self.put_back.val() {
             self.reading.next = self.reading.val() - 1;
         }
         self.reads.d.next = self.reading.val();

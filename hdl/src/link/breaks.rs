@@ -91,6 +91,34 @@ pub fn gather() -> Vec<Break> {
             .force::<Gather>("was_gathered.d", "has_one | (pair[0].q == gathered_pair)"),
         // Only the message on offer is dropped.
         Break::new("offer_stays").force_if::<Gather>("passed_over", "false", "message.ready"),
+        // Of the second segment, the first byte alone is asked for.
+        Break::new("second_segment_unbounded").force_if::<Gather>("asked.length", "1", "at.q == 1"),
+        // A segment is asked for as if it were of the first one's region.
+        Break::new("first_key_for_all").force::<Gather>("asked.key", "to_ask.output.data.key"),
+        // A segment that may not be read is forgotten when the next one comes.
+        Break::new("refusal_forgotten").force::<Gather>("refused_before.d", "false"),
+        // A segment that couldn't be read is forgotten when the next one comes.
+        Break::new("failure_forgotten").force::<Gather>("failed_before.d", "false"),
+        // The second segment changes places with the third.
+        Break::new("segments_swapped")
+            .force::<Gather>("second", "following.third")
+            .force::<Gather>("third", "following.second"),
+        // An empty segment ends its job.
+        Break::new("ends_at_empty").force_if::<Gather>("more", "false", "is_empty"),
+        // Bytes are joined to those before as if there were one less.
+        Break::new("joined_at_wrong_shift").force_if::<Gather>(
+            "shifted",
+            "bit_cast::<128, 64>(read_data.data) << (bit_cast::<7, 3>(carried_bytes.q - 1) << 3)",
+            "carried_bytes.q.any()",
+        ),
+        // Each segment begins a word.
+        Break::new("segments_not_joined").force_if::<Gather>("is_full", "true", "last_comes"),
+        // What the last word holds beyond the payload's last but one is lost.
+        Break::new("spill_lost").force::<Gather>("spills.d", "false"),
+        // What a failed gather has carried gets into the next payload.
+        Break::new("carries_into_the_next").force_if::<Gather>("carried_bytes.d", "1", "ends"),
+        // A job is answered with its first segment.
+        Break::new("answered_with_the_first").force::<Gather>("under_way.output.data.last", "true"),
     ]
 }
 

@@ -1,18 +1,22 @@
 //! Reads the payloads of the messages that are to be sent, many at a time and in order.
 //!
 //! ```text
-//!   job ─┬─► to ask ──► query ──► Regions ──► allowed ──┐
-//!        ├─► to read ◄──────────────────── one answer a job
-//!        │      └─► read_request ──► DmaRead ──► read_data ──► payload memory (a ring) ──► payload
-//!        │      └─► under way ◄── one at a time ─────┘              ▲
-//!        │              └─► result                                  │ room reserved with the job
-//!        └─► envelopes ──► message, once its payload is here ───────┘
+//!   job ─┬─► to ask ─► a segment at a time ─┬─► query ──► Regions ──► allowed ──┐
+//!        │                                  └─► to read ◄──────── one answer a segment
+//!        │      ┌─► read_request ──► DmaRead ──► read_data ──► joined ──► payload memory (a ring) ──► payload
+//!        │   to read                                             ▲           ▲
+//!        │      └─► under way ─── one at a time ─────────────────┘           │ room reserved with the job
+//!        │              └─► result                                           │
+//!        └─► envelopes ──► message, once its payload is here ────────────────┘
 //!              └─► inline payload ──► payload
 //! ```
 //!
 //! A job comes only while there is `room` for the longest payload, and reserves the words that it needs: so a read never waits for the
 //! wire, and every job is answered as soon as host memory has answered. Jobs are asked for, read, answered and sent in the order in which they came.
 //! A job whose buffer may not or can't be read is answered with the reason, and no message comes of it.
+//!
+//! A job has up to four segments. Each is asked for, and read, by itself (`ask.rs`), and the bytes of one follow those of the one before without
+//! a gap (`join.rs`). The job is answered with its last segment.
 //!
 //! An inline job brings its payload along. No buffer is asked for or read, and no word of the payload memory is reserved: it is answered when those
 //! before it have been.
@@ -25,14 +29,18 @@
     reason = "the LogicStruct derive makes methods without documentation"
 )]
 
+mod ask;
+mod join;
+
+use self::ask::{ToAsk, ToRead};
+use self::join::UnderWay;
+
 use crate::config::JOBS;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
-use crate::types::{DmaRequest, Message, RegionQuery, SendJob};
-use abi::control::RIGHT_LOCAL_READ;
+use crate::types::{DmaRequest, Message, RegionQuery, Segment, Segments, SendJob};
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_READY, INLINE_BYTES};
-use abi::status::Status;
 
 /// Words of the payload memory: four longest payloads.
 pub const WORDS: usize = 512;
@@ -41,33 +49,6 @@ const LONGEST: usize = EAGER_MAX.div_ceil(8);
 
 const _: () = assert!(WORDS.is_power_of_two() && JOBS == 16, "widths below");
 const _: () = assert!(INLINE_BYTES == 16, "a job carries two words of payload");
-
-/// A buffer to ask for.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-struct ToAsk {
-    domain: Bits<8>,
-    key: Bits<32>,
-    address: Bits<64>,
-    length: Bits<16>,
-}
-
-/// A buffer to read.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-struct ToRead {
-    address: Bits<64>,
-    length: Bits<16>,
-}
-
-/// A read under way, or a job that none is made for.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-struct UnderWay {
-    /// Words of payload.
-    words: Bits<8>,
-    /// They are being read.
-    reads: Bit,
-    /// The buffer may not be read.
-    refused: Bit,
-}
 
 /// What a job leaves for its frame.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -144,8 +125,27 @@ pub struct Gather {
     has_room: Reg<Bit>,
 
     // Questions and reads.
+    /// Length of the job's first segment, and its others.
+    first: Signal<Local, Bits<16>>,
+    segments: Signal<Local, Segments>,
+    behind_first: Signal<Local, Bits<11>>,
+    /// A job without a buffer, which waits for no question.
+    asks_nothing: Signal<Local, Bit>,
+    new_to_read: Signal<Local, ToRead>,
     #[is(Fifo::new(JOBS))]
     to_ask: Fifo<ToAsk>,
+    /// Segment that is looked at of the oldest job in it.
+    at: Reg<Bits<2>>,
+    following: Signal<Local, Segments>,
+    second: Signal<Local, Segment>,
+    third: Signal<Local, Segment>,
+    fourth: Signal<Local, Segment>,
+    piece: Signal<Local, Segment>,
+    /// There is one behind it.
+    more: Signal<Local, Bit>,
+    is_empty: Signal<Local, Bit>,
+    skips: Signal<Local, Bit>,
+    moves: Signal<Local, Bit>,
     #[is(Fifo::new(JOBS))]
     to_read: Fifo<ToRead>,
     #[is(Fifo::new(JOBS))]
@@ -170,8 +170,33 @@ pub struct Gather {
     memory: BlockRam<Bits<64>>,
     fill_place: Reg<Bits<16>>,
     filled: Reg<Bits<16>>,
+    /// Words that have come of the segment.
+    come: Reg<Bits<8>>,
+    /// Bytes that wait for those of the next word, the first in the lowest lane, and how many there are.
+    carried: Reg<Bits<64>>,
+    carried_bytes: Reg<Bits<3>>,
+    /// The last word was one too much for one write: what is carried is written now.
+    spills: Reg<Bit>,
+    comes: Signal<Local, Bit>,
+    last_comes: Signal<Local, Bit>,
+    closes: Signal<Local, Bit>,
+    shifted: Signal<Local, Bits<128>>,
+    joined: Signal<Local, Bits<64>>,
+    beyond_word: Signal<Local, Bits<64>>,
+    bytes: Signal<Local, Bits<4>>,
+    bytes_now: Signal<Local, Bits<4>>,
+    is_full: Signal<Local, Bit>,
+    is_over: Signal<Local, Bit>,
     fills: Signal<Local, Bit>,
+    filled_now: Signal<Local, Bits<16>>,
+    /// The oldest segment under way, or a job without one, has come or won't.
+    passes: Signal<Local, Bit>,
     ends: Signal<Local, Bit>,
+    /// A segment before this one of the same job may not be read, or couldn't be.
+    refused_before: Reg<Bit>,
+    failed_before: Reg<Bit>,
+    refused: Signal<Local, Bit>,
+    failed: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
     sound: Signal<Local, Bit>,
 
@@ -207,6 +232,7 @@ pub struct Gather {
     ones: Constant<Bits<128>>,
     comes_into_room: Check,
     a_payload_ends_where_its_length_says: Check,
+    a_message_fills_what_it_reserved: Check,
 }
 
 #[block]
@@ -241,18 +267,6 @@ impl Logic for Gather {
         self.inline_length.next = bit_cast::<8, 16>(self.job.data.val().length);
         self.beyond.next = self.ones.val() << (self.inline_length.val() << 3);
         self.inline_payload.next = self.inline_bytes.val() & !self.beyond.val();
-        self.to_ask.input.valid.next = self.job.valid.val() & self.length.val().any();
-        self.to_ask.input.data.next = ToAsk {
-            domain: self.job.data.val().domain,
-            key: self.job.data.val().key,
-            address: self.job.data.val().address,
-            length: self.length.val(),
-        };
-        self.to_read.input.valid.next = self.job.valid.val();
-        self.to_read.input.data.next = ToRead {
-            address: self.job.data.val().address,
-            length: self.length.val(),
-        };
         self.envelopes.input.valid.next = self.job.valid.val();
         self.envelopes.input.data.next = Envelope {
             words: bit_cast::<8, 16>(self.words.val()),
@@ -265,94 +279,12 @@ impl Logic for Gather {
             self.job_number.d.next = self.job_number.q.val() + 1;
         }
 
-        // Whether the buffer may be read.
-        self.asked.next = RegionQuery::default();
-        self.asked.next.domain = self.to_ask.output.data.val().domain;
-        self.asked.next.key = self.to_ask.output.data.val().key;
-        self.asked.next.rights = RIGHT_LOCAL_READ;
-        self.asked.next.address = self.to_ask.output.data.val().address;
-        self.asked.next.length = bit_cast::<64, 16>(self.to_ask.output.data.val().length);
-        send!(self.query, self.to_ask.output.valid.val(), self.asked.val());
-        self.to_ask.output.ready.next = self.query.ready.val();
-
-        // Its read, once the answer is there. A payload of length zero has neither.
-        self.asks.next = self.to_read.output.data.val().length.any();
-        self.has_answer.next = self.answers_held.q.val().any();
-        self.may_read.next = self.answers.q.val().get_bit(0);
-        self.reads.next = self.to_read.output.valid.val()
-            & self.asks.val()
-            & self.has_answer.val()
-            & self.may_read.val();
-        self.wanted.next = DmaRequest {
-            address: self.to_read.output.data.val().address,
-            length: self.to_read.output.data.val().length,
-        };
-        send!(self.read_request, self.reads.val(), self.wanted.val());
-        self.goes_on.next = self.to_read.output.valid.val()
-            & (!self.asks.val() | (self.has_answer.val() & !self.may_read.val()))
-            | (self.reads.val() & self.read_request.ready.val());
-        self.to_read.output.ready.next = self.goes_on.val();
-        self.read_words.next = (self.to_read.output.data.val().length + 7) >> 3;
-        self.under_way.input.valid.next = self.goes_on.val();
-        self.under_way.input.data.next = UnderWay {
-            words: bit_cast::<8, 16>(self.read_words.val()),
-            reads: self.reads.val(),
-            refused: self.asks.val() & !self.reads.val(),
-        };
-        self.answers_left.next = self.answers.q.val();
-        self.answers_count.next = self.answers_held.q.val();
-        if self.goes_on.val() & self.asks.val() {
-            self.answers_left.next = self.answers.q.val() >> 1;
-            self.answers_count.next = self.answers_held.q.val() - 1;
-        }
-        self.answers_added.next = self.answers_left.val();
-        for i in 0..JOBS {
-            if self.answers_count.val() == i.to_bits() {
-                self.answers_added.next = self
-                    .answers_left
-                    .val()
-                    .replace_bit(i, self.allowed.data.val());
-            }
-        }
-        self.answers.d.next = self.answers_left.val();
-        self.answers_held.d.next = self.answers_count.val();
-        if self.allowed.valid.val() {
-            self.answers.d.next = self.answers_added.val();
-            self.answers_held.d.next = self.answers_count.val() + 1;
-        }
-
-        // Its words, and its answer.
-        self.read_data.ready.next =
-            self.under_way.output.valid.val() & self.under_way.output.data.val().reads;
-        self.ends.next = self.under_way.output.valid.val()
-            & (!self.under_way.output.data.val().reads
-                | (self.read_data.valid.val() & self.read_data_last.val()));
-        self.under_way.output.ready.next = self.ends.val();
-        self.fills.next = self.read_data.ready.val() & self.read_data.valid.val();
-        store!(
-            self.memory.write,
-            self.fills.val(),
-            self.fill_place.q.val() + self.filled.q.val(),
-            self.read_data.data.val()
-        );
-        if self.fills.val() {
-            self.filled.d.next = self.filled.q.val() + 1;
-        }
-        if self.ends.val() {
-            self.filled.d.next = 0.into();
-            self.fill_place.d.next =
-                self.fill_place.q.val() + bit_cast::<16, 8>(self.under_way.output.data.val().words);
-            self.answer_number.d.next = self.answer_number.q.val() + 1;
-        }
-        self.status.next = Status::Success;
-        if self.under_way.output.data.val().refused {
-            self.status.next = Status::LocalProtection;
-        } else if self.under_way.output.data.val().reads & self.read_data_error.val() {
-            self.status.next = Status::MemoryError;
-        }
-        self.sound.next = self.status.val() == Status::Success;
-        self.result.valid.next = self.ends.val();
-        self.result.data.next = self.status.val();
+        self.look_at_job();
+        self.ask();
+        self.read();
+        self.take_answers();
+        self.join_words();
+        self.answer();
 
         // What isn't to be sent.
         for i in 0..JOBS {
@@ -442,10 +374,5 @@ impl Logic for Gather {
                 self.payload.next = self.inline_sent.q.val().get_bits::<64>(64);
             }
         }
-
-        self.a_payload_ends_where_its_length_says.ok.next = !self.fills.val()
-            | ((self.filled.q.val() + 1
-                == bit_cast::<16, 8>(self.under_way.output.data.val().words))
-                == self.read_data_last.val());
     }
 }

@@ -10,12 +10,14 @@
 //!
 //! ```text
 //!             ┌────────┐ frame ┌──────────────────────┐
-//!   s_axis ──►│ Screen ├──────►│ look up ► sequence ► ├──► progress
-//!             │        ├──────►│  (Ram a pair)        ├──► arrival, payload
+//!   s_axis ──►│ Screen ├──────►│ look up ► sequence ► ├──► progress, arrival
+//!             │        ├──────►│  (Ram a pair)        ├──► words (Fifo) ──► payload
 //!             └────────┘ word  │                      ├──► fault_request
 //!                              │ failed (a bit a pair)│◄── fault
 //!                              └──────────────────────┘
 //! ```
+//!
+//! Payload waits in a queue of its own, so the next message is offered while those before it are still being matched.
 //!
 //! A `fault` is taken at any time, whatever this block waits for itself. Without that [`Faults`](super::Faults) and this
 //! block could wait for each other for ever.
@@ -23,8 +25,8 @@
 use super::screen::Screen;
 use crate::config::Config;
 use crate::prelude::*;
-use crate::prim::Ram;
 use crate::prim::axi::StreamSink;
+use crate::prim::{Fifo, Ram};
 use crate::types::{Arrival, ControlRequest, Fault, FrameHeader, PairSetup, Progress};
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
@@ -32,6 +34,9 @@ use abi::status::Status;
 use abi::wire::{FRAME_READY, FrameType};
 
 const _: () = assert!(FRAME_READY == 1 << 0, "the kernel tests this bit");
+
+/// Words of payload that wait for their messages' places: two of the longest messages, or thirty of eight bytes and more.
+const PAYLOAD_WORDS: usize = 256;
 
 /// A pair's entry: what its frames have to agree with.
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
@@ -64,7 +69,7 @@ enum State {
     Judge,
     /// The message is offered.
     Arrive,
-    /// Its payload is offered.
+    /// Its payload goes to the queue.
     Payload,
 }
 
@@ -119,6 +124,8 @@ pub struct Receive {
     expected: Ram<Expected>,
     #[is(Ram::new(config.pairs))]
     failed: Ram<Bit>,
+    #[is(Fifo::new(PAYLOAD_WORDS))]
+    payloads: Fifo<Bits<64>>,
     state: Reg<State>,
     clearing: Reg<Bits<16>>,
     remaining: Reg<Bits<16>>,
@@ -276,8 +283,12 @@ impl Logic for Receive {
         self.arrival.data.next.immediate = self.head.val().immediate;
         self.arrival.data.next.length = self.head.val().payload_length;
         self.arrival.data.next.ready = self.head.val().flags.get_bit(0);
-        self.payload.valid.next = self.state.q.val() == State::Payload;
-        self.payload.data.next = self.screen.word.val();
+        send!(
+            self.payloads.input,
+            self.state.q.val() == State::Payload,
+            self.screen.word.val()
+        );
+        join!(self.payloads.output => self.payload);
 
         self.count_frames_received.next = false;
         self.count_pair_errors.next = false;
@@ -365,7 +376,7 @@ impl Logic for Receive {
                 }
             }
             State::Payload => {
-                if self.payload.ready.val() {
+                if self.payloads.input.ready.val() {
                     self.take.next = true;
                     self.remaining.d.next = self.remaining.q.val() - 1;
                     if self.remaining.q.val() == 1 {

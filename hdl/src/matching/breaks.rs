@@ -130,6 +130,20 @@ pub fn lists() -> Vec<Break> {
         Break::new("keep_dropped").force::<Lists>("drops", "both.q & keeps_found"),
         // The front seems free while it holds a command.
         Break::new("hide_front").force::<Lists>("vacant.d", "true"),
+        // A message that found no receive, and was to wait, is lost.
+        Break::new("forget_append")
+            .force::<Lists>("matched", "resolves")
+            .force::<Lists>("unmatched", "false"),
+        // A message that found a receive waits as well.
+        Break::new("append_hits")
+            .force::<Lists>("matched", "false")
+            .force::<Lists>("unmatched", "resolves"),
+        // In place of the message that found no receive, that of the arrival behind it waits.
+        Break::new("append_another").force::<Lists>("sole_found_tag.d", "sole_joined_tag.q"),
+        // A receive doesn't wait for the messages that arrived before it.
+        Break::new("overtake_append").force::<Lists>("calm.d", "true"),
+        // Arrivals come whether there is room for their messages or not.
+        Break::new("append_without_room").force::<Lists>("admits.d", "initialized_now"),
         // The exact side gets age zero for the receive that the associative side has found.
         Break::new("hide_age").force::<Lists>("exact.rival_age", "0"),
     ];
@@ -191,6 +205,12 @@ pub fn unexpected() -> Vec<Break> {
             "befores.write_enable",
             "false",
             "walk.q == Walk::Unlink",
+        ),
+        // Of two messages one behind the other the second has the first one's age.
+        Break::new("age_of_neighbours").force_if::<UnexpectedRows>(
+            "number.d",
+            "number.q",
+            "insert & ((count.q & 1) == 0)",
         ),
         // Searches find messages that aren't there any more.
         Break::new("find_removed_messages").force::<UnexpectedRows>("live", "255"),

@@ -35,8 +35,10 @@ pub const SMALLEST: Config = Config {
 
 /// Longest time without a reply while a command is under way, and without a command taken while none is.
 const PATIENCE: u64 = 24;
-/// Cycles after which nothing moves that concerns a command that has been answered.
+/// Cycles after which nothing moves that concerns a command that has been answered, unless its message is to wait.
 const SETTLED: u64 = 4;
+/// Cycles in which a message goes to the unexpected side.
+const APPEND: u64 = 3;
 
 /// Ports that are constant where one order of commands is followed to its end: *post, post, arrive, cancel, arrive*, at any
 /// times, in fewer keys, all of which fall on the same rows.
@@ -49,6 +51,7 @@ pub fn order_of_commands() -> Vec<String> {
     let constant = [
         "seed=0",
         "multi=0",
+        "append=0",
         "slot=0",
         "ignore_bits[1]=0",
         "match_bits[1]=0",
@@ -90,6 +93,8 @@ pub struct ListsProof {
     pub slot: Signal<In, Bits<2>>,
     /// Key of the offered command: the receive stays when it is matched.
     pub multi: Signal<In, Bit>,
+    /// Key of the offered command: the message waits if no receive matches it.
+    pub append: Signal<In, Bit>,
     #[is(Lists::new(config))]
     lists: Lists,
     #[each(commands)]
@@ -98,6 +103,10 @@ pub struct ListsProof {
     accepted: Reg<Bits<8>>,
     answered: Reg<Bits<8>>,
     silent: Reg<Bits<8>>,
+    /// Cycles until all messages that are to wait have gone to the unexpected side.
+    unsettled: Reg<Bits<8>>,
+    left: Signal<Local, Bits<8>>,
+    waits: Signal<Local, Bit>,
     rests: Signal<Local, Bit>,
     offered: Signal<Local, Bit>,
     permitted: Signal<Local, Bit>,
@@ -138,6 +147,8 @@ pub struct ListsProof {
     patience: Constant<Bits<8>>,
     #[is(constant(SETTLED))]
     settled: Constant<Bits<8>>,
+    #[is(constant(APPEND))]
+    append_cycles: Constant<Bits<8>>,
     #[is(Constant::new(MatchCommand::default()))]
     no_command: Constant<MatchCommand>,
     #[is(Constant::new(Line::default()))]
@@ -146,7 +157,6 @@ pub struct ListsProof {
     found_the_oldest: Check,
     found_one_of_those: Check,
     appended_at_a_vacant_place: Check,
-    inserted_at_its_place: Check,
     refused_only_if_full: Check,
     replies_follow_commands: Check,
     answers_in_time: Check,
@@ -188,12 +198,13 @@ impl Logic for ListsProof {
         self.given.next.request = self.request.val();
         self.given.next.slot = self.slot.val();
         self.given.next.multi = self.multi.val();
+        self.given.next.append = self.append.val();
         // Numbers that are no operation aren't offered.
         self.permitted.next = self.number.val() < 9;
         if self.operation.val() == Operation::Arrive {
             self.permitted.next = true;
         }
-        if self.operation.val() == Operation::Insert {
+        if self.operation.val() == Operation::Remove {
             self.permitted.next = true;
         }
         if self.operation.val() == Operation::Post {
@@ -221,7 +232,7 @@ impl Logic for ListsProof {
             self.given.next.operation = Operation::Arrive;
         }
         if self.number.val() == 1 {
-            self.given.next.operation = Operation::Insert;
+            self.given.next.operation = Operation::Remove;
         }
         if self.number.val() == 2 {
             self.given.next.operation = Operation::Post;
@@ -258,6 +269,7 @@ impl Logic for ListsProof {
         self.command.next.request = bit_cast::<32, 2>(self.given.val().request);
         self.command.next.slot = self.place_of_pair.val();
         self.command.next.multi = self.given.val().multi;
+        self.command.next.append = self.given.val().append;
         self.lists.command.data.next = self.command.val();
         self.excluded.next = false;
         for i in 0..self._n {
@@ -267,7 +279,8 @@ impl Logic for ListsProof {
         }
         // An engine that rests doesn't change, so that it makes no difference how long it does.
         self.rests.next = (self.answered.q.val() == self.accepted.q.val())
-            & (self.silent.q.val() == self.settled.val());
+            & (self.silent.q.val() == self.settled.val())
+            & (self.unsettled.q.val() == 0);
         self.offered.next = (self.offer.val() | self.rests.val())
             & self.permitted.val()
             & !self.excluded.val()
@@ -324,6 +337,13 @@ impl Logic for ListsProof {
         self.appends.next = (self.key.val().operation == Operation::Post)
             & !self.any.val()
             & !self.reply.val().full;
+        self.place.next = (bit_cast::<16, 1>(self.key.val().endpoint) << 5)
+            | (bit_cast::<16, 1>(self.key.val().source) << 4)
+            | bit_cast::<16, 2>(self.key.val().slot & 1)
+            | (bit_cast::<16, 2>(self.key.val().slot & 2) << 2);
+        self.waits.next = (self.key.val().operation == Operation::Arrive)
+            & self.key.val().append
+            & !self.any.val();
         self.taken.next = self.first.val();
         if self.unordered.val() {
             self.taken.next = self.named.val();
@@ -338,8 +358,11 @@ impl Logic for ListsProof {
             self.told[i].answered.next =
                 self.replying.val() & (self.answered.q.val() == i.to_bits());
             self.told[i].posts.next = self.appends.val();
-            self.told[i].waits.next = self.key.val().operation == Operation::Insert;
+            self.told[i].waits.next = self.waits.val();
             self.told[i].number.next = self.reply.val().index;
+            if self.waits.val() {
+                self.told[i].number.next = self.place.val();
+            }
             self.found_line.next = self.told[i].line.val();
             self.told[i].take.next = self.taken.val().get_bit(i)
                 & !((self.key.val().operation == Operation::Arrive) & self.found_line.val().multi);
@@ -354,6 +377,14 @@ impl Logic for ListsProof {
             & (self.silent.q.val() == self.settled.val())
         {
             self.silent.d.next = self.settled.val();
+        }
+        self.left.next = self.unsettled.q.val();
+        if self.unsettled.q.val() != 0 {
+            self.left.next = self.unsettled.q.val() - 1;
+        }
+        self.unsettled.d.next = self.left.val();
+        if self.replying.val() & self.waits.val() {
+            self.unsettled.d.next = self.left.val() + self.append_cycles.val();
         }
 
         // ---------------------------------------------------------------- checks
@@ -370,13 +401,6 @@ impl Logic for ListsProof {
         self.appended_at_a_vacant_place.ok.next = !self.replying.val()
             | !self.appends.val()
             | (!self.in_use.val() & (self.reply.val().index < self.total.val()));
-        self.place.next = (bit_cast::<16, 1>(self.key.val().endpoint) << 5)
-            | (bit_cast::<16, 1>(self.key.val().source) << 4)
-            | bit_cast::<16, 2>(self.key.val().slot & 1)
-            | (bit_cast::<16, 2>(self.key.val().slot & 2) << 2);
-        self.inserted_at_its_place.ok.next = !self.replying.val()
-            | (self.key.val().operation != Operation::Insert)
-            | (self.reply.val().index == self.place.val());
         self.refused_only_if_full.ok.next = !self.replying.val()
             | !self.reply.val().full
             | ((self.key.val().operation == Operation::Post)
@@ -384,11 +408,8 @@ impl Logic for ListsProof {
                 & (self.odd_receives.val() == self.odd.val()));
         // Nothing waits for ever: who is under way is answered, and who isn't finds the engine ready.
         self.answers_in_time.ok.next = (self.silent.q.val() < self.patience.val())
-            & ((self.answered.q.val() != self.accepted.q.val())
-                | (self.silent.q.val() != self.settled.val())
-                | self.lists.command.ready.val());
-        self.counted.ok.next = (self.answered.q.val() != self.accepted.q.val())
-            | (self.silent.q.val() != self.settled.val())
+            & (!self.rests.val() | self.lists.command.ready.val());
+        self.counted.ok.next = !self.rests.val()
             | ((self.lists.posted_depth.val() == self.receives.val())
                 & (self.lists.unexpected_depth.val() == self.messages.val()));
     }

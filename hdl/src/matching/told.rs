@@ -32,6 +32,8 @@ pub struct Line {
     pub slot: Bits<2>,
     /// It stays when it is matched.
     pub multi: Bit,
+    /// The message of an arrival waits if no receive matches it.
+    pub append: Bit,
 }
 
 /// The command.
@@ -79,6 +81,8 @@ pub struct Told {
     given_endpoint: Signal<Local, Bit>,
     receive_matches: Signal<Local, Bit>,
     message_matches: Signal<Local, Bit>,
+    given_has_place: Signal<Local, Bit>,
+    has_place: Signal<Local, Bit>,
 }
 
 #[block]
@@ -106,7 +110,11 @@ impl Logic for Told {
             Operation::Arrive => {
                 self.hit.next = self.receive_matches.val();
             }
-            Operation::Insert => {}
+            Operation::Remove => {
+                self.hit.next = self.waits_there.q.val()
+                    & self.from_source.val()
+                    & (self.mine.q.val().slot == self.key.val().slot);
+            }
             Operation::Post => {
                 self.hit.next = self.message_matches.val();
             }
@@ -143,9 +151,11 @@ impl Logic for Told {
                 & self.given_endpoint.val()
                 & (self.mine.q.val().request == self.given.val().request);
         }
-        if (self.given.val().operation == Operation::Insert)
-            & (self.mine.q.val().operation == Operation::Insert)
-        {
+        self.given_has_place.next =
+            (self.given.val().operation == Operation::Arrive) & self.given.val().append;
+        self.has_place.next =
+            (self.mine.q.val().operation == Operation::Arrive) & self.mine.q.val().append;
+        if self.given_has_place.val() & self.has_place.val() {
             self.excludes.next = (self.under_way.q.val() | self.waits_there.q.val())
                 & self.given_endpoint.val()
                 & (self.mine.q.val().source == self.given.val().source)

@@ -47,6 +47,14 @@ use abi::mgmt::{
 use abi::register::MAILBOX_WORDS;
 
 const _: () = assert!(
+    mgmt::MEMORY_BYTES == 1 << 16 && mgmt::MEMORY_BASE.is_multiple_of(mgmt::MEMORY_BYTES),
+    "the kernel knows memory by the upper half of an address"
+);
+const _: () = assert!(
+    mgmt::REGISTER_BASE.is_multiple_of(1 << 12),
+    "the kernel knows registers by the upper 20 bits of an address"
+);
+const _: () = assert!(
     mgmt::CONTROL_INDEX_SHIFT == 16,
     "the kernel cuts the index of a control request here"
 );

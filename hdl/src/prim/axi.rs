@@ -186,7 +186,7 @@ pub struct AxiManager {
 #[derive(Default, LogicInterface)]
 pub struct AxiLite {
     /// Write address.
-    pub awaddr: Signal<In, Bits<{ abi::register::ADDRESS_BITS as usize }>>,
+    pub awaddr: Signal<In, Bits<{ abi::register::WINDOW_ADDRESS_BITS as usize }>>,
     /// A write address is offered.
     pub awvalid: Signal<In, Bit>,
     /// The write address is taken.
@@ -206,7 +206,7 @@ pub struct AxiLite {
     /// The write response is taken.
     pub bready: Signal<In, Bit>,
     /// Read address.
-    pub araddr: Signal<In, Bits<{ abi::register::ADDRESS_BITS as usize }>>,
+    pub araddr: Signal<In, Bits<{ abi::register::WINDOW_ADDRESS_BITS as usize }>>,
     /// A read address is offered.
     pub arvalid: Signal<In, Bit>,
     /// The read address is taken.

@@ -83,6 +83,7 @@ fn every_message_and_every_request_ends_as_it_should() {
             ("kept for the ring", seen.ready_for_ring),
             ("claimed and cleared", seen.cleared_claimed),
             ("claimed of a failed pair", seen.claimed_from_failed),
+            ("found and lost", seen.again),
         ] {
             *kinds.borrow_mut().entry(name).or_insert(0) += count;
         }
@@ -249,7 +250,10 @@ fn background(size: &Size, rng: &mut ChaCha8Rng) {
     let entered = world.fail_beside_a_multi_receive();
     assert!(entered > 4, "{entered} messages enter beside a walk");
     world.flush_behind_a_message();
+    world.queue_behind_a_full_list();
     world.settle();
+    let seen = &world.reference.wanted.seen;
+    assert!(seen.ready_for_backlog > 0, "{seen:?}");
 }
 
 #[test]
@@ -263,6 +267,7 @@ fn each_break_of_the_gates_is_noticed() {
         let size = Size::new(&SCARCE, BENCH, rng);
         flood(&size, rng);
         background(&size, rng);
+        lost(&size, rng);
         life(&size, rng, 20_000);
     });
 }
@@ -321,6 +326,34 @@ fn checks_in_the_gates_notice_a_breach_by_themselves() {
             (1..9).any(|seed| catch_unwind(AssertUnwindSafe(|| speaks(seed))).unwrap_or(false));
         assert!(noticed, "{name} goes unnoticed");
     }
+}
+
+/// A receive, a probe and a claim find a message that will never be in its slot.
+fn lost(size: &Size, rng: &mut ChaCha8Rng) -> World {
+    let mut world = World::new(size, rng);
+    world.set_up();
+    for opcode in [Opcode::TaggedReceive, Opcode::Probe, Opcode::Claim] {
+        world.find_a_lost_message(opcode);
+        world.receive_all();
+    }
+    world
+}
+
+#[test]
+fn a_request_that_finds_a_lost_message_looks_again() {
+    for_size(&SCARCE, BENCH, 3, |size, rng| {
+        let world = lost(size, rng);
+        let seen = &world.reference.wanted.seen;
+        assert!(seen.again > 0, "{seen:?}");
+        let of = |kind: CompletionKind, status: Status| {
+            let key = (kind.code(), status.code());
+            seen.statuses.get(&key).copied().unwrap_or(0)
+        };
+        let no_message = Status::NoMessage;
+        assert_eq!(of(CompletionKind::Receive, Status::Success), 3);
+        assert_eq!(of(CompletionKind::Probe, no_message), 1);
+        assert_eq!(of(CompletionKind::Claim, no_message), 1);
+    });
 }
 
 #[test]

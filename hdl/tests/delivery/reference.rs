@@ -13,7 +13,7 @@ use abi::opcode::decode_list;
 use abi::request::{FLAG_ANY_SOURCE, ListRequest, Opcode, claim_place, pair_and_slot};
 use abi::status::Status;
 use card_model::delivery::{Arrival, Delivery, Neighbours};
-use card_model::matching::{Command, Lists, Operation, Receive, Reply};
+use card_model::matching::{Command, Lists, Operation, Reply};
 use card_model::memory::BusError;
 use card_model::{Access as Question, Break, Output, Regions};
 use hdl::config::Config;
@@ -78,6 +78,8 @@ pub struct Seen {
     pub not_ready: u32,
     pub ready_for_ring: u32,
     pub ready_for_backlog: u32,
+    /// Requests that found a message whose slot couldn't be written.
+    pub again: u32,
     /// Messages that left their slots.
     vacated: u32,
 }
@@ -126,6 +128,8 @@ pub struct Wanted {
     pub free: [bool; ENDPOINTS as usize],
     /// Whether the list ring of each endpoint has more, while what was taken last is dealt with.
     pub pending: [bool; ENDPOINTS as usize],
+    /// The slot that the gates have found for the message that enters.
+    pub slot: Option<u8>,
     /// The step of a walk that the gates have taken.
     pub step: Option<Step>,
     pub seen: Seen,
@@ -155,6 +159,14 @@ impl Neighbours for Wanted {
         free
     }
 
+    fn slot(&mut self, _: u16, lowest: u8) -> u8 {
+        self.slot.take().unwrap_or(lowest)
+    }
+
+    fn slot_fails_later(&self) -> bool {
+        true
+    }
+
     fn list_pending(&mut self, endpoint: u8) -> bool {
         self.pending[usize::from(endpoint)]
     }
@@ -162,31 +174,26 @@ impl Neighbours for Wanted {
     /// A walk may take its receives in any order, and pause: it does as in the gates. Their places in the lists are of their own.
     fn reply(&mut self, lists: &Lists, command: &Command) -> Reply {
         let reply = lists.decide(command);
-        let posted = lists.posted(command.endpoint.into());
-        match command.operation {
-            Operation::TakePostedOfPair
-            | Operation::TakePostedOfEndpoint
-            | Operation::TakeUnexpectedOfPair => {
-                let step = self.step.take().expect("the gates take a step");
-                assert_eq!(command.essence(), step.command.essence(), "wanted, taken");
-                if command.operation == Operation::TakeUnexpectedOfPair {
-                    assert_eq!(reply.found, step.found, "a message of {command:x?}");
-                    self.seen.cleared_unexpected += u32::from(step.found);
-                    return reply;
-                }
-                let place = step.request.map(|request| {
-                    let of_request = |r: &&Receive| r.command.request == request;
-                    let receive = posted.iter().find(of_request);
-                    receive.expect("what a walk takes is posted").index
-                });
-                Reply {
-                    found: step.found,
-                    full: false,
-                    index: place.unwrap_or(0),
-                    more: step.more,
-                }
-            }
-            _ => reply,
+        if !command.is_step() {
+            return reply;
+        }
+        let step = self.step.take().expect("the gates take a step");
+        assert_eq!(command.essence(), step.command.essence(), "wanted, taken");
+        if command.operation == Operation::TakeUnexpectedOfPair {
+            assert_eq!(reply.found, step.found, "a message of {command:x?}");
+            self.seen.cleared_unexpected += u32::from(step.found);
+            return reply;
+        }
+        let mut posted = lists.posted(command.endpoint.into()).iter();
+        let place = step.request.map(|request| {
+            let receive = posted.find(|r| r.command.request == request);
+            receive.expect("what a walk takes is posted").index
+        });
+        Reply {
+            found: step.found,
+            full: false,
+            index: place.unwrap_or(0),
+            more: step.more,
         }
     }
 
@@ -331,6 +338,7 @@ impl Reference {
                 faults: VecDeque::new(),
                 free: [true; ENDPOINTS as usize],
                 pending: [false; ENDPOINTS as usize],
+                slot: None,
                 step: None,
                 seen: Seen::default(),
             },
@@ -390,6 +398,11 @@ impl Reference {
         self.delivery.claims()
     }
 
+    /// Whether a message of this pair gives the lists no command.
+    pub fn drops(&self, pair: u16) -> bool {
+        self.delivery.drops(pair)
+    }
+
     /// A message has been taken.
     pub fn arrive(&mut self, arrival: &Arrival) {
         let pair = self.pair(arrival.pair);
@@ -447,6 +460,17 @@ impl Reference {
         seen.waiting_cancelled += u32::from(cancelled);
     }
 
+    /// The message of a place whose slot couldn't be written is removed.
+    pub fn slot_fails(&mut self, pair: u16, slot: u8) {
+        self.delivery.slot_fails(pair, slot, &mut self.wanted);
+    }
+
+    /// The request that has found such a message enters anew.
+    pub fn look_again(&mut self) {
+        self.wanted.seen.again += 1;
+        self.delivery.look_again(&mut self.wanted);
+    }
+
     /// Lets pairs or endpoints go.
     fn flush(&mut self, act: impl FnOnce(&mut Delivery, &mut Wanted)) {
         let waiting: Vec<_> = (0..ENDPOINTS)
@@ -494,9 +518,9 @@ impl Reference {
         }
     }
 
-    /// Whether a receive of an endpoint waits for room.
-    pub fn waits(&self, endpoint: u8) -> bool {
-        self.delivery.waits(endpoint).is_some()
+    /// Handle of the receive of an endpoint that waits for room.
+    pub fn waits(&self, endpoint: u8) -> Option<u32> {
+        self.delivery.waits(endpoint)
     }
 
     /// Whether a walk is under way.

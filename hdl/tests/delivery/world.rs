@@ -90,6 +90,10 @@ enum Entered {
     Message(Arrival, u32, [bool; ENDPOINTS as usize]),
     /// A request of an endpoint.
     Request(u8, ListRequest),
+    /// The removal of the message of a pair and a slot.
+    Lost(u16, u8),
+    /// The request that has found it, once more.
+    Again,
     /// A step of a walk; what came of it, when that is known.
     Step(Option<Step>),
 }
@@ -115,6 +119,8 @@ pub struct World {
     entering: VecDeque<(u8, ListRequest)>,
     /// What has entered it, from a step of a walk on of which Lists haven't said what it found.
     entered: VecDeque<Entered>,
+    /// Commands of messages that the reference hasn't got yet.
+    arrives: VecDeque<Command>,
     /// Commands of which Lists haven't said what they found.
     asked: VecDeque<Command>,
     /// Receives that are posted, by their places in Lists.
@@ -178,6 +184,7 @@ impl World {
             list: None,
             entering: VecDeque::new(),
             entered: VecDeque::new(),
+            arrives: VecDeque::new(),
             asked: VecDeque::new(),
             posted: HashMap::new(),
             ring: [false; ENDPOINTS as usize],
@@ -489,14 +496,72 @@ impl World {
         }
     }
 
+    /// Has a request of any source find a message that is on its way to a slot which can't be written. Then the next message of another pair goes
+    /// to the receive, if it is one.
+    pub fn find_a_lost_message(&mut self, opcode: Opcode) {
+        self.mood = Mood::Quiet;
+        let bad = self.pair_with_bad_slots();
+        let endpoint = self.endpoint_of(bad);
+        self.offer_message_of(bad, vec![7; 600]);
+        let mut request = self.request(opcode);
+        request.flags = FLAG_ANY_SOURCE;
+        request.ignore_bits = u64::MAX;
+        if let Some((message, _)) = &mut self.arrival {
+            message.context = 0;
+        }
+        while self.arrival.is_some() {
+            self.cycle();
+        }
+        if opcode == Opcode::TaggedReceive {
+            self.give_buffer(&mut request, 3 * u16::from(endpoint), 64);
+        }
+        self.list = Some((endpoint, request));
+        self.settle();
+        let other = self.pairs[BAD_SLOTS - 2];
+        self.offer_message_of(other, vec![1; 8]);
+        if let Some((message, _)) = &mut self.arrival {
+            message.context = 0;
+        }
+        self.settle();
+        self.control(Control::PairClear(bad));
+        self.control(Control::PairSet(bad));
+    }
+
+    /// Posts receives of a pair of endpoint 0 until one waits for room. Returns its handle.
+    fn fill_the_list(&mut self, pair: u16) -> u32 {
+        loop {
+            if let Some(waits) = self.reference.waits(0) {
+                return waits;
+            }
+            self.post_receive(0, pair, FLAG_RESUME, 0);
+        }
+    }
+
+    /// A ready message without a receive comes right behind a receive that finds the list full, by which the host comes to keep receives back: the
+    /// message is queued.
+    pub fn queue_behind_a_full_list(&mut self) {
+        self.mood = Mood::Quiet;
+        let pair = self.pairs[2];
+        let mut cancel = self.request(Opcode::Cancel);
+        cancel.target = self.fill_the_list(pair);
+        self.list = Some((0, cancel));
+        self.settle();
+        self.post_receive(0, pair, FLAG_RESUME | FLAG_NOTHING_KEPT, 0);
+        self.ring = [false; ENDPOINTS as usize];
+        self.offer_message_of(pair, vec![]);
+        if let Some((message, _)) = &mut self.arrival {
+            (message.ready, message.context) = (true, 1);
+        }
+        self.settle();
+        self.control(Control::EndpointFlush(0));
+    }
+
     /// Closes an endpoint of which a receive waits for room, while a message of it, of another context, is on its way to its slot: the receive
     /// hears of that first.
     pub fn flush_behind_a_message(&mut self) {
         self.mood = Mood::Quiet;
         let pair = self.pairs[2];
-        while !self.reference.waits(0) {
-            self.post_receive(0, pair, FLAG_RESUME, 0);
-        }
+        self.fill_the_list(pair);
         self.offer_message_of(pair, vec![0; 512]);
         if let Some((message, _)) = &mut self.arrival {
             message.context = 1;
@@ -977,6 +1042,9 @@ impl World {
             self.entered.push_back(Entered::Request(endpoint, request));
             moved = true;
         }
+        if self.bench.is("request_again") {
+            self.entered.push_back(Entered::Again);
+        }
         if self.taken("lists") {
             self.entering.extend(self.list.take());
             moved = true;
@@ -992,8 +1060,13 @@ impl World {
         if self.bench.is("command_valid") {
             let command = Command::from_words(&self.bench.get_words("command"));
             let command = command.expect("a command");
-            if is_walk(&command) {
+            if command.is_step() {
                 self.entered.push_back(Entered::Step(None));
+            } else if command.operation == Match::Arrive {
+                self.arrives.push_back(command);
+            } else if command.operation == Match::Remove {
+                let lost = Entered::Lost(command.pair, command.slot);
+                self.entered.push_back(lost);
             }
             self.asked.push_back(command);
         }
@@ -1002,7 +1075,7 @@ impl World {
         }
         let reply = Reply::from_bits(self.bench.get("reply"));
         let command = self.asked.pop_front().expect("a reply answers a command");
-        if is_walk(&command) {
+        if command.is_step() {
             let of_posted = command.operation != Match::TakeUnexpectedOfPair;
             let request = self.posted.get(&reply.index).copied();
             let step = Step {
@@ -1024,6 +1097,11 @@ impl World {
         loop {
             match self.entered.front() {
                 None | Some(Entered::Step(None)) => return,
+                Some(Entered::Message(message, ..))
+                    if self.arrives.is_empty() && !self.reference.drops(message.pair) =>
+                {
+                    return;
+                }
                 Some(_) => assert_eq!(self.early, [], "an output without a cause"),
             }
             match self.entered.pop_front().expect("there is one") {
@@ -1035,11 +1113,19 @@ impl World {
                         );
                     }
                     self.reference.wanted.pending = pending;
+                    if !self.reference.drops(message.pair) {
+                        let command = self.arrives.pop_front().expect("looked at above");
+                        assert_eq!(command.pair, message.pair, "{command:x?}");
+                        let slot = command.append.then_some(command.slot);
+                        self.reference.wanted.slot = slot;
+                    }
                     self.reference.arrive(&message);
                 }
                 Entered::Request(endpoint, request) => {
                     self.reference.list(endpoint, domain(endpoint), &request);
                 }
+                Entered::Lost(pair, slot) => self.reference.slot_fails(pair, slot),
+                Entered::Again => self.reference.look_again(),
                 Entered::Step(step) => {
                     let step = step.expect("looked at above");
                     self.reference.walk(step, self.fault, self.control.as_ref());
@@ -1241,14 +1327,6 @@ fn take<T: PartialEq + std::fmt::Debug>(owed: &mut VecDeque<T>, one: T) {
     let at = owed.iter().position(|other| *other == one);
     let at = at.unwrap_or_else(|| panic!("nothing causes {one:?}: {owed:?}"));
     owed.remove(at);
-}
-
-/// Whether a command is a step of a walk.
-fn is_walk(command: &Command) -> bool {
-    matches!(
-        command.operation,
-        Match::TakePostedOfPair | Match::TakePostedOfEndpoint | Match::TakeUnexpectedOfPair
-    )
 }
 
 /// Protection domain of an endpoint.

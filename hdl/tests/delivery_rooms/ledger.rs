@@ -13,9 +13,10 @@ use super::{Ending, Sink, Source};
 /// What the block says, with the bits of its pin.
 #[derive(Clone, Debug, PartialEq)]
 enum Said {
+    Written(u64),
     Settle(Vec<u64>),
     Complete(Vec<u64>),
-    Insert(Vec<u64>),
+    Lost(Vec<u64>),
     Update(Vec<u64>),
     Ended,
 }
@@ -61,6 +62,10 @@ impl Entry {
             e.status
         };
         let mut said = vec![];
+        if e.fills {
+            let place = e.pair << 4 | e.slot;
+            said.push(Said::Written(place | u64::from(failed) << 16));
+        }
         if e.settles {
             said.push(Said::Settle(vec![status]));
         }
@@ -84,17 +89,15 @@ impl Entry {
             fields.extend(completion.to_words().map(|word| (word, 64)));
             said.push(Said::Complete(pack(&fields)));
         }
-        if e.inserts {
-            said.push(Said::Insert(pack(&[
+        let lost = e.fills && failed;
+        if lost {
+            said.push(Said::Lost(pack(&[
                 (e.pair, 16),
                 (e.endpoint, 8),
-                (e.context, 16),
-                (e.match_bits, 64),
                 (e.slot, 4),
-                (failed.into(), 1),
             ])));
         }
-        if e.accepted || e.freed || e.refused {
+        if !lost && (e.accepted || e.freed || e.refused) {
             said.push(Said::Update(pack(&[
                 (e.pair, 16),
                 (e.accepted.into(), 1),
@@ -102,9 +105,7 @@ impl Entry {
                 (e.refused.into(), 1),
             ])));
         }
-        if !e.inserts {
-            said.push(Said::Ended);
-        }
+        said.push(Said::Ended);
         said
     }
 }
@@ -123,7 +124,7 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
     let mut source = Source::new("entry", entries.iter().map(Entry::words).collect());
     let mut settle = Sink::<1>::new("settle", "settle");
     let mut complete = Sink::<9>::new("complete", "complete");
-    let mut insert = Sink::<2>::new("insert", "insert");
+    let mut lost = Sink::<1>::new("lost", "lost");
     let mut update = Sink::<1>::new("sink_update", "sink_update");
     let writes: Vec<&Entry> = entries.iter().filter(|entry| entry.writes).collect();
     let expected: Vec<Vec<Said>> = entries.iter().map(Entry::says).collect();
@@ -150,7 +151,7 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         );
         settle.drive(&mut bench, rng.random_bool(rates.takes[0]));
         complete.drive(&mut bench, rng.random_bool(rates.takes[1]));
-        insert.drive(&mut bench, rng.random_bool(rates.takes[2]));
+        lost.drive(&mut bench, rng.random_bool(rates.takes[2]));
         update.drive(&mut bench, rng.random_bool(rates.takes[3]));
         let stays = settles.filter(|_| rng.random_bool(rates.settled));
         bench.set("settled_valid", stays.is_some());
@@ -169,9 +170,12 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         }
 
         let said = [
+            bench
+                .is("written_valid")
+                .then(|| Said::Written(bench.get("written"))),
             settle.watch(&bench).map(Said::Settle),
             complete.watch(&bench).map(Said::Complete),
-            insert.watch(&bench).map(Said::Insert),
+            lost.watch(&bench).map(Said::Lost),
             update.watch(&bench).map(Said::Update),
             bench.is("ended").then_some(Said::Ended),
         ];

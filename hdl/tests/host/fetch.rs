@@ -1,5 +1,6 @@
 //! `host::Fetch`: every entry posted comes out once, in order, as what it is; a completion is
-//! reserved before each read and given up for each entry that can't be read.
+//! reserved before each read and given up for each entry that can't be read. A gather's two entries come out as one request, with one
+//! completion.
 
 use super::bench::{
     Bench, Outcome, Packed, chance, claim, control, doorbell, for_sizes, pace, wrong,
@@ -9,9 +10,14 @@ use super::support::broken::breaks_by;
 use abi::completion::Completion;
 use abi::control::{Operation, RING_LIST, RING_SEND, ring_index};
 use abi::event::{Cause, INFO_LIST_RING_BIT, NO_PAIR};
-use abi::opcode::{BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing, decode_list, decode_send};
+use abi::limits::EAGER_MAX;
+use abi::opcode::{
+    BufferUse, OPCODES, OpcodeRow, TargetUse, WorkRing, decode_list, decode_send, is_second_of,
+};
 use abi::register::{LIST_TAIL, SEND_TAIL};
-use abi::request::{INLINE_BYTES, ListRequest, SendRequest};
+use abi::request::{
+    INLINE_BYTES, ListRequest, MAX_SEGMENTS, Opcode, Segment, SendRequest, SendSegments,
+};
 use abi::status::Status;
 use hdl::config::{Config, ECP5};
 use hdl::host::Fetch;
@@ -22,12 +28,50 @@ use std::collections::VecDeque;
 /// Capabilities of the cards whose rings these are.
 const CAPABILITIES: u32 = ECP5.capabilities;
 
-/// What a ring entry should become.
+/// An entry of a ring and what it should become, by itself or with the one behind it.
 #[derive(Clone, Debug, PartialEq)]
 enum Entry {
     Request([u64; 8]),
-    Refusal([u64; 8]),
+    /// A request of two entries.
+    Gather([u64; 8], [u64; 8]),
+    /// It completes with the status, and so many entries with it.
+    Refusal([u64; 8], Status, u16),
     Unreadable,
+}
+
+impl Entry {
+    /// Whether it leaves as a completion.
+    fn is_refusal(&self) -> bool {
+        matches!(self, Entry::Refusal(..))
+    }
+
+    /// Entries of the ring that it is.
+    fn count(&self) -> u16 {
+        match self {
+            Entry::Gather(..) => 2,
+            Entry::Refusal(_, _, count) => *count,
+            _ => 1,
+        }
+    }
+}
+
+/// Whether an entry of a send ring takes the one behind it along.
+fn takes_second(words: &[u64; 8]) -> bool {
+    let request = SendRequest::from_words(words);
+    let row = OpcodeRow::find(WorkRing::Send, request.opcode);
+    let flags = |row: &OpcodeRow| row.second_flag & row.flags_with(CAPABILITIES);
+    row.is_some_and(|row| request.flags & flags(row) != 0)
+}
+
+/// What becomes of the first entry of a gather that has no second.
+fn alone(first: [u64; 8], status: Status) -> Entry {
+    let malformed = decode_send(&SendRequest::from_words(&first), CAPABILITIES).is_err();
+    let status = if malformed {
+        Status::InvalidRequest
+    } else {
+        status
+    };
+    Entry::Refusal(first, status, 1)
 }
 
 #[derive(Debug, Default)]
@@ -38,8 +82,12 @@ struct Ring {
     posted: VecDeque<Entry>,
     /// Entries asked for whose last word has not been delivered.
     under_way: VecDeque<Entry>,
-    /// Entries that could be read and have not come out.
+    /// Entries that could be read and have not come out, each gather as one.
     inside: Vec<Entry>,
+    /// The first entry of a gather, which has been read, and whose second hasn't.
+    first: Option<[u64; 8]>,
+    /// It has been posted alone: the host waits until it has come out.
+    waits: bool,
     tail: u16,
     asked: u16,
     /// Entries that could be read, and those that have come out.
@@ -62,6 +110,9 @@ impl Ring {
 
     /// Entries that the host may still post: the card shows the head, and the model is not ahead of it.
     fn room(&self) -> u16 {
+        if self.waits {
+            return 0;
+        }
         (1u16 << self.log2) - self.tail.wrapping_sub(self.out)
     }
 }
@@ -83,8 +134,14 @@ struct Run {
     handle: u64,
     /// Endpoints for which something will be read, and the cycles of their reservations.
     reserved: VecDeque<(usize, u64)>,
-    /// Endpoints whose reservations are to be given up.
-    released: VecDeque<usize>,
+    /// Reservations of each endpoint that are to be given up.
+    released: Vec<u32>,
+    /// Percent of sends that are gathers, and how many of those came out well.
+    gathers: u32,
+    gathered: u64,
+    /// Seconds that were read without a reservation, and those of them that went back.
+    bare: u64,
+    put_back: u64,
     /// Most reads that were under way at once.
     deepest: usize,
     refused: u64,
@@ -92,7 +149,8 @@ struct Run {
     ignored: u64,
     counted_ignored: u64,
     requests: u64,
-    last_asked: VecDeque<usize>,
+    /// Rings of the reads under way, and whether the read has a reservation.
+    last_asked: VecDeque<(usize, bool)>,
     /// Of each endpoint, whether its list ring has entries that haven't come out, and for how many cycles that has been so.
     pending: Vec<(bool, u32)>,
     /// The endpoint whose heads come out next, unless its rings have been set since.
@@ -118,7 +176,11 @@ impl Run {
             malformed: 10,
             handle: 0,
             reserved: VecDeque::new(),
-            released: VecDeque::new(),
+            released: vec![0; config.endpoints],
+            gathers: 0,
+            gathered: 0,
+            bare: 0,
+            put_back: 0,
             deepest: 0,
             refused: 0,
             counted_refused: 0,
@@ -176,15 +238,14 @@ impl Run {
             return Entry::Unreadable;
         }
         let ring = if list { WorkRing::List } else { WorkRing::Send };
-        let known = |row: &&OpcodeRow| row.ring == ring && row.is_known(CAPABILITIES);
+        let known =
+            |row: &&OpcodeRow| row.ring == ring && row.is_known(CAPABILITIES) && !row.is_second;
         let rows: Vec<_> = OPCODES.iter().filter(known).collect();
         let row = rows[rng.random_range(0..rows.len())];
         let known = row.flags_with(CAPABILITIES);
-        let mut flags = rng.random::<u8>() & known;
+        // Gathers are posted by `gather`.
+        let flags = rng.random::<u8>() & known & !row.second_flag;
         let inline = flags & row.inline_flag != 0;
-        if inline {
-            flags &= !row.second_flag;
-        }
         let mut words = ListRequest {
             opcode: row.opcode.code(),
             flags,
@@ -233,7 +294,75 @@ impl Run {
             3 if flags & row.min_free_flag == 0 => words[6] |= 1 << (32 + rng.random_range(0..32)),
             _ => words[7] |= 1 << rng.random_range(0..64),
         }
-        Entry::Refusal(words)
+        Entry::Refusal(words, Status::InvalidRequest, 1)
+    }
+
+    /// The first entry of a gather, well-formed or not.
+    fn first(&mut self) -> [u64; 8] {
+        loop {
+            let (Entry::Request(words) | Entry::Refusal(words, ..)) = self.entry(false) else {
+                continue;
+            };
+            let mut request = SendRequest::from_words(&words);
+            if request.opcode != Opcode::TaggedSend.code() || request.is_inline() {
+                continue;
+            }
+            request.flags |= Opcode::TaggedSend.row().second_flag;
+            request.length = self.segment().length;
+            return request.to_words();
+        }
+    }
+
+    /// A segment of anything; its length is now and then more than any message's, and mostly less than a fourth of the longest.
+    fn segment(&mut self) -> Segment {
+        let rng = &mut self.rng;
+        let length = match rng.random_range(0..12) {
+            0 => 0,
+            1 => u64::from(rng.random::<u32>()),
+            2 => rng.random_range(0..=EAGER_MAX as u64 + 1),
+            _ => rng.random_range(0..=EAGER_MAX as u64 / MAX_SEGMENTS as u64),
+        };
+        Segment {
+            key: rng.random(),
+            address: rng.random(),
+            length,
+        }
+    }
+
+    /// The second entry of a gather, well-formed or not.
+    fn second(&mut self, first: &[u64; 8]) -> [u64; 8] {
+        let request = SendRequest::from_words(first).request;
+        let segments: [Segment; MAX_SEGMENTS - 1] = std::array::from_fn(|_| self.segment());
+        let mut words = SendSegments::new(request, &segments).to_words();
+        if chance(&mut self.rng, self.malformed) {
+            match self.rng.random_range(0..3) {
+                0 => words[0] |= 1 << self.rng.random_range(8..64),
+                1 => words[1] |= 1 << self.rng.random_range(32..64),
+                _ => words[1] ^= 1 << self.rng.random_range(0..32),
+            }
+        }
+        words
+    }
+
+    /// What the host puts into a ring with one doorbell.
+    fn entries(&mut self, list: bool, room: u16) -> Vec<Entry> {
+        let mut entries = Vec::new();
+        while entries.len() < usize::from(room) {
+            if list || !chance(&mut self.rng, self.gathers) {
+                entries.push(self.entry(list));
+                continue;
+            }
+            let first = self.first();
+            entries.push(Entry::Request(first));
+            if entries.len() < usize::from(room) && chance(&mut self.rng, 80) {
+                let second = self.second(&first);
+                entries.push(match chance(&mut self.rng, self.unreadable) {
+                    true => Entry::Unreadable,
+                    false => Entry::Request(second),
+                });
+            }
+        }
+        entries
     }
 
     /// Posts up to `most` entries on a ring, as a host does.
@@ -242,17 +371,18 @@ impl Run {
             .rng
             .random_range(1..=most)
             .min(self.rings[number].room());
-        for _ in 0..count {
-            let entry = self.entry(number % 2 == 1);
+        for entry in self.entries(number % 2 == 1, count) {
             let ring = &mut self.rings[number];
             let address = ring.address(ring.tail);
+            ring.waits = false;
             match &entry {
-                Entry::Request(words) | Entry::Refusal(words) => {
-                    self.memory.broken.remove(&address);
-                    self.memory.write(address, words);
-                }
                 Entry::Unreadable => {
                     self.memory.broken.insert(address);
+                }
+                Entry::Request(words) | Entry::Refusal(words, ..) | Entry::Gather(words, _) => {
+                    ring.waits = number.is_multiple_of(2) && takes_second(words);
+                    self.memory.broken.remove(&address);
+                    self.memory.write(address, words);
                 }
             }
             ring.posted.push_back(entry);
@@ -327,19 +457,24 @@ impl Run {
         }
         claim!(bench.is("read_data_ready"), "words have to wait");
         if bench.moves("read_data") && bench.is("read_data_last") {
-            let number = self.last_asked.pop_front().expect("data is asked for");
+            let (number, reserved) = self.last_asked.pop_front().expect("data is asked for");
             let ring = &mut self.rings[number];
             let entry = ring.under_way.pop_front().expect("an entry is asked for");
-            let readable = entry != Entry::Unreadable;
-            if ring.stopped.is_none() && readable {
-                ring.inside.push(entry);
-                ring.delivered = ring.delivered.wrapping_add(1);
-            } else {
-                self.released.push_back(number / 2);
-                if ring.stopped.is_none() {
+            let came = match ring.stopped {
+                None => ring.come(number, entry, reserved),
+                Some(_) => Came::Discarded,
+            };
+            match came {
+                Came::Kept => {}
+                Came::Joined | Came::Discarded => {
+                    self.released[number / 2] += u32::from(reserved);
+                }
+                Came::Stopped => {
+                    self.released[number / 2] += u32::from(reserved);
                     ring.stopped = Some(bench.cycle());
                     ring.error_at = Some(ring.delivered);
                 }
+                Came::Back => self.put_back += 1,
             }
         }
         // An entry of a list ring is there from its doorbell until it has been handed over or its refusal taken: the bit says so one cycle later.
@@ -364,16 +499,23 @@ impl Run {
         }
         self.read.sample(bench, &mut self.rng)?;
         for address in self.read.asked.drain(..) {
-            let Some((endpoint, since)) = self.reserved.pop_front() else {
-                wrong!("{address:#x} is read without a reservation");
+            // Between its choice and its request no other is chosen. One without a reservation is the second of a first that is alone here.
+            let reserved = self.reserved.pop_front();
+            let waits = |r: &usize| {
+                let ring = &self.rings[*r];
+                ring.first.is_some() && ring.under_way.is_empty() && ring.inside.is_empty()
             };
-            let mut rings = [2 * endpoint, 2 * endpoint + 1].into_iter();
+            let mut rings = match reserved {
+                Some((endpoint, _)) => vec![2 * endpoint, 2 * endpoint + 1],
+                None => (0..self.rings.len()).filter(waits).collect(),
+            }
+            .into_iter();
             let number = rings.find(|&r| self.rings[r].address(self.rings[r].asked) == address);
             let Some(number) = number else {
-                wrong!(
-                    "{address:#x} is read for endpoint {endpoint}, which has other entries next"
-                );
+                wrong!("{address:#x} is read for {reserved:?}, which has other entries next");
             };
+            self.bare += u64::from(reserved.is_none());
+            let since = reserved.map_or(bench.cycle(), |(_, since)| since);
             let ring = &mut self.rings[number];
             claim!(
                 ring.stopped.is_none_or(|at| since <= at + 1),
@@ -384,7 +526,7 @@ impl Run {
             };
             ring.under_way.push_back(entry);
             ring.asked = ring.asked.wrapping_add(1);
-            self.last_asked.push_back(number);
+            self.last_asked.push_back((number, reserved.is_some()));
             self.deepest = self.deepest.max(self.last_asked.len());
         }
         if bench.is("reserve_valid") {
@@ -429,8 +571,17 @@ impl Run {
                     row.opcode
                 );
             }
-            let came = Entry::Request(words);
-            self.rings[2 * endpoint + list].leave(&came, |e| matches!(e, Entry::Request(_)))?;
+            let ring = &mut self.rings[2 * endpoint + list];
+            let came = match stream == "sends" && takes_second(&words) {
+                true => {
+                    self.gathered += 1;
+                    let widths = [64, 32, 11].repeat(MAX_SEGMENTS - 1);
+                    let behind: Vec<u64> = widths.iter().map(|w| request.take(*w)).collect();
+                    ring.gather(&words, &behind)?
+                }
+                false => Entry::Request(words),
+            };
+            ring.leave(&came)?;
             self.requests += 1;
             // The completion of it is consumed before long.
             self.outstanding[endpoint] -= 1;
@@ -440,19 +591,19 @@ impl Run {
             let endpoint = packed.take(8) as usize;
             let entry = Completion::from_words(&packed.take_words());
             let of_handle = |ring: &Ring| {
-                let mut refusals = ring.inside.iter().filter_map(|e| match e {
-                    Entry::Refusal(words) => Some(*words),
-                    _ => None,
-                });
-                refusals
-                    .next()
-                    .filter(|w| SendRequest::from_words(w).request == entry.request)
+                let first = ring.inside.iter().find(|entry| entry.is_refusal());
+                first.cloned().filter(|refusal| match refusal {
+                    Entry::Refusal(words, ..) => {
+                        SendRequest::from_words(words).request == entry.request
+                    }
+                    _ => false,
+                })
             };
             let (first, second) = (2 * endpoint, 2 * endpoint + 1);
             let found = [first, second]
                 .into_iter()
                 .find_map(|r| Some((r, of_handle(&self.rings[r])?)));
-            let Some((number, words)) = found else {
+            let Some((number, refusal @ Entry::Refusal(words, status, count))) = found else {
                 wrong!("{entry:?} is of no malformed request");
             };
             let request = SendRequest::from_words(&words);
@@ -460,28 +611,36 @@ impl Run {
                 0 => decode_send(&request, CAPABILITIES),
                 _ => decode_list(&ListRequest::from_words(&words), CAPABILITIES),
             };
-            let Err(kind) = decoded else {
-                wrong!("{request:?} is refused, and is well formed");
+            let kind = match decoded {
+                Err(kind) => kind,
+                // Something is wrong with its second entry.
+                Ok(row) if number % 2 == 0 && takes_second(&words) => row.kind,
+                Ok(_) => wrong!("{request:?} is refused, and is well formed"),
             };
+            let unread = status == Status::MemoryError;
             let expected = Completion {
-                status: Status::InvalidRequest.code(),
+                status: status.code(),
                 kind: kind.code(),
                 request: request.request,
                 pair: request.pair,
+                context: if unread { request.context } else { 0 },
                 ..Default::default()
             };
-            claim!(entry == expected, "{entry:?} should be {expected:?}");
-            self.rings[number].leave(&Entry::Refusal(words), |e| matches!(e, Entry::Refusal(_)))?;
+            claim!(
+                entry == expected,
+                "{entry:?} should be {expected:?}, with {count} entries"
+            );
+            self.rings[number].leave(&refusal)?;
             self.outstanding[endpoint] -= 1;
-            self.refused += 1;
+            self.refused += u64::from(!unread);
         }
         if bench.is("given_up_valid") {
             let endpoint = bench.get("given_up") as usize;
-            let expected = self.released.pop_front();
             claim!(
-                expected == Some(endpoint),
-                "a reservation of endpoint {endpoint} is given up, and one of {expected:?} has to be"
+                self.released[endpoint] > 0,
+                "a reservation of endpoint {endpoint} is given up, and none has to be"
             );
+            self.released[endpoint] -= 1;
             self.outstanding[endpoint] -= 1;
         }
         if bench.moves("raise") {
@@ -538,7 +697,7 @@ impl Run {
                 );
             }
             claim!(
-                ring.inside.is_empty() && ring.under_way.is_empty(),
+                ring.is_empty(),
                 "ring {number}: {:?} and {:?} never came out",
                 ring.inside,
                 ring.under_way
@@ -597,14 +756,123 @@ impl Run {
     }
 }
 
+/// What becomes of an entry that has come.
+enum Came {
+    /// It is here.
+    Kept,
+    /// It is part of the one before.
+    Joined,
+    /// Nothing.
+    Discarded,
+    /// It can't be read.
+    Stopped,
+    /// It is no second, and goes back to its ring.
+    Back,
+}
+
 impl Ring {
-    fn leave(&mut self, entry: &Entry, same_way: impl Fn(&Entry) -> bool) -> Outcome {
+    /// Nothing of it is in the card.
+    fn is_empty(&self) -> bool {
+        self.inside.is_empty() && self.under_way.is_empty() && self.first.is_none()
+    }
+
+    /// An entry of ring `number` has come.
+    fn come(&mut self, number: usize, entry: Entry, reserved: bool) -> Came {
+        let words = match &entry {
+            Entry::Request(words) | Entry::Refusal(words, ..) => Some(*words),
+            _ => None,
+        };
+        let is_second = |words: &[u64; 8]| words[0] as u8 == Opcode::Segments.code();
+        let mut came = Came::Kept;
+        match (self.first.take(), words) {
+            (Some(first), None) => {
+                self.inside.push(alone(first, Status::MemoryError));
+                return Came::Stopped;
+            }
+            (None, None) => return Came::Stopped,
+            (Some(first), Some(second)) if is_second(&second) => {
+                let (send, segments) = (
+                    SendRequest::from_words(&first),
+                    SendSegments::from_words(&second),
+                );
+                let sound = decode_send(&send, CAPABILITIES).is_ok();
+                self.inside
+                    .push(match sound && is_second_of(&send, &segments) {
+                        true => Entry::Gather(first, second),
+                        false => Entry::Refusal(first, Status::InvalidRequest, 2),
+                    });
+                came = Came::Joined;
+            }
+            (before, Some(words)) => {
+                if let Some(first) = before {
+                    self.inside.push(alone(first, Status::InvalidRequest));
+                    if !reserved {
+                        self.posted.push_front(entry);
+                        self.asked = self.asked.wrapping_sub(1);
+                        return Came::Back;
+                    }
+                }
+                if number.is_multiple_of(2) && takes_second(&words) {
+                    let ends = self.posted.is_empty() && self.under_way.is_empty();
+                    match ends {
+                        true => self.inside.push(alone(words, Status::InvalidRequest)),
+                        false => self.first = Some(words),
+                    }
+                } else if number.is_multiple_of(2) && is_second(&words) {
+                    let refused = Entry::Refusal(words, Status::InvalidRequest, 1);
+                    self.inside.push(refused);
+                } else {
+                    self.inside.push(entry);
+                }
+            }
+        }
+        self.delivered = self.delivered.wrapping_add(1);
+        came
+    }
+
+    /// The gather that has come out with this request and these fields of its other segments.
+    fn gather(&self, words: &[u64; 8], behind: &[u64]) -> Result<Entry, String> {
+        let next = self.inside.iter().find(|entry| !entry.is_refusal());
+        let Some(entry @ Entry::Gather(first, second)) = next else {
+            wrong!("{words:x?} comes out, and {:x?} is inside", self.inside);
+        };
+        let came = SendRequest::from_words(words);
+        let request = SendRequest::from_words(first);
+        let segments = SendSegments::from_words(second).segments();
+        let add = |sum: u64, segment: &Segment| sum.saturating_add(segment.length);
+        let sum = segments.iter().fold(request.length, add);
+        let long = sum > EAGER_MAX as u64;
+        let expected = SendRequest {
+            length: if long { came.length } else { sum },
+            target: 0,
+            inline1: 0,
+            inline2: 0,
+            ..request
+        };
+        claim!(came == expected, "{came:x?} should be {expected:x?}");
+        claim!(
+            (came.length > EAGER_MAX as u64) == long,
+            "{came:x?} of {sum}"
+        );
+        let fields = segments.map(|s| [s.address, s.key.into(), s.length]);
+        claim!(
+            long || behind == fields.as_flattened(),
+            "{behind:x?} should be {segments:x?}"
+        );
+        Ok(entry.clone())
+    }
+
+    fn leave(&mut self, entry: &Entry) -> Outcome {
+        let same_way = |other: &Entry| other.is_refusal() == entry.is_refusal();
         let first = self.inside.iter().position(same_way);
         let Some(first) = first.filter(|&k| self.inside[k] == *entry) else {
             wrong!("{entry:x?} comes out, and {:x?} is inside", self.inside);
         };
         self.inside.remove(first);
-        self.out = self.out.wrapping_add(1);
+        self.out = self.out.wrapping_add(entry.count());
+        if self.is_empty() && self.posted.is_empty() {
+            self.waits = false;
+        }
         Ok(())
     }
 }
@@ -612,6 +880,7 @@ impl Ring {
 /// Traffic on all rings, with everything that can be wrong with it.
 fn everything(config: &Config, seed: u64) -> Outcome {
     let mut run = Run::new(config, seed);
+    run.gathers = 30;
     run.open(2..5)?;
     run.traffic(15_000, 5)?;
     run.settle()?;
@@ -629,6 +898,7 @@ fn everything(config: &Config, seed: u64) -> Outcome {
     run.settle()?;
     claim!(run.requests > 500, "only {} requests", run.requests);
     claim!(run.refused > 50, "only {} refusals", run.refused);
+    claim!(run.gathered > 20, "only {} gathers", run.gathered);
     Ok(())
 }
 
@@ -645,6 +915,7 @@ fn each_broken_contract_is_noticed() {
         }
         stops(10).unwrap_or_else(|error| panic!("seed 10: {error}"));
         waits(1).unwrap_or_else(|error| panic!("class 1: {error}"));
+        short_of_completions(1).unwrap_or_else(|error| panic!("seed 1: {error}"));
     });
 }
 
@@ -699,9 +970,35 @@ fn indices_wrap_at_sixteen_bits() {
     test().unwrap_or_else(|error| panic!("seed {seed}: {error}"));
 }
 
+/// Gathers, of endpoints that have one completion each.
+fn short_of_completions(seed: u64) -> Outcome {
+    let mut run = Run::new(&ECP5, seed);
+    (run.capacity, run.gathers) = (1, 60);
+    run.open(2..5)?;
+    run.traffic(10_000, 0)?;
+    run.settle()?;
+    run.unreadable = 5;
+    run.traffic(3_000, 0)?;
+    run.settle()?;
+    let without = (run.bare, run.put_back);
+    claim!(
+        run.bare > 50 && run.put_back > 5,
+        "{without:?} seconds without a reservation, and put back"
+    );
+    Ok(())
+}
+
+#[test]
+fn a_gather_needs_one_completion() {
+    for seed in 1..=2 {
+        short_of_completions(seed).unwrap_or_else(|error| panic!("seed {seed}: {error}"));
+    }
+}
+
 /// Nobody takes one class.
 fn waits(stalled: usize) -> Outcome {
     let mut run = Run::new(&ECP5, 7 + stalled as u64);
+    run.gathers = 20;
     run.capacity = 64;
     run.open(4..5)?;
     let before = run.requests;
@@ -729,6 +1026,7 @@ fn a_class_that_nobody_takes_does_not_stop_the_other() {
 /// Stops and clears endpoints under load.
 fn stops(seed: u64) -> Outcome {
     let mut run = Run::new(&ECP5, seed);
+    run.gathers = 40;
     run.open(3..4)?;
     for _ in 0..20 {
         run.traffic(300, 0)?;
@@ -737,7 +1035,7 @@ fn stops(seed: u64) -> Outcome {
         run.running[endpoint] = false;
         for ring in &run.rings[2 * endpoint..2 * endpoint + 2] {
             claim!(
-                ring.inside.is_empty() && ring.under_way.is_empty(),
+                ring.is_empty(),
                 "{:?} and {:?} are inside a stopped endpoint",
                 ring.inside,
                 ring.under_way

@@ -82,7 +82,7 @@ fn each_broken_contract_is_noticed() {
 #[test]
 fn a_send_whose_credit_was_lost_on_its_way_goes_out_all_the_same() {
     let asks = Cell::new(0);
-    for_sizes("link_bench", 2, |size, rng| {
+    for_sizes("link_bench", 4, |size, rng| {
         let mut world = World::new(size, rng, 5, None).thirsty();
         world.run(15_000);
         println!("{}", world.report());

@@ -152,6 +152,24 @@ impl Default for SoftOptions {
     }
 }
 
+/// A frame between two cards.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Passing {
+    /// Header, payload, padding and trailer.
+    pub bytes: Vec<u8>,
+    /// Cycle in which it left.
+    pub sent: u64,
+    /// Card that sent it.
+    pub source: usize,
+    /// Card that it goes to.
+    pub destination: usize,
+    /// Cycles that it is late, over the latency of the fabric.
+    pub delay: u64,
+}
+
+/// Sees every frame: what it puts behind the others goes on, and what it doesn't is lost.
+type Tap = Box<dyn FnMut(Passing, &mut Vec<Passing>) + Send>;
+
 /// Cycles that a reset of the gates takes.
 const RESET_CYCLES: u64 = 1000;
 /// Cycles that a write may be on its way after its host has had the error that the card can't be reached.
@@ -242,6 +260,7 @@ pub(crate) struct World {
     order: u64,
     waiters: Vec<Waiter>,
     attached: usize,
+    tap: Option<Tap>,
     closed: bool,
     /// When it ends by itself.
     closes_at: u64,
@@ -360,6 +379,7 @@ impl SoftFabric {
             order: 0,
             waiters: Vec::new(),
             attached: 0,
+            tap: None,
             closed: false,
             closes_at: u64::MAX,
             #[cfg(target_os = "linux")]
@@ -415,6 +435,11 @@ impl SoftFabric {
     /// Loses the next `frames` frames that leave `card`.
     pub fn lose_frames(&self, card: usize, frames: u32) {
         self.world().cards[card].to_lose = frames;
+    }
+
+    /// From now on every frame passes this: what it puts into its second argument goes on, what it doesn't is lost.
+    pub fn tap(&self, tap: impl FnMut(Passing, &mut Vec<Passing>) + Send + 'static) {
+        self.world().tap = Some(Box::new(tap));
     }
 
     /// Commands that the firmware of `card` has been given since its behaviour was set.
@@ -798,8 +823,24 @@ impl World {
             }
             let header = FrameHeader::parse(&frame).expect("gates send whole frames");
             let to = (0..self.cards.len()).find(|&card| mac(card) == header.destination_mac);
-            if let Some(to) = to {
-                self.after(self.options.latency, to, Action::Arrive(frame));
+            let Some(destination) = to else {
+                continue;
+            };
+            let passing = Passing {
+                bytes: frame,
+                sent: self.now,
+                source: index,
+                destination,
+                delay: 0,
+            };
+            let mut passed = Vec::new();
+            match &mut self.tap {
+                Some(tap) => tap(passing, &mut passed),
+                None => passed.push(passing),
+            }
+            for passing in passed {
+                let cycles = self.options.latency + passing.delay;
+                self.after(cycles, passing.destination, Action::Arrive(passing.bytes));
             }
         }
     }

@@ -24,6 +24,6 @@ mod tests;
 
 pub use card_model::Break;
 pub use fabric::{
-    Attachment, FirmwareBehaviour, Flaw, HostThread, SoftFabric, SoftOptions, as_stranger,
+    Attachment, FirmwareBehaviour, Flaw, HostThread, Passing, SoftFabric, SoftOptions, as_stranger,
 };
 pub use firmware_core::Sizes;

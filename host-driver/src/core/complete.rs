@@ -8,7 +8,7 @@ use crate::event::{AsyncEvent, Cause};
 use crate::link::Link;
 use crate::pair::Pair;
 use crate::shared::SharedBuffer;
-use crate::table::{ListEntry, Outstanding, Place, Request, Segments, Work};
+use crate::table::{Entry, ListEntry, Outstanding, Place, Request, Segments, Work};
 use crate::transport::{PauseResult, TransportError};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::NO_PAIR;
@@ -62,8 +62,9 @@ impl Core {
             };
             return self.of(at).finish(&flushed);
         }
+        let completion = self.queue.completions.peek()?;
+        self.notice_first(&completion);
         let queue = &mut self.queue;
-        let completion = queue.completions.peek()?;
         queue.completions.advance();
         // A multi-receive has completions that were reserved by no post: the card must hear that they are taken.
         let (unrung, entries) = (queue.completions.unrung(), queue.completions.entries());
@@ -102,7 +103,7 @@ impl Core {
     }
 
     /// Where the endpoint is of whose outstanding request a completion is. None if it is of no such request.
-    fn named(&mut self, completion: &Completion) -> Option<usize> {
+    pub(super) fn named(&mut self, completion: &Completion) -> Option<usize> {
         let named = self.queue.table.of_wire(completion.request);
         let found = self.queue.table.get_mut(named)?;
         let (at, kind) = (found.at, found.work.kind());
@@ -127,7 +128,7 @@ impl Queue {
     /// Of an endpoint, a request to be flushed. A cancel of that sort has nothing to tell, nor has a discard that nobody asked for.
     fn flush_next(&mut self, at: usize) -> Option<Request> {
         loop {
-            let request = self.table.any_of(at)?;
+            let request = self.table.oldest_of(at)?;
             match self.table.get_mut(request)?.work {
                 Work::Cancel { .. } | Work::Discard { silent: true, .. } => {
                     drop(self.table.remove(request));
@@ -190,12 +191,15 @@ impl Own<'_> {
         }
         // A code that the ABI doesn't have isn't what a card wrote.
         let mut status = Status::from_code(completion.status).unwrap_or(Status::MemoryError);
-        if let Some(ListEntry {
-            source: Some(source),
-            ..
-        }) = entry
-            && status == Status::InvalidPair
-            && self.pair_mut(source).is_none()
+        let named = match (entry, work) {
+            (Some(Entry::List(ListEntry { source, .. })), _) => source,
+            (_, Work::Send { pair, serial, .. }) => Some(Pair {
+                index: pair,
+                serial,
+            }),
+            _ => None,
+        };
+        if status == Status::InvalidPair && named.is_some_and(|pair| self.pair_mut(pair).is_none())
         {
             status = Status::Flushed;
         }
@@ -227,7 +231,6 @@ impl Own<'_> {
                     length = posted;
                 }
                 let sent_on = Pair { index, serial };
-                self.forget_quiet(sent_on, handle);
                 if matches!(status, Status::Success | Status::NotReady) {
                     self.retire_before(sent_on, order);
                 }
@@ -286,16 +289,6 @@ impl Own<'_> {
         })
     }
 
-    /// A quiet send has completed after all, or isn't one.
-    fn forget_quiet(&mut self, pair: Pair, request: Request) {
-        if let Some(open) = self.pair_mut(pair) {
-            let quiet = open.quiet.iter_mut();
-            quiet
-                .filter(|found| found.is_some_and(|(_, quiet)| quiet == request))
-                .for_each(|found| *found = None);
-        }
-    }
-
     /// A send of the pair has been delivered or refused by the peer: the quiet ones before it have been delivered.
     fn retire_before(&mut self, pair: Pair, order: u32) {
         let Some(open) = self.pair_mut(pair) else {
@@ -309,6 +302,7 @@ impl Own<'_> {
             if ended.is_some() {
                 *quiet = None;
                 open.sends -= 1;
+                open.on_card -= 1;
             }
         }
         ended

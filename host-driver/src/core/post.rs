@@ -1,4 +1,4 @@
-//! Posting: admission, the rings, and what the library keeps until it can be posted.
+//! Posting: admission, the rings, and what the library keeps of the list ring until it can be posted.
 
 use super::{Core, FEED_PAUSE, FEED_PAUSES, Own, Phase, Ring};
 use crate::claimed::Claim;
@@ -7,11 +7,9 @@ use crate::link::Link;
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::ring::{REQUEST_WORDS, RequestRing};
-use crate::shared::{Payload, SharedBuffer};
-use crate::table::{ListEntry, Outstanding, Request, Segments, Work};
+use crate::table::{Entry, ListEntry, Outstanding, Request, Segments, Work};
 use crate::transport::{PauseResult, TransportError};
 use abi::event::NO_PAIR;
-use abi::limits::SEND_QUEUE_DEPTH;
 use abi::request::{ListRequest, Opcode};
 
 impl Core {
@@ -63,7 +61,7 @@ impl Own<'_> {
             buffer,
             shared: None,
             segments: Segments::default(),
-            entry: Some(entry),
+            entry: Some(Entry::List(entry)),
         });
         if self.rings.backlog.keeps() {
             self.rings.backlog.keep(&mut self.queue.table, handle);
@@ -80,10 +78,10 @@ impl Own<'_> {
             .table
             .get_mut(handle)
             .and_then(|found| found.entry);
-        let Some(ListEntry {
+        let Some(Entry::List(ListEntry {
             mut request,
             source,
-        }) = found
+        })) = found
         else {
             return;
         };
@@ -110,6 +108,7 @@ impl Own<'_> {
         if self.rings.phase == Phase::Open {
             self.discard_dropped(link);
             self.post_kept(link);
+            self.post_kept_sends(link);
             self.ring(link, Ring::Send);
             self.ring(link, Ring::List);
         }
@@ -122,14 +121,7 @@ impl Own<'_> {
 
     fn post_kept(&mut self, link: &Link) {
         while self.rings.backlog.is_due(&mut self.queue.table) {
-            // What fails here fails the next call that needs the card, which says so.
-            if !matches!(self.rings.list.has_room(link), Ok(true)) {
-                return;
-            }
-            if self.queue.table.outstanding() + self.queue.completions.unrung()
-                > self.queue.completions.entries()
-                && self.queue.ring(link).is_err()
-            {
+            if !self.has_room_for(link, Ring::List, 1) {
                 return;
             }
             match self.rings.backlog.take_next(&mut self.queue.table) {
@@ -139,9 +131,19 @@ impl Own<'_> {
         }
     }
 
+    /// Whether a request that has its entry of the completion queue can be posted: its ring has room, and the card knows of the entry.
+    pub(super) fn has_room_for(&mut self, link: &Link, ring: Ring, entries: u16) -> bool {
+        // What fails here fails the next call that needs the card, which says so.
+        if !matches!(self.ring_mut(ring).has_room_for(link, entries), Ok(true)) {
+            return false;
+        }
+        let known_free = self.queue.table.outstanding() + self.queue.completions.unrung();
+        known_free <= self.queue.completions.entries() || self.queue.ring(link).is_ok()
+    }
+
     /// Whether something is kept that could be posted now.
     fn is_due(&mut self) -> bool {
-        let due = self.rings.backlog.is_due(&mut self.queue.table);
+        let due = self.rings.backlog.is_due(&mut self.queue.table) || self.is_send_due();
         let dropped = !self.rings.dropped.is_empty() && !self.queue.table.is_full();
         self.rings.phase == Phase::Open && (due || dropped)
     }
@@ -172,7 +174,7 @@ impl Own<'_> {
             }
             .to_words()
         };
-        let posted = self.post(wr_id, work, Some(buffer.into()), words);
+        let posted = self.post(wr_id, work, Some(buffer), words);
         self.ring(link, Ring::List);
         Ok(posted)
     }
@@ -230,108 +232,44 @@ impl Own<'_> {
         }
     }
 
-    /// Posts a send or a cancel, or uses a claim; it has been [admitted](Self::admit). `words` makes the ring entry from the handle. The doorbell is rung
+    /// Posts a cancel, or uses a claim; it has been [admitted](Self::admit). `words` makes the ring entry from the handle. The doorbell is rung
     /// by the next [`ring`](Self::ring).
     pub(crate) fn post(
         &mut self,
         wr_id: u64,
-        mut work: Work,
-        payload: Option<Payload>,
+        work: Work,
+        buffer: Option<Buffer>,
         words: impl FnOnce(Request) -> [u64; REQUEST_WORDS],
     ) -> Request {
-        let (buffer, shared) = match payload {
-            None => (None, None),
-            Some(Payload::Unique(buffer)) => (Some(buffer), None),
-            Some(Payload::Shared(_)) if is_broken!(UnsharesInFlight) => (None, None),
-            Some(Payload::Shared(shared)) => (None, Some(shared)),
-        };
-        if let Work::Send {
-            pair: index,
-            serial,
-            order,
-            ..
-        } = &mut work
-            && let Some(open) = self.pair_mut(Pair {
-                index: *index,
-                serial: *serial,
-            })
-        {
-            *order = open.order;
-        }
         let handle = self.queue.table.insert(Outstanding {
             at: self.rings.at,
             wr_id,
             work,
             buffer,
-            shared,
+            shared: None,
             segments: Segments::default(),
             entry: None,
         });
-        match work {
-            Work::Send {
-                pair,
-                serial,
-                quiet,
-                order,
-                ..
-            } => {
-                if let Some(open) = self.pair_mut(Pair {
-                    index: pair,
-                    serial,
-                }) {
-                    open.sends += 1;
-                    open.order = order.wrapping_add(1);
-                    if quiet && let Some(free) = open.quiet.iter_mut().find(|q| q.is_none()) {
-                        *free = Some((order, handle));
-                    }
-                }
+        if let Work::Cancel { target, .. } = work {
+            self.set_cancel(target, Some(handle));
+            match self.sent_on(target) {
+                Some(_) => self.withdraw_send(target),
+                None => self.rings.backlog.withdraw(&mut self.queue.table, target),
             }
-            Work::Cancel { target, .. } => {
-                self.set_cancel(target, Some(handle));
-                self.rings.backlog.withdraw(&mut self.queue.table, target);
-            }
-            Work::Receive { .. }
-            | Work::Probe
-            | Work::Claim
-            | Work::ReceiveClaimed { .. }
-            | Work::Discard { .. } => {}
         }
         let ring = work.posting().ring;
         self.ring_mut(ring).post(&words(handle));
+        self.ring_for_each(ring);
+        handle
+    }
+
+    /// Does nothing, in a library that rings once for a list.
+    pub(super) fn ring_for_each(&mut self, ring: Ring) {
         if is_broken!(RingsForEach)
             && let Some(shared) = self.queue.shared.upgrade()
         {
             self.ring(shared.link(), ring);
         }
-        handle
-    }
-
-    /// Posts a gather that has been [admitted](Self::admit_entries) with two entries.
-    pub(crate) fn post_gather(
-        &mut self,
-        wr_id: u64,
-        work: Work,
-        (first, rest): (Option<SharedBuffer>, Segments),
-        words: impl FnOnce(Request) -> [[u64; REQUEST_WORDS]; 2],
-    ) -> Request {
-        let mut second = [0; REQUEST_WORDS];
-        let payload = first.map(Payload::from);
-        let handle = self.post(wr_id, work, payload, |handle| {
-            let [request, segments] = words(handle);
-            second = segments;
-            request
-        });
-        if let Some(posted) = self.queue.table.get_mut(handle) {
-            posted.segments = rest;
-        }
-        self.ring_mut(work.posting().ring).post(&second);
-        handle
-    }
-
-    /// Whether one more send of the pair may be quiet: one that completes has to come before the pair is full of those that don't.
-    pub(crate) fn may_be_quiet(&mut self, pair: Pair) -> bool {
-        let open = self.pair_mut(pair);
-        open.is_some_and(|open| open.quiet.iter().any(Option::is_none))
     }
 
     const fn ring_mut(&mut self, ring: Ring) -> &mut RequestRing {
@@ -343,20 +281,11 @@ impl Own<'_> {
 
     /// Looks whether there is room for a request everywhere, and makes the card see it.
     pub(crate) fn admit(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
-        self.admit_entries(link, work, 1)
+        self.admit_at(link, Some(work.posting().ring), work, 1)
     }
 
-    /// The same for a request of so many entries of its ring.
-    pub(crate) fn admit_entries(
-        &mut self,
-        link: &Link,
-        work: &Work,
-        entries: u16,
-    ) -> Result<(), PostError> {
-        self.admit_at(link, Some(work.posting().ring), work, entries)
-    }
-
-    fn admit_at(
+    /// The same for a request of so many entries of its ring, or for one that is kept.
+    pub(super) fn admit_at(
         &mut self,
         link: &Link,
         ring: Option<Ring>,
@@ -376,7 +305,7 @@ impl Own<'_> {
                     serial,
                 };
                 let open = self.usable_pair(pair).ok_or(PostError::InvalidPair)?;
-                if open.sends >= SEND_QUEUE_DEPTH {
+                if !Self::has_send_left(open) {
                     return Err(PostError::PairBusy);
                 }
             }

@@ -43,6 +43,8 @@ mod random;
 mod ready;
 #[path = "../host/reset.rs"]
 mod reset;
+#[path = "../host/sends.rs"]
+mod sends;
 #[path = "../host/shared.rs"]
 mod shared;
 #[path = "../host/user_memory.rs"]

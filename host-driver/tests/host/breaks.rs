@@ -5,7 +5,7 @@ use crate::common::passes_with;
 use crate::event_fd;
 use crate::{
     backlog, claims, completion_queues, connections, failure, lists, messages, multi, optional,
-    ownership, queries, ready, reset, shared, user_memory, waiting,
+    ownership, queries, ready, reset, sends, shared, user_memory, waiting,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -65,7 +65,8 @@ fn each_break_of_the_model_is_noticed() {
         Break::DuplicateTaken,
         Break::CrcIgnored,
     ];
-    let all = Break::ALL.into_iter().chain(Break::OPTIONAL);
+    let optional = Break::OPTIONAL.into_iter().map(|(broken, _)| broken);
+    let all = Break::ALL.into_iter().chain(optional);
     for broken in all.filter(|broken| !elsewhere.contains(broken)) {
         let test = noticed_by(broken);
         assert!(passes_with(Flaw::None, test), "{broken:?}: fails anyway");
@@ -142,6 +143,29 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         }
         Promise::EndsInSilence => {
             reset::a_reset_or_a_restart_that_another_thread_notices_ends_a_wait
+        }
+        Promise::RefusesNinth | Promise::OverfillsPair => {
+            sends::a_ninth_send_of_a_pair_is_kept_where_it_once_was_refused
+        }
+        Promise::OvertakesKept => sends::a_send_never_overtakes_one_that_is_kept,
+        Promise::SeesOnlyWhatIsTaken => {
+            sends::kept_sends_go_when_earlier_ones_complete_though_nobody_polls
+        }
+        Promise::FillsWindowQuietly => sends::a_window_holds_for_unsignaled_sends_too,
+        Promise::SplitsGather => sends::kept_sends_of_every_kind_arrive_whole_and_in_order,
+        Promise::PostsCancelled => sends::a_kept_send_that_is_cancelled_is_never_sent,
+        Promise::ForgetsKept => sends::what_is_kept_of_a_pair_that_is_closed_is_flushed_in_order,
+        Promise::SendsToSuccessor => {
+            sends::what_is_kept_of_a_closed_pair_is_not_sent_on_the_next_in_its_place
+        }
+        Promise::FlushesBackwards => {
+            sends::what_is_kept_of_an_endpoint_that_is_closed_is_flushed_in_order
+        }
+        Promise::IgnoresSendLimit => {
+            sends::a_limit_on_the_sends_of_a_pair_refuses_what_is_beyond_and_gives_it_back
+        }
+        Promise::DisconnectsKept => {
+            sends::a_disconnect_that_does_not_wait_is_refused_while_sends_are_kept
         }
         #[cfg(not(target_os = "linux"))]
         Promise::KeepsEventFd | Promise::SignalsNoClose | Promise::ForgetsLine => return None,

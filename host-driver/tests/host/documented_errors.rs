@@ -5,8 +5,8 @@ use crate::common::{PATIENCE, Side, connected, fabric, options};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EndpointAddress,
-    EventFdError, OpenError, Pair, PostError, RecvWr, Request, SendWr, SharedBuffer, Source,
-    TaggedReceive, TaggedSend,
+    EventFdError, OpenError, Pair, PostError, RecvWr, Request, SendLimits, SendWr, SharedBuffer,
+    Source, TaggedReceive, TaggedSend,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -211,6 +211,13 @@ fn refused(verbs: &[Verb], rings: Rings, prepare: fn(&mut Stage)) -> Names {
 }
 
 const NOTHING: fn(&mut Stage) = |_| {};
+const LIMIT: fn(&mut Stage) = |stage| {
+    let limits = SendLimits {
+        outstanding: 2,
+        ..SendLimits::default()
+    };
+    stage.endpoint.set_send_limits(stage.pair, limits).unwrap();
+};
 const FILL: fn(&mut Stage) = |stage| while stage.post_receive().is_ok() {};
 const CLOSE_PAIR: fn(&mut Stage) = |stage| stage.endpoint.close_pair(stage.pair).unwrap();
 const CLOSE: fn(&mut Stage) = |stage| stage.endpoint.close().unwrap();
@@ -765,6 +772,14 @@ const ROWS: &[Row] = &[
             ])
         },
     ),
+    ("connect", "`SendsKept`, of `begin_disconnect`", || {
+        let (a, _b) = connected(&fabric(), 1);
+        for _ in 0..9 {
+            let posted = a.endpoint.post_tagged_send(1, &a.send(7), Buffer::empty());
+            posted.unwrap();
+        }
+        all([a.endpoint.begin_disconnect(a.pair, 0).err()])
+    }),
     ("connect", "`Malformed`", || {
         malformed(&[
             |a| a.endpoint.open_pair(1).err(),
@@ -923,9 +938,10 @@ const ROWS: &[Row] = &[
     }),
     // lists
     ("lists", "`PairBusy`", || {
-        let stage = Stage::new(ROOMY);
+        let mut stage = Stage::new(ROOMY);
+        LIMIT(&mut stage);
         let refused = listed(&stage, 9);
-        assert_eq!(refused.0, 8);
+        assert_eq!(refused.0, 2);
         names(refused.1)
     }),
     ("lists", "`SendRingFull`, of `post_send_list`", || {
@@ -981,7 +997,24 @@ const ROWS: &[Row] = &[
     ("messages", "`SendRingFull`", || {
         refused(&SENDS, SMALL, NOTHING)
     }),
-    ("messages", "`PairBusy`", || refused(&SENDS, ROOMY, NOTHING)),
+    ("messages", "`PairBusy`", || refused(&SENDS, ROOMY, LIMIT)),
+    ("messages", "`Argument`, of `set_send_limits`", || {
+        let (a, _b) = connected(&fabric(), 1);
+        let set = |window, outstanding| {
+            let limits = SendLimits {
+                window,
+                outstanding,
+            };
+            a.endpoint.set_send_limits(a.pair, limits).err()
+        };
+        all([set(0, 8), set(9, 9), set(8, 0)])
+    }),
+    ("messages", "`NotFound`, of `set_send_limits`", || {
+        let (a, _b) = connected(&fabric(), 1);
+        a.endpoint.close_pair(a.pair).unwrap();
+        let limits = SendLimits::default();
+        all([a.endpoint.set_send_limits(a.pair, limits).err()])
+    }),
     ("messages", "`InvalidPair`", || {
         refused(&SENDS, ROOMY, CLOSE_PAIR)
     }),

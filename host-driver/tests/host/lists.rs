@@ -3,7 +3,8 @@
 use crate::common::{Side, connected, cramped, fabric, sized};
 use host_driver::transport::TransportError;
 use host_driver::{
-    Access, Buffer, Payload, PostError, RecvWr, Request, SendWr, WcStatus, WorkCompletion,
+    Access, Buffer, Payload, PostError, RecvWr, Request, SendLimits, SendWr, WcStatus,
+    WorkCompletion,
 };
 
 /// Sends of one byte each, which is also the number of the request.
@@ -80,8 +81,27 @@ fn an_empty_list_rings_nothing() {
 }
 
 #[test]
-fn a_list_that_is_too_long_for_the_pair_is_posted_as_far_as_it_goes_and_then_on() {
+fn a_list_that_is_longer_than_the_card_holds_of_a_pair_is_posted_by_one_doorbell_and_then_on() {
+    let fabric = fabric();
+    let (mut a, b) = connected(&fabric, 16);
+    let list = sends(&mut a, 11);
+    let before = fabric.doorbells(0);
+    let mut handles = Vec::new();
+    a.endpoint.post_send_list(list, &mut handles).unwrap();
+    a.pause(100);
+    assert_eq!((handles.len(), fabric.doorbells(0) - before), (11, 1));
+    assert_eq!(numbers(&poll(&a, 11)), (0..11).collect::<Vec<_>>());
+    assert_eq!(b.cq.outstanding(), 0);
+}
+
+#[test]
+fn a_list_that_is_longer_than_the_pairs_limit_is_posted_as_far_as_it_goes_and_then_on() {
     let (mut a, b) = connected(&fabric(), 16);
+    let limits = SendLimits {
+        outstanding: 8,
+        ..SendLimits::default()
+    };
+    a.endpoint.set_send_limits(a.pair, limits).unwrap();
     let list = sends(&mut a, 11);
     let mut handles = Vec::new();
     let refused = a.endpoint.post_send_list(list, &mut handles).unwrap_err();

@@ -20,6 +20,7 @@ mod queries;
 mod random;
 mod ready;
 mod reset;
+mod sends;
 mod shared;
 mod user_memory;
 mod waiting;

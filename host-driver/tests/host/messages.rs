@@ -326,27 +326,6 @@ fn a_full_completion_queue_refuses_and_gives_the_buffer_back() {
 }
 
 #[test]
-fn a_pair_takes_eight_sends_and_then_is_busy() {
-    let (mut a, _b) = connected(&fabric(), 1);
-    for k in 0..8 {
-        let buffer = a.buffer(8);
-        a.endpoint.post_tagged_send(k, &a.send(7), buffer).unwrap();
-    }
-    let buffer = a.buffer(8);
-    let refused = a
-        .endpoint
-        .post_tagged_send(8, &a.send(7), buffer)
-        .unwrap_err();
-    assert_eq!(refused.error, PostError::PairBusy);
-    assert_eq!(a.next().wr_id, 0, "one credit lets one go");
-    a.endpoint
-        .post_tagged_send(8, &a.send(7), refused.buffer)
-        .unwrap();
-    let status = a.endpoint.query_pair(a.pair).unwrap();
-    assert_eq!((status.available, status.waiting), (0, 8));
-}
-
-#[test]
 fn a_full_ring_is_looked_at_again_before_a_post_is_refused() {
     let fabric = SoftFabric::new(SoftOptions {
         fetch_cycles: 1000,

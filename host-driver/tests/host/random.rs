@@ -77,7 +77,6 @@ impl Player {
             PostError::SendRingFull
                 | PostError::ListRingFull
                 | PostError::CompletionQueueFull
-                | PostError::PairBusy
                 | PostError::InjectBusy
         );
         assert!(passing, "{error}");

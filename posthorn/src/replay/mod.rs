@@ -346,7 +346,7 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
         let seen = &card.matching;
         posted = posted.and(posted_depth(&seen.each));
         unexpected = unexpected.and(seen.unexpected[of(MatchOperation::Post)]);
-        inserted += seen.unexpected[of(MatchOperation::Insert)].count;
+        inserted += seen.appended;
         arrive = arrive.and(seen.cycles[of(MatchOperation::Arrive)]);
         post = post.and(seen.cycles[of(MatchOperation::Post)]);
     }

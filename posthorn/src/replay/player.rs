@@ -460,7 +460,7 @@ impl<'a> Player<'a> {
                     _ => Ok(()),
                 }
             }
-            PostError::CompletionQueueFull | PostError::PairBusy | PostError::InjectBusy => {
+            PostError::CompletionQueueFull | PostError::InjectBusy => {
                 self.keep_one(line, RING_PAUSE)
             }
             PostError::Transport(TransportError::Closed) => Err(PlayError::Stopped),

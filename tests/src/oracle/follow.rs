@@ -105,7 +105,7 @@ pub struct Compared {
     pub frames: usize,
     /// Moves of envelopes.
     pub updates: usize,
-    /// Ready messages that found no receive, and of them those that the gates might have queued or refused.
+    /// Ready messages, and of them those that the gates might have queued or refused.
     pub ready: (usize, usize),
     /// Multi-receives that could have stayed, and of them those for which a completion may or may not have been free.
     pub stays: (usize, usize),
@@ -137,31 +137,6 @@ impl AddAssign for Compared {
 /// Entries of a ring or a queue that were known by a cycle: cycle of a doorbell, and the index that it says, without wrapping.
 type Indices = Vec<(u64, u64)>;
 
-/// The events, with each message that is appended to the unexpected ones appended in the cycle in which it came. The gates do so when its slot
-/// is written: till then no other message of its pair, and no request of its endpoint, enters the lists, and to the rest it doesn't matter.
-fn insert_at_once(events: Vec<(u64, Event)>) -> Vec<(u64, Event)> {
-    let mut ordered: Vec<(u64, Event)> = Vec::with_capacity(events.len());
-    for (cycle, event) in events {
-        let inserted = match &event {
-            Event::Matched(command, ..) if command.operation == Match::Insert => Some(*command),
-            _ => None,
-        };
-        let Some(inserted) = inserted else {
-            ordered.push((cycle, event));
-            continue;
-        };
-        let came = ordered.iter().rposition(|(_, event)| {
-            matches!(event, Event::Matched(command, ..)
-                if command.operation == Match::Arrive && command.pair == inserted.pair)
-        });
-        let came = came.unwrap_or_else(|| {
-            panic!("cycle {cycle}: {inserted:x?} is appended, and no message of its pair has come")
-        });
-        ordered.insert(came + 1, (ordered[came].0, event));
-    }
-    ordered
-}
-
 /// The index that was known by a cycle.
 fn index_at(indices: &Indices, cycle: u64) -> u64 {
     let known = indices.partition_point(|&(rung, _)| rung <= cycle);
@@ -192,9 +167,23 @@ fn indices(events: &[(u64, Event)], number: usize, register: u32) -> Indices {
     .collect()
 }
 
+/// Requests of a send ring that a completion is kept free for, by the entries that were rung: the second entry of a gather is no request.
+fn requests(rung: Indices, posts: &[&Post]) -> Indices {
+    let mut seconds = 0;
+    let mut before = vec![0];
+    for post in posts {
+        let opcode = SendRequest::from_words(&post.words).opcode;
+        seconds += u64::from(opcode == Opcode::Segments.code());
+        before.push(seconds);
+    }
+    let less = |(cycle, index)| (cycle, index - before[index as usize]);
+    rung.into_iter().map(less).collect()
+}
+
 /// What the host of an endpoint rang and saw.
 #[derive(Debug)]
 struct Told {
+    /// Requests of the send ring, not entries.
     sends: Indices,
     lists: Indices,
     consumed: Indices,
@@ -224,10 +213,6 @@ struct Gates {
     owners: Vec<usize>,
     /// Cycles of the last command and of its reply.
     last: (u64, u64),
-    /// The message of the last command found no receive, and wasn't queued either.
-    refuses: bool,
-    /// Pairs that failed since a slot couldn't be written.
-    slot_errors: BTreeSet<u16>,
     /// Entries of each list ring that the model has taken.
     listed: Vec<u64>,
     /// Requests of each endpoint that were refused without a look since its last that looked: the gates may have had them before them still.
@@ -263,19 +248,10 @@ impl Gates {
 }
 
 impl Gates {
-    /// Whether the message of the next command finds no receive, and isn't queued either: no command inserts it, nor is it the last of a pair that
-    /// failed since a slot couldn't be written.
+    /// Whether the message of the next command finds no receive, and isn't queued either.
     fn refuses_next(&self) -> bool {
-        let Some((_, command, reply, _)) = self.commands.front() else {
-            return false;
-        };
-        let inserted = self.commands.get(1);
-        let inserted = inserted.is_some_and(|next| next.1.operation == Match::Insert);
-        let arrives = |next: &Command| next.operation == Match::Arrive && next.pair == command.pair;
-        let mut later = self.commands.iter().skip(1);
-        let finds_no_slot =
-            self.slot_errors.contains(&command.pair) && !later.any(|(_, next, ..)| arrives(next));
-        !reply.found && !inserted && !finds_no_slot
+        let next = self.commands.front();
+        next.is_some_and(|(_, command, reply, _)| !reply.found && !command.append)
     }
 
     /// The next completion of Delivery for an endpoint. One that wakes a receive may come later than what entered behind its cause.
@@ -287,7 +263,6 @@ impl Gates {
 
 impl Timing for Gates {
     fn reply(&mut self, _: &Lists, command: &Command) -> Reply {
-        self.refuses = self.refuses_next();
         let (cycle, given, reply, replied) = self.commands.pop_front().unwrap_or_else(|| {
             panic!("the model gives the lists {command:x?}, and the gates gave no more")
         });
@@ -304,9 +279,10 @@ impl Timing for Gates {
     /// The gates have queued the message, or refused it. It has to be queued if an entry was known to the gates when the lists replied, and
     /// mustn't be if none was.
     fn list_pending(&mut self, endpoint: u8, _: bool) -> bool {
-        let queued = !self.refuses;
+        let next = self.commands.front();
+        let (looked, command, ..) = next.expect("the message enters the lists");
+        let (looked, queued) = (*looked, command.append);
         let at = usize::from(endpoint);
-        let looked = self.last.0;
         let told = &self.told[at];
         let pending = index_at(&told.lists, known_to_delivery(looked)) > self.listed[at];
         let rung = index_at(&told.lists, looked) > self.listed[at];
@@ -327,6 +303,17 @@ impl Timing for Gates {
     }
 
     /// A multi-receive stayed exactly if its completion says so. It has to if the queue can't have been full.
+    /// That of the next command, if its message may go to a slot.
+    fn slot(&mut self, pair: u16, lowest: u8) -> u8 {
+        let next = self.commands.front().map(|next| &next.1);
+        let appends = next.filter(|next| next.append && next.pair == pair);
+        appends.map_or(lowest, |next| next.slot)
+    }
+
+    fn slot_fails_later(&self) -> bool {
+        true
+    }
+
     fn completion_free(&mut self, endpoint: u8, _: bool) -> bool {
         let at = usize::from(endpoint);
         let next = self.next_delivered(at);
@@ -462,6 +449,8 @@ struct Follower {
     /// those that ask, and repeated requests.
     requested: BTreeSet<(u16, u32, u32)>,
     asked: BTreeMap<u16, u32>,
+    /// Pairs that have answered such a frame before the model has looked at it.
+    answered: BTreeSet<u16>,
     /// Entries that the model has written to its completion queues: owner of the queue and words, without their phase.
     written: Vec<(u8, [u64; Completion::BYTES / 8])>,
     compared: Compared,
@@ -494,7 +483,6 @@ impl Follower {
             })
             .collect();
         events.sort_by_key(|(cycle, _)| *cycle);
-        let events = insert_at_once(events);
         let commands = events.iter().filter_map(|(cycle, event)| match event {
             Event::Matched(command, reply, replied) => Some((*cycle, *command, *reply, *replied)),
             _ => None,
@@ -532,8 +520,11 @@ impl Follower {
         let told = |endpoint: usize| {
             let mut opened = story.endpoints.iter();
             let opened = opened.find(|opened| usize::from(opened.endpoint) == endpoint);
+            let posted = story.posts.iter();
+            let of = |p: &&Post| usize::from(p.endpoint) == endpoint && p.ring == WorkRing::Send;
+            let posted: Vec<&Post> = posted.filter(of).collect();
             Told {
-                sends: indices(&events, endpoint, SEND_TAIL),
+                sends: requests(indices(&events, endpoint, SEND_TAIL), &posted),
                 lists: indices(&events, endpoint, LIST_TAIL),
                 consumed: indices(&events, endpoint, COMPLETION_HEAD),
                 size: opened.map_or(0, |opened| 1 << opened.log2[2]),
@@ -557,14 +548,6 @@ impl Follower {
             told: (0..endpoints).map(told).collect(),
             owners: (0..endpoints).map(owner).collect(),
             last: (0, 0),
-            refuses: false,
-            slot_errors: story
-                .events
-                .iter()
-                .flatten()
-                .filter(|event| event.cause == Cause::SlotError.code())
-                .map(|event| event.pair)
-                .collect(),
             listed: vec![0; endpoints],
             quiet: vec![Vec::new(); endpoints],
             released: vec![0; endpoints],
@@ -628,6 +611,7 @@ impl Follower {
             updated: BTreeMap::new(),
             requested: BTreeSet::new(),
             asked: BTreeMap::new(),
+            answered: BTreeSet::new(),
             written: Vec::new(),
             compared: Compared::default(),
         }
@@ -793,6 +777,10 @@ impl Follower {
                     self.fail(cycle, command.pair, false);
                 }
                 self.step(Action::Flush, cycle, "a pair fails");
+            } else if command.operation == Match::Remove {
+                self.card.slot_fails(command.pair, command.slot);
+            } else if self.card.delivery().looks_again() {
+                self.card.look_again();
             } else {
                 let list = Action::List(command.endpoint);
                 self.step(list, cycle, "a list request is taken");
@@ -847,11 +835,8 @@ impl Follower {
 
     /// Whether the message of the next command goes to a slot that still holds one.
     fn needs_its_slot(&self, pair: u16) -> bool {
-        let inserted = self.card.timing.commands.get(1).map(|next| &next.1);
-        inserted.is_some_and(|next| {
-            (next.operation, next.pair) == (Match::Insert, pair)
-                && self.card.delivery().slot_used(pair, next.slot)
-        })
+        let next = self.card.timing.commands.front().map(|next| &next.1);
+        next.is_some_and(|next| next.append && self.card.delivery().slot_used(pair, next.slot))
     }
 
     /// Whether what moves on next of a pair, behind all that the model knows of, is an envelope that is freed and no message that is accepted.
@@ -993,6 +978,7 @@ impl Follower {
                 && let Some(asked) = self.asked.get_mut(&pair).filter(|asked| **asked > 0)
             {
                 *asked -= 1;
+                self.answered.insert(pair);
                 self.card.mark(pair);
                 break;
             }
@@ -1308,7 +1294,12 @@ impl Follower {
                 _ => false,
             };
             let Some(&action) = actions.iter().find(|action| !owes(action)) else {
-                assert_eq!(actions, [], "the gates owe no control frame");
+                let early = |action: &&Action| {
+                    matches!(action, Action::Control(pair)
+                    if self.answered.contains(pair) && !self.card.has_news(*pair))
+                };
+                let owed: Vec<&Action> = actions.iter().filter(|action| !early(action)).collect();
+                assert!(owed.is_empty(), "the gates owe no control frame: {owed:?}");
                 break;
             };
             match action {

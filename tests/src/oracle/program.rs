@@ -3,7 +3,7 @@
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
 
-use abi::capability::CAPABILITY_ERRORS_ONLY;
+use abi::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::control::{Counter, PairSetup, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::event::Event;
@@ -11,8 +11,9 @@ use abi::limits::{EAGER_MAX, MIN_RING_LOG2};
 use abi::mailbox::{PairId, Words};
 use abi::opcode::WorkRing;
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY, FLAG_RESUME,
-    ListRequest, Opcode, SendRequest,
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_READY,
+    FLAG_RESUME, INLINE_BYTES, ListRequest, MAX_SEGMENTS, Opcode, REQUEST_BYTES, Segment,
+    SendRequest, SendSegments,
 };
 use abi::status::Status;
 use card_model::CardSizes;
@@ -38,6 +39,10 @@ const SENDS: usize = 8;
 const OUTSTANDING: usize = 60;
 const TAGS: [u64; 3] = [0, 1, 1 << 63 | 1];
 const STRANGE: u64 = 1 << 40;
+/// A pair that no endpoint of a program has.
+const ABSENT_PAIR: u16 = 7;
+/// What makes a key one of another region's past.
+const WRONG_KEY: u32 = 1 << 21;
 /// Where the model finds no memory.
 const NOWHERE: u64 = 1 << 60;
 /// Counters that the model has to come to as well.
@@ -66,6 +71,18 @@ struct Pending {
     buffer: Option<(usize, u64)>,
     /// A send that completes only on error.
     errors_only: bool,
+    /// A send without payload that nobody cancels: it ends when all before it have ended.
+    ends_silence: bool,
+}
+
+/// What the payload of a send is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Carries {
+    Buffer,
+    /// The last bytes of the request.
+    Inline,
+    /// Up to four pieces of a buffer.
+    Segments,
 }
 
 /// The host's side of an endpoint: its memory, what it has posted and what has completed.
@@ -494,7 +511,17 @@ impl Program<'_> {
         }
     }
 
-    fn post_send(&mut self, at: usize, request: SendRequest, fill: Option<(u64, Vec<u8>)>) {
+    fn post_send(&mut self, at: usize, request: SendRequest) {
+        self.post_sends(at, &[request.to_words()], None);
+    }
+
+    /// Posts entries of a send ring by one doorbell, behind what they send.
+    fn post_sends(
+        &mut self,
+        at: usize,
+        entries: &[[u64; REQUEST_BYTES / 8]],
+        mut fill: Option<(u64, Vec<u8>)>,
+    ) {
         let host_side = &mut self.host_sides[at];
         if let Some((address, bytes)) = &fill {
             let word = ((address - host_side.memory.address()) / 8) as usize;
@@ -504,13 +531,14 @@ impl Program<'_> {
                 .collect();
             host_side.memory.write(word, &words);
         }
-        self.posts.push(Post {
-            endpoint: host_side.endpoint.place(),
+        let endpoint = host_side.endpoint.place();
+        self.posts.extend(entries.iter().map(|&words| Post {
+            endpoint,
             ring: WorkRing::Send,
-            words: request.to_words(),
-            fill,
-        });
-        host_side.endpoint.post_send(request.to_words());
+            words,
+            fill: fill.take(),
+        }));
+        host_side.endpoint.post_sends(entries);
     }
 
     fn post_list(&mut self, at: usize, request: ListRequest) {
@@ -537,27 +565,68 @@ impl Program<'_> {
             return;
         }
         // One that completes leaves room for another, whose completion tells that it has ended.
-        let errors_only = std::env::var("OLD").is_err()
-            && self.capabilities & CAPABILITY_ERRORS_ONLY != 0
+        let errors_only = self.has(CAPABILITY_ERRORS_ONLY)
             && of_pair + 1 < SENDS
             && all + 1 < host_side.limits().0
             && self.rng.random_ratio(1, 3);
-        let Some(address) = self.host_sides[at].free[0].pop() else {
-            return;
+        let empty = doomed && self.rng.random_ratio(3, 4);
+        let carries = match self.rng.random_range(0..4) {
+            0 if !empty && self.has(CAPABILITY_INLINE) => Carries::Inline,
+            1 if !empty && self.has(CAPABILITY_GATHER) => Carries::Segments,
+            _ => Carries::Buffer,
+        };
+        let address = match carries {
+            Carries::Inline => None,
+            Carries::Buffer | Carries::Segments => match self.host_sides[at].free[0].pop() {
+                Some(address) => Some(address),
+                None => return,
+            },
         };
         let request = self.host_sides[at].pend(
             0,
             Pending {
-                opcode: Opcode::TaggedSend,
                 pair,
-                context: 0,
-                target: 0,
-                buffer: Some((0, address)),
+                buffer: address.map(|address| (0, address)),
                 errors_only,
+                ..nothing(Opcode::TaggedSend, 0)
             },
         );
+        let ready = self.rng.random_ratio(1, 4);
+        let strange = self.mix.strangers && self.rng.random_ratio(1, 3);
+        let send = SendRequest {
+            opcode: Opcode::TaggedSend.code(),
+            flags: if ready { FLAG_READY } else { 0 }
+                | if errors_only { FLAG_ERRORS_ONLY } else { 0 },
+            pair,
+            context: self.rng.random_range(0..2),
+            request,
+            match_bits: match strange {
+                true => STRANGE,
+                false => TAGS[self.rng.random_range(0..TAGS.len())],
+            },
+            immediate: self.rng.random(),
+            ..SendRequest::default()
+        };
+        match (carries, address) {
+            (Carries::Inline, _) | (_, None) => self.send_inline(at, send),
+            (Carries::Buffer, Some(address)) => self.send_buffer(at, send, address, empty),
+            (Carries::Segments, Some(address)) => self.send_segments(at, send, address),
+        }
+    }
+
+    fn has(&self, capability: u32) -> bool {
+        self.capabilities & capability != 0
+    }
+
+    /// A whole buffer's worth of random bytes.
+    fn bytes(&mut self) -> Vec<u8> {
         let mut bytes = vec![0; EAGER_MAX];
         self.rng.fill(&mut bytes[..]);
+        bytes
+    }
+
+    fn send_buffer(&mut self, at: usize, mut send: SendRequest, address: u64, empty: bool) {
+        let fill = self.bytes();
         let offset = self.rng.random_range(0..16);
         let longest = EAGER_MAX as u64 - offset;
         let length = match self.rng.random_range(0..4) {
@@ -565,38 +634,86 @@ impl Program<'_> {
             1 => self.rng.random_range(1..40),
             _ => self.rng.random_range(0..=longest),
         };
-        let length = match doomed && self.rng.random_ratio(3, 4) {
-            true => 0,
-            false => length,
-        };
-        let ready = self.rng.random_ratio(1, 4);
-        let strange = self.mix.strangers && self.rng.random_ratio(1, 3);
-        let mut send = SendRequest {
-            opcode: Opcode::TaggedSend.code(),
-            flags: if ready { FLAG_READY } else { 0 }
-                | if errors_only { FLAG_ERRORS_ONLY } else { 0 },
-            pair,
-            context: self.rng.random_range(0..2),
-            request,
-            key: self.host_sides[at].key,
-            match_bits: match strange {
-                true => STRANGE,
-                false => TAGS[self.rng.random_range(0..TAGS.len())],
-            },
-            immediate: self.rng.random(),
-            address: address + offset,
-            length,
-            ..SendRequest::default()
-        };
-        match self.spoil(5) {
-            1 => send.key ^= 1 << 21,
-            2 => send.pair = 7,
+        send.key = self.host_sides[at].key;
+        send.address = address + offset;
+        send.length = if empty { 0 } else { length };
+        match self.spoil(6) {
+            1 => send.key ^= WRONG_KEY,
+            2 => send.pair = ABSENT_PAIR,
             3 => send.length = EAGER_MAX as u64 + 1,
             4 => send.reserved0 = 1,
             5 => (send.address, send.key) = self.host_sides[at].void,
+            6 => send.inline2 = 1 << 63,
             _ => {}
         }
-        self.post_send(at, send, Some((address, bytes)));
+        self.post_sends(at, &[send.to_words()], Some((address, fill)));
+    }
+
+    /// The bytes beyond the length of an inline payload, its address and its key are anything.
+    fn send_inline(&mut self, at: usize, send: SendRequest) {
+        let mut send = send.with_inline(&self.rng.random::<[u8; INLINE_BYTES]>());
+        send.length = self.rng.random_range(0..=INLINE_BYTES as u64);
+        (send.address, send.key) = self.rng.random();
+        match self.spoil(4) {
+            1 => send.length = INLINE_BYTES as u64 + 1,
+            2 => send.pair = ABSENT_PAIR,
+            3 => send.flags |= FLAG_GATHER,
+            4 => send.reserved0 = 1,
+            _ => {}
+        }
+        self.post_send(at, send);
+    }
+
+    /// The segments are pieces of one buffer, in any order, and may overlap. Of those without a length address and key are anything.
+    fn send_segments(&mut self, at: usize, mut send: SendRequest, buffer: u64) {
+        let fill = self.bytes();
+        let key = self.host_sides[at].key;
+        let mut left = EAGER_MAX as u64;
+        let mut segments = [Segment::default(); MAX_SEGMENTS];
+        for segment in &mut segments {
+            let length = match self.rng.random_range(0..4) {
+                0 => 0,
+                1 => self.rng.random_range(0..=left.min(16)),
+                _ => self.rng.random_range(0..=left / 2),
+            };
+            left -= length;
+            let offset = self.rng.random_range(0..=EAGER_MAX as u64 - length);
+            *segment = match length {
+                0 => Segment {
+                    key: self.rng.random(),
+                    address: self.rng.random(),
+                    length,
+                },
+                _ => Segment {
+                    key,
+                    address: buffer + offset,
+                    length,
+                },
+            };
+        }
+        let spoilt = self.rng.random_range(0..MAX_SEGMENTS);
+        let way = self.spoil(6);
+        match way {
+            1 => segments[spoilt].key = key ^ WRONG_KEY,
+            3 => segments[spoilt].length += left + 1,
+            5 => (segments[spoilt].address, segments[spoilt].key) = self.host_sides[at].void,
+            _ => {}
+        }
+        let [first, others @ ..] = segments;
+        (send.key, send.address, send.length) = (first.key, first.address, first.length);
+        send.flags |= FLAG_GATHER;
+        let mut second = SendSegments::new(send.request, &others);
+        match way {
+            2 => send.pair = ABSENT_PAIR,
+            4 => second.reserved1 = 1,
+            6 => second.request ^= 2,
+            _ => {}
+        }
+        self.post_sends(
+            at,
+            &[send.to_words(), second.to_words()],
+            Some((buffer, fill)),
+        );
     }
 
     /// Posts a send without payload on each pair whose last send completes only on error: its completion tells that those before have ended.
@@ -611,6 +728,7 @@ impl Program<'_> {
                 0,
                 Pending {
                     pair,
+                    ends_silence: true,
                     ..nothing(Opcode::TaggedSend, 0)
                 },
             );
@@ -620,7 +738,7 @@ impl Program<'_> {
                 request,
                 ..SendRequest::default()
             };
-            self.post_send(at, send, None);
+            self.post_send(at, send);
         }
     }
 
@@ -641,7 +759,7 @@ impl Program<'_> {
             target,
             ..SendRequest::default()
         };
-        self.post_send(at, cancel, None);
+        self.post_send(at, cancel);
     }
 
     /// A receive; with a context one that takes whatever there is in it.
@@ -662,12 +780,10 @@ impl Program<'_> {
         let request = self.host_sides[at].pend(
             1,
             Pending {
-                opcode: Opcode::TaggedReceive,
                 pair,
                 context: all.unwrap_or(context),
-                target: 0,
                 buffer: Some((kind, address)),
-                errors_only: false,
+                ..nothing(Opcode::TaggedReceive, 0)
             },
         );
         let offset = self.rng.random_range(0..16);
@@ -702,9 +818,9 @@ impl Program<'_> {
                 receive.flags = FLAG_ANY_SOURCE | FLAG_RESUME;
                 receive.ignore_bits = u64::MAX;
             }
-            (None, 1) => receive.key ^= 1 << 21,
+            (None, 1) => receive.key ^= WRONG_KEY,
             (None, 2) => receive.reserved0 = 1,
-            (None, 3) => receive.pair = 7,
+            (None, 3) => receive.pair = ABSENT_PAIR,
             (None, 4) => {
                 (receive.address, receive.key) = self.host_sides[at].void;
                 receive.length = receive.length.min(VOID_BYTES);
@@ -907,6 +1023,7 @@ fn nothing(opcode: Opcode, target: u32) -> Pending {
         target,
         buffer: None,
         errors_only: false,
+        ends_silence: false,
     }
 }
 
@@ -920,11 +1037,11 @@ impl HostSide<'_> {
     }
 
     /// Whether a completion says that the sends of its pair before it, too, have ended: it is of a send that the peer has acknowledged, or of one
-    /// without payload, which fails only with its pair.
+    /// that was posted for this, which fails only with its pair.
     fn tells_of_those_before(&self, pending: &Pending, entry: &Completion) -> bool {
         let acknowledged = [Status::Success, Status::NotReady].map(Status::code);
         pending.opcode == Opcode::TaggedSend
-            && (acknowledged.contains(&entry.status) || pending.buffer.is_none())
+            && (acknowledged.contains(&entry.status) || pending.ends_silence)
     }
 
     fn completed(&mut self, now: u64, entry: Completion) {

@@ -141,15 +141,9 @@ impl Watched {
 
     fn look(&mut self, inputs: &Inputs, outputs: &Outputs) {
         let cycle = self.cycle;
-        if outputs.reply.valid
+        if let Some(reply) = outputs.reply.reply()
             && let Some((since, command)) = self.commands.pop_front()
         {
-            let reply = Reply {
-                found: outputs.reply.found,
-                full: outputs.reply.full,
-                index: outputs.reply.index,
-                more: outputs.reply.more,
-            };
             self.note(since, Event::Matched(command, reply, cycle));
         }
         if outputs.matching.valid {

@@ -3,7 +3,7 @@
 use abi::completion::CompletionKind;
 use abi::status::Status;
 use host_driver::{Counter, PostError, WcKind, WcStatus};
-use posthorn_tests::cards::{both, cards, run};
+use posthorn_tests::cards::{GatesOnly, both, cards};
 use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
@@ -61,7 +61,7 @@ fn of_a_cancel_and_a_credit_that_returns_exactly_one_comes_first() {
     let outcomes: Arc<[AtomicU64; 2]> = Default::default();
     for seed in 0..6 {
         let outcomes = outcomes.clone();
-        run(cards("tiny", 2, 9200 + seed), move |host| {
+        GatesOnly::Race.run(cards("tiny", 2, 9200 + seed), move |host| {
             let mut rng = ChaCha8Rng::seed_from_u64(2 * seed + host.card() as u64);
             let setup = Setup::with_credits(1);
             let mut me = Side::with(&host, setup);

@@ -1,29 +1,55 @@
-//! What only some cards have. Asked of one that hasn't, each refusal says so, and nothing else changes.
+//! What only some cards have: gathers, and sends that complete only on error.
 
-use host_driver::{Access, Counter, Device, PostError, SharedBuffer, TaggedSend, WcKind, WcStatus};
+use host_driver::{Counter, SharedBuffer, WcKind, WcStatus};
 use posthorn_tests::cards::both;
 use posthorn_tests::side::{Setup, Side};
 
+/// Lengths of the segments of messages: none, empty ones, such as share words, and the longest message cut in several ways.
+const CUTS: &[&[usize]] = &[
+    &[],
+    &[5],
+    &[3, 4],
+    &[0, 0, 9],
+    &[0, 0, 0, 0],
+    &[1, 1, 1, 1],
+    &[7, 0, 8, 9],
+    &[16, 8, 24, 1],
+    &[13, 64, 3, 100],
+    &[256, 256, 256, 256],
+    &[1, 1023],
+    &[1021, 1, 1, 1],
+];
+
 #[test]
-fn gates_without_gathers_refuse_them_clearly() {
-    both("tiny", 1, 91, |host| {
-        let device = Device::open(host.transport()).expect("a card");
-        assert_eq!(device.limits().send_segments, 1);
-        let pd = device.alloc_pd().expect("a domain");
-        let endpoint = pd.endpoint().open().expect("an endpoint");
-        let (pair, _) = endpoint.open_pair(1).expect("a pair");
-        let send = TaggedSend {
-            pair,
-            context: 0,
-            match_bits: 0,
-            immediate: 0,
-        };
-        let (_, buffer) = pd.reg_mr(16, Access::Read).expect("a region");
-        let shared = buffer.share();
-        let two = [shared.slice(..8), shared.slice(8..)];
-        let gathered = endpoint.post_gather_send(1, &send, &two);
-        assert_eq!(gathered, Err(PostError::Unsupported));
-        assert_eq!(endpoint.completion_queue().outstanding(), 0);
+pub fn a_gather_is_one_message_of_its_segments() {
+    both("tiny", 2, 91, |host| {
+        let mut me = Side::open(&host);
+        assert_eq!(me.device.limits().send_segments, 4);
+        for (number, cut) in (0..).zip(CUTS) {
+            let length: usize = cut.iter().sum();
+            if me.rank() == 1 {
+                me.receive(number, Some(0), 5, length);
+                let received = me.completion();
+                me.assert_received(&received, 0, number, length);
+                continue;
+            }
+            let mut message = vec![0; length];
+            me.message(1, number).fill(&mut message);
+            let mut from = 0;
+            let mut segments = Vec::new();
+            for (at, &length) in cut.iter().enumerate() {
+                let mut buffer = me.buffer_at((3 * at + number as usize) % 8, length);
+                buffer.copy_from_slice(&message[from..from + length]);
+                segments.push(buffer.share());
+                from += length;
+            }
+            let send = me.address(1, 5, number);
+            let posted = me.endpoint.post_gather_send(number, &send, &segments);
+            posted.expect("room");
+            assert_eq!(me.statuses(1), [(number, WcStatus::Success)]);
+            assert!(segments.into_iter().all(is_free));
+        }
+        me.finish();
     });
 }
 

@@ -2,7 +2,7 @@
 
 use abi::wire::{ETHERTYPE, FrameHeader};
 use pcap_file::pcapng::{Block, PcapNgReader};
-use posthorn_tests::cards::{cards, firmware, run};
+use posthorn_tests::cards::{GatesOnly, cards, firmware};
 use posthorn_tests::frames::is_sealed;
 use posthorn_tests::side::Side;
 use posthorn_tests::traffic::{Mix, play};
@@ -34,7 +34,7 @@ fn a_capture_holds_every_frame_of_its_link_whole() {
             LinkFilter::between(1, 0),
             Capture::new(one.clone()).unwrap(),
         );
-    let (_, report) = run(cluster, |host| {
+    let (_, report) = GatesOnly::Simulation.run(cluster, |host| {
         let mut me = Side::open(&host);
         play(&mut me, 95, Mix::even(30));
         me.finish();
@@ -76,7 +76,7 @@ fn a_capture_holds_every_frame_of_its_link_whole() {
 
 #[test]
 fn the_firmwares_log_is_decoded_with_its_own_file_and_no_other() {
-    let (builds, report) = run(cards("tiny", 1, 96), |host| {
+    let (builds, report) = GatesOnly::Firmware.run(cards("tiny", 1, 96), |host| {
         let me = Side::open(&host);
         let build = me.device.identity().build_id;
         me.finish();

@@ -3,7 +3,7 @@
 use abi::request::{ListRequest, Opcode};
 use abi::status::Status;
 use host_driver::{Claimed, Request, WaitError, WcKind, WcStatus};
-use posthorn_tests::cards::{both, cards, run};
+use posthorn_tests::cards::{GatesOnly, both, cards};
 use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{PATIENCE, Setup, Side};
 use rand::{Rng, SeedableRng};
@@ -150,7 +150,7 @@ fn of_a_claim_a_receive_and_its_cancel_that_race_with_the_message_one_gets_it() 
     let outcomes: Arc<[AtomicU64; 3]> = Default::default();
     for seed in 0..5 {
         let outcomes = Arc::clone(&outcomes);
-        run(cards("tiny", 2, 1330 + seed), move |host| {
+        GatesOnly::Race.run(cards("tiny", 2, 1330 + seed), move |host| {
             let mut rng = ChaCha8Rng::seed_from_u64(2 * seed + host.card() as u64);
             let mut me = Side::open(&host);
             for round in 0..ROUNDS {
@@ -216,7 +216,7 @@ fn of_a_claim_a_receive_and_its_cancel_that_race_with_the_message_one_gets_it() 
 #[test]
 fn a_thread_that_claims_and_one_that_receives_share_the_messages() {
     const MESSAGES: u64 = 40;
-    run(cards("tiny", 2, 134), |host| {
+    GatesOnly::Threads.run(cards("tiny", 2, 134), |host| {
         let mut me = Side::open(&host);
         if me.rank() == 0 {
             for number in 0..MESSAGES {

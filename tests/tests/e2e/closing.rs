@@ -2,20 +2,19 @@
 
 use abi::control::Counter;
 use host_driver::{Cause, WcKind, WcStatus};
-use posthorn_tests::cards::{both, cards, run};
+use posthorn_tests::cards::{both, both_over};
 use posthorn_tests::frames::{header, number};
 use posthorn_tests::side::{Setup, Side};
+use posthorn_tests::wires::{Tally, Wires};
 use sim::fabric::{LinkFilter, Passing};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 
 #[test]
 fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_frame() {
     // The first message of the old incarnation comes again before each of the new one.
-    let replayed = Arc::new(AtomicU64::new(0));
-    let epochs = Arc::new(AtomicU64::new(0));
-    let tap = {
-        let (replayed, epochs) = (replayed.clone(), epochs.clone());
+    let (replayed, epochs) = (Tally::default(), Tally::default());
+    let tap = || {
+        let (replayed, epochs) = (replayed.next(), epochs.next());
         let mut old: Option<Passing> = None;
         move |passing: Passing, out: &mut Vec<Passing>| {
             match (number(&passing), &old) {
@@ -31,8 +30,11 @@ fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_fra
             out.push(passing);
         }
     };
-    run(
-        cards("tiny", 2, 121).tap(LinkFilter::between(0, 1), tap),
+    both_over(
+        "tiny",
+        2,
+        121,
+        || Wires::tapped(LinkFilter::between(0, 1), tap()),
         |host| {
             let mut me = Side::with(&host, Setup::with_credits(4));
             if me.rank() == 0 {
@@ -100,8 +102,8 @@ fn closing_an_endpoint_ends_each_request_once_and_the_next_one_gets_no_stale_fra
             me.finish();
         },
     );
-    assert_eq!(replayed.load(Ordering::Relaxed), 8);
-    assert_eq!(epochs.load(Ordering::Relaxed), 1, "the epoch has risen");
+    assert_eq!(replayed.counts(), [8, 8]);
+    assert_eq!(epochs.counts(), [1, 1], "the epoch has risen");
 }
 
 #[test]

@@ -11,9 +11,9 @@ use host_driver::{
     Endpoint, EndpointAddress, MailboxStatus, MemoryRegion, Pair, PairAddress, PairState, Source,
     TaggedReceive, TaggedSend, WaitError, WcStatus, WorkCompletion,
 };
-use posthorn_tests::cards::Host;
-use posthorn_tests::cards::{both, cards, run};
+use posthorn_tests::cards::{GatesOnly, Host, both, both_over, cards};
 use posthorn_tests::frames::{edit, is};
+use posthorn_tests::wires::Wires;
 use sim::fabric::{LinkFilter, Passing};
 
 /// Cycles after which a connection is given up: longer than the firmware needs to repeat each of its frames a few times.
@@ -210,10 +210,9 @@ fn a_connection_is_made_and_ended_over_a_link_that_loses_and_repeats_frames_of_t
             out.push(passing);
         }
     };
-    let cluster = cards("tiny", 2, 302)
-        .tap(LinkFilter::between(0, 1), tap())
-        .tap(LinkFilter::between(1, 0), tap());
-    run(cluster, |host| {
+    let wires =
+        || Wires::tapped(LinkFilter::between(0, 1), tap()).tap(LinkFilter::between(1, 0), tap());
+    both_over("tiny", 2, 302, wires, |host| {
         let mut me = Stranger::open(&host);
         for _ in 0..4 {
             whole_life(&mut me);
@@ -329,7 +328,7 @@ fn peers_that_were_reserved_have_room_when_others_have_taken_all_the_rest() {
 #[test]
 fn cards_whose_versions_disagree_say_which_and_connect_when_they_agree_again() {
     // Who is of another version: he who asks, as the other sees him, or each in the eyes of the other.
-    for (seed, both) in [(306, false), (307, true)] {
+    for (seed, each) in [(306, false), (307, true)] {
         let disagree = Arc::new(AtomicBool::new(true));
         let tap = |disagree: &Arc<AtomicBool>| {
             let disagree = Arc::clone(disagree);
@@ -340,17 +339,21 @@ fn cards_whose_versions_disagree_say_which_and_connect_when_they_agree_again() {
                 out.push(passing);
             }
         };
-        let mut cluster = cards("tiny", 2, seed).tap(LinkFilter::between(0, 1), tap(&disagree));
-        if both {
-            cluster = cluster.tap(LinkFilter::between(1, 0), tap(&disagree));
-        }
-        run(cluster, |host| {
+        let wires = || {
+            disagree.store(true, Ordering::Relaxed);
+            let wires = Wires::tapped(LinkFilter::between(0, 1), tap(&disagree));
+            match each {
+                true => wires.tap(LinkFilter::between(1, 0), tap(&disagree)),
+                false => wires,
+            }
+        };
+        both_over("tiny", 2, seed, wires, |host| {
             let mut me = Stranger::open(&host);
             let addresses = me.addresses();
             if host.card() == 0 {
                 me.meet();
                 let refused = me.endpoint.connect(&addresses[1], CREDITS, TIMEOUT);
-                let theirs = u16::from(VERSION) + u16::from(both);
+                let theirs = u16::from(VERSION) + u16::from(each);
                 let wrong = ConnectError::Refused {
                     reason: ConnectReason::WrongVersion,
                     detail: theirs,
@@ -478,7 +481,7 @@ fn a_disconnect_ends_what_the_peer_does_not_take_in_time_once_and_is_no_failure_
 #[test]
 fn a_pair_connects_and_closes_while_the_wire_takes_nothing() {
     const STALL: std::ops::Range<u64> = 200_000..490_000;
-    run(cards("tiny", 2, 310).stall(0, STALL), |host| {
+    GatesOnly::Simulation.run(cards("tiny", 2, 310).stall(0, STALL), |host| {
         let mut me = Stranger::open(&host);
         let addresses = me.addresses();
         let busy = if host.card() == 0 {

@@ -1,10 +1,11 @@
 //! Credits: nothing is dropped for want of space, and what waits stops nobody else.
 
 use abi::wire::FrameType;
-use host_driver::{Counter, PostError, WcStatus};
-use posthorn_tests::cards::{both, cards, run};
+use host_driver::{Counter, WcStatus};
+use posthorn_tests::cards::{both, both_over};
 use posthorn_tests::frames::{header, is, lossy};
 use posthorn_tests::side::{Setup, Side};
+use posthorn_tests::wires::{Tally, Wires};
 use sim::fabric::{LinkFilter, Passing};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -63,31 +64,41 @@ fn a_receiver_that_posts_nothing_gets_its_credits_worth_and_all_in_order_when_it
 }
 
 #[test]
-fn sends_beyond_the_pairs_queue_are_refused_before_anything_is_sent() {
+fn sends_beyond_the_pairs_queue_are_kept_where_the_ninth_once_was_refused() {
     both("tiny", 2, 42, |host| {
         let setup = Setup::with_credits(1);
         let mut me = Side::with(&host, setup);
         if me.rank() == 0 {
-            for number in 0..8 {
+            let sent: Vec<_> = (0..20).map(|number| me.send(1, 5, number, 8)).collect();
+            assert_eq!(me.endpoint.query().kept, 12);
+            me.endpoint.cancel(99, sent[15]).expect("it is kept");
+            me.meet();
+            let (cancelled, ended): (Vec<_>, Vec<_>) = me
+                .statuses(20)
+                .into_iter()
+                .partition(|(_, status)| *status == WcStatus::Cancelled);
+            assert_eq!(cancelled, [(15, WcStatus::Cancelled)]);
+            let others = (0..20).filter(|&number| number != 15);
+            let expected: Vec<_> = others.map(|number| (number, WcStatus::Success)).collect();
+            assert_eq!(ended, expected);
+            // One has credit, seven are with the card and four with the library when the pair is closed.
+            for number in 20..32 {
                 me.send(1, 5, number, 8);
             }
-            let buffer = me.buffer(8);
-            let send = me.address(1, 5, 8);
-            let refused = me.endpoint.post_tagged_send(8, &send, buffer).unwrap_err();
-            assert_eq!(refused.error, PostError::PairBusy);
-            me.meet();
-            let expected: Vec<_> = (0..8).map(|k| (k, WcStatus::Success)).collect();
-            assert_eq!(me.statuses(8), expected);
+            assert_eq!(me.statuses(1), [(20, WcStatus::Success)]);
+            me.disconnect(1);
+            let flushed: Vec<_> = (21..32).map(|k| (k, WcStatus::Flushed)).collect();
+            assert_eq!(me.statuses(11), flushed);
+            assert_eq!((me.cq.outstanding(), me.cq.strays()), (0, 0));
         } else {
             me.meet();
-            for k in 0..8 {
+            for k in (0..20).filter(|&number| number != 15) {
                 me.receive(k, Some(0), 5, 8);
                 let received = me.completion();
                 me.assert_received(&received, 0, k, 8);
             }
         }
         me.meet();
-        me.finish();
     });
 }
 
@@ -124,13 +135,15 @@ fn one_credit_is_enough_for_any_number_of_messages_both_ways() {
 
 #[test]
 fn a_lost_or_repeated_acknowledgement_loses_no_credit() {
-    let lost = Arc::new(AtomicU64::new(0));
+    let lost = Tally::default();
     // A message is on its way, or rests at the receiver: both are told of later.
-    let tap = lossy(lost.clone(), |header, messages| {
-        header.acknowledge < messages || header.credit < messages
-    });
-    let cluster = cards("tiny", 2, 44).tap(LinkFilter::ALL, tap);
-    run(cluster, |host| {
+    let wires = || {
+        let tap = lossy(lost.next(), |header, messages| {
+            header.acknowledge < messages || header.credit < messages
+        });
+        Wires::tapped(LinkFilter::ALL, tap)
+    };
+    both_over("tiny", 2, 44, wires, |host| {
         let mut me = Side::with(&host, Setup::with_credits(4));
         if me.rank() == 0 {
             for round in 0..10 {
@@ -159,7 +172,8 @@ fn a_lost_or_repeated_acknowledgement_loses_no_credit() {
         }
         me.finish();
     });
-    assert!(lost.load(Ordering::Relaxed) >= 10, "the tap did lose some");
+    let lost = lost.counts();
+    assert!(lost.iter().all(|lost| *lost >= 10), "{lost:?} were lost");
 }
 
 /// Loses every acknowledgement of freed envelopes, until the sender asks.
@@ -178,9 +192,9 @@ fn silent(lost: Arc<AtomicU64>) -> impl FnMut(Passing, &mut Vec<Passing>) + Send
 
 #[test]
 fn a_sender_that_has_not_heard_of_its_last_credit_asks_and_sends_on() {
-    let lost = Arc::new(AtomicU64::new(0));
-    let cluster = cards("tiny", 2, 45).tap(LinkFilter::ALL, silent(lost.clone()));
-    run(cluster, |host| {
+    let lost = Tally::default();
+    let wires = || Wires::tapped(LinkFilter::ALL, silent(lost.next()));
+    both_over("tiny", 2, 45, wires, |host| {
         let setup = Setup::with_credits(1);
         let mut me = Side::with(&host, setup);
         // It asks once it has heard nothing for as long as another sender waits for an acknowledgement.
@@ -209,5 +223,6 @@ fn a_sender_that_has_not_heard_of_its_last_credit_asks_and_sends_on() {
         me.meet();
         me.finish();
     });
-    assert!(lost.load(Ordering::Relaxed) > 0, "the tap did lose some");
+    let lost = lost.counts();
+    assert!(lost.iter().all(|lost| *lost > 0), "{lost:?} were lost");
 }

@@ -1,6 +1,6 @@
 //! The seed decides everything, the machine nothing.
 
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{GatesOnly, cards};
 use posthorn_tests::side::Side;
 use posthorn_tests::traffic::{Mix, judge, play};
 use sim::fabric::{LinkFilter, Passing};
@@ -31,7 +31,7 @@ fn seen(seed: u64, threads: usize) -> Seen {
         .threads(threads)
         .pressure(BackPressure::SOME)
         .tap(LinkFilter::ALL, tap);
-    let (records, report) = run(cluster, |host| {
+    let (records, report) = GatesOnly::Simulation.run(cluster, |host| {
         let mut me = Side::open(&host);
         play(&mut me, seed, Mix::even(40))
     });

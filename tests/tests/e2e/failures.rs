@@ -3,9 +3,10 @@
 use abi::control::Counter;
 use abi::mailbox::PairState;
 use host_driver::{Cause, WcStatus, WorkCompletion};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::both_over;
 use posthorn_tests::frames::number;
 use posthorn_tests::side::{PATIENCE, Side};
+use posthorn_tests::wires::Wires;
 use sim::fabric::{LinkFilter, Passing};
 
 /// Loses the message with this number, once.
@@ -29,9 +30,11 @@ fn names(completions: &[WorkCompletion], status: WcStatus) -> Vec<u64> {
 
 #[test]
 fn a_lost_message_fails_its_pair_on_both_sides_and_no_other() {
-    let tap = lose(2);
-    run(
-        cards("tiny", 3, 111).tap(LinkFilter::between(0, 1), tap),
+    both_over(
+        "tiny",
+        3,
+        111,
+        || Wires::tapped(LinkFilter::between(0, 1), lose(2)),
         |host| {
             let mut me = Side::open(&host);
             match me.rank() {
@@ -117,9 +120,11 @@ fn a_lost_message_fails_its_pair_on_both_sides_and_no_other() {
 #[test]
 fn a_peer_that_never_acknowledges_is_a_link_error_after_the_time_out() {
     // The last message of all: no gap will tell.
-    let tap = lose(2);
-    run(
-        cards("tiny", 2, 112).tap(LinkFilter::between(0, 1), tap),
+    both_over(
+        "tiny",
+        2,
+        112,
+        || Wires::tapped(LinkFilter::between(0, 1), lose(2)),
         |host| {
             let mut me = Side::open(&host);
             if me.rank() == 0 {

@@ -6,7 +6,7 @@ use abi::status::MailboxStatus;
 use host_driver::{
     Access, CommandError, Device, DeviceOptions, OpenError, Source, TaggedReceive, WcStatus,
 };
-use posthorn_tests::cards::{both, cards, run};
+use posthorn_tests::cards::{GatesOnly, both, cards};
 use posthorn_tests::raw::{LoopbackEndpoint, RawHost};
 use posthorn_tests::side::{Setup, Side};
 use rand::{Rng, SeedableRng};
@@ -21,7 +21,7 @@ const IMPATIENT: DeviceOptions = DeviceOptions {
 #[test]
 fn absent_firmware_is_a_time_out_that_says_so() {
     let cluster = Cluster::verilated("tiny").seed(81);
-    run(cluster, |host| {
+    GatesOnly::Firmware.run(cluster, |host| {
         let opened = Device::open_with(host.transport(), IMPATIENT);
         let error = opened.err().expect("no firmware, no device");
         assert_eq!(error, OpenError::FirmwareTimeout(20_000));
@@ -145,7 +145,7 @@ fn garbage_in_the_mailbox_gets_an_error_and_the_firmware_goes_on() {
 #[test]
 fn firmware_held_in_the_middle_of_a_log_line_gets_ready_when_it_runs_again() {
     let seed = 84;
-    run(cards("tiny", 1, seed), |host| {
+    GatesOnly::Firmware.run(cards("tiny", 1, seed), |host| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);
         let transport = host.transport();
         let mut epoch = 0;

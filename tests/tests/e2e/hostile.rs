@@ -3,9 +3,10 @@
 use abi::control::Counter;
 use abi::wire::FRAME_MAX;
 use host_driver::{Cause, WcStatus};
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::both_over;
 use posthorn_tests::frames::{edit, number, seal};
 use posthorn_tests::side::Side;
+use posthorn_tests::wires::Wires;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sim::fabric::{LinkFilter, Passing};
@@ -123,20 +124,25 @@ const DROPS: [Counter; 5] = [
 ];
 
 #[test]
-fn each_malformed_frame_is_counted_as_what_it_is_and_dropped() {
+pub(crate) fn each_malformed_frame_is_counted_as_what_it_is_and_dropped() {
     // Before each message goes its malformed twin.
-    let tap = |passing: Passing, out: &mut Vec<Passing>| {
-        if let Some(number) = number(&passing)
-            && let Some((_, _, spoil)) = CASES.get(number as usize)
-        {
-            let mut twin = passing.clone();
-            spoil(&mut twin);
-            out.push(twin);
+    let tap = || {
+        |passing: Passing, out: &mut Vec<Passing>| {
+            if let Some(number) = number(&passing)
+                && let Some((_, _, spoil)) = CASES.get(number as usize)
+            {
+                let mut twin = passing.clone();
+                spoil(&mut twin);
+                out.push(twin);
+            }
+            out.push(passing);
         }
-        out.push(passing);
     };
-    run(
-        cards("tiny", 2, 101).tap(LinkFilter::between(0, 1), tap),
+    both_over(
+        "tiny",
+        2,
+        101,
+        || Wires::tapped(LinkFilter::between(0, 1), tap()),
         |host| {
             let mut me = Side::open(&host);
             let mut counts = DROPS.map(|_| 0);
@@ -169,28 +175,33 @@ fn each_malformed_frame_is_counted_as_what_it_is_and_dropped() {
 #[test]
 fn noise_is_counted_frame_by_frame_and_messages_get_through_it() {
     let seed = 102;
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
     // Behind each message three frames of noise, one of them the message with a bit changed.
-    let tap = move |passing: Passing, out: &mut Vec<Passing>| {
-        if number(&passing).is_none() {
-            out.push(passing);
-            return;
+    let tap = || {
+        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        move |passing: Passing, out: &mut Vec<Passing>| {
+            if number(&passing).is_none() {
+                out.push(passing);
+                return;
+            }
+            let mut noise = passing.clone();
+            for _ in 0..2 {
+                let mut bytes = vec![0; rng.random_range(1..1500)];
+                rng.fill(&mut bytes[..]);
+                noise.frame.bytes = bytes;
+                out.push(noise.clone());
+            }
+            let mut flipped = passing.clone();
+            let bytes = &mut flipped.frame.bytes;
+            let at = rng.random_range(12..bytes.len());
+            bytes[at] ^= 1 << rng.random_range(0..8);
+            out.extend([flipped, passing]);
         }
-        let mut noise = passing.clone();
-        for _ in 0..2 {
-            let mut bytes = vec![0; rng.random_range(1..1500)];
-            rng.fill(&mut bytes[..]);
-            noise.frame.bytes = bytes;
-            out.push(noise.clone());
-        }
-        let mut flipped = passing.clone();
-        let bytes = &mut flipped.frame.bytes;
-        let at = rng.random_range(12..bytes.len());
-        bytes[at] ^= 1 << rng.random_range(0..8);
-        out.extend([flipped, passing]);
     };
-    run(
-        cards("tiny", 2, seed).tap(LinkFilter::between(0, 1), tap),
+    both_over(
+        "tiny",
+        2,
+        seed,
+        || Wires::tapped(LinkFilter::between(0, 1), tap()),
         |host| {
             let mut me = Side::open(&host);
             const MESSAGES: u64 = 40;
@@ -215,16 +226,21 @@ fn noise_is_counted_frame_by_frame_and_messages_get_through_it() {
 }
 
 #[test]
-fn a_repeated_message_is_delivered_once() {
-    let tap = |passing: Passing, out: &mut Vec<Passing>| {
-        let repeats = number(&passing).map_or(0, |number| number % 3);
-        for _ in 0..repeats {
-            out.push(passing.clone());
+pub(crate) fn a_repeated_message_is_delivered_once() {
+    let tap = || {
+        |passing: Passing, out: &mut Vec<Passing>| {
+            let repeats = number(&passing).map_or(0, |number| number % 3);
+            for _ in 0..repeats {
+                out.push(passing.clone());
+            }
+            out.push(passing);
         }
-        out.push(passing);
     };
-    run(
-        cards("tiny", 2, 103).tap(LinkFilter::between(0, 1), tap),
+    both_over(
+        "tiny",
+        2,
+        103,
+        || Wires::tapped(LinkFilter::between(0, 1), tap()),
         |host| {
             let mut me = Side::open(&host);
             if me.rank() == 0 {
@@ -252,22 +268,27 @@ fn a_repeated_message_is_delivered_once() {
 #[test]
 fn an_acknowledgement_of_what_was_never_sent_fails_the_pair() {
     for lie in [0, 1] {
-        let mut told = false;
-        let tap = move |mut passing: Passing, out: &mut Vec<Passing>| {
-            if !told && passing.frame.bytes.len() >= 80 {
-                told = true;
-                edit(&mut passing, |header| {
-                    if lie == 0 {
-                        header.acknowledge += 100;
-                    } else {
-                        header.credit += 100;
-                    }
-                });
+        let tap = || {
+            let mut told = false;
+            move |mut passing: Passing, out: &mut Vec<Passing>| {
+                if !told && passing.frame.bytes.len() >= 80 {
+                    told = true;
+                    edit(&mut passing, |header| {
+                        if lie == 0 {
+                            header.acknowledge += 100;
+                        } else {
+                            header.credit += 100;
+                        }
+                    });
+                }
+                out.push(passing);
             }
-            out.push(passing);
         };
-        run(
-            cards("tiny", 2, 104).tap(LinkFilter::between(1, 0), tap),
+        both_over(
+            "tiny",
+            2,
+            104,
+            || Wires::tapped(LinkFilter::between(1, 0), tap()),
             |host| {
                 let mut me = Side::open(&host);
                 if me.rank() == 0 {

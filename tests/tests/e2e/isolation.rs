@@ -2,7 +2,7 @@
 
 use abi::completion::CompletionKind;
 use abi::control::{Counter, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
-use abi::mailbox::{AuditEntry, AuditIndex, AuditKind, Command};
+use abi::mailbox::{AuditEntry, AuditIndex, AuditKind, Command, id_index, refused_info};
 use abi::mgmt::REFUSAL_INTERVAL;
 use abi::register::EVENT_HEAD;
 use abi::request::SendRequest;
@@ -329,7 +329,8 @@ fn the_firmware_hears_of_every_refusal_in_few_events_and_of_no_wrong_doorbell() 
         assert_eq!(refusals.object, loopback.key ^ 1 << 31);
         assert_eq!(refusals.count, REFUSED);
         // The domain's place, and the right to read.
-        assert_eq!(refusals.info >> 8, u32::from(RIGHT_LOCAL_READ));
+        let domain = id_index(loopback.domain) as u8;
+        assert_eq!(refusals.info, refused_info(domain, RIGHT_LOCAL_READ));
         assert_eq!(of(AuditKind::GateEvent).count(), 0, "{entries:?}");
         assert_eq!(of(AuditKind::EventsLost).count(), 0, "{entries:?}");
         loopback.assert_works();

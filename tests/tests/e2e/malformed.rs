@@ -4,7 +4,8 @@ use abi::completion::CompletionKind;
 use abi::event::{Cause, INFO_LIST_RING_BIT};
 use abi::register::{COMPLETION_HEAD, EVENT_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, STICKY};
 use abi::request::{
-    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, ListRequest, Opcode, SendRequest,
+    FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, ListRequest, Opcode, Segment,
+    SendRequest, SendSegments,
 };
 use abi::status::Status;
 use host_driver::Counter;
@@ -25,7 +26,9 @@ const SENDS: &[SendCase] = {
         ("a receive in the send ring", InvalidRequest, Unknown, |r| {
             r.opcode = Opcode::TaggedReceive.code();
         }),
-        ("a gather", InvalidRequest, Send, |r| r.flags = FLAG_GATHER),
+        ("a gather alone", InvalidRequest, Send, |r| {
+            r.flags = FLAG_GATHER
+        }),
         ("the last flag", InvalidRequest, Send, |r| r.flags = 0x80),
         ("reserved word 0", InvalidRequest, Send, |r| {
             r.reserved0 = 1 << 15
@@ -243,6 +246,125 @@ fn each_malformed_request_completes_with_its_error_and_the_next_good_one_works()
         assert_eq!(
             host.count(Counter::InvalidRequests),
             malformed.count() as u64
+        );
+        assert!(loopback.endpoint.poll_event().is_none());
+    });
+}
+
+/// What is wrong with a gather of 4 × 8 bytes, and what is to come of it.
+type GatherCase = (
+    &'static str,
+    Status,
+    fn(&mut SendRequest, &mut SendSegments),
+);
+
+const GATHERS: &[GatherCase] = {
+    use Status::{InvalidPair, InvalidRequest, LocalProtection, Success, TooLong};
+    const REGION: u64 = LOOPBACK_BYTES as u64;
+    &[
+        ("nothing", Success, |_, _| ()),
+        ("segment 2 of no region", LocalProtection, |_, s| {
+            s.key1 ^= 1 << 20
+        }),
+        ("segment 3 of no region", LocalProtection, |_, s| {
+            s.key2 ^= 1 << 20
+        }),
+        ("segment 4 of no region", LocalProtection, |_, s| {
+            s.key3 ^= 1 << 20
+        }),
+        ("segment 1 before its region", LocalProtection, |r, _| {
+            r.address -= 1
+        }),
+        ("segment 2 before its region", LocalProtection, |_, s| {
+            s.address1 -= 9
+        }),
+        ("segment 3 beyond its region", LocalProtection, |_, s| {
+            s.address2 += REGION - 23
+        }),
+        ("segment 4 wraps round", LocalProtection, |_, s| {
+            s.address3 = 4_u64.wrapping_neg()
+        }),
+        ("an empty segment of no region", Success, |_, s| {
+            (s.length2, s.key2, s.address2) = (0, 0, 1)
+        }),
+        ("a byte too long", TooLong, |r, s| {
+            (r.length, s.length1, s.length2) = (512, 256, 249)
+        }),
+        ("segment 1 of 2^64 - 1 bytes", TooLong, |r, _| {
+            r.length = u64::MAX
+        }),
+        ("segment 2 of 2^11 bytes", TooLong, |_, s| {
+            s.length1 = 1 << 11
+        }),
+        ("segment 4 of 2^32 - 1 bytes", TooLong, |_, s| {
+            s.length3 = u32::MAX
+        }),
+        ("a pair that isn't open", InvalidPair, |r, _| r.pair = 5),
+        ("a reserved bit in the first", InvalidRequest, |r, _| {
+            r.inline2 = 1
+        }),
+        ("a reserved bit in the second", InvalidRequest, |_, s| {
+            s.reserved3 = 1
+        }),
+        ("another request's second", InvalidRequest, |_, s| {
+            s.request += 1
+        }),
+        ("an inline payload", InvalidRequest, |r, _| {
+            r.flags |= FLAG_INLINE
+        }),
+    ]
+};
+
+#[test]
+fn each_segment_of_a_gather_is_checked_and_a_malformed_one_is_refused_once() {
+    both("tiny", 1, 60, |host| {
+        let host = RawHost::new(&host);
+        let mut loopback = LoopbackEndpoint::open(&host);
+        let mut request = 0;
+        for &(what, status, spoil) in GATHERS {
+            request += 1;
+            let mut first = loopback.send(7, request, 8);
+            first.flags = FLAG_GATHER;
+            let segment = |at: u64| Segment {
+                address: first.address + 8 * at,
+                ..first.segment()
+            };
+            let mut second = SendSegments::new(request, &[segment(1), segment(2), segment(3)]);
+            spoil(&mut first, &mut second);
+            let success = status == Status::Success;
+            if success {
+                let receive = loopback.receive(7, 1000, 32);
+                loopback.endpoint.post_list(receive.to_words());
+            }
+            let entries = [first.to_words(), second.to_words()];
+            loopback.endpoint.post_sends(&entries);
+            for _ in 0..1 + usize::from(success) {
+                let entry = loopback.endpoint.completion();
+                let expected = if entry.request == 1000 { 1000 } else { request };
+                assert_eq!(
+                    (entry.request, entry.status),
+                    (expected, status.code()),
+                    "{what}: {entry:?}"
+                );
+            }
+            loopback.assert_works();
+        }
+        // A second entry alone, and a first before another request, which is looked at as one.
+        let second = SendSegments::new(50, &[]).to_words();
+        loopback.endpoint.post_send(second);
+        assert_eq!(loopback.status(), (50, Status::InvalidRequest));
+        let mut first = loopback.send(7, 51, 8);
+        first.flags = FLAG_GATHER;
+        let behind = loopback.cancel_send(52, 99).to_words();
+        loopback.endpoint.post_sends(&[first.to_words(), behind]);
+        let mut both = [loopback.status(), loopback.status()];
+        both.sort_unstable();
+        assert_eq!(both, [(51, Status::InvalidRequest), (52, Status::TooLate)]);
+        loopback.assert_works();
+        let malformed = GATHERS.iter().filter(|case| case.1 != Status::Success);
+        assert_eq!(
+            host.count(Counter::InvalidRequests),
+            malformed.count() as u64 + 2
         );
         assert!(loopback.endpoint.poll_event().is_none());
     });

@@ -1,12 +1,11 @@
 //! Ready sends: who finds no receive posted is told so, and nobody who has one is, wherever it is.
 
 use host_driver::{Counter, PostError, WcKind, WcStatus};
-use posthorn_tests::cards::{both, cards, run};
+use posthorn_tests::cards::{both, both_over};
 use posthorn_tests::frames::lossy;
 use posthorn_tests::side::{Setup, Side};
+use posthorn_tests::wires::{Tally, Wires};
 use sim::fabric::LinkFilter;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 #[test]
 pub(crate) fn a_ready_send_without_a_receive_fails_alone_and_costs_no_credit() {
@@ -46,12 +45,14 @@ pub(crate) fn a_ready_send_without_a_receive_fails_alone_and_costs_no_credit() {
 
 #[test]
 fn a_refusal_is_told_however_many_acknowledgements_are_lost() {
-    let lost = Arc::new(AtomicU64::new(0));
-    let tap = lossy(lost.clone(), |header, messages| {
-        header.acknowledge < messages
-    });
-    let cluster = cards("tiny", 2, 152).tap(LinkFilter::ALL, tap);
-    run(cluster, |host| {
+    let lost = Tally::default();
+    let wires = || {
+        let tap = lossy(lost.next(), |header, messages| {
+            header.acknowledge < messages
+        });
+        Wires::tapped(LinkFilter::ALL, tap)
+    };
+    both_over("tiny", 2, 152, wires, |host| {
         let mut me = Side::with(&host, Setup::with_credits(4));
         for round in 0..16 {
             // Of the four messages of a round, those of a set bit find a receive.
@@ -87,7 +88,8 @@ fn a_refusal_is_told_however_many_acknowledgements_are_lost() {
         me.meet();
         me.finish();
     });
-    assert!(lost.load(Ordering::Relaxed) >= 10, "the tap did lose some");
+    let lost = lost.counts();
+    assert!(lost.iter().all(|lost| *lost >= 10), "{lost:?} were lost");
 }
 
 #[test]

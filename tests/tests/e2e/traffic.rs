@@ -1,7 +1,7 @@
 //! Random traffic, judged from outside; and the judges judged by fabrics that lie.
 
 use abi::wire::FrameType;
-use posthorn_tests::cards::{cards, run};
+use posthorn_tests::cards::{GatesOnly, cards};
 use posthorn_tests::frames::{edit, edit_payload, header, is};
 use posthorn_tests::side::{Setup, Side};
 use posthorn_tests::traffic::{Mix, Record, Wrong, judge, play};
@@ -15,7 +15,7 @@ fn traffic(cluster: Cluster, seed: u64, steps: usize, credits: u16) -> Vec<Recor
 
 fn mixed(cluster: Cluster, seed: u64, mix: Mix, credits: u16) -> (Vec<Record>, sim::Report) {
     let setup = Setup::with_credits(credits);
-    run(cluster, |host| {
+    GatesOnly::Race.run(cluster, |host| {
         let mut me = Side::with(&host, setup);
         let record = play(&mut me, seed, mix);
         me.finish();

@@ -12,7 +12,8 @@ impl Admit {
     pub(super) fn stand_still(&mut self) {
         self.arrival.ready.next = false;
         self.lists.ready.next = false;
-        self.insert.ready.next = false;
+        self.lost.ready.next = false;
+        self.request_again.next = false;
         self.overflow.ready.next = false;
         self.fault.ready.next = false;
         self.raise.valid.next = false;
@@ -22,7 +23,6 @@ impl Admit {
         self.clears.next = false;
         self.fires.next = false;
         self.news.next = false;
-        self.takes_failed.next = false;
         self.backlog.resumes.next = false;
         self.backlog.nothing_kept.next = false;
         self.backlog.ends.next = false;
@@ -49,39 +49,41 @@ impl Admit {
             self.commands.d.next = true;
             self.enters_message.d.next = false;
             self.enters_request.d.next = false;
-            self.enters_insert.d.next = false;
+            self.enters_lost.d.next = false;
             self.after.d.next = State::Idle;
             self.asking.next = self.list_endpoint.val();
             if !self.pairs.initialized.val() {
                 self.state.d.next = State::Idle;
-            } else if self.insert.valid.val() & !self.insert_in.q.val() {
-                self.insert.ready.next = true;
-                self.pair_held.d.next = self.insert.data.val().pair;
-                self.endpoint_held.d.next = self.insert.data.val().endpoint;
+            } else if self.lost.valid.val() & !self.lost_in.q.val() & self.has_place.val() {
+                self.lost.ready.next = true;
+                self.pair_held.d.next = self.lost.data.val().pair;
+                self.endpoint_held.d.next = self.lost.data.val().endpoint;
                 self.overflown.d.next = false;
                 self.command_held.d.next = MatchCommand::default();
-                self.command_held.d.next.operation = types::Operation::Insert;
-                self.command_held.d.next.endpoint = self.insert.data.val().endpoint;
-                self.command_held.d.next.pair = self.insert.data.val().pair;
-                self.command_held.d.next.context = self.insert.data.val().context;
-                self.command_held.d.next.match_bits = self.insert.data.val().match_bits;
-                self.command_held.d.next.slot = self.insert.data.val().slot;
+                self.command_held.d.next.operation = types::Operation::Remove;
+                self.command_held.d.next.endpoint = self.lost.data.val().endpoint;
+                self.command_held.d.next.pair = self.lost.data.val().pair;
+                self.command_held.d.next.slot = self.lost.data.val().slot;
                 self.asked_held.d.next = Asked::default();
-                self.asked_held.d.next.ask = Ask::Insert;
-                self.asked_held.d.next.endpoint = self.insert.data.val().endpoint;
-                self.asked_held.d.next.pair = self.insert.data.val().pair;
-                self.enters_insert.d.next = true;
+                self.asked_held.d.next.ask = Ask::Lost;
+                self.asked_held.d.next.pair = self.lost.data.val().pair;
+                self.asked_held.d.next.slot = self.lost.data.val().slot;
+                self.enters_lost.d.next = true;
+                self.after.d.next = State::Raise;
                 self.state.d.next = State::Enter;
-                if self.insert.data.val().failed {
-                    self.takes_failed.next = true;
-                    self.state.d.next = State::Raise;
-                }
             } else if self.overflow.valid.val() {
                 self.overflow.ready.next = true;
                 self.pair_held.d.next = self.overflow.data.val().pair;
                 self.endpoint_held.d.next = self.overflow.data.val().endpoint;
                 self.overflown.d.next = true;
                 self.state.d.next = State::Raise;
+            } else if self.again_goes.val() {
+                self.again.d.next = false;
+                self.request_again.next = true;
+                self.asking.next = self.request.q.val().fetched.endpoint;
+                self.endpoint_held.d.next = self.request.q.val().fetched.endpoint;
+                self.pair_read.next = self.request.q.val().fetched.request.pair;
+                self.state.d.next = State::Request;
             } else if self.backlog.wake.valid.val()
                 & !self.request_in.q.val()
                 & self.has_place.val()
@@ -114,6 +116,8 @@ impl Admit {
                 self.requests_first.d.next = true;
                 self.pair_read.next = self.arrival.data.val().pair;
                 self.message.d.next = self.arrival.data.val();
+                self.slot.d.next = self.vacancy.q.val();
+                self.looked.d.next = false;
                 self.pending.d.next = self.on_its_way.val();
                 self.alone.d.next = self.arrival_alone.val();
                 self.state.d.next = State::Message;

@@ -25,8 +25,8 @@ impl Admit {
                     if self.enters_request.q.val() {
                         self.request_in.d.next = true;
                     }
-                    if self.enters_insert.q.val() {
-                        self.insert_in.d.next = true;
+                    if self.enters_lost.q.val() {
+                        self.lost_in.d.next = true;
                     }
                 }
             }
@@ -52,8 +52,8 @@ impl Admit {
                         self.asked_held.d.next.endpoint = self.follow.data.val().endpoint;
                         self.state.d.next = State::Enter;
                     }
-                } else if self.rests.val() | self.insert.valid.val() | self.overflow.valid.val() {
-                    // A message that meets no receive is followed by nothing.
+                } else if self.rests.val() | self.lost.valid.val() | self.overflow.valid.val() {
+                    // A message by which its pair fails is followed by nothing.
                     self.state.d.next = State::Idle;
                 }
             }
@@ -64,16 +64,13 @@ impl Admit {
     /// What enters is counted until it ends.
     pub(super) fn count(&mut self) {
         self.counts.next = self.entered.q.val();
-        if self.fires.val() & !self.enters_insert.q.val() {
+        if self.fires.val() {
             self.counts.next = self.counts.val() + 1;
         }
         if self.answer_ended.val() {
             self.counts.next = self.counts.val() - 1;
         }
         if self.ledger_ended.val() {
-            self.counts.next = self.counts.val() - 1;
-        }
-        if self.takes_failed.val() {
             self.counts.next = self.counts.val() - 1;
         }
         self.entered.d.next = self.counts.val();
@@ -83,7 +80,6 @@ impl Admit {
             pair: self.message.q.val().pair,
             endpoint: self.message.q.val().endpoint,
         };
-        self.filling.leaves.next = self.filled.val() | self.takes_failed.val();
     }
 
     /// What the rooms beside hear.
@@ -97,8 +93,7 @@ impl Admit {
             self.backlog.news.data.next = self.news_in.data.val();
         }
         self.backlog.gone.next = self.gone.val();
-        self.backlog.other.next = self.answer_endpoint.val();
-        self.kept.next = self.backlog.kept.val();
+        self.backlog.other.next = self.message.q.val().endpoint;
         self.refused_pair.next = self.pair_read.val();
         self.pairs.read_address.next = self.pair_read.val();
         store!(

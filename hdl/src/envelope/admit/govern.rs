@@ -50,7 +50,7 @@ impl Admit {
             & (self.faults.level.val() == 0)
             & !self.arrival_now.val()
             & (!self.is_region.val() | (self.rests.val() & self.posts_empty.val()));
-        self.walk_is_early.next = self.messages.of_other.val() | self.filling.of_other.val();
+        self.walk_is_early.next = self.messages.of_endpoint.val() | self.filling.of_endpoint.val();
         self.walk_begins.next = (self.stage.q.val() == Stage::Due)
             & (self.entered.q.val() < ENTERED - 1)
             & !self.backlog.wakes_soon.val()

@@ -1,4 +1,4 @@
-//! A message: Lists are asked which receive it meets.
+//! A message: Lists are asked which receive it meets, and append it if there is none.
 
 use super::{Admit, State};
 use crate::envelope::asked::{Ask, Asked};
@@ -16,6 +16,13 @@ impl Admit {
         self.of_message.next.pair = self.message.q.val().pair;
         self.of_message.next.context = self.message.q.val().context;
         self.of_message.next.match_bits = self.message.q.val().match_bits;
+        // A receive for a ready message may be on its way here, or kept by the host.
+        self.host_keeps.next = self.backlog.kept.val();
+        self.may_be_posted.next = self.pending.q.val() | self.host_keeps.val();
+        self.refusable.next = self.message.q.val().ready & !self.may_be_posted.val();
+        self.appends.next = self.slot.q.val().found & !self.refusable.val();
+        self.of_message.next.append = self.appends.val();
+        self.of_message.next.slot = self.slot.q.val().slot;
     }
 
     /// It enters, or is dropped.
@@ -31,7 +38,9 @@ impl Admit {
             self.asked_held.d.next.immediate = self.message.q.val().immediate;
             self.asked_held.d.next.arrived = self.message.q.val().length;
             self.asked_held.d.next.ready = self.message.q.val().ready;
-            self.asked_held.d.next.pending = self.pending.q.val();
+            self.asked_held.d.next.refusable = self.refusable.val();
+            self.asked_held.d.next.append = self.appends.val();
+            self.asked_held.d.next.slot = self.slot.q.val().slot;
             if !self.pair.val().connected | self.pair.val().failed {
                 // A late message of a pair that has failed or been closed meanwhile.
                 self.asked_held.d.next.ask = Ask::Drop;

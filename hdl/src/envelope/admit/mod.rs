@@ -2,12 +2,13 @@
 //!
 //! ```text
 //!                       ┌───────┐
-//!   insert, overflow ──►│       │
+//!   lost, overflow ────►│       │
 //!   wake ──► Backlog ──►│       ├──► command      to Lists ┐ in the same
 //!   fault ─────────────►│ Admit ├──► asked        to Answer┘ cycle
 //!   control ───────────►│       │◄─► pairs        (Table)
 //!   arrival ───────────►│       │◄── done, ended  from Answer and Ledger
 //!   lists ── Posts ────►│       ├──► raise, fault_request
+//!                       │       │◄─► look, seen   a vacant slot
 //!                       └───────┘
 //! ```
 //!
@@ -15,10 +16,11 @@
 //! where what comes next depends on it:
 //!
 //! - *A message* waits while one of its pair is being looked up, or is on its way to its slot: so a pair that fails
-//!   by a message is failed for the next one.
-//! - *A request* of an endpoint waits while a message of that endpoint is being looked up, or is on its way to its slot: it
-//!   could be the one that the request looks for. It waits for the request before it, and for receives that have to be
-//!   woken; if its endpoint is stalled, for all messages that are being looked up.
+//!   by a message is failed for the next one. It enters with a vacant slot, in which it rests if it meets no receive. A ready message
+//!   waits for the request of its endpoint that is being looked up, which says whether the host keeps receives back.
+//! - *A request* waits for the request before it, and for receives that have to be woken; if its endpoint is stalled, for all messages
+//!   that are being looked up. Messages it needn't wait for: each is either in Lists or has met its receive. One that is in Lists may not be
+//!   in its slot yet: then the request waits in Answer.
 //! - *While an endpoint has a multi-receive posted*, its messages and requests enter one at a time, each when all before
 //!   it has ended.
 //! - *A fault, and the end of a pair or an endpoint,* wait for the messages of that endpoint that are under way. From then
@@ -26,8 +28,8 @@
 //! - *A region changes* when all that has entered has ended; nothing enters meanwhile.
 //!
 //! Messages and requests take turns, so that neither can hold up the other for good, and a step of a walk goes between two of
-//! them. Before all these go, in this order, a message that is safe in its slot, one that has found no slot, and a receive
-//! that has to be woken. An arrival that waits goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
+//! them. Before all these go, in this order, a message whose slot couldn't be written, one that has found no slot, a request that enters
+//! anew, and a receive that has to be woken. An arrival that waits goes between two control requests or faults, so that a late message of a pair that is closed can't meet the next connection
 //! of its number.
 //!
 //! What enters has a place for all that can become of it: at most 16 things are between here and the end of the
@@ -45,6 +47,7 @@
 //! | `govern` | control requests |
 //! | `enter` | what was chosen enters, and a multi-receive's message or request is settled; what has entered is counted |
 //! | `fail` | a pair fails by what became of a message |
+//! | `slot` | a vacant slot for the message that is offered |
 
 mod choose;
 mod enter;
@@ -53,22 +56,24 @@ mod govern;
 mod message;
 mod offers;
 mod request;
+mod slot;
 mod walk;
 
 use super::answer::MESSAGES;
 use super::asked::{Asked, Follow};
 use super::backlog::{Backlog, Held};
+use super::filling::{Filled, Filling};
 use super::multis::Multis;
 use super::posts::CheckedList;
-use super::slots::SlotSetup;
-use super::under_way::{Member, UnderWay};
+use super::slots::{SlotSetup, Vacancy};
+use super::under_way::UnderWay;
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::{Fifo, Table};
 use crate::types;
 use crate::types::{
     Arrival, ControlRequest, Fault, ListRequest, MatchCommand, PairReport, PairSetup, RaiseEvent,
-    Slotted,
+    SlotWritten, Slotted,
 };
 use abi::control::Operation;
 use abi::request::{FLAG_ANY_SOURCE, FLAG_MULTI, FLAG_NOTHING_KEPT, FLAG_RESUME, place};
@@ -197,12 +202,28 @@ pub(super) struct Admit {
     pub marked: Signal<In, Bit>,
     /// What follows of a multi-receive.
     pub follow: Pulse<In, Follow>,
+    /// Pulse: the request found a message that isn't anywhere, and has to enter anew.
+    pub retry: Signal<In, Bit>,
+    /// Pulse: it enters anew.
+    pub request_again: Signal<Out, Bit>,
     /// A message goes to its slot.
-    pub fills: Pulse<In, Member>,
-    /// Pulse: the oldest such message is in Lists.
-    pub filled: Signal<In, Bit>,
-    /// A message is in its slot, or its slot can't be written.
-    pub insert: Stream<In, Slotted>,
+    pub fills: Pulse<In, Filled>,
+    /// The write of a slot was answered.
+    pub written: Pulse<In, SlotWritten>,
+    /// By an error: this message's.
+    pub lost: Stream<In, Slotted>,
+    /// Pulse: it was removed from Lists.
+    pub removed: Pulse<In, Bits<16>>,
+    /// The place that Answer asks about.
+    pub place: Signal<In, Bits<16>>,
+    /// Its message isn't in its slot yet, or never will be.
+    pub place_fills: Signal<Out, Bit>,
+    /// It never will be.
+    pub place_is_lost: Signal<Out, Bit>,
+    /// A pair of which a vacant slot is looked for.
+    pub look: Stream<Out, Bits<16>>,
+    /// What was found.
+    pub seen: Pulse<In, Vacancy>,
     /// A message has found no slot.
     pub overflow: Stream<In, Slotted>,
 
@@ -212,10 +233,6 @@ pub(super) struct Admit {
     pub news_in: Pulse<In, Bits<8>>,
     /// Pulse: a posted receive has gone.
     pub gone: Signal<In, Bit>,
-    /// Endpoint that Answer asks about.
-    pub answer_endpoint: Signal<In, Bits<8>>,
-    /// Its host may keep receives back.
-    pub kept: Signal<Out, Bit>,
     /// A multi-receive of this endpoint was posted.
     pub multi_posted: Pulse<In, Bits<8>>,
     /// One has gone.
@@ -253,9 +270,9 @@ pub(super) struct Admit {
     /// Messages of which Lists, or Answer, haven't said what becomes of them.
     #[is(UnderWay::new(MESSAGES))]
     messages: UnderWay,
-    /// Messages between their slots and Lists.
-    #[is(UnderWay::new(ENTERED as usize))]
-    filling: UnderWay,
+    /// Messages in Lists that aren't in their slots yet.
+    #[is(Filling::new(ENTERED as usize))]
+    filling: Filling,
     /// Faults of pairs that the card itself gave up here; one a pair at most, so that Admit never waits for Faults, which may
     /// be waiting for it.
     #[is(Fifo::new(config.pairs))]
@@ -265,8 +282,14 @@ pub(super) struct Admit {
     entered: Reg<Bits<8>>,
     /// A request has entered, and Answer hasn't dealt with it.
     request_in: Reg<Bit>,
-    /// So has a message from its slot.
-    insert_in: Reg<Bit>,
+    /// It has to enter anew.
+    again: Reg<Bit>,
+    /// The removal of a message has entered, and Answer hasn't dealt with it.
+    lost_in: Reg<Bit>,
+    // A vacant slot for the message that is offered: it is being looked for; it was looked for, and this was found.
+    looks: Reg<Bit>,
+    looked: Reg<Bit>,
+    vacancy: Reg<Vacancy>,
     /// The next request goes before the next message.
     requests_first: Reg<Bit>,
     /// The next arrival goes before the next fault or control request.
@@ -276,12 +299,14 @@ pub(super) struct Admit {
     commands: Reg<Bit>,
     asked_held: Reg<Asked>,
     after: Reg<State>,
-    // It is a message; it is a request; it is a message from its slot, which has entered before.
+    // It is a message; it is a request; it is the removal of a message.
     enters_message: Reg<Bit>,
     enters_request: Reg<Bit>,
-    enters_insert: Reg<Bit>,
+    enters_lost: Reg<Bit>,
     /// The message in hand.
     message: Reg<Arrival>,
+    /// Its slot.
+    slot: Reg<Vacancy>,
     /// A receive for it may be on its way here.
     pending: Reg<Bit>,
     /// The request in hand.
@@ -342,16 +367,23 @@ pub(super) struct Admit {
     has_place: Signal<Local, Bit>,
     // Whether the message, or the request, that is offered may enter, and whether it does.
     pair_waits: Signal<Local, Bit>,
+    /// The message in hand is of its pair.
+    pair_in_hand: Signal<Local, Bit>,
+    /// It is a ready message, and a request of its endpoint is being looked up.
+    ready_waits: Signal<Local, Bit>,
+    /// Whether there is a slot for it is known.
+    slot_known: Signal<Local, Bit>,
     arrival_alone: Signal<Local, Bit>,
     arrival_free: Signal<Local, Bit>,
     arrival_goes: Signal<Local, Bit>,
     endpoint_waits: Signal<Local, Bit>,
+    /// The request in hand enters anew.
+    again_goes: Signal<Local, Bit>,
     list: Signal<Local, ListRequest>,
     list_endpoint: Signal<Local, Bits<8>>,
     list_alone: Signal<Local, Bit>,
     list_free: Signal<Local, Bit>,
     list_goes: Signal<Local, Bit>,
-    takes_failed: Signal<Local, Bit>,
     pair: Signal<Local, Pair>,
     changed: Signal<Local, Pair>,
     pair_read: Signal<Local, Bits<16>>,
@@ -372,6 +404,12 @@ pub(super) struct Admit {
     source_ok: Signal<Local, Bit>,
     wanted: Signal<Local, MatchCommand>,
     of_message: Signal<Local, MatchCommand>,
+    /// The host of the message's endpoint may keep receives back.
+    host_keeps: Signal<Local, Bit>,
+    /// A receive for it may be on its way here.
+    may_be_posted: Signal<Local, Bit>,
+    refusable: Signal<Local, Bit>,
+    appends: Signal<Local, Bit>,
     of_request: Signal<Local, Asked>,
     is_cancel: Signal<Local, Bit>,
     resumes: Signal<Local, Bit>,
@@ -422,6 +460,7 @@ impl Logic for Admit {
         self.hear_control();
         self.remember();
         self.offer_control();
+        self.look_for_slot();
         self.offer_message();
         self.offer_request();
         self.look_up();

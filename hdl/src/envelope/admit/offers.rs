@@ -7,13 +7,16 @@ use crate::prelude::*;
 impl Admit {
     /// Who has entered, and what is asked about them.
     pub(super) fn remember(&mut self) {
-        self.rests.next = self.entered.q.val() == 0;
+        self.rests.next = (self.entered.q.val() == 0) & !self.again.q.val();
         self.has_place.next = self.entered.q.val() < ENTERED;
         if self.request_done.val() {
             self.request_in.d.next = false;
         }
-        if self.filled.val() {
-            self.insert_in.d.next = false;
+        if self.retry.val() {
+            self.again.d.next = true;
+        }
+        if self.removed.valid.val() {
+            self.lost_in.d.next = false;
         }
         self.list.next = self.lists.data.val().fetched.request;
         self.list_endpoint.next = self.lists.data.val().fetched.endpoint;
@@ -23,20 +26,34 @@ impl Admit {
         self.multis.gone.data.next = self.multi_gone.data.val();
         self.multis.endpoint[0].next = self.arrival.data.val().endpoint;
         self.multis.endpoint[1].next = self.list_endpoint.val();
-        self.filling.enters.valid.next = self.fills.valid.val();
-        self.filling.enters.data.next = self.fills.data.val();
+        send!(
+            self.filling.enters,
+            self.fills.valid.val(),
+            self.fills.data.val()
+        );
+        send!(
+            self.filling.written,
+            self.written.valid.val(),
+            self.written.data.val()
+        );
+        send!(
+            self.filling.removed,
+            self.removed.valid.val(),
+            self.removed.data.val()
+        );
+        self.place_fills.next = self.filling.fills.val();
+        self.place_is_lost.next = self.filling.is_lost.val();
         self.messages.leaves.next = self.message_done.val();
         set!(
             self.messages,
             pair = self.arrival.data.val().pair,
-            endpoint = self.list_endpoint.val(),
-            other = self.walk_endpoint.q.val()
+            endpoint = self.walk_endpoint.q.val()
         );
         set!(
             self.filling,
             pair = self.arrival.data.val().pair,
-            endpoint = self.list_endpoint.val(),
-            other = self.walk_endpoint.q.val()
+            endpoint = self.walk_endpoint.q.val(),
+            place = self.place.val()
         );
     }
 
@@ -47,13 +64,17 @@ impl Admit {
             ((self.lists_pending.val() >> self.arrival.data.val().endpoint.get_bits::<4>(0)) & 1)
                 .any();
         self.on_its_way.next = self.in_ring.val() | self.in_posts.val();
-        self.pair_waits.next = self.messages.of_pair.val() | self.filling.of_pair.val();
+        self.ready_waits.next = self.arrival.data.val().ready
+            & self.request_in.q.val()
+            & (self.request.q.val().fetched.endpoint == self.arrival.data.val().endpoint);
         self.arrival_alone.next = self.multis.any[0].val();
         // Messages of an endpoint whose walk is about to begin come behind its first step.
         self.arrival_walked.next = (self.stage.q.val() == Stage::Due)
             & (self.arrival.data.val().endpoint == self.walk_endpoint.q.val());
         self.arrival_free.next = self.arrival.valid.val()
-            & !self.pair_waits.val()
+            & self.slot_known.val()
+            & !self.ready_waits.val()
+            & !self.again.q.val()
             & !self.arrival_walked.val()
             & self.messages.room.val()
             & self.has_place.val()
@@ -63,11 +84,11 @@ impl Admit {
                 | (!self.holds.val() & !(self.requests_first.q.val() & self.lists.valid.val())));
     }
 
-    /// A request waits for the one before it, for the messages of its endpoint, and for receives that have to be woken.
+    /// A request waits for the one before it, and for receives that have to be woken; one of a stalled endpoint for all messages.
     pub(super) fn offer_request(&mut self) {
-        self.endpoint_waits.next = self.messages.of_endpoint.val()
-            | self.filling.of_endpoint.val()
-            | (self.backlog.stalled.val() & !self.messages.empty.val());
+        self.endpoint_waits.next = self.backlog.stalled.val() & !self.messages.empty.val();
+        self.again_goes.next =
+            self.again.q.val() & self.messages.empty.val() & self.has_place.val();
         self.list_alone.next = self.multis.any[1].val() | self.list.val().flags.get_bit(2);
         self.list_free.next = self.lists.valid.val()
             & !self.request_in.q.val()

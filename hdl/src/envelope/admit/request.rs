@@ -43,6 +43,7 @@ impl Admit {
             slot: 0.into(),
             multi: self.flags.val().get_bit(2),
             again: false,
+            append: false,
         };
         self.claim_takes.next = types::Operation::Claim;
         self.of_request.next = Asked::default();

@@ -48,10 +48,6 @@ impl Admit {
     pub(super) fn walk_on(&mut self) {
         match self.state.q.val() {
             State::Step => {
-                self.commands.d.next = true;
-                self.enters_message.d.next = false;
-                self.enters_request.d.next = false;
-                self.enters_insert.d.next = false;
                 self.command_held.d.next = MatchCommand::default();
                 self.command_held.d.next.operation = types::Operation::TakePostedOfPair;
                 self.command_held.d.next.endpoint = self.walk_endpoint.q.val();
@@ -97,9 +93,6 @@ impl Admit {
             }
             State::Mark => {
                 self.commands.d.next = false;
-                self.enters_message.d.next = false;
-                self.enters_request.d.next = false;
-                self.enters_insert.d.next = false;
                 self.asked_held.d.next = Asked::default();
                 self.asked_held.d.next.ask = Ask::Mark;
                 self.stage.d.next = Stage::Marked;

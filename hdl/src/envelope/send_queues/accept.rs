@@ -106,6 +106,7 @@ impl SendQueues {
             address: self.at.val(),
             key: self.key.val(),
             tail: self.request.val().inline2.get_bits::<32>(32),
+            segments: self.sends.data.val().segments,
         };
         self.waiting.write.valid.next = self.queues.val();
         self.waiting.write.data.next = self.accepted.val();

@@ -56,6 +56,8 @@ pub fn send_queues() -> Vec<Break> {
             "in_range",
             "weighing.q == Step::Cancel",
         ),
+        // A gather goes out as its first segment alone.
+        Break::new("segments_lost").force::<SendQueues>("accepted.segments.second.length", "0"),
         // Refusals are not counted.
         Break::new("refusals_not_counted").force::<SendQueues>("count_invalid_requests", "false"),
         // A pair whose sends wait for a credit that was lost on its way never asks for it.

@@ -106,6 +106,7 @@ impl SendQueues {
             address: self.job_send.q.val().address,
             key: self.job_send.q.val().key,
             tail: self.job_send.q.val().tail,
+            segments: self.job_send.q.val().segments,
         };
         self.sent_of_job.next = Sent {
             request: self.job_send.q.val().request,

@@ -14,6 +14,7 @@
 use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::BlockRam;
+use crate::types::Segments;
 use abi::limits::SEND_QUEUE_DEPTH;
 
 const _: () = assert!(SEND_QUEUE_DEPTH == 8, "places have three bits");
@@ -36,6 +37,8 @@ pub(super) struct WaitingSend {
     pub address: Bits<64>,
     pub key: Bits<32>,
     pub tail: Bits<32>,
+    /// `length` counts these too.
+    pub segments: Segments,
 }
 
 /// The memory of all queues. A place is that of a ring: its low bits count.

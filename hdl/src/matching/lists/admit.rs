@@ -42,7 +42,7 @@ impl Lists {
             | self.follows.val();
         self.front_moves.next = !self.front_valid.q.val() | self.go.val();
         self.front_loads.next = self.vacant.q.val() | self.go.val();
-        self.may_come.next = self.open.q.val() & self.admitted.val();
+        self.may_come.next = self.admits.q.val() & self.admitted.val();
         self.comes.next = self.may_come.val() & self.command.valid.val();
         self.command.ready.next = self.may_come.val() & self.front_moves.val();
     }

@@ -16,36 +16,43 @@ impl Lists {
             self.solo.d.next = self.front.q.val();
             self.solo_age.d.next = self.age.q.val();
             self.solo_posts.d.next = self.front_posts.q.val();
-            self.solo_inserts.d.next = self.front_inserts.q.val();
             if self.exact.result.valid.val() {
                 self.solo.d.next = self.held.read_data.val();
                 self.solo_age.d.next = self.held_age.read_data.val();
                 self.solo_posts.d.next = self.posts.val();
-                self.solo_inserts.d.next = false;
             }
-            self.solo_by_pair.d.next =
-                self.front.q.val().operation == Operation::TakeUnexpectedOfPair;
+            self.solo_by_pair.d.next = (self.front.q.val().operation
+                == Operation::TakeUnexpectedOfPair)
+                | (self.front.q.val().operation == Operation::Remove);
+            self.solo_by_place.d.next = self.front.q.val().operation == Operation::Remove;
             self.solo_probes.d.next = self.front.q.val().operation == Operation::Probe;
             self.looking.d.next =
                 self.front_direct.q.val() | (self.front_posts.q.val() & self.fits.val());
-            self.searching.d.next = (self.front_asks.q.val() & !self.front_inserts.q.val())
+            self.searching.d.next = self.front_asks.q.val()
                 | (self.front_posts.q.val() & self.front_unexpected.q.val());
             self.has_searched.d.next = self.front_asks.q.val() | self.front_unexpected.q.val();
         }
-        self.begins.d.next = (self.asks.val() & !self.front_inserts.q.val())
-            | (self.posts_alone.val() & self.front_unexpected.q.val());
-        self.inserts.d.next = self.asks.val() & self.front_inserts.q.val();
-        self.unexpected.insert.next = self.inserts.q.val();
+        self.begins.d.next =
+            self.asks.val() | (self.posts_alone.val() & self.front_unexpected.q.val());
+        self.unexpected.insert.next = self.hands_over.val();
         self.unexpected.search.next = self.begins.q.val();
         self.unexpected.by_pair.next = self.solo_by_pair.q.val();
+        self.unexpected.by_place.next = self.solo_by_place.q.val();
         self.unexpected.remove.next = !self.solo_probes.q.val();
         self.unexpected.endpoint.next = self.solo.q.val().endpoint;
         self.unexpected.pair.next = self.solo.q.val().pair;
+        self.unexpected.slot.next = self.solo.q.val().slot;
         self.unexpected.any_source.next = self.solo.q.val().any_source;
         self.unexpected.context_id.next = self.solo.q.val().context;
         self.unexpected.match_bits.next = self.solo.q.val().match_bits;
         self.unexpected.ignore_bits.next = self.solo.q.val().ignore_bits;
-        self.unexpected.slot.next = self.solo.q.val().slot;
-        self.unexpected.age.next = self.solo_age.q.val();
+        // While there is a message in the queue, nothing else asks.
+        if self.messages.output.valid.val() {
+            self.unexpected.endpoint.next = self.message.val().endpoint;
+            self.unexpected.pair.next = self.message.val().pair;
+            self.unexpected.slot.next = self.message.val().slot;
+            self.unexpected.context_id.next = self.message.val().context_id;
+            self.unexpected.match_bits.next = self.message.val().match_bits;
+        }
     }
 }

@@ -17,6 +17,12 @@ impl Lists {
             & self.associative.found.val()
             & self.result.val().found)
             | (self.result.val().rival_older == self.precedes.val());
+        // What is read of the commands under way is that of the arrival of the associative way which is answered.
+        self.one_command_is_read.ok.next = !self.sole_ends.q.val() | !self.exact.result.valid.val();
+        self.messages_have_room.ok.next = !self.unmatched.val() | self.messages.input.ready.val();
+        self.messages_come_alone.ok.next = !self.messages.output.valid.val() | !self.begins.q.val();
+        self.pending_are_counted.ok.next = (self.pending.q.val() != 0)
+            | !(self.matched.val() | self.unmatched.val() | self.hands_over.val());
         self.quick_is_right.ok.next = !self.quick.q.val()
             | ((self.commit.val() == self.quick_commit.val())
                 & (self.discard.val() != self.quick_commit.val()));

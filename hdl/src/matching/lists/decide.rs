@@ -15,6 +15,10 @@ impl Lists {
             self.next_tag.next = self.exact.end_tag.val();
         }
         self.held.read_address.next = bit_cast::<16, 4>(self.next_tag.val());
+        // Or of the arrival of the associative way that is answered then: the exact side has nothing meanwhile.
+        if self.sole_found.q.val() {
+            self.held.read_address.next = bit_cast::<16, 4>(self.sole_found_tag.q.val());
+        }
         self.held_age.read_address.next = bit_cast::<16, 4>(self.next_tag.val());
         self.posts.next = self.exact.posts.val();
     }
@@ -91,10 +95,8 @@ impl Lists {
             | self.appends.val()
             | (self.decided.val()
                 & (!self.posts.val() | self.result.val().room | self.yields.val()));
-        // An insertion is answered a cycle later, so that `front` knows of the message before the next command goes.
-        self.search_answers.next = self.searched_alone.val()
-            & (self.searched.val() | !self.solo_posts.q.val())
-            & !self.inserts.q.val();
+        self.search_answers.next =
+            self.searched_alone.val() & (self.searched.val() | !self.solo_posts.q.val());
         if self.search_answers.val() {
             self.replying.next = true;
         }

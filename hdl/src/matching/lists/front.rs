@@ -58,7 +58,6 @@ impl Lists {
             self.front_arrives.d.next = false;
             self.front_posts.d.next = false;
             self.front_asks.d.next = false;
-            self.front_inserts.d.next = false;
             self.front_direct.d.next = false;
             if self.comes.val() {
                 match self.command.data.val().operation {
@@ -68,9 +67,8 @@ impl Lists {
                     Operation::Post => {
                         self.front_posts.d.next = true;
                     }
-                    Operation::Insert => {
+                    Operation::Remove => {
                         self.front_asks.d.next = true;
-                        self.front_inserts.d.next = true;
                     }
                     Operation::Probe => {
                         self.front_asks.d.next = true;

@@ -32,6 +32,10 @@
 //! **Overflow.** A receive both of whose places on the exact side are full is appended to the associative side when it is
 //! decided. No arrival under way is clear from then on: each searches the associative side again before it is decided.
 //!
+//! **Append.** An arrival that is to wait if it finds no receive is answered when it is decided, and its message goes to the
+//! unexpected side from a queue. Arrivals don't wait for that. What posts a receive or looks at the messages goes when no
+//! arrival is left that appends, or may yet do so.
+//!
 //! The kernel's sections:
 //!
 //! | file | idea |
@@ -43,6 +47,7 @@
 //! | `issue` | look-ups leave for the exact side |
 //! | `search` | searches of the associative side |
 //! | `alone` | the operation that is alone, and the unexpected side |
+//! | `append` | messages that found no receive, on their way to the unexpected side |
 //! | `tags` | what is remembered of each command under way |
 //! | `decide` | the result is decided |
 //! | `steps` | what takes several cycles after its result |
@@ -52,6 +57,7 @@
 
 mod admit;
 mod alone;
+mod append;
 mod checks;
 mod decide;
 mod front;
@@ -72,7 +78,7 @@ use super::quota::Quota;
 use super::rows::UnexpectedRows;
 use crate::config::Config;
 use crate::prelude::*;
-use crate::prim::{Duty, Lowest, Ram};
+use crate::prim::{Duty, Fifo, Lowest, Ram};
 use crate::types::{ExactResult, Lookup, MatchCommand, MatchReply};
 
 /// Operations under way at most, by their tags.
@@ -103,6 +109,16 @@ enum Step {
     Settle,
     /// The receive is appended, or refused.
     Append,
+}
+
+/// A message that goes to the unexpected side.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct NewMessage {
+    endpoint: Bits<8>,
+    pair: Bits<16>,
+    slot: Bits<4>,
+    context_id: Bits<16>,
+    match_bits: Bits<64>,
 }
 
 /// The engine.
@@ -152,12 +168,10 @@ pub struct Lists {
     front: Reg<MatchCommand>,
     /// The endpoint of `front`, one bit set.
     front_bit: Reg<Bits<32>>,
-    // The operation in `front`, zero while there is none: an arrival, a post, one that asks the unexpected side (an insertion
-    // is one of these), a cancel, or a walk over all receives of a pair or an endpoint.
+    // The operation in `front`, zero while there is none: an arrival, a post, one that asks the unexpected side, a cancel, or a walk over all receives of a pair or an endpoint.
     front_arrives: Reg<Bit>,
     front_posts: Reg<Bit>,
     front_asks: Reg<Bit>,
-    front_inserts: Reg<Bit>,
     front_direct: Reg<Bit>,
     /// What is known of the endpoint in `front` is older than its last change.
     stale: Reg<Bit>,
@@ -213,6 +227,18 @@ pub struct Lists {
     unhindered: Reg<Bits<32>>,
     /// The memories are cleared.
     open: Reg<Bit>,
+    /// They are, and there is room for the message of what may be taken.
+    admits: Reg<Bit>,
+
+    /// Messages that go to the unexpected side.
+    #[is(Fifo::new(append::QUEUE))]
+    messages: Fifo<NewMessage>,
+    /// An arrival that appends went in the previous cycle.
+    appending: Reg<Bit>,
+    /// Arrivals that append, and aren't decided yet; and their messages in the queue.
+    pending: Reg<Bits<4>>,
+    /// There was none of either in the previous cycle, and the unexpected side got no message: `front` knows of all that wait.
+    calm: Reg<Bit>,
 
     issue_valid: Reg<Bit>,
     /// The opposite of `issue_valid`.
@@ -236,6 +262,11 @@ pub struct Lists {
     sole_ends: Reg<Bit>,
     /// With `sole_ends`: a receive was found.
     sole_hit: Reg<Bit>,
+    // Their tags, but that of the one that is answered.
+    sole_tag: Reg<Bits<4>>,
+    sole_joined_tag: Reg<Bits<4>>,
+    sole_chosen_tag: Reg<Bits<4>>,
+    sole_found_tag: Reg<Bits<4>>,
 
     // The same for an arrival of the exact way whose endpoint has receives on both sides. `both_tag` is the tag of the last
     // such arrival that set out, `found_tag` of the last whose search has ended.
@@ -266,18 +297,16 @@ pub struct Lists {
     searching: Reg<Bit>,
     /// The operation in `solo` searches the unexpected messages, or has searched them.
     has_searched: Reg<Bit>,
-    // The operation in `solo` begins its search, or its insertion, on the unexpected side.
+    /// The operation in `solo` begins its search of the unexpected messages.
     begins: Reg<Bit>,
-    inserts: Reg<Bit>,
-    // The operation in `solo` takes whatever is of its pair; it takes nothing.
+    // The operation in `solo` takes whatever is of its pair; at its place only; it takes nothing.
     solo_by_pair: Reg<Bit>,
+    solo_by_place: Reg<Bit>,
     solo_probes: Reg<Bit>,
     solo: Reg<MatchCommand>,
     solo_age: Reg<Bits<54>>,
     /// The operation in `solo` is a receive.
     solo_posts: Reg<Bit>,
-    /// The operation in `solo` is the insertion of a message.
-    solo_inserts: Reg<Bit>,
     step: Reg<Step>,
 
     // What may go in this cycle.
@@ -333,7 +362,7 @@ pub struct Lists {
     fit_class: Signal<Local, Bits<4>>,
     /// With `fits`: the receive has to learn it.
     fit_learns: Signal<Local, Bit>,
-    /// Nothing is under way except the command in `front`.
+    /// Nothing is under way except the command in `front`, and no message goes to the unexpected side.
     rests: Signal<Local, Bit>,
     // The command in `front` goes, and which way.
     goes_sole: Signal<Local, Bit>,
@@ -389,6 +418,17 @@ pub struct Lists {
     /// The command that the associative side compares.
     probed: Signal<Local, MatchCommand>,
     takes: Signal<Local, Bit>,
+    /// The message at the head of the queue; and whether the unexpected side takes it.
+    message: Signal<Local, NewMessage>,
+    hands_over: Signal<Local, Bit>,
+    // An arrival is decided that appends if it has found nothing; whether it has.
+    resolves: Signal<Local, Bit>,
+    finds: Signal<Local, Bit>,
+    matched: Signal<Local, Bit>,
+    unmatched: Signal<Local, Bit>,
+    // `pending` with what went, and without what was decided.
+    counted: Signal<Local, Bits<4>>,
+    unresolved: Signal<Local, Bits<4>>,
     to_issue: Signal<Local, Bit>,
     /// The look-up that leaves is a receive's; and it is the first of its operation.
     asks_post: Signal<Local, Bit>,
@@ -511,6 +551,10 @@ pub struct Lists {
     kept_age_was_compared: Check,
     replies_to_commands: Check,
     seed_changes_while_empty: Duty,
+    one_command_is_read: Check,
+    messages_have_room: Check,
+    messages_come_alone: Check,
+    pending_are_counted: Check,
     #[is(constant(config.endpoints as u64))]
     endpoints: Constant<Bits<8>>,
 }
@@ -540,6 +584,7 @@ impl Logic for Lists {
         self.compare();
         self.choose_way();
         self.search();
+        self.hand_over();
         self.stand_alone();
         self.remember();
         self.leave();
@@ -552,6 +597,7 @@ impl Logic for Lists {
         // The result of the exact side, and the search of another.
         self.decide();
         self.make_reply();
+        self.append_message();
         self.go_on();
         self.end_alone();
         self.judge();

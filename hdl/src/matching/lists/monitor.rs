@@ -11,7 +11,7 @@ impl Lists {
         self.operation.next = 0.into();
         match self.command.data.val().operation {
             Operation::Arrive => {}
-            Operation::Insert => {
+            Operation::Remove => {
                 self.operation.next = 1.into();
             }
             Operation::Post => {

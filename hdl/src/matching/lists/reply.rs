@@ -25,12 +25,8 @@ impl Lists {
         if self.of_rival.val() {
             self.answer.d.next.index = self.found_associative.val();
         } else if self.of_search.val() {
-            self.answer.d.next.found = self.searched.val() & !self.solo_inserts.q.val();
+            self.answer.d.next.found = self.searched.val();
             self.answer.d.next.index = self.searched_index.val();
-            if self.solo_inserts.q.val() {
-                self.answer.d.next.index =
-                    (self.solo.q.val().pair << 4) | bit_cast::<16, 4>(self.solo.q.val().slot);
-            }
         } else {
             self.answer.d.next.found = !self.posts.val() & self.result.val().found;
         }

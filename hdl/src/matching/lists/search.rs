@@ -44,6 +44,10 @@ impl Lists {
         self.next_step.next = self.step.q.val();
         self.next_kept.next = self.kept.q.val();
         self.next_sole.next = self.goes_sole.val();
+        self.sole_tag.d.next = self.tag.q.val();
+        self.sole_joined_tag.d.next = self.sole_tag.q.val();
+        self.sole_chosen_tag.d.next = self.sole_joined_tag.q.val();
+        self.sole_found_tag.d.next = self.sole_chosen_tag.q.val();
         self.sole_joined.d.next = self.sole.q.val();
         self.sole_chosen.d.next = self.sole_joined.q.val();
         self.sole_found.d.next = self.sole_chosen.q.val();

@@ -28,6 +28,7 @@ impl Lists {
             & (self.unexpected.ready.val() | !self.front_unexpected.q.val());
         self.goes_if_fits.next = self.weighed.q.val()
             & self.way_free.q.val()
+            & self.calm.q.val()
             & (!self.front_unexpected.q.val()
                 | (self.exact_free.q.val() & self.unexpected.ready.val()));
         self.takes.next = self.fits.val() & self.goes_if_fits.val();

@@ -60,7 +60,7 @@ impl Lists {
         }
         self.fits.next =
             self.free_room.q.val() | (self.has_room.q.val() & self.has_class.q.val().any());
-        self.rests.next = self.way_free.q.val() & self.exact_free.q.val();
+        self.rests.next = self.way_free.q.val() & self.exact_free.q.val() & self.calm.q.val();
     }
 
     /// What a receive takes of quota and class.

@@ -34,7 +34,14 @@ impl UnexpectedRows {
         self.of_endpoint.next = self.entry_owner.q.val() == self.key.q.val().endpoint;
         self.may_be_found.next =
             self.entry_valid.q.val() & (self.key.q.val().by_pair | self.of_endpoint.val());
+        self.place_bit.next = bits::<8>(1) << self.key_place.q.val();
         self.live.next = self.entry_row.q.val().live;
+        if self.key.q.val().by_place {
+            self.live.next = 0.into();
+            if self.entry_at.q.val() == self.key_row.q.val() {
+                self.live.next = self.entry_row.q.val().live & self.place_bit.val();
+            }
+        }
         if self.entry_valid.q.val() {
             self.hits_at.d.next = self.entry_at.q.val();
             self.hits_row.d.next = self.entry_row.q.val();

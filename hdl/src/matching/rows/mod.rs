@@ -54,6 +54,7 @@ struct Key {
     endpoint: Bits<8>,
     pair: Bits<16>,
     by_pair: Bit,
+    by_place: Bit,
     any_source: Bit,
     context_id: Bits<16>,
     match_bits: Bits<64>,
@@ -146,16 +147,16 @@ pub struct UnexpectedRows {
     pub any_source: Signal<In, Bit>,
     /// Look for whatever is of `pair`, of any endpoint; goes before `any_source`.
     pub by_pair: Signal<In, Bit>,
+    /// With `by_pair`: only what is at the place of `slot`.
+    pub by_place: Signal<In, Bit>,
     /// Key: context.
     pub context_id: Signal<In, Bits<16>>,
     /// Key: match bits.
     pub match_bits: Signal<In, Bits<64>>,
     /// Key: match bits that needn't agree.
     pub ignore_bits: Signal<In, Bits<64>>,
-    /// Place of the message among those of `pair`, which must be vacant.
+    /// Place of the message among those of `pair`; of one that is inserted, vacant.
     pub slot: Signal<In, Bits<4>>,
-    /// Age of the message, greater than that of any message that waits.
-    pub age: Signal<In, Bits<54>>,
     /// The message found is removed.
     pub remove: Signal<In, Bit>,
     /// A pulse: a search ends, with `done` in the next cycle.
@@ -202,6 +203,8 @@ pub struct UnexpectedRows {
     follows: Reg<Bit>,
     waits: Reg<Bits<32>>,
     count: Reg<Bits<16>>,
+    /// Age of the next message: one more than the last one's.
+    number: Reg<Bits<54>>,
     answered: Reg<Bit>,
 
     // The row that was read in the cycle before, then in registers, compared, and its earliest hit.
@@ -291,11 +294,9 @@ pub struct UnexpectedRows {
 
     // For the checks only.
     linked: Reg<Bits<16>>,
-    newest: Reg<Bits<54>>,
     one_operation_at_a_time: Check,
     key_names_what_there_is: Check,
     ready_when_idle: Check,
-    messages_come_in_order: Check,
     fills_a_vacant_place: Check,
     removes_a_live_message: Check,
     listed_row_has_a_message: Check,

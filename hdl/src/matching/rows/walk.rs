@@ -13,7 +13,6 @@ use crate::prelude::*;
 impl UnexpectedRows {
     /// The next step of an operation.
     pub(super) fn step(&mut self) {
-        self.place_bit.next = bits::<8>(1) << self.key_place.q.val();
         self.best_bit.next = bits::<8>(1) << self.best.q.val().number;
         self.owner_bit.next = (bits::<32>(1) << self.best.q.val().owner) & self.endpoint_bits.val();
         self.links_row.next = false;
@@ -46,11 +45,12 @@ impl UnexpectedRows {
                         endpoint: self.endpoint.val(),
                         pair: self.pair.val(),
                         by_pair: self.by_pair.val(),
+                        by_place: self.by_place.val(),
                         any_source: self.any_source.val() & !self.by_pair.val(),
                         context_id: self.context_id.val(),
                         match_bits: self.match_bits.val(),
                         care_bits: !self.ignore_bits.val(),
-                        age: self.age.val(),
+                        age: self.number.q.val(),
                         remove: self.remove.val(),
                     };
                     self.key_row.d.next = self.place_index.val() >> self.row_shift.val();
@@ -63,7 +63,7 @@ impl UnexpectedRows {
                     self.read_row.next = self.place_index.val() >> self.row_shift.val();
                     self.waits.d.next = self.waits.q.val() | self.endpoint_bit.val();
                     self.count.d.next = self.count.q.val() + 1;
-                    self.newest.d.next = self.age.val();
+                    self.number.d.next = self.number.q.val() + 1;
                     self.next_walk.next = Walk::Insert;
                 } else if self.search.val() {
                     if self.names_source.val() {

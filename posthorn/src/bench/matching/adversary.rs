@@ -232,7 +232,7 @@ fn timed(
         .collect();
     let operations = engine.timed(&receives[..exact], effort.samples, rng)?;
     super::report(points, &operations, exact, params());
-    let rate = engine.stream(&receives[..most + effort.operations / 2], most)?;
+    let rate = engine.stream(&receives[..most + effort.operations / 2], most, false)?;
     let [a, b, c, d] = params();
     let params = [a, b, c, d, ("operations", "mixed".into())];
     points.push(rate.point(params, most));

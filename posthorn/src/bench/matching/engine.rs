@@ -44,7 +44,7 @@ impl Cycles {
 /// Cycles of the operations at one depth.
 #[derive(Clone, Debug, Default)]
 pub struct Operations {
-    /// A message comes. If it finds no receive: until it waits.
+    /// A message comes. Where messages wait it finds no receive, and waits.
     pub arrive: Cycles,
     /// A receive is posted.
     pub post: Cycles,
@@ -88,11 +88,13 @@ pub enum Keys {
     One,
     /// Receives of different keys, and one of each endpoint on the associative side.
     BesideOdd,
+    /// Receives of different keys; a message that found none would wait.
+    Append,
 }
 
 impl Keys {
     /// All.
-    pub const ALL: [Self; 3] = [Self::Distinct, Self::One, Self::BesideOdd];
+    pub const ALL: [Self; 4] = [Self::Distinct, Self::One, Self::BesideOdd, Self::Append];
 
     /// As it is in a report.
     pub fn name(self) -> &'static str {
@@ -100,6 +102,7 @@ impl Keys {
             Self::Distinct => "distinct",
             Self::One => "one",
             Self::BesideOdd => "beside_odd",
+            Self::Append => "append",
         }
     }
 }
@@ -313,9 +316,9 @@ impl Engine {
         let message = |n: usize| {
             let (pair, slot) = self.slot(spread, n);
             Command {
-                operation: Operation::Insert,
                 pair,
                 slot,
+                append: true,
                 ..workload.message(n)
             }
         };
@@ -338,6 +341,7 @@ impl Engine {
             },
             request: n as u32,
             slot: 0,
+            append: false,
             ..*message
         }
     }
@@ -370,13 +374,7 @@ impl Engine {
                 anyhow::bail!("{receive:?} finds a message");
             };
             // The same message comes again, and waits in the same slot.
-            let arrive = Command {
-                operation: Operation::Arrive,
-                slot: 0,
-                ..found
-            };
-            let arrival = self.act(&arrive)?.cycles + self.act(&found)?.cycles;
-            operations.arrive.add(arrival);
+            operations.arrive.add(self.act(&found)?.cycles);
             let elsewhere = Command {
                 context: ASIDE,
                 ..receive
@@ -461,6 +459,7 @@ impl Engine {
         if keys == Keys::BesideOdd {
             self.post_odd()?;
         }
+        let append = keys == Keys::Append;
         let one_key = keys == Keys::One;
         let keys = 2 * depth;
         let workload = self.workload(kinds, keys, rng);
@@ -477,19 +476,25 @@ impl Engine {
             ..workload.receive(key(turn(n)))
         };
         let receives: Vec<Command> = (0..depth + operations / 2).map(receive).collect();
-        self.stream(&receives, depth)
+        self.stream(&receives, depth, append)
     }
 
     /// Operations per cycle, arrivals and posts in turn: the first `depth` of these receives are posted, then a message comes for
-    /// the first of all and the next is posted, and so on to the last.
+    /// the first of all and the next is posted, and so on to the last. With `append` the messages would wait.
     ///
     /// # Errors
     /// If the engine breaks a promise.
-    pub fn stream(&mut self, receives: &[Command], depth: usize) -> Result<Rate> {
+    pub fn stream(&mut self, receives: &[Command], depth: usize, append: bool) -> Result<Rate> {
         self.post_all(&receives[..depth])?;
         let turns = receives.iter().zip(&receives[depth..]);
         let commands: Vec<Command> = turns
-            .flat_map(|(due, next)| [envelope(due), *next])
+            .flat_map(|(due, next)| {
+                let message = Command {
+                    append,
+                    ..envelope(due)
+                };
+                [message, *next]
+            })
             .collect();
         let rate = self.rate(&commands)?;
         self.harness.empty()?;
@@ -517,8 +522,8 @@ impl Engine {
         Ok(total / rounds as f64)
     }
 
-    /// Operations per cycle while `depth` messages wait: one comes and finds no receive, is put where it waits, and a receive of
-    /// this kind takes the one that has waited longest. Three operations a message.
+    /// Operations per cycle while `depth` messages wait: one comes, finds no receive and waits, and a receive of this kind takes the
+    /// one that has waited longest. Two operations a message.
     ///
     /// # Errors
     /// If the engine breaks a promise.
@@ -533,15 +538,8 @@ impl Engine {
         let asks = |n: usize| Self::asks(kind, &messages[n % depth], n);
         // Its place is where the first that comes will wait.
         self.act(&asks(0))?;
-        let commands: Vec<Command> = (0..operations / 3)
-            .flat_map(|n| {
-                let message = messages[n % depth];
-                let arrive = Command {
-                    slot: 0,
-                    ..envelope(&message)
-                };
-                [arrive, message, asks(n + 1)]
-            })
+        let commands: Vec<Command> = (0..operations / 2)
+            .flat_map(|n| [messages[n % depth], asks(n + 1)])
             .collect();
         let posted = self.harness.lists().posted_depth();
         let rate = self.rate(&commands)?;

@@ -421,7 +421,7 @@ impl Sequence {
                 Some(post) => Told::Cancel(post),
                 None => return Err(command.operation),
             },
-            Operation::Insert | Operation::Cancel | Operation::Probe => return Ok(()),
+            Operation::Remove | Operation::Cancel | Operation::Probe => return Ok(()),
             _ if !found => return Ok(()),
             other => return Err(other),
         };
@@ -552,7 +552,7 @@ mod tests {
         let mut sequence = Sequence::default();
         for (command, found) in [
             (command(Operation::Arrive, 7, 0), false),
-            (command(Operation::Insert, 7, 0), false),
+            (command(Operation::Remove, 7, 0), false),
             (command(Operation::Post, 5, 1), false),
             (command(Operation::Post, 7, 2), true),
             (command(Operation::Post, 5, 3), false),

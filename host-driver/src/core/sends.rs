@@ -1,0 +1,378 @@
+//! Sends: to the card as far as the window of their pair reaches, and kept behind that, in order.
+//!
+//! ```text
+//!  program ─┬─────────────────────────► send ring ──► card: at most `window` sends of the pair
+//!           └─► kept of the pair ──────►    ▲                │
+//!                 │  (oldest first) ▲       │                ▼
+//!                 │                 └───────│──── a completion is written: one less with the card
+//!                 └─► orphans ──────────────┘
+//!                     the pair is closed: the card refuses what names no pair, and the program is told `Flushed`
+//! ```
+//!
+//! The card refuses what it has no room for, and takes what comes behind that: a send that it refused would be overtaken. So the library counts, and gives it no
+//! more of a pair than it holds. A kept send rests in its slot of the request table with the entry that is to be written, so that nothing is allocated.
+//!
+//! A send makes room as soon as its completion is *written*: [`Core::look_ahead`] looks at completions that the program has not taken yet, once each, while
+//! something is kept.
+
+use super::{Core, Ending, OpenPair, Own, QUIET_MAX, Ring};
+use crate::error::PostError;
+use crate::link::Link;
+use crate::pair::Pair;
+use crate::request_queue::RequestQueue;
+use crate::send_limits::SendLimits;
+use crate::shared::{Payload, SendBuffer};
+use crate::table::{Entry, Outstanding, Place, Request, Segments, Work};
+use abi::completion::Completion;
+use abi::event::NO_PAIR;
+use abi::request::{FLAG_ERRORS_ONLY, FLAG_GATHER, Opcode, Segment, SendRequest, SendSegments};
+
+/// Where the card finds the bytes of a buffer.
+pub(crate) fn segment<B: SendBuffer>(buffer: &B) -> Segment {
+    let (whole, offset, length) = buffer.part();
+    let (key, address, _) = whole.local();
+    Segment {
+        key,
+        address: address + offset as u64,
+        length: length as u64,
+    }
+}
+
+/// The pair of a send.
+const fn pair_of(work: &Work) -> Option<Pair> {
+    match *work {
+        Work::Send { pair, serial, .. } => Some(Pair {
+            index: pair,
+            serial,
+        }),
+        _ => None,
+    }
+}
+
+/// Entries of the send ring that a send takes.
+const fn entries_of(request: &SendRequest) -> u16 {
+    if request.flags & FLAG_GATHER != 0 {
+        2
+    } else {
+        1
+    }
+}
+
+impl OpenPair {
+    /// Whether the card may get one more send. Of quiet ones alone no completion would come that makes room.
+    fn has_turn(&self) -> bool {
+        let quiet = self.quiet.iter().flatten().count();
+        self.on_card < self.limits.window
+            || usize::from(self.on_card) == quiet
+            || is_broken!(OverfillsPair)
+    }
+
+    /// Whether the card may get one that is kept.
+    fn is_due(&self) -> bool {
+        let ends = self.ended || self.ending == Ending::Command;
+        !self.kept.is_empty() && !ends && self.has_turn()
+    }
+
+    /// Whether one more send may be quiet: one that completes has to come while the window has room for it.
+    fn may_be_quiet(&self) -> bool {
+        let most = match is_broken!(FillsWindowQuietly) {
+            false => usize::from(self.limits.window / 2).saturating_sub(1),
+            true => QUIET_MAX,
+        };
+        self.quiet.iter().flatten().count() < most.min(QUIET_MAX)
+    }
+
+    /// A quiet send has completed after all, or isn't one.
+    fn forget_quiet(&mut self, request: Request) {
+        let quiet = self.quiet.iter_mut();
+        quiet
+            .filter(|found| found.is_some_and(|(_, quiet)| quiet == request))
+            .for_each(|found| *found = None);
+    }
+}
+
+impl Core {
+    /// Looks at the completions that the card has written and nobody has taken, if a send waits for one.
+    pub(super) fn look_ahead(&mut self) {
+        let mut endpoints = self.endpoints.iter();
+        if endpoints.all(|rings| rings.keepers.is_empty()) || is_broken!(SeesOnlyWhatIsTaken) {
+            return;
+        }
+        while let Some(entry) = self.queue.completions.look(self.queue.noticed) {
+            self.notice(&entry);
+        }
+    }
+
+    /// Looks at a completion, if it is the first that nobody has looked at.
+    pub(super) fn notice_first(&mut self, completion: &Completion) {
+        if self.queue.noticed == self.queue.completions.head() {
+            self.notice(completion);
+        }
+    }
+
+    fn notice(&mut self, completion: &Completion) {
+        self.queue.noticed = self.queue.noticed.wrapping_add(1);
+        if let Some(at) = self.named(completion) {
+            let request = self.queue.table.of_wire(completion.request);
+            self.of(at).send_completed(request);
+        }
+    }
+}
+
+impl Own<'_> {
+    /// Looks whether a send of so many entries can be posted, or kept.
+    pub(crate) fn admit_send(
+        &mut self,
+        link: &Link,
+        work: &Work,
+        entries: u16,
+    ) -> Result<(), PostError> {
+        self.post_kept_sends(link);
+        let keeps = pair_of(work).is_some_and(|pair| self.keeps(pair));
+        self.admit_at(link, (!keeps).then_some(Ring::Send), work, entries)
+    }
+
+    /// Whether a new send of the pair has to be kept.
+    fn keeps(&mut self, pair: Pair) -> bool {
+        self.pair_mut(pair).is_some_and(|open| {
+            let behind = !open.kept.is_empty();
+            (behind || !open.has_turn()) && !(behind && is_broken!(OvertakesKept))
+        })
+    }
+
+    /// Whether the pair's limit leaves room for one more send.
+    pub(super) fn has_send_left(open: &OpenPair) -> bool {
+        let left = open.sends < open.limits.outstanding || is_broken!(IgnoresSendLimit);
+        left && (open.has_turn() || !is_broken!(RefusesNinth))
+    }
+
+    /// Posts a send that has been [admitted](Self::admit_send), or keeps it. `request` is its entry, but for the handle. The doorbell is rung by the next
+    /// [`ring`](Self::ring).
+    pub(crate) fn post_send(
+        &mut self,
+        wr_id: u64,
+        work: Work,
+        payload: Option<Payload>,
+        segments: Segments,
+        request: SendRequest,
+    ) -> Request {
+        let (buffer, shared) = match payload {
+            None => (None, None),
+            Some(Payload::Unique(buffer)) => (Some(buffer), None),
+            Some(Payload::Shared(_)) if is_broken!(UnsharesInFlight) => (None, None),
+            Some(Payload::Shared(shared)) => (None, Some(shared)),
+        };
+        let pair = pair_of(&work);
+        let keeps = pair.is_some_and(|pair| self.keeps(pair));
+        let handle = self.queue.table.insert(Outstanding {
+            at: self.rings.at,
+            wr_id,
+            work,
+            buffer,
+            shared,
+            segments,
+            entry: keeps.then_some(Entry::Send(request)),
+        });
+        if let Some(open) = pair.and_then(|pair| self.pair_mut(pair)) {
+            open.sends += 1;
+        }
+        match pair {
+            Some(pair) if keeps => self.keep_send(pair, handle),
+            _ => self.put_send(handle, request),
+        }
+        handle
+    }
+
+    fn keep_send(&mut self, Pair { index, .. }: Pair, handle: Request) {
+        let table = &mut self.queue.table;
+        if let Some(open) = &mut self.rings.pairs[usize::from(index)] {
+            if open.kept.is_empty() {
+                self.rings.keepers.push_back(index);
+            }
+            table.set_place(handle, Place::Kept);
+            open.kept.push_back(table, handle);
+        }
+    }
+
+    /// Puts a send on the ring, which has room.
+    fn put_send(&mut self, handle: Request, mut request: SendRequest) {
+        request.request = handle.wire();
+        let Some(found) = self.queue.table.get_mut(handle) else {
+            return;
+        };
+        let segments = found
+            .segments
+            .each_ref()
+            .map(|found| found.as_ref().map(segment).unwrap_or_default());
+        if let Work::Send {
+            pair: index,
+            serial,
+            unsignaled,
+            order,
+            ..
+        } = &mut found.work
+            && let Some(Some(open)) = self.rings.pairs.get_mut(usize::from(*index))
+            && open.serial == *serial
+        {
+            *order = open.order;
+            open.order = open.order.wrapping_add(1);
+            open.on_card += 1;
+            if *unsignaled
+                && open.may_be_quiet()
+                && let Some(free) = open.quiet.iter_mut().find(|quiet| quiet.is_none())
+            {
+                *free = Some((*order, handle));
+                request.flags |= FLAG_ERRORS_ONLY;
+            }
+        }
+        self.queue.table.set_place(handle, Place::Card);
+        self.rings.send.post(&request.to_words());
+        if request.flags & FLAG_GATHER != 0 {
+            let second = SendSegments::new(handle.wire(), &segments);
+            self.rings.send.post(&second.to_words());
+        }
+        self.ring_for_each(Ring::Send);
+    }
+
+    /// Posts what is kept of the sends, as far as the windows of their pairs reach and the ring has room.
+    pub(super) fn post_kept_sends(&mut self, link: &Link) {
+        while let Some(handle) = self.rings.orphans.front() {
+            if !self.has_room_for(link, Ring::Send, 1) {
+                return;
+            }
+            self.rings.orphans.pop_front(&mut self.queue.table);
+            self.put_kept(handle);
+        }
+        for _ in 0..self.rings.keepers.len() {
+            let Some(index) = self.rings.keepers.pop_front() else {
+                return;
+            };
+            while let Some((handle, entries)) = self.due_send(index) {
+                if !self.has_room_for(link, Ring::Send, entries) {
+                    self.rings.keepers.push_front(index);
+                    return;
+                }
+                if let Some(open) = &mut self.rings.pairs[usize::from(index)] {
+                    open.kept.pop_front(&mut self.queue.table);
+                }
+                self.put_kept(handle);
+            }
+            if self.kept_of(index).is_some_and(|kept| !kept.is_empty()) {
+                self.rings.keepers.push_back(index);
+            }
+        }
+    }
+
+    fn put_kept(&mut self, handle: Request) {
+        let found = self.queue.table.get_mut(handle);
+        if let Some(Entry::Send(mut request)) = found.and_then(|found| found.entry) {
+            if is_broken!(SplitsGather) {
+                request.flags &= !FLAG_GATHER;
+            }
+            self.put_send(handle, request);
+        }
+    }
+
+    fn kept_of(&mut self, index: u16) -> Option<&mut RequestQueue> {
+        let open = self.rings.pairs.get_mut(usize::from(index))?.as_mut()?;
+        Some(&mut open.kept)
+    }
+
+    /// The send of the pair that may be posted next, and how many entries it takes.
+    fn due_send(&mut self, index: u16) -> Option<(Request, u16)> {
+        let open = self.rings.pairs.get(usize::from(index))?.as_ref()?;
+        let handle = open.kept.front().filter(|_| open.is_due())?;
+        match self.queue.table.get_mut(handle)?.entry? {
+            Entry::Send(request) => Some((handle, entries_of(&request))),
+            Entry::List(_) => None,
+        }
+    }
+
+    /// Whether a send is kept that could be posted now.
+    pub(super) fn is_send_due(&self) -> bool {
+        let pairs = &self.rings.pairs;
+        let open = |&index: &u16| pairs.get(usize::from(index))?.as_ref();
+        let mut keepers = self.rings.keepers.iter().filter_map(open);
+        !self.rings.orphans.is_empty() || keepers.any(OpenPair::is_due)
+    }
+
+    /// Whether sends of any pair are kept.
+    pub(crate) fn is_send_kept(&self) -> bool {
+        !self.rings.keepers.is_empty()
+    }
+
+    /// Whether sends of the pair are kept.
+    pub(crate) fn keeps_sends(&mut self, pair: Pair) -> bool {
+        self.pair_mut(pair)
+            .is_some_and(|open| !open.kept.is_empty())
+    }
+
+    /// Sets the limits of an open pair; none if it isn't open.
+    pub(crate) fn set_send_limits(&mut self, pair: Pair, limits: SendLimits) -> Option<()> {
+        self.pair_mut(pair)?.limits = limits;
+        Some(())
+    }
+
+    /// The card has written the completion of a request: if it is a send, it is with the card no more.
+    fn send_completed(&mut self, request: Request) {
+        let found = self.queue.table.get_mut(request);
+        let pair = found.and_then(|found| pair_of(&found.work));
+        let Some(pair) = pair.filter(|_| self.queue.table.place(request) == Some(Place::Card))
+        else {
+            return;
+        };
+        self.queue.table.set_place(request, Place::Completed);
+        if let Some(open) = self.pair_mut(pair) {
+            open.forget_quiet(request);
+            open.on_card -= 1;
+        }
+    }
+
+    /// A send that is being cancelled won't be posted, if it is kept.
+    pub(super) fn withdraw_send(&mut self, request: Request) {
+        let found = self.queue.table.get_mut(request);
+        let Some(Pair { index, .. }) = found.and_then(|found| pair_of(&found.work)) else {
+            return;
+        };
+        let kept = self.queue.table.place(request) == Some(Place::Kept);
+        if !kept || is_broken!(PostsCancelled) {
+            return;
+        }
+        let table = &mut self.queue.table;
+        self.rings.orphans.remove(table, request);
+        if let Some(open) = &mut self.rings.pairs[usize::from(index)]
+            && !open.kept.is_empty()
+        {
+            open.kept.remove(table, request);
+            if open.kept.is_empty() {
+                self.rings.keepers.retain(|&keeper| keeper != index);
+            }
+        }
+        table.set_place(request, Place::Withdrawn);
+    }
+
+    /// The pair is gone: what is kept of it is posted all the same, naming no pair, so that the card completes it behind the others of the pair.
+    pub(super) fn orphan_sends(&mut self, pair: Pair) {
+        let Some(open) = self.pair_mut(pair) else {
+            return;
+        };
+        let mut kept = std::mem::replace(&mut open.kept, RequestQueue::new());
+        self.rings.keepers.retain(|&keeper| keeper != pair.index);
+        if is_broken!(ForgetsKept) {
+            return;
+        }
+        let table = &mut self.queue.table;
+        while let Some(handle) = kept.pop_front(table) {
+            if let Some(found) = table.get_mut(handle)
+                && !is_broken!(SendsToSuccessor)
+            {
+                found.entry = Some(Entry::Send(SendRequest {
+                    opcode: Opcode::TaggedSend.code(),
+                    pair: NO_PAIR,
+                    ..SendRequest::default()
+                }));
+            }
+            self.rings.orphans.push_back(table, handle);
+        }
+    }
+}
