@@ -175,10 +175,10 @@ impl Endpoint {
             true => (FLAG_GATHER, None, 2),
             false => (0, self.inline(first.as_deref().unwrap_or_default()), 1),
         };
-        own.admit_send(link, &work, entries)?;
+        let way = own.admit_send(link, &work, entries)?;
         let request = send_request(send, flags, all[0], inline);
         let rest = std::array::from_fn(|at| segments.get(at + 1).cloned());
-        let posted = own.post_send(wr_id, work, first.map(Into::into), rest, request);
+        let posted = own.post_send(way, wr_id, work, first.map(Into::into), rest, request);
         own.ring(link, Ring::Send);
         Ok(posted)
     }
@@ -261,7 +261,7 @@ impl Endpoint {
             return Err(PostError::InjectBusy);
         }
         let work = send_work(send, bytes.len() as u64, true);
-        own.admit_send(link, &work, 1)?;
+        let way = own.admit_send(link, &work, 1)?;
         let mut buffer = own.take_bounce().ok_or(PostError::InjectBusy)?;
         buffer[..bytes.len()].copy_from_slice(bytes);
         let (key, address, _) = buffer.local();
@@ -272,7 +272,7 @@ impl Endpoint {
         };
         let request = send_request(send, 0, segment, self.inline(bytes));
         let none = Segments::default();
-        own.post_send(wr_id, work, Some(buffer.into()), none, request);
+        own.post_send(way, wr_id, work, Some(buffer.into()), none, request);
         own.ring(link, Ring::Send);
         Ok(())
     }
@@ -320,15 +320,15 @@ impl Endpoint {
         buffer: B,
     ) -> Result<Request, Refused<B>> {
         let admitted = self.segment(&buffer).and_then(|segment| {
-            own.admit_send(self.handle.link(), &work, 1)?;
-            Ok(segment)
+            let way = own.admit_send(self.handle.link(), &work, 1)?;
+            Ok((way, segment))
         });
         match admitted {
             Err(error) => Err(Refused { error, buffer }),
-            Ok(segment) => {
+            Ok((way, segment)) => {
                 let request = send_request(send, flags, segment, self.inline(&buffer));
                 let none = Segments::default();
-                Ok(own.post_send(wr_id, work, Some(buffer.into()), none, request))
+                Ok(own.post_send(way, wr_id, work, Some(buffer.into()), none, request))
             }
         }
     }

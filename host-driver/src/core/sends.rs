@@ -58,6 +58,15 @@ const fn entries_of(request: &SendRequest) -> u16 {
     }
 }
 
+/// Where a send goes that has been admitted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Way {
+    /// On the ring.
+    Ring,
+    /// Behind the others of its pair that the library keeps.
+    Kept,
+}
+
 impl OpenPair {
     /// Whether the card may get one more send. Of quiet ones alone no completion would come that makes room.
     fn has_turn(&self) -> bool {
@@ -126,10 +135,15 @@ impl Own<'_> {
         link: &Link,
         work: &Work,
         entries: u16,
-    ) -> Result<(), PostError> {
+    ) -> Result<Way, PostError> {
         self.post_kept_sends(link);
         let keeps = pair_of(work).is_some_and(|pair| self.keeps(pair));
-        self.admit_at(link, (!keeps).then_some(Ring::Send), work, entries)
+        let (way, ring) = match keeps {
+            true => (Way::Kept, None),
+            false => (Way::Ring, Some(Ring::Send)),
+        };
+        self.admit_at(link, ring, work, entries)?;
+        Ok(way)
     }
 
     /// Whether a new send of the pair has to be kept.
@@ -150,6 +164,7 @@ impl Own<'_> {
     /// [`ring`](Self::ring).
     pub(crate) fn post_send(
         &mut self,
+        way: Way,
         wr_id: u64,
         work: Work,
         payload: Option<Payload>,
@@ -163,7 +178,6 @@ impl Own<'_> {
             Some(Payload::Shared(shared)) => (None, Some(shared)),
         };
         let pair = pair_of(&work);
-        let keeps = pair.is_some_and(|pair| self.keeps(pair));
         let handle = self.queue.table.insert(Outstanding {
             at: self.rings.at,
             wr_id,
@@ -171,13 +185,13 @@ impl Own<'_> {
             buffer,
             shared,
             segments,
-            entry: keeps.then_some(Entry::Send(request)),
+            entry: (way == Way::Kept).then_some(Entry::Send(request)),
         });
         if let Some(open) = pair.and_then(|pair| self.pair_mut(pair)) {
             open.sends += 1;
         }
         match pair {
-            Some(pair) if keeps => self.keep_send(pair, handle),
+            Some(pair) if way == Way::Kept => self.keep_send(pair, handle),
             _ => self.put_send(handle, request),
         }
         handle
