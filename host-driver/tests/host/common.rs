@@ -3,7 +3,7 @@
 use host_driver::transport::PauseResult;
 use host_driver::{
     Access, Buffer, CompletionQueue, Device, Endpoint, Pair, PostError, ProtectionDomain, Request,
-    Source, TaggedReceive, TaggedSend, WorkCompletion,
+    Source, TaggedReceive, TaggedSend, WaitError, WorkCompletion,
 };
 use soft_card::{Flaw, Sizes, SoftFabric, SoftOptions};
 use std::cell::Cell;
@@ -31,6 +31,29 @@ pub fn options() -> SoftOptions {
         attachment: crate::ATTACHMENT,
         flaw: FLAW.get(),
         ..SoftOptions::default()
+    }
+}
+
+/// The same with cards that have all that a card may have.
+pub fn able_options() -> SoftOptions {
+    let options = options();
+    SoftOptions {
+        sizes: Sizes {
+            capabilities: abi::capability::ALL,
+            ..options.sizes
+        },
+        ..options
+    }
+}
+
+/// The next completion of a queue, whatever events come.
+#[track_caller]
+pub fn next_past_events(cq: &CompletionQueue) -> WorkCompletion {
+    loop {
+        match cq.wait(PATIENCE) {
+            Err(WaitError::Interrupted) => {}
+            completion => return completion.expect("a completion"),
+        }
     }
 }
 
@@ -103,6 +126,12 @@ impl Side {
     pub fn next(&self) -> WorkCompletion {
         self.cq.wait(PATIENCE).expect("a completion")
     }
+
+    /// The next completion, whatever events come.
+    #[track_caller]
+    pub fn next_past_events(&self) -> WorkCompletion {
+        next_past_events(&self.cq)
+    }
 }
 
 /// A connected pair of endpoints on cards 0 and 1, with `credits` each way.
@@ -143,6 +172,11 @@ pub fn sized(fabric: &SoftFabric, credits: u16, completions: usize) -> (Side, Si
 /// A fabric of two cards.
 pub fn fabric() -> SoftFabric {
     SoftFabric::new(options())
+}
+
+/// Two sides on cards that have all that a card may have.
+pub fn able(credits: u16) -> (Side, Side) {
+    connected(&SoftFabric::new(able_options()), credits)
 }
 
 /// Two sides on cards with room for `posted` receives, all of them for the one endpoint that there is.

@@ -1,13 +1,13 @@
 //! Several endpoints on one completion queue.
 
-use crate::common::{PATIENCE, fabric, options};
+use crate::common::{PATIENCE, able_options, fabric};
 use host_driver::transport::PauseResult;
 use host_driver::{
     Access, Buffer, CommandError, CompletionChannel, CompletionQueue, Device, Endpoint,
     MailboxStatus, Pair, PostError, ProtectionDomain, Request, RequestState, Source, TaggedReceive,
     TaggedSend, WaitError, WcStatus,
 };
-use soft_card::{Sizes, SoftFabric, SoftOptions, as_stranger};
+use soft_card::{SoftFabric, SoftOptions, as_stranger};
 
 /// An endpoint, and a pair with the endpoint of the same number on the other card.
 struct Talker {
@@ -71,14 +71,13 @@ fn pause(device: &Device, cycles: u64) {
 
 /// A fabric of cards with room for four endpoints that may share a queue.
 fn able() -> SoftFabric {
-    SoftFabric::new(SoftOptions {
-        sizes: Sizes {
-            endpoints: 4,
-            capabilities: abi::capability::ALL,
-            ..options().sizes
-        },
-        ..options()
-    })
+    SoftFabric::new(four_endpoints())
+}
+
+fn four_endpoints() -> SoftOptions {
+    let mut options = able_options();
+    options.sizes.endpoints = 4;
+    options
 }
 
 /// Two cards with so many endpoints each, on queues of so many entries, each connected to its like.
@@ -309,13 +308,8 @@ pub fn closing_one_endpoint_flushes_its_requests_however_busy_the_others_are() {
 #[test]
 pub fn what_was_never_fetched_is_flushed_behind_what_the_queue_held_at_the_close() {
     let fabric = SoftFabric::new(SoftOptions {
-        sizes: Sizes {
-            endpoints: 4,
-            capabilities: abi::capability::ALL,
-            ..options().sizes
-        },
         fetch_cycles: 50_000,
-        ..options()
+        ..four_endpoints()
     });
     let [a, b] = talkers(&fabric, 2, 64);
     let [busy, closed] = &b.talkers[..] else {

@@ -1,7 +1,7 @@
 //! Each error that a page of a verb documents is provoked here. The pages' tables are read: a row that nothing provokes fails, and so does
 //! a provocation that no page documents, or that ends with another error than its row says.
 
-use crate::common::{PATIENCE, Side, connected, fabric, options};
+use crate::common::{PATIENCE, Side, able_options, connected, fabric, options};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EndpointAddress,
@@ -89,11 +89,7 @@ impl Stage {
     fn new(rings: Rings) -> Self {
         let fabric = SoftFabric::new(SoftOptions {
             fetch_cycles: 100 * PATIENCE,
-            sizes: Sizes {
-                capabilities: abi::capability::ALL,
-                ..options().sizes
-            },
-            ..options()
+            ..able_options()
         });
         let (side, _) = connected(&fabric, 4);
         let builder = side.pd.endpoint().send_ring(rings.send);

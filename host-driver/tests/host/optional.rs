@@ -1,22 +1,7 @@
 //! What only some cards have: sends that complete only on error, and gathers.
 
-use crate::common::{PATIENCE, Side, connected, fabric, options};
-use host_driver::{
-    Access, Counter, PostError, SharedBuffer, WaitError, WcKind, WcStatus, WorkCompletion,
-};
-use soft_card::{Sizes, SoftFabric, SoftOptions};
-
-/// Two sides on cards that have all that a card may have.
-fn able(credits: u16) -> (Side, Side) {
-    let fabric = SoftFabric::new(SoftOptions {
-        sizes: Sizes {
-            capabilities: abi::capability::ALL,
-            ..options().sizes
-        },
-        ..options()
-    });
-    connected(&fabric, credits)
-}
+use crate::common::{Side, able, connected, fabric};
+use host_driver::{Access, Counter, PostError, SharedBuffer, WcKind, WcStatus, WorkCompletion};
 
 /// Posts an unsignaled send of these bytes, and keeps a clone of the buffer.
 fn unsignaled(side: &mut Side, wr_id: u64, bytes: &[u8]) -> SharedBuffer {
@@ -40,13 +25,7 @@ fn take(side: &mut Side, match_bits: u64) -> WorkCompletion {
     side.endpoint
         .post_tagged_recv(match_bits, &receive, buffer)
         .expect("room");
-    loop {
-        match side.cq.wait(PATIENCE) {
-            Ok(completion) => return completion,
-            // An event that the test isn't about.
-            Err(error) => assert_eq!(error, WaitError::Interrupted),
-        }
-    }
+    side.next_past_events()
 }
 
 #[test]

@@ -1,26 +1,14 @@
 //! More sends of a pair than the card holds: the program sees nothing of it.
 
-use crate::common::{PATIENCE, Side, connected, fabric, options, sized};
+use crate::common::{PATIENCE, Side, able, connected, fabric, options, sized};
 use host_driver::{
     Buffer, CommandError, PostError, Request, RequestState, SendLimits, TaggedSend, WaitError,
-    WcKind, WcStatus, WorkCompletion,
+    WcKind, WcStatus,
 };
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use soft_card::{Sizes, SoftFabric, SoftOptions};
-
-/// Two sides on cards that have all that a card may have.
-fn able(credits: u16) -> (Side, Side) {
-    let fabric = SoftFabric::new(SoftOptions {
-        sizes: Sizes {
-            capabilities: abi::capability::ALL,
-            ..options().sizes
-        },
-        ..options()
-    });
-    connected(&fabric, credits)
-}
+use soft_card::{SoftFabric, SoftOptions};
 
 /// Posts sends of their numbers, all of the match bits 7.
 fn post(side: &mut Side, numbers: std::ops::Range<u64>) -> Vec<Request> {
@@ -34,19 +22,9 @@ fn post(side: &mut Side, numbers: std::ops::Range<u64>) -> Vec<Request> {
         .collect()
 }
 
-/// The next completion, whatever events come.
-fn next(side: &Side) -> WorkCompletion {
-    loop {
-        match side.cq.wait(PATIENCE) {
-            Err(WaitError::Interrupted) => {}
-            completion => return completion.expect("a completion"),
-        }
-    }
-}
-
 /// Numbers and statuses of the next sends that complete.
 fn ended(side: &Side, count: u64) -> Vec<(u64, WcStatus)> {
-    let ended = (0..count).map(|_| next(side));
+    let ended = (0..count).map(|_| side.next_past_events());
     ended.map(|wc| (wc.wr_id, wc.status)).collect()
 }
 
@@ -318,7 +296,7 @@ pub fn kept_sends_of_every_kind_arrive_whole_and_in_order() {
         assert!(a.endpoint.query().kept > 40);
         assert_eq!(take(&a, &mut b, 60), expected);
         for number in told {
-            let ended = next(&a);
+            let ended = a.next_past_events();
             assert_eq!((ended.wr_id, ended.status), (number, WcStatus::Success));
             assert_eq!(ended.length, expected[number as usize].len() as u64);
         }
@@ -499,7 +477,7 @@ fn a_disconnect_sends_what_is_kept_first() {
     }
     post(&mut a, 0..30);
     a.endpoint.disconnect(a.pair, 0).expect("ended");
-    let received = (0..30).map(|_| next(&b).received().to_vec());
+    let received = (0..30).map(|_| b.next_past_events().received().to_vec());
     assert_eq!(received.collect::<Vec<_>>(), bytes(0..30));
     assert_eq!(ended(&a, 30), all(0..30, WcStatus::Success));
 }
@@ -580,11 +558,11 @@ fn pairs_that_keep_sends_take_turns_on_a_small_ring() {
     let total: u64 = posted.iter().sum();
     a.cq = endpoint.completion_queue();
     for _ in 0..total {
-        assert_eq!(next(&a).status, WcStatus::Success);
+        assert_eq!(a.next_past_events().status, WcStatus::Success);
     }
     let mut seen = [0; 3];
     for _ in 0..total {
-        let wc = next(&b);
+        let wc = b.next_past_events();
         assert_eq!(wc.kind, WcKind::Receive);
         let k = usize::from(wc.received()[0]);
         assert_eq!(wc.wr_id, seen[k]);
