@@ -8,7 +8,7 @@
 //! ```
 
 use crate::cable::{Cable, HostEnd};
-use crate::memory::Memory;
+use crate::memory::{BusAccess, Memory};
 use abi::ABI_VERSION;
 use abi::mailbox::{id_generation, object_id};
 use abi::register::{
@@ -440,6 +440,12 @@ impl SoftFabric {
     /// From now on every frame passes this: what it puts into its second argument goes on, what it doesn't is lost.
     pub fn tap(&self, tap: impl FnMut(Passing, &mut Vec<Passing>) + Send + 'static) {
         self.world().tap = Some(Box::new(tap));
+    }
+
+    /// From now on what `card` reads and writes of its host's memory passes this, which says of each access whether the bus answers it well. It must
+    /// not call the fabric.
+    pub fn bus(&self, card: usize, bus: impl FnMut(BusAccess<'_>) -> bool + Send + 'static) {
+        self.world().memory(card).bus = Some(Box::new(bus));
     }
 
     /// Commands that the firmware of `card` has been given since its behaviour was set.

@@ -27,3 +27,4 @@ pub use fabric::{
     Attachment, FirmwareBehaviour, Flaw, HostThread, Passing, SoftFabric, SoftOptions, as_stranger,
 };
 pub use firmware_core::Sizes;
+pub use memory::BusAccess;

@@ -21,6 +21,27 @@ enum Place {
     There(Arc<HostEnd>),
 }
 
+/// What a card asks its host's memory for, as a [bus that a test has](crate::SoftFabric::bus) carries it. Completions and events aren't among it.
+pub enum BusAccess<'a> {
+    /// These bytes have been read, and may be changed on their way.
+    Read {
+        /// The card's address.
+        address: u64,
+        /// What the card gets.
+        bytes: &'a mut [u8],
+    },
+    /// These bytes are to be written.
+    Write {
+        /// The card's address.
+        address: u64,
+        /// What the card sends.
+        bytes: &'a [u8],
+    },
+}
+
+/// Says of each access whether the bus answers it well.
+pub(crate) type Bus = Box<dyn FnMut(BusAccess<'_>) -> bool + Send>;
+
 struct Mapping {
     address: u64,
     length: u64,
@@ -40,6 +61,8 @@ pub(crate) struct Memory {
     pub(crate) trespasses: u64,
     /// Writes that are done once more, if the card has that flaw.
     late: Option<Vec<(u64, Vec<u8>)>>,
+    /// What accesses pass.
+    pub(crate) bus: Option<Bus>,
 }
 
 impl Memory {
@@ -51,6 +74,7 @@ impl Memory {
             owned: Vec::new(),
             trespasses: 0,
             late: writes_late.then(Vec::new),
+            bus: None,
         }
     }
 
@@ -114,6 +138,11 @@ impl Memory {
         }
     }
 
+    fn pass(&mut self, access: BusAccess<'_>) -> Result<(), BusError> {
+        let well = self.bus.as_mut().is_none_or(|bus| bus(access));
+        well.then_some(()).ok_or(BusError)
+    }
+
     fn find(&self, address: u64, length: usize) -> Result<&Mapping, BusError> {
         let inside = |mapping: &&Mapping| {
             address
@@ -173,7 +202,7 @@ impl HostMemory for Memory {
             Place::Here(start) => {
                 let from = Self::pointer(mapping, *start, address);
                 let length = bytes.len();
-                let to = NonNull::from(bytes).cast();
+                let to = NonNull::from(&mut *bytes).cast();
                 // SAFETY: mapped for as many bytes. The host holds no reference to what it has given to the card.
                 unsafe { from.copy_to_nonoverlapping(to, length) };
             }
@@ -181,10 +210,11 @@ impl HostMemory for Memory {
                 bytes.copy_from_slice(&host.read(address, bytes.len()).ok_or(BusError)?);
             }
         }
-        Ok(())
+        self.pass(BusAccess::Read { address, bytes })
     }
 
     fn write(&mut self, address: u64, bytes: &[u8]) -> Result<(), BusError> {
+        self.pass(BusAccess::Write { address, bytes })?;
         if let Some(late) = &mut self.late {
             late.push((address, bytes.to_vec()));
         }

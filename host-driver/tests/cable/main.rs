@@ -18,6 +18,8 @@ mod completion_queues;
 mod connections;
 #[path = "../host/documented_errors.rs"]
 mod documented_errors;
+#[path = "../host/documented_statuses.rs"]
+mod documented_statuses;
 #[cfg(target_os = "linux")]
 #[path = "../host/event_fd.rs"]
 mod event_fd;

@@ -4,8 +4,8 @@ use crate::common::passes_with;
 #[cfg(target_os = "linux")]
 use crate::event_fd;
 use crate::{
-    backlog, claims, completion_queues, connections, failure, lists, messages, multi, optional,
-    ownership, queries, ready, reset, sends, shared, user_memory, waiting,
+    backlog, claims, completion_queues, connections, documented_statuses, failure, lists, messages,
+    multi, optional, ownership, queries, ready, reset, sends, shared, user_memory, waiting,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -38,10 +38,11 @@ fn noticed_by(broken: Break) -> fn() {
         Break::FailureKeepsSends => {
             failure::a_peer_that_falls_silent_fails_the_sends_in_bounded_time
         }
-        // The library lends the card what is there, by the keys that it got; these wires add nothing; and a peer that isn't told
-        // of a failure finds out by its time-out.
-        Break::MemoryErrorUntold
-        | Break::FailureUntold
+        Break::MemoryErrorUntold => {
+            documented_statuses::a_receive_of_each_kind_completes_with_each_status_of_its_table
+        }
+        // These wires add nothing, and a peer that isn't told of a failure finds out by its time-out.
+        Break::FailureUntold
         | Break::TagIgnored
         | Break::DuplicateTaken
         | Break::CrcIgnored
@@ -59,7 +60,6 @@ fn noticed_by(broken: Break) -> fn() {
 #[test]
 fn each_break_of_the_model_is_noticed() {
     let elsewhere = [
-        Break::MemoryErrorUntold,
         Break::FailureUntold,
         Break::TagIgnored,
         Break::DuplicateTaken,

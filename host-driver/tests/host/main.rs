@@ -7,6 +7,7 @@ mod common;
 mod completion_queues;
 mod connections;
 mod documented_errors;
+mod documented_statuses;
 #[cfg(target_os = "linux")]
 mod event_fd;
 mod failure;

@@ -288,7 +288,8 @@ fn verb_statuses() -> String {
     let mut page = Page::new(
         "Statuses by request",
         "What the completion of a request may say to a program that uses [the host library](../host-driver.md). A request is *refused* if nothing but its \
-         completion came of it. What the card says about a full list is between it and the library, which posts such requests again.",
+         completion came of it. What the card says about a full list is between it and the library, which posts such requests again; and of a full queue of sends it \
+         never has to, as the library counts. `InvalidRequest` and `InvalidClaim` say that the card has read another request than the library wrote.",
     );
     for (title, anchor, opcode) in VERBS {
         page.section(title).verb(anchor, opcode.row());

@@ -22,8 +22,8 @@ pub fn cell(doc: &'static str) -> String {
 /// Longest line of prose, in characters.
 const LINE: usize = 155;
 
-/// Statuses that the library doesn't show: it posts such requests again.
-const BETWEEN_CARD_AND_LIBRARY: [Status; 2] = [Status::ListFull, Status::Behind];
+/// Statuses that the library doesn't show: it posts again what the card had no room for, and never gives it more sends than it holds.
+const BETWEEN_CARD_AND_LIBRARY: [Status; 3] = [Status::ListFull, Status::Behind, Status::QueueFull];
 
 /// A page that is being written.
 pub struct Page(String);
@@ -86,7 +86,11 @@ impl Page {
     pub fn verb(&mut self, anchor: &str, row: &OpcodeRow) {
         let refusals = row.refusals.iter().map(|status| (status, "refused"));
         let ends = row.ends.iter().map(|status| (status, "ended"));
+        // A use of a claim that is refused because its pair was closed is flushed, as far as the program sees.
+        let uses_claim = row.target == TargetUse::Claim;
+        let flushed = uses_claim.then_some((&Status::Flushed, "ended"));
         let seen = ends
+            .chain(flushed)
             .chain(refusals)
             .filter(|(status, _)| !BETWEEN_CARD_AND_LIBRARY.contains(status));
         let rows = seen.map(|(status, how)| {
