@@ -31,11 +31,9 @@ const DEVICE: &str = "LFE5U-85F-6";
 /// Its look-up tables, block RAMs and multipliers.
 const ROOM: [u64; 3] = [83_640, 208, 156];
 
-/// How yosys is called, TOP being the name and SOURCES what precedes it. Assertions are for simulation and formal
-/// proof. A top that a test can break by an input does it in a card no more than the constant there.
+/// How yosys is called, TOP being the name and SOURCES what precedes it. Assertions are for simulation and formal proof.
 const SCRIPT: &str = "read_slang --threads 1 --unroll-limit 100000 -D SYNTHESIS SOURCES TOP.sv --top TOP; \
-    chformal -remove; delete -input TOP/w:mutation*; setundef -undriven -zero TOP; \
-    synth_ecp5 -top TOP -json TOP.json; tee -q -o TOP.stat.json stat -json";
+    chformal -remove; setundef -undriven -zero TOP; synth_ecp5 -top TOP -json TOP.json; tee -q -o TOP.stat.json stat -json";
 
 /// Tops, by the beginning of their names, that have wide trees of logic. Left to itself yosys makes every path as fast as it can, at half as many
 /// look-up tables again where hundreds of paths are about as long as the longest. These are mapped to [`AIM`] instead.
