@@ -1,12 +1,14 @@
 //! Files import in one direction: prim ← rooms ← datapath ← nic; configuration and types know no room. Read from the source.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
 use std::path::Path;
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
 use syn::visit::{self, Visit};
+
+#[path = "support/sources.rs"]
+mod sources;
 
 /// Names of modules from the root of the crate, and their syntax. `matching::order` is `hdl/src/matching/order.rs`.
 type Files = BTreeMap<String, syn::File>;
@@ -23,22 +25,17 @@ fn rank(module: &str) -> u8 {
     }
 }
 
-fn read(folder: &Path, prefix: &str, files: &mut Files) {
-    for entry in fs::read_dir(folder).expect("the sources are there") {
-        let path = entry.expect("it was listed").path();
-        let stem = path.file_stem().and_then(|s| s.to_str()).expect("a name");
-        let name = match (prefix, stem) {
-            ("", stem) => stem.to_string(),
-            (prefix, "mod") => prefix.to_string(),
-            (prefix, stem) => format!("{prefix}::{stem}"),
-        };
-        if path.is_dir() && name != "bin" {
-            read(&path, &name, files);
-        } else if path.extension().is_some_and(|e| e == "rs") && name != "lib" {
-            let text = fs::read_to_string(&path).expect("it was listed");
-            files.insert(name, syn::parse_file(&text).expect("it compiles"));
-        }
+/// The module of a file, by the file's path from `src`; none of a program's and of the root's.
+fn module(path: &Path) -> Option<String> {
+    let path = path.with_extension("");
+    let mut parts: Vec<&str> = path
+        .iter()
+        .map(|part| part.to_str().expect("a name"))
+        .collect();
+    if parts.last() == Some(&"mod") {
+        parts.pop();
     }
+    (parts[0] != "bin" && parts != ["lib"]).then(|| parts.join("::"))
 }
 
 /// Paths that a file names, outside its tests.
@@ -146,9 +143,10 @@ fn complaints(files: &Files) -> Vec<String> {
 }
 
 fn sources() -> Files {
-    let mut files = Files::new();
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
-    read(&folder, "", &mut files);
+    let files = sources::below("hdl/src").into_iter();
+    let files = files.filter_map(|(path, text)| Some((module(&path)?, text)));
+    let parsed = files.map(|(name, text)| (name, syn::parse_file(&text).expect("it compiles")));
+    let files: Files = parsed.collect();
     assert!(files.len() > 80 && files.contains_key("matching::lists"));
     files
 }

@@ -1,25 +1,10 @@
 //! The page of the card's rules names checks, tests and breaks that there are.
 
 use std::collections::HashSet;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-/// All Rust files below a folder, with their text.
-fn sources(folder: PathBuf) -> Vec<(PathBuf, String)> {
-    let mut files = vec![];
-    let mut folders = vec![folder];
-    while let Some(folder) = folders.pop() {
-        for entry in std::fs::read_dir(folder).expect("it can be read") {
-            let path = entry.expect("it can be read").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.extension().is_some_and(|e| e == "rs") {
-                let text = std::fs::read_to_string(&path).expect("sources are text");
-                files.push((path, text));
-            }
-        }
-    }
-    files
-}
+#[path = "support/sources.rs"]
+mod sources;
 
 /// What stands between a word and the next `end`, each time that the word occurs.
 fn behind<'a>(text: &'a str, word: &str, end: &str) -> Vec<&'a str> {
@@ -38,9 +23,9 @@ struct Names {
 }
 
 impl Names {
-    fn of(root: &Path) -> Self {
+    fn read() -> Self {
         let mut names = Self::default();
-        for (path, text) in sources(root.join("hdl/src")) {
+        for (path, text) in sources::below("hdl/src") {
             let quoted = behind(&text, "Check::new(\"", "\"");
             names.checks.extend(quoted.into_iter().map(String::from));
             for line in text.lines() {
@@ -58,7 +43,7 @@ impl Names {
             }
         }
         for folder in ["hdl/tests", "tests/tests"] {
-            for (_, text) in sources(root.join(folder)) {
+            for (_, text) in sources::below(folder) {
                 let tests = behind(&text, "fn ", "(").into_iter();
                 names.tests.extend(tests.map(String::from));
             }
@@ -100,15 +85,12 @@ impl Names {
     }
 }
 
-fn root() -> &'static Path {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
-    root.expect("the crate is in a workspace")
-}
-
 #[test]
 fn each_rule_of_the_card_has_what_holds_and_what_breaks_it() {
-    let page = std::fs::read_to_string(root().join("docs/src/rules.md")).expect("the page");
-    let names = Names::of(root());
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent();
+    let root = root.expect("the crate is in a workspace");
+    let page = std::fs::read_to_string(root.join("docs/src/rules.md")).expect("the page");
+    let names = Names::read();
     let rows: Vec<&str> = page
         .lines()
         .filter(|line| line.starts_with("| ") && !line.starts_with("| rule"))
@@ -120,7 +102,7 @@ fn each_rule_of_the_card_has_what_holds_and_what_breaks_it() {
 
 #[test]
 fn a_rule_without_a_check_or_with_a_name_that_there_is_not_is_noticed() {
-    let names = Names::of(root());
+    let names = Names::read();
     let sound = "| A. | `slot_given_out_is_free!` | `delivery: reuses_slots` |";
     assert_eq!(names.faults(sound), [""; 0]);
     for wrong in [
