@@ -235,7 +235,10 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
     let begin = program.counters();
     program.meet();
     let start = raw.transport().now();
-    for _ in 0..mix.steps {
+    for step in 0..mix.steps {
+        if step == mix.steps / 2 {
+            program.doom();
+        }
         program.step();
     }
     program.come_to_rest();
@@ -611,6 +614,42 @@ impl Program<'_> {
             (Carries::Inline, _) | (_, None) => self.send_inline(at, send),
             (Carries::Buffer, Some(address)) => self.send_buffer(at, send, address, empty),
             (Carries::Segments, Some(address)) => self.send_segments(at, send, address),
+        }
+    }
+
+    /// Sends what finds no receive, if the queues have room, over each pair that has no memory for its slots: such a pair fails, whatever the program does.
+    fn doom(&mut self) {
+        for at in 0..self.host_sides.len() {
+            let host_side = &mut self.host_sides[at];
+            let doomed = host_side.pairs.iter().find(|(_, doomed)| *doomed);
+            let Some((pair, _)) = doomed.copied() else {
+                continue;
+            };
+            let waits = |p: &Pending| p.opcode == Opcode::TaggedSend && p.pair == pair;
+            if host_side.count(waits) >= SENDS {
+                continue;
+            }
+            let Some(address) = host_side.free[0].pop() else {
+                continue;
+            };
+            let key = host_side.key;
+            let pending = Pending {
+                pair,
+                buffer: Some((0, address)),
+                ..nothing(Opcode::TaggedSend, 0)
+            };
+            let send = SendRequest {
+                opcode: Opcode::TaggedSend.code(),
+                pair,
+                request: host_side.pend(0, pending),
+                key,
+                match_bits: STRANGE,
+                address,
+                length: 8,
+                ..SendRequest::default()
+            };
+            let fill = self.bytes();
+            self.post_sends(at, &[send.to_words()], Some((address, fill)));
         }
     }
 
