@@ -2,7 +2,7 @@
 
 mod support;
 
-use host_driver::{RecvWr, SendWr};
+use host_driver::{RecvWr, SendFlags, SendWr};
 use support::{PATIENCE, Result, connected};
 
 /// More than the card holds of a pair: the library keeps the rest meanwhile.
@@ -24,7 +24,7 @@ pub(crate) fn main() -> Result<()> {
         sends.push(SendWr {
             wr_id,
             send: a.send(7),
-            ready: false,
+            flags: SendFlags::empty(),
             buffer: a.buffer(&wr_id.to_le_bytes())?,
         });
     }

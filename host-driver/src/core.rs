@@ -36,7 +36,7 @@ mod complete;
 mod post;
 mod sends;
 
-pub(crate) use self::sends::segment;
+pub(crate) use self::sends::{Way, segment};
 use crate::backlog::Backlog;
 use crate::claimed::Claim;
 use crate::endpoint::Shared;
@@ -51,7 +51,7 @@ use crate::region::Buffer;
 use crate::request_queue::RequestQueue;
 use crate::ring::{EntryQueue, RequestRing};
 use crate::send_limits::SendLimits;
-use crate::shared::SharedBuffer;
+use crate::shared::readable::Held;
 use crate::table::{Place, Request, RequestTable};
 use crate::transport::{Line, TransportError, Watch};
 use abi::completion::Completion;
@@ -139,7 +139,7 @@ pub(crate) struct Queue {
     armed: Option<u16>,
     strays: u64,
     /// What sends that have ended in silence have read.
-    retired: Vec<SharedBuffer>,
+    retired: Vec<Held>,
     /// The card tells the endpoint of each completion.
     tells_endpoint: bool,
     /// What the handles share, for what a completion gives to the program.

@@ -17,13 +17,12 @@ use crate::event::{AsyncEvent, Causes};
 use crate::link::Link;
 use crate::memory::HostMemory;
 use crate::pair::{Pair, PairAddress};
-use crate::query::PairStatus;
+use crate::query::{Capabilities, PairStatus};
 use crate::region::{Access, MemoryRegion};
 use crate::ring::{EntryQueue, RequestRing, ring_log2};
-use crate::shared::SharedBuffer;
+use crate::shared::readable::Held;
 use crate::sync::{CardGuard, CardMutex};
 use crate::transport::{TransportError, Watch};
-use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     CloseEndpoint, Command, ConnectPair, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair,
@@ -46,7 +45,9 @@ impl Shared {
         let device = pd.device();
         let identity = device.identity();
         let completions = EntryQueue::new(&device.card.link, ring_log2_of(entries)?)?;
-        let tells_endpoint = identity.capabilities & CAPABILITY_SHARED_COMPLETIONS != 0;
+        let tells_endpoint = device
+            .capabilities()
+            .contains(Capabilities::SHARED_COMPLETIONS);
         let claims = identity.pairs as usize * usize::from(MAX_CREDITS);
         Ok(Arc::new_cyclic(|shared| Self {
             core: CardMutex::new(Core::new(completions, tells_endpoint, Weak::clone(shared))),
@@ -74,7 +75,7 @@ impl Shared {
     }
 
     /// Drops what sends have read that have ended in silence: without the lock, because a region may end with it.
-    pub(crate) fn free(&self, mut retired: Option<SharedBuffer>) {
+    pub(crate) fn free(&self, mut retired: Option<Held>) {
         while retired.is_some() {
             retired = self.core().take_retired();
         }
@@ -354,7 +355,7 @@ impl EndpointBuilder {
     ///
     /// # Errors
     /// [`CommandError`]: `Argument` if a size is not one that a ring can have, `NoResource` if the
-    /// card has no more endpoints. On a queue that has an endpoint: `Unsupported`, with [`CAPABILITY_SHARED_COMPLETIONS`] as detail, if the card
+    /// card has no more endpoints. On a queue that has an endpoint: `Unsupported`, with [`Capabilities::SHARED_COMPLETIONS`] as detail, if the card
     /// has a queue for each endpoint only ([`DeviceLimits::shared_completions`](crate::DeviceLimits::shared_completions)); `Argument` if the queue is of
     /// another domain, or its endpoints are all closed and have left completions on it; `NotFound` while its first endpoint is being closed.
     pub fn open(self) -> Result<Endpoint, CommandError> {

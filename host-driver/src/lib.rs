@@ -117,11 +117,13 @@ pub use event::{AsyncEvent, Cause, Causes};
 pub use event_fd::{EventFd, EventFdError};
 pub use loader::load_firmware;
 pub use pair::{EndpointAddress, Pair, PairAddress};
-pub use post::{RecvWr, SendWr, Source, TaggedReceive, TaggedSend};
-pub use query::{DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState};
+pub use post::{RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
+pub use query::{
+    Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState,
+};
 pub use region::{Access, Buffer, MemoryRegion, RegionInUse};
 pub use send_limits::SendLimits;
-pub use shared::{Payload, SendBuffer, SharedBuffer};
+pub use shared::{Gather, Payload, SendBuffer, SharedBuffer};
 pub use table::Request;
 
 /// What may cross threads and be shared by them: everything.

@@ -5,18 +5,20 @@
 //!  post a list admit ► write entry ► admit ► write entry ► … ► doorbell     stops at the first that isn't admitted
 //! ```
 
-use crate::core::{Own, Ring, segment};
+use crate::core::{Own, Ring, Way, segment};
 use crate::endpoint::Endpoint;
 use crate::error::{ListRefused, PostError, Refused};
 use crate::pair::Pair;
+use crate::query::Capabilities;
 use crate::region::Buffer;
-use crate::shared::{SendBuffer, SharedBuffer};
+use crate::shared::readable::Piece;
+use crate::shared::{Gather, Payload, SendBuffer, SharedBuffer};
 use crate::table::{ListEntry, Request, Segments, Work};
 use abi::event::NO_PAIR;
 use abi::limits::EAGER_MAX;
 use abi::request::{
     FLAG_ANY_SOURCE, FLAG_ERRORS_ONLY, FLAG_GATHER, FLAG_INLINE, FLAG_MULTI, FLAG_READY,
-    INLINE_BYTES, ListRequest, MAX_SEGMENTS, Opcode, Segment, SendRequest,
+    INLINE_BYTES, ListRequest, Opcode, Segment, SendRequest,
 };
 
 /// How a message is addressed.
@@ -54,15 +56,27 @@ pub struct TaggedReceive {
     pub ignore_bits: u64,
 }
 
-/// A send of a list: `ibv_send_wr`. `B` is [`Buffer`], [`SharedBuffer`](crate::SharedBuffer) or, for a list of both, [`Payload`](crate::Payload).
+bitflags::bitflags! {
+    /// How a send of a list is sent: `send_flags` of `ibv_send_wr`.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct SendFlags: u8 {
+        /// As by [`Endpoint::post_ready_send`].
+        const READY = FLAG_READY;
+        /// As by [`Endpoint::post_unsignaled_send`]: no completion unless it is an error. The buffer is dropped when the send has ended, so that who wants it
+        /// back sends a [`SharedBuffer`] and keeps a clone.
+        const UNSIGNALED = FLAG_ERRORS_ONLY;
+    }
+}
+
+/// A send of a list: `ibv_send_wr`. `B` is [`Buffer`], [`SharedBuffer`], [`Payload`] for a list of both, or [`Gather`] for one of messages of several segments.
 #[derive(Debug)]
 pub struct SendWr<B = Buffer> {
     /// The application's number.
     pub wr_id: u64,
     /// How the message is addressed.
     pub send: TaggedSend,
-    /// Whether it is sent as by [`Endpoint::post_ready_send`].
-    pub ready: bool,
+    /// In what way it is sent.
+    pub flags: SendFlags,
     /// What is sent.
     pub buffer: B,
 }
@@ -91,7 +105,7 @@ impl Endpoint {
         send: &TaggedSend,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
-        self.post_send(wr_id, send, 0, buffer)
+        self.post_send(wr_id, send, SendFlags::empty(), buffer)
     }
 
     /// Sends the buffer to a receive that the program knows to be posted. (MPI's ready mode.) If there is none when the message arrives, it isn't
@@ -108,7 +122,7 @@ impl Endpoint {
         send: &TaggedSend,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
-        self.post_send(wr_id, send, FLAG_READY, buffer)
+        self.post_send(wr_id, send, SendFlags::READY, buffer)
     }
 
     /// Sends the buffer, and shows no completion unless it is an error. (A work request without `IBV_SEND_SIGNALED`.) The buffer is shared, and the program keeps
@@ -126,21 +140,10 @@ impl Endpoint {
         send: &TaggedSend,
         buffer: SharedBuffer,
     ) -> Result<Request, Refused<SharedBuffer>> {
-        if let Err(error) = self.supports(Opcode::TaggedSend, FLAG_ERRORS_ONLY) {
-            return Err(Refused { error, buffer });
-        }
-        let mut locked = self.handle.lock();
-        let mut own = locked.own();
-        let mut work = send_work(send, buffer.len() as u64, false);
-        if let Work::Send { unsignaled, .. } = &mut work {
-            *unsignaled = true;
-        }
-        let entered = self.enter(&mut own, wr_id, send, (work, 0), buffer)?;
-        own.ring(self.handle.link(), Ring::Send);
-        Ok(entered)
+        self.post_send(wr_id, send, SendFlags::UNSIGNALED, buffer)
     }
 
-    /// Sends some buffers as one message, one after the other: up to [`MAX_SEGMENTS`]. (`ibv_post_send` with several `ibv_sge`.) They come back with the
+    /// Sends some buffers as one message, one after the other: up to four. (`ibv_post_send` with several `ibv_sge`.) They come back with the
     /// completion, which the program needn't wait for to read them, or to send them elsewhere.
     ///
     /// # Errors
@@ -152,48 +155,16 @@ impl Endpoint {
         send: &TaggedSend,
         segments: &[SharedBuffer],
     ) -> Result<Request, PostError> {
-        if segments.len() > MAX_SEGMENTS {
-            return Err(PostError::TooManySegments);
-        }
-        if segments.len() > 1 {
-            self.supports(Opcode::TaggedSend, FLAG_GATHER)?;
-        }
-        let mut all = [Segment::default(); MAX_SEGMENTS];
-        for (all, segment) in all.iter_mut().zip(segments) {
-            *all = self.segment(segment)?;
-        }
-        let length = all.iter().map(|segment| segment.length).sum();
-        if length > EAGER_MAX as u64 {
-            return Err(PostError::TooLong);
-        }
-        let link = self.handle.link();
-        let mut locked = self.handle.lock();
-        let mut own = locked.own();
-        let work = send_work(send, length, false);
-        let first = segments.first().cloned();
-        let (flags, inline, entries) = match segments.len() > 1 {
-            true => (FLAG_GATHER, None, 2),
-            false => (0, self.inline(first.as_deref().unwrap_or_default()), 1),
-        };
-        let way = own.admit_send(link, &work, entries)?;
-        let request = send_request(send, flags, all[0], inline);
-        let rest = std::array::from_fn(|at| segments.get(at + 1).cloned());
-        let posted = own.post_send(way, wr_id, work, first.map(Into::into), rest, request);
-        own.ring(link, Ring::Send);
-        Ok(posted)
-    }
-
-    /// Where the card finds what is to be sent, if it is of the endpoint's domain.
-    fn segment<B: SendBuffer>(&self, buffer: &B) -> Result<Segment, PostError> {
-        let (whole, ..) = buffer.part();
-        let ours = whole.is_of(self.handle.domain());
-        ours.then(|| segment(buffer)).ok_or(PostError::WrongDomain)
+        let gather = Gather::new(segments)?;
+        let posted = self.post_send(wr_id, send, SendFlags::empty(), gather);
+        posted.map_err(|refused| refused.error)
     }
 
     /// Whether the card knows a request of this opcode with these flags.
     fn supports(&self, opcode: Opcode, flags: u8) -> Result<(), PostError> {
-        let lacks = opcode.row().needs(flags) & !self.device().identity().capabilities;
-        (lacks == 0).then_some(()).ok_or(PostError::Unsupported)
+        let needed = Capabilities::from_bits_retain(opcode.row().needs(flags));
+        let has = self.device().capabilities().contains(needed);
+        has.then_some(()).ok_or(PostError::Unsupported)
     }
 
     /// Posts the sends of a list in order, and tells the card of all of them by one doorbell. (`ibv_post_send` of a chain.) The handles of those that
@@ -204,7 +175,12 @@ impl Endpoint {
     /// after the doorbell, and can go on when the card has fetched.
     ///
     /// # Errors
-    /// [`ListRefused`], with the request that was refused and those behind it; see [`PostError`] for what to do.
+    /// [`ListRefused`], with the request that was refused and those behind it. Its [`PostError`] is that of the request:
+    /// - [`SendRingFull`](PostError::SendRingFull), [`CompletionQueueFull`](PostError::CompletionQueueFull), [`PairBusy`](PostError::PairBusy): there is no room
+    ///   behind those in front of it. Let the card run or poll, then post the rest.
+    /// - [`Unsupported`](PostError::Unsupported), [`TooLong`](PostError::TooLong): of flags that the card doesn't know, and of gathers.
+    /// - [`InvalidPair`](PostError::InvalidPair), [`WrongDomain`](PostError::WrongDomain): what the request names isn't this endpoint's.
+    /// - [`Closed`](PostError::Closed), [`Transport`](PostError::Transport): as of any post.
     pub fn post_send_list<B: SendBuffer, L: IntoIterator<Item = SendWr<B>>>(
         &self,
         list: L,
@@ -216,12 +192,11 @@ impl Endpoint {
             let Some(wr) = rest.next() else {
                 break None;
             };
-            let flags = if wr.ready { FLAG_READY } else { 0 };
             let entered = self.enter_send(
                 &mut self.handle.lock().own(),
                 wr.wr_id,
                 &wr.send,
-                flags,
+                wr.flags,
                 wr.buffer,
             );
             match entered {
@@ -260,7 +235,7 @@ impl Endpoint {
         if !own.has_bounce() {
             return Err(PostError::InjectBusy);
         }
-        let work = send_work(send, bytes.len() as u64, true);
+        let work = send_work(send, bytes.len() as u64, true, false);
         let way = own.admit_send(link, &work, 1)?;
         let mut buffer = own.take_bounce().ok_or(PostError::InjectBusy)?;
         buffer[..bytes.len()].copy_from_slice(bytes);
@@ -271,8 +246,8 @@ impl Endpoint {
             length: bytes.len() as u64,
         };
         let request = send_request(send, 0, segment, self.inline(bytes));
-        let none = Segments::default();
-        own.post_send(way, wr_id, work, Some(buffer.into()), none, request);
+        let held = (Some(Payload::Unique(buffer)), Segments::default());
+        own.post_send(way, wr_id, work, held, request);
         own.ring(link, Ring::Send);
         Ok(())
     }
@@ -288,7 +263,7 @@ impl Endpoint {
         &self,
         wr_id: u64,
         send: &TaggedSend,
-        flags: u8,
+        flags: SendFlags,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
         let mut locked = self.handle.lock();
@@ -304,33 +279,50 @@ impl Endpoint {
         own: &mut Own<'_>,
         wr_id: u64,
         send: &TaggedSend,
-        flags: u8,
+        flags: SendFlags,
         buffer: B,
     ) -> Result<Request, Refused<B>> {
-        let work = send_work(send, buffer.part().2 as u64, false);
-        self.enter(own, wr_id, send, (work, flags), buffer)
-    }
-
-    fn enter<B: SendBuffer>(
-        &self,
-        own: &mut Own<'_>,
-        wr_id: u64,
-        send: &TaggedSend,
-        (work, flags): (Work, u8),
-        buffer: B,
-    ) -> Result<Request, Refused<B>> {
-        let admitted = self.segment(&buffer).and_then(|segment| {
-            let way = own.admit_send(self.handle.link(), &work, 1)?;
-            Ok((way, segment))
-        });
-        match admitted {
+        match self.admit_send(own, send, flags, &buffer) {
             Err(error) => Err(Refused { error, buffer }),
-            Ok((way, segment)) => {
-                let request = send_request(send, flags, segment, self.inline(&buffer));
-                let none = Segments::default();
-                Ok(own.post_send(way, wr_id, work, Some(buffer.into()), none, request))
+            Ok((way, work, request)) => {
+                Ok(own.post_send(way, wr_id, work, buffer.into_held(), request))
             }
         }
+    }
+
+    /// Looks whether a send can be posted or kept, and makes its entry.
+    fn admit_send<B: SendBuffer>(
+        &self,
+        own: &mut Own<'_>,
+        send: &TaggedSend,
+        flags: SendFlags,
+        buffer: &B,
+    ) -> Result<(Way, Work, SendRequest), PostError> {
+        let pieces = buffer.pieces();
+        let gathers = pieces.iter().flatten().count() > 1;
+        let gather = if gathers { FLAG_GATHER } else { 0 };
+        self.supports(Opcode::TaggedSend, flags.bits() | gather)?;
+        let foreign = |piece: &Piece<'_>| !piece.whole.is_of(self.handle.domain());
+        if pieces.iter().flatten().any(foreign) {
+            return Err(PostError::WrongDomain);
+        }
+        let length = pieces.iter().flatten().map(|piece| piece.length as u64);
+        let length = length.sum();
+        if gathers && length > EAGER_MAX as u64 {
+            return Err(PostError::TooLong);
+        }
+        let unsignaled = flags.contains(SendFlags::UNSIGNALED);
+        let work = send_work(send, length, false, unsignaled);
+        let entries = if gathers { 2 } else { 1 };
+        let way = own.admit_send(self.handle.link(), &work, entries)?;
+        let first = pieces[0].map(segment).unwrap_or_default();
+        let inline = match gathers {
+            true => None,
+            false => self.inline(pieces[0].map_or(&[], Piece::bytes)),
+        };
+        // Which unsignaled sends are quiet on the card is decided when they go there.
+        let flags = (flags & SendFlags::READY).bits() | gather;
+        Ok((way, work, send_request(send, flags, first, inline)))
     }
 
     /// Posts a receive into the buffer. It comes back with the completion.
@@ -370,7 +362,11 @@ impl Endpoint {
     /// [`post_send_list`](Self::post_send_list) otherwise, on the list ring.
     ///
     /// # Errors
-    /// [`ListRefused`], with the request that was refused and those behind it; see [`PostError`] for what to do.
+    /// [`ListRefused`], with the request that was refused and those behind it. Its [`PostError`] is that of the request:
+    /// - [`ListRingFull`](PostError::ListRingFull), [`CompletionQueueFull`](PostError::CompletionQueueFull): there is no room behind those in front of it. Let the
+    ///   card run or poll, then post the rest.
+    /// - [`InvalidPair`](PostError::InvalidPair), [`WrongDomain`](PostError::WrongDomain): what the request names isn't this endpoint's.
+    /// - [`Closed`](PostError::Closed), [`Transport`](PostError::Transport): as of any post.
     pub fn post_recv_list<L: IntoIterator<Item = RecvWr>>(
         &self,
         list: L,
@@ -554,12 +550,12 @@ impl Endpoint {
 }
 
 /// What is kept of a send of `length` bytes.
-fn send_work(send: &TaggedSend, length: u64, inject: bool) -> Work {
+fn send_work(send: &TaggedSend, length: u64, inject: bool, unsignaled: bool) -> Work {
     Work::Send {
         pair: send.pair.index,
         serial: send.pair.serial,
         inject,
-        unsignaled: false,
+        unsignaled,
         order: 0,
         length,
         cancel: None,

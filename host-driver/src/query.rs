@@ -21,6 +21,21 @@ use abi::mailbox::{self, Command, ConnectReason, PairState};
 use abi::request::{INLINE_BYTES, MAX_SEGMENTS};
 use std::ops::RangeInclusive;
 
+bitflags::bitflags! {
+    /// What only some cards have: `capabilities` of [`Identity`](crate::Identity).
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+    pub struct Capabilities: u32 {
+        /// Several endpoints may complete on one queue: [`EndpointBuilder::on`](crate::EndpointBuilder::on).
+        const SHARED_COMPLETIONS = CAPABILITY_SHARED_COMPLETIONS;
+        /// A send may complete only on error: [`Endpoint::post_unsignaled_send`].
+        const ERRORS_ONLY = CAPABILITY_ERRORS_ONLY;
+        /// A send may read several buffers: [`Endpoint::post_gather_send`].
+        const GATHER = CAPABILITY_GATHER;
+        /// A send may carry a short payload in its request: the library does that by itself.
+        const INLINE = CAPABILITY_INLINE;
+    }
+}
+
 /// What a card, and this library on it, can do at most.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
@@ -58,10 +73,15 @@ pub struct DeviceLimits {
 }
 
 impl Device {
+    /// What the card has that only some have. Bits that this library doesn't know are kept.
+    pub fn capabilities(&self) -> Capabilities {
+        Capabilities::from_bits_retain(self.identity().capabilities)
+    }
+
     /// The card's limits: `ibv_query_device`.
     pub fn limits(&self) -> DeviceLimits {
         let identity = self.identity();
-        let has = |capability| identity.capabilities & capability != 0;
+        let has = |capability| self.capabilities().contains(capability);
         DeviceLimits {
             endpoints: identity.endpoints as usize,
             pairs: identity.pairs as usize,
@@ -72,16 +92,16 @@ impl Device {
             pair_credits: usize::from(MAX_CREDITS),
             pair_sends: usize::from(SEND_QUEUE_DEPTH),
             message_bytes: identity.message_max,
-            send_segments: match has(CAPABILITY_GATHER) {
+            send_segments: match has(Capabilities::GATHER) {
                 true => MAX_SEGMENTS,
                 false => 1,
             },
-            inline_bytes: match has(CAPABILITY_INLINE) {
+            inline_bytes: match has(Capabilities::INLINE) {
                 true => INLINE_BYTES,
                 false => 0,
             },
-            unsignaled_sends: has(CAPABILITY_ERRORS_ONLY),
-            shared_completions: has(CAPABILITY_SHARED_COMPLETIONS),
+            unsignaled_sends: has(Capabilities::ERRORS_ONLY),
+            shared_completions: has(Capabilities::SHARED_COMPLETIONS),
             inject_bytes: EAGER_MAX,
             ring_entries: 1 << MIN_RING_LOG2..=1 << MAX_RING_LOG2,
         }
@@ -220,5 +240,20 @@ impl Endpoint {
             Some((Place::Kept, false)) if !is_broken!(HidesKept) => RequestState::Kept,
             Some((Place::Card | Place::Kept | Place::Completed, false)) => RequestState::Posted,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Capabilities;
+    use abi::capability::{ALL, CAPABILITIES};
+
+    #[test]
+    fn every_capability_has_its_flag() {
+        assert_eq!(Capabilities::all().bits(), ALL);
+        let named = Capabilities::all().iter_names();
+        let named = named.map(|(name, flag)| (format!("CAPABILITY_{name}"), flag.bits().into()));
+        let constants = CAPABILITIES.iter().map(|c| (c.name.to_owned(), c.value));
+        assert!(named.eq(constants));
     }
 }

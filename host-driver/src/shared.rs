@@ -9,7 +9,9 @@
 //! All of them only read, the program as the card, so any number may at the same time. What writes, a receive or the program, needs the
 //! [`Buffer`], and that comes back from the last `SharedBuffer` only: a request in flight has one.
 
+use crate::error::PostError;
 use crate::region::Buffer;
+use abi::request::MAX_SEGMENTS;
 use std::fmt;
 use std::ops::{Bound, Deref, RangeBounds};
 use std::sync::Arc;
@@ -155,44 +157,137 @@ impl Deref for Payload {
     }
 }
 
-/// What can be sent: a [`Buffer`], a [`SharedBuffer`], or a [`Payload`], which is either. What is refused is given back as it came.
-pub trait SendBuffer:
-    Into<Payload> + Deref<Target = [u8]> + fmt::Debug + readable::Readable
-{
+/// Up to [`MAX_SEGMENTS`] shared buffers, or slices of some, that are sent as one message, one after the other. One of a single segment, or of none, is sent by
+/// every card.
+#[derive(Clone, Debug, Default)]
+pub struct Gather([Option<SharedBuffer>; MAX_SEGMENTS]);
+
+impl Gather {
+    /// The message of these segments. It has clones of them.
+    ///
+    /// # Errors
+    /// [`PostError::TooManySegments`].
+    pub fn new(segments: &[SharedBuffer]) -> Result<Self, PostError> {
+        if segments.len() > MAX_SEGMENTS {
+            return Err(PostError::TooManySegments);
+        }
+        Ok(Self(std::array::from_fn(|at| segments.get(at).cloned())))
+    }
+
+    /// The segments, in order.
+    pub fn segments(&self) -> impl Iterator<Item = &SharedBuffer> {
+        self.0.iter().flatten()
+    }
 }
+
+impl From<SharedBuffer> for Gather {
+    fn from(shared: SharedBuffer) -> Self {
+        Self([Some(shared), None, None, None])
+    }
+}
+
+/// What can be sent: a [`Buffer`], a [`SharedBuffer`], a [`Payload`], which is either, or a [`Gather`] of shared buffers. What is refused is given back as it
+/// came.
+pub trait SendBuffer: fmt::Debug + readable::Readable {}
 
 impl SendBuffer for Buffer {}
 impl SendBuffer for SharedBuffer {}
 impl SendBuffer for Payload {}
+impl SendBuffer for Gather {}
 
-mod readable {
+pub(crate) mod readable {
     //! What the library asks of a buffer to be sent; nobody else implements it, because a request rests on it.
 
-    use super::{Buffer, Payload, SharedBuffer};
+    use super::{Buffer, Gather, Payload, SharedBuffer};
+    use abi::request::MAX_SEGMENTS;
 
-    pub trait Readable {
-        /// The bytes: a buffer, where in it they begin, and how many they are.
-        fn part(&self) -> (&Buffer, usize, usize);
+    /// Bytes of a buffer.
+    #[derive(Clone, Copy)]
+    pub struct Piece<'a> {
+        /// The buffer.
+        pub whole: &'a Buffer,
+        /// Where in it they begin.
+        pub offset: usize,
+        /// How many they are.
+        pub length: usize,
+    }
+
+    impl<'a> Piece<'a> {
+        /// The bytes.
+        pub fn bytes(self) -> &'a [u8] {
+            &self.whole[self.offset..][..self.length]
+        }
+    }
+
+    /// What a request has while it is outstanding: its first buffer, and the segments of a gather behind that.
+    pub type Held = (Option<Payload>, [Option<SharedBuffer>; MAX_SEGMENTS - 1]);
+
+    pub trait Readable: Sized {
+        /// The pieces of the message, in order.
+        fn pieces(&self) -> [Option<Piece<'_>>; MAX_SEGMENTS];
+
+        /// What a request is to hold.
+        fn into_held(self) -> Held;
     }
 
     impl Readable for Buffer {
-        fn part(&self) -> (&Buffer, usize, usize) {
-            (self, 0, self.len())
+        fn pieces(&self) -> [Option<Piece<'_>>; MAX_SEGMENTS] {
+            let all = Piece {
+                whole: self,
+                offset: 0,
+                length: self.len(),
+            };
+            [Some(all), None, None, None]
+        }
+
+        fn into_held(self) -> Held {
+            (Some(Payload::Unique(self)), Default::default())
+        }
+    }
+
+    impl SharedBuffer {
+        /// Its bytes.
+        pub(crate) fn piece(&self) -> Piece<'_> {
+            Piece {
+                whole: &self.whole,
+                offset: self.offset,
+                length: self.length,
+            }
         }
     }
 
     impl Readable for SharedBuffer {
-        fn part(&self) -> (&Buffer, usize, usize) {
-            (&self.whole, self.offset, self.length)
+        fn pieces(&self) -> [Option<Piece<'_>>; MAX_SEGMENTS] {
+            [Some(self.piece()), None, None, None]
+        }
+
+        fn into_held(self) -> Held {
+            (Some(Payload::Shared(self)), Default::default())
         }
     }
 
     impl Readable for Payload {
-        fn part(&self) -> (&Buffer, usize, usize) {
+        fn pieces(&self) -> [Option<Piece<'_>>; MAX_SEGMENTS] {
             match self {
-                Self::Unique(buffer) => buffer.part(),
-                Self::Shared(shared) => shared.part(),
+                Self::Unique(buffer) => buffer.pieces(),
+                Self::Shared(shared) => shared.pieces(),
             }
+        }
+
+        fn into_held(self) -> Held {
+            (Some(self), Default::default())
+        }
+    }
+
+    impl Readable for Gather {
+        fn pieces(&self) -> [Option<Piece<'_>>; MAX_SEGMENTS] {
+            let all = self.0.each_ref();
+            all.map(|segment| segment.as_ref().map(SharedBuffer::piece))
+        }
+
+        fn into_held(self) -> Held {
+            let [first, second, third, fourth] = self.0;
+            (first.map(Payload::Shared), [second, third, fourth])
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, Device, RecvWr, SendWr, Source, TaggedReceive, TaggedSend, WcStatus,
+    Access, Buffer, Device, RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend, WcStatus,
 };
 use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -188,7 +188,7 @@ fn posting_and_polling_do_not_allocate() {
             sends.push(SendWr {
                 wr_id,
                 send,
-                ready: false,
+                flags: SendFlags::empty(),
                 buffer: shared.slice(..4),
             });
         }

@@ -7,7 +7,9 @@ use crate::endpoint::Handle;
 use crate::event::{AsyncEvent, Cause};
 use crate::link::Link;
 use crate::pair::Pair;
-use crate::shared::SharedBuffer;
+use crate::region::Buffer;
+use crate::shared::readable::Held;
+use crate::shared::{Payload, SharedBuffer};
 use crate::table::{Entry, ListEntry, Outstanding, Place, Request, Segments, Work};
 use crate::transport::{PauseResult, TransportError};
 use abi::completion::{COMPLETION_MORE, Completion};
@@ -17,6 +19,12 @@ use abi::status::Status;
 /// Whether the card can't be reached now. Takes no time.
 fn is_unreachable(link: &Link) -> bool {
     matches!(link.pause(&[], 0), PauseResult::Unreachable)
+}
+
+/// What a request has read, of one kind or of the other.
+fn held(buffer: Option<Buffer>, shared: Option<SharedBuffer>) -> Option<Payload> {
+    let unique = buffer.map(Payload::Unique);
+    unique.or(shared.map(Payload::Shared))
 }
 
 impl Core {
@@ -119,7 +127,7 @@ impl Core {
     }
 
     /// What a send that has ended in silence has read: to be dropped without the queue's lock, because a region may end with it.
-    pub(crate) fn take_retired(&mut self) -> Option<SharedBuffer> {
+    pub(crate) fn take_retired(&mut self) -> Option<Held> {
         self.queue.retired.pop()
     }
 }
@@ -176,7 +184,7 @@ impl Own<'_> {
             mut work,
             mut buffer,
             mut shared,
-            segments,
+            mut segments,
             entry,
         } = self.queue.table.remove(handle)?;
         if let Work::Cancel { target, .. } = work
@@ -244,7 +252,10 @@ impl Own<'_> {
                     self.rings.bounce.push(buffer);
                 }
                 if unsignaled && silent {
-                    self.queue.retired.extend(shared.take());
+                    let held = held(buffer.take(), shared.take());
+                    self.queue
+                        .retired
+                        .push((held, std::mem::take(&mut segments)));
                 }
             }
             Work::Cancel { target, .. } => self.set_cancel(target, None),
@@ -326,10 +337,10 @@ impl Own<'_> {
     }
 
     fn retire(&mut self, request: Request) {
-        let ended = self.queue.table.remove(request);
-        self.queue
-            .retired
-            .extend(ended.and_then(|ended| ended.shared));
+        if let Some(ended) = self.queue.table.remove(request) {
+            let held = held(ended.buffer, ended.shared);
+            self.queue.retired.push((held, ended.segments));
+        }
     }
 
     /// One message of a multi-receive that stays: the front of its buffer, which the message fills, is given to the application.

@@ -21,16 +21,17 @@ use crate::link::Link;
 use crate::pair::Pair;
 use crate::request_queue::RequestQueue;
 use crate::send_limits::SendLimits;
-use crate::shared::{Payload, SendBuffer};
-use crate::table::{Entry, Outstanding, Place, Request, Segments, Work};
+use crate::shared::Payload;
+use crate::shared::readable::{Held, Piece};
+use crate::table::{Entry, Outstanding, Place, Request, Work};
 use abi::completion::Completion;
 use abi::event::NO_PAIR;
 use abi::request::{FLAG_ERRORS_ONLY, FLAG_GATHER, Opcode, Segment, SendRequest, SendSegments};
 
-/// Where the card finds the bytes of a buffer.
-pub(crate) fn segment<B: SendBuffer>(buffer: &B) -> Segment {
-    let (whole, offset, length) = buffer.part();
-    let (key, address, _) = whole.local();
+/// Where the card finds the bytes of a piece.
+pub(crate) fn segment(piece: Piece<'_>) -> Segment {
+    let (key, address, _) = piece.whole.local();
+    let Piece { offset, length, .. } = piece;
     Segment {
         key,
         address: address + offset as u64,
@@ -167,8 +168,7 @@ impl Own<'_> {
         way: Way,
         wr_id: u64,
         work: Work,
-        payload: Option<Payload>,
-        segments: Segments,
+        (payload, segments): Held,
         request: SendRequest,
     ) -> Request {
         let (buffer, shared) = match payload {
@@ -217,7 +217,8 @@ impl Own<'_> {
         let segments = found
             .segments
             .each_ref()
-            .map(|found| found.as_ref().map(segment).unwrap_or_default());
+            .map(|found| found.as_ref().map(|found| segment(found.piece())))
+            .map(Option::unwrap_or_default);
         if let Work::Send {
             pair: index,
             serial,

@@ -2,8 +2,8 @@
 
 use crate::program::{Posted, World, ensure, range};
 use host_driver::{
-    Buffer, ListRefused, Pair, Payload, PostError, RecvWr, Refused, SendWr, SharedBuffer, Source,
-    TaggedReceive, TaggedSend, WcKind, WcStatus,
+    Buffer, ListRefused, Pair, Payload, PostError, RecvWr, Refused, SendFlags, SendWr,
+    SharedBuffer, Source, TaggedReceive, TaggedSend, WcKind, WcStatus,
 };
 use rand::Rng;
 use std::iter;
@@ -170,7 +170,7 @@ impl World {
                 let list = list.into_iter().map(|(wr_id, buffer)| SendWr {
                     wr_id,
                     send,
-                    ready: false,
+                    flags: SendFlags::empty(),
                     buffer,
                 });
                 let payload = |wr: SendWr<Payload>| wr.buffer;

@@ -5,8 +5,8 @@ use crate::common::{PATIENCE, Side, able_options, connected, fabric, options};
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EndpointAddress,
-    EventFdError, OpenError, Pair, PostError, RecvWr, Request, SendLimits, SendWr, SharedBuffer,
-    Source, TaggedReceive, TaggedSend,
+    EventFdError, Gather, OpenError, Pair, PostError, RecvWr, Request, SendBuffer, SendFlags,
+    SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -87,9 +87,13 @@ const ROOMY: Rings = Rings {
 impl Stage {
     /// On cards that fetch nothing.
     fn new(rings: Rings) -> Self {
+        Self::on(able_options(), rings)
+    }
+
+    fn on(cards: SoftOptions, rings: Rings) -> Self {
         let fabric = SoftFabric::new(SoftOptions {
             fetch_cycles: 100 * PATIENCE,
-            ..able_options()
+            ..cards
         });
         let (side, _) = connected(&fabric, 4);
         let builder = side.pd.endpoint().send_ring(rings.send);
@@ -229,17 +233,54 @@ const FEW: Rings = Rings {
 };
 
 /// How many sends of a list are posted, and why no more.
-fn listed(stage: &Stage, length: u64) -> (usize, PostError) {
-    let list = (0..length).map(|wr_id| SendWr {
-        wr_id,
+fn listed<B: SendBuffer>(
+    stage: &Stage,
+    flags: SendFlags,
+    buffers: impl IntoIterator<Item = B>,
+) -> (usize, Option<PostError>) {
+    let list = buffers.into_iter().map(|buffer| SendWr {
+        wr_id: 1,
         send: stage.send(),
-        ready: false,
-        buffer: Buffer::empty(),
+        flags,
+        buffer,
     });
     let mut posted = Vec::new();
-    let refused = stage.endpoint.post_send_list(list, &mut posted);
-    let refused = refused.expect_err("too long");
-    (refused.posted, refused.error)
+    let refused = stage.endpoint.post_send_list(list, &mut posted).err();
+    (posted.len(), refused.map(|refused| refused.error))
+}
+
+/// The same of receives.
+fn listed_receives(
+    stage: &Stage,
+    buffers: impl IntoIterator<Item = Buffer>,
+) -> (usize, Option<PostError>) {
+    let list = buffers.into_iter().map(|buffer| RecvWr {
+        wr_id: 1,
+        receive: stage.receive(),
+        multi: None,
+        buffer,
+    });
+    let mut posted = Vec::new();
+    let refused = stage.endpoint.post_recv_list(list, &mut posted).err();
+    (posted.len(), refused.map(|refused| refused.error))
+}
+
+/// Nine empty buffers.
+fn nine() -> [Buffer; 9] {
+    [(); 9].map(|()| Buffer::empty())
+}
+
+/// Lists of one request.
+const LISTS: [Verb; 2] = [
+    |s| listed(s, SendFlags::empty(), [Buffer::empty()]).1,
+    |s| listed_receives(s, [Buffer::empty()]).1,
+];
+
+/// A list of a gather of these parts of the stage's bytes.
+fn listed_gather(stage: &Stage, parts: &[&SharedBuffer]) -> Option<PostError> {
+    let parts: Vec<_> = parts.iter().copied().cloned().collect();
+    let gather = Gather::new(&parts).expect("few");
+    listed(stage, SendFlags::empty(), [gather]).1
 }
 
 /// A cancel of a send whose ring is full.
@@ -933,31 +974,70 @@ const ROWS: &[Row] = &[
         })
     }),
     // lists
-    ("lists", "`PairBusy`", || {
-        let mut stage = Stage::new(ROOMY);
-        LIMIT(&mut stage);
-        let refused = listed(&stage, 9);
-        assert_eq!(refused.0, 2);
-        names(refused.1)
-    }),
     ("lists", "`SendRingFull`, of `post_send_list`", || {
+        let none = SendFlags::empty();
+        let (posted, error) = listed(&Stage::new(SMALL), none, nine());
+        assert_eq!(posted, SMALL.send);
+        // Three entries of four are taken, and a gather takes two.
         let stage = Stage::new(SMALL);
-        let refused = listed(&stage, 9);
-        assert_eq!(refused.0, SMALL.send);
-        names(refused.1)
+        assert_eq!(listed(&stage, none, nine().into_iter().take(3)), (3, None));
+        let part = stage.bytes.slice(..8);
+        all([error, listed_gather(&stage, &[&part, &part])])
     }),
     ("lists", "`ListRingFull`, of `post_recv_list`", || {
         let stage = Stage::new(SMALL);
-        let list = (0..9).map(|wr_id| RecvWr {
-            wr_id,
-            receive: stage.receive(),
-            multi: None,
-            buffer: Buffer::empty(),
-        });
-        let mut posted = Vec::new();
-        let refused = stage.endpoint.post_recv_list(list, &mut posted);
-        names(refused.err().unwrap().error)
+        let (posted, error) = listed_receives(&stage, nine());
+        // The stage has one posted.
+        assert_eq!(posted, SMALL.list - 1);
+        all([error])
     }),
+    ("lists", "`CompletionQueueFull`", || {
+        let sends = listed(&Stage::new(FEW), SendFlags::empty(), nine());
+        let receives = listed_receives(&Stage::new(FEW), nine());
+        // The stage's receive has one entry.
+        assert_eq!((sends.0, receives.0), (3, 3));
+        all([sends.1, receives.1])
+    }),
+    ("lists", "`PairBusy`, of `post_send_list`", || {
+        let mut stage = Stage::new(ROOMY);
+        LIMIT(&mut stage);
+        let (posted, error) = listed(&stage, SendFlags::empty(), nine());
+        assert_eq!(posted, 2);
+        all([error])
+    }),
+    ("lists", "`InvalidPair`", || {
+        refused(&LISTS, ROOMY, CLOSE_PAIR)
+    }),
+    ("lists", "`WrongDomain`", || {
+        let stage = || {
+            let mut stage = Stage::new(ROOMY);
+            let foreign = std::mem::replace(&mut stage.foreign, Buffer::empty());
+            (stage, foreign)
+        };
+        let (s, foreign) = stage();
+        let sent = listed(&s, SendFlags::empty(), [foreign]).1;
+        let (s, foreign) = stage();
+        let received = listed_receives(&s, [foreign]).1;
+        let (s, foreign) = stage();
+        let gathered = listed_gather(&s, &[&s.bytes.slice(..8), &foreign.share()]);
+        all([sent, received, gathered])
+    }),
+    ("lists", "`Unsupported`, of `post_send_list`", || {
+        let stage = Stage::on(options(), ROOMY);
+        let (_, quiet) = listed(&stage, SendFlags::UNSIGNALED, [Buffer::empty()]);
+        let part = stage.bytes.slice(..8);
+        all([quiet, listed_gather(&stage, &[&part, &part])])
+    }),
+    ("lists", "`TooLong`, of `post_send_list`", || {
+        let stage = Stage::new(ROOMY);
+        all([listed_gather(&stage, &[&stage.bytes; 4])])
+    }),
+    ("lists", "`TooManySegments`, of `Gather::new`", || {
+        let stage = Stage::new(ROOMY);
+        all([Gather::new(&[(); 5].map(|()| stage.bytes.clone())).err()])
+    }),
+    ("lists", "`Closed`", || refused(&LISTS, ROOMY, CLOSE)),
+    ("lists", "`Transport`", || refused(&LISTS, ROOMY, GONE)),
     // memory
     ("memory", "`Argument`", || {
         let (a, _b) = connected(&fabric(), 1);

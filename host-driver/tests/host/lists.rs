@@ -1,10 +1,10 @@
 //! Lists of requests with one doorbell, and polling for many completions in one call.
 
-use crate::common::{Side, connected, cramped, fabric, sized};
+use crate::common::{Side, able, connected, cramped, fabric, sized};
 use host_driver::transport::TransportError;
 use host_driver::{
-    Access, Buffer, Payload, PostError, RecvWr, Request, SendLimits, SendWr, WcStatus,
-    WorkCompletion,
+    Access, Buffer, Gather, Payload, PostError, RecvWr, Request, SendFlags, SendLimits, SendWr,
+    SharedBuffer, WcStatus, WorkCompletion,
 };
 
 /// Sends of one byte each, which is also the number of the request.
@@ -13,7 +13,7 @@ fn sends(side: &mut Side, count: u8) -> Vec<SendWr> {
         .map(|k| SendWr {
             wr_id: k.into(),
             send: side.send(7),
-            ready: false,
+            flags: SendFlags::empty(),
             buffer: side.filled(&[k]),
         })
         .collect()
@@ -300,7 +300,10 @@ fn a_list_may_hold_both_kinds_of_buffers_and_ready_sends() {
     let wr = |wr_id, buffer: Payload| SendWr {
         wr_id,
         send,
-        ready: wr_id == 2,
+        flags: match wr_id {
+            2 => SendFlags::READY,
+            _ => SendFlags::empty(),
+        },
         buffer,
     };
     let list = receives(&mut b, 2);
@@ -320,6 +323,103 @@ fn a_list_may_hold_both_kinds_of_buffers_and_ready_sends() {
     let mut received = poll(&b, 2);
     assert_eq!(received.pop().unwrap().received(), b"unique");
     assert_eq!(received.pop().unwrap().received(), b"shared");
+}
+
+#[test]
+fn a_list_may_hold_gathers_and_sends_that_tell_only_of_errors() {
+    let (mut a, mut b) = able(8);
+    let text = a.filled(b"one two three").share();
+    let gathers = [
+        Gather::new(&[text.slice(..3), text.slice(4..7), text.slice(8..)]).unwrap(),
+        Gather::from(text.clone()),
+        Gather::default(),
+    ];
+    let list = receives(&mut b, 5).into_iter().map(|wr| RecvWr {
+        buffer: b.buffer(16),
+        ..wr
+    });
+    let list: Vec<_> = list.collect();
+    b.endpoint.post_recv_list(list, &mut Vec::new()).unwrap();
+    let send = a.send(7);
+    let quiet = |wr_id| match wr_id {
+        0 => SendFlags::UNSIGNALED,
+        _ => SendFlags::empty(),
+    };
+    let list = (0..).zip(gathers).map(|(wr_id, buffer)| SendWr {
+        wr_id,
+        send,
+        flags: quiet(wr_id),
+        buffer,
+    });
+    a.endpoint.post_send_list(list, &mut Vec::new()).unwrap();
+    // A buffer that is no shared one is dropped when such a send has ended.
+    let list = (3..5).map(|wr_id| SendWr {
+        wr_id,
+        send,
+        flags: SendFlags::UNSIGNALED | SendFlags::READY,
+        buffer: a.filled(&[wr_id as u8]),
+    });
+    let list: Vec<_> = list.collect();
+    a.endpoint.post_send_list(list, &mut Vec::new()).unwrap();
+    let messages: [&[u8]; 5] = [b"onetwothree", b"one two three", b"", &[3], &[4]];
+    for (found, message) in poll(&b, 5).iter().zip(messages) {
+        assert_eq!(found.received(), message);
+    }
+    assert_eq!(numbers(&poll(&a, 2)), [1, 2]);
+    // Nothing is told of the others, until one of them is refused.
+    let list = [SendWr {
+        wr_id: 5,
+        send,
+        flags: SendFlags::UNSIGNALED | SendFlags::READY,
+        buffer: a.filled(&[5]),
+    }];
+    a.endpoint.post_send_list(list, &mut Vec::new()).unwrap();
+    let refused = a.next();
+    assert_eq!((refused.wr_id, refused.status), (5, WcStatus::NotReady));
+    assert_eq!(a.cq.outstanding(), 0);
+    assert_eq!(text.try_into_buffer().expect("the last")[..3], *b"one");
+}
+
+/// Posts a list of a send and of one with these flags and segments, which is refused; returns why.
+fn refused_gather(side: &Side, flags: SendFlags, segments: &[SharedBuffer]) -> PostError {
+    let wr = |wr_id, flags, buffer| SendWr {
+        wr_id,
+        send: side.send(7),
+        flags,
+        buffer,
+    };
+    let list = [
+        wr(0, SendFlags::empty(), Gather::default()),
+        wr(1, flags, Gather::new(segments).expect("few")),
+    ];
+    let mut handles = Vec::new();
+    let refused = side.endpoint.post_send_list(list, &mut handles);
+    let refused = refused.expect_err("the second");
+    assert_eq!((refused.posted, handles.len()), (1, 1));
+    let back = refused.request.buffer.segments().count();
+    assert_eq!(back, segments.len());
+    refused.error
+}
+
+#[test]
+fn a_list_stops_at_what_the_card_lacks_or_no_message_can_be() {
+    let none = SendFlags::empty();
+    let (mut a, _b) = connected(&fabric(), 8);
+    let part = a.buffer(400).share();
+    let unsupported = PostError::Unsupported;
+    let two = [part.slice(..8), part.slice(8..16)];
+    assert_eq!(refused_gather(&a, none, &two), unsupported);
+    let quiet = SendFlags::UNSIGNALED;
+    assert_eq!(refused_gather(&a, quiet, &two[..1]), unsupported);
+    let (mut a, _b) = able(8);
+    let foreign = part;
+    let part = a.buffer(400).share();
+    let mixed = [part.clone(), foreign];
+    assert_eq!(refused_gather(&a, none, &mixed), PostError::WrongDomain);
+    let long = vec![part.clone(); 3];
+    assert_eq!(refused_gather(&a, none, &long), PostError::TooLong);
+    let many = Gather::new(&vec![part; 5]).unwrap_err();
+    assert_eq!(many, PostError::TooManySegments);
 }
 
 #[test]

@@ -17,8 +17,8 @@ use anyhow::{Context, Result, bail, ensure};
 use hdl::types::Operation;
 use host_driver::transport::Transport;
 use host_driver::{
-    Access, Buffer, CompletionQueue, Device, Endpoint, Pair, PairAddress, RecvWr, Request, SendWr,
-    Source, TaggedReceive, TaggedSend, WcStatus, WorkCompletion,
+    Access, Buffer, CompletionQueue, Device, Endpoint, Pair, PairAddress, RecvWr, Request,
+    SendFlags, SendWr, Source, TaggedReceive, TaggedSend, WcStatus, WorkCompletion,
 };
 use sim::memory::MemoryConfig;
 use sim::pins::BEAT_BYTES;
@@ -475,7 +475,7 @@ impl Node {
                     sends.push(SendWr {
                         wr_id,
                         send,
-                        ready: false,
+                        flags: SendFlags::empty(),
                         buffer,
                     });
                 } else {
