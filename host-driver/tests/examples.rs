@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 mod cancel;
 #[path = "../examples/claim.rs"]
 mod claim;
+#[path = "../examples/completion_channel.rs"]
+mod completion_channel;
 #[path = "../examples/completion_queue.rs"]
 mod completion_queue;
 #[path = "../examples/connect.rs"]
@@ -36,6 +38,8 @@ mod ready_send;
 mod reserve_peers;
 #[path = "../examples/reset.rs"]
 mod reset;
+#[path = "../examples/send_limits.rs"]
+mod send_limits;
 #[path = "../examples/shared_buffer.rs"]
 mod shared_buffer;
 #[path = "../examples/unsignaled.rs"]
@@ -51,6 +55,11 @@ fn cancel_runs() {
 #[test]
 fn claim_runs() {
     claim::main().unwrap();
+}
+
+#[test]
+fn completion_channel_runs() {
+    completion_channel::main().unwrap();
 }
 
 #[test]
@@ -112,6 +121,11 @@ fn reserve_peers_runs() {
 #[test]
 fn reset_runs() {
     reset::main().unwrap();
+}
+
+#[test]
+fn send_limits_runs() {
+    send_limits::main().unwrap();
 }
 
 #[test]
