@@ -2,7 +2,8 @@
 
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, Device, RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend, WcStatus,
+    Access, Buffer, Cause, Device, Gather, RecvWr, SendFlags, SendWr, Source, TaggedReceive,
+    TaggedSend, WaitError, WcStatus,
 };
 use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -296,4 +297,104 @@ fn posting_and_polling_do_not_allocate() {
     assert_eq!(ALLOCATIONS.get() - before, 0);
     drop(Box::new(1));
     assert_eq!(ALLOCATIONS.get() - before, 1, "the allocator doesn't count");
+}
+
+/// The kinds of requests and of news that the other test doesn't have.
+#[test]
+fn ready_sends_unsignaled_lists_multi_receives_and_events_do_not_allocate() {
+    let options = SoftOptions::default();
+    let fabric = SoftFabric::new(SoftOptions {
+        sizes: Sizes {
+            capabilities: abi::capability::ALL,
+            ..options.sizes
+        },
+        ..options
+    });
+    let transport = Arc::new(Uncounted(fabric.transport(0)));
+    let device = Device::open(Arc::clone(&transport) as Arc<dyn Transport>).unwrap();
+    let pd = device.alloc_pd().unwrap();
+    let endpoint = pd.endpoint().open().unwrap();
+    let cq = endpoint.completion_queue();
+    // A pair with itself.
+    let (here, here_address) = endpoint.open_pair(8).unwrap();
+    let (there, there_address) = endpoint.open_pair(8).unwrap();
+    endpoint.connect_pair(here, &there_address).unwrap();
+    endpoint.connect_pair(there, &here_address).unwrap();
+    let send = TaggedSend {
+        pair: here,
+        context: 0,
+        match_bits: 7,
+        immediate: 0,
+    };
+    let receive = TaggedReceive {
+        source: Source::Pair(there),
+        context: 0,
+        match_bits: 7,
+        ignore_bits: 0,
+    };
+    let (_region, mut whole) = pd.reg_mr(8, Access::ReadWrite).unwrap();
+    let (_shared_region, shared) = pd.reg_mr(8, Access::Read).unwrap();
+    let shared = shared.share();
+    let segments = [shared.slice(..2), shared.slice(2..4)];
+    let mut handles = Vec::with_capacity(2);
+    // The card ignores this value of the doorbell, and says so by an event.
+    let overrun = abi::register::endpoint_page(endpoint.index()) + abi::register::SEND_TAIL;
+    let next = || loop {
+        match cq.wait(1_000_000) {
+            Err(WaitError::Interrupted) => {}
+            completion => return completion.unwrap(),
+        }
+    };
+
+    let before = ALLOCATIONS.get();
+    for _ in 0..200 {
+        // Of two ready sends one finds a receive.
+        let posted = endpoint.post_tagged_recv(1, &receive, Buffer::empty());
+        posted.unwrap();
+        for wr_id in [2, 3] {
+            let posted = endpoint.post_ready_send(wr_id, &send, Buffer::empty());
+            posted.unwrap();
+        }
+        let (mut done, mut refused) = (0, 0);
+        for _ in 0..3 {
+            match next().status {
+                WcStatus::Success => done += 1,
+                status => {
+                    assert_eq!(status, WcStatus::NotReady);
+                    refused += 1;
+                }
+            }
+        }
+        assert_eq!((done, refused), (2, 1));
+
+        // A list of sends that tell only of errors fills a buffer, one message behind the other.
+        let parts = whole;
+        endpoint.post_multi_recv(4, &receive, parts, 1).unwrap();
+        let list = [0, 1].map(|wr_id| SendWr {
+            wr_id,
+            send,
+            flags: SendFlags::UNSIGNALED,
+            buffer: Gather::new(&segments).unwrap(),
+        });
+        endpoint.post_send_list(list, &mut handles).unwrap();
+        handles.clear();
+        let first = next();
+        assert_eq!((first.wr_id, first.more), (4, true));
+        let last = next();
+        assert_eq!((last.wr_id, last.more), (4, false));
+        whole = first.buffer.unwrap();
+        whole.join(last.buffer.unwrap()).unwrap();
+
+        let watch = endpoint.req_notify_event().unwrap();
+        // SAFETY: it makes the card do nothing but raise an event.
+        unsafe { transport.doorbell(overrun, 0x8000) }.unwrap();
+        let waited = device.pause(&[watch], device.now() + 1_000_000);
+        assert!(matches!(waited, PauseResult::Interrupt(_)));
+        let event = endpoint.poll_event().unwrap().expect("an event");
+        assert_eq!(event.cause, Cause::RingOverrun);
+        let sticky = endpoint.sticky_causes().unwrap();
+        endpoint.clear_causes(sticky).unwrap();
+        assert_eq!(endpoint.events_lost(), Ok(0));
+    }
+    assert_eq!(ALLOCATIONS.get() - before, 0);
 }
