@@ -1,4 +1,5 @@
-"""A driver for Posthorn cards, written from the book's pages alone: "Writing a driver", "Memory and messages" and the tables behind them.
+"""A driver for Posthorn cards, written from the book's pages alone: "Writing a driver", "Memory and messages",
+"Requests of other kinds" and the tables behind them.
 
 It knows nothing of the simulator. Its platform gives it four things, all coroutines but `allocate`:
 
@@ -36,8 +37,8 @@ class Card:
             await self.platform.pause(POLL)
         raise TimeoutError(what)
 
-    async def start(self, elf):
-        """Brings the card up with the firmware in `elf`, the bytes of a file. Returns what it is."""
+    async def start(self, elf, reset=True):
+        """Brings the card up with the firmware in `elf`, the bytes of a file. Right after power-on it needs no `reset`. Returns what it is."""
         value, platform = self.book.value, self.platform
 
         async def status(bit):
@@ -48,8 +49,9 @@ class Card:
 
         assert await platform.read(value["ID"]) == value["MAGIC"]
         assert await platform.read(value["ABI"]) == value["ABI_VERSION"], "not the book of this card"
-        await platform.write(value["CONTROL"], value["CONTROL_RESET"])
-        await self._until("reset", value["READY_TIMEOUT"], quiet)
+        if reset:
+            await platform.write(value["CONTROL"], value["CONTROL_RESET"])
+            await self._until("reset", value["READY_TIMEOUT"], quiet)
         await self._until("STATUS_READY", value["READY_TIMEOUT"], lambda: status(value["STATUS_READY"]))
         await self._load(elf)
         await platform.write(value["CONTROL"], value["CONTROL_RUN"])
@@ -125,12 +127,14 @@ class Ring:
         self.tail_register, self.head_register = page + tail, page + head
         self.tail = 0
 
-    async def post(self, entry):
+    async def post(self, *entries):
+        """Writes entries that belong together, and rings for all of them once."""
         platform = self.card.platform
-        while (self.tail - await platform.read(self.head_register)) % 2**16 == self.size:
+        while (self.tail - await platform.read(self.head_register)) % 2**16 + len(entries) > self.size:
             await platform.pause(POLL)
-        await platform.store(self.base + self.tail % self.size * len(entry), entry)
-        self.tail = (self.tail + 1) % 2**16
+        for entry in entries:
+            await platform.store(self.base + self.tail % self.size * len(entry), entry)
+            self.tail = (self.tail + 1) % 2**16
         await platform.write(self.tail_register, self.tail)
 
 
@@ -190,7 +194,7 @@ class Endpoint:
         self.page = page
         return self
 
-    async def _post(self, ring, opcode, flags, fields):
+    async def _post(self, ring, opcode, flags, fields, second=None):
         # One entry of the completion queue for each request; those that were polled and kept are consumed already.
         assert len(self.outstanding) < self.completions.size, "poll first"
         request = self.next_request
@@ -198,12 +202,26 @@ class Endpoint:
         opcode = self.card.book.code["Opcode"][opcode]
         flags = sum(self.card.book.value[flag] for flag in flags)
         self.outstanding.add(request)
-        await ring.post(ring.layout.pack(opcode=opcode, flags=flags, request=request, **fields))
+        entries = [ring.layout.pack(opcode=opcode, flags=flags, request=request, **fields)]
+        if second is not None:
+            opcode = self.card.book.code["Opcode"]["Segments"]
+            fields = {"opcode": opcode, "request": request} | second
+            entries.append(self.card.book.layout["SendSegments"].pack(**fields))
+        await ring.post(*entries)
         return request
 
     async def send(self, opcode="TaggedSend", *flags, **fields):
         """Posts to the send ring and returns the handle."""
         return await self._post(self.sends, opcode, flags, fields)
+
+    async def gather(self, segments, *flags, second=None, **fields):
+        """Posts a send of several segments, each an address, a length and a key, and returns the handle. `second` changes its second entry."""
+        (address, length, key), *others = segments
+        entry = {}
+        for number, segment in enumerate(others, 1):
+            entry |= zip((f"address{number}", f"length{number}", f"key{number}"), segment)
+        first = {"address": address, "length": length, "key": key} | fields
+        return await self._post(self.sends, "TaggedSend", ("FLAG_GATHER", *flags), first, entry | (second or {}))
 
     async def list(self, opcode="TaggedReceive", *flags, **fields):
         """Posts to the list ring and returns the handle."""
@@ -217,7 +235,9 @@ class Endpoint:
         book = self.card.book
         completion["status"] = book.name("Status", completion["status"])
         completion["kind"] = book.name("CompletionKind", completion["kind"])
-        self.outstanding.remove(completion["request"])
+        completion["more"] = bool(completion["flags"] & book.value["COMPLETION_MORE"])
+        if not completion["more"]:
+            self.outstanding.remove(completion["request"])
         return completion
 
     async def wait(self, request, limit=100_000):

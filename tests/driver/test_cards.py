@@ -86,8 +86,8 @@ async def forward(platform, ports):
         await ports[destination].source.send(bytes(frame.tdata))
 
 
-async def cards(dut):
-    """Both cards after reset, with the firmware loaded and a switch between them."""
+async def cards(dut, start=True):
+    """Both cards after reset, with the firmware loaded, unless they aren't to be started, and a switch between them."""
     Clock(dut.clock, 8, "ns").start()
     platforms, ports = [], {}
     for number, pins in enumerate((dut.a, dut.b)):
@@ -103,6 +103,8 @@ async def cards(dut):
     for platform in platforms:
         cocotb.start_soon(forward(platform, ports))
     both = [Card(BOOK, platform) for platform in platforms]
+    if not start:
+        return both
     starts = [cocotb.start_soon(card.start(FIRMWARE)) for card in both]
     for start, mac in zip(starts, ports):
         assert (await start)["mac"] == mac
@@ -118,9 +120,9 @@ class Side:
     def __init__(self, card):
         self.card = card
 
-    async def open(self):
+    async def open(self, **sizes):
         self.domain = (await self.card.command("OpenDomain"))["domain"]
-        self.endpoint = await Endpoint(self.card, self.domain).open()
+        self.endpoint = await Endpoint(self.card, self.domain).open(**sizes)
         self.base = self.card.platform.allocate(1 << 16, 1)
         self.key = await self.card.register(self.domain, self.base, 1 << 16, "RIGHT_LOCAL_READ", "RIGHT_LOCAL_WRITE")
         return self
@@ -210,6 +212,240 @@ async def a_short_payload_is_carried_by_its_request_alone(dut):
         assert await b.received(length, 100) == data
     too_long = await a.endpoint.send("TaggedSend", "FLAG_INLINE", pair=to_b.place, length=most + 1)
     assert (await a.endpoint.wait(too_long))["status"] == "InvalidRequest"
+
+
+@cocotb.test()
+async def a_gather_is_one_message_of_its_segments(dut):
+    (a, b), (to_b, to_a) = await sides(dut)
+    assert a.card.identity["capabilities"] & BOOK.value["CAPABILITY_GATHER"]
+    dice, bound = random.Random(2), BOOK.value["EAGER_MAX"]
+    # A second region, so that segments of one message have different keys.
+    other = a.card.platform.allocate(1 << 12, 1)
+    key = await a.card.register(a.domain, other, 1 << 12, "RIGHT_LOCAL_READ")
+    regions = [(a.base, a.key), (other, key)]
+    fields = {"pair": to_b.place, "context": a.CONTEXT}
+
+    async def segments(lengths):
+        """Segments of these lengths, one behind the other in turns of the two regions, and their bytes."""
+        found, whole, at = [], b"", 0
+        for number, length in enumerate(lengths):
+            base, key = regions[number % 2]
+            at += dice.randrange(1, 9)
+            data = dice.randbytes(length)
+            await a.card.platform.store(base + at, data)
+            found.append((base + at, length, key))
+            whole, at = whole + data, at + length
+        return found, whole
+
+    most = BOOK.value["MAX_SEGMENTS"]
+    for tag, lengths in enumerate([(1, 2), (9, 0, 7), (0, 0, 0, 5), (100, 1, 300, 3), (bound // most,) * most, (0, 0)]):
+        parts, data = await segments(lengths)
+        receive = await b.receive(to_a, tag, len(data), at=100)
+        send = await a.endpoint.gather(parts, match_bits=tag, **fields)
+        assert (await a.endpoint.wait(send))["status"] == "Success"
+        completion = await b.endpoint.wait(receive)
+        assert (completion["status"], completion["length"]) == ("Success", len(data))
+        assert await b.received(len(data), 100) == data, lengths
+
+    async def ends(parts, status, **changed):
+        send = await a.endpoint.gather(parts, **fields, **changed)
+        assert (await a.endpoint.wait(send))["status"] == status
+
+    parts, _ = await segments((8, 8))
+    (first, _, _), (second, _, _) = parts
+    await ends([parts[0], (second, 8, key ^ 1 << 31)], "LocalProtection")
+    await ends([(first, 8, a.key), (other + (1 << 12) - 7, 8, key)], "LocalProtection")
+    await ends([(first, bound, a.key), (second, 1, key)], "TooLong")
+    # A second entry that is none of this send's goes with it, and one that is a request is looked at for itself.
+    await ends(parts, "InvalidRequest", second={"request": 2**32 - 1})
+    alone = await a.endpoint.send("Segments")
+    completion = await a.endpoint.wait(alone)
+    assert (completion["status"], completion["kind"]) == ("InvalidRequest", "Send")
+    receive = await b.receive(to_a, 99, 8, at=100)
+    first = a.endpoint.sends.layout.pack(
+        opcode=BOOK.code["Opcode"]["TaggedSend"], flags=BOOK.value["FLAG_GATHER"], request=1 << 20, **fields
+    )
+    address, length, key = parts[0]
+    whole = {"address": address, "length": length, "key": key, "match_bits": 99}
+    behind = a.endpoint.sends.layout.pack(opcode=BOOK.code["Opcode"]["TaggedSend"], request=1 << 21, **fields, **whole)
+    a.endpoint.outstanding |= {1 << 20, 1 << 21}
+    await a.endpoint.sends.post(first, behind)
+    assert (await a.endpoint.wait(1 << 20))["status"] == "InvalidRequest"
+    assert (await a.endpoint.wait(1 << 21))["status"] == "Success"
+    assert (await b.endpoint.wait(receive))["length"] == 8
+    assert await a.endpoint.event() is None
+
+
+@cocotb.test()
+async def a_claimed_message_is_its_claims_until_it_is_received_or_discarded(dut):
+    (a, b), (to_b, to_a) = await sides(dut)
+    texts = [b"first", b"second", b"third", b"fourth"]
+    for text in texts:
+        assert (await a.endpoint.wait(await a.send(to_b, 7, text)))["status"] == "Success"
+
+    async def claim():
+        request = await b.endpoint.list("Claim", pair=to_a.place, match_bits=7, context=b.CONTEXT)
+        completion = await b.endpoint.wait(request)
+        assert completion["kind"] == "Claim"
+        return completion
+
+    async def use(opcode, handle, status, length=0):
+        """Uses a claim for a buffer of so many bytes, and returns what is in it."""
+        fields = {"target": handle}
+        if opcode == "ReceiveClaimed":
+            await b.card.platform.store(b.base + 99, bytes([b.GUARD]) * (length + 2))
+            fields |= {"address": b.base + 100, "length": length, "key": b.key}
+        completion = await b.endpoint.wait(await b.endpoint.list(opcode, **fields))
+        assert completion["status"] == status, completion
+        return completion
+
+    async def resting():
+        """The peer's messages that hold an envelope. The credit of one that was used travels back by itself."""
+        await a.card.platform.pause(2000)
+        return BOOK.value["DEFAULT_CREDITS"] - (await to_b.query())["available"]
+
+    claims = [await claim() for _ in texts[:3]]
+    assert [completion["length"] for completion in claims] == [5, 6, 5]
+    assert all(completion["status"] == "Success" and completion["pair"] == to_a.place for completion in claims)
+    handles = [completion["handle"] for completion in claims]
+    # A receive gets what nobody has claimed, and then there is nothing.
+    receive = await b.receive(to_a, 7, 6, at=200)
+    assert (await b.endpoint.wait(receive))["status"] == "Success"
+    assert await b.received(6, 200) == b"fourth"
+    assert (await claim())["status"] == "NoMessage"
+    assert await resting() == 3
+
+    # In whatever order.
+    completion = await use("ReceiveClaimed", handles[1], "Success", 6)
+    assert (completion["kind"], completion["match_bits"], completion["pair"]) == ("Receive", 7, to_a.place)
+    assert await b.received(6, 100) == b"second"
+    assert (await use("ReceiveClaimed", handles[0], "Truncated", 4))["length"] == 5
+    assert await b.received(4, 100) == b"firs"
+    assert await resting() == 1
+    # A handle is used once; one that was refused for its buffer is still good.
+    await use("ReceiveClaimed", handles[0], "InvalidClaim", 4)
+    await use("Discard", handles[1], "InvalidClaim")
+    fields = {"target": handles[2], "address": b.base, "length": 5, "key": b.key ^ 1 << 31}
+    completion = await b.endpoint.wait(await b.endpoint.list("ReceiveClaimed", **fields))
+    assert completion["status"] == "LocalProtection"
+    assert (await use("Discard", handles[2], "Success"))["kind"] == "Discard"
+    assert await resting() == 0
+
+    # What is claimed of a pair goes with it.
+    assert (await a.endpoint.wait(await a.send(to_b, 7, b"late")))["status"] == "Success"
+    handle = (await claim())["handle"]
+    await to_a.close()
+    await use("ReceiveClaimed", handle, "InvalidClaim", 4)
+
+
+@cocotb.test()
+async def messages_fill_the_buffer_of_a_multi_receive_one_behind_the_other(dut):
+    (a, b), (to_b, to_a) = await sides(dut)
+    dice = random.Random(3)
+    length, min_free, at = 100, 20, 300
+
+    async def taken(request, filled, data, status="Success"):
+        """The next message of a multi-receive, behind so many bytes: whether the receive stays."""
+        completion = await b.endpoint.wait(request)
+        assert (completion["status"], completion["kind"], completion["length"]) == (status, "Receive", len(data))
+        written = data[: length - filled]
+        assert await b.card.platform.load(b.base + at + filled, len(written)) == written
+        return completion["more"]
+
+    # Two wait for it, the others come later. With the seventh 9 bytes are left, which is less than `min_free`.
+    texts = [dice.randbytes(13) for _ in range(7)]
+    for text in texts[:2]:
+        await a.endpoint.wait(await a.send(to_b, 7, text))
+    multi = await b.receive(to_a, 7, length, "FLAG_MULTI", at=at, min_free=min_free)
+    for number, text in enumerate(texts):
+        if number >= 2:
+            await a.send(to_b, 7, text)
+        assert await taken(multi, 13 * number, text) == (number < 6), number
+    while await a.endpoint.poll() is not None:
+        pass
+    assert await b.received(length, at) == b"".join(texts) + bytes([b.GUARD]) * 9
+
+    # One that is longer than what is left is cut off, and the last.
+    multi = await b.receive(to_a, 7, length, "FLAG_MULTI", at=at)
+    first, second = dice.randbytes(90), dice.randbytes(30)
+    await a.endpoint.wait(await a.send(to_b, 7, first))
+    await a.endpoint.wait(await a.send(to_b, 7, second))
+    assert await taken(multi, 0, first)
+    assert not await taken(multi, 90, second, "Truncated")
+    assert await b.received(length, at) == (first + second)[:length]
+
+    # It can be cancelled after any message.
+    multi = await b.receive(to_a, 7, length, "FLAG_MULTI", at=at)
+    await a.endpoint.wait(await a.send(to_b, 7, first))
+    assert await taken(multi, 0, first)
+    cancel = await b.endpoint.list("Cancel", target=multi)
+    completion = await b.endpoint.wait(multi)
+    assert (completion["status"], completion["more"]) == ("Cancelled", False)
+    b.endpoint.outstanding.remove(cancel)
+
+    # With no entry of the completion queue to spare it ends with its first message.
+    multi = await b.receive(to_a, 7, length, "FLAG_MULTI", at=at)
+    others = [await b.receive(to_a, 8, 0) for _ in range(b.endpoint.completions.size - 1)]
+    await a.endpoint.wait(await a.send(to_b, 7, first))
+    assert not await taken(multi, 0, first)
+    for other in others:
+        await a.endpoint.wait(await a.send(to_b, 8, b""))
+        assert (await b.endpoint.wait(other))["status"] == "Success"
+    bad = await b.receive(to_a, 7, 8, min_free=1)
+    assert (await b.endpoint.wait(bad))["status"] == "InvalidRequest"
+
+
+@cocotb.test()
+async def a_card_after_power_on_is_as_the_book_says(dut):
+    card, _ = await cards(dut, start=False)
+    value, platform = BOOK.value, card.platform
+    for register, expected in (("ID", "MAGIC"), ("ABI", "ABI_VERSION")):
+        assert await platform.read(value[register]) == value[expected]
+    # The processor is held, the firmware is not there, and no command was given.
+    for register in ("CONTROL", "MAILBOX_REQUEST", "MAILBOX_ANSWER", "FIRMWARE_START"):
+        assert await platform.read(value[register]) == 0, register
+    ready = 0
+    for _ in range(value["READY_TIMEOUT"] // 100):
+        ready = await platform.read(value["STATUS"])
+        if ready:
+            break
+        await platform.pause(100)
+    assert ready == value["STATUS_READY"]
+    # The loader says where its next word goes.
+    await platform.write(value["LOADER_ADDRESS"], value["MEMORY_BASE"])
+    await platform.write(value["LOADER_DATA"], 0)
+    assert await platform.read(value["LOADER_ADDRESS"]) == value["MEMORY_BASE"] + 4
+    assert (await card.start(FIRMWARE, reset=False))["abi_version"] == value["ABI_VERSION"]
+    assert await platform.read(value["FIRMWARE_START"]) != 0
+    # While the processor runs the loader does nothing.
+    await platform.write(value["LOADER_ADDRESS"], value["MEMORY_BASE"])
+    assert await platform.read(value["LOADER_ADDRESS"]) != value["MEMORY_BASE"]
+
+
+@cocotb.test()
+async def a_send_behind_one_that_found_the_queue_full_overtakes_it(dut):
+    both = await cards(dut)
+    a, b = await Side(both[0]).open(send=32, completions=32), await Side(both[1]).open()
+    to_b, to_a = await connect(a.endpoint, b.endpoint)
+    room = BOOK.value["DEFAULT_CREDITS"] + BOOK.value["SEND_QUEUE_DEPTH"]
+
+    async def receive():
+        """The number of the next message."""
+        completion = await b.endpoint.wait(await b.receive(to_a, 7, 1, at=100))
+        assert completion["status"] == "Success"
+        return completion["immediate"]
+
+    sends = [await a.send(to_b, 7, b"x", immediate=number) for number in range(room + 1)]
+    completion = await a.endpoint.wait(sends[room])
+    assert completion["status"] == "QueueFull"
+    # Room for one more, which the card takes though the one before it was refused.
+    got = [await receive()]
+    await a.endpoint.wait(sends[BOOK.value["DEFAULT_CREDITS"]])
+    sends.append(await a.send(to_b, 7, b"x", immediate=room + 1))
+    got += [await receive(), await receive()]
+    sends[room] = await a.send(to_b, 7, b"x", immediate=room)
+    got += [await receive() for _ in range(room - 1)]
+    assert got == [*range(room), room + 1, room]
 
 
 @cocotb.test()
