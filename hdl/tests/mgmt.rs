@@ -10,15 +10,17 @@ use abi::mgmt::{
     GATES_RESET, INTERRUPT_CONTROL, INTERRUPT_ENABLE, INTERRUPT_EVENT, INTERRUPT_FRAME_IN,
     INTERRUPT_FRAME_OUT, INTERRUPT_GATES_READY, INTERRUPT_MAILBOX, INTERRUPT_PENDING, LOG, MAC,
     MAILBOX_COMMAND, MAILBOX_RESULT, MEMORY_BASE, MEMORY_BYTES, PERSISTENT_BASE, PERSISTENT_BYTES,
-    RANDOM, REGISTER_BASE, SIZE_WORDS, SIZES, TIME, TIMER_COMPARE, TIMER_ENABLE, event_word,
+    RANDOM, REGISTER_BASE, SIZE_WORDS, SIZES, TIME, TIMER_COMPARE, TIMER_ENABLE, control_start,
+    event_word,
 };
 use abi::register::MAILBOX_WORDS;
 use hdl::config::TINY;
 use hdl::mgmt::FOUR;
 use rand::Rng;
+use rand::seq::IndexedRandom;
 use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks, mutants};
-use support::fields::pack;
+use support::fields::{pack, unpack};
 use support::monitor::{Do, EXTERNAL_PENDING, TIMER_PENDING, monitor};
 use support::{Bench, for_seeds, rate};
 
@@ -272,23 +274,17 @@ fn a_control_request_reaches_the_gates_whole_and_brings_back_its_result() {
                 host.poke(offset, word & 0xffff_ffff);
                 host.poke(offset + 4, word >> 32);
             }
-            let (operation, index) = (rng.random::<u8>(), rng.random::<u16>());
+            let operation = *Operation::ALL.choose(rng).expect("there are some");
+            let index = rng.random();
             assert!(!host.bench.is("control_valid"));
-            host.poke(CONTROL_START, u64::from(operation) | u64::from(index) << 16);
+            host.poke(CONTROL_START, control_start(operation, index).into());
             assert!(host.bench.is("control_valid"));
             // Data that are written meanwhile don't get into it.
             host.poke(CONTROL_DATA, 0);
             let request: [u64; 6] = host.bench.get_wide("control");
-            let bits = |from: usize, width: usize| {
-                let words = u128::from(request[from / 64])
-                    | u128::from(*request.get(from / 64 + 1).unwrap_or(&0)) << 64;
-                (words >> (from % 64)) as u64 & (u64::MAX >> (64 - width))
-            };
-            assert_eq!(bits(0, 8), u64::from(operation));
-            assert_eq!(bits(8, 16), u64::from(index));
-            for (k, word) in data.iter().enumerate() {
-                assert_eq!(bits(24 + 64 * k, 64), *word, "word {k}");
-            }
+            let [shown, at, words @ ..] = unpack(&request, [8, 16, 64, 64, 64, 64, 64]);
+            assert_eq!(shown, u64::from(operation.code()));
+            assert_eq!((at, words), (u64::from(index), data));
             assert_eq!(host.peek(CONTROL_BUSY), 1);
             let result: u64 = rng.random();
             host.bench.set("control_ready", true);
