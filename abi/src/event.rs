@@ -103,7 +103,7 @@ codes! {
         /// A `Disconnect` of `pair` has come to its end: the peer knows, or has not answered in time. The pair can be closed.
         Disconnected = 10,
         /// A region refused an access of a request. The gates tell it to the firmware alone, at most once in
-        /// [`REFUSAL_INTERVAL`](crate::mgmt::REFUSAL_INTERVAL) cycles: the request itself completes with `LocalProtection`. `pair` is
+        /// [`REFUSAL_INTERVAL`](crate::times::REFUSAL_INTERVAL) cycles: the request itself completes with `LocalProtection`. `pair` is
         /// [`NO_PAIR`]. `info` is the key in bits 31:0, the domain that asked in bits 39:32, the rights that it asked for in bits 47:40, all of the last one, and in
         /// bits 63:48 how many were refused since the last such event, at most 0xffff.
         AccessRefused = 11,

@@ -118,8 +118,6 @@ constants! {
         FRAMES_IN: usize = 4;
         /// Events for the firmware that the gates keep.
         EVENTS_IN: usize = 16;
-        /// Cycles from one event [`AccessRefused`](crate::event::Cause::AccessRefused) to the next, at least: 131 µs.
-        REFUSAL_INTERVAL: u32 = 1 << 14;
     }
 }
 

@@ -13,7 +13,8 @@ use std::collections::VecDeque;
 
 use abi::control::{Counter, DATA_WORDS, Operation};
 use abi::event::{Cause, NO_PAIR};
-use abi::mgmt::{EVENTS_IN, PERSISTENT_BYTES, REFUSAL_INTERVAL};
+use abi::mgmt::{EVENTS_IN, PERSISTENT_BYTES};
+use abi::times::REFUSAL_INTERVAL;
 use abi::wire::{FrameHeader, HEADER_BYTES};
 use firmware_core::{FrameWords, GateEvent};
 use rand::{Rng, SeedableRng};

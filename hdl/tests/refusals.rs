@@ -5,7 +5,7 @@ mod bits;
 mod support;
 
 use abi::event::{Cause, NO_PAIR, Refusal};
-use abi::mgmt::REFUSAL_INTERVAL;
+use abi::times::REFUSAL_INTERVAL;
 use bits::pack;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;

@@ -11,7 +11,7 @@
 use crate::prelude::*;
 use crate::types::{RaiseEvent, RegionQuery};
 use abi::event::{Cause, NO_PAIR, REFUSAL_COUNT_BIT, REFUSAL_DOMAIN_BIT, REFUSAL_RIGHTS_BIT};
-use abi::mgmt::REFUSAL_INTERVAL;
+use abi::times::REFUSAL_INTERVAL;
 
 const _: () = assert!(
     REFUSAL_DOMAIN_BIT == 32 && REFUSAL_RIGHTS_BIT == 40 && REFUSAL_COUNT_BIT == 48,

@@ -3,10 +3,10 @@
 use abi::completion::CompletionKind;
 use abi::control::{Counter, RIGHT_LOCAL_READ, RIGHT_LOCAL_WRITE};
 use abi::mailbox::{AuditEntry, AuditIndex, AuditKind, Command, id_index, refused_info};
-use abi::mgmt::REFUSAL_INTERVAL;
 use abi::register::EVENT_HEAD;
 use abi::request::SendRequest;
 use abi::status::Status;
+use abi::times::REFUSAL_INTERVAL;
 use posthorn_tests::cards::both;
 use posthorn_tests::raw::{LoopbackEndpoint, Mapped, RawHost};
 

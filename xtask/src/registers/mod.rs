@@ -134,7 +134,8 @@ fn completions() -> String {
 fn statuses() -> String {
     let mut page = Page::new(
         "Statuses and causes",
-        "`posthorn explain NAME` and `posthorn explain NUMBER` show the same.",
+        "The command `posthorn explain` prints a row of these tables: `posthorn explain QueueFull` by the name, `posthorn explain 13` by the number, then of each \
+         table that has it. Times by name, such as `REFUSAL_INTERVAL`, are [among the registers](registers.md#times).",
     );
     page.explained("Status");
     page.explained("Cause");
@@ -188,7 +189,8 @@ fn pair_commands() -> String {
 fn command_codes() -> String {
     let mut page = Page::new(
         "Codes of the mailbox",
-        "What [commands](commands.md) answer, and the states and reasons that are in their results. `posthorn explain NAME` shows the same.",
+        "What [commands](commands.md) answer, and the states and reasons that are in their results. The command `posthorn explain` \
+         prints a row of these tables: `posthorn explain NoEnvelopes` by the name, `posthorn explain 4` by the number, then of each table that has it.",
     );
     page.explained("MailboxStatus");
     page.explained("PairState");
