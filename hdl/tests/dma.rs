@@ -261,7 +261,8 @@ fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize, quiets: f64) {
         for (i, client) in clients.iter_mut().enumerate() {
             let of = |bench: &Bench, name: &str| bench.get(&format!("{name}_{i}"));
             if is_quiet {
-                let heard = ["request_ready", "data_ready", "done"].map(|name| of(&bench, name));
+                let heard =
+                    ["request_ready", "data_ready", "done_valid"].map(|name| of(&bench, name));
                 assert_eq!(
                     heard, [0; 3],
                     "client {i} hears of the engine in cycle {cycle}"
@@ -271,13 +272,13 @@ fn writes(top: &str, rng: &mut ChaCha8Rng, total: usize, quiets: f64) {
                 client.words.pop_front();
                 client.offering = false;
             }
-            if of(&bench, "done") != 0 {
+            if of(&bench, "done_valid") != 0 {
                 let (answers, error) = client.owed.pop_front().expect("something is under way");
                 assert!(
                     memory.answered >= answers,
                     "done before its response, cycle {cycle}"
                 );
-                assert_eq!(of(&bench, "done_error") != 0, error, "cycle {cycle}");
+                assert_eq!(of(&bench, "done") != 0, error, "cycle {cycle}");
                 let (offset, bytes) = pending.pop_front().expect("it was taken");
                 lay(&memory, &mut settled, offset, &bytes);
             }
@@ -434,7 +435,7 @@ fn pace(length: usize) -> (u64, u64, u64) {
         memory.drive_write(&mut bench, &mut rng);
         bench.eval();
         memory.observe_write(&bench, &mut rng);
-        let done = bench.is("done_0");
+        let done = bench.is("done_valid_0");
         bench.step();
         memory.step();
         set_request(&mut bench, 0, None, 0);

@@ -50,10 +50,8 @@ pub struct DeliveryBench {
     pub write_request: Stream<Out, DmaRequest>,
     /// Words to write.
     pub write_data: Stream<Out, Bits<64>>,
-    /// A write was answered.
-    pub write_done: Signal<In, Bit>,
-    /// By an error.
-    pub write_done_error: Signal<In, Bit>,
+    /// A write was answered: whether by an error.
+    pub write_done: Pulse<In, Bit>,
     /// Reads.
     pub read_request: Stream<Out, DmaRequest>,
     /// Words read.
@@ -123,8 +121,7 @@ impl Logic for DeliveryBench {
         self.request_again.next = self.delivery.request_again.val();
         join!(self.delivery.write_request => self.write_request);
         join!(self.delivery.write_data => self.write_data);
-        self.delivery.write_done.next = self.write_done.val();
-        self.delivery.write_done_error.next = self.write_done_error.val();
+        join!(self.write_done => self.delivery.write_done);
         join!(self.delivery.read_request => self.read_request);
         join!(self.read_data => self.delivery.read_data);
         self.delivery.read_data_error.next = self.read_data_error.val();

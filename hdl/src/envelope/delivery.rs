@@ -76,10 +76,8 @@ pub struct Delivery {
     pub write_request: Stream<Out, DmaRequest>,
     /// A word to write.
     pub write_data: Stream<Out, Bits<64>>,
-    /// Pulse: the oldest write has been answered.
-    pub write_done: Signal<In, Bit>,
-    /// With it: by an error.
-    pub write_done_error: Signal<In, Bit>,
+    /// The oldest write has been answered: whether by an error.
+    pub write_done: Pulse<In, Bit>,
     /// Where to read, and how much.
     pub read_request: Stream<Out, DmaRequest>,
     /// A word read.
@@ -220,8 +218,7 @@ impl Logic for Delivery {
 
         // Ends.
         join!(self.resolve.entry => self.ledger.entry);
-        self.ledger.write_done.next = self.write_done.val();
-        self.ledger.write_done_error.next = self.write_done_error.val();
+        join!(self.write_done => self.ledger.write_done);
         join!(self.ledger.complete => self.complete);
         join!(self.ledger.sink_update => self.sink_update);
         join!(self.ledger.written => self.admit.written);

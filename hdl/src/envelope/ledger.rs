@@ -64,10 +64,8 @@ pub struct Ledger {
     pub reset: Signal<In, Bit>,
     /// Entries in the order of their writes.
     pub entry: Stream<In, LedgerEntry>,
-    /// Pulse: the oldest write has been answered.
-    pub write_done: Signal<In, Bit>,
-    /// With it: by an error.
-    pub write_done_error: Signal<In, Bit>,
+    /// The oldest write has been answered: whether by an error.
+    pub write_done: Pulse<In, Bit>,
     /// Status that the receive of the entry ends with, if it ends.
     pub settle: Stream<Out, Bits<8>>,
     /// The receive stays. In the cycle in which `settle` is taken, or later.
@@ -137,10 +135,11 @@ impl Logic for Ledger {
         join!(self.entry => self.entries.input);
         send!(
             self.answers.input,
-            self.write_done.val(),
-            self.write_done_error.val()
+            self.write_done.valid.val(),
+            self.write_done.data.val()
         );
-        self.room_for_answers.ok.next = !self.write_done.val() | self.answers.input.ready.val();
+        self.room_for_answers.ok.next =
+            !self.write_done.valid.val() | self.answers.input.ready.val();
         self.empty.next = self.entries.level.val() == 0;
         self.head.next = self.entries.output.data.val().ending;
         self.head_valid.next = self.entries.output.valid.val();
@@ -269,7 +268,7 @@ impl Logic for Ledger {
         self.marked.next = self.ends.val() & self.head.val().marks;
 
         // By numbers, not by what the states say: nothing is said of a write that isn't answered.
-        if self.write_done.val() {
+        if self.write_done.valid.val() {
             self.answers_come.d.next = self.answers_come.q.val() + 1;
         }
         if self.entry.valid.val() & self.entry.ready.val() & self.entry.data.val().writes {

@@ -80,7 +80,7 @@ pub fn fetch() -> Vec<Break> {
 fn ignores_boundary() -> Break {
     Break::new("ignores_boundary")
         .force::<Bursts>("room.d", "8192")
-        .force::<Bursts>("start_in_page", "true")
+        .force::<Bursts>("start.data.in_page", "true")
 }
 
 /// Of the engine that reads.
@@ -94,7 +94,7 @@ pub fn dma_read() -> Vec<Break> {
         // While quiet, an access still waits for its client.
         Break::new("awaits_clients").force_if::<DmaRead>("taken", "false", "quiet"),
         // Idle is said while answers are owed.
-        Break::new("idle_early").force::<DmaRead>("idle", "!bursts.burst_valid"),
+        Break::new("idle_early").force::<DmaRead>("idle", "!accesses.burst.valid"),
     ]
 }
 
@@ -194,7 +194,8 @@ pub fn completions() -> Vec<Break> {
         // An endpoint is cleared while entries of it are on their way.
         Break::new("clears_early").force::<Completions>("under_way", "false"),
         // What can't be written isn't told.
-        Break::new("keeps_errors_quiet").force::<EntryWriter<LONG_BITS>>("finished_error", "false"),
+        Break::new("keeps_errors_quiet")
+            .force::<EntryWriter<LONG_BITS>>("finished.data.failed", "false"),
         // The next entry waits for the answer to the one before.
         Break::new("one_at_a_time").force_if::<EntryWriter<LONG_BITS>>(
             "begins",

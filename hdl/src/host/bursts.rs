@@ -1,14 +1,19 @@
 //! Splits an access of host memory into AXI bursts.
 //!
 //! ```text
-//!                    ┌────────┐
-//!   start_* ────────►│ Bursts ├──► burst_valid, burst_address, burst_length, burst_last
-//!   (address, beats) └────────┘◄── burst_ready
+//!                             ┌────────┐
+//!   start: address, beats ───►│ Bursts ├──► burst: address, length
+//!                             └────────┘
 //! ```
 //!
 //! A burst has at most 16 beats of 8 bytes and none crosses a multiple of 4 KiB (AMBA AXI, IHI
 //! 0022, A3.4.1): the first one goes up to that boundary if it is nearer than 16 beats. The next
 //! access is taken in the cycle in which the last burst goes.
+
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
 
 use crate::prelude::*;
 use crate::prim::Stable;
@@ -17,6 +22,32 @@ use crate::prim::axi::BOUNDARY;
 /// Beats of the longest burst.
 pub const MAX_BEATS: u64 = 16;
 
+/// An access to split.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Start {
+    /// Client that the access is for.
+    pub client: Bits<8>,
+    /// Address of the first byte; its low 3 bits are ignored.
+    pub address: Bits<64>,
+    /// Beats of 8 bytes, at least 1.
+    pub beats: Bits<14>,
+    /// No beat is beyond the boundary.
+    pub in_page: Bit,
+}
+
+/// A burst of an access.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Burst {
+    /// Client of the access.
+    pub client: Bits<8>,
+    /// Address of the first beat, a multiple of 8.
+    pub address: Bits<64>,
+    /// Beats less one, as `AxLEN`.
+    pub length: Bits<8>,
+    /// The last one of its access.
+    pub last: Bit,
+}
+
 /// The splitter of one AXI address channel.
 #[block]
 pub struct Bursts {
@@ -24,27 +55,12 @@ pub struct Bursts {
     pub clock: Signal<In, Clock>,
     /// Forgets the access.
     pub reset: Signal<In, Bit>,
-    /// An access is offered.
-    pub start_valid: Signal<In, Bit>,
-    /// The access is taken.
-    pub start_ready: Signal<Out, Bit>,
-    /// Address of the first byte; its low 3 bits are ignored.
-    pub start_address: Signal<In, Bits<64>>,
-    /// Beats of 8 bytes, at least 1.
-    pub start_beats: Signal<In, Bits<14>>,
-    /// No beat is beyond the boundary.
-    pub start_in_page: Signal<In, Bit>,
-    /// A burst is offered.
-    pub burst_valid: Signal<Out, Bit>,
-    /// The burst is taken.
-    pub burst_ready: Signal<In, Bit>,
-    /// Address of the first beat of the burst, a multiple of 8.
-    pub burst_address: Signal<Out, Bits<64>>,
-    /// Beats less one, as `AxLEN`.
-    pub burst_length: Signal<Out, Bits<8>>,
-    /// The last one of its access.
-    pub burst_last: Signal<Out, Bit>,
+    /// Accesses.
+    pub start: Stream<In, Start>,
+    /// The bursts of each, in order.
+    pub burst: Stream<Out, Burst>,
     active: Reg<Bit>,
+    client: Reg<Bits<8>>,
     address: Reg<Bits<64>>,
     remaining: Reg<Bits<14>>,
     /// Beats up to the boundary.
@@ -103,11 +119,17 @@ impl Logic for Bursts {
             self.next_is_last.next = self.remaining.q.val() <= self.room_and_most.val();
         }
 
-        self.burst_valid.next = self.active.q.val();
-        self.burst_address.next = self.address.q.val();
-        self.burst_length.next = bit_cast::<8, 14>(self.less_one.val());
-        self.burst_last.next = self.last.q.val();
-        if self.active.q.val() & self.burst_ready.val() {
+        send!(
+            self.burst,
+            self.active.q.val(),
+            Burst {
+                client: self.client.q.val(),
+                address: self.address.q.val(),
+                length: bit_cast::<8, 14>(self.less_one.val()),
+                last: self.last.q.val(),
+            }
+        );
+        if self.active.q.val() & self.burst.ready.val() {
             self.address.d.next = (bit_cast::<64, 52>(self.page.val()) << 12)
                 | (bit_cast::<64, 9>(self.next_beat.val()) << 3);
             self.remaining.d.next = self.left.val();
@@ -116,22 +138,24 @@ impl Logic for Bursts {
             self.last.d.next = self.next_is_last.val();
         }
 
-        self.free.next = !self.active.q.val() | (self.burst_ready.val() & self.last.q.val());
-        self.start_ready.next = self.free.val();
-        if self.free.val() & self.start_valid.val() {
+        self.free.next = !self.active.q.val() | (self.burst.ready.val() & self.last.q.val());
+        self.start.ready.next = self.free.val();
+        if self.free.val() & self.start.valid.val() {
             self.active.d.next = true;
-            self.address.d.next = (self.start_address.val() >> 3) << 3;
-            self.remaining.d.next = self.start_beats.val();
+            self.client.d.next = self.start.data.val().client;
+            self.address.d.next = (self.start.data.val().address >> 3) << 3;
+            self.remaining.d.next = self.start.data.val().beats;
             self.room.d.next =
-                BOUNDARY / 8 - bit_cast::<14, 9>(self.start_address.val().get_bits::<9>(3));
-            self.last.d.next = (self.start_beats.val() <= MAX_BEATS) & self.start_in_page.val();
+                BOUNDARY / 8 - bit_cast::<14, 9>(self.start.data.val().address.get_bits::<9>(3));
+            self.last.d.next =
+                (self.start.data.val().beats <= MAX_BEATS) & self.start.data.val().in_page;
         }
 
         self.last_beat.next = self.first_beat.val() + bit_cast::<9, 14>(self.less_one.val());
         self.stays_in_page.ok.next =
             !self.active.q.val() | (self.last_beat.val() >= self.first_beat.val());
         self.stays_offered.valid.next = self.active.q.val();
-        self.stays_offered.ready.next = self.burst_ready.val();
+        self.stays_offered.ready.next = self.burst.ready.val();
         self.stays_offered.data.next = self.address.q.val();
     }
 }

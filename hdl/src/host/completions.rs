@@ -96,10 +96,8 @@ pub struct Completions {
     pub write_request: Stream<Out, DmaRequest>,
     /// Eight bytes, the first in the lowest lane.
     pub write_data: Stream<Out, Bits<64>>,
-    /// Pulse: the oldest access has been answered.
-    pub write_done: Signal<In, Bit>,
-    /// With it: the host's memory refused it.
-    pub write_done_error: Signal<In, Bit>,
+    /// The oldest access has been answered: whether the host's memory refused it.
+    pub write_done: Pulse<In, Bit>,
 
     /// Index and write errors.
     pub raise: Stream<Out, RaiseEvent>,
@@ -296,10 +294,9 @@ impl Logic for Completions {
             address = self.address.val() | FIRST_BYTE,
             endpoint = self.current.q.val().endpoint,
             entry = self.layout.val().get_bits::<{ LONG_BITS }>(NEVER_WRITTEN),
-            short = self.is_short.val(),
-            done = self.write_done.val(),
-            done_error = self.write_done_error.val()
+            short = self.is_short.val()
         );
+        join!(self.write_done => self.writer.done);
         join!(self.writer.request => self.write_request);
         join!(self.writer.data => self.write_data);
         self.issues.next = self.writer.begins.val();
@@ -308,9 +305,9 @@ impl Logic for Completions {
         if self.writer.takes.val() | self.drops.val() {
             self.current_valid.d.next = false;
         }
-        self.finished.next = self.writer.finished.val();
-        self.finished_endpoint.next = self.writer.finished_endpoint.val();
-        self.count_completions.next = self.finished.val() & !self.writer.finished_error.val();
+        self.finished.next = self.writer.finished.valid.val();
+        self.finished_endpoint.next = self.writer.finished.data.val().endpoint;
+        self.count_completions.next = self.finished.val() & !self.writer.finished.data.val().failed;
         self.has_a_reservation.ok.next = !self.drops.val();
 
         // Whose queue it is.
@@ -343,8 +340,8 @@ impl Logic for Completions {
         for i in 0..self._n {
             self.begins_here.next =
                 self.issues.val() & (self.current.q.val().endpoint == i.to_bits());
-            self.ends_here.next =
-                self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits());
+            self.ends_here.next = self.writer.finished.valid.val()
+                & (self.writer.finished.data.val().endpoint == i.to_bits());
             if self.begins_here.val() & !self.ends_here.val() {
                 self.on_their_way[i].d.next = self.on_their_way[i].q.val() + 1;
             }
@@ -472,7 +469,7 @@ impl Logic for Completions {
                 self.index_value[i].d.next = self.doorbell.data.val().value;
             }
             if self.finished.val()
-                & self.writer.finished_error.val()
+                & self.writer.finished.data.val().failed
                 & (self.finished_queue.val() == i.to_bits())
             {
                 self.write_error[i].d.next = true;

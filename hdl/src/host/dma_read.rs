@@ -1,9 +1,9 @@
 //! Reads host memory for several clients.
 //!
 //! ```text
-//!   request[i] ─► in turn ─┬─► Bursts ──────────────────────────► AR
-//!                          └─► accesses under way ─┐
-//!   data[i] ◄─ word ◄─ shift by the offset ◄───────┴──────────◄── R
+//!   request[i] ─► Accesses ─┬─► bursts ────────────────────────► AR
+//!                           └─► accesses under way ─┐
+//!   data[i] ◄─ word ◄─ shift by the offset ◄────────┴─────────◄── R
 //! ```
 //!
 //! Requests are taken in turn, and their bursts follow each other on the bus without waiting for data.
@@ -15,11 +15,10 @@
 //! While `quiet`, no request is taken, and data that come in are dropped, until the bus is `idle`: then the engine and its
 //! clients may be reset.
 
-use super::bursts::Bursts;
-use super::dma::{Access, Measure};
+use super::accesses::Accesses;
+use super::dma::Access;
 use crate::prelude::*;
 use crate::prim::axi::{AxiRead, BURST_INCR, SIZE_8_BYTES};
-use crate::prim::{Fifo, RoundRobin};
 use crate::types::DmaRequest;
 
 /// The read engine.
@@ -48,18 +47,8 @@ pub struct DmaRead {
     /// Host memory.
     pub m_axi: AxiRead,
 
-    #[is(RoundRobin::new(clients))]
-    turn: RoundRobin,
-    requests: Signal<Local, Bits<32>>,
-    chosen: Signal<Local, DmaRequest>,
-    #[each(clients)]
-    measure: Vec<Measure>,
-    measured: Signal<Local, Access>,
-    in_page: Signal<Local, Bit>,
-    bursts: Bursts,
-    #[is(Fifo::new(outstanding))]
-    under_way: Fifo<Access>,
-    accept: Signal<Local, Bit>,
+    #[is(Accesses::new(clients, outstanding))]
+    accesses: Accesses,
 
     /// Beats taken and words given of the access at the head.
     beat: Reg<Bits<14>>,
@@ -88,8 +77,6 @@ pub struct DmaRead {
     out_last: Reg<Bit>,
     out_error: Reg<Bit>,
     taken: Signal<Local, Bit>,
-    #[is(Check::new("dma_read_length_is_not_zero"))]
-    asks_for_something: Check,
     #[is(clients)]
     _clients: usize,
 }
@@ -107,54 +94,20 @@ impl DmaRead {
 #[block(clients = self._clients)]
 impl Logic for DmaRead {
     fn update(&mut self) {
-        // Requests, in turn, to the splitter and to the list of accesses under way.
-        self.requests.next = 0.into();
-        self.chosen.next = self.request[0].data.val();
-        self.measured.next = self.measure[0].access.val();
-        self.in_page.next = self.measure[0].in_page.val();
         for i in 0..self._clients {
-            self.requests.next = self
-                .requests
-                .val()
-                .replace_bit(i, self.request[i].valid.val());
-            if self.turn.index.val() == i.to_bits() {
-                self.chosen.next = self.request[i].data.val();
-                self.measured.next = self.measure[i].access.val();
-                self.in_page.next = self.measure[i].in_page.val();
-            }
+            join!(self.request[i] => self.accesses.request[i]);
         }
-        // Each request is measured before one is chosen, since the choice comes late.
-        for i in 0..self._clients {
-            self.measure[i].client.next = i.to_bits();
-            self.measure[i].request.next = self.request[i].data.val();
-        }
-        self.turn.request.next = self.requests.val();
-        self.accept.next = self.turn.valid.val()
-            & self.bursts.start_ready.val()
-            & self.under_way.input.ready.val()
-            & !self.quiet.val();
-        self.turn.advance.next = self.accept.val();
-        for i in 0..self._clients {
-            self.request[i].ready.next = self.accept.val() & (self.turn.index.val() == i.to_bits());
-        }
-        self.bursts.start_valid.next = self.accept.val();
-        self.bursts.start_address.next = self.chosen.val().address;
-        self.bursts.start_beats.next = self.measured.val().beats;
-        self.bursts.start_in_page.next = self.in_page.val();
-        self.under_way.input.valid.next = self.accept.val();
-        self.under_way.input.data.next = self.measured.val();
-        self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
-
+        self.accesses.quiet.next = self.quiet.val();
         self.m_axi.arid.next = 0.into();
         self.m_axi.arsize.next = SIZE_8_BYTES;
         self.m_axi.arburst.next = BURST_INCR;
-        self.m_axi.arvalid.next = self.bursts.burst_valid.val();
-        self.m_axi.araddr.next = self.bursts.burst_address.val();
-        self.m_axi.arlen.next = self.bursts.burst_length.val();
-        self.bursts.burst_ready.next = self.m_axi.arready.val();
+        self.m_axi.arvalid.next = self.accesses.burst.valid.val();
+        self.m_axi.araddr.next = self.accesses.burst.data.val().address;
+        self.m_axi.arlen.next = self.accesses.burst.data.val().length;
+        self.accesses.burst.ready.next = self.m_axi.arready.val();
 
         // Beats, to words of the access at the head. A step takes a beat if one is left.
-        self.access.next = self.under_way.output.data.val();
+        self.access.next = self.accesses.access.data.val();
         self.taken.next = self.quiet.val();
         for i in 0..self._clients {
             if (self.out_client.q.val() == i.to_bits()) & self.data[i].ready.val() {
@@ -163,11 +116,11 @@ impl Logic for DmaRead {
         }
         self.room.next = !self.out_valid.q.val() | self.taken.val();
         self.wants_beat.next = self.beat.q.val() != self.access.val().beats;
-        self.advance.next = self.under_way.output.valid.val()
+        self.advance.next = self.accesses.access.valid.val()
             & self.room.val()
             & (self.m_axi.rvalid.val() | !self.wants_beat.val());
         self.m_axi.rready.next =
-            self.under_way.output.valid.val() & self.room.val() & self.wants_beat.val();
+            self.accesses.access.valid.val() & self.room.val() & self.wants_beat.val();
 
         self.incoming.next = 0.into();
         self.bad.next = self.failed.q.val();
@@ -191,7 +144,7 @@ impl Logic for DmaRead {
         }
         self.kept.next = self.joined.val() & self.mask.val();
 
-        self.under_way.output.ready.next = false;
+        self.accesses.access.ready.next = false;
         if self.taken.val() {
             self.out_valid.d.next = false;
         }
@@ -210,7 +163,7 @@ impl Logic for DmaRead {
                 self.out_error.d.next = self.last.val() & self.bad.val();
                 self.word.d.next = self.next_word.val();
                 if self.last.val() {
-                    self.under_way.output.ready.next = true;
+                    self.accesses.access.ready.next = true;
                     self.beat.d.next = 0.into();
                     self.word.d.next = 0.into();
                     self.failed.d.next = false;
@@ -226,6 +179,6 @@ impl Logic for DmaRead {
             self.data_error[i].next = self.out_error.q.val();
         }
         // The last word of an access leaves with its last beat, so no beat is owed when none is under way.
-        self.idle.next = !self.bursts.burst_valid.val() & (self.under_way.level.val() == 0);
+        self.idle.next = !self.accesses.burst.valid.val() & self.accesses.empty.val();
     }
 }

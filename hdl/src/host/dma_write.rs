@@ -1,16 +1,16 @@
 //! Writes host memory for several clients.
 //!
 //! ```text
-//!   request[i] ─► in turn ─┬─► Bursts ───────────────┬──────────► AW
-//!                          ├─► accesses under way ─┐ └─► answers owed ─┐
-//!   data[i] ───────────────┴─► shift by the offset ┴────────────► W    │
+//!   request[i] ─► Accesses ─┬─► bursts ──────────────┬──────────► AW
+//!                           └─► accesses under way ─┐└─► answers owed ─┐
+//!   data[i] ───────────────────► shift by the offset┴───────────► W    │
 //!   done[i] ◄──────────────────────────────────────────────────────────┴─◄ B
 //! ```
 //!
 //! Requests are taken in turn; then the client's words are taken, from lane 0 on, and are spread over the
 //! beats as the address needs it. Strobes name the bytes of the access and no other, so nothing is read and
-//! no neighbouring byte is written. An access is `done` when the response to its last burst has come, with
-//! `error` if any of its responses was an error. The next access goes on the bus before that. A client whose
+//! no neighbouring byte is written. An access is `done` when the response to its last burst has come, as a
+//! failure if any of its responses was an error. The next access goes on the bus before that. A client whose
 //! request was taken gives its words without waiting for another client: until then no other client's words
 //! are taken.
 //!
@@ -18,11 +18,12 @@
 //! clients' words, so that the bus gets what was announced to it and memory stays as it is; no client gets `done`. When all is
 //! answered the engine is `idle`, and may be reset with its clients.
 
-use super::bursts::{Bursts, MAX_BEATS};
-use super::dma::{Access, Measure};
+use super::accesses::Accesses;
+use super::bursts::MAX_BEATS;
+use super::dma::Access;
 use crate::prelude::*;
 use crate::prim::axi::{AxiWrite, BURST_INCR, SIZE_8_BYTES};
-use crate::prim::{Fifo, RoundRobin, Stable};
+use crate::prim::{Fifo, Stable};
 use crate::types::DmaRequest;
 
 /// A response that is owed.
@@ -58,12 +59,9 @@ pub struct DmaWrite {
     /// A word of client `i`; the first byte in the lowest lane. Bytes beyond the length are ignored.
     #[each(clients)]
     pub data: Vec<Stream<In, Bits<64>>>,
-    /// Pulse: the oldest access of client `i` is in memory, or has failed.
+    /// The oldest access of client `i` is in memory, or, if the data are 1, some of it couldn't be written.
     #[each(clients)]
-    pub done: Vec<Signal<Out, Bit>>,
-    /// With `done`: some of it couldn't be written.
-    #[each(clients)]
-    pub done_error: Vec<Signal<Out, Bit>>,
+    pub done: Vec<Pulse<Out, Bit>>,
     /// No request and no word is taken, and no client gets `done`.
     pub quiet: Signal<In, Bit>,
     /// No access is under way.
@@ -71,23 +69,11 @@ pub struct DmaWrite {
     /// Host memory.
     pub m_axi: AxiWrite,
 
-    #[is(RoundRobin::new(clients))]
-    turn: RoundRobin,
-    requests: Signal<Local, Bits<32>>,
-    chosen: Signal<Local, DmaRequest>,
-    #[each(clients)]
-    measure: Vec<Measure>,
-    measured: Signal<Local, Access>,
-    in_page: Signal<Local, Bit>,
-    bursts: Bursts,
-    /// Client whose bursts are being sent.
-    burst_client: Reg<Bits<8>>,
-    #[is(Fifo::new(outstanding))]
-    under_way: Fifo<Access>,
+    #[is(Accesses::new(clients, outstanding))]
+    accesses: Accesses,
     #[is(Fifo::new(outstanding))]
     owed: Fifo<Owed>,
     issue: Signal<Local, Bit>,
-    accept: Signal<Local, Bit>,
 
     /// Beats given of the access at the head.
     beat: Reg<Bits<14>>,
@@ -127,8 +113,6 @@ pub struct DmaWrite {
     bursts_announced: Reg<Bits<16>>,
     bursts_sent: Reg<Bits<16>>,
     sent: Signal<Local, Bit>,
-    #[is(Check::new("dma_write_length_is_not_zero"))]
-    asks_for_something: Check,
     #[is(Check::new("write_beats_and_lasts_match_the_addresses"))]
     data_match_addresses: Check,
     #[is(Stable::new("write_data_stay_offered"))]
@@ -151,65 +135,29 @@ impl DmaWrite {
 #[block(clients = self._clients)]
 impl Logic for DmaWrite {
     fn update(&mut self) {
-        // Requests, in turn, to the splitter and to the list of accesses under way.
-        self.requests.next = 0.into();
-        self.chosen.next = self.request[0].data.val();
-        self.measured.next = self.measure[0].access.val();
-        self.in_page.next = self.measure[0].in_page.val();
         for i in 0..self._clients {
-            self.requests.next = self
-                .requests
-                .val()
-                .replace_bit(i, self.request[i].valid.val());
-            if self.turn.index.val() == i.to_bits() {
-                self.chosen.next = self.request[i].data.val();
-                self.measured.next = self.measure[i].access.val();
-                self.in_page.next = self.measure[i].in_page.val();
-            }
+            join!(self.request[i] => self.accesses.request[i]);
         }
-        // Each request is measured before one is chosen, since the choice comes late.
-        for i in 0..self._clients {
-            self.measure[i].client.next = i.to_bits();
-            self.measure[i].request.next = self.request[i].data.val();
-        }
-        self.turn.request.next = self.requests.val();
-        self.accept.next = self.turn.valid.val()
-            & self.bursts.start_ready.val()
-            & self.under_way.input.ready.val()
-            & !self.quiet.val();
-        self.turn.advance.next = self.accept.val();
-        for i in 0..self._clients {
-            self.request[i].ready.next = self.accept.val() & (self.turn.index.val() == i.to_bits());
-        }
-        if self.accept.val() {
-            self.burst_client.d.next = self.turn.index.val();
-        }
-        self.bursts.start_valid.next = self.accept.val();
-        self.bursts.start_address.next = self.chosen.val().address;
-        self.bursts.start_beats.next = self.measured.val().beats;
-        self.bursts.start_in_page.next = self.in_page.val();
-        self.under_way.input.valid.next = self.accept.val();
-        self.under_way.input.data.next = self.measured.val();
-        self.asks_for_something.ok.next = !self.accept.val() | self.chosen.val().length.any();
-
+        self.accesses.quiet.next = self.quiet.val();
         // Addresses, each with an answer that is owed.
         self.m_axi.awid.next = 0.into();
         self.m_axi.awsize.next = SIZE_8_BYTES;
         self.m_axi.awburst.next = BURST_INCR;
-        self.m_axi.awvalid.next = self.bursts.burst_valid.val() & self.owed.input.ready.val();
-        self.m_axi.awaddr.next = self.bursts.burst_address.val();
-        self.m_axi.awlen.next = self.bursts.burst_length.val();
-        self.bursts.burst_ready.next = self.m_axi.awready.val() & self.owed.input.ready.val();
-        self.issue.next =
-            self.bursts.burst_valid.val() & self.m_axi.awready.val() & self.owed.input.ready.val();
+        self.m_axi.awvalid.next = self.accesses.burst.valid.val() & self.owed.input.ready.val();
+        self.m_axi.awaddr.next = self.accesses.burst.data.val().address;
+        self.m_axi.awlen.next = self.accesses.burst.data.val().length;
+        self.accesses.burst.ready.next = self.m_axi.awready.val() & self.owed.input.ready.val();
+        self.issue.next = self.accesses.burst.valid.val()
+            & self.m_axi.awready.val()
+            & self.owed.input.ready.val();
         self.owed.input.valid.next = self.issue.val();
         self.owed.input.data.next = Owed {
-            client: self.burst_client.q.val(),
-            last: self.bursts.burst_last.val(),
+            client: self.accesses.burst.data.val().client,
+            last: self.accesses.burst.data.val().last,
         };
 
         // Words of the access at the head, to beats. The last beat may need no word of its own.
-        self.access.next = self.under_way.output.data.val();
+        self.access.next = self.accesses.access.data.val();
         self.room.next = !self.out_valid.q.val() | self.m_axi.wready.val();
         self.wants_word.next = self.beat.q.val() != self.access.val().words;
         self.offered.next = false;
@@ -223,13 +171,12 @@ impl Logic for DmaWrite {
         if self.quiet.val() {
             self.offered.next = true;
         }
-        self.take.next =
-            self.under_way.output.valid.val() & self.room.val() & self.wants_word.val();
+        self.take.next = self.accesses.access.valid.val() & self.room.val() & self.wants_word.val();
         for i in 0..self._clients {
             self.data[i].ready.next =
                 self.take.val() & (self.access.val().client == i.to_bits()) & !self.quiet.val();
         }
-        self.advance.next = self.under_way.output.valid.val()
+        self.advance.next = self.accesses.access.valid.val()
             & self.room.val()
             & (self.offered.val() | !self.wants_word.val());
 
@@ -272,7 +219,7 @@ impl Logic for DmaWrite {
                 (self.incoming.val() << self.up.val()) | (self.previous.q.val() >> self.down.val());
         }
 
-        self.under_way.output.ready.next = false;
+        self.accesses.access.ready.next = false;
         if self.m_axi.wready.val() {
             self.out_valid.d.next = false;
         }
@@ -286,7 +233,7 @@ impl Logic for DmaWrite {
                 self.position.d.next = 0.into();
             }
             if self.last.val() {
-                self.under_way.output.ready.next = true;
+                self.accesses.access.ready.next = true;
                 self.beat.d.next = 0.into();
             }
         }
@@ -310,16 +257,19 @@ impl Logic for DmaWrite {
             self.done_valid.d.next = self.owed.output.data.val().last;
         }
         for i in 0..self._clients {
-            self.done[i].next = self.done_valid.q.val()
-                & (self.done_client.q.val() == i.to_bits())
-                & !self.quiet.val();
-            self.done_error[i].next = self.done_failed.q.val();
+            send!(
+                self.done[i],
+                self.done_valid.q.val()
+                    & (self.done_client.q.val() == i.to_bits())
+                    & !self.quiet.val(),
+                self.done_failed.q.val()
+            );
         }
 
         // When nothing is left to send, as many beats and as many bursts have gone as were announced.
         if self.issue.val() {
             self.beats_announced.d.next = self.beats_announced.q.val()
-                + bit_cast::<16, 8>(self.bursts.burst_length.val())
+                + bit_cast::<16, 8>(self.accesses.burst.data.val().length)
                 + 1;
             self.bursts_announced.d.next = self.bursts_announced.q.val() + 1;
         }
@@ -329,9 +279,8 @@ impl Logic for DmaWrite {
                 self.bursts_sent.d.next = self.bursts_sent.q.val() + 1;
             }
         }
-        self.sent.next = !self.bursts.burst_valid.val()
-            & !self.out_valid.q.val()
-            & (self.under_way.level.val() == 0);
+        self.sent.next =
+            !self.accesses.burst.valid.val() & !self.out_valid.q.val() & self.accesses.empty.val();
         self.idle.next = self.sent.val() & (self.owed.level.val() == 0);
         self.data_match_addresses.ok.next = !self.sent.val()
             | ((self.beats_announced.q.val() == self.beats_sent.q.val())

@@ -7,7 +7,7 @@
 //!      endpoint ──────►└────┬────┘                            │
 //!             begins, takes ▼                                 │
 //!                    endpoints of what is under way, in order ▼
-//!                              └──► finished ◄── done, error ─┘
+//!                              └──► finished ◄───────── done ─┘
 //! ```
 //!
 //! `DmaWrite` answers a client in the order of its requests, so a queue of endpoints says whose entry an answer is of. The request of an entry
@@ -15,9 +15,22 @@
 //! the cycles of the words that are written, however long memory takes, until `depth` are under way. The word with the phase is the last of the one
 //! access that an entry is, so a host that sees it sees the entry.
 
+#![allow(
+    missing_docs,
+    reason = "the LogicStruct derive makes methods without documentation"
+)]
+
 use crate::prelude::*;
 use crate::prim::Fifo;
 use crate::types::DmaRequest;
+
+/// An entry whose write has been answered.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+pub struct Finished {
+    pub endpoint: Bits<8>,
+    /// By an error.
+    pub failed: Bit,
+}
 
 /// Writer of queue entries.
 #[block(depth: usize, short_words: usize)]
@@ -41,12 +54,10 @@ pub(super) struct EntryWriter<const N: usize> {
     pub takes: Signal<Out, Bit>,
     pub request: Stream<Out, DmaRequest>,
     pub data: Stream<Out, Bits<64>>,
-    pub done: Signal<In, Bit>,
-    pub done_error: Signal<In, Bit>,
-    /// Pulse: the oldest entry under way is in host memory, or failed to get there.
-    pub finished: Signal<Out, Bit>,
-    pub finished_endpoint: Signal<Out, Bits<8>>,
-    pub finished_error: Signal<Out, Bit>,
+    /// The oldest access has been answered: whether by an error.
+    pub done: Pulse<In, Bit>,
+    /// The oldest entry under way is in host memory, or failed to get there.
+    pub finished: Pulse<Out, Finished>,
     asked: Reg<Bit>,
     asked_phase: Reg<Bit>,
     phase_now: Signal<Local, Bit>,
@@ -151,10 +162,16 @@ impl<const N: usize> Logic for EntryWriter<N> {
         }
 
         send!(self.endpoints.input, self.begins.val(), self.endpoint.val());
-        self.endpoints.output.ready.next = self.done.val();
-        self.finished.next = self.done.val();
-        self.finished_endpoint.next = self.endpoints.output.data.val();
-        self.finished_error.next = self.done_error.val();
-        self.answers_what_was_asked.ok.next = !self.done.val() | self.endpoints.output.valid.val();
+        self.endpoints.output.ready.next = self.done.valid.val();
+        send!(
+            self.finished,
+            self.done.valid.val(),
+            Finished {
+                endpoint: self.endpoints.output.data.val(),
+                failed: self.done.data.val(),
+            }
+        );
+        self.answers_what_was_asked.ok.next =
+            !self.done.valid.val() | self.endpoints.output.valid.val();
     }
 }

@@ -84,10 +84,8 @@ pub struct Events {
     pub write_request: Stream<Out, DmaRequest>,
     /// Eight bytes, the first in the lowest lane.
     pub write_data: Stream<Out, Bits<64>>,
-    /// Pulse: the oldest access has been answered.
-    pub write_done: Signal<In, Bit>,
-    /// With it: the host's memory refused it.
-    pub write_done_error: Signal<In, Bit>,
+    /// The oldest access has been answered: whether the host's memory refused it.
+    pub write_done: Pulse<In, Bit>,
 
     /// Pulse: a doorbell was ignored because of its value.
     pub count_doorbell_errors: Signal<Out, Bit>,
@@ -278,8 +276,7 @@ impl Logic for Events {
         self.writer.short.next = false;
         join!(self.writer.request => self.write_request);
         join!(self.writer.data => self.write_data);
-        self.writer.done.next = self.write_done.val();
-        self.writer.done_error.next = self.write_done_error.val();
+        join!(self.write_done => self.writer.done);
 
         // Queues, sticky bits, losses.
         self.consumes.next =
@@ -307,8 +304,10 @@ impl Logic for Events {
                 self.writes.val() & (self.current.q.val().endpoint == i.to_bits());
             self.queue[i].written.next = false;
             self.queue[i].failed.next = false;
-            if self.writer.finished.val() & (self.writer.finished_endpoint.val() == i.to_bits()) {
-                if self.writer.finished_error.val() {
+            if self.writer.finished.valid.val()
+                & (self.writer.finished.data.val().endpoint == i.to_bits())
+            {
+                if self.writer.finished.data.val().failed {
                     self.queue[i].failed.next = true;
                 } else {
                     self.queue[i].written.next = true;
@@ -340,9 +339,9 @@ impl Logic for Events {
                     self.more.next = 1.into();
                 }
             }
-            if self.writer.finished.val()
-                & self.writer.finished_error.val()
-                & (self.writer.finished_endpoint.val() == i.to_bits())
+            if self.writer.finished.valid.val()
+                & self.writer.finished.data.val().failed
+                & (self.writer.finished.data.val().endpoint == i.to_bits())
             {
                 self.more.next = self.more.val() + 1;
             }

@@ -1,5 +1,6 @@
 //! Towards the host: doorbells, fetching of work requests, completion and event queues, DMA.
 
+mod accesses;
 pub mod breaks;
 mod bursts;
 mod completions;

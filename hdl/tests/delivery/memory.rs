@@ -87,12 +87,9 @@ impl Memory {
             w.latency = w.latency.saturating_sub(1);
             w.latency == 0
         });
-        bench.set("write_done", answered);
+        bench.set("write_done_valid", answered);
         let error = answered && (self.fails)(self.writes[0].access);
-        bench.set(
-            "write_done_error",
-            if answered { error } else { rng.random() },
-        );
+        bench.set("write_done", if answered { error } else { rng.random() });
 
         bench.set("read_request_ready", rng.random_bool(self.rate));
         let ready = self.reads.front_mut().is_some_and(|r| {
@@ -112,7 +109,7 @@ impl Memory {
     /// Takes what was handed over in the cycle; returns the accesses that were asked for.
     pub fn observe(&mut self, bench: &Bench, rng: &mut ChaCha8Rng) -> Vec<Access> {
         let mut asked = vec![];
-        if bench.is("write_done") {
+        if bench.is("write_done_valid") {
             let write = self.writes.pop_front().expect("it was answered");
             self.answered += 1;
             if !(self.fails)(write.access) {

@@ -1010,7 +1010,9 @@ impl World {
             self.reference.wanted.asked(access);
             moved = true;
         }
-        moved |= self.bench.is("write_done") || self.taken("read_data") || self.taken("write_data");
+        moved |= self.bench.is("write_done_valid")
+            || self.taken("read_data")
+            || self.taken("write_data");
         for (count, pin) in self.counted.iter_mut().zip([
             "count_expected",
             "count_unexpected",

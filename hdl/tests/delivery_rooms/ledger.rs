@@ -143,12 +143,9 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         // Writes whose entries have come, and one more.
         let written = entries[..source.given].iter().filter(|e| e.writes).count();
         let answers = answered < writes.len().min(written + 1) && rng.random_bool(rates.answer);
-        bench.set("write_done", answers);
+        bench.set("write_done_valid", answers);
         let error = answers && writes[answered].fails;
-        bench.set(
-            "write_done_error",
-            if answers { error } else { rng.random() },
-        );
+        bench.set("write_done", if answers { error } else { rng.random() });
         settle.drive(&mut bench, rng.random_bool(rates.takes[0]));
         complete.drive(&mut bench, rng.random_bool(rates.takes[1]));
         lost.drive(&mut bench, rng.random_bool(rates.takes[2]));
@@ -201,7 +198,7 @@ fn run(rng: &mut ChaCha8Rng, entries: &[Entry], rates: &Rates) -> usize {
         cycle += 1;
     }
     bench.set("entry_valid", false);
-    bench.set("write_done", false);
+    bench.set("write_done_valid", false);
     for _ in 0..5 {
         bench.step();
         bench.eval();

@@ -137,8 +137,8 @@ impl WritePort {
         let due = self.answers.front().is_some_and(|a| a.1 <= bench.cycle());
         self.answering = due && chance(rng, self.pace);
         let failed = self.answers.front().is_some_and(|a| a.2);
-        bench.set("write_done", u64::from(self.answering));
-        bench.set("write_done_error", u64::from(self.answering && failed));
+        bench.set("write_done_valid", u64::from(self.answering));
+        bench.set("write_done", u64::from(self.answering && failed));
     }
 
     pub fn sample(&mut self, bench: &Bench, rng: &mut ChaCha8Rng, memory: &mut Memory) -> Outcome {
