@@ -493,6 +493,72 @@ fn a_table_is_cleared_after_each_reset_and_takes_no_number_beyond_it() {
     breaks("prim_table", 2, table);
 }
 
+/// Asks questions, and answers those that await it, each side at a rate of its own, and an answer at most one ahead of its question.
+fn in_order(rng: &mut ChaCha8Rng) {
+    const ANSWERS: usize = 4;
+    let mut bench = Bench::open("prim_in_order");
+    let (busy, prompt, willing) = (rate(rng), rate(rng), rate(rng));
+    let questions: Vec<u64> = (0..200).map(|_| rng.random()).collect();
+    // The lowest bit of a question says that it awaits an answer.
+    let awaits = |question: u64| question & 1 == 1;
+    let awaiting = |questions: &[u64]| questions.iter().filter(|q| awaits(**q)).count();
+    let answers: Vec<u64> = (0..awaiting(&questions))
+        .map(|_| rng.random_range(0..256))
+        .collect();
+    let (mut asked, mut answered, mut left) = (0, 0, 0);
+    let mut offering = false;
+    for cycle in 0.. {
+        assert!(cycle < 20_000, "questions are stuck");
+        let used = awaiting(&questions[..left]);
+        offering |= asked < questions.len() && rng.random_bool(busy);
+        bench.set("asked_valid", offering);
+        let question = questions.get(asked).filter(|_| offering);
+        bench.set("asked", question.map_or(rng.random(), |word| *word));
+        let due = answers.len().min(awaiting(&questions[..asked]) + 1);
+        let answers_now = answered < due && answered - used < ANSWERS && rng.random_bool(prompt);
+        let answer = answers.get(answered).filter(|_| answers_now);
+        bench.set("answer_valid", answers_now);
+        bench.set(
+            "answer",
+            answer.map_or(rng.random_range(0..256), |word| *word),
+        );
+        bench.set("out_ready", rng.random_bool(willing));
+        bench.eval();
+        let awaited = awaits(bench.get("out_data"));
+        bench.set("awaits", awaited);
+        bench.eval();
+        assert_eq!(bench.get("level"), (asked - left) as u64, "cycle {cycle}");
+        if bench.is("out_valid") {
+            assert!(left < asked, "nothing is in there, cycle {cycle}");
+            assert_eq!(bench.get("out_data"), questions[left], "cycle {cycle}");
+            if awaited {
+                assert!(used < answered, "it isn't answered, cycle {cycle}");
+                assert_eq!(bench.get("output_answer"), answers[used], "cycle {cycle}");
+            }
+        }
+        left += usize::from(bench.is("out_valid") && bench.is("out_ready"));
+        answered += usize::from(answers_now);
+        if offering && bench.is("asked_ready") {
+            (asked, offering) = (asked + 1, false);
+        }
+        if left == questions.len() {
+            break;
+        }
+        bench.step();
+    }
+    assert_eq!(answered, answers.len());
+}
+
+#[test]
+fn each_question_leaves_in_its_turn_with_its_answer() {
+    for_seeds(8, in_order);
+}
+
+#[test]
+fn each_broken_contract_of_questions_and_answers_is_noticed() {
+    breaks("prim_in_order", 4, in_order);
+}
+
 /// The two clocks of a crossing: when each rises next, and its period, which wavers.
 struct Clocks {
     next: [u64; 2],

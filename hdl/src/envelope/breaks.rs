@@ -65,7 +65,11 @@ pub fn resolve() -> Vec<Break> {
 pub fn ledger() -> Vec<Break> {
     vec![
         // A completion doesn't wait for the write.
-        Break::new("completes_early").force::<Ledger>("answered", "true"),
+        Break::new("completes_early").force_if::<Ledger>(
+            "entries.awaits",
+            "false",
+            "answers_come.q == writes_ended.q",
+        ),
         // An error of the write isn't told.
         Break::new("forgets_write_errors").force::<Ledger>("write_failed", "false"),
         // A receive that stays is said to have ended.
@@ -81,7 +85,7 @@ pub fn ledger() -> Vec<Break> {
         // A slot is told as written when its message comes.
         Break::new("written_early").force_if::<Ledger>(
             "written.valid",
-            "head_valid & head.fills",
+            "(entries.level > 1) & head.fills",
             "state.q == State::Wait",
         ),
         // It is empty while an entry is at its head.
@@ -93,7 +97,11 @@ pub fn ledger() -> Vec<Break> {
 pub fn delivery() -> Vec<Break> {
     vec![
         // A completion doesn't wait for the payload's write.
-        Break::new("completes_early").force::<Ledger>("answered", "true"),
+        Break::new("completes_early").force_if::<Ledger>(
+            "entries.awaits",
+            "false",
+            "answers_come.q == writes_ended.q",
+        ),
         // A slot is not given back.
         Break::new("loses_slots").force::<Slots>("given_bit", "0"),
         // A credit is returned although the message rests in a slot.

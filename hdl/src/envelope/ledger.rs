@@ -1,14 +1,15 @@
 //! Holds what each message and request ends with until its payload is in memory, then says it to everybody, in order.
 //!
 //! ```text
-//!   entry ─► queue ─► head ─► settle ─► complete ─► lost ─► sink_update ─► ended
-//!                      ▲ │      ▲ settled
-//!   write_done ─► answers└─► written
+//!   entry ──────► InOrder ─► head ─► settle ─► complete ─► lost ─► sink_update ─► ended
+//!   write_done ─►             │       ▲ settled
+//!                             └─► written
 //! ```
 //!
 //! Writes are answered in the order in which they were asked for, and entries come in that order, so the oldest answer is the
-//! oldest entry's that writes. An answer may come before its entry. What an entry has to say is said in the order of the
-//! drawing; each word waits until it is taken, and an entry that has nothing to say ends in the cycle in which it is at the head and answered.
+//! oldest entry's that writes. An answer may come before its entry, and stays with the entry until that ends. What an entry has to
+//! say is said in the order of the drawing; each word waits until it is taken, and an entry that has nothing to say ends in the
+//! cycle in which it is at the head and answered.
 
 #![allow(
     missing_docs,
@@ -16,7 +17,7 @@
 )]
 
 use crate::prelude::*;
-use crate::prim::Fifo;
+use crate::prim::InOrder;
 use crate::types::{Completion, Ending, SinkUpdate, SlotWritten, Slotted, WriteCompletion};
 use abi::completion::COMPLETION_MORE;
 use abi::status::Status;
@@ -85,22 +86,16 @@ pub struct Ledger {
     /// No entry is here.
     pub empty: Signal<Out, Bit>,
 
-    #[is(Fifo::new(ENTRIES))]
-    entries: Fifo<LedgerEntry>,
-    /// Answers that no entry has taken: whether they were errors.
-    #[is(Fifo::new(ANSWERS))]
-    answers: Fifo<Bit>,
+    /// With the answers to their writes: whether they were errors.
+    #[is(InOrder::new(ENTRIES, ANSWERS))]
+    entries: InOrder<LedgerEntry, Bit>,
     state: Reg<State>,
-    /// The head's write was answered by an error.
-    failed: Reg<Bit>,
     /// Its receive stays.
     stays: Reg<Bit>,
 
     head: Signal<Local, Ending>,
-    head_valid: Signal<Local, Bit>,
     head_writes: Signal<Local, Bit>,
     updates: Signal<Local, Bit>,
-    answered: Signal<Local, Bit>,
     write_failed: Signal<Local, Bit>,
     status: Signal<Local, Bits<8>>,
     completion: Signal<Local, Completion>,
@@ -125,37 +120,25 @@ pub struct Ledger {
     completion_after_write: Check,
     #[is(Check::new("write_answers_belong_to_entries"))]
     answer_has_entry: Check,
-    #[is(Check::new("ledger_has_room_for_answers"))]
-    room_for_answers: Check,
 }
 
 #[block]
 impl Logic for Ledger {
     fn update(&mut self) {
-        join!(self.entry => self.entries.input);
-        send!(
-            self.answers.input,
-            self.write_done.valid.val(),
-            self.write_done.data.val()
-        );
-        self.room_for_answers.ok.next =
-            !self.write_done.valid.val() | self.answers.input.ready.val();
+        join!(self.entry => self.entries.asked);
+        join!(self.write_done => self.entries.answer);
         self.empty.next = self.entries.level.val() == 0;
         self.head.next = self.entries.output.data.val().ending;
-        self.head_valid.next = self.entries.output.valid.val();
         self.head_writes.next = self.entries.output.data.val().writes;
-        self.answered.next = !self.head_writes.val() | self.answers.output.valid.val();
-        self.write_failed.next = self.head_writes.val() & self.answers.output.data.val();
-        self.is_lost.next = self.head.val().fills & self.failed.q.val();
-        if self.state.q.val() == State::Wait {
-            self.is_lost.next = self.head.val().fills & self.write_failed.val();
-        }
+        self.entries.awaits.next = self.head_writes.val();
+        self.write_failed.next = self.head_writes.val() & self.entries.output_answer.val();
+        self.is_lost.next = self.head.val().fills & self.write_failed.val();
         self.updates.next = !self.is_lost.val()
             & (self.head.val().accepted | self.head.val().freed | self.head.val().refused);
 
         // What the head says.
         self.status.next = self.head.val().status;
-        if self.failed.q.val() {
+        if self.write_failed.val() {
             self.status.next = Status::MemoryError;
         }
         self.completion.next = Completion::default();
@@ -215,19 +198,16 @@ impl Logic for Ledger {
         if self.head.val().completes {
             self.after_settle.next = State::Complete;
         }
-        self.answers.output.ready.next = false;
         self.advances.next = false;
         self.following.next = State::Wait;
         match self.state.q.val() {
             State::Wait => {
-                self.advances.next = self.head_valid.val() & self.answered.val();
+                self.advances.next = self.entries.output.valid.val();
                 self.following.next = self.after_settle.val();
                 if self.head.val().settles {
                     self.following.next = State::Settle;
                 }
                 if self.advances.val() {
-                    self.answers.output.ready.next = self.head_writes.val();
-                    self.failed.d.next = self.write_failed.val();
                     self.stays.d.next = false;
                     self.written.valid.next = self.head.val().fills;
                 }

@@ -13,7 +13,7 @@
 
 use super::under_way::{Member, UnderWay};
 use crate::prelude::*;
-use crate::prim::Fifo;
+use crate::prim::InOrder;
 use crate::types::{FetchedList, RegionQuery};
 use abi::control::RIGHT_LOCAL_WRITE;
 
@@ -60,20 +60,15 @@ pub(super) struct Posts {
     pub allowed: Pulse<In, Bit>,
     /// On to Lists.
     pub output: Stream<Out, CheckedList>,
-    #[is(Fifo::new(REQUESTS))]
-    requests: Fifo<Waiting>,
-    #[is(Fifo::new(REQUESTS))]
-    answers: Fifo<Bit>,
+    #[is(InOrder::new(REQUESTS, REQUESTS))]
+    requests: InOrder<Waiting, Bit>,
     #[is(UnderWay::new(REQUESTS))]
     in_here: UnderWay,
     has_buffer: Signal<Local, Bit>,
     may_enter: Signal<Local, Bit>,
     enters: Signal<Local, Bit>,
-    answered: Signal<Local, Bit>,
     verdict: Signal<Local, Bit>,
     leaves: Signal<Local, Bit>,
-    #[is(Check::new("an_answer_of_the_gate_has_a_place"))]
-    answer_has_place: Check,
 }
 
 #[block]
@@ -83,7 +78,7 @@ impl Logic for Posts {
         self.has_buffer.next =
             self.input.data.val().buffer & self.input.data.val().request.length.any();
         self.may_enter.next =
-            self.requests.input.ready.val() & self.in_here.room.val() & !self.stop.val();
+            self.requests.asked.ready.val() & self.in_here.room.val() & !self.stop.val();
         send!(
             self.query,
             self.input.valid.val() & self.has_buffer.val() & self.may_enter.val(),
@@ -98,30 +93,30 @@ impl Logic for Posts {
         self.input.ready.next =
             self.may_enter.val() & (self.query.ready.val() | !self.has_buffer.val());
         self.enters.next = self.input.valid.val() & self.input.ready.val();
-        self.requests.input.valid.next = self.enters.val();
-        self.requests.input.data.next = Waiting {
-            fetched: self.input.data.val(),
-            asked: self.has_buffer.val(),
-        };
         send!(
-            self.answers.input,
-            self.allowed.valid.val(),
-            self.allowed.data.val()
+            self.requests.asked,
+            self.enters.val(),
+            Waiting {
+                fetched: self.input.data.val(),
+                asked: self.has_buffer.val(),
+            }
         );
-        self.answer_has_place.ok.next = !self.allowed.valid.val() | self.answers.input.ready.val();
+        join!(self.allowed => self.requests.answer);
 
         // Out: with the answer.
-        self.answered.next =
-            !self.requests.output.data.val().asked | self.answers.output.valid.val();
-        self.verdict.next = !self.requests.output.data.val().asked | self.answers.output.data.val();
-        self.output.valid.next = self.requests.output.valid.val() & self.answered.val();
-        self.output.data.next = CheckedList {
-            fetched: self.requests.output.data.val().fetched,
-            allowed: self.verdict.val(),
-        };
+        self.requests.awaits.next = self.requests.output.data.val().asked;
+        self.verdict.next =
+            !self.requests.output.data.val().asked | self.requests.output_answer.val();
+        send!(
+            self.output,
+            self.requests.output.valid.val(),
+            CheckedList {
+                fetched: self.requests.output.data.val().fetched,
+                allowed: self.verdict.val(),
+            }
+        );
+        self.requests.output.ready.next = self.output.ready.val();
         self.leaves.next = self.output.valid.val() & self.output.ready.val();
-        self.requests.output.ready.next = self.answered.val() & self.output.ready.val();
-        self.answers.output.ready.next = self.leaves.val() & self.requests.output.data.val().asked;
 
         // Who is in here.
         self.in_here.enters.valid.next = self.enters.val();

@@ -3,6 +3,7 @@
 use super::counter::Counter;
 use super::crossing::{CrossingEntry, CrossingExit};
 use super::fifo::Fifo;
+use super::in_order::InOrder;
 use super::lowest::Lowest;
 use super::power_on_reset::PowerOnReset;
 use super::round_robin::RoundRobin;
@@ -33,6 +34,25 @@ pub fn fifo() -> Vec<Break> {
             "held.q - 1",
             "head_valid.q",
         ),
+    ]
+}
+
+/// Of the questions beside their answers.
+pub fn in_order() -> Vec<Break> {
+    vec![
+        // A question is offered before its answer is there.
+        Break::new("does_not_wait").force::<InOrder<Word, Bits<8>>>("answered", "true"),
+        // A question that awaits no answer takes the next one's.
+        Break::new("takes_the_next_answer").force::<InOrder<Word, Bits<8>>>(
+            "answers.output.ready",
+            "questions.output.valid & answered & output.ready",
+        ),
+        // An answer stays for the next question.
+        Break::new("keeps_answers")
+            .force::<InOrder<Word, Bits<8>>>("answers.output.ready", "false"),
+        // A question that waits for its answer is lost if the taker is ready.
+        Break::new("loses_what_waits")
+            .force::<InOrder<Word, Bits<8>>>("questions.output.ready", "output.ready"),
     ]
 }
 

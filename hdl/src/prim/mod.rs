@@ -10,6 +10,7 @@ mod counter;
 mod crossing;
 mod duty;
 mod fifo;
+mod in_order;
 mod lowest;
 mod memory;
 pub mod power_on_reset;
@@ -28,6 +29,7 @@ pub use counter::Counter;
 pub use crossing::{Crossing, CrossingEntry, CrossingExit};
 pub use duty::Duty;
 pub use fifo::Fifo;
+pub use in_order::InOrder;
 pub use lowest::Lowest;
 pub use power_on_reset::PowerOnReset;
 pub use ram::Ram;
@@ -89,6 +91,12 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::broken("prim_crossing_broken", breaks::crossing, || {
             Crossing::<Bits<64>>::new(8)
+        }),
+        Top::of("prim_in_order", Class::Test, || {
+            InOrder::<Bits<64>, Bits<8>>::new(5, 4)
+        }),
+        Top::broken("prim_in_order_broken", breaks::in_order, || {
+            InOrder::<Bits<64>, Bits<8>>::new(5, 4)
         }),
         Top::of("prim_table", Class::Test, || Table::<Bits<64>>::new(10)),
         Top::broken("prim_table_broken", breaks::table, || {
