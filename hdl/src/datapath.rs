@@ -244,10 +244,6 @@ pub struct Datapath {
     hash_seed: Seed,
     endpoint_interrupts: Signal<Local, Bits<32>>,
     shifted_interrupts: Signal<Local, Bits<32>>,
-    #[is(constant(PROT_LEAST))]
-    protection: Constant<Bits<3>>,
-    #[is(constant(CACHE_FINAL))]
-    memory_type: Constant<Bits<4>>,
 }
 
 impl Datapath {
@@ -393,13 +389,13 @@ impl Logic for Datapath {
         join!(self.events.write_request => self.dma_write.request[2]);
         join!(self.events.write_data => self.dma_write.data[2]);
         join!(self.dma_write.done[2] => self.events.write_done);
-        self.m_axi.arprot.next = self.protection.val();
+        self.m_axi.arprot.next = PROT_LEAST;
         self.m_axi.arlock.next = false;
-        self.m_axi.arcache.next = self.memory_type.val();
+        self.m_axi.arcache.next = CACHE_FINAL;
         self.m_axi.arqos.next = 0.into();
-        self.m_axi.awprot.next = self.protection.val();
+        self.m_axi.awprot.next = PROT_LEAST;
         self.m_axi.awlock.next = false;
-        self.m_axi.awcache.next = self.memory_type.val();
+        self.m_axi.awcache.next = CACHE_FINAL;
         self.m_axi.awqos.next = 0.into();
         self.m_axi.arid.next = self.dma_read.m_axi.arid.val();
         self.m_axi.araddr.next = self.dma_read.m_axi.araddr.val();

@@ -399,10 +399,6 @@ pub struct QuotaProof {
     block: Quota,
     below: Signal<Local, Bit>,
     giver_has: Signal<Local, Bit>,
-    #[is(constant(QUOTA_RESERVED as u64))]
-    reserved: Constant<Bits<16>>,
-    #[is(constant(QUOTA_CAPACITY as u64))]
-    capacity: Constant<Bits<16>>,
     takes_with_room: Duty,
     gives_what_it_has: Duty,
     what_is_reserved_is_there: Check,
@@ -423,7 +419,7 @@ impl Logic for QuotaProof {
         self.giver_has.next = false;
         for e in 0..self._endpoints {
             if self.endpoint.val() == e.to_bits() {
-                self.below.next = self.block.held[e].val() < self.reserved.val();
+                self.below.next = self.block.held[e].val() < QUOTA_RESERVED;
             }
             if self.give_endpoint.val() == e.to_bits() {
                 self.giver_has.next = self.block.held[e].val() != 0;
@@ -431,10 +427,10 @@ impl Logic for QuotaProof {
         }
         self.takes_with_room.ok.next = !self.take.val() | self.block.room.val();
         self.gives_what_it_has.ok.next = !self.give.val() | self.giver_has.val();
-        self.what_is_reserved_is_there.ok.next = !self.below.val()
-            | (self.block.room.val() & (self.block.used.val() < self.capacity.val()));
+        self.what_is_reserved_is_there.ok.next =
+            !self.below.val() | (self.block.room.val() & (self.block.used.val() < QUOTA_CAPACITY));
         self.who_has_room_fits.ok.next =
-            !self.block.room.val() | (self.block.used.val() < self.capacity.val());
+            !self.block.room.val() | (self.block.used.val() < QUOTA_CAPACITY);
     }
 }
 

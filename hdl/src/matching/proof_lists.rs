@@ -143,16 +143,6 @@ pub struct ListsProof {
     total: Constant<Bits<16>>,
     #[is(constant(commands as u64))]
     commands: Constant<Bits<8>>,
-    #[is(constant(PATIENCE))]
-    patience: Constant<Bits<8>>,
-    #[is(constant(SETTLED))]
-    settled: Constant<Bits<8>>,
-    #[is(constant(APPEND))]
-    append_cycles: Constant<Bits<8>>,
-    #[is(Constant::new(MatchCommand::default()))]
-    no_command: Constant<MatchCommand>,
-    #[is(Constant::new(Line::default()))]
-    no_line: Constant<Line>,
     found_if_any_matches: Check,
     found_the_oldest: Check,
     found_one_of_those: Check,
@@ -188,7 +178,7 @@ impl Logic for ListsProof {
                 self.number.next = self.script.val().get_bits::<4>(4 * i);
             }
         }
-        self.given.next = self.no_line.val();
+        self.given.next = Line::default();
         self.given.next.operation = self.operation.val();
         self.given.next.endpoint = self.endpoint.val();
         self.given.next.source = self.source.val();
@@ -259,7 +249,7 @@ impl Logic for ListsProof {
             | (bit_cast::<16, 1>(self.given.val().endpoint) << 1);
         self.place_of_pair.next = bit_cast::<4, 2>(self.given.val().slot & 1)
             | (bit_cast::<4, 2>(self.given.val().slot & 2) << 2);
-        self.command.next = self.no_command.val();
+        self.command.next = MatchCommand::default();
         self.command.next.operation = self.given.val().operation;
         self.command.next.endpoint = bit_cast::<8, 1>(self.given.val().endpoint);
         self.command.next.pair = self.pair.val();
@@ -279,7 +269,7 @@ impl Logic for ListsProof {
         }
         // An engine that rests doesn't change, so that it makes no difference how long it does.
         self.rests.next = (self.answered.q.val() == self.accepted.q.val())
-            & (self.silent.q.val() == self.settled.val())
+            & (self.silent.q.val() == SETTLED)
             & (self.unsettled.q.val() == 0);
         self.offered.next = (self.offer.val() | self.rests.val())
             & self.permitted.val()
@@ -294,7 +284,7 @@ impl Logic for ListsProof {
         // ---------------------------------------------------------------- what has to be answered
         self.reply.next = self.lists.reply.data.val();
         self.replying.next = self.lists.reply.valid.val();
-        self.key.next = self.no_line.val();
+        self.key.next = Line::default();
         for i in 0..self._n {
             if self.answered.q.val() == i.to_bits() {
                 self.key.next = self.told[i].line.val();
@@ -374,9 +364,9 @@ impl Logic for ListsProof {
         if self.replying.val() | self.entering.val() | !self.lists.initialized.val() {
             self.silent.d.next = 0.into();
         } else if (self.answered.q.val() == self.accepted.q.val())
-            & (self.silent.q.val() == self.settled.val())
+            & (self.silent.q.val() == SETTLED)
         {
-            self.silent.d.next = self.settled.val();
+            self.silent.d.next = SETTLED;
         }
         self.left.next = self.unsettled.q.val();
         if self.unsettled.q.val() != 0 {
@@ -384,7 +374,7 @@ impl Logic for ListsProof {
         }
         self.unsettled.d.next = self.left.val();
         if self.replying.val() & self.waits.val() {
-            self.unsettled.d.next = self.left.val() + self.append_cycles.val();
+            self.unsettled.d.next = self.left.val() + APPEND;
         }
 
         // ---------------------------------------------------------------- checks
@@ -407,8 +397,8 @@ impl Logic for ListsProof {
                 & !self.any.val()
                 & (self.odd_receives.val() == self.odd.val()));
         // Nothing waits for ever: who is under way is answered, and who isn't finds the engine ready.
-        self.answers_in_time.ok.next = (self.silent.q.val() < self.patience.val())
-            & (!self.rests.val() | self.lists.command.ready.val());
+        self.answers_in_time.ok.next =
+            (self.silent.q.val() < PATIENCE) & (!self.rests.val() | self.lists.command.ready.val());
         self.counted.ok.next = !self.rests.val()
             | ((self.lists.posted_depth.val() == self.receives.val())
                 & (self.lists.unexpected_depth.val() == self.messages.val()));

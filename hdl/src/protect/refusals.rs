@@ -13,10 +13,6 @@ use crate::types::{RaiseEvent, RegionQuery};
 use abi::event::{Cause, NO_PAIR, REFUSAL_COUNT_BIT, REFUSAL_DOMAIN_BIT, REFUSAL_RIGHTS_BIT};
 use abi::times::REFUSAL_INTERVAL;
 
-const _: () = assert!(
-    REFUSAL_DOMAIN_BIT == 32 && REFUSAL_RIGHTS_BIT == 40 && REFUSAL_COUNT_BIT == 48,
-    "the kernel puts the fields there"
-);
 const _: () = assert!(REFUSAL_INTERVAL <= 1 << 16, "the pause has 16 bits");
 
 /// The last refusal, and how many have not been reported.
@@ -37,19 +33,6 @@ pub struct Refusals {
     count: Reg<Bits<16>>,
     pause: Reg<Bits<16>>,
     tells: Signal<Local, Bit>,
-    #[is(Constant::new(blank()))]
-    blank: Constant<RaiseEvent>,
-    #[is(constant(REFUSAL_INTERVAL - 1))]
-    pause_after: Constant<Bits<16>>,
-}
-
-/// The event, without what it says.
-fn blank() -> RaiseEvent {
-    RaiseEvent {
-        cause: u64::from(Cause::AccessRefused.code()).into(),
-        pair: u64::from(NO_PAIR).into(),
-        ..RaiseEvent::default()
-    }
 }
 
 #[block]
@@ -58,17 +41,21 @@ impl Logic for Refusals {
         self.tells.next =
             self.count.q.val().any() & !self.pause.q.val().any() & !self.others_tell.val();
         self.told.valid.next = self.tells.val();
-        self.told.data.next = self.blank.val();
-        self.told.data.next.info = bit_cast::<64, 32>(self.latest.q.val().key)
-            | (bit_cast::<64, 8>(self.latest.q.val().domain) << 32)
-            | (bit_cast::<64, 8>(self.latest.q.val().rights) << 40)
-            | (bit_cast::<64, 16>(self.count.q.val()) << 48);
+        self.told.data.next = RaiseEvent {
+            cause: Cause::AccessRefused,
+            pair: NO_PAIR,
+            info: bit_cast::<64, 32>(self.latest.q.val().key)
+                | (bit_cast::<64, 8>(self.latest.q.val().domain) << REFUSAL_DOMAIN_BIT)
+                | (bit_cast::<64, 8>(self.latest.q.val().rights) << REFUSAL_RIGHTS_BIT)
+                | (bit_cast::<64, 16>(self.count.q.val()) << REFUSAL_COUNT_BIT),
+            ..RaiseEvent::default()
+        };
 
         if self.pause.q.val().any() {
             self.pause.d.next = self.pause.q.val() - 1;
         }
         if self.tells.val() {
-            self.pause.d.next = self.pause_after.val();
+            self.pause.d.next = REFUSAL_INTERVAL - 1;
             self.count.d.next = 0.into();
         }
         if self.refused.valid.val() {
