@@ -5,7 +5,7 @@
     reason = "each example has its own `support`, as when it is run"
 )]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 #[path = "../examples/cancel.rs"]
 mod cancel;
@@ -186,6 +186,45 @@ fn every_page_of_a_verb_leads_to_an_example() {
     ] {
         assert!(!leads_to_an_example(page, &bare), "{page}");
     }
+}
+
+/// Files of the library that what a program calls is in.
+const CALLS: [&str; 12] = [
+    include_str!("../src/claimed.rs"),
+    include_str!("../src/completion.rs"),
+    include_str!("../src/connection.rs"),
+    include_str!("../src/device.rs"),
+    include_str!("../src/domain.rs"),
+    include_str!("../src/endpoint.rs"),
+    include_str!("../src/event_fd.rs"),
+    include_str!("../src/pair.rs"),
+    include_str!("../src/post.rs"),
+    include_str!("../src/query.rs"),
+    include_str!("../src/region.rs"),
+    include_str!("../src/send_limits.rs"),
+];
+
+/// Names of the public functions of a file.
+fn calls(file: &str) -> impl Iterator<Item = &str> {
+    let signatures = file.split("\n    pub fn ").skip(1);
+    signatures.filter_map(|signature| {
+        let end = signature.find(|c: char| !c.is_alphanumeric() && c != '_')?;
+        Some(&signature[..end])
+    })
+}
+
+#[test]
+fn every_call_of_a_program_is_on_a_page() {
+    let pages: String = pages().into_values().collect();
+    let words = pages.split(|c: char| !c.is_alphanumeric() && c != '_');
+    let words: BTreeSet<&str> = words.collect();
+    let all: Vec<&str> = CALLS.iter().copied().flat_map(calls).collect();
+    assert!(all.len() > 60, "{all:?}");
+    for call in all {
+        assert!(words.contains(call), "no page names {call}");
+    }
+    let file = "impl X {\n    pub fn new_one<T>(self) {}\n\n    fn own(self) {}\n    pub(crate) fn ours() {}\n}";
+    assert!(calls(file).eq(["new_one"]));
 }
 
 #[test]
