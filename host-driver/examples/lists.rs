@@ -2,14 +2,14 @@
 
 mod support;
 
-use host_driver::{RecvWr, SendFlags, SendWr};
-use support::{PATIENCE, Result, connected};
+use host_driver::{Gather, RecvWr, SendFlags, SendWr};
+use support::{PATIENCE, Result, able, connected_over};
 
 /// More than the card holds of a pair: the library keeps the rest meanwhile.
 const MESSAGES: u64 = 20;
 
 pub(crate) fn main() -> Result<()> {
-    let (a, b) = connected()?;
+    let (a, b) = connected_over(&able())?;
     let mut handles = Vec::new();
 
     let mut receives = Vec::new();
@@ -48,5 +48,22 @@ pub(crate) fn main() -> Result<()> {
         assert_eq!(message.received(), (wr_id as u64).to_le_bytes());
     }
     println!("{} messages, in order", received.len());
+
+    // Messages of several pieces, of which the program is told only if one fails.
+    let text = a.buffer(b"one two")?.share();
+    let pieces = [text.slice(..3), text.slice(4..)];
+    let gathers = (0..4).map(|wr_id| SendWr {
+        wr_id,
+        send: a.send(8),
+        flags: SendFlags::UNSIGNALED,
+        buffer: Gather::new(&pieces).expect("two are few"),
+    });
+    a.endpoint.post_send_list(gathers, &mut handles)?;
+    for wr_id in 0..4 {
+        b.endpoint
+            .post_tagged_recv(wr_id, &b.receive(8), b.buffer(&[0; 8])?)?;
+        assert_eq!(b.cq.wait(PATIENCE)?.received(), b"onetwo");
+    }
+    assert!(a.cq.poll().is_none());
     Ok(())
 }
