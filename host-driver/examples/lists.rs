@@ -52,12 +52,15 @@ pub(crate) fn main() -> Result<()> {
     // Messages of several pieces, of which the program is told only if one fails.
     let text = a.buffer(b"one two")?.share();
     let pieces = [text.slice(..3), text.slice(4..)];
-    let gathers = (0..4).map(|wr_id| SendWr {
-        wr_id,
-        send: a.send(8),
-        flags: SendFlags::UNSIGNALED,
-        buffer: Gather::new(&pieces).expect("two are few"),
-    });
+    let mut gathers = Vec::new();
+    for wr_id in 0..4 {
+        gathers.push(SendWr {
+            wr_id,
+            send: a.send(8),
+            flags: SendFlags::UNSIGNALED,
+            buffer: Gather::new(&pieces)?,
+        });
+    }
     a.endpoint.post_send_list(gathers, &mut handles)?;
     for wr_id in 0..4 {
         b.endpoint
