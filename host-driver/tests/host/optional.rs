@@ -1,7 +1,11 @@
 //! What only some cards have: sends that complete only on error, and gathers.
 
-use crate::common::{Side, able, connected, fabric};
-use host_driver::{Access, Counter, PostError, SharedBuffer, WcKind, WcStatus, WorkCompletion};
+use crate::common::{Side, able, able_options, connected, fabric};
+use host_driver::{
+    Access, Counter, Gather, PostError, SendFlags, SendWr, SharedBuffer, WcKind, WcStatus,
+    WorkCompletion,
+};
+use soft_card::SoftFabric;
 
 /// Posts an unsignaled send of these bytes, and keeps a clone of the buffer.
 fn unsignaled(side: &mut Side, wr_id: u64, bytes: &[u8]) -> SharedBuffer {
@@ -82,6 +86,47 @@ fn when_the_pair_is_closed_unsignaled_sends_were_delivered_or_are_flushed() {
     assert_eq!((a.cq.outstanding(), a.cq.strays()), (0, 0));
     assert_eq!(take(&mut b, 0).received(), b"unsaid");
     assert_eq!(take(&mut b, 1).received(), b"unsaid");
+}
+
+/// The end of a region is a command, which nobody can give who holds the lock of a queue.
+#[test]
+fn regions_end_with_the_unsignaled_sends_that_read_the_last_of_them() {
+    let fabric = SoftFabric::new(able_options());
+    let (mut a, mut b) = connected(&fabric, 8);
+    let before = fabric.mappings(0);
+    let region = |a: &Side| a.pd.reg_mr(8, Access::Read).expect("a region").1;
+    let send = a.send(7);
+    let list = |wr_id, buffer: Gather| SendWr {
+        wr_id,
+        send,
+        flags: SendFlags::UNSIGNALED,
+        buffer,
+    };
+    let gathers = [0, 1].map(|wr_id| {
+        let both = [region(&a).share(), region(&a).share()];
+        list(wr_id, Gather::new(&both).expect("two are few"))
+    });
+    let posted = a.endpoint.post_send_list(gathers, &mut Vec::new());
+    posted.expect("room");
+    let unique = [2, 3].map(|wr_id| SendWr {
+        wr_id,
+        send,
+        flags: SendFlags::UNSIGNALED,
+        buffer: region(&a),
+    });
+    let posted = a.endpoint.post_send_list(unique, &mut Vec::new());
+    posted.expect("room");
+    assert_eq!(fabric.mappings(0), before + 6);
+    for length in [16, 16, 8, 8] {
+        assert_eq!(take(&mut b, 7).length, length);
+    }
+    // One that tells, and the regions are given back by the next command.
+    let last = a.filled(b"the last");
+    a.endpoint.post_tagged_send(4, &send, last).expect("room");
+    assert_eq!(a.next().wr_id, 4);
+    assert!(a.cq.poll().is_none());
+    drop(a.device.alloc_pd().expect("a command"));
+    assert_eq!(fabric.mappings(0), before);
 }
 
 #[test]
