@@ -26,13 +26,20 @@ pub fn proofs() -> Vec<Proof> {
     crate::matching::proof::proofs()
 }
 
+/// The printed text of a top.
+///
+/// # Panics
+/// If there is no such top, or it can't be printed.
+pub fn text_of(name: &str) -> String {
+    let top = tops().into_iter().find(|top| top.name == name);
+    let top = top.unwrap_or_else(|| panic!("no top is called {name}"));
+    (top.text)().unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 /// Names of what the variant `name` can pick, in the order of their numbers from 1 on.
 ///
 /// # Panics
 /// If there is no such top, or it can't be printed.
 pub fn picks_of(name: &str) -> Vec<String> {
-    let top = tops().into_iter().find(|top| top.name == name);
-    let top = top.unwrap_or_else(|| panic!("no top is called {name}"));
-    let text = (top.text)().unwrap_or_else(|error| panic!("{name}: {error}"));
-    picks(&text)
+    picks(&text_of(name))
 }

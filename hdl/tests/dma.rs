@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use support::axi::{Memory, WINDOW};
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds, rate};
 
 const CLIENTS: usize = 3;
@@ -464,6 +464,18 @@ fn an_engine_with_a_defect_is_caught() {
         reads("dma_read", rng, 60, quiets);
     });
     breaks("dma_write", 20, |rng| {
+        let quiets = [0.0, QUIETS][rng.random_range(0..2)];
+        writes("dma_write", rng, 60, quiets);
+    });
+}
+
+#[test]
+fn most_mutants_of_the_engines_are_noticed() {
+    mutants("dma_read", 4, |rng| {
+        let quiets = [0.0, QUIETS][rng.random_range(0..2)];
+        reads("dma_read", rng, 60, quiets);
+    });
+    mutants("dma_write", 4, |rng| {
         let quiets = [0.0, QUIETS][rng.random_range(0..2)];
         writes("dma_write", rng, 60, quiets);
     });

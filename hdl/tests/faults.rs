@@ -10,7 +10,7 @@ use hdl::config;
 use hdl::link::party;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, pack, set_control, unpack};
 use support::{Bench, Size, for_sizes, rate};
 
@@ -147,6 +147,13 @@ fn a_pair_fails_once_and_everybody_hears_of_it() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("faults_tiny", 2, |rng| {
+        faults(&Size::new(&config::TINY, "faults", rng), rng);
+    });
+}
+
+#[test]
+fn most_mutants_are_noticed() {
+    mutants("faults_tiny", 2, |rng| {
         faults(&Size::new(&config::TINY, "faults", rng), rng);
     });
 }

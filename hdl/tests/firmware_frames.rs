@@ -9,7 +9,7 @@ use abi::mgmt::{FRAME_WORDS, FRAMES_IN};
 use abi::wire::crc32c;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::Steady;
 use support::{Bench, for_seeds, rate};
 
@@ -287,6 +287,15 @@ fn frames_for_the_firmware_are_kept_in_order_or_counted() {
 #[test]
 fn each_broken_contract_of_the_way_in_is_noticed() {
     breaks("firmware_in", 6, |rng| {
+        keeps(rng);
+    });
+}
+
+#[test]
+fn most_mutants_are_noticed() {
+    mutants("firmware_out", 4, sends);
+    mutants("frame_mux", 4, joins);
+    mutants("firmware_in", 4, |rng| {
         keeps(rng);
     });
 }

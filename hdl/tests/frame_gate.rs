@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::Steady;
 use support::{Bench, for_seeds, rate};
 
@@ -189,6 +189,11 @@ fn frames_are_whole_on_both_sides_of_a_reset() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("frame_gate", 24, run);
+}
+
+#[test]
+fn most_mutants_are_noticed() {
+    mutants("frame_gate", 12, run);
 }
 
 #[test]

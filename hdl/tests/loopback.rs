@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 use abi::control::{CardSetup, Operation};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::fields::{Steady, set_control};
 use support::{Bench, for_seeds, rate};
 
@@ -184,4 +184,9 @@ fn frames_go_where_they_belong_whole_and_in_order() {
 #[test]
 fn each_broken_contract_is_noticed() {
     breaks("loopback", 6, |rng| routes(rng, 200));
+}
+
+#[test]
+fn most_mutants_are_noticed() {
+    mutants("loopback", 4, |rng| routes(rng, 200));
 }

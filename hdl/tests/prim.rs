@@ -263,6 +263,18 @@ fn most_mutants_of_a_skid_buffer_are_noticed() {
     mutants("prim_skid", 4, skid);
 }
 
+#[test]
+fn most_mutants_of_the_other_primitives_are_noticed() {
+    mutants("prim_round_robin", 4, round_robin);
+    mutants("prim_stream_mux", 4, multiplexer);
+    mutants("prim_counter", 2, counter);
+    mutants("prim_lowest_of_two", 2, lowest);
+    mutants("prim_crossing", 12, crosses);
+    mutants("prim_in_order", 4, in_order);
+    mutants("prim_table", 2, table);
+    mutants("prim_power_on_reset", 1, |_| power_on());
+}
+
 fn round_robin(rng: &mut ChaCha8Rng) {
     let mut bench = Bench::open("prim_round_robin");
     let (mut first, mut pending) = (0, 0_u64);

@@ -5,7 +5,7 @@ use std::process::Command;
 use anyhow::{Context, Result, bail};
 
 use crate::setup::FIRMWARE_TARGET;
-use crate::{book, figures, firmware, paths, registers, run, setup};
+use crate::{book, figures, firmware, mutants, paths, registers, run, setup};
 
 /// Formatting, lints and generated pages, of the workspace and of the firmware, and the size of the gates.
 ///
@@ -59,6 +59,10 @@ pub fn run() -> Result<()> {
     if let Err(error) = figures::check() {
         eprintln!("{error:#}");
         failed.push("the figures of the gates");
+    }
+    if let Err(error) = mutants::check() {
+        eprintln!("{error:#}");
+        failed.push("the scores of mutants");
     }
     if !failed.is_empty() {
         bail!("these don't hold: {}", failed.join(", "));

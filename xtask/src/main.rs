@@ -96,6 +96,8 @@ enum Task {
         /// Run nothing; write what was said last
         #[arg(long)]
         kept: bool,
+        /// Blocks to count, by the model that their test opens, as `prim_fifo`; all if none is named
+        names: Vec<String>,
     },
     /// Build the Verilated models that changed
     Models {
@@ -221,7 +223,7 @@ fn task(task: Task) -> Result<()> {
             json,
             write,
         ),
-        Task::Mutants { kept } => mutants::run(kept, cores()),
+        Task::Mutants { kept, names } => mutants::run(kept, &names, cores()),
         Task::Prove { sound, names } => prove::run(&names, !sound, cores()),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))

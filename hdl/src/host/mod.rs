@@ -38,6 +38,8 @@ pub fn tops() -> Vec<Top> {
         Top::broken("dma_write_broken", breaks::dma_write, || {
             DmaWrite::new(3, 4)
         }),
+        Top::mutants("dma_read_mutants", || DmaRead::new(3, 4)),
+        Top::mutants("dma_write_mutants", || DmaWrite::new(3, 4)),
         Top::of("fetch_tiny", Class::Test, || Fetch::new(&TINY)),
         Top::of("fetch_ecp5", Class::Test, || Fetch::new(&ECP5)),
         Top::broken("fetch_ecp5_broken", breaks::fetch, || Fetch::new(&ECP5)),

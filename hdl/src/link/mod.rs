@@ -99,5 +99,11 @@ pub fn tops() -> Vec<Top> {
         ),
         Top::broken("frame_mux_broken", breaks::frame_mux, FrameMux::default),
         Top::broken("frame_gate_broken", breaks::frame_gate, FrameGate::default),
+        Top::mutants("faults_tiny_mutants", || Faults::new(&TINY)),
+        Top::mutants("loopback_mutants", Loopback::default),
+        Top::mutants("firmware_out_mutants", FirmwareOut::default),
+        Top::mutants("firmware_in_mutants", FirmwareIn::default),
+        Top::mutants("frame_mux_mutants", FrameMux::default),
+        Top::mutants("frame_gate_mutants", FrameGate::default),
     ]
 }

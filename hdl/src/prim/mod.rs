@@ -128,6 +128,16 @@ pub fn tops() -> Vec<Top> {
             breaks::power_on_reset,
             PowerOnReset::default,
         ),
+        Top::mutants("prim_round_robin_mutants", || RoundRobin::new(5)),
+        Top::mutants("prim_stream_mux_mutants", || StreamMux::<Bits<64>>::new(3)),
+        Top::mutants("prim_counter_mutants", Counter::<5>::default),
+        Top::mutants("prim_lowest_of_two_mutants", LowestOfTwo::default),
+        Top::mutants("prim_crossing_mutants", || Crossing::<Bits<64>>::new(8)),
+        Top::mutants("prim_in_order_mutants", || {
+            InOrder::<Bits<64>, Bits<8>>::new(5, 4)
+        }),
+        Top::mutants("prim_table_mutants", || Table::<Bits<64>>::new(10)),
+        Top::mutants("prim_power_on_reset_mutants", PowerOnReset::default),
         Top::of("prim_stable", Class::Test, || {
             Stable::<Bits<8>>::new("stays_offered")
         }),

@@ -14,7 +14,8 @@ use std::panic::{self, AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 use std::sync::Once;
 
-use hdl::catalogue::picks_of;
+use hdl::catalogue::{picks_of, text_of};
+use hdl::verilog::picks;
 use rand::SeedableRng;
 use rand::seq::SliceRandom;
 use rand_chacha::ChaCha8Rng;
@@ -129,13 +130,19 @@ const MOST: usize = 500;
 const SEED: u64 = 17;
 
 /// Counts which mutants of `MODEL_mutants` the `test` notices that passes on `model` as it is: of a fixed sample, a
-/// larger one if `POSTHORN_MUTANTS` names a folder, where the score then goes. A mutant that nobody can
-/// tell from the block survives rightly, so a score is told and no more is asked than that most are noticed.
+/// larger one if `POSTHORN_MUTANTS` names a folder, where the score then goes, with the text that it is of. With
+/// `POSTHORN_MUTANTS_OF` only the models named there are tried. A mutant that nobody can tell from the block survives
+/// rightly, so a score is told and no more is asked than that most are noticed.
 ///
 /// # Panics
 /// If less than half of them are noticed.
 pub fn mutants(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
-    let names = picks_of(&format!("{model}_mutants"));
+    let asked = env::var("POSTHORN_MUTANTS_OF").unwrap_or_default();
+    if !asked.is_empty() && !asked.split(' ').any(|name| name == model) {
+        return;
+    }
+    let text = text_of(&format!("{model}_mutants"));
+    let names = picks(&text);
     let mut numbers: Vec<u64> = (1..=names.len() as u64).collect();
     let folder = env::var_os("POSTHORN_MUTANTS");
     numbers.shuffle(&mut ChaCha8Rng::seed_from_u64(SEED));
@@ -152,9 +159,11 @@ pub fn mutants(model: &str, seeds: u64, test: impl Fn(&mut ChaCha8Rng)) {
     let lines: String = survivors.iter().map(|name| format!("{name}\n")).collect();
     print!("{lines}");
     if let Some(folder) = folder {
-        let text = format!("{count} {} {}\n{lines}", numbers.len(), names.len());
-        let file = Path::new(&folder).join(format!("{model}.txt"));
-        fs::write(&file, text).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        let score = format!("{count} {} {}\n{lines}", numbers.len(), names.len());
+        for (extension, content) in [("sv", text), ("txt", score)] {
+            let file = Path::new(&folder).join(format!("{model}.{extension}"));
+            fs::write(&file, content).unwrap_or_else(|error| panic!("{}: {error}", file.display()));
+        }
     }
     assert!(2 * count >= numbers.len(), "{survivors:?}");
 }
