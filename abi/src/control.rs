@@ -118,12 +118,15 @@ macro_rules! card_setup_layout {
                 mac: u64 = 48,
                 /// Zero.
                 reserved0: u16 = 16,
-                /// Cycles without acknowledgement after which a pair with sends outstanding fails; 0 never.
+                /// Cycles without acknowledgement after which a pair goes back to its first unacknowledged send; 0 never. They double with each time that it
+                /// has gone back for want of one, up to eight times as many.
                 acknowledge_timeout: u32 = 32,
                 /// Cycles that an acknowledgement waits at most for a frame of its pair that can carry it; 0: for none.
                 acknowledge_delay: u16 = 16,
+                /// Times that a pair goes back before it fails with `PeerFailed`.
+                retry_limit: u8 = 8,
                 /// Zero.
-                reserved1: u16 = 16,
+                reserved1: u8 = 8,
             }
         }
     };
@@ -318,9 +321,9 @@ codes! {
         PairErrors = 5,
         /// Frames dropped: already received.
         Duplicates = 6,
-        /// Gaps seen in a sequence; each fails its pair.
+        /// Frames dropped: a request before them is missing.
         Gaps = 7,
-        /// Pairs that failed for want of an acknowledgement.
+        /// Times that a pair had no acknowledgement for its time-out, and went back or failed.
         Timeouts = 8,
         /// Requests refused as malformed, each once: with `InvalidRequest`, `InvalidPair`, `InvalidClaim`, `TooLong` or `LocalProtection`.
         InvalidRequests = 9,
@@ -338,5 +341,7 @@ codes! {
         CreditAsks = 15,
         /// Frames for the firmware that were dropped because it had not taken those before.
         FirmwareFramesDropped = 16,
+        /// Messages sent again.
+        Repeats = 17,
     }
 }

@@ -83,7 +83,8 @@ codes! {
         RingOverrun = 0,
         /// A work request couldn't be read from host memory: the ring has stopped. `info` is the index, and bit 32 ([`INFO_LIST_RING_BIT`]) is set for a list ring.
         RingError = 1,
-        /// The pair lost a frame or its peer fell silent. Its operations complete with `LinkError`. `info` is the status.
+        /// The pair has failed: its peer fell silent, failed it or violated the protocol, or a send couldn't be read again. Its operations complete with
+        /// the status in `info`.
         LinkError = 2,
         /// A message of `pair` found no free slot: its sender has sent more than it had credits for. It was refused and the pair failed.
         UnexpectedOverflow = 3,

@@ -101,14 +101,14 @@ explanations! {
             "The pair that the request names isn't connected, or is another endpoint's.",
             "Connect the pair first, and name it by its place (the low 16 bits of its id). A receive from whoever sends takes `FLAG_ANY_SOURCE`.";
         LocalProtection:
-            "The key names no region of the endpoint's domain, or one that doesn't cover the whole buffer, or lacks `RIGHT_LOCAL_READ` for a send or `RIGHT_LOCAL_WRITE` for a receive.",
+            "The key names no region of the endpoint's domain, or one that doesn't cover the whole buffer, or lacks `RIGHT_LOCAL_READ` for a send or `RIGHT_LOCAL_WRITE` for a receive. Or a send of the pair had to be sent again and couldn't be read any more, which fails the pair.",
             "Register the memory in the domain that the endpoint was opened with. A region that has been deregistered has lost its key for good.";
         MemoryError:
             "The bus answered a read or a write of the payload with an error: the address isn't mapped for the card. Or a slot of the pair couldn't be written, which fails the pair.",
             "Keep registered memory, and the slots of a pair, mapped until they are deregistered or the pair is closed. With the event `SlotError`: close the pair and connect it anew.";
         LinkError:
-            "A frame of the pair was lost (there is no retransmission yet), the peer acknowledged nothing for `ACKNOWLEDGE_TIMEOUT`, it failed or closed the pair, or it sent what it had no credit for.",
-            "The pair stays failed. Close it and connect it anew; what was sent and not acknowledged may have arrived or not. Of a pair's first message: connect both ends before either sends.";
+            "The peer failed the pair, or sent numbers that can't be true.",
+            "The pair stays failed. Close it and connect it anew; what was sent and not acknowledged may have arrived or not.";
         Flushed:
             "`ClosePair` or `CloseEndpoint` found the request outstanding.",
             "Nothing to do: the buffer is the host's again.";
@@ -133,6 +133,9 @@ explanations! {
         PeerClosed:
             "The pair was ended with `Disconnect`, by the peer or by this side, and this request wasn't done by then.",
             "Close the pair. Nothing is wrong: what the peer wanted to say has been said.";
+        PeerFailed:
+            "Sends of the pair were sent again, or its peer asked for credit, `RETRY_LIMIT` times, and nothing was heard of any of them.",
+            "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back.";
     }
     MailboxStatus {
         Ok:
@@ -174,8 +177,8 @@ explanations! {
             "The bus answered the fetch of a ring entry with an error.",
             "The ring has stopped for good: close the endpoint. Keep the rings mapped while it is open.";
         LinkError:
-            "See the completion status `LinkError`; the pair's operations have it.",
-            "Close the pair and connect it anew. The counters `Gaps`, `Timeouts` and `CrcErrors` say which it was.";
+            "See the completion status that is its `info`; the pair's operations have it.",
+            "Close the pair and connect it anew. Of `PeerFailed`: the counters `Timeouts`, `Repeats` and `CrcErrors` say how good the wire is.";
         UnexpectedOverflow:
             "The peer sent a message that it had no credit for.",
             "The peer's card breaks the protocol, or the pair's credits were given to the two ends differently: `remote_credits` must be what the other end's `OpenPair` answered.";
@@ -274,10 +277,10 @@ explanations! {
     FrameType {
         Eager:
             "A send had its turn and a credit.",
-            "The receiver takes it if its number is the next of its pair and class: a lower one is a duplicate, which is dropped and acknowledged again; a higher one fails the pair.";
+            "The receiver takes it if its number is the next of its pair and class: a lower one is a duplicate, which is dropped and acknowledged again; a higher one is dropped, and the first such is told to the sender.";
         Acknowledge:
-            "The running numbers of the reverse direction have moved, or the peer asked for them.",
-            "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`.";
+            "The running numbers of the reverse direction have moved, the peer asked for them, or a request of the peer is missing (`FRAME_GAP`).",
+            "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`. With `FRAME_GAP` it sends the others again, from the first on.";
         PairFailed:
             "The sender of the frame has failed the pair, or closed it.",
             "The receiver fails its pair with `LinkError`.";

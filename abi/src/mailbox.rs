@@ -476,7 +476,7 @@ codes! {
         Open = 1,
         /// Connected.
         Connected = 2,
-        /// Failed: its operations have completed with `LinkError`.
+        /// Failed: its operations have completed with `LinkError`, `PeerFailed` or the status of what failed it.
         Failed = 3,
         /// `Connect`: the peer has not answered yet.
         Connecting = 4,

@@ -153,6 +153,7 @@ pub const OPCODES: &[OpcodeRow] = &[
             Status::Cancelled,
             Status::MemoryError,
             Status::LinkError,
+            Status::PeerFailed,
             Status::PeerClosed,
             Status::Flushed,
         ],
@@ -225,6 +226,7 @@ pub const OPCODES: &[OpcodeRow] = &[
             Status::AccessDenied,
             Status::MemoryError,
             Status::LinkError,
+            Status::PeerFailed,
             Status::PeerClosed,
             Status::Flushed,
         ],
@@ -334,8 +336,10 @@ pub const OPCODES: &[OpcodeRow] = &[
 const LOOK_ENDS: &[Status] = &[
     Status::Success,
     Status::NoMessage,
+    Status::LocalProtection,
     Status::MemoryError,
     Status::LinkError,
+    Status::PeerFailed,
     Status::PeerClosed,
     Status::Flushed,
 ];

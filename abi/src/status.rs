@@ -85,7 +85,7 @@ codes! {
         LocalProtection = 8,
         /// The host's memory answered an access of the card with an error.
         MemoryError = 9,
-        /// The link lost a frame of this pair, or the peer stopped answering.
+        /// The peer violated the protocol, or has failed the pair.
         LinkError = 10,
         /// The endpoint or the pair was closed first.
         Flushed = 11,
@@ -103,6 +103,8 @@ codes! {
         NotReady = 17,
         /// The pair was closed in an orderly way before the operation was done, by the peer or by this side's `Disconnect`.
         PeerClosed = 18,
+        /// The peer acknowledged nothing, however often it was sent to again.
+        PeerFailed = 19,
     }
 }
 

@@ -12,9 +12,11 @@ constants! {
         COMMAND_TIMEOUT: u32 = 2_000_000;
         /// The firmware waits so long for the gates to carry out one control request, and then answers `HardwareTimeout`: 2.1 ms.
         CONTROL_TIMEOUT: u32 = 1 << 18;
-        /// A pair with sends unacknowledged that hears of no progress for so long fails with `LinkError`; one that only waits for credit asks
-        /// its peer for it: 8.4 ms.
-        ACKNOWLEDGE_TIMEOUT: u32 = 1 << 20;
+        /// A pair with sends unacknowledged that hears of no progress for so long sends them again; one that only waits for credit asks its peer
+        /// for it: 33 µs. Each further time it waits twice as long, up to eight times: 262 µs.
+        ACKNOWLEDGE_TIMEOUT: u32 = 1 << 12;
+        /// So often it does so before it fails with `PeerFailed`: after 55 times `ACKNOWLEDGE_TIMEOUT`, 1.8 ms.
+        RETRY_LIMIT: u8 = 8;
         /// An acknowledgement waits at most so long for a message of its pair that is about to go out and can carry it: 2 µs.
         ACKNOWLEDGE_DELAY: u16 = 256;
         /// A `Connect` without a time-out of its own ends after so long, as `TimedOut`: 67 ms.

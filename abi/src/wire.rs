@@ -24,9 +24,11 @@ constants! {
         /// [`ETHERTYPE`] as the header's little-endian field holds it.
         ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
         /// Version of the header.
-        VERSION: u8 = 2;
+        VERSION: u8 = 3;
         /// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
         FRAME_READY: u8 = 1 << 0;
+        /// `flags` of an `Acknowledge` or `Ask` frame: a request of the reverse direction is missing, since one behind it has come and was dropped.
+        FRAME_GAP: u8 = 1 << 1;
         /// Bytes before the payload, Ethernet header included.
         HEADER_BYTES: usize = FrameHeader::BYTES;
         /// Bytes of payload of a frame of the firmware, [`ManagementBody`].
@@ -149,7 +151,7 @@ macro_rules! frame_header_layout {
                 source_epoch: u16 = 16,
                 /// Random number of this connection.
                 cookie: u32 = 32,
-                /// Number of this frame in its pair and class, from 0.
+                /// Number of this frame in its pair and class, from 0. A request that is sent again has the number that it had.
                 sequence: u32 = 32,
                 /// Requests of the reverse direction that are safe at this frame's sender: a running number.
                 acknowledge: u32 = 32,
@@ -165,7 +167,7 @@ macro_rules! frame_header_layout {
                 immediate: u64 = 64,
                 /// Length of the whole message in bytes.
                 message_length: u64 = 40,
-                /// [`FRAME_READY`](crate::wire::FRAME_READY), or 0.
+                /// [`FRAME_READY`](crate::wire::FRAME_READY) or [`FRAME_GAP`](crate::wire::FRAME_GAP), or 0.
                 flags: u8 = 8,
                 /// Bit k: request `acknowledge` − 1 − k of the reverse direction was refused, being ready and finding no receive.
                 refused: u16 = 16,

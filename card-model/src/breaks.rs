@@ -68,6 +68,10 @@ breaks! {
         DuplicateTaken,
         /// The CRC of a frame isn't looked at.
         CrcIgnored,
+        /// A pair that goes back sends the last of its sends in the place of each.
+        RepeatPassedOver,
+        /// A sender isn't told that a request of it is missing.
+        GapUntold,
     }
     some cards {
         /// A send that completes only on error tells its success.

@@ -29,10 +29,10 @@ use crate::endpoints::{Endpoints, Raised};
 use crate::link::{Acknowledge, Receive, SinkNumbers, Transmit, screen_as, seal};
 use crate::matching::{Command, Lists, Reply, Sizes};
 use crate::memory::{BusError, HostMemory};
-use crate::output::{Output, Update};
+use crate::output::{Output, Reason, Update};
 use crate::regions::{Access, Regions};
 use crate::schedule::{Action, Schedule};
-use crate::sends::{Job, Posted, Segments, Sends, SourceNumbers};
+use crate::sends::{Job, Posted, Progress, Segments, Sends, SourceNumbers};
 
 /// The failure of a pair that is carried out.
 #[derive(Clone, Debug)]
@@ -78,6 +78,11 @@ pub trait Timing {
     fn slot(&mut self, pair: u16, lowest: u8) -> u8 {
         let _ = pair;
         lowest
+    }
+
+    /// Whether a pair goes back when its peer says that a request is missing. Otherwise [`Card::send_again`] says what is sent again.
+    fn goes_back(&self) -> bool {
+        true
     }
 
     /// Whether [`Card::slot_fails`] says when a message is removed whose slot couldn't be written. Otherwise it is at once.
@@ -309,7 +314,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         self.send_frame(header.destination_mac, seal(header, payload));
     }
 
-    /// Lets time pass: whoever has been silent for too long by `now` fails its pair.
+    /// Lets time pass: a pair whose peer has been silent for too long by `now` goes back, or fails.
     pub fn advance_to(&mut self, now: u64) {
         self.now = now;
         let outputs = self.sends.scan(now);
@@ -343,7 +348,12 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
 
     /// A pair owes a control frame, though nothing has moved on.
     pub fn mark(&mut self, pair: u16) {
-        self.acknowledge.mark(pair, false);
+        self.acknowledge.mark(pair, Reason::Answer);
+    }
+
+    /// A pair asks its peer, as it does when it has waited for credit for its time-out.
+    pub fn ask(&mut self, pair: u16) {
+        self.acknowledge.mark(pair, Reason::Ask);
     }
 
     /// The cycle that time has got to.
@@ -437,7 +447,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 if let Some(owed) = self.acknowledge.offer(pair) {
                     self.acknowledge.carried(pair);
                     let numbers = self.acknowledge.numbers(pair);
-                    let frame = self.transmit.control(pair, owed.frame_type, numbers);
+                    let frame = self.transmit.control(pair, &owed, numbers);
                     self.send_to_peer(frame);
                 }
             }
@@ -491,6 +501,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let judged = self.receive.judge(&screened);
         self.counters.count(judged.counter);
         if let Some(progress) = judged.progress {
+            let gap = progress.gap && self.timing.goes_back();
+            let progress = Progress { gap, ..progress };
             let outputs = self.sends.progress(&progress, self.now);
             self.put_all(outputs);
         }
@@ -545,7 +557,9 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             return;
         }
         self.failing = None;
-        if status == Status::LinkError.code() {
+        // The firmware knows of those that it asked for, and a slot that couldn't be written was told as such.
+        let told = [Status::Flushed, Status::PeerClosed, Status::MemoryError].map(Status::code);
+        if !told.contains(&status) {
             let info = status.into();
             self.put(Output::Raise {
                 endpoint,
@@ -629,17 +643,33 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
     }
 
     fn transmit(&mut self, pair: u16) {
-        let Some(job) = self.sends.turn(pair) else {
-            return;
-        };
-        let payload = match self.gather(&job) {
+        if let Some(job) = self.sends.turn(pair) {
+            self.transmit_job(&job);
+        }
+    }
+
+    /// Sends this one of a pair's unacknowledged sends again, and no other. Whether there is such a one.
+    pub fn send_again(&mut self, pair: u16, sequence: u32) -> bool {
+        let job = self.sends.again(pair, sequence);
+        if let Some(job) = &job {
+            self.transmit_job(job);
+        }
+        job.is_some()
+    }
+
+    fn transmit_job(&mut self, job: &Job) {
+        let pair = job.pair;
+        if job.again {
+            self.counters.count(Counter::Repeats);
+        }
+        let payload = match self.gather(job) {
             Ok(payload) => payload,
             Err(status) => {
-                let outputs = self.sends.refuse(&job, status);
+                let outputs = self.sends.refuse(job, status);
                 return self.put_all(outputs);
             }
         };
-        let ended = self.sends.sent(&job, self.now);
+        let ended = self.sends.sent(job, self.now);
         self.put_all(ended);
         let numbers = self.acknowledge.numbers(pair);
         let frame = self
@@ -791,7 +821,7 @@ impl<M: HostMemory, T: Timing> Neighbours for Around<'_, M, T> {
                 .endpoints
                 .raise(self.memory, endpoint, cause, pair, info),
             Output::Fail { pair, status } => self.faults.push_back((pair, status)),
-            Output::Mark { pair, ask } => self.acknowledge.mark(pair, ask),
+            Output::Mark { pair, reason } => self.acknowledge.mark(pair, reason),
             Output::Count(counter) => self.counters.count(counter),
         }
     }

@@ -23,6 +23,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 let setup = CardSetup::from_words(&words(data));
                 self.transmit.mac = setup.mac;
                 self.sends.timeout = setup.acknowledge_timeout;
+                self.sends.retry_limit = setup.retry_limit;
             }
             // Nothing is hashed here.
             Operation::MatchSet => {}

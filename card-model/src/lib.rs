@@ -40,6 +40,6 @@ pub use counters::Counters;
 pub use endpoints::{Endpoints, Entry, Raised};
 #[cfg(feature = "firmware")]
 pub use managed::{Managed, Persistent};
-pub use output::{Output, Update};
+pub use output::{Output, Reason, Update};
 pub use regions::{Access, Regions};
 pub use schedule::{Action, InTurn, Schedule, Seeded};

@@ -48,11 +48,22 @@ pub enum Output {
     Mark {
         /// Pair.
         pair: u16,
-        /// The frame asks the peer for its numbers.
-        ask: bool,
+        /// What for.
+        reason: Reason,
     },
     /// A counter counts.
     Count(Counter),
+}
+
+/// Why a pair is to send a control frame although its numbers haven't moved on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reason {
+    /// The peer has asked, or has sent a request that had come before.
+    Answer,
+    /// The peer is asked for its numbers.
+    Ask,
+    /// A request of the peer is missing.
+    Gap,
 }
 
 /// How the envelopes of a pair that its peer owns have moved on.

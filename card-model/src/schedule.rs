@@ -29,7 +29,7 @@ pub enum Action {
     List(u8),
     /// The next entry of an endpoint's send ring is fetched, and queued or refused.
     Send(u8),
-    /// The oldest waiting send of a pair goes out.
+    /// The next send of a pair that goes back goes out again, or else its oldest waiting one.
     Transmit(u16),
     /// The control frame that a pair owes goes out.
     Control(u16),

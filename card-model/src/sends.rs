@@ -5,7 +5,8 @@
 //!             │ refused, cancelled ─────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Always `returned ≤ acknowledged ≤ taken ≤ returned + granted`.
+//! Always `returned ≤ acknowledged ≤ taken ≤ returned + granted`. A pair goes back to the first send that isn't acknowledged when its peer misses one, and when
+//! nothing is acknowledged for its time-out: the sends that have left are given again, in order and with their numbers, before any other.
 
 use std::collections::VecDeque;
 
@@ -17,7 +18,7 @@ use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Segment, SendRequest};
 use abi::status::Status;
 
 use crate::breaks::Break;
-use crate::output::Output;
+use crate::output::{Output, Reason};
 
 /// Segments of a gather behind the first. Those of another send are empty.
 pub type Segments = [Segment; MAX_SEGMENTS - 1];
@@ -44,7 +45,7 @@ impl Posted {
     }
 }
 
-/// What is left of a send that is on its way.
+/// What a send completes with.
 #[derive(Clone, Copy, Debug)]
 struct Sent {
     request: u32,
@@ -52,6 +53,9 @@ struct Sent {
     /// It completes only on error.
     errors_only: bool,
 }
+
+/// So many times the time-out is doubled.
+const DOUBLINGS: u8 = 3;
 
 /// A pair, from the side that sends.
 #[derive(Clone, Debug, Default)]
@@ -64,7 +68,14 @@ struct Source {
     domain: u8,
     granted: u32,
     waiting: VecDeque<Posted>,
-    sent: VecDeque<Sent>,
+    /// Those that have left, from number `acknowledged` on.
+    sent: VecDeque<Posted>,
+    /// The pair goes back: number of the send that is given again next.
+    repeat: Option<u32>,
+    /// Jobs of sends that are given again, not answered yet.
+    repeats: usize,
+    /// Times that it has gone back or asked since it heard of something.
+    tries: u8,
     taken: u32,
     acknowledged: u32,
     returned: u32,
@@ -86,12 +97,37 @@ impl Source {
         self.connected && self.failed.is_none() && !self.failing
     }
 
+    /// Number behind the last send that has left.
+    fn left(&self) -> u32 {
+        self.acknowledged.wrapping_add(self.sent.len() as u32)
+    }
+
+    /// Sends wait for a credit, and nothing is on its way that could bring one.
+    fn is_dry(&self) -> bool {
+        !self.waiting.is_empty() && self.taken == self.acknowledged && !self.has_credit()
+    }
+
+    /// It goes back, and there is a send that hasn't been given again.
+    fn repeats_left(&self) -> bool {
+        self.repeat.is_some_and(|repeat| repeat != self.left())
+    }
+
+    /// Whatever had left has been given again, or the pair doesn't go back.
+    fn may_go_on(&self) -> bool {
+        self.repeat.is_none() || (!self.repeats_left() && self.taken == self.left())
+    }
+
+    /// Time for which it waits now.
+    fn patience(&self, timeout: u32) -> u64 {
+        u64::from(timeout) << self.tries.min(DOUBLINGS)
+    }
+
     fn ends(&mut self, number: u16, status: u8) -> Vec<Output> {
         let endpoint = self.endpoint;
-        let sent = self.sent.drain(..);
-        let waiting = self.waiting.drain(..).map(|send| Sent::of(&send));
-        let ended = |sent: Sent| sent.completion(endpoint, number, status);
-        sent.chain(waiting).map(ended).collect()
+        self.repeat = None;
+        let ended = |send: Posted| Sent::of(&send).completion(endpoint, number, status);
+        let all = self.sent.drain(..).chain(self.waiting.drain(..));
+        all.map(ended).collect()
     }
 }
 
@@ -129,6 +165,8 @@ pub struct Job {
     pub sequence: u32,
     /// The send.
     pub posted: Posted,
+    /// It has been sent before.
+    pub again: bool,
 }
 
 /// What a frame of the peer says of this side's sends.
@@ -142,6 +180,10 @@ pub struct Progress {
     pub credit: u32,
     /// The peer asks for a frame.
     pub ask: bool,
+    /// The peer misses a request: the pair is to go back.
+    pub gap: bool,
+    /// A request of the peer is missing here: it is to be told.
+    pub misses: bool,
     /// Bit k: send `acknowledge` − 1 − k was refused.
     pub refused: u16,
 }
@@ -163,8 +205,10 @@ pub struct SourceNumbers {
 #[derive(Clone, Debug)]
 pub struct Sends {
     pairs: Vec<Source>,
-    /// Time without acknowledgement after which a pair fails; 0 never.
+    /// Time without acknowledgement after which a pair goes back; 0 never. It doubles each time, up to eight times as long.
     pub timeout: u32,
+    /// Times that a pair goes back before it fails.
+    pub retry_limit: u8,
     broken: Break,
 }
 
@@ -174,6 +218,7 @@ impl Sends {
         Self {
             pairs: vec![Source::default(); pairs],
             timeout: 0,
+            retry_limit: 0,
             broken: Break::None,
         }
     }
@@ -263,7 +308,8 @@ impl Sends {
 
     /// Whether a send of the pair may go out.
     pub fn has_turn(&self, pair: u16) -> bool {
-        let ready = |s: &Source| s.sound() && !s.waiting.is_empty() && s.has_credit();
+        let first = |s: &Source| s.may_go_on() && !s.waiting.is_empty() && s.has_credit();
+        let ready = |s: &Source| s.sound() && (s.repeats_left() || first(s));
         self.get(pair).is_some_and(ready)
     }
 
@@ -278,15 +324,36 @@ impl Sends {
     /// Requests of a pair's sends that are on their way: nobody knows what has become of them.
     pub fn on_their_way(&self, pair: u16) -> impl Iterator<Item = u32> {
         let sent = self.get(pair).into_iter().flat_map(|source| &source.sent);
-        sent.map(|sent| sent.request)
+        sent.map(|sent| sent.request.request)
     }
 
-    /// The pair's oldest waiting send takes a credit and its number.
+    /// Whether payloads of the pair's sends are being read again: until they have been, nothing that the peer says ends one, and no fault.
+    pub fn is_read_again(&self, pair: u16) -> bool {
+        self.get(pair).is_some_and(|source| source.repeats > 0)
+    }
+
+    /// Times that the pair has gone back, or asked its peer, since it heard of something.
+    pub fn tries(&self, pair: u16) -> u8 {
+        self.get(pair).map_or(0, |source| source.tries)
+    }
+
+    /// For how long the pair waits now for an acknowledgement; 0 for ever.
+    pub fn patience(&self, pair: u16) -> u64 {
+        let patience = |source: &Source| source.patience(self.timeout);
+        self.get(pair).map_or(0, patience)
+    }
+
+    /// The next send that is given again, or else the pair's oldest waiting send, which takes a credit and its number.
     pub fn turn(&mut self, pair: u16) -> Option<Job> {
         if !self.has_turn(pair) {
             return None;
         }
         let source = self.pairs.get_mut(usize::from(pair))?;
+        if let Some(sequence) = source.repeat.filter(|_| source.repeats_left()) {
+            source.repeat = Some(sequence.wrapping_add(1));
+            return self.again(pair, sequence);
+        }
+        source.repeat = None;
         let posted = source.waiting.pop_front()?;
         let sequence = source.taken;
         source.taken = sequence.wrapping_add(1);
@@ -295,6 +362,24 @@ impl Sends {
             domain: source.domain,
             sequence,
             posted,
+            again: false,
+        })
+    }
+
+    /// This one of the pair's unacknowledged sends, once more.
+    pub fn again(&mut self, pair: u16, sequence: u32) -> Option<Job> {
+        let passes_over = self.broken == Break::RepeatPassedOver;
+        let source = self.pairs.get_mut(usize::from(pair))?;
+        let at = sequence.wrapping_sub(source.acknowledged) as usize;
+        let posted = *source.sent.get(at)?;
+        let last = *source.sent.back()?;
+        source.repeats += 1;
+        Some(Job {
+            pair,
+            domain: source.domain,
+            sequence,
+            posted: if passes_over { last } else { posted },
+            again: true,
         })
     }
 
@@ -303,14 +388,18 @@ impl Sends {
         let Some(source) = self.pairs.get_mut(usize::from(job.pair)) else {
             return Vec::new();
         };
-        let sent = Sent::of(&job.posted);
+        if job.again {
+            source.repeats = source.repeats.saturating_sub(1);
+            return Vec::new();
+        }
         if let Some(status) = source.failed {
+            let sent = Sent::of(&job.posted);
             return vec![sent.completion(source.endpoint, job.pair, status)];
         }
         if source.sent.is_empty() {
             source.since = now;
         }
-        source.sent.push_back(sent);
+        source.sent.push_back(job.posted);
         Vec::new()
     }
 
@@ -321,11 +410,21 @@ impl Sends {
         }
     }
 
-    /// The job's payload may not or can't be read: it ends, and its credit and number are given back.
+    /// The job's payload may not or can't be read: it ends, and its credit and number are given back. If it had been sent before, its number can't be passed
+    /// over: its pair fails.
     pub fn refuse(&mut self, job: &Job, status: Status) -> Vec<Output> {
         let Some(source) = self.pairs.get_mut(usize::from(job.pair)) else {
             return Vec::new();
         };
+        if job.again {
+            source.repeats = source.repeats.saturating_sub(1);
+            if !source.sound() {
+                return Vec::new();
+            }
+            source.failing = true;
+            let (pair, status) = (job.pair, Status::LocalProtection.code());
+            return vec![Output::Fail { pair, status }];
+        }
         if source.failed.is_none() {
             source.taken = source.taken.wrapping_sub(1);
         }
@@ -355,6 +454,7 @@ impl Sends {
             _ => Err(()),
         };
         let on_their_way = source.sent.len() as u32;
+        let asked = source.is_dry();
         let numbers = moves(source.acknowledged, progress.acknowledge, on_their_way).and_then(
             |acknowledged| {
                 let room = acknowledged.wrapping_sub(source.returned);
@@ -372,7 +472,8 @@ impl Sends {
         };
         let mut outputs = Vec::new();
         let newly = acknowledged.wrapping_sub(source.acknowledged);
-        for (later, sent) in (0..newly).rev().zip(source.sent.drain(..newly as usize)) {
+        for (later, posted) in (0..newly).rev().zip(source.sent.drain(..newly as usize)) {
+            let sent = Sent::of(&posted);
             let refused = progress.refused.checked_shr(later).unwrap_or(0) & 1 != 0;
             let status = match refused && !ignores_refusals {
                 true => Status::NotReady,
@@ -388,35 +489,71 @@ impl Sends {
         if newly > 0 {
             source.since = now;
         }
+        if newly > 0 || asked {
+            source.tries = 0;
+        }
         source.acknowledged = acknowledged;
         source.returned = returned;
-        if progress.ask {
-            outputs.push(Output::Mark {
-                pair: number,
-                ask: false,
-            });
+        // What is acknowledged needn't be given again.
+        let past = |repeat: &u32| acknowledged.wrapping_sub(*repeat) >> 31 == 0;
+        if source.repeat.as_ref().is_some_and(past) {
+            source.repeat = Some(acknowledged);
+        }
+        let reason = match (progress.ask, progress.misses) {
+            (_, true) => Some(Reason::Gap),
+            (true, false) => Some(Reason::Answer),
+            (false, false) => None,
+        };
+        outputs.extend(reason.map(|reason| Output::Mark {
+            pair: number,
+            reason,
+        }));
+        // A round that is under way gives the missing one again.
+        if progress.gap && source.may_go_on() && !source.sent.is_empty() {
+            outputs.extend(self.go_back(number, now));
         }
         outputs
     }
 
-    /// Fails pairs whose peers have been silent for too long, and asks the peers of those that have only waited for credit.
+    /// A pair's sends that have left are given again, from the first on; or it fails, if it has heard of nothing for too many times.
+    pub fn go_back(&mut self, pair: u16, now: u64) -> Option<Output> {
+        let limit = self.retry_limit;
+        let source = self.pairs.get_mut(usize::from(pair))?;
+        if source.tries >= limit {
+            source.failing = true;
+            let status = Status::PeerFailed.code();
+            return Some(Output::Fail { pair, status });
+        }
+        source.tries += 1;
+        source.since = now;
+        if !source.sent.is_empty() {
+            source.repeat = Some(source.acknowledged);
+        }
+        None
+    }
+
+    /// Lets the pairs go back whose peers have been silent for too long, and asks the peers of those that have only waited for credit; those that have
+    /// done so too often fail.
     pub fn scan(&mut self, now: u64) -> Vec<Output> {
-        let timeout = u64::from(self.timeout);
+        let timeout = self.timeout;
         let mut outputs = Vec::new();
-        for (number, source) in self.pairs.iter_mut().enumerate() {
+        for number in 0..self.pairs.len() {
+            let source = &self.pairs[number];
             let pair = number as u16;
-            if timeout == 0 || !source.sound() || now < source.since + timeout {
+            if timeout == 0 || !source.sound() || now < source.since + source.patience(timeout) {
                 continue;
             }
             if source.taken != source.acknowledged {
-                source.failing = true;
                 outputs.push(Output::Count(Counter::Timeouts));
-                let status = Status::LinkError.code();
-                outputs.push(Output::Fail { pair, status });
-            } else if !source.waiting.is_empty() && !source.has_credit() {
-                source.since = now;
-                outputs.push(Output::Count(Counter::CreditAsks));
-                outputs.push(Output::Mark { pair, ask: true });
+                outputs.extend(self.go_back(pair, now));
+            } else if source.is_dry() {
+                let fails = self.go_back(pair, now);
+                if fails.is_none() {
+                    outputs.push(Output::Count(Counter::CreditAsks));
+                    let reason = Reason::Ask;
+                    outputs.push(Output::Mark { pair, reason });
+                }
+                outputs.extend(fails);
             }
         }
         outputs
@@ -424,12 +561,13 @@ impl Sends {
 
     /// When [`scan`](Self::scan) will find something if nothing happens before.
     pub fn next_scan(&self) -> Option<u64> {
-        let timeout = u64::from(self.timeout);
+        let timeout = self.timeout;
         let waits = |s: &&Source| {
             let silent = s.taken != s.acknowledged || (!s.waiting.is_empty() && !s.has_credit());
             timeout > 0 && s.sound() && silent
         };
-        let due = self.pairs.iter().filter(waits).map(|s| s.since + timeout);
+        let waiting = self.pairs.iter().filter(waits);
+        let due = waiting.map(|s| s.since + s.patience(timeout));
         due.min()
     }
 

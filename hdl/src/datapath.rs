@@ -594,6 +594,7 @@ impl Logic for Datapath {
         self.counters.unexpected.next = bits::<3>(0) + self.delivery.count_unexpected.val();
         self.counters.completions.next = bits::<3>(0) + self.completions.count_completions.val();
         self.counters.credit_asks.next = bits::<3>(0) + self.send_queues.count_asks.val();
+        self.counters.repeats.next = bits::<3>(0) + self.send_queues.count_repeats.val();
         self.counters.match_overflows.next = bits::<3>(0) + self.lists.count_overflows.val();
 
         // What an observer sees.

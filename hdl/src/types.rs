@@ -248,6 +248,10 @@ streams! {
         tail: Bits<32>,
         /// Segments behind that of `address` and `key`, which is as long as they leave of `length`.
         segments: Segments,
+        /// It has been sent before, as `number` of its pair.
+        again: Bit,
+        /// Its number, if it has.
+        number: Bits<32>,
     }
     /// A message whose payload is in the card: what its frame says of it.
     Message {
@@ -263,6 +267,10 @@ streams! {
         immediate: Bits<64>,
         /// `FLAG_READY` of the request, or 0.
         flags: Bits<8>,
+        /// It has been sent before, as `number` of its pair.
+        again: Bit,
+        /// Its number, if it has.
+        number: Bits<32>,
     }
     /// What a peer's frame says about the sends of a pair.
     Progress {
@@ -274,6 +282,10 @@ streams! {
         credit: Bits<32>,
         /// The peer asks for an acknowledgement.
         ask: Bit,
+        /// The peer misses a request: the pair is to go back.
+        gap: Bit,
+        /// A request of the peer is missing here: it is to be told.
+        misses: Bit,
         /// Bit k: send `acknowledge` − 1 − k was refused.
         refused: Bits<16>,
     }
@@ -283,6 +295,8 @@ streams! {
         pair: Bits<16>,
         /// Ask the peer; otherwise answer it.
         ask: Bit,
+        /// Tell it that a request of it is missing.
+        misses: Bit,
     }
     /// A frame without a message.
     ControlFrame {
@@ -290,6 +304,8 @@ streams! {
         pair: Bits<16>,
         /// `abi::wire::FrameType`.
         frame_type: Bits<8>,
+        /// It says that a request of the peer is missing.
+        misses: Bit,
     }
     /// An arriving message.
     Arrival {

@@ -10,7 +10,7 @@ use abi::control::{CardSetup, Operation, PairSetup};
 use abi::status::Status;
 use abi::wire::FrameType;
 use card_model::link::{Acknowledge, Owed, SinkNumbers};
-use card_model::{Break, Update};
+use card_model::{Break, Reason, Update};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -69,7 +69,7 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
     let (busy, willing) = (rate(rng), rate(rng));
     let mut steady = Steady::default();
     let mut update: Option<(usize, bool, bool, bool)> = None;
-    let mut mark: Option<(usize, bool)> = None;
+    let mut mark: Option<(usize, Reason)> = None;
     let mut fault: Option<(usize, Status)> = None;
     let mut control: Option<(Operation, usize, PairSetup)> = None;
     let mut control_since = 0;
@@ -104,11 +104,17 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
         set_update(&mut bench, update);
 
         if mark.is_none() && talking && rng.random_bool(busy / 20.0) {
-            mark = Some((size.pair_or_none(rng), rng.random()));
+            let reasons = [Reason::Answer, Reason::Ask, Reason::Gap];
+            mark = Some((size.pair_or_none(rng), reasons[rng.random_range(0..3)]));
         }
         bench.set("mark_valid", mark.is_some());
-        let (pair, ask) = mark.unwrap_or_default();
-        bench.set("mark", pack(&[(pair as u64, 16), (ask.into(), 1)])[0]);
+        let (pair, reason) = mark.unwrap_or((0, Reason::Answer));
+        let fields = [
+            (pair as u64, 16),
+            ((reason == Reason::Ask).into(), 1),
+            ((reason == Reason::Gap).into(), 1),
+        ];
+        bench.set("mark", pack(&fields)[0]);
 
         if fault.is_none() && control.is_none() && talking && rng.random_bool(0.005) {
             let status = match rng.random_bool(0.3) {
@@ -167,7 +173,7 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
         bench.set("lookup_begins", sends);
         bench.eval();
         let words = bench.get_wide::<1>("control_frame");
-        let [offered, code] = unpack(&words, [16, 8]);
+        let [offered, code, misses] = unpack(&words, [16, 8, 1]);
         let valid = bench.is("control_frame_valid");
         let lookup = match (sends, takes && valid) {
             (true, _) => message,
@@ -191,8 +197,9 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
         let frame_type = FrameType::from_code(code as u8);
         if valid && offer.is_none() {
             offer = model.offer(offered as u16);
-            let offers = offer.map(|owed| owed.frame_type);
-            assert_eq!(frame_type, offers, "pair {offered}, cycle {cycle}");
+            let offers = offer.map(|owed| (owed.frame_type, owed.misses));
+            let found = frame_type.map(|frame_type| (frame_type, misses != 0));
+            assert_eq!(found, offers, "pair {offered}, cycle {cycle}");
         }
         begun = sends || (valid && takes);
         let on_offer = offer.filter(|_| valid);
@@ -236,11 +243,11 @@ fn updates(size: &Size, rng: &mut ChaCha8Rng, broken: Break) {
             }
             update = None;
         }
-        if let Some((index, ask)) = mark
+        if let Some((index, reason)) = mark
             && bench.is("mark_ready")
         {
             assert!(!bench.is("monitor_sink_valid"), "nothing has moved");
-            model.mark(index as u16, ask);
+            model.mark(index as u16, reason);
             mark = None;
         }
         if let Some((index, status)) = fault
@@ -420,9 +427,11 @@ fn what_is_broken_is_noticed() {
 
 #[test]
 fn a_broken_model_is_noticed() {
-    let noticed = is_caught("acknowledge_tiny", 10, |rng| {
-        let size = Size::new(&config::TINY, "acknowledge", rng);
-        updates(&size, rng, Break::FailureUntold);
-    });
-    assert!(noticed);
+    for broken in [Break::FailureUntold, Break::GapUntold] {
+        let noticed = is_caught("acknowledge_tiny", 10, |rng| {
+            let size = Size::new(&config::TINY, "acknowledge", rng);
+            updates(&size, rng, broken);
+        });
+        assert!(noticed, "{broken:?}");
+    }
 }

@@ -9,7 +9,7 @@ use abi::control::{CardSetup, Operation, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::request::{FLAG_READY, SendRequest};
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
-use card_model::link::{SinkNumbers, Transmit, seal};
+use card_model::link::{Owed, SinkNumbers, Transmit, seal};
 use hdl::config;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
@@ -24,6 +24,9 @@ struct Message {
     match_bits: u64,
     immediate: u64,
     ready: bool,
+    /// It has been sent before, as this number.
+    again: bool,
+    number: u32,
     payload: Vec<u8>,
 }
 
@@ -40,6 +43,8 @@ impl Message {
             match_bits: rng.random(),
             immediate: rng.random(),
             ready: rng.random(),
+            again: false,
+            number: rng.random(),
             payload: (0..length).map(|_| rng.random()).collect(),
         }
     }
@@ -52,6 +57,8 @@ impl Message {
             (self.match_bits, 64),
             (self.immediate, 64),
             (self.ready.into(), 8),
+            (self.again.into(), 1),
+            (self.number.into(), 32),
         ])
     }
 
@@ -98,7 +105,7 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
     let mut payload: Vec<u64> = vec![];
     let mut index = 0;
     let mut control: Option<(Operation, usize, PairSetup, CardSetup, u64)> = None;
-    let mut control_frame: Option<(usize, FrameType)> = None;
+    let mut control_frame: Option<(usize, Owed)> = None;
     let mut frames: VecDeque<Vec<u8>> = VecDeque::new();
     let mut bytes: Vec<u8> = vec![];
     // Numbers given by the lookup of each cycle: by the acknowledge the pair, credit, and what was refused.
@@ -110,7 +117,14 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
 
     for cycle in 0u64.. {
         if message.is_none() && made < total && rng.random_bool(busy) {
-            message = Some(Message::random(size, rng));
+            let mut next = Message::random(size, rng);
+            // One that goes out again is mostly one of the latest; one that was passed over is one of the next.
+            if rng.random_bool(0.4) {
+                let latest = sequences[next.pair].unwrap_or_default();
+                next.again = true;
+                next.number = latest.wrapping_add(3).wrapping_sub(rng.random_range(0..20));
+            }
+            message = Some(next);
             made += 1;
         }
         bench.set("message_valid", message.is_some());
@@ -125,11 +139,20 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
                 FrameType::PairFailed,
                 FrameType::Ask,
             ];
-            control_frame = Some((size.pair(rng), types[rng.random_range(0..3)]));
+            let owed = Owed {
+                frame_type: types[rng.random_range(0..3)],
+                misses: rng.random(),
+                only_numbers: false,
+            };
+            control_frame = Some((size.pair(rng), owed));
         }
         bench.set("control_frame_valid", control_frame.is_some());
-        if let Some((pair, frame_type)) = control_frame {
-            let fields = [(pair as u64, 16), (frame_type.code().into(), 8)];
+        if let Some((pair, owed)) = control_frame {
+            let fields = [
+                (pair as u64, 16),
+                (owed.frame_type.code().into(), 8),
+                (owed.misses.into(), 1),
+            ];
             bench.set("control_frame", pack(&fields)[0]);
         }
         let closed = size.pairs.iter().any(|pair| sequences[*pair].is_none());
@@ -203,13 +226,21 @@ fn sends(size: &Size, rng: &mut ChaCha8Rng, total: usize) {
             if let Some(sequence) = &mut sequences[message.pair] {
                 let Message { pair, payload, .. } = &message;
                 let request = message.request();
-                frames.extend(model.eager(*pair as u16, *sequence, &request, payload, UNKNOWN));
-                *sequence += 1;
+                let number = match message.again {
+                    true => message.number,
+                    false => *sequence,
+                };
+                frames.extend(model.eager(*pair as u16, number, &request, payload, UNKNOWN));
+                // One that goes out again doesn't count, unless it was passed over the first time.
+                let follows = number.wrapping_add(1);
+                if follows.wrapping_sub(*sequence) >> 31 == 0 {
+                    *sequence = follows;
+                }
             }
         }
         if taken[1] {
-            let (pair, frame_type) = control_frame.take().expect("it is taken");
-            frames.extend(model.control(pair as u16, frame_type, UNKNOWN));
+            let (pair, owed) = control_frame.take().expect("it is taken");
+            frames.extend(model.control(pair as u16, &owed, UNKNOWN));
         }
         if let Some((operation, pair, setup, setup_card, since)) = control {
             assert!(
@@ -313,7 +344,7 @@ fn short_messages_follow_each_other_without_a_loss() {
     bench.set("message_valid", true);
     bench.set_wide(
         "message",
-        &pack(&[(1, 16), (0, 16), (8, 16), (0, 64), (0, 64), (0, 8)]),
+        &pack(&[(1, 16), (0, 16), (8, 16), (0, 64), (0, 64), (0, 41)]),
     );
     bench.set("m_axis_tready", true);
     let mut ends = vec![];

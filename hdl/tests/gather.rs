@@ -51,6 +51,9 @@ struct Job {
     inline: bool,
     payload: Vec<u64>,
     length: usize,
+    /// It has been sent before, as this number of its pair.
+    again: bool,
+    number: u32,
     pieces: [Piece; MAX_SEGMENTS],
 }
 
@@ -91,6 +94,8 @@ impl Job {
             inline: false,
             payload: payload(rng, length),
             length,
+            again: rng.random(),
+            number: rng.random(),
             pieces: lengths.map(|length| Piece::random(rng, length, trouble)),
         }
     }
@@ -136,6 +141,8 @@ impl Job {
             fields.push((piece.key.into(), 32));
             fields.push((piece.length as u64, 11));
         }
+        fields.push((self.again.into(), 1));
+        fields.push((self.number.into(), 32));
         pack(&fields)
     }
 
@@ -171,6 +178,8 @@ impl Job {
             (self.match_bits, 64),
             (self.immediate, 64),
             (u64::from(self.ready) * u64::from(FLAG_READY), 8),
+            (self.again.into(), 1),
+            (self.number.into(), 32),
         ])
     }
 
@@ -416,7 +425,7 @@ impl World {
             let next = (next..self.answered)
                 .find(goes)
                 .expect("a message goes out");
-            let words = bench.get_wide::<3>("message");
+            let words = bench.get_wide::<4>("message");
             assert_eq!(words[..], self.jobs[next].message()[..], "of job {next}");
             if bench.is("message_ready") {
                 self.sent.push(next);

@@ -771,7 +771,7 @@ fn a_fan_out_that_answers_too_early_is_caught() {
 
 #[test]
 fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
-    const INPUTS: [&str; 17] = [
+    const INPUTS: [&str; 18] = [
         "frames_sent",
         "frames_received",
         "crc_errors",
@@ -789,6 +789,7 @@ fn counters_count_what_their_inputs_say_and_are_read_by_their_number() {
         "match_overflows",
         "credit_asks",
         "firmware_frames_dropped",
+        "repeats",
     ];
     let words = |name: &str| name.to_lowercase().replace('_', "");
     for counter in Counter::ALL {

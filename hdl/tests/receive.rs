@@ -1,5 +1,5 @@
 //! `link::Receive`, Verilated, against the link of the model of the card: hostile frames do nothing but count, good ones
-//! come through whole and in order.
+//! come through whole and in order, and a request that is missing is reported once for each round of its sender.
 //!
 //! What the model says of a frame holds from the cycle in which the block counts it; a fault that is offered holds two
 //! cycles after it has been taken.
@@ -13,7 +13,8 @@ use abi::control::{Counter, Operation, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION, frame_bytes,
+    ETHERTYPE_FIELD, FRAME_GAP, FRAME_READY, FrameHeader, FrameType, MANAGEMENT_BYTES, VERSION,
+    frame_bytes,
 };
 use card_model::Break;
 use card_model::link::{Receive, Screened, screen_as, seal};
@@ -97,6 +98,31 @@ struct Pair {
     failed: bool,
     requests: u32,
     control: u32,
+    /// The first request that the wire has lost, to which the peer hasn't gone back.
+    lost: Option<u32>,
+}
+
+impl Pair {
+    /// Number of the request that comes next. Some are lost; those behind come until the peer goes back, and what it sends again may be lost again.
+    fn next_request(&mut self, rng: &mut ChaCha8Rng) -> u32 {
+        match self.lost {
+            None if rng.random_bool(0.05) => {
+                self.lost = Some(self.requests);
+                self.requests = self.requests.wrapping_add(1);
+            }
+            Some(lost) if rng.random_bool(0.3) => {
+                self.requests = lost;
+                match rng.random_bool(0.4) {
+                    true => self.requests = lost.wrapping_add(1),
+                    false => self.lost = None,
+                }
+            }
+            _ => {}
+        }
+        let number = self.requests;
+        self.requests = number.wrapping_add(1);
+        number
+    }
 }
 
 /// What must come out.
@@ -105,7 +131,7 @@ struct Expected {
     /// Faults that were taken: pair, and the cycle from which its frames are refused.
     faulted: Vec<(u16, u64)>,
     screened: VecDeque<Screened>,
-    progress: VecDeque<[u64; 5]>,
+    progress: VecDeque<[u64; 7]>,
     arrivals: VecDeque<[u64; 7]>,
     payload: VecDeque<u64>,
     faults: VecDeque<[u64; 2]>,
@@ -157,6 +183,8 @@ impl Expected {
                 progress.acknowledge.into(),
                 progress.credit.into(),
                 progress.ask.into(),
+                progress.gap.into(),
+                progress.misses.into(),
                 progress.refused.into(),
             ]);
         }
@@ -222,15 +250,15 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         _ => 0,
     };
     let payload: Vec<u8> = (0..length).map(|_| rng.random()).collect();
-    let mut nobodys = rng.random();
-    let next = match frame_type {
-        FrameType::Eager => &mut pair.requests,
+    let sequence = match frame_type {
+        FrameType::Eager => pair.next_request(rng),
         // Belongs to no pair of the gates, whatever it says.
-        FrameType::Handshake | FrameType::Management => &mut nobodys,
-        _ => &mut pair.control,
+        FrameType::Handshake | FrameType::Management => rng.random(),
+        _ => {
+            pair.control = pair.control.wrapping_add(1);
+            pair.control.wrapping_sub(1)
+        }
     };
-    let sequence = *next;
-    *next = next.wrapping_add(1);
     let header = FrameHeader {
         destination_mac: rng.random::<u64>() >> 16,
         source_mac_low: rng.random(),
@@ -258,6 +286,7 @@ fn honest(size: &Size, rng: &mut ChaCha8Rng, pairs: &mut [Pair]) -> (FrameHeader
         message_length: length as u64,
         flags: match frame_type {
             FrameType::Eager => rng.random_range(0..=FRAME_READY),
+            FrameType::Acknowledge | FrameType::Ask => rng.random_range(0..2) * FRAME_GAP,
             _ => 0,
         },
         refused: rng.random(),
@@ -490,7 +519,7 @@ fn frames(
         let mut taken = || streams.next().expect("four streams");
         let (progress, arrival, payload, request) = (taken(), taken(), taken(), taken());
         if let Some(words) = progress {
-            let progress = unpack(&words, [16, 32, 32, 1, 16]);
+            let progress = unpack(&words, [16, 32, 32, 1, 1, 1, 16]);
             assert_eq!(
                 Some(progress),
                 expected.progress.pop_front(),

@@ -480,7 +480,7 @@ async def what_is_wrong_with_a_request_is_its_status_and_the_pair_goes_on(dut):
 
 
 @cocotb.test()
-async def a_pair_that_sends_before_its_peer_is_connected_fails_at_both_ends(dut):
+async def a_pair_that_sends_before_its_peer_is_connected_sends_again(dut):
     a, b = [await Side(card).open() for card in await cards(dut)]
     to_b, to_a = Pair(a.endpoint), Pair(b.endpoint)
     told_b, told_a = await to_b.open(), await to_a.open()
@@ -489,16 +489,35 @@ async def a_pair_that_sends_before_its_peer_is_connected_fails_at_both_ends(dut)
     await a.card.platform.pause(2000)
     assert await b.card.counter("PairErrors") == 1
     await to_a.connect(told_b)
-    second = await a.send(to_b, 2, b"a gap")
+    second = await a.send(to_b, 1, b"behind", at=64)
+    for at, sent in ((128, b"dropped"), (160, b"behind")):
+        receive = await b.receive(to_a, 1, len(sent), at=at)
+        assert (await b.endpoint.wait(receive))["status"] == "Success"
+        assert await b.received(len(sent), at) == sent
     for request in (first, second):
-        assert (await a.endpoint.wait(request))["status"] == "LinkError"
-    for side, pair in ((a, to_b), (b, to_a)):
-        event = await side.endpoint.wait_event()
-        assert (event["cause"], event["pair"]) == ("LinkError", pair.place)
-        sticky = await side.card.platform.read(side.endpoint.page + BOOK.value["STICKY"])
-        assert sticky == 1 << BOOK.code["Cause"]["LinkError"]
-        assert (await pair.query())["state"] == "Failed"
-        await pair.close()
+        assert (await a.endpoint.wait(request))["status"] == "Success"
+    assert await a.endpoint.event() is None
+
+
+@cocotb.test()
+async def a_peer_that_never_answers_fails_the_pair(dut):
+    a, b = [await Side(card).open() for card in await cards(dut)]
+    to_b, to_a = Pair(a.endpoint), Pair(b.endpoint)
+    told_b, told_a = await to_b.open(), await to_a.open()
+    await to_b.connect(told_a)
+    sent = [await a.send(to_b, 1, b"nobody") for _ in range(2)]
+    await a.card.platform.pause(60 * BOOK.value["ACKNOWLEDGE_TIMEOUT"])
+    for request in sent:
+        assert (await a.endpoint.wait(request))["status"] == "PeerFailed"
+    assert await b.card.counter("PairErrors") > 2 * BOOK.value["RETRY_LIMIT"]
+    event = await a.endpoint.wait_event()
+    assert (event["cause"], event["pair"]) == ("LinkError", to_b.place)
+    assert event["info"] == BOOK.code["Status"]["PeerFailed"]
+    sticky = await a.card.platform.read(a.endpoint.page + BOOK.value["STICKY"])
+    assert sticky == 1 << BOOK.code["Cause"]["LinkError"]
+    assert (await to_b.query())["state"] == "Failed"
+    await to_b.close()
+    await to_a.close()
     # As the book says: close both, and connect anew.
     to_b, to_a = await connect(a.endpoint, b.endpoint)
     receive = await b.receive(to_a, 3, 5, at=8)

@@ -52,7 +52,7 @@ pub fn is_sealed(bytes: &[u8]) -> bool {
 }
 
 /// A tap that loses each acknowledgement that `is_made_up_for` by a later one, and repeats the others. It is told the header
-/// and how many eager messages have passed. `lost` counts.
+/// and how many eager messages have passed, each counted once. `lost` counts.
 pub fn lossy(
     lost: Arc<AtomicU64>,
     is_made_up_for: impl Fn(&FrameHeader, u32) -> bool + Send,
@@ -60,7 +60,8 @@ pub fn lossy(
     let mut messages = 0;
     move |passing, out: &mut Vec<Passing>| {
         if is(&passing, FrameType::Eager) {
-            messages += 1;
+            let header = header(&passing).expect("whole");
+            messages = messages.max(header.sequence + 1);
         } else if is(&passing, FrameType::Acknowledge) {
             if is_made_up_for(&header(&passing).expect("whole"), messages) {
                 lost.fetch_add(1, Ordering::Relaxed);

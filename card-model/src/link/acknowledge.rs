@@ -4,7 +4,7 @@ use abi::status::Status;
 use abi::wire::FrameType;
 
 use crate::breaks::Break;
-use crate::output::Update;
+use crate::output::{Reason, Update};
 
 /// Numbers of a pair's receiving side.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -24,9 +24,11 @@ struct Sink {
     numbers: SinkNumbers,
     /// The numbers have changed since a frame carried them.
     changed: bool,
-    /// A control frame is due whatever the numbers are: to answer the peer, to ask it, to say that the pair has failed.
+    /// A control frame is due whatever the numbers are: to answer the peer, to ask it, to say that a request of it is missing, or that the pair has
+    /// failed.
     answers: bool,
     asks: bool,
+    misses: bool,
     announces: bool,
 }
 
@@ -41,6 +43,8 @@ impl Sink {
 pub struct Owed {
     /// Type.
     pub frame_type: FrameType,
+    /// It says that a request of the peer is missing.
+    pub misses: bool,
     /// It says nothing but the numbers: a message's frame that carries them says as much.
     pub only_numbers: bool,
 }
@@ -114,10 +118,12 @@ impl Acknowledge {
     }
 
     /// A control frame is wanted.
-    pub fn mark(&mut self, pair: u16, ask: bool) {
+    pub fn mark(&mut self, pair: u16, reason: Reason) {
+        let untold = self.broken == Break::GapUntold;
         if let Some(sink) = self.sound(pair) {
             sink.answers = true;
-            sink.asks |= ask;
+            sink.asks |= reason == Reason::Ask;
+            sink.misses |= reason == Reason::Gap && !untold;
         }
     }
 
@@ -141,6 +147,7 @@ impl Acknowledge {
         let due = sink.announces || ((sink.changed || sink.answers) && !sink.failed);
         due.then_some(Owed {
             frame_type,
+            misses: sink.misses && !sink.announces,
             only_numbers: !sink.announces && !sink.answers,
         })
     }
@@ -159,6 +166,7 @@ impl Acknowledge {
         let sink = self.pairs.get_mut(usize::from(pair))?;
         sink.answers = false;
         sink.asks = false;
+        sink.misses = false;
         sink.announces = false;
         Some(owed)
     }

@@ -3,11 +3,11 @@
 use abi::control::PairSetup;
 use abi::request::{FLAG_READY, SendRequest};
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES, VERSION,
-    crc32c, frame_bytes, split_mac,
+    ETHERTYPE_FIELD, FRAME_GAP, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES,
+    VERSION, crc32c, frame_bytes, split_mac,
 };
 
-use super::SinkNumbers;
+use super::{Owed, SinkNumbers};
 
 /// A frame of this header and payload, with padding and trailer.
 pub fn seal(header: &FrameHeader, payload: &[u8]) -> Vec<u8> {
@@ -78,19 +78,15 @@ impl Transmit {
     }
 
     /// A control frame, which is given its number.
-    pub fn control(
-        &mut self,
-        pair: u16,
-        frame_type: FrameType,
-        numbers: SinkNumbers,
-    ) -> Option<Vec<u8>> {
+    pub fn control(&mut self, pair: u16, owed: &Owed, numbers: SinkNumbers) -> Option<Vec<u8>> {
         let addressee = self.pairs.get_mut(usize::from(pair))?.as_mut()?;
         let sequence = addressee.control;
         addressee.control = sequence.wrapping_add(1);
         let setup = addressee.setup;
         let header = FrameHeader {
-            frame_type: frame_type.code(),
+            frame_type: owed.frame_type.code(),
             sequence,
+            flags: if owed.misses { FRAME_GAP } else { 0 },
             ..self.header(pair, &setup, numbers)
         };
         Some(seal(&header, &[]))

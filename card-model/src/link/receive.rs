@@ -2,7 +2,7 @@
 
 use abi::control::{Counter, PairSetup};
 use abi::status::Status;
-use abi::wire::{FRAME_READY, FrameType};
+use abi::wire::{FRAME_GAP, FRAME_READY, FrameType};
 
 use super::Screened;
 use crate::breaks::Break;
@@ -17,6 +17,8 @@ struct Peer {
     /// Numbers of the next request and of the next control frame.
     requests: u32,
     control: u32,
+    /// By how much the last request that was dropped for a gap ran ahead, modulo 256; 0 if the next has come since.
+    gap: u8,
 }
 
 /// What becomes of a frame.
@@ -24,8 +26,8 @@ struct Peer {
 pub struct Judged {
     /// What counts it.
     pub counter: Counter,
-    /// What the peer says of this side's sends. With a duplicate of a request it asks for an answer: it may not have heard that the
-    /// request is safe.
+    /// What the peer says of this side's sends. With a duplicate of a request it asks for an answer, since it may not have heard that the
+    /// request is safe; with a request that is dropped for a gap, it says that the peer is to be told.
     pub progress: Option<Progress>,
     /// The message that it carries.
     pub arrival: Option<Arrival>,
@@ -62,6 +64,7 @@ impl Receive {
                 failed: false,
                 requests: 0,
                 control: 0,
+                gap: 0,
             });
         }
     }
@@ -115,16 +118,25 @@ impl Receive {
                 ..drop(Counter::Duplicates)
             };
         }
-        let link_error = Some(Status::LinkError.code());
-        // The numbers of a control frame are absolute: what a lost one said is in it too.
+        // The numbers of a control frame are absolute: what a lost one said is in it too. The sender of requests goes back when it is told, once for each
+        // of its rounds.
         if is_request && ahead != 0 {
-            peer.failed = true;
+            let ahead = ahead as u8;
+            let tells = peer.gap == 0 || ahead <= peer.gap;
+            peer.gap = ahead;
+            let missing = Progress {
+                misses: true,
+                ..frame.progress()
+            };
             return Judged {
-                fails: link_error,
+                progress: tells.then_some(missing),
                 ..drop(Counter::Gaps)
             };
         }
         *next = header.sequence.wrapping_add(1);
+        if is_request {
+            peer.gap = 0;
+        }
         let fails = frame.frame_type == FrameType::PairFailed;
         peer.failed |= fails;
         Judged {
@@ -139,7 +151,7 @@ impl Receive {
                 ready: header.flags & FRAME_READY != 0,
                 payload: frame.payload.clone(),
             }),
-            fails: link_error.filter(|_| fails),
+            fails: fails.then_some(Status::LinkError.code()),
         }
     }
 }
@@ -152,6 +164,8 @@ impl Screened {
             acknowledge: self.header.acknowledge,
             credit: self.header.credit,
             ask: self.frame_type == FrameType::Ask,
+            gap: self.frame_type != FrameType::Eager && self.header.flags & FRAME_GAP != 0,
+            misses: false,
             refused: self.header.refused,
         }
     }

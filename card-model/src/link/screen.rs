@@ -3,7 +3,7 @@
 use abi::control::Counter;
 use abi::limits::EAGER_MAX;
 use abi::wire::{
-    ETHERTYPE_FIELD, FRAME_MAX, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES,
+    ETHERTYPE_FIELD, FRAME_GAP, FRAME_MAX, FRAME_READY, FrameHeader, FrameType, HEADER_BYTES,
     MANAGEMENT_BYTES, TRAILER_BYTES, VERSION, crc32c,
 };
 
@@ -73,6 +73,7 @@ fn known(header: &FrameHeader) -> Option<FrameType> {
     let frame_type = FrameType::from_code(header.frame_type)?;
     let flags = match frame_type {
         FrameType::Eager => FRAME_READY,
+        FrameType::Acknowledge | FrameType::Ask => FRAME_GAP,
         _ => 0,
     };
     // Firmwares of different versions are to be able to name the difference.

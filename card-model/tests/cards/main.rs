@@ -1,6 +1,7 @@
 //! Model cards and wires between them, under programs and schedules that a seed decides.
 
 mod host_side;
+mod losses;
 mod net;
 mod optional;
 mod random;

@@ -3,11 +3,15 @@
 use std::collections::VecDeque;
 
 use abi::control::{CardSetup, Operation, PairSetup};
+use abi::times::RETRY_LIMIT;
 use abi::wire::FrameHeader;
 use card_model::memory::Pieces;
 use card_model::{Card, CardSizes};
 
 use crate::host_side::HostSide;
+
+/// Cycles after which a silent pair goes back for the first time.
+pub const TIMEOUT: u32 = 10_000;
 
 /// Address of a card.
 pub fn mac(card: usize) -> u64 {
@@ -47,7 +51,8 @@ impl Net {
         for (number, card) in net.cards.iter_mut().enumerate() {
             let setup = CardSetup {
                 mac: mac(number),
-                acknowledge_timeout: 10_000,
+                acknowledge_timeout: TIMEOUT,
+                retry_limit: RETRY_LIMIT,
                 ..CardSetup::default()
             };
             card.control(Operation::CardSet, 0, &setup.to_words());

@@ -33,7 +33,7 @@ use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
 use abi::mailbox::{AuditKind, PairState, reason_word, refused_info};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
-use abi::times::{ACKNOWLEDGE_DELAY, ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT};
+use abi::times::{ACKNOWLEDGE_DELAY, ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT, RETRY_LIMIT};
 use heapless::{Deque, Vec};
 
 /// Generations of a start begin so far behind those of the start before: an odd number, so that many starts pass before one comes again.
@@ -294,6 +294,7 @@ impl<C: Card> Firmware<C> {
                 let setup = CardSetup {
                     mac: self.card.mac(),
                     acknowledge_timeout: ACKNOWLEDGE_TIMEOUT,
+                    retry_limit: RETRY_LIMIT,
                     acknowledge_delay: ACKNOWLEDGE_DELAY,
                     ..CardSetup::default()
                 };

@@ -148,6 +148,8 @@ pub struct LinkBench {
     pub count_timeouts: Signal<Out, Bit>,
     /// See the counter `CreditAsks`.
     pub count_asks: Signal<Out, Bit>,
+    /// See the counter of this name.
+    pub count_repeats: Signal<Out, Bit>,
     /// As at the card's pins.
     pub monitor_source_valid: Signal<Out, Bit>,
     /// As at the card's pins.
@@ -301,6 +303,7 @@ impl Logic for LinkBench {
         self.count_gaps.next = self.receive.count_gaps.val();
         self.count_timeouts.next = self.send_queues.count_timeouts.val();
         self.count_asks.next = self.send_queues.count_asks.val();
+        self.count_repeats.next = self.send_queues.count_repeats.val();
         self.monitor_source_valid.next = self.send_queues.monitor_source_valid.val();
         self.monitor_source_pair.next = self.send_queues.monitor_source_pair.val();
         self.monitor_source_taken.next = self.send_queues.monitor_source_taken.val();

@@ -14,6 +14,7 @@ use super::screen::Screen;
 use crate::envelope::send_queues;
 use crate::verilog::Break;
 use abi::mgmt::FRAMES_IN;
+use abi::status::Status;
 
 /// Of the receiver, its screen included.
 pub fn receive() -> Vec<Break> {
@@ -35,6 +36,12 @@ pub fn receive() -> Vec<Break> {
         Break::new("failed_pairs_pass").force::<Receive>("refused", "false"),
         // A frame for the firmware goes the way of the others too.
         Break::new("firmware_frames_go_on").force::<Screen>("frames.input.valid", "good"),
+        // A request that is missing isn't reported.
+        Break::new("gap_unreported").force::<Receive>("tells.d", "false"),
+        // Each request behind a missing one reports it.
+        Break::new("gap_reported_by_all").force::<Receive>("tells.d", "true"),
+        // A request that is missing is only reported once, however often those behind it come.
+        Break::new("gap_reported_once").force::<Receive>("tells.d", "!next.gap.any()"),
         // A request that has come before is dropped, and that is all.
         Break::new("duplicate_unanswered").force::<Receive>("answers", "false"),
         // The version of a frame for the firmware isn't compared.
@@ -55,6 +62,12 @@ pub fn faults() -> Vec<Break> {
             "pair.sound",
             "true",
             "state.q == State::Look",
+        ),
+        // A pair whose peer is silent fails without an event.
+        Break::new("silence_unseen").force_if::<Faults>(
+            "is_news",
+            "false",
+            &format!("held.q.status == {}", Status::PeerFailed.code()),
         ),
         // `Delivery` doesn't get the fault.
         Break::new("delivery_forgotten").force_if::<Faults>(
@@ -131,6 +144,12 @@ pub fn framer() -> Vec<Break> {
             "0",
             "!of_message.q",
         ),
+        // A message that is sent again has a number of its own.
+        Break::new("repeat_numbered_anew").force::<Framer>("framed.q.again", "false"),
+        // The next number follows that of the last message that was sent again, whatever has been sent before.
+        Break::new("repeats_count").force_if::<Framer>("lead", "0", "of_message.q"),
+        // A control frame doesn't say that a request is missing.
+        Break::new("gap_unsaid").force::<Framer>("control_frame.data.misses", "false"),
         // Messages and control frames have one number between them.
         Break::new("one_number_for_all").force::<Framer>("of_message.q", "false"),
         // The stream pauses behind the header.
@@ -162,6 +181,8 @@ pub fn acknowledge() -> Vec<Break> {
         Break::new("turn_kept").force_if::<Acknowledge>("sinks.write_data.queued", "true", turn),
         // A frame of a pair that is set or cleared stays on offer.
         Break::new("frame_outlives_pair").force::<Acknowledge>("outlived", "false"),
+        // A peer that is to be told of a missing request is only answered.
+        Break::new("gap_forgotten").force::<Acknowledge>("mark.data.misses", "false"),
         // A pair that is to ask acknowledges only.
         Break::new("ask_forgotten").force::<Acknowledge>("mark.data.ask", "false"),
         // A pair that is to answer and has nothing new to say says nothing.
@@ -213,6 +234,13 @@ pub fn link_bench() -> Vec<Break> {
 pub fn thirsty_link_bench() -> Vec<Break> {
     let mut breaks = Break::named(&acknowledge(), &["ask_forgotten"]);
     breaks.extend(send_queues::breaks::thirsty_link_bench());
+    breaks
+}
+
+/// All that a test of two links breaks.
+pub fn any_link_bench() -> Vec<Break> {
+    let mut breaks = link_bench();
+    breaks.extend(thirsty_link_bench());
     breaks
 }
 

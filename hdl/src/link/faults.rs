@@ -2,8 +2,8 @@
 //! holds state of the pair gets the fault.
 //!
 //! A block that finds a pair broken asks here. One fault at a time is offered to every block that holds state
-//! of pairs, to each until it has finished with the pair. Then, if the link has failed, an event goes to the
-//! endpoint. A pair that is not connected, or has failed, isn't failed again.
+//! of pairs, to each until it has finished with the pair. Then an event goes to the endpoint, unless it has been
+//! told already: of a slot that can't be written, or of an orderly end. A pair that is not connected, or has failed, isn't failed again.
 //!
 //! ```text
 //!   control PairFail ─┐   ┌────────┐   ┌─► SendQueues   completes the sends
@@ -100,6 +100,7 @@ pub struct Faults {
     pair: Signal<Local, Pair>,
     read: Signal<Local, Pair>,
     told_now: Signal<Local, Bits<8>>,
+    is_news: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
     is_fail: Signal<Local, Bit>,
     in_range: Signal<Local, Bit>,
@@ -147,6 +148,10 @@ impl Logic for Faults {
         self.in_range.next = self.held.q.val().pair < self.count.val();
 
         self.fault.next = self.held.q.val();
+        // Of an orderly end the firmware knows, and of a slot that can't be written Delivery tells.
+        self.is_news.next = (self.held.q.val().status != Status::Flushed)
+            & (self.held.q.val().status != Status::PeerClosed)
+            & (self.held.q.val().status != Status::MemoryError);
         self.told_now.next = self.told.q.val();
         for sink in 0..party::SINKS {
             self.fault_valid[sink].next =
@@ -207,7 +212,7 @@ impl Logic for Faults {
                 if self.told_now.val() == (1 << party::SINKS) - 1 {
                     self.control.ready.next = self.by_control.q.val();
                     self.state.d.next = State::Idle;
-                    if self.held.q.val().status == Status::LinkError {
+                    if self.is_news.val() {
                         self.state.d.next = State::Raise;
                     }
                 }

@@ -9,7 +9,8 @@
 //! ```
 //!
 //! Control frames go first, but not twice running while a message waits. Each frame takes the pair as it is when the frame begins, and
-//! a number of its pair: messages and control frames are counted apart. So a message that isn't sent leaves no hole in the numbers.
+//! a number of its pair: messages and control frames are counted apart. So a message that isn't sent leaves no hole in the numbers. One that
+//! is sent again brings its number along.
 //!
 //! A pair is set or cleared within a few cycles, whatever the wire does. A frame that has begun goes on with what it took; one of a pair that
 //! isn't connected is dropped.
@@ -20,7 +21,7 @@ use crate::prim::Ram;
 use crate::prim::axi::StreamSource;
 use crate::types::{CardSetup, ControlFrame, ControlRequest, Message, PairSetup};
 use abi::control::Operation;
-use abi::wire::FrameType;
+use abi::wire::{FRAME_GAP, FrameType};
 
 use super::crc::Crc;
 use super::header::{Carried, HEADER_WORDS, Header, Peer};
@@ -116,6 +117,10 @@ pub struct Framer {
     found: Signal<Local, Peer>,
     next: Signal<Local, Numbers>,
     counted: Signal<Local, Numbers>,
+    /// Number of the message, the one behind it, and by how much that is more than the next number of its pair.
+    number_now: Signal<Local, Bits<32>>,
+    follows: Signal<Local, Bits<32>>,
+    lead: Signal<Local, Bits<32>>,
     payload_words: Signal<Local, Bits<16>>,
     word_now: Signal<Local, Bits<64>>,
     word_next: Signal<Local, Bits<16>>,
@@ -191,8 +196,17 @@ impl Logic for Framer {
         self.found.next = self.peers.read_data.val();
         self.next.next = self.numbers.read_data.val();
         self.counted.next = self.next.val();
+        self.number_now.next = self.next.val().message;
+        if self.framed.q.val().again {
+            self.number_now.next = self.framed.q.val().number;
+        }
+        self.follows.next = self.number_now.val() + 1;
+        self.lead.next = self.follows.val() - self.next.val().message;
         if self.of_message.q.val() {
-            self.counted.next.message = self.next.val().message + 1;
+            // One that goes out again doesn't count, unless it was passed over the first time.
+            if !self.lead.val().get_bit(31) {
+                self.counted.next.message = self.follows.val();
+            }
         } else {
             self.counted.next.control = self.next.val().control + 1;
         }
@@ -274,6 +288,9 @@ impl Logic for Framer {
                     self.control_last.d.next = true;
                     self.framed.d.next = Message::default();
                     self.framed.d.next.pair = self.control_frame.data.val().pair;
+                    if self.control_frame.data.val().misses {
+                        self.framed.d.next.flags = FRAME_GAP;
+                    }
                     self.frame_type.d.next = self.control_frame.data.val().frame_type;
                     self.state.d.next = State::Begin;
                 }
@@ -286,7 +303,7 @@ impl Logic for Framer {
                 self.carried.d.next.refused = self.lookup_refused.val();
                 self.carried.d.next.sequence = self.next.val().control;
                 if self.of_message.q.val() {
-                    self.carried.d.next.sequence = self.next.val().message;
+                    self.carried.d.next.sequence = self.number_now.val();
                 }
                 self.crc_state.d.next = u32::MAX;
                 self.word_next.next = 0.into();

@@ -260,6 +260,8 @@ impl Logic for Gather {
             match_bits: self.job.data.val().match_bits,
             immediate: self.job.data.val().immediate,
             flags: self.flags.val(),
+            again: self.job.data.val().again,
+            number: self.job.data.val().number,
         };
         self.inline_bytes.next = bit_cast::<128, 64>(self.job.data.val().address)
             | (bit_cast::<128, 32>(self.job.data.val().key) << 64)

@@ -83,7 +83,7 @@ pub fn tops() -> Vec<Top> {
             Acknowledge::new(&TINY)
         }),
         Top::broken("faults_tiny_broken", breaks::faults, || Faults::new(&TINY)),
-        Top::broken("link_bench_tiny_broken", breaks::link_bench, || {
+        Top::broken("link_bench_tiny_broken", breaks::any_link_bench, || {
             LinkBench::new(&TINY)
         }),
         Top::broken("loopback_broken", breaks::loopback, Loopback::default),

@@ -31,9 +31,12 @@ use crate::types::{Arrival, ControlRequest, Fault, FrameHeader, PairSetup, Progr
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
-use abi::wire::{FRAME_READY, FrameType};
+use abi::wire::{FRAME_GAP, FRAME_READY, FrameType};
 
-const _: () = assert!(FRAME_READY == 1 << 0, "the kernel tests this bit");
+const _: () = assert!(
+    FRAME_READY == 1 << 0 && FRAME_GAP == 1 << 1,
+    "the kernel tests these bits"
+);
 
 /// Words of payload that wait for their messages' places: two of the longest messages, or thirty of eight bytes and more.
 const PAYLOAD_WORDS: usize = 256;
@@ -55,6 +58,8 @@ struct Peer {
 struct Expected {
     requests: Bits<32>,
     control: Bits<32>,
+    /// By how much the last request that was dropped for a gap ran ahead; 0 if the next has come since.
+    gap: Bits<8>,
 }
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
@@ -146,6 +151,9 @@ pub struct Receive {
     agrees: Reg<Bit>,
     in_turn: Reg<Bit>,
     behind: Reg<Bit>,
+    /// By how much the frame runs ahead, and whether no other of this round of the sender's told of the gap.
+    gap: Reg<Bits<8>>,
+    tells: Reg<Bit>,
     answers: Signal<Local, Bit>,
     refused: Signal<Local, Bit>,
     written: Signal<Local, Peer>,
@@ -218,6 +226,9 @@ impl Logic for Receive {
         }
         self.ahead.next = self.head.val().sequence - self.sequence_now.val();
         self.behind.d.next = self.ahead.val().get_bit(31);
+        self.gap.d.next = bit_cast::<8, 32>(self.ahead.val());
+        self.tells.d.next = !self.next.val().gap.any()
+            | (bit_cast::<8, 32>(self.ahead.val()) <= self.next.val().gap);
         // Not `ahead == 0`: a difference comes later than a comparison.
         self.in_turn.d.next = self.head.val().sequence == self.sequence_now.val();
 
@@ -270,6 +281,8 @@ impl Logic for Receive {
                 acknowledge: self.head.val().acknowledge,
                 credit: self.head.val().credit,
                 ask: (self.head.val().frame_type == FrameType::Ask) | self.answers.val(),
+                gap: !self.is_request.val() & self.head.val().flags.get_bit(1),
+                misses: self.is_request.val() & !self.behind.q.val() & !self.in_turn.q.val(),
                 refused: self.head.val().refused,
             };
         }
@@ -348,6 +361,7 @@ impl Logic for Receive {
                         self.progress_pending.d.next = true;
                         if self.is_request.val() {
                             self.next.next.requests = self.head.val().sequence + 1;
+                            self.next.next.gap = 0.into();
                             self.state.d.next = State::Arrive;
                         } else {
                             self.next.next.control = self.head.val().sequence + 1;
@@ -359,9 +373,12 @@ impl Logic for Receive {
                         self.drop.next = true;
                         self.progress_pending.d.next = self.answers.val();
                     } else {
+                        // The sender goes back when it is told, once for each of its rounds.
                         self.count_gaps.next = true;
                         self.drop.next = true;
-                        self.fail.next = true;
+                        self.progress_pending.d.next = self.tells.q.val();
+                        self.expected.write.enable.next = true;
+                        self.next.next.gap = self.gap.q.val();
                     }
                 }
             }

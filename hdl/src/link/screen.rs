@@ -157,7 +157,10 @@ impl Logic for Screen {
                 | self.for_firmware.val())
             & ((self.head.val().flags == 0)
                 | ((self.head.val().flags == wire::FRAME_READY)
-                    & (self.head.val().frame_type == FrameType::Eager)));
+                    & (self.head.val().frame_type == FrameType::Eager))
+                | ((self.head.val().flags == wire::FRAME_GAP)
+                    & ((self.head.val().frame_type == FrameType::Acknowledge)
+                        | (self.head.val().frame_type == FrameType::Ask))));
         self.words.next = self.index.q.val() - HEADER_WORDS;
         self.wanted.next = (bit_cast::<17, 16>(self.head.val().payload_length) + 7) >> 3;
         self.length_good.next = (self.wanted.val() == bit_cast::<17, 16>(self.words.val()))

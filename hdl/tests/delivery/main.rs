@@ -283,6 +283,8 @@ fn each_break_of_the_model_is_noticed() {
         Break::TagIgnored,
         Break::DuplicateTaken,
         Break::CrcIgnored,
+        Break::RepeatPassedOver,
+        Break::GapUntold,
     ];
     let of_delivery = |broken: &Break| !elsewhere.contains(broken);
     for broken in Break::ALL.into_iter().filter(of_delivery) {

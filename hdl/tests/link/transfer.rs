@@ -24,6 +24,8 @@ struct Message {
     acknowledge: u32,
     credit: u32,
     refused: u16,
+    /// A control frame says that a request of the peer is missing.
+    misses: bool,
 }
 
 impl Message {
@@ -45,6 +47,7 @@ impl Message {
             acknowledge: rng.random(),
             credit: rng.random(),
             refused: rng.random(),
+            misses: rng.random(),
         }
     }
 
@@ -152,11 +155,18 @@ impl Blocks {
             (message.match_bits, 64),
             (message.immediate, 64),
             ((u8::from(message.ready) * FRAME_READY).into(), 8),
+            // It goes out for the first time.
+            (0, 1 + 32),
         ];
         bench.set_wide("message", &pack(&fields));
         bench.set("message_valid", control.is_none());
         let code = control.map_or(0, |frame_type| frame_type.code());
-        let control_frame = pack(&[(message.from as u64, 16), (code.into(), 8)]);
+        let fields = [
+            (message.from as u64, 16),
+            (code.into(), 8),
+            (message.misses.into(), 1),
+        ];
+        let control_frame = pack(&fields);
         bench.set("control_frame", control_frame[0]);
         bench.set("control_frame_valid", control.is_some());
         bench.set("lookup_acknowledge", message.acknowledge);
@@ -224,7 +234,9 @@ impl Blocks {
             };
             if moves("progress") {
                 let words = bench.get_wide::<3>("progress");
-                received.progress.push(unpack(&words, [16, 32, 32, 1, 16]));
+                received
+                    .progress
+                    .push(unpack(&words, [16, 32, 32, 1, 1, 1, 16]));
             }
             if moves("arrival") {
                 let words = bench.get_wide::<3>("arrival");
@@ -261,7 +273,7 @@ impl Blocks {
 
 #[derive(Default)]
 struct Received {
-    progress: Vec<[u64; 5]>,
+    progress: Vec<[u64; 7]>,
     arrivals: Vec<[u64; 7]>,
     payload: Vec<u64>,
     counted: Vec<&'static str>,
@@ -281,6 +293,8 @@ fn what_is_sent_is_what_is_received() {
                 message.to as u64,
                 message.acknowledge.into(),
                 message.credit.into(),
+                0,
+                (control.is_some() && message.misses).into(),
                 0,
                 message.refused.into(),
             ];

@@ -1,5 +1,4 @@
-//! The wire from one card to the other: keeps the order of frames and the time, and does to some of
-//! them what wires do.
+//! The wire from one card to the other: takes its time, and does to some frames what wires do. It loses every frame of a pair that it has cut off.
 
 use std::collections::VecDeque;
 
@@ -8,6 +7,9 @@ use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 
 use crate::support::Bench;
+
+/// Cycles that a frame is late at most.
+pub const LATE: u64 = 4000;
 
 /// What becomes of a frame.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +20,15 @@ pub enum Fate {
     Damaged,
     /// Arrives, and once more later.
     Repeated,
+    /// Arrives later than others that left behind it.
+    Delayed,
+}
+
+/// A frame that the wire has taken.
+pub struct Taken {
+    pub header: FrameHeader,
+    pub bytes: Vec<u8>,
+    pub fate: Fate,
 }
 
 /// What a wire has done, in frames.
@@ -27,6 +38,7 @@ pub struct Count {
     pub lost: u64,
     pub damaged: u64,
     pub repeated: u64,
+    pub delayed: u64,
     pub given: u64,
 }
 
@@ -41,6 +53,8 @@ pub struct Wire {
     pub trouble: u32,
     /// Nothing happens to messages, only to control frames.
     pub spares_messages: bool,
+    /// Pairs of the sender whose frames are all lost.
+    pub cut: Vec<u16>,
     pub count: Count,
     latency: u64,
     leaving: Vec<u64>,
@@ -56,6 +70,7 @@ impl Wire {
         Wire {
             trouble,
             spares_messages: false,
+            cut: vec![],
             count: Count::default(),
             latency,
             leaving: vec![],
@@ -67,13 +82,8 @@ impl Wire {
         }
     }
 
-    /// Looks at the sender before an edge. With the last word of a frame: its header and what becomes of it.
-    pub fn take(
-        &mut self,
-        bench: &Bench,
-        cycle: u64,
-        rng: &mut ChaCha8Rng,
-    ) -> Option<(FrameHeader, Fate)> {
+    /// Looks at the sender before an edge. With the last word of a frame: what it is and what becomes of it.
+    pub fn take(&mut self, bench: &Bench, cycle: u64, rng: &mut ChaCha8Rng) -> Option<Taken> {
         let valid = bench.is("m_axis_tvalid");
         let (word, last) = (bench.get("m_axis_tdata"), bench.is("m_axis_tlast"));
         assert!(
@@ -92,17 +102,19 @@ impl Wire {
         last.then(|| self.pass_on(cycle, rng))
     }
 
-    fn pass_on(&mut self, cycle: u64, rng: &mut ChaCha8Rng) -> (FrameHeader, Fate) {
+    fn pass_on(&mut self, cycle: u64, rng: &mut ChaCha8Rng) -> Taken {
         let mut words = std::mem::take(&mut self.leaving);
         let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
         let header = FrameHeader::parse(&bytes).expect("a whole header");
         let spared = self.spares_messages && header.frame_type == FrameType::Eager.code();
+        let fates = [Fate::Lost, Fate::Damaged, Fate::Repeated, Fate::Delayed];
         let fate = match self.trouble > 0 && !spared && rng.random_ratio(1, self.trouble) {
-            true => [Fate::Lost, Fate::Damaged, Fate::Repeated][rng.random_range(0..3)],
+            _ if self.cut.contains(&header.source_pair) => Fate::Lost,
+            true => fates[rng.random_range(0..fates.len())],
             false => Fate::Arrives,
         };
         self.count.taken += 1;
-        let due = cycle + self.latency;
+        let mut due = cycle + self.latency;
         match fate {
             Fate::Arrives => {}
             Fate::Lost => self.count.lost += 1,
@@ -116,14 +128,23 @@ impl Wire {
             }
             Fate::Repeated => {
                 self.count.repeated += 1;
-                let late = due + rng.random_range(1..4000);
+                let late = due + rng.random_range(1..=LATE);
                 self.insert(words.clone(), late);
+            }
+            Fate::Delayed => {
+                self.count.delayed += 1;
+                let most = if rng.random() { LATE / 10 } else { LATE };
+                due += rng.random_range(1..=most);
             }
         }
         if fate != Fate::Lost {
             self.insert(words, due);
         }
-        (header, fate)
+        Taken {
+            header,
+            bytes,
+            fate,
+        }
     }
 
     /// Behind those that are due no later.

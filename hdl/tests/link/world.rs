@@ -15,21 +15,28 @@ use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
 use abi::event::Cause;
 use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
-use abi::wire::FrameType;
+use abi::wire::{FrameHeader, FrameType, TRAILER_BYTES};
 use hdl::envelope::SCAN_CYCLES;
 use rand::{Rng, RngCore, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 
 use crate::support::fields::{Steady, pack, set_control, unpack};
 use crate::support::{Bench, Size, rate};
-use crate::wire::{Fate, Wire};
+use crate::wire::{Fate, LATE, Taken, Wire};
 
-/// Cycles without acknowledgement after which a pair fails.
-const TIMEOUT: u32 = 8000;
+/// Cycles without acknowledgement after which a pair goes back. Over a sound wire none does.
+const TIMEOUT: u32 = 2000;
+const SOUND_TIMEOUT: u32 = 8000;
+/// Times that it goes back until it fails.
+const RETRY_LIMIT: u8 = 8;
+/// Time-outs for which it waits then, one after the other.
+const WAITS: u64 = 1 + 2 + 4 + 6 * 8;
 /// Cycles that an acknowledgement waits for a message of its pair.
 const DELAY: u16 = 200;
 /// Cycles after which a side whose peer has failed is failed by the firmware, if it doesn't know yet.
 const TOLD_BY_FIRMWARE: u64 = 4000;
+/// Cycles in which a send gets its turn and its answer, and a fault is handed round.
+const SETTLING: u64 = 6000;
 /// Counters of the receiver: each frame counts in one of them.
 const RECEIVED: [&str; 7] = [
     "frames_received",
@@ -90,12 +97,23 @@ struct Link {
     before: u32,
     late: [u32; 2],
     setups: [PairSetup; 2],
-    /// The wire, or Delivery, has given a reason to fail.
+    /// Delivery has asked for the pair to be failed.
     hurt: bool,
+    /// The wires of these directions lose each frame of the pair, and the cycle since when a send of it waits in vain.
+    cut: [bool; 2],
+    doomed: Option<u64>,
+    /// A frame didn't arrive as it was sent: what it said of credits may not be known to its receiver.
+    blemished: bool,
+    /// Frames of the messages of each direction by number, without what they say of the other direction.
+    frames: [Vec<Vec<u8>>; 2],
+    /// Control frames of each direction.
+    controls: [u32; 2],
     /// Sends that haven't completed, and those of each direction that have done well.
     outstanding: u32,
     succeeded: [u32; 2],
     failed: [bool; 2],
+    /// What each side failed with.
+    statuses: [Status; 2],
     events: [u32; 2],
     since: u64,
     /// Credits by the monitors: taken, returned; accepted, freed.
@@ -111,6 +129,42 @@ impl Link {
     fn granted(&self, direction: usize) -> u32 {
         self.setups[direction].remote_credits.into()
     }
+
+    /// Whether there is a reason to fail with this status. One side of a pair that is cut off gives up; the other hears of it, or of the firmware.
+    fn may_fail(&self, status: Status) -> bool {
+        let is_cut = self.cut != [false; 2];
+        match status {
+            Status::PeerFailed => is_cut,
+            Status::LinkError => self.hurt || (is_cut && self.failed != [false; 2]),
+            _ => false,
+        }
+    }
+
+    /// Frames are numbered one after the other, messages and control frames apart; a message that goes out again is the same frame but for what it
+    /// says of the other direction.
+    fn number(&mut self, s: usize, taken: &Taken) {
+        let header = FrameHeader {
+            acknowledge: 0,
+            credit: 0,
+            refused: 0,
+            ..taken.header
+        };
+        if header.frame_type != FrameType::Eager.code() {
+            assert_eq!(header.sequence, self.controls[s], "of a control frame");
+            self.controls[s] += 1;
+            return;
+        }
+        let mut bytes = taken.bytes.clone();
+        header.emit(&mut bytes);
+        bytes.truncate(bytes.len() - TRAILER_BYTES);
+        let frames = &mut self.frames[s];
+        let number = header.sequence as usize;
+        assert!(number <= frames.len(), "message {number} leaves a hole");
+        match frames.get(number) {
+            None => frames.push(bytes),
+            Some(before) => assert!(*before == bytes, "message {number} is another one now"),
+        }
+    }
 }
 
 /// A message that is being taken from the receiver.
@@ -122,6 +176,7 @@ struct Arriving {
 
 /// A read of payload under way.
 struct Read {
+    handle: usize,
     words: VecDeque<u64>,
     error: bool,
     due: u64,
@@ -147,8 +202,10 @@ struct Side {
     sent: u64,
     timeouts: u64,
     asks: u64,
-    /// Acknowledgements that said what the frame before had said.
+    /// Sends that were given again.
     repeats: u64,
+    /// Acknowledgements that said what the frame before had said.
+    echoes: u64,
 }
 
 pub struct World {
@@ -160,8 +217,15 @@ pub struct World {
     cycle: u64,
     /// Hosts send.
     pub talking: bool,
-    /// Failures of pairs so far, by side.
+    /// Failures of pairs so far, of both sides.
     pub failures: u64,
+    /// How often Delivery has a pair failed, with this likelihood in each cycle.
+    refuses: f64,
+    /// How often a wire cuts a pair off: with this likelihood in each cycle.
+    cuts: f64,
+    /// Pairs that were cut off, and those that failed for it.
+    pub cut_off: u64,
+    pub given_up: u64,
     moved: u64,
     /// Most credits that a pair is granted.
     most_credits: u8,
@@ -171,13 +235,16 @@ pub struct World {
     rest: u64,
     /// Cycles in which a time-out has certainly been noticed.
     patience: u64,
+    /// Pairs that a scan goes over.
+    pairs: u64,
 }
 
 impl World {
-    /// `trouble`: of how many frames one is lost, damaged or repeated; none if 0. `breaks`: a contract that one
+    /// `trouble`: of how many frames one is lost, damaged, repeated or delayed; none if 0. `breaks`: a contract that one
     /// side breaks.
     pub fn new(size: &Size, rng: &mut ChaCha8Rng, trouble: u32, breaks: Option<&str>) -> Self {
         let mut rng = ChaCha8Rng::from_rng(rng);
+        let timeout = if trouble == 0 { SOUND_TIMEOUT } else { TIMEOUT };
         let side = |number: usize, rng: &mut ChaCha8Rng| {
             let mut bench = match breaks.filter(|_| number == 0) {
                 Some(name) => Bench::broken(&size.model, name),
@@ -203,13 +270,18 @@ impl World {
                 resting: vec![],
                 updates: VecDeque::new(),
                 request: None,
-                control: Some((Operation::CardSet, 0, card(number).to_words().to_vec())),
+                control: Some((
+                    Operation::CardSet,
+                    0,
+                    card(number, timeout).to_words().to_vec(),
+                )),
                 steady: Default::default(),
                 counted: [0; RECEIVED.len()],
                 sent: 0,
                 timeouts: 0,
                 asks: 0,
                 repeats: 0,
+                echoes: 0,
             }
         };
         let sides = [side(0, &mut rng), side(1, &mut rng)];
@@ -225,9 +297,15 @@ impl World {
             late: [0; 2],
             setups: [PairSetup::default(); 2],
             hurt: false,
+            cut: [false; 2],
+            doomed: None,
+            blemished: false,
+            frames: Default::default(),
+            controls: [0; 2],
             outstanding: 0,
             succeeded: [0; 2],
             failed: [false; 2],
+            statuses: [Status::Success; 2],
             events: [0; 2],
             since: 0,
             source: [[0; 2]; 2],
@@ -246,13 +324,18 @@ impl World {
             cycle: 0,
             talking: true,
             failures: 0,
+            refuses: if trouble == 0 { 0.0 } else { 0.0001 },
+            cuts: 0.0,
+            cut_off: 0,
+            given_up: 0,
             moved: 0,
             most_credits: 8,
             expected: 0.6,
             rest: 400_000,
-            patience: u64::from(TIMEOUT)
+            patience: 8 * u64::from(timeout)
                 + TOLD_BY_FIRMWARE
                 + 2 * u64::from(SCAN_CYCLES) * size.config.pairs as u64,
+            pairs: size.config.pairs as u64,
         }
     }
 
@@ -265,6 +348,18 @@ impl World {
         for wire in &mut self.wires {
             wire.spares_messages = true;
         }
+        self
+    }
+
+    /// The same with a Delivery that takes each message.
+    pub fn spared(mut self) -> Self {
+        self.refuses = 0.0;
+        self
+    }
+
+    /// The same with wires that cut pairs off for good now and then, until they are connected anew.
+    pub fn cutting(mut self) -> Self {
+        self.cuts = 1.0 / 4000.0;
         self
     }
 
@@ -308,14 +403,17 @@ impl World {
             let broken: u64 = side.counted[1..4].iter().sum();
             assert_eq!(broken, come.damaged, "{RECEIVED:?} {:?}", side.counted);
             let [.., duplicates, gaps] = side.counted;
-            assert!(duplicates <= come.repeated, "{duplicates} duplicates");
-            assert!(gaps <= come.lost + come.damaged, "{gaps} gaps");
+            let other = &self.sides[1 - s];
+            let again = come.repeated + come.delayed + other.repeats;
+            assert!(duplicates <= again, "{duplicates} duplicates");
+            let missing = come.lost + come.damaged + come.delayed;
+            assert!(missing > 0 || gaps == 0, "{gaps} gaps");
             // An acknowledgement went out although a message had just carried the same numbers.
-            let asked = self.sides[1 - s].asks + duplicates;
+            let asked = other.asks + duplicates + gaps;
             assert!(
-                side.repeats <= asked,
+                side.echoes <= asked,
                 "side {s} says {} times the same, and was asked {asked} times",
-                side.repeats
+                side.echoes
             );
         }
         for link in &self.links {
@@ -326,7 +424,8 @@ impl World {
                 // none does any more.
                 let [taken, returned] = link.source[direction];
                 let [accepted, freed] = link.sink[1 - direction];
-                let all = [if link.hurt { freed } else { returned }, freed, accepted];
+                let known = if link.blemished { freed } else { returned };
+                let all = [known, freed, accepted];
                 assert_eq!(all, [taken; 3], "direction {direction} of {:?}", link.pairs);
             }
         }
@@ -365,6 +464,7 @@ impl World {
             self.observe_control(s);
         }
         self.check_credits();
+        self.check_time();
         for side in &mut self.sides {
             side.bench.step();
         }
@@ -375,6 +475,7 @@ impl World {
 
     /// Opens what is closed, and closes what has failed once nothing of it is left.
     fn govern(&mut self) {
+        self.cut();
         for index in 0..self.links.len() {
             let free = self.sides.iter().all(|side| side.control.is_none());
             let link = &self.links[index];
@@ -404,6 +505,24 @@ impl World {
         }
     }
 
+    /// Cuts a pair off, in one direction or in both.
+    fn cut(&mut self) {
+        if !self.talking || self.cuts == 0.0 || !self.rng.random_bool(self.cuts) {
+            return;
+        }
+        let index = self.rng.random_range(0..self.links.len());
+        let cut = [[true; 2], [true, false], [false, true]][self.rng.random_range(0..3)];
+        let link = &mut self.links[index];
+        if link.state != State::Open || link.failed != [false; 2] || link.cut != [false; 2] {
+            return;
+        }
+        link.cut = cut;
+        self.cut_off += 1;
+        for s in (0..2).filter(|s| cut[*s]) {
+            self.wires[s].cut.push(link.pairs[s]);
+        }
+    }
+
     fn open(&mut self, index: usize) {
         let cookie = self.rng.random();
         let granted: [u8; 2] =
@@ -414,7 +533,7 @@ impl World {
         link.late = [0; 2];
         link.told = [(0, 0); 2];
         link.setups = std::array::from_fn(|s| PairSetup {
-            remote_mac: card(1 - s).mac,
+            remote_mac: mac(1 - s),
             remote_endpoint: endpoint(1 - s).into(),
             remote_pair: link.pairs[1 - s],
             remote_epoch: epoch(1 - s, endpoint(1 - s)),
@@ -428,6 +547,14 @@ impl World {
         });
         link.incarnation += 1;
         link.hurt = false;
+        link.cut = [false; 2];
+        link.doomed = None;
+        link.blemished = false;
+        link.frames = Default::default();
+        link.controls = [0; 2];
+        for (wire, pair) in self.wires.iter_mut().zip(link.pairs) {
+            wire.cut.retain(|other| *other != pair);
+        }
         link.succeeded = [0; 2];
         link.failed = [false; 2];
         link.events = [0; 2];
@@ -603,7 +730,10 @@ impl World {
                 link.succeeded[s] += 1;
             }
             Status::QueueFull => assert!(!message.arrived),
-            Status::LinkError => assert!(link.hurt, "nothing was wrong with {:?}", link.pairs),
+            // A job that Gather has completes after its pair has failed, and may do so before this world has been told of the failure.
+            Status::LinkError | Status::PeerFailed => {
+                assert!(link.may_fail(status), "{status} on {:?}", link.pairs);
+            }
             other => {
                 assert_eq!(Some(other), message.unreadable, "send {handle}");
                 assert!(!message.arrived);
@@ -650,6 +780,7 @@ impl World {
             let handle = (address >> 16) as usize;
             let message = &self.messages[handle];
             let setup = &self.links[message.link].setups[s];
+            assert_eq!(message.completed, None, "whose buffer is the host's again");
             assert_eq!(domain, u64::from(setup.domain));
             assert_eq!(key, u64::from(!(handle as u32)));
             assert_eq!(rights, u64::from(RIGHT_LOCAL_READ));
@@ -661,7 +792,10 @@ impl World {
         }
         if side.word_offered && side.bench.is("read_data_ready") {
             side.word_offered = false;
-            let words = &mut side.reads.front_mut().expect("it offers a word").words;
+            let read = side.reads.front_mut().expect("it offers a word");
+            let completed = self.messages[read.handle].completed;
+            assert_eq!(completed, None, "whose buffer is the host's again");
+            let words = &mut read.words;
             words.pop_front();
             if words.is_empty() {
                 side.reads.pop_front();
@@ -681,6 +815,7 @@ impl World {
             bytes.resize(bytes.len().next_multiple_of(8), 0);
             let words = bytes.chunks(8);
             side.reads.push_back(Read {
+                handle,
                 words: words
                     .map(|word| u64::from_le_bytes(word.try_into().expect("padded")))
                     .collect(),
@@ -717,8 +852,7 @@ impl World {
             side.bench.set("sink_update", pack(&fields)[0]);
         }
         // Now and then Delivery can't take a message and has its pair failed.
-        let troubled = self.wires[s].trouble > 0 && self.talking;
-        if side.request.is_none() && troubled && rng.random_bool(0.0001) {
+        if side.request.is_none() && self.talking && rng.random_bool(self.refuses) {
             let index = rng.random_range(0..self.links.len());
             let link = &mut self.links[index];
             if link.state == State::Open && link.failed == [false; 2] {
@@ -826,7 +960,7 @@ impl World {
             ["delivery_fault_valid", "delivery_fault_ready"].map(|pin| side.bench.is(pin));
         if let Some(fault) = side.steady[5].watch("fault", valid, takes, &fault) {
             let [pair, status] = unpack(&fault, [16, 8]);
-            assert_eq!(status, u64::from(Status::LinkError.code()));
+            let status = Status::from_code(status as u8).expect("a status");
             // What is on offer stays; nothing else of the pair is told any more.
             let pair = pair as u16;
             side.resting.retain(|other| *other != pair);
@@ -839,11 +973,15 @@ impl World {
             let link = &mut self.links[index];
             assert_eq!(link.state, State::Open, "a pair that is closed fails");
             assert!(!link.failed[s], "pair {pair} fails twice");
-            assert!(link.hurt, "nothing was wrong with {:?}", link.pairs);
+            assert!(link.may_fail(status), "{status} of {:?}", link.pairs);
             if link.failed == [false; 2] {
                 link.since = self.cycle;
+                let gives_up = status == Status::PeerFailed;
+                assert!(link.hurt || gives_up, "its peer hasn't said why");
+                self.given_up += u64::from(gives_up);
             }
             link.failed[s] = true;
+            link.statuses[s] = status;
             self.failures += 1;
             self.moved = self.cycle;
         }
@@ -853,9 +991,9 @@ impl World {
         if let Some(words) = side.steady[6].watch("raise", valid, takes, &raise) {
             let [endpoint, cause, pair, info] = unpack(&words, [8, 8, 16, 64]);
             assert_eq!(cause, u64::from(Cause::LinkError.code()));
-            assert_eq!(info, u64::from(Status::LinkError.code()));
             let index = self.link_of(s, pair as u16);
             let link = &mut self.links[index];
+            assert_eq!(info, u64::from(link.statuses[s].code()));
             assert!(link.failed[s], "an event without a failure");
             assert_eq!(endpoint, u64::from(link.setups[s].endpoint));
             link.events[s] += 1;
@@ -873,11 +1011,13 @@ impl World {
         side.sent += side.bench.get("count_frames_sent");
         side.timeouts += side.bench.get("count_timeouts");
         side.asks += side.bench.get("count_asks");
+        side.repeats += side.bench.get("count_repeats");
         self.wires[1 - s].given(&side.bench);
-        let Some((header, fate)) = self.wires[s].take(&side.bench, self.cycle, &mut self.rng)
-        else {
+        let taken = self.wires[s].take(&side.bench, self.cycle, &mut self.rng);
+        let Some(taken) = taken else {
             return;
         };
+        let header = taken.header;
         self.moved = self.cycle;
         let index = self.link_of(s, header.source_pair);
         let link = &mut self.links[index];
@@ -891,14 +1031,15 @@ impl World {
             assert_eq!(link.late[s], 1, "one frame had begun");
             return;
         }
-        let hurts = [Fate::Lost, Fate::Damaged].contains(&fate);
+        link.blemished |= [Fate::Lost, Fate::Damaged].contains(&taken.fate);
         let says_failed = header.frame_type == FrameType::PairFailed.code();
         let numbers = (header.acknowledge, header.credit);
-        let repeats = header.frame_type == FrameType::Acknowledge.code() && link.told[s] == numbers;
+        let echoes = header.frame_type == FrameType::Acknowledge.code() && link.told[s] == numbers;
         link.told[s] = numbers;
-        self.sides[s].repeats += u64::from(repeats);
-        link.hurt |= hurts;
-        assert!(!says_failed || link.hurt, "it is told to fail for nothing");
+        self.sides[s].echoes += u64::from(echoes);
+        let reason = link.hurt || link.cut != [false; 2];
+        assert!(!says_failed || reason, "it is told to fail for nothing");
+        link.number(s, &taken);
     }
 
     fn observe_monitors(&mut self, s: usize) {
@@ -940,16 +1081,42 @@ impl World {
         }
     }
 
+    /// A pair that is cut off is failed in time, whatever its sends wait for.
+    fn check_time(&mut self) {
+        let scan = u64::from(SCAN_CYCLES) * self.pairs;
+        let try_all = WAITS * u64::from(TIMEOUT) + u64::from(RETRY_LIMIT + 1) * scan;
+        for link in &mut self.links {
+            let both = link.cut == [true; 2];
+            let waits = link.state == State::Open && link.cut != [false; 2] && link.outstanding > 0;
+            if !waits || link.failed != [false; 2] {
+                link.doomed = None;
+                continue;
+            }
+            let since = *link.doomed.get_or_insert(self.cycle);
+            // A side that only asks for credit hears of its peer as long as that sends, and that is until it gives up itself.
+            let most = if both { try_all } else { 2 * try_all };
+            assert!(
+                self.cycle <= since + most + LATE + SETTLING,
+                "{:?} is cut off and doesn't fail",
+                link.pairs
+            );
+        }
+    }
+
     /// A line on what happened.
     pub fn report(&self) -> String {
         format!(
-            "{} sends, {} failures; wires {:?}; {RECEIVED:?} {:?}; {:?} time-outs, {:?} asks",
+            "{} sends, {} failures, {} of {} pairs cut off; wires {:?}; {RECEIVED:?} {:?}; {:?} time-outs, {:?} asks, {:?} again; cycle {}",
             self.messages.len(),
             self.failures,
+            self.given_up,
+            self.cut_off,
             self.wires.each_ref().map(|wire| wire.count),
             self.sides.each_ref().map(|side| side.counted),
             self.sides.each_ref().map(|side| side.timeouts),
             self.sides.each_ref().map(|side| side.asks),
+            self.sides.each_ref().map(|side| side.repeats),
+            self.cycle,
         )
     }
 
@@ -965,16 +1132,26 @@ impl World {
         self.sides.iter().map(|side| side.asks).sum()
     }
 
+    /// Sends that were given again, of both sides.
+    pub fn repeats(&self) -> u64 {
+        self.sides.iter().map(|side| side.repeats).sum()
+    }
+
     /// Time-outs, of both sides.
     pub fn timeouts(&self) -> u64 {
         self.sides.iter().map(|side| side.timeouts).sum()
     }
 }
 
-fn card(side: usize) -> CardSetup {
+fn mac(side: usize) -> u64 {
+    0x0605_0403_0200 + side as u64
+}
+
+fn card(side: usize, timeout: u32) -> CardSetup {
     CardSetup {
-        mac: 0x0605_0403_0200 + side as u64,
-        acknowledge_timeout: TIMEOUT,
+        mac: mac(side),
+        acknowledge_timeout: timeout,
+        retry_limit: RETRY_LIMIT,
         acknowledge_delay: DELAY,
         ..CardSetup::default()
     }

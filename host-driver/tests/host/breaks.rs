@@ -33,10 +33,14 @@ fn noticed_by(broken: Break) -> fn() {
         }
         Break::CancelTold => messages::a_cancelled_receive_completes_once_and_the_cancel_not_at_all,
         Break::FailureKeepsReceives | Break::EventUnwritten => {
-            failure::a_gap_fails_the_pair_on_both_sides_and_raises_events
+            failure::a_wire_that_is_cut_fails_the_pair_on_both_sides_and_raises_events
         }
         Break::FailureKeepsSends => {
             failure::a_peer_that_falls_silent_fails_the_sends_in_bounded_time
+        }
+        Break::RepeatPassedOver => failure::a_lost_message_is_sent_again_and_nobody_is_told,
+        Break::GapUntold => {
+            failure::a_lost_message_is_sent_again_before_the_time_out_if_others_come_behind_it
         }
         Break::MemoryErrorUntold => {
             documented_statuses::a_receive_of_each_kind_completes_with_each_status_of_its_table

@@ -4,6 +4,7 @@
 use crate::common::{Side, able_options, connected};
 use abi::mailbox::Command;
 use abi::request::{CLAIM_PLACE_BITS, ListRequest, REQUEST_BYTES};
+use abi::times::ACKNOWLEDGE_TIMEOUT;
 use host_driver::transport::Answer;
 use host_driver::{
     Access, Buffer, Claimed, Pair, Request, Source, TaggedReceive, TaggedSend, WcKind, WcStatus,
@@ -301,6 +302,26 @@ fn peer_fails(stage: &mut Stage) {
     stage.a.pause(20_000);
 }
 
+/// A message that nobody hears is sent until the card gives the peer up.
+fn peer_falls_silent(stage: &mut Stage) {
+    stage.fabric.lose_frames(0, u32::MAX);
+    let send = stage.send();
+    let sent = stage.a.endpoint.post_tagged_inject(0, &send, b"nobody");
+    sent.expect("room");
+    stage.a.pause(60 * u64::from(ACKNOWLEDGE_TIMEOUT));
+}
+
+/// A message that is lost can't be read when it is to be sent again.
+fn send_cannot_be_read_again(stage: &mut Stage) {
+    stage.fabric.lose_frames(0, 1);
+    let buffer = stage.take_buffer();
+    let sent = stage.a.endpoint.post_tagged_send(0, &stage.send(), buffer);
+    sent.expect("room");
+    stage.a.pause(u64::from(ACKNOWLEDGE_TIMEOUT) / 2);
+    stage.break_bus(true);
+    stage.a.pause(10 * u64::from(ACKNOWLEDGE_TIMEOUT));
+}
+
 fn pair_is_closed(stage: &mut Stage, _: Option<Request>) {
     stage.a.endpoint.close_pair(stage.pair).expect("open");
 }
@@ -392,6 +413,9 @@ const ROWS: &[Row] = &[
         after(verb, |stage| stage.break_bus(true))
     }),
     ("tagged_send", WcStatus::LinkError, SENDS, |verb| {
+        waited(verb, |stage, _| peer_fails(stage))
+    }),
+    ("tagged_send", WcStatus::PeerFailed, SENDS, |verb| {
         after(verb, |stage| stage.fabric.lose_frames(0, u32::MAX))
     }),
     ("tagged_send", WcStatus::PeerClosed, SENDS, |verb| {
@@ -437,6 +461,9 @@ const ROWS: &[Row] = &[
     ("tagged_receive", WcStatus::LinkError, RECEIVES, |verb| {
         waited(verb, |stage, _| peer_fails(stage))
     }),
+    ("tagged_receive", WcStatus::PeerFailed, RECEIVES, |verb| {
+        waited(verb, |stage, _| peer_falls_silent(stage))
+    }),
     ("tagged_receive", WcStatus::PeerClosed, RECEIVES, |verb| {
         waited(verb, |stage, _| peer_disconnects(stage))
     }),
@@ -473,6 +500,12 @@ const ROWS: &[Row] = &[
     }),
     ("probe", WcStatus::LinkError, LOOKS, |verb| {
         after(verb, peer_fails)
+    }),
+    ("probe", WcStatus::PeerFailed, LOOKS, |verb| {
+        after(verb, peer_falls_silent)
+    }),
+    ("probe", WcStatus::LocalProtection, LOOKS, |verb| {
+        after(verb, send_cannot_be_read_again)
     }),
     ("probe", WcStatus::PeerClosed, LOOKS, |verb| {
         after(verb, |stage| {

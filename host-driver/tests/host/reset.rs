@@ -74,7 +74,7 @@ pub fn a_reset_gives_everything_back_though_the_firmware_hangs_and_ends_all_endp
         (failed.wr_id, failed.status)
     });
     failed.sort_unstable_by_key(|&(wr_id, _)| wr_id);
-    assert_eq!(failed, [5, 6].map(|wr_id| (wr_id, WcStatus::LinkError)));
+    assert_eq!(failed, [5, 6].map(|wr_id| (wr_id, WcStatus::PeerFailed)));
     assert!(fabric.now() - before < 3_000_000);
 
     drop((a, other, others));

@@ -16,11 +16,12 @@ use abi::register::{
 use abi::request::{ListRequest, Opcode, REQUEST_BYTES, SendRequest, claim_place, pair_and_slot};
 use abi::ring::{QueueEntry, entry_address};
 use abi::status::Status;
-use abi::wire::{FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES};
+use abi::wire::{FRAME_GAP, FrameHeader, FrameType, HEADER_BYTES, TRAILER_BYTES};
 use card_model::link::screen;
 use card_model::matching::{Command, Lists, Operation as Match, Reply};
 use card_model::memory::{HostMemory, Pieces};
-use card_model::{Action, Break, Card, CardSizes, Output, Timing};
+use card_model::sends::SourceNumbers;
+use card_model::{Action, Break, Card, CardSizes, Output, Reason, Timing};
 
 use super::Event;
 
@@ -111,6 +112,10 @@ pub struct Compared {
     pub stays: (usize, usize),
     /// Pairs that failed.
     pub failed: usize,
+    /// Messages that were sent again, and frames that said that a message was missing.
+    pub again: (usize, usize),
+    /// Frames that asked for credit.
+    pub asks: usize,
     /// Frames of the card to itself.
     pub own: usize,
     /// Bytes of memory.
@@ -128,6 +133,8 @@ impl AddAssign for Compared {
             ready: add(self.ready, other.ready),
             stays: add(self.stays, other.stays),
             failed: self.failed + other.failed,
+            again: add(self.again, other.again),
+            asks: self.asks + other.asks,
             own: self.own + other.own,
             bytes: self.bytes + other.bytes,
         };
@@ -217,6 +224,8 @@ struct Gates {
     listed: Vec<u64>,
     /// Requests of each endpoint that were refused without a look since its last that looked: the gates may have had them before them still.
     quiet: Vec<Vec<u32>>,
+    /// How often each pair was to say that a message is missing.
+    gaps: BTreeMap<u16, usize>,
     /// Reservations of each endpoint that ended without a completion, less those that a multi-receive made.
     released: Vec<i64>,
     completions: usize,
@@ -314,6 +323,11 @@ impl Timing for Gates {
         true
     }
 
+    /// When a pair goes back is decided by time: it has, when it sends something again.
+    fn goes_back(&self) -> bool {
+        false
+    }
+
     fn completion_free(&mut self, endpoint: u8, _: bool) -> bool {
         let at = usize::from(endpoint);
         let next = self.next_delivered(at);
@@ -344,6 +358,10 @@ impl Timing for Gates {
         match output {
             Output::Release { endpoint } => self.released[usize::from(*endpoint)] += 1,
             Output::Reserve { endpoint } => self.released[usize::from(*endpoint)] -= 1,
+            Output::Mark {
+                pair,
+                reason: Reason::Gap,
+            } => *self.gaps.entry(*pair).or_default() += 1,
             _ => {}
         }
         let Output::Complete { endpoint, entry } = output else {
@@ -385,6 +403,7 @@ struct Glance {
     /// Number of the message that it brings, if it brings one.
     message: Option<u32>,
     announces: bool,
+    asks: bool,
 }
 
 fn glance(frame: &[u8]) -> Glance {
@@ -396,22 +415,35 @@ fn glance(frame: &[u8]) -> Glance {
         to: header.destination_pair,
         message: message.then_some(header.sequence),
         announces: good && header.frame_type == FrameType::PairFailed.code(),
+        asks: good && header.frame_type == FrameType::Ask.code(),
     }
 }
 
 /// A frame without the numbers of the reverse direction, and what follows from them.
 fn without_numbers(frame: &[u8]) -> (FrameHeader, Vec<u8>) {
-    let header = FrameHeader::parse(frame).expect("a header");
+    let (header, payload) = without_gap(frame);
     let header = FrameHeader {
         acknowledge: 0,
         credit: 0,
         refused: 0,
         ..header
     };
-    (
-        header,
-        frame[HEADER_BYTES..frame.len() - TRAILER_BYTES].to_vec(),
-    )
+    (header, payload)
+}
+
+/// Whether a frame says that a message of its receiver is missing.
+fn tells_gap(header: &FrameHeader) -> bool {
+    header.frame_type != FrameType::Eager.code() && header.flags & FRAME_GAP != 0
+}
+
+/// A frame as it would be if no message were missing. Which frame says that one is depends on time.
+fn without_gap(frame: &[u8]) -> (FrameHeader, Vec<u8>) {
+    let mut header = FrameHeader::parse(frame).expect("a header");
+    if tells_gap(&header) {
+        header.flags &= !FRAME_GAP;
+    }
+    let payload = frame[HEADER_BYTES..frame.len() - TRAILER_BYTES].to_vec();
+    (header, payload)
 }
 
 struct Follower {
@@ -445,9 +477,12 @@ struct Follower {
     /// First cycle of each pair's last frame, and the cycles of its last update.
     framed: BTreeMap<u16, u64>,
     updated: BTreeMap<u16, u64>,
-    /// Requests that have come in, by pair, cookie and number; and how many frames of each pair want an answer that it hasn't had for certain:
+    /// Messages of each pair, as they were when they were sent first; and how many frames of the gates, and of the model, have said that one is missing.
+    sent_once: BTreeMap<(u16, u32), (FrameHeader, Vec<u8>)>,
+    gaps_told: BTreeMap<u16, (usize, usize)>,
+    /// Number of the next request to come in, by pair and cookie; and how many frames of each pair want an answer that it hasn't had for certain:
     /// those that ask, and repeated requests.
-    requested: BTreeSet<(u16, u32, u32)>,
+    requested: BTreeMap<(u16, u32), u32>,
     asked: BTreeMap<u16, u32>,
     /// Pairs that have answered such a frame before the model has looked at it.
     answered: BTreeSet<u16>,
@@ -550,6 +585,7 @@ impl Follower {
             last: (0, 0),
             listed: vec![0; endpoints],
             quiet: vec![Vec::new(); endpoints],
+            gaps: BTreeMap::new(),
             released: vec![0; endpoints],
             completions: 0,
             ready: (0, 0),
@@ -609,7 +645,9 @@ impl Follower {
             matched: 0,
             framed: BTreeMap::new(),
             updated: BTreeMap::new(),
-            requested: BTreeSet::new(),
+            sent_once: BTreeMap::new(),
+            gaps_told: BTreeMap::new(),
+            requested: BTreeMap::new(),
             asked: BTreeMap::new(),
             answered: BTreeSet::new(),
             written: Vec::new(),
@@ -936,9 +974,14 @@ impl Follower {
             return false;
         };
         let header = &screened.header;
-        let request = (header.destination_pair, header.cookie, header.sequence);
+        let next = (header.destination_pair, header.cookie);
         match screened.frame_type {
-            FrameType::Eager => !self.requested.insert(request),
+            FrameType::Eager => {
+                let next = self.requested.entry(next).or_default();
+                let before = header.sequence < *next;
+                *next += u32::from(header.sequence == *next);
+                before
+            }
             other => other == FrameType::Ask,
         }
     }
@@ -958,6 +1001,14 @@ impl Follower {
             );
             self.compared.frames += 1;
             return;
+        }
+        if tells_gap(&header) {
+            self.tell_gap(cycle, pair);
+        }
+        // When a pair has waited for long enough is the gates' affair.
+        if glance(frame).asks {
+            self.card.ask(pair);
+            self.compared.asks += 1;
         }
         let carried = (header.acknowledge, header.credit, header.refused);
         let control = header.frame_type != FrameType::Eager.code();
@@ -1001,16 +1052,59 @@ impl Follower {
         if control {
             self.card.step(Action::Control(pair));
         } else {
-            self.transmit(shown, pair);
+            self.transmit_this(shown, pair, frame);
         }
         let same = self.card.frame_out();
         assert_eq!(
-            same.as_deref(),
-            Some(frame),
+            same.as_deref().map(without_gap),
+            Some(without_gap(frame)),
             "cycle {shown}: a frame of pair {pair}"
         );
+        assert!(
+            screen(frame).is_ok(),
+            "cycle {shown}: a frame of pair {pair}"
+        );
+        let told = same.and_then(|frame| FrameHeader::parse(&frame).ok());
+        if told.is_some_and(|header| tells_gap(&header)) {
+            self.gaps_told.entry(pair).or_default().1 += 1;
+        }
         self.framed.insert(pair, cycle);
         self.compared.frames += 1;
+    }
+
+    /// The gates say that a message is missing: the model knows of one that they haven't told of, and owes a frame.
+    fn tell_gap(&mut self, cycle: u64, pair: u16) {
+        let told = self.gaps_told.entry(pair).or_default().0;
+        let known = |card: &Card<_, Gates>| card.timing.gaps.get(&pair).copied().unwrap_or(0);
+        while known(&self.card) <= told {
+            self.receive(cycle, "a message is said to be missing");
+        }
+        self.gaps_told.entry(pair).or_default().0 += 1;
+        self.compared.again.1 += 1;
+        self.card.mark(pair);
+    }
+
+    /// A message of a pair goes out: the next one, or one that is sent again and has to be what it was but for the numbers of the reverse direction.
+    fn transmit_this(&mut self, cycle: u64, pair: u16, frame: &[u8]) {
+        let header = FrameHeader::parse(frame).expect("a header");
+        let SourceNumbers { taken, .. } = self.card.credits(pair).source;
+        let key = (pair, header.sequence);
+        if header.sequence >= taken {
+            self.sent_once.insert(key, without_numbers(frame));
+            return self.transmit(cycle, pair);
+        }
+        assert_eq!(
+            self.sent_once.get(&key),
+            Some(&without_numbers(frame)),
+            "cycle {cycle}: a frame that pair {pair} sends again"
+        );
+        // One that the transmitter had when the acknowledgement came goes out behind it.
+        let again = self.card.send_again(pair, header.sequence);
+        assert!(
+            again,
+            "cycle {cycle}: pair {pair} sends again what is acknowledged"
+        );
+        self.compared.again.0 += 1;
     }
 
     /// The next message of a pair goes out.
@@ -1198,11 +1292,20 @@ impl Follower {
                     begun <= 1,
                     "cycle {cycle}: pair {pair} has announced its failure, and goes on sending"
                 );
-                self.transmit(cycle, pair);
+                match next
+                    .message
+                    .filter(|&number| number < self.card.credits(pair).source.taken)
+                {
+                    Some(number) => _ = self.card.send_again(pair, number),
+                    None => self.transmit(cycle, pair),
+                }
             } else if announced {
                 continue;
             } else {
-                self.card.mark(pair);
+                match next.asks {
+                    true => self.card.ask(pair),
+                    false => self.card.mark(pair),
+                }
                 self.card.step(Action::Control(pair));
             }
             let frame = self.card.frame_out().expect("a frame goes out");
@@ -1294,9 +1397,12 @@ impl Follower {
                 _ => false,
             };
             let Some(&action) = actions.iter().find(|action| !owes(action)) else {
+                // One frame may have said of two messages that they were missing.
+                let told =
+                    |pair: &u16| self.answered.contains(pair) || self.gaps_told.contains_key(pair);
                 let early = |action: &&Action| {
                     matches!(action, Action::Control(pair)
-                    if self.answered.contains(pair) && !self.card.has_news(*pair))
+                    if told(pair) && !self.card.has_news(*pair))
                 };
                 let owed: Vec<&Action> = actions.iter().filter(|action| !early(action)).collect();
                 assert!(owed.is_empty(), "the gates owe no control frame: {owed:?}");
@@ -1308,6 +1414,13 @@ impl Follower {
                 _ => self.card.step(action),
             }
             assert_eq!(self.card.frame_out(), None, "the gates sent no such frame");
+        }
+        for (pair, known) in &self.card.timing.gaps {
+            if !self.failed.contains(pair) {
+                let (gates, model) = self.gaps_told.get(pair).copied().unwrap_or_default();
+                let all = [gates, model].map(|told| (1..=*known).contains(&told));
+                assert_eq!(all, [true; 2], "pair {pair} tells of {known} gaps");
+            }
         }
         assert!(
             self.late.values().all(VecDeque::is_empty),

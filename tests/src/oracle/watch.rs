@@ -6,6 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use abi::control::Operation;
 use abi::register::{ENDPOINT_PAGE, FIRST_ENDPOINT_PAGE, PAGE_BYTES};
+use abi::wire::FrameType;
 use card_model::matching::{Command, Reply, Sizes};
 use rand::Rng;
 use sim::Cluster;
@@ -15,6 +16,7 @@ use sim::seed::generator;
 use sim::verilated::VerilatedCard;
 
 use crate::cards::firmware;
+use crate::frames::is;
 
 /// Bytes of the Ethernet addresses, which stay as they are: the frame arrives.
 const ADDRESSES: usize = 12;
@@ -63,17 +65,23 @@ pub type Seen = Arc<Mutex<Vec<(u64, Event)>>>;
 /// Changes what a card shows in a cycle, so that it is one with broken gates. Told how many beats of the write burst under way have passed.
 pub type Tamper = fn(beat: usize, outputs: &mut Outputs);
 
-/// A wire that repeats frames, adds some of which one byte is changed, and has a few so late that others overtake them. It loses none.
+/// A wire that loses frames, repeats them, changes a byte of some, and has a few so late that others overtake them. What it never loses is the word that a
+/// pair has failed, which is said once.
 pub fn rough(seed: u64) -> impl Tap {
     let mut rng = generator(seed, usize::MAX, "rough");
     move |mut passing: Passing, out: &mut Vec<Passing>| {
         let (luck, place) = (rng.random_range(0..1000), rng.random::<u32>() as usize);
         let (late, flip) = (rng.random_range(1..6000), rng.random_range(1..=u8::MAX));
         let mut again = passing.clone();
+        let kept = is(&passing, FrameType::PairFailed);
         if luck < 10 {
             passing.delay += late;
         }
-        out.push(passing);
+        // Of those that are changed every second one comes as it was, too.
+        let lost = (30..40).contains(&luck) || (50..80).contains(&luck);
+        if kept || !lost {
+            out.push(passing);
+        }
         if (10..30).contains(&luck) {
             out.push(again);
         } else if (30..50).contains(&luck) {

@@ -5,7 +5,8 @@ use posthorn_tests::side::Side;
 use soft_card::{Break, Flaw};
 
 use crate::{
-    cancels, capabilities, claims, completion_queues, hostile, matching, memory, messages, ready,
+    cancels, capabilities, claims, completion_queues, failures, hostile, matching, memory,
+    messages, ready,
 };
 
 /// Breaks that none of these tests can meet: their keys are right, and news for a receive that waits for room come when time decides. The oracle
@@ -39,6 +40,9 @@ fn noticed_by(broken: Break) -> Option<fn()> {
         }
         Break::FailureKeepsReceives | Break::FailureUntold => {
             memory::slots_that_are_gone_are_a_memory_error_here_and_a_link_error_at_the_peer
+        }
+        Break::RepeatPassedOver | Break::GapUntold => {
+            failures::a_lost_message_is_sent_again_and_nobody_above_the_link_can_tell
         }
         Break::EntryWhole => cancels::a_cancel_in_time_gives_its_completion_entry_back,
         Break::DuplicateTaken => hostile::a_repeated_message_is_delivered_once,

@@ -162,7 +162,8 @@ fn a_card_that_was_left(by: By, seed: u64, at: u64) {
                 "what was posted before is written"
             );
             assert!(loopback.endpoint.poll_event().is_none());
-            assert_eq!(raw.count(Counter::PairErrors), strays + u64::from(LATE));
+            // Each of its messages is dropped, however often it is sent again.
+            assert!(raw.count(Counter::PairErrors) >= strays + u64::from(LATE));
             assert_eq!(raw.count(Counter::FramesReceived), 0);
             assert_eq!(raw.count(Counter::FramesSent), 0, "something is sent");
             // All is there for the next.

@@ -4,6 +4,7 @@ use super::SendQueues;
 use super::credit::Credit;
 use super::unacknowledged::Unacknowledged;
 use crate::verilog::Break;
+use abi::status::Status;
 
 /// Of the queues and all in them.
 pub fn send_queues() -> Vec<Break> {
@@ -87,6 +88,45 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("drop_forgotten").force::<SendQueues>("dropped.valid", "false"),
         // A fault is taken before the completions that it makes.
         Break::new("fault_taken_early").force::<SendQueues>("drained", "draining.q"),
+        // A pair whose peer misses a request goes on.
+        Break::new("gap_unheard").force::<SendQueues>("hears_gap", "false"),
+        // A peer isn't told that a request of it is missing.
+        Break::new("gap_untold").force::<SendQueues>("tells_gap", "false"),
+        // A pair goes back to the second of its unacknowledged sends.
+        Break::new("first_passed_over")
+            .force::<SendQueues>("back_to", "weighed.q.acknowledged + 1"),
+        // What Gather holds of a pair that goes back isn't dropped: it would come before the sends that are given again.
+        Break::new("goes_back_without_dropping").force_if::<SendQueues>(
+            "dropped.valid",
+            "false",
+            "goes_back",
+        ),
+        // New sends overtake those that are given again.
+        Break::new("new_sends_overtake").force::<SendQueues>("is_first", "!weighed.q.repeats_left"),
+        // A send completes while its payload is being read again.
+        Break::new("completes_while_read").force_if::<SendQueues>("is_repeated", "false", progress),
+        // A pair fails while a payload of it is being read again.
+        Break::new("fails_while_read").force_if::<SendQueues>("is_repeated", "false", fault),
+        // A send that is given again has another's number.
+        Break::new("repeated_under_another_number")
+            .force::<SendQueues>("job_number.d", "source.q.repeat + 1"),
+        // What is sent again is what waits.
+        Break::new("repeats_what_waits").force::<SendQueues>("job_again.q", "false"),
+        // A pair goes back for ever.
+        Break::new("never_gives_up").force::<SendQueues>("gives_up", "false"),
+        // It waits as long each time.
+        Break::new("never_waits_longer").force::<SendQueues>("patience", "quiet_for"),
+        // A send that can't be read again is passed over.
+        Break::new("unreadable_passed_over").force_if::<SendQueues>(
+            "refused_by_gather",
+            "false",
+            "given.output.data.again",
+        ),
+        // A peer that is silent is called a liar.
+        Break::new("silence_is_a_lie")
+            .force::<SendQueues>("fault_status.q", &Status::LinkError.code().to_string()),
+        // What the peer has acknowledged is given again.
+        Break::new("acknowledged_repeated").force::<SendQueues>("passes_repeat", "false"),
     ]
 }
 
@@ -103,6 +143,8 @@ pub fn link_bench() -> Vec<Break> {
             "completes_from_next",
             "waiting_not_flushed",
             "never_times_out",
+            "first_passed_over",
+            "repeated_under_another_number",
         ],
     )
 }

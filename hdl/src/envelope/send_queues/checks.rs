@@ -25,6 +25,14 @@ impl SendQueues {
             & (!self.pushing.q.val() | self.turns.input.ready.val());
         self.waiting_sends_fit_the_queue_of_their_pair.ok.next =
             !self.write.val() | (self.source_next.val().count <= SEND_QUEUE_DEPTH);
+        self.sent_next.next = self.source_next.val().taken
+            - bit_cast::<32, 8>(self.source_next.val().given)
+            - self.source_next.val().acknowledged;
+        self.repeat_next.next = self.source_next.val().repeat - self.source_next.val().acknowledged;
+        self.what_is_sent_again_is_unacknowledged.ok.next = !self.write.val()
+            | self.source_next.val().failed
+            | !self.source_next.val().repeating
+            | (self.repeat_next.val() <= self.sent_next.val());
         self.only_a_job_is_answered.ok.next =
             !self.job_result.valid.val() | (self.results.level.val() < self.given.level.val());
         self.one_reservation_is_given_up_at_a_time.ok.next =

@@ -45,8 +45,10 @@ impl SendQueues {
                 & (self.unacknowledged.pair.val() == self.given.output.data.val().pair));
         // An answer that has come goes first: a send is known to be on its way before anything is heard of it.
         self.no_result.next = !self.results.level.val().any();
-        self.fault_ready.next =
-            self.fault.valid.val() & self.no_result.val() & !self.walk_busy.val();
+        self.fault_ready.next = self.fault.valid.val()
+            & self.no_result.val()
+            & !self.walk_busy.val()
+            & !self.fault_waits.q.val();
         self.control_ready.next = self.own.val()
             & self.no_result.val()
             & !self.walk_busy.val()
@@ -73,6 +75,7 @@ impl SendQueues {
             & self.no_result.val()
             & !self.held_back.val()
             & !self.walk_busy.val()
+            & !self.progress_waits.q.val()
             & !(self.progress_last.q.val() & self.others.val());
 
         self.chosen.next = Step::Nothing;

@@ -21,6 +21,8 @@ pub(super) struct Source {
     pub failed: Bit,
     /// Its failure has been asked for.
     pub failing: Bit,
+    /// A send of it can't be read again: its failure is to be asked for.
+    pub unreadable: Bit,
     /// It stands in the queue of turns.
     pub queued: Bit,
     /// What its sends complete with once it has failed.
@@ -33,8 +35,14 @@ pub(super) struct Source {
     pub head: Bits<8>,
     /// Sends waiting.
     pub count: Bits<8>,
-    /// Jobs that aren't answered yet.
+    /// Jobs that aren't answered yet: of sends that have their first turn, and of those that are given again.
     pub given: Bits<8>,
+    pub repeats: Bits<8>,
+    /// The pair goes back over its unacknowledged sends, and the number of the one that it gives next.
+    pub repeating: Bit,
+    pub repeat: Bits<32>,
+    /// Times that it has gone back, or asked, since it heard of something.
+    pub tries: Bits<8>,
     /// Credits taken.
     pub taken: Bits<32>,
     /// Sends that are safe at the peer.
@@ -58,6 +66,14 @@ pub(super) struct Weighed {
     pub late: Bit,
     pub silent: Bit,
     pub asks: Bit,
+    /// It hasn't failed, and a send of it can't be read again.
+    pub unreadable: Bit,
+    /// It has tried so often that the next time-out fails it.
+    pub last_try: Bit,
+    /// It goes back, and there is a send that hasn't been given again.
+    pub repeats_left: Bit,
+    /// The peer's numbers pass the send that is given again next.
+    pub passes_repeat: Bit,
     /// The send on offer is longer than `EAGER_MAX`.
     pub too_long: Bit,
     /// See [`Credit`].

@@ -18,6 +18,7 @@ impl SendQueues {
         self.changed.next = false;
         self.push.next = false;
         self.fail.next = false;
+        self.fail_status.next = Status::LinkError;
         self.walks.next = false;
         self.walk_from.next = self.source.q.val().acknowledged;
         self.walk_until.next = self.source.q.val().acknowledged;
@@ -52,6 +53,7 @@ impl SendQueues {
             self.source_next.next.failing = true;
             self.fault_pending.d.next = true;
             self.fault_pair.d.next = self.pair.q.val();
+            self.fault_status.d.next = self.fail_status.val();
         }
         if self.push.val() {
             self.source_next.next.queued = true;

@@ -3,7 +3,6 @@
 use super::SendQueues;
 use crate::prelude::*;
 use crate::types::{Completion, Fault, WriteCompletion};
-use abi::status::Status;
 
 #[block]
 impl SendQueues {
@@ -62,7 +61,7 @@ impl SendQueues {
         send!(self.mark, self.mark_pending.q.val(), self.mark_held.q.val());
         self.asked_fault.next = Fault::default();
         self.asked_fault.next.pair = self.fault_pair.q.val();
-        self.asked_fault.next.status = Status::LinkError;
+        self.asked_fault.next.status = self.fault_status.q.val();
         send!(
             self.fault_request,
             self.fault_pending.q.val(),

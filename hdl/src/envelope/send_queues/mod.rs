@@ -27,8 +27,11 @@
 //! the order of the jobs. A frame gets its number when it begins, so a job that is refused leaves no hole; a send is recorded as
 //! unacknowledged when its job is answered.
 //!
-//! A fault completes all that the pair has, except jobs that are given: their buffers may still be read, so they complete when they are
-//! answered. A fault therefore never waits for memory, and `PairClear` does; neither waits for the wire.
+//! A pair goes back to its first unacknowledged send when its peer misses one or is silent (`go_back.rs`): those that have left are given again before any
+//! other, with their numbers.
+//!
+//! A fault completes all that the pair has, except jobs that are given for the first time: their buffers may still be read, so they complete when they are
+//! answered. It waits for the answers of those that are given again, and `PairClear` for all; neither waits for the wire.
 
 #![allow(
     missing_docs,
@@ -43,8 +46,10 @@ mod choose;
 mod credit;
 mod decide;
 mod endings;
+mod go_back;
 mod pairs;
 mod progress;
+mod repeats;
 mod turns;
 mod unacknowledged;
 mod waiting;
@@ -52,7 +57,8 @@ mod weigh;
 
 use cancel::Cancel;
 use credit::{Credit, Source, Weighed};
-use unacknowledged::{Ended, Sent, Unacknowledged, Walk};
+use repeats::Repeats;
+use unacknowledged::{Ended, Unacknowledged, Walk};
 use waiting::{Waiting, WaitingSend};
 
 use crate::config::{Config, JOBS};
@@ -104,7 +110,9 @@ enum Step {
 #[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
 struct Given {
     pair: Bits<16>,
-    sent: Sent,
+    /// It has been sent before.
+    again: Bit,
+    send: WaitingSend,
 }
 
 /// The sending side's queues of all pairs.
@@ -134,7 +142,8 @@ pub struct SendQueues {
     pub progress: Stream<In, Progress>,
     /// A pair is to ask its peer, or to answer it.
     pub mark: Stream<Out, Mark>,
-    /// A pair is to be failed, with `LinkError`.
+    /// A pair is to be failed: with `LinkError` if its peer lies, with `PeerFailed` if it is silent, and with `LocalProtection` if a send
+    /// can't be read again.
     pub fault_request: Stream<Out, Fault>,
     /// A pair has failed. Taken when its sends have completed, except those that are given.
     pub fault: Stream<In, Fault>,
@@ -142,8 +151,10 @@ pub struct SendQueues {
     pub control: Stream<In, ControlRequest>,
     /// With it, for `PairRead`: the `PairReport`. Zero otherwise.
     pub control_result: Signal<Out, Bits<64>>,
-    /// Pulse: a pair is failed for want of an acknowledgement.
+    /// Pulse: a pair had no acknowledgement for its time-out.
     pub count_timeouts: Signal<Out, Bit>,
+    /// Pulse: a send is given again.
+    pub count_repeats: Signal<Out, Bit>,
     /// Pulse: a pair asks its peer what credit there is.
     pub count_asks: Signal<Out, Bit>,
     /// Pulse: a send is refused as malformed.
@@ -210,7 +221,13 @@ pub struct SendQueues {
     job_send: Reg<WaitingSend>,
     job_ready: Signal<Local, Bit>,
     job_inline: Signal<Local, Bit>,
-    sent_of_job: Signal<Local, Sent>,
+    answered: Signal<Local, WaitingSend>,
+    records: Signal<Local, Bit>,
+    job_again: Reg<Bit>,
+    job_number: Reg<Bits<32>>,
+    /// The turn is of a send that hasn't left.
+    is_first: Signal<Local, Bit>,
+    goes_on: Signal<Local, Bit>,
     #[is(Fifo::new(JOBS))]
     given: Fifo<Given>,
     #[is(Fifo::new(JOBS))]
@@ -239,6 +256,30 @@ pub struct SendQueues {
     takes_out: Signal<Local, Bit>,
     too_late: Signal<Local, Bit>,
     moves_up: Signal<Local, Bit>,
+
+    // Sends that are given again.
+    #[is(Repeats::new(config))]
+    repeats: Repeats,
+    retry_limit: Reg<Bits<8>>,
+    patience: Signal<Local, Bits<32>>,
+    last_try: Signal<Local, Bit>,
+    is_unreadable: Signal<Local, Bit>,
+    repeats_left: Signal<Local, Bit>,
+    beyond_repeat: Signal<Local, Bits<32>>,
+    passes_repeat: Signal<Local, Bit>,
+    /// Some of the pair are being given again.
+    is_repeated: Signal<Local, Bit>,
+    heard: Signal<Local, Bit>,
+    tells_gap: Signal<Local, Bit>,
+    hears_gap: Signal<Local, Bit>,
+    tries: Signal<Local, Bits<8>>,
+    gives_up: Signal<Local, Bit>,
+    tries_again: Signal<Local, Bit>,
+    goes_back: Signal<Local, Bit>,
+    back_to: Signal<Local, Bits<32>>,
+    /// What the peer says, or the pair's fault, is looked at again after the next answer.
+    progress_waits: Reg<Bit>,
+    fault_waits: Reg<Bit>,
 
     // What ends.
     #[is(Unacknowledged::new(config))]
@@ -284,6 +325,8 @@ pub struct SendQueues {
     mark_held: Reg<Mark>,
     fault_pending: Reg<Bit>,
     fault_pair: Reg<Bits<16>>,
+    fault_status: Reg<Bits<8>>,
+    fail_status: Signal<Local, Bits<8>>,
     asked_fault: Signal<Local, Fault>,
     fault_ready: Signal<Local, Bit>,
 
@@ -306,6 +349,9 @@ pub struct SendQueues {
     in_use_next: Signal<Local, Bits<32>>,
     unacknowledged_next: Signal<Local, Bits<32>>,
     returnable_next: Signal<Local, Bits<32>>,
+    sent_next: Signal<Local, Bits<32>>,
+    repeat_next: Signal<Local, Bits<32>>,
+    what_is_sent_again_is_unacknowledged: Check,
     credits_used_are_within_the_grant: Check,
     returned_acknowledged_taken_are_in_order: Check,
     a_pair_has_one_turn_at_a_time: Check,
@@ -348,6 +394,7 @@ impl Logic for SendQueues {
         self.serve();
         self.hear();
         self.look_at_time();
+        self.go_back();
         self.take_turn();
         self.accept();
         self.cancel_one();

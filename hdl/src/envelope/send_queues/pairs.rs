@@ -27,7 +27,9 @@ impl SendQueues {
 
     /// All that the pair has ends, except the jobs that are given.
     pub(super) fn fail_pair(&mut self) {
-        if self.deciding.q.val() == Step::Fault {
+        if (self.deciding.q.val() == Step::Fault) & self.is_repeated.val() {
+            self.fault_waits.d.next = true;
+        } else if self.deciding.q.val() == Step::Fault {
             self.walks.next = true;
             self.for_fault.d.next = true;
             self.for_control.d.next = false;
@@ -37,6 +39,7 @@ impl SendQueues {
             {
                 self.write.next = true;
                 self.source_next.next.failed = true;
+                self.source_next.next.repeating = false;
                 self.source_next.next.status = self.fault.data.val().status;
                 self.source_next.next.count = 0.into();
                 self.source_next.next.acknowledged = self.weighed.q.val().sent;
@@ -54,6 +57,7 @@ impl SendQueues {
         self.control.ready.next = self.control.valid.val() & !self.own.val();
         if self.control.valid.val() & self.is_card.val() {
             self.timeout.d.next = self.card.val().acknowledge_timeout;
+            self.retry_limit.d.next = self.card.val().retry_limit;
         }
         if self.deciding.q.val() == Step::Control {
             if self.is_read.val() {

@@ -2,27 +2,54 @@
 
 use super::{SCAN_CYCLES, SendQueues, Step};
 use crate::prelude::*;
+use crate::types::Mark;
+use abi::status::Status;
 
 #[block]
 impl SendQueues {
     /// A frame of the peer.
     pub(super) fn hear(&mut self) {
-        self.progress.ready.next = self.deciding.q.val() == Step::Progress;
+        self.heard.next = (self.deciding.q.val() == Step::Progress)
+            & !(self.sound.val() & self.is_repeated.val());
+        self.progress.ready.next = self.heard.val();
         self.answers.next = self.progress.data.val().ask;
-        if (self.deciding.q.val() == Step::Progress) & self.sound.val() {
+        self.tells_gap.next = self.progress.data.val().misses;
+        self.hears_gap.next = false;
+        self.back_to.next = self.source.q.val().acknowledged;
+        if (self.deciding.q.val() == Step::Progress) & !self.heard.val() {
+            // A send whose payload is being read again doesn't end.
+            self.progress_waits.d.next = true;
+        }
+        if self.heard.val() & self.sound.val() {
             if self.weighed.q.val().lies {
                 self.fail.next = true;
             } else {
                 self.write.next = true;
-                self.mark_pending.d.next = self.answers.val();
-                self.mark_held.d.next.pair = self.pair.q.val();
-                self.mark_held.d.next.ask = false;
+                self.mark_pending.d.next = self.answers.val() | self.tells_gap.val();
+                self.mark_held.d.next = Mark {
+                    pair: self.pair.q.val(),
+                    ask: false,
+                    misses: self.tells_gap.val(),
+                };
                 self.source_next.next.acknowledged = self.weighed.q.val().acknowledged;
                 self.source_next.next.returned = self.weighed.q.val().returned;
                 self.changed.next = self.weighed.q.val().gets_credit;
-                self.push.next = self.weighed.q.val().gets_credit
-                    & self.source.q.val().count.any()
+                self.push.next = ((self.weighed.q.val().gets_credit
+                    & self.source.q.val().count.any())
+                    | self.source.q.val().repeating)
                     & !self.source.q.val().queued;
+                self.back_to.next = self.weighed.q.val().acknowledged;
+                if self.weighed.q.val().passes_repeat {
+                    self.source_next.next.repeat = self.weighed.q.val().acknowledged;
+                }
+                // A round that is under way gives the missing one again.
+                self.hears_gap.next = self.progress.data.val().gap
+                    & !(self.source.q.val().repeating
+                        & (self.weighed.q.val().repeats_left | self.source.q.val().given.any()))
+                    & (self.weighed.q.val().acknowledged != self.weighed.q.val().sent);
+                if self.weighed.q.val().hears_more | self.weighed.q.val().asks {
+                    self.source_next.next.tries = 0.into();
+                }
                 if self.weighed.q.val().hears_more {
                     self.source_next.next.since = self.now.q.val();
                     self.walks.next = true;
@@ -48,16 +75,21 @@ impl SendQueues {
             if self.scan.q.val() == self.last_pair.val() {
                 self.scan.d.next = 0.into();
             }
+            if self.weighed.q.val().unreadable {
+                self.fail.next = true;
+                self.fail_status.next = Status::LocalProtection;
+                self.source_next.next.unreadable = false;
+            }
             if self.weighed.q.val().late {
                 if self.weighed.q.val().silent {
-                    self.fail.next = true;
                     self.count_timeouts.next = true;
-                } else if self.weighed.q.val().asks {
-                    self.write.next = true;
-                    self.source_next.next.since = self.now.q.val();
+                } else if self.weighed.q.val().asks & !self.weighed.q.val().last_try {
                     self.mark_pending.d.next = true;
-                    self.mark_held.d.next.pair = self.pair.q.val();
-                    self.mark_held.d.next.ask = true;
+                    self.mark_held.d.next = Mark {
+                        pair: self.pair.q.val(),
+                        ask: true,
+                        misses: false,
+                    };
                     self.count_asks.next = true;
                 }
             }

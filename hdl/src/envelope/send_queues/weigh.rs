@@ -20,10 +20,26 @@ impl SendQueues {
             & !self.source.q.val().failing
             & self.in_range.val();
         // Silence: of a peer that has something to acknowledge, or of a wire that takes nothing, so that the pair has no turn.
+        // Each time it waits twice as long as the time before, up to eight times.
         self.quiet_for.next = self.now.q.val() - self.source.q.val().since;
+        self.patience.next = self.quiet_for.val();
+        if self.source.q.val().tries == 1 {
+            self.patience.next = self.quiet_for.val() >> 1;
+        } else if self.source.q.val().tries == 2 {
+            self.patience.next = self.quiet_for.val() >> 2;
+        } else if self.source.q.val().tries.any() {
+            self.patience.next = self.quiet_for.val() >> 3;
+        }
         self.late.next = self.is_sound.val()
             & self.timeout.q.val().any()
-            & (self.quiet_for.val() >= self.timeout.q.val());
+            & (self.patience.val() >= self.timeout.q.val());
+        self.is_unreadable.next = self.source.q.val().unreadable & !self.source.q.val().failed;
+        self.last_try.next = self.source.q.val().tries >= self.retry_limit.q.val();
+        self.repeats_left.next =
+            self.source.q.val().repeating & (self.source.q.val().repeat != self.credit.sent.val());
+        self.beyond_repeat.next = self.credit.acknowledged.val() - self.source.q.val().repeat;
+        self.passes_repeat.next =
+            self.source.q.val().repeating & !self.beyond_repeat.val().get_bit(31);
         self.silent.next = self.credit.unacknowledged.val().any()
             | (self.source.q.val().queued
                 & self.source.q.val().count.any()
@@ -42,6 +58,10 @@ impl SendQueues {
             late: self.late.val(),
             silent: self.silent.val(),
             asks: self.asks.val(),
+            unreadable: self.is_unreadable.val(),
+            last_try: self.last_try.val(),
+            repeats_left: self.repeats_left.val(),
+            passes_repeat: self.passes_repeat.val(),
             too_long: self.too_long.val(),
             sent: self.credit.sent.val(),
             unacknowledged: bit_cast::<8, 32>(self.credit.unacknowledged.val()),
@@ -59,6 +79,7 @@ impl SendQueues {
         self.sound.next = self.weighed.q.val().sound;
         self.has_credit.next = self.weighed.q.val().has_one;
         self.all_safe.next = !self.weighed.q.val().unacknowledged.any();
-        self.has_given.next = self.source.q.val().given.any();
+        self.has_given.next = self.source.q.val().given.any() | self.source.q.val().repeats.any();
+        self.is_repeated.next = self.source.q.val().repeats.any();
     }
 }

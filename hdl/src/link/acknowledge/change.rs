@@ -89,6 +89,9 @@ impl Acknowledge {
                     if self.mark.data.val().ask {
                         self.sink.next.asks = true;
                     }
+                    if self.mark.data.val().misses {
+                        self.sink.next.misses = true;
+                    }
                     self.push.next = !self.held.val().queued;
                 }
             }

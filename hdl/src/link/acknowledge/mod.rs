@@ -55,6 +55,8 @@ struct Sink {
     asks: Bit,
     /// The peer is to get a frame although the numbers haven't changed.
     answers: Bit,
+    /// It is to be told that a request of it is missing.
+    misses: Bit,
     /// The pair is in the queue of turns.
     queued: Bit,
     /// When the numbers first changed after the last frame that carried them.

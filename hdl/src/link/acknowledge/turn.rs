@@ -45,13 +45,16 @@ impl Acknowledge {
                 self.sink.next.announces = false;
                 self.offered.d.next = true;
                 self.offered_frame.d.next.frame_type = FrameType::PairFailed;
+                self.offered_frame.d.next.misses = false;
             } else if self.sound.val() & (!self.nothing_new.val() | self.held.val().answers) {
                 if self.waits.val() {
                     self.push.next = true;
                 } else {
                     self.sink.next.asks = false;
                     self.sink.next.answers = false;
+                    self.sink.next.misses = false;
                     self.offered.d.next = true;
+                    self.offered_frame.d.next.misses = self.held.val().misses;
                     self.offered_frame.d.next.frame_type = FrameType::Acknowledge;
                     if self.held.val().asks {
                         self.offered_frame.d.next.frame_type = FrameType::Ask;

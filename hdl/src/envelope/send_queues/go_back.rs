@@ -1,0 +1,56 @@
+//! When a pair goes back to the first send that isn't acknowledged.
+//!
+//! ```text
+//!   report of a gap ─┐
+//!   time-out ────────┴─► repeating, from the first that isn't acknowledged ──► the queue of turns
+//!                   └──► failed, if it has gone back too often and heard of nothing
+//! ```
+//!
+//! A pair that goes back gives its unacknowledged sends again, in order, before any other. What Gather holds of it is dropped: all that has
+//! left is given again, and so is what is answered meanwhile. The payload is read again. So a send that is being given again doesn't end: what the peer
+//! says, and the pair's fault, wait for the answers of its jobs.
+
+use super::{SendQueues, Step};
+use crate::prelude::*;
+use abi::status::Status;
+
+#[block]
+impl SendQueues {
+    /// Whether the pair goes back. It is failed instead if it has done so too often without hearing of anything.
+    pub(super) fn go_back(&mut self) {
+        self.tries.next = self.source.q.val().tries + 1;
+        self.gives_up.next = self.weighed.q.val().last_try;
+        if self.hears_gap.val() & self.weighed.q.val().hears_more {
+            self.tries.next = 1.into();
+            self.gives_up.next = !self.retry_limit.q.val().any();
+        }
+        self.goes_back.next = false;
+        self.tries_again.next = false;
+        if (self.deciding.q.val() == Step::Scan) & self.weighed.q.val().late {
+            self.tries_again.next = self.weighed.q.val().silent | self.weighed.q.val().asks;
+            self.goes_back.next = !self.all_safe.val();
+        }
+        if self.hears_gap.val() {
+            self.tries_again.next = true;
+            self.goes_back.next = true;
+        }
+        if self.tries_again.val() {
+            if self.gives_up.val() {
+                self.goes_back.next = false;
+                self.fail.next = true;
+                self.fail_status.next = Status::PeerFailed;
+            } else {
+                self.write.next = true;
+                self.source_next.next.since = self.now.q.val();
+                self.source_next.next.tries = self.tries.val();
+            }
+        }
+        if self.goes_back.val() {
+            self.source_next.next.repeating = true;
+            self.source_next.next.repeat = self.back_to.val();
+            self.push.next = !self.source.q.val().queued;
+            self.dropped.valid.next = true;
+            self.dropped.data.next = self.pair.q.val();
+        }
+    }
+}
