@@ -53,10 +53,10 @@ struct BenchArguments {
     /// Print JSON
     #[arg(long)]
     json: bool,
-    /// Measure for longer (`sim`, `match`, `message`)
+    /// Measure for longer (`sim`, `match`, `message`, `link`)
     #[arg(long)]
     long: bool,
-    /// Only see whether it runs: a few messages (`sim`, `match`, `message`)
+    /// Only see whether it runs: a few messages (`sim`, `match`, `message`, `link`)
     #[arg(long, conflicts_with = "long")]
     short: bool,
     /// Folder of the recorded traces (`replay`) [default: those of the repository]
@@ -81,6 +81,8 @@ enum Suite {
     Latency,
     /// Cycles of a message in a steady stream: one pair, to and from several, both ways
     Message,
+    /// What a stream keeps of its rate, and how late messages are, when links lose frames
+    Link,
     /// Cycles and rates of tag matching against depth and classes, beside a list in the firmware and the host's best
     Match,
     /// Every recorded application at its full rank count
@@ -196,6 +198,12 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
             arguments.seed,
             &firmware()?,
         )?,
+        Suite::Link => bench::link::run(
+            config.unwrap_or(CONFIGURATION),
+            length,
+            arguments.seed,
+            &firmware()?,
+        )?,
         Suite::Replay => {
             let own = Path::new(env!("CARGO_MANIFEST_DIR")).join("../traces");
             let traces = arguments.traces.as_ref().unwrap_or(&own);
@@ -291,6 +299,8 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
     }
     given.check_files(None).map_err(anyhow::Error::msg)?;
     let firmware = firmware(given.firmware.as_deref())?;
+    let faults = faults(given, trace.ranks.len())
+        .unwrap_or_else(|reason| usage(command, format_args!("--faults {reason}")));
     let options = Options {
         config: given.config.clone(),
         seed: given.seed,
@@ -300,10 +310,7 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
                 idle: 10 * percent,
                 longest: LONGEST_IDLE,
             }),
-        faults: FaultPlan {
-            lose: given.lose,
-            ..FaultPlan::default()
-        },
+        faults,
         threads: given.threads.map(NonZeroUsize::get),
         pcap: given.pcap.clone(),
         waves: given
@@ -351,10 +358,33 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
         replayed
     })?;
     bar.finish_and_clear();
-    report(given, &replayed, stats)
+    report(given, &options.faults, &replayed, stats)
 }
 
-fn report(options: &ReplayOptions, replayed: &Replayed, stats: bool) -> Result<ExitCode> {
+/// Cycles in which the faults of a random plan begin.
+const FAULTY_CYCLES: u64 = 500_000;
+
+/// The plan of faults that was asked for.
+fn faults(given: &ReplayOptions, cards: usize) -> Result<FaultPlan, String> {
+    let Some(path) = &given.faults else {
+        return Ok(FaultPlan::default());
+    };
+    if path.as_os_str() == "random" {
+        return Ok(FaultPlan::random(given.seed, cards, FAULTY_CYCLES));
+    }
+    let told = |reason: &dyn std::fmt::Display| format!("{}: {reason}", path.display());
+    let text = std::fs::read_to_string(path).map_err(|error| told(&error))?;
+    let plan: FaultPlan = toml::from_str(&text).map_err(|error| told(&error))?;
+    plan.check(cards).map_err(|reason| told(&reason))?;
+    Ok(plan)
+}
+
+fn report(
+    options: &ReplayOptions,
+    plan: &FaultPlan,
+    replayed: &Replayed,
+    stats: bool,
+) -> Result<ExitCode> {
     if options.log {
         for (card, lines) in replayed.logs.iter().enumerate() {
             for line in lines {
@@ -370,6 +400,10 @@ fn report(options: &ReplayOptions, replayed: &Replayed, stats: bool) -> Result<E
     }
     for failure in &replayed.failures {
         eprintln!("failed: {failure}");
+    }
+    if !replayed.failures.is_empty() && !plan.faults.is_empty() {
+        let plan = toml::to_string(plan)?;
+        eprintln!("with --seed {} and --faults of:\n{plan}", options.seed);
     }
     Ok(if !replayed.failures.is_empty() {
         ExitCode::FAILURE

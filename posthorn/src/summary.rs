@@ -5,6 +5,7 @@ use std::fmt;
 
 use abi::mgmt::CLOCK_NS;
 use serde::Serialize;
+use sim::fault::FaultCount;
 
 /// Depth of one of the matching lists, as those met it who looked.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
@@ -104,6 +105,8 @@ pub struct Summary {
     pub seed: u64,
     /// Share of cycles in which host memory, registers and network held back.
     pub back_pressure: f64,
+    /// What happened to frames, if a plan of faults was given.
+    pub faults: Option<FaultCount>,
     /// The replay ran to the end of the trace on every rank.
     pub complete: bool,
     /// Messages received and checked.
@@ -160,6 +163,20 @@ impl fmt::Display for Summary {
         }
         writeln!(f, "{end}")?;
         let mut line = |name: &str, value: String| writeln!(f, "  {name:<22} {value}");
+        if let Some(faults) = self.faults {
+            let FaultCount {
+                frames,
+                lost,
+                corrupted,
+                bad,
+                repeated,
+                late,
+            } = faults;
+            let value = format!(
+                "of {frames} frames {lost} lost, {corrupted} changed, {bad} bad, {repeated} repeated, {late} late"
+            );
+            line("faults", value)?;
+        }
         line("messages", format!("{}, every byte checked", self.messages))?;
         line("bytes", self.bytes.to_string())?;
         line(
@@ -216,6 +233,7 @@ mod tests {
             ranks: 2,
             seed: 7,
             back_pressure: 0.0,
+            faults: None,
             complete: true,
             messages: 4,
             bytes: 32,
@@ -277,13 +295,20 @@ mod tests {
     }
 
     #[test]
-    fn the_text_says_how_much_was_held_back() {
+    fn the_text_says_what_was_held_back_and_what_happened_to_frames() {
         let held_back = Summary {
             back_pressure: 0.333,
+            faults: Some(FaultCount {
+                frames: 900,
+                lost: 9,
+                late: 4,
+                ..FaultCount::default()
+            }),
             ..summary()
         };
         let text = held_back.to_string();
-        assert!(text.starts_with("toy on 2 tiny cards, seed 7, back-pressure 33%\n"));
+        let begin = "toy on 2 tiny cards, seed 7, back-pressure 33%\n  faults                 of 900 frames 9 lost, 0 changed, 0 bad, 0 repeated, 4 late\n";
+        assert!(text.starts_with(begin), "{text}");
     }
 
     #[test]

@@ -421,24 +421,53 @@ fn a_replay_that_an_event_ends_says_which_and_fails() {
         text += &format!("1,{n},TR,{n},-1,7,0,8,0\n1,{n},C,{n},0,7,0,8,0\n");
     }
     let path = trace("lost.csv.zst", &text);
-    let replay = |lose| {
+    let replay = |plan: &str| {
+        let faults = Path::new(env!("CARGO_TARGET_TMPDIR")).join("faults.toml");
+        fs::write(&faults, plan).expect("a file");
         let mut command = posthorn();
-        command.args(["replay", "--json", "--config", "tiny", "--lose", lose]);
-        command.arg(&path).output().expect("it runs")
+        command.args(["replay", "--json", "--config", "tiny", "--faults"]);
+        command.arg(faults).arg(&path).output().expect("it runs")
     };
-    let sound = replay("0");
+    let sound = replay("");
     assert_eq!(sound.status.code(), Some(0));
-    let lossy = replay("200");
-    let said = String::from_utf8(lossy.stderr).expect("text");
-    assert_eq!(lossy.status.code(), Some(1), "{said}");
+    // A wire that loses, changes, repeats and delays frames is noticed by nobody above the link.
+    let rough = replay(
+        "[[fault]]\nlose = 0.1\ncorrupt = 0.05\nrepeat = 0.05\nlate = 0.05\nlate_by = 500\n",
+    );
+    let said = String::from_utf8(rough.stderr).expect("text");
+    assert_eq!(rough.status.code(), Some(0), "{said}");
+    let summary: Value = serde_json::from_slice(&rough.stdout).expect("one JSON value");
+    assert_eq!(summary["matching"], "legal");
+    for fault in ["lost", "corrupted", "repeated", "late"] {
+        assert!(summary["faults"][fault].as_u64() > Some(0), "{summary}");
+    }
+    // Nothing that rank 1 says is heard.
+    let plan = "[[fault]]\nsource = 1\nbegin = 20000\nlose = 1.0\n";
+    let cut = replay(plan);
+    let said = String::from_utf8(cut.stderr).expect("text");
+    assert_eq!(cut.status.code(), Some(1), "{said}");
+    assert!(
+        said.contains("with --seed 1 and --faults of:\n[[fault]]"),
+        "{said}"
+    );
     let failed = said
         .lines()
         .find(|line| line.starts_with("failed: rank 1: line "));
     let failed = failed.unwrap_or_else(|| panic!("no failure of rank 1 in {said:?}"));
     assert!(failed.ends_with("the card raised LinkError"), "{failed}");
-    let summary: Value = serde_json::from_slice(&lossy.stdout).expect("one JSON value");
+    let summary: Value = serde_json::from_slice(&cut.stdout).expect("one JSON value");
     assert_eq!(summary["complete"], false);
     assert_eq!(summary["matching"], "not judged");
+    for (plan, reason) in [
+        ("[[fault]]\nlose = 1.5\n", "fault 1: lose is 1.5"),
+        ("[[fault]]\nsource = 2\n", "there are 2 cards"),
+        ("[[fault]]\nloose = 1\n", "unknown field `loose`"),
+    ] {
+        let refused = replay(plan);
+        let said = String::from_utf8(refused.stderr).expect("text");
+        assert_eq!(refused.status.code(), Some(2), "{said}");
+        assert!(said.contains(reason), "{said}");
+    }
 }
 
 #[test]

@@ -14,7 +14,7 @@ use abi::register::{CONTROL_RUN, ID, MAGIC, MAILBOX_RESULT};
 use host_driver::transport::{Line, PauseResult, Transport, TransportError, Watch};
 use rand::Rng;
 use sim::fabric::{Link, LinkFilter, Passing};
-use sim::fault::{FaultPlan, Faults};
+use sim::fault::{FaultPlan, Faults, LinkFault};
 use sim::log::LogDecoder;
 use sim::memory::MemoryConfig;
 use sim::pins::CardModel;
@@ -848,13 +848,13 @@ fn faults_are_the_same_in_every_run() {
     let run = |threads| {
         let counts = Arc::new(Mutex::new(None));
         let shown = Arc::clone(&counts);
-        let plan = FaultPlan {
-            late: 500,
+        let plan = FaultPlan::always(LinkFault {
+            late: 0.5,
             late_by: 800,
-            repeat: 200,
-            ..FaultPlan::default()
-        };
-        let faults = Faults::new(plan, 1, "links");
+            repeat: 0.2,
+            ..LinkFault::default()
+        });
+        let faults = Faults::new(&plan, 1, "links");
         let faults = faults.on_finish(move |count| *shown.lock().unwrap() = Some(count));
         let outcome = cluster()
             .cards(2)

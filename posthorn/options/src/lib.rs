@@ -49,7 +49,7 @@ pub struct ReplayOptions {
     /// Configuration of the cards
     #[arg(long, default_value = CONFIGURATION, value_parser = configuration())]
     pub config: String,
-    /// Decides when --back-pressure holds back and what --lose loses. Otherwise only the secret of matching's hash and
+    /// Decides when --back-pressure holds back and what --faults does. Otherwise only the secret of matching's hash and
     /// what memories hold at power-on come from it, and no cycle of a sound replay depends on them
     #[arg(long, default_value_t = 1)]
     pub seed: u64,
@@ -63,15 +63,9 @@ pub struct ReplayOptions {
         value_parser = clap::value_parser!(u16).range(0..=95)
     )]
     pub back_pressure: Option<u16>,
-    /// Lose so many of 1000 frames, at random. Lost messages aren't sent again yet: their pairs fail, and so does the replay
-    #[arg(
-        long,
-        value_name = "FRAMES",
-        default_value_t = 0,
-        hide_default_value = true,
-        value_parser = clap::value_parser!(u16).range(0..=1000)
-    )]
-    pub lose: u16,
+    /// Do to the frames what this file says, or `random`: lose, change, repeat and delay them, everywhere or on some links for some time
+    #[arg(long, value_name = "PLAN")]
+    pub faults: Option<PathBuf>,
     /// Threads that the cards run on; never changes what happens [default: all cores]
     #[arg(long)]
     pub threads: Option<NonZeroUsize>,

@@ -18,8 +18,10 @@ use hdl::types::Operation;
 use host_driver::transport::Transport;
 use host_driver::{
     Access, Buffer, CompletionQueue, Device, Endpoint, Pair, PairAddress, RecvWr, Request,
-    SendFlags, SendWr, Source, TaggedReceive, TaggedSend, WcStatus, WorkCompletion,
+    SendFlags, SendWr, Source, TaggedReceive, TaggedSend, WcKind, WcStatus, WorkCompletion,
 };
+use sim::fabric::LinkFilter;
+use sim::fault::{FaultPlan, Faults, LinkFault};
 use sim::memory::MemoryConfig;
 use sim::pins::BEAT_BYTES;
 use sim::stream::GAP_BEATS;
@@ -41,11 +43,11 @@ const SETTLE: u64 = 20_000;
 /// message comes. The first with which nine messages in ten find no receive counts.
 const UNEXPECTED: [u64; 3] = [1_200, 2_400, 4_800];
 /// Memory latency that the aims name for memory near the card, and for memory across PCIe; cycles.
-const LATENCIES: [u32; 2] = [32, 125];
+pub(super) const LATENCIES: [u32; 2] = [32, 125];
 
 /// Who sends to whom.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Pattern {
+pub(super) enum Pattern {
     /// One card to another.
     Stream,
     /// Several cards to one.
@@ -102,18 +104,20 @@ impl Pattern {
 
 /// What is measured in one run.
 #[derive(Clone, Copy, Debug)]
-struct Case {
-    pattern: Pattern,
+pub(super) struct Case {
+    pub(super) pattern: Pattern,
     /// Pairs of the card that is measured, in each direction that it uses.
-    pairs: usize,
-    bytes: usize,
+    pub(super) pairs: usize,
+    pub(super) bytes: usize,
     /// Whether a message finds its receive posted.
-    posted: bool,
-    credits: u16,
+    pub(super) posted: bool,
+    pub(super) credits: u16,
     /// Cycles.
-    latency: u32,
+    pub(super) latency: u32,
     /// Messages that each pair carries in each direction.
-    messages: usize,
+    pub(super) messages: usize,
+    /// Share of the frames that the links lose.
+    pub(super) lose: f64,
 }
 
 impl Case {
@@ -148,6 +152,7 @@ fn cases(length: Length) -> Vec<Case> {
         credits: DEFAULT_CREDITS,
         latency: LATENCIES[0],
         messages,
+        lose: 0.0,
     };
     let patterns = [
         (Pattern::Stream, 1),
@@ -230,24 +235,29 @@ pub fn run(config: &str, length: Length, seed: u64, firmware: &Firmware) -> Resu
 fn measure(config: &str, seed: u64, firmware: &Firmware, case: Case) -> Result<Seen> {
     let mut kept = 0;
     for hold in UNEXPECTED {
-        let (seen, unexpected) = carry(config, seed, firmware, case, hold)?;
-        if unexpected.is_none_or(|rate| rate >= 0.9) {
-            return Ok(seen);
+        let carried = carry(config, seed, firmware, case, hold)?;
+        if carried.unexpected.is_none_or(|rate| rate >= 0.9) {
+            return Ok(carried.seen);
         }
-        kept = unexpected.map_or(0, |rate| (100.0 * rate) as u64);
+        kept = carried.unexpected.map_or(0, |rate| (100.0 * rate) as u64);
     }
     bail!("{case:?}: of the messages only {kept} % found no receive")
 }
 
 /// Carries the messages of a case, and says which share of them found no receive, if none was to. Receives are posted `hold` cycles after the one
 /// that they follow.
-fn carry(
+pub(super) fn carry(
     config: &str,
     seed: u64,
     firmware: &Firmware,
     case: Case,
     hold: u64,
-) -> Result<(Seen, Option<f64>)> {
+) -> Result<Carried> {
+    let lossy = LinkFault {
+        lose: case.lose,
+        ..LinkFault::default()
+    };
+    let faults = Faults::new(&FaultPlan::always(lossy), seed, "bench");
     let outcome = Cluster::verilated(config)
         .cards(case.pattern.cards(case.pairs))
         .seed(seed)
@@ -256,6 +266,7 @@ fn carry(
             ..MemoryConfig::default()
         })
         .firmware(firmware.clone())
+        .tap(LinkFilter::ALL, faults)
         .run(|host| Node::open(host, case, hold)?.run());
     let measured = case.pattern.measured();
     let report = outcome.report.clone();
@@ -278,14 +289,30 @@ fn carry(
             unexpected = Some(unexpected.map_or(rate, |least| least.min(rate)));
         }
     }
-    Ok((nodes[measured], unexpected))
+    let (seen, latencies) = nodes.swap_remove(measured);
+    Ok(Carried {
+        seen,
+        latencies,
+        unexpected,
+    })
+}
+
+/// What has become of the messages of a case.
+#[derive(Debug)]
+pub(super) struct Carried {
+    /// At the card that is measured.
+    pub(super) seen: Seen,
+    /// Cycles from the posting of each message that it received until its completion was taken.
+    pub(super) latencies: Vec<u64>,
+    /// Share of the messages that found no receive, if none was to.
+    unexpected: Option<f64>,
 }
 
 /// What a host has seen.
 #[derive(Clone, Copy, Debug)]
-struct Seen {
+pub(super) struct Seen {
     /// Cycles a message in the middle of the run.
-    per_message: f64,
+    pub(super) per_message: f64,
     /// Of these, cycles in which the host was at work: posting and polling.
     host: f64,
 }
@@ -385,7 +412,7 @@ impl Node {
     }
 
     /// Carries all messages.
-    fn run(mut self) -> Result<Seen> {
+    fn run(mut self) -> Result<(Seen, Vec<u64>)> {
         if self.case.posted {
             self.post(false)?;
         }
@@ -405,6 +432,7 @@ impl Node {
         let mut last = self.now();
         let mut at_work = 0;
         let mut samples = Vec::new();
+        let mut latencies = Vec::new();
         while total(&self.lanes, true) < self.lanes.len() * self.case.messages {
             let begin = self.now();
             self.post(false)?;
@@ -412,6 +440,9 @@ impl Node {
             let some = self.queue.poll_many(&mut completions, usize::MAX) > 0;
             for completion in completions.drain(..) {
                 let waits = if self.case.posted { 0 } else { self.hold };
+                if completion.kind == WcKind::Receive {
+                    latencies.push(begin - completion.immediate);
+                }
                 take(&mut self.lanes, completion, begin + waits)?;
             }
             let now = self.now();
@@ -435,10 +466,11 @@ impl Node {
         ensure!(end.1 > first.1, "too few messages to tell a rate");
         let messages = (end.1 - first.1) as f64;
         self.host.all_gather(Vec::new())?;
-        Ok(Seen {
+        let seen = Seen {
             per_message: (end.0 - first.0) as f64 / messages,
             host: (end.2 - first.2) as f64 / messages,
-        })
+        };
+        Ok((seen, latencies))
     }
 
     /// Posts what may be posted, as one list of sends or of receives.
@@ -470,7 +502,7 @@ impl Node {
                         pair: lane.pair,
                         context: 0,
                         match_bits: bits,
-                        immediate: bits,
+                        immediate: now,
                     };
                     sends.push(SendWr {
                         wr_id,

@@ -4,6 +4,7 @@
 //! cycles and is exact; wall time only ever enters as a ratio or a rate measured in the same run.
 
 pub mod latency;
+pub mod link;
 pub mod matching;
 pub mod message;
 mod peer;

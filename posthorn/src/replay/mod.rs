@@ -13,8 +13,8 @@ pub use player::{PlayError, Played, Shared, play};
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::monitor::MatchOperation;
 use anyhow::{Context, Result};
@@ -148,8 +148,13 @@ pub fn run(
             Capture::create(path).with_context(|| format!("creating {}", path.display()))?;
         cluster = cluster.tap(LinkFilter::ALL, capture);
     }
-    if options.faults != FaultPlan::default() {
-        let faults = Faults::new(options.faults, options.seed, "replay");
+    let struck = Arc::new(Mutex::new(None));
+    if !options.faults.faults.is_empty() {
+        let told = struck.clone();
+        let faults = Faults::new(&options.faults, options.seed, "replay");
+        let faults = faults.on_finish(move |count| {
+            *told.lock().unwrap_or_else(PoisonError::into_inner) = Some(count);
+        });
         cluster = cluster.tap(LinkFilter::ALL, faults);
     }
     if let Some((path, card, cycles)) = options.waves.clone() {
@@ -208,6 +213,7 @@ pub fn run(
     }
     let mut summary = summarise(trace, options, &played, &outcome.report);
     summary.complete = complete;
+    summary.faults = struck.lock().unwrap_or_else(PoisonError::into_inner).take();
     if complete {
         match on_host(&outcome.report, options.seed) {
             Ok(nanoseconds) => summary.match_cycles.host_ns = Some(nanoseconds),
@@ -356,6 +362,7 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
         ranks,
         seed: options.seed,
         back_pressure: f64::from(options.pressure.idle) / 1000.0,
+        faults: None,
         complete: false,
         messages,
         bytes: played.iter().map(|p| p.bytes).sum(),

@@ -30,13 +30,12 @@ fn options(config: &str, seed: u64) -> Options {
 }
 
 fn assert_replays(app: &str, config: &str, share: f64) -> Summary {
+    assert_replays_with(app, share, &options(config, 131))
+}
+
+fn assert_replays_with(app: &str, share: f64, options: &Options) -> Summary {
     let trace = cut(app, share);
-    let replayed = replay(
-        &trace,
-        firmware(),
-        &options(config, 131),
-        &Shared::default(),
-    );
+    let replayed = replay(&trace, firmware(), options, &Shared::default());
     let replayed = replayed.expect("it begins");
     assert_eq!(replayed.failures, Vec::<String>::new(), "{app}");
     let summary = replayed.summary;
@@ -121,7 +120,7 @@ fn a_byte_changed_unseen_makes_a_replay_fail() {
 }
 
 #[test]
-fn messages_that_overtake_each_other_make_a_replay_fail() {
+fn messages_that_overtake_each_other_on_the_link_are_received_in_order() {
     // Now and then a message is late, and if another one follows soon it is overtaken.
     let mut messages = 0;
     let played = tapped(move |mut passing, out| {
@@ -133,8 +132,35 @@ fn messages_that_overtake_each_other_make_a_replay_fail() {
         }
         out.push(passing);
     });
-    let failed = |played: &Played| !matches!(played.error, None | Some(PlayError::Stopped));
-    assert!(played.iter().any(failed), "nobody noticed");
+    for (rank, played) in played.iter().enumerate() {
+        assert!(played.error.is_none(), "rank {rank}: {:?}", played.error);
+    }
+}
+
+/// A replay over links that lose, change, repeat and delay frames, some for a time more than others, by a plan drawn from the seed.
+fn assert_replays_over_rough_links(app: &str, config: &str, share: f64, seed: u64) {
+    let plan = FaultPlan::random(seed, cut(app, share).ranks.len(), 100_000);
+    let options = Options {
+        faults: plan,
+        ..options(config, seed)
+    };
+    let summary = assert_replays_with(app, share, &options);
+    let faults = summary.faults.expect("there is a plan");
+    assert!(faults.lost > 0 && faults.late > 0, "{app}: {faults:?}");
+}
+
+#[test]
+fn pieces_of_recorded_applications_replay_legally_over_rough_links() {
+    assert_replays_over_rough_links("minife", "tiny", MINIFE, 133);
+    assert_replays_over_rough_links("comd", "tiny", 0.08, 134);
+}
+
+#[test]
+#[ignore = "minutes of simulation: `cargo xtask test --long`"]
+fn every_recorded_application_replays_legally_over_rough_links() {
+    for (app, seed) in ["comd", "hpcg", "lulesh", "minife"].into_iter().zip(135..) {
+        assert_replays_over_rough_links(app, "ecp5", 1.0, seed);
+    }
 }
 
 #[test]
