@@ -5,8 +5,9 @@
 //!             │ refused, cancelled ─────────────────────────────────────────────────────────────────────────┘
 //! ```
 //!
-//! Always `returned ≤ acknowledged ≤ taken ≤ returned + granted`. A pair goes back to the first send that isn't acknowledged when its peer misses one, and when
-//! nothing is acknowledged for its time-out: the sends that have left are given again, in order and with their numbers, before any other.
+//! Always `returned ≤ acknowledged ≤ taken ≤ returned + granted`. A pair goes back to the first send that isn't
+//! acknowledged when its peer misses one, and when nothing is acknowledged for its time-out: the sends that have left are
+//! given again, in order and with their numbers, before any other.
 
 use std::collections::VecDeque;
 
@@ -562,10 +563,8 @@ impl Sends {
     /// When [`scan`](Self::scan) will find something if nothing happens before.
     pub fn next_scan(&self) -> Option<u64> {
         let timeout = self.timeout;
-        let waits = |s: &&Source| {
-            let silent = s.taken != s.acknowledged || (!s.waiting.is_empty() && !s.has_credit());
-            timeout > 0 && s.sound() && silent
-        };
+        let waits =
+            |s: &&Source| timeout > 0 && s.sound() && (s.taken != s.acknowledged || s.is_dry());
         let waiting = self.pairs.iter().filter(waits);
         let due = waiting.map(|s| s.since + s.patience(timeout));
         due.min()

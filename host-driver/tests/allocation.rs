@@ -2,8 +2,8 @@
 
 use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportError, Watch};
 use host_driver::{
-    Access, Buffer, Cause, Device, Gather, RecvWr, SendFlags, SendWr, Source, TaggedReceive,
-    TaggedSend, WaitError, WcStatus,
+    Access, Buffer, Cause, Device, Endpoint, Gather, RecvWr, SendFlags, SendWr, Source,
+    TaggedReceive, TaggedSend, WaitError, WcStatus,
 };
 use soft_card::{Sizes, SoftFabric, SoftOptions};
 use std::alloc::{GlobalAlloc, Layout, System};
@@ -125,6 +125,27 @@ unsafe impl Transport for Uncounted {
     }
 }
 
+/// A pair of the endpoint with itself, which is two pairs connected to each other: a message over it, and the receive of it.
+fn messages_to_itself(endpoint: &Endpoint) -> (TaggedSend, TaggedReceive) {
+    let (here, here_address) = endpoint.open_pair(8).unwrap();
+    let (there, there_address) = endpoint.open_pair(8).unwrap();
+    endpoint.connect_pair(here, &there_address).unwrap();
+    endpoint.connect_pair(there, &here_address).unwrap();
+    let send = TaggedSend {
+        pair: here,
+        context: 0,
+        match_bits: 7,
+        immediate: 0,
+    };
+    let receive = TaggedReceive {
+        source: Source::Pair(there),
+        context: 0,
+        match_bits: 7,
+        ignore_bits: 0,
+    };
+    (send, receive)
+}
+
 #[test]
 fn posting_and_polling_do_not_allocate() {
     let options = SoftOptions::default();
@@ -148,25 +169,9 @@ fn posting_and_polling_do_not_allocate() {
     let (from_itself, other_address) = beside.open_pair(8).unwrap();
     beside.connect_pair(to_itself, &other_address).unwrap();
     beside.connect_pair(from_itself, &address).unwrap();
-    // A pair with itself: two pairs of one endpoint, connected to each other.
-    let (here, here_address) = endpoint.open_pair(8).unwrap();
-    let (there, there_address) = endpoint.open_pair(8).unwrap();
-    endpoint.connect_pair(here, &there_address).unwrap();
-    endpoint.connect_pair(there, &here_address).unwrap();
+    let (send, receive) = messages_to_itself(&endpoint);
     let (_region, mut memory) = pd.reg_mr(4096, Access::ReadWrite).unwrap();
     let mut buffers = (memory.split_to(2048), memory);
-    let send = TaggedSend {
-        pair: here,
-        context: 0,
-        match_bits: 7,
-        immediate: 0,
-    };
-    let receive = TaggedReceive {
-        source: Source::Pair(there),
-        context: 0,
-        match_bits: 7,
-        ignore_bits: 0,
-    };
 
     // More sends than the card holds of a pair: the library keeps the last.
     let count = 12;
@@ -315,23 +320,7 @@ fn ready_sends_unsignaled_lists_multi_receives_and_events_do_not_allocate() {
     let pd = device.alloc_pd().unwrap();
     let endpoint = pd.endpoint().open().unwrap();
     let cq = endpoint.completion_queue();
-    // A pair with itself.
-    let (here, here_address) = endpoint.open_pair(8).unwrap();
-    let (there, there_address) = endpoint.open_pair(8).unwrap();
-    endpoint.connect_pair(here, &there_address).unwrap();
-    endpoint.connect_pair(there, &here_address).unwrap();
-    let send = TaggedSend {
-        pair: here,
-        context: 0,
-        match_bits: 7,
-        immediate: 0,
-    };
-    let receive = TaggedReceive {
-        source: Source::Pair(there),
-        context: 0,
-        match_bits: 7,
-        ignore_bits: 0,
-    };
+    let (send, receive) = messages_to_itself(&endpoint);
     let (_region, mut whole) = pd.reg_mr(8, Access::ReadWrite).unwrap();
     let (_shared_region, shared) = pd.reg_mr(8, Access::Read).unwrap();
     let shared = shared.share();
