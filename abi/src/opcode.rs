@@ -3,12 +3,12 @@
 //! ```text
 //!                    ┌─► decoder of the gates (constants of its comparators)
 //!  OPCODES, a row ───┼─► decoder of the model, `decode_send` and `decode_list`
-//!  for each opcode   ├─► the library: ring, kind of completion, and what cancels it
+//!  for each opcode   ├─► the library: ring, kind of completion, what cancels it, what is kept back
 //!                    ├─► checks of tests: no completion has a status that its row doesn't name
 //!                    └─► the book's table of opcodes
 //! ```
 //!
-//! A new opcode is a row here, a room of gates, one of the model, and a file of the library. A row and a flag may need a
+//! A new opcode is a row here, a room of gates, one of the model, and a file of the library (`DEVELOPERS.md` has the list). A row and a flag may need a
 //! [capability](crate::capability): to a card without it they are unknown.
 
 use crate::capability::{CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE};

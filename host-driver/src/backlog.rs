@@ -124,9 +124,7 @@ impl Backlog {
     ) {
         let cancelling = table
             .get_mut(request)
-            .and_then(|found| found.work.cancel_mut().copied())
-            .flatten()
-            .is_some();
+            .is_some_and(|found| found.cancel.is_some());
         match waiting {
             _ if cancelling => table.set_place(request, Place::Withdrawn),
             Some(_) => {

@@ -10,10 +10,9 @@
 //! endpoint and discarded as soon as its rings have room.
 
 use crate::endpoint::Handle;
-use crate::error::{PostError, Refused};
+use crate::error::PostError;
 use crate::pair::Pair;
 use crate::region::Buffer;
-use crate::table::Request;
 use std::fmt;
 
 /// A message that nobody else can receive. Its envelope is in the completion that brought it.
@@ -65,48 +64,12 @@ impl Claimed {
         }
     }
 
-    /// Receives the message into the buffer. It completes as a receive, in whatever order others do: `Success` or `Truncated`, with the envelope
-    /// once more and the buffer; `Flushed` if the pair was closed meanwhile.
-    ///
-    /// # Errors
-    /// [`ClaimedRefused`], with the message and the buffer: `InvalidPair` if the pair has been closed, else see [`PostError`] for what to do.
-    pub fn receive(mut self, wr_id: u64, buffer: Buffer) -> Result<Request, ClaimedRefused> {
-        let Some((endpoint, claim)) = self.claim.take() else {
-            unreachable!("it is consumed by its use");
-        };
-        if !buffer.is_of(endpoint.domain()) {
-            return Err(ClaimedRefused {
-                error: PostError::WrongDomain,
-                claimed: Self::new(endpoint, claim),
-                buffer,
-            });
+    /// What it is, for a request that uses it.
+    pub(crate) fn into_parts(mut self) -> (Handle, Claim) {
+        match self.claim.take() {
+            Some(parts) => parts,
+            None => unreachable!("it is consumed by its use"),
         }
-        let link = endpoint.link();
-        let posted = endpoint
-            .lock()
-            .own()
-            .receive_claimed(link, wr_id, claim, buffer);
-        posted.map_err(|Refused { error, buffer }| ClaimedRefused {
-            error,
-            claimed: Self::new(endpoint, claim),
-            buffer,
-        })
-    }
-
-    /// Drops the message. The completion says that its place is free, or `Flushed` if the pair was closed meanwhile.
-    ///
-    /// # Errors
-    /// [`DiscardRefused`], with the message: `InvalidPair` if the pair has been closed, else see [`PostError`] for what to do.
-    pub fn discard(mut self, wr_id: u64) -> Result<Request, DiscardRefused> {
-        let Some((endpoint, claim)) = self.claim.take() else {
-            unreachable!("it is consumed by its use");
-        };
-        let link = endpoint.link();
-        let posted = endpoint.lock().own().discard(link, wr_id, claim);
-        posted.map_err(|error| DiscardRefused {
-            error,
-            claimed: Self::new(endpoint, claim),
-        })
     }
 }
 

@@ -16,7 +16,7 @@ use crate::event_fd::{EventFd, EventFdError};
 use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
-use crate::table::{Request, Work};
+use crate::table::Request;
 use crate::transport::{PauseResult, TransportError, Watch};
 use abi::completion::CompletionKind;
 use abi::request::MAX_SEGMENTS;
@@ -57,13 +57,6 @@ impl WcKind {
             CompletionKind::Discard => Some(Self::Discard),
             CompletionKind::Unknown => None,
         }
-    }
-}
-
-impl Work {
-    /// Kind of its completion.
-    pub(crate) fn kind(&self) -> WcKind {
-        WcKind::of(self.posting().kind).expect("requests of a known opcode have a kind")
     }
 }
 

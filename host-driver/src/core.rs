@@ -36,7 +36,7 @@ mod complete;
 mod post;
 mod sends;
 
-pub(crate) use self::sends::{Way, segment};
+pub(crate) use self::sends::Way;
 use crate::backlog::Backlog;
 use crate::claimed::Claim;
 use crate::endpoint::Shared;
@@ -607,5 +607,10 @@ impl Own<'_> {
     /// Takes a buffer for an injected send.
     pub(crate) fn take_bounce(&mut self) -> Option<Buffer> {
         self.rings.bounce.pop()
+    }
+
+    /// Gives such a buffer back.
+    pub(crate) fn give_bounce(&mut self, buffer: Buffer) {
+        self.rings.bounce.push(buffer);
     }
 }

@@ -87,8 +87,8 @@ mod event_fd;
 mod link;
 mod loader;
 mod memory;
+mod operation;
 mod pair;
-mod post;
 mod primitives;
 mod query;
 mod region;
@@ -116,8 +116,8 @@ pub use event::{AsyncEvent, Cause, Causes};
 #[cfg(target_os = "linux")]
 pub use event_fd::{EventFd, EventFdError};
 pub use loader::load_firmware;
+pub use operation::{RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
 pub use pair::{EndpointAddress, Pair, PairAddress};
-pub use post::{RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
 pub use query::{
     Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState,
 };

@@ -199,7 +199,7 @@ pub(crate) mod readable {
     //! What the library asks of a buffer to be sent; nobody else implements it, because a request rests on it.
 
     use super::{Buffer, Gather, Payload, SharedBuffer};
-    use abi::request::MAX_SEGMENTS;
+    use abi::request::{MAX_SEGMENTS, Segment};
 
     /// Bytes of a buffer.
     #[derive(Clone, Copy)]
@@ -216,6 +216,16 @@ pub(crate) mod readable {
         /// The bytes.
         pub fn bytes(self) -> &'a [u8] {
             &self.whole[self.offset..][..self.length]
+        }
+
+        /// Where the card finds them.
+        pub fn segment(self) -> Segment {
+            let (key, address, _) = self.whole.local();
+            Segment {
+                key,
+                address: address + self.offset as u64,
+                length: self.length as u64,
+            }
         }
     }
 

@@ -4,13 +4,10 @@
 //! reserve. A handle is the slot's number and how often the slot has been used, so that an old handle
 //! names nothing. The card knows the handle's low 32 bits, which is enough for it: of the requests that are outstanding, no two are of one slot.
 
-use crate::claimed::Claim;
-use crate::pair::Pair;
+use crate::operation::Work;
 use crate::region::Buffer;
 use crate::shared::SharedBuffer;
-use abi::completion::CompletionKind;
-use abi::opcode::{OpcodeRow, WorkRing};
-use abi::request::{ListRequest, MAX_SEGMENTS, Opcode, SendRequest};
+use abi::request::{ListRequest, MAX_SEGMENTS, SendRequest};
 
 /// A posted request, to cancel it or to recognise its completion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -32,89 +29,6 @@ impl Request {
     /// The handle as the card knows it.
     pub(crate) const fn wire(self) -> u32 {
         self.0 as u32
-    }
-}
-
-/// What the library keeps of a request beside its buffer.
-#[derive(Clone, Copy, Debug)]
-pub(crate) enum Work {
-    /// A send on the pair whose serial number this is, injected or not, and the cancel that is under way for it.
-    Send {
-        pair: u16,
-        serial: u64,
-        inject: bool,
-        /// The program isn't told of its success.
-        unsignaled: bool,
-        /// Its number among those of the pair that the card has got.
-        order: u32,
-        /// Bytes of the message.
-        length: u64,
-        cancel: Option<Request>,
-    },
-    /// A receive, and the cancel that is under way for it.
-    Receive { cancel: Option<Request> },
-    /// A cancel of this receive or send, by the opcode that cancels it.
-    Cancel { target: Request, opcode: Opcode },
-    /// A probe.
-    Probe,
-    /// A claim.
-    Claim,
-    /// A receive of a claimed message.
-    ReceiveClaimed { claim: Claim },
-    /// A discard of one, which the program asked for or has no completion of.
-    Discard { claim: Claim, silent: bool },
-}
-
-impl Work {
-    /// The opcode of its entry.
-    pub(crate) const fn opcode(&self) -> Opcode {
-        match self {
-            Self::Send { .. } => Opcode::TaggedSend,
-            Self::Receive { .. } => Opcode::TaggedReceive,
-            Self::Cancel { opcode, .. } => *opcode,
-            Self::Probe => Opcode::Probe,
-            Self::Claim => Opcode::Claim,
-            Self::ReceiveClaimed { .. } => Opcode::ReceiveClaimed,
-            Self::Discard { .. } => Opcode::Discard,
-        }
-    }
-
-    /// How such a request is posted.
-    pub(crate) fn posting(&self) -> Posting {
-        Posting::of(self.opcode().row())
-    }
-
-    /// The cancel that is under way for it, if it can be cancelled at all.
-    pub(crate) const fn cancel_mut(&mut self) -> Option<&mut Option<Request>> {
-        match self {
-            Self::Send { cancel, .. } | Self::Receive { cancel } => Some(cancel),
-            Self::Cancel { .. }
-            | Self::Probe
-            | Self::Claim
-            | Self::ReceiveClaimed { .. }
-            | Self::Discard { .. } => None,
-        }
-    }
-}
-
-/// What the library does by the row of a request's opcode in [`abi::opcode`].
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Posting {
-    /// Ring that its entry goes to.
-    pub(crate) ring: WorkRing,
-    /// Kind of its completion.
-    pub(crate) kind: CompletionKind,
-    /// Opcode that cancels it.
-    pub(crate) cancelled_by: Option<Opcode>,
-}
-
-impl Posting {
-    fn of(row: &OpcodeRow) -> Self {
-        Self {
-            ring: row.ring,
-            kind: row.kind,
-            cancelled_by: row.cancelled_by,
-        }
     }
 }
 
@@ -145,24 +59,36 @@ pub(crate) struct Outstanding {
     pub(crate) shared: Option<SharedBuffer>,
     /// Gathers: the segments behind the first.
     pub(crate) segments: Segments,
-    /// How to post it, or to post it again: receives, probes, claims, and sends that are kept.
+    /// How to post it, or to post it again, if the library keeps it or may have to.
     pub(crate) entry: Option<Entry>,
+    /// The cancel that is under way for it.
+    pub(crate) cancel: Option<Request>,
+    /// Its number among those of its pair that wait with the card.
+    pub(crate) order: u32,
 }
 
-/// What the library needs to write the ring entry of a request.
+impl Outstanding {
+    /// A request without a buffer, of the endpoint `at` this place.
+    pub(crate) fn new(at: usize, wr_id: u64, work: Work) -> Self {
+        Self {
+            at,
+            wr_id,
+            work,
+            buffer: None,
+            shared: None,
+            segments: Segments::default(),
+            entry: None,
+            cancel: None,
+            order: 0,
+        }
+    }
+}
+
+/// The ring entry of a request, but for its opcode, its handle and a buffer that is written.
 #[derive(Clone, Copy)]
 pub(crate) enum Entry {
-    List(ListEntry),
-    /// But for its handle.
+    List(ListRequest),
     Send(SendRequest),
-}
-
-/// An entry of a list ring that may have to be posted again.
-#[derive(Clone, Copy)]
-pub(crate) struct ListEntry {
-    pub(crate) request: ListRequest,
-    /// The pair that it names.
-    pub(crate) source: Option<Pair>,
 }
 
 struct Slot {
@@ -306,47 +232,19 @@ impl RequestTable {
 mod tests {
     use super::*;
 
-    fn probe(wr_id: u64) -> Outstanding {
-        Outstanding {
-            at: 0,
-            wr_id,
-            work: Work::Probe,
-            buffer: None,
-            shared: None,
-            segments: Segments::default(),
-            entry: None,
-        }
-    }
-
-    /// A change of a row.
-    type Change = fn(&mut OpcodeRow);
-
-    #[test]
-    fn a_changed_row_changes_how_the_library_posts() {
-        let row = *Opcode::TaggedReceive.row();
-        let posting = Work::Receive { cancel: None }.posting();
-        assert_eq!(posting, Posting::of(&row));
-        let changes: [Change; 3] = [
-            |row| row.ring = WorkRing::Send,
-            |row| row.kind = CompletionKind::Probe,
-            |row| row.cancelled_by = None,
-        ];
-        for change in changes {
-            let mut changed = row;
-            change(&mut changed);
-            assert_ne!(Posting::of(&changed), posting);
-        }
+    fn request(wr_id: u64) -> Outstanding {
+        Outstanding::new(0, wr_id, Work::any())
     }
 
     #[test]
     fn a_handle_names_its_request_once() {
         let mut table = RequestTable::new(2);
-        let a = table.insert(probe(1));
-        let b = table.insert(probe(2));
+        let a = table.insert(request(1));
+        let b = table.insert(request(2));
         assert!(table.is_full());
         assert_eq!(table.remove(a).unwrap().wr_id, 1);
         assert!(table.remove(a).is_none());
-        let c = table.insert(probe(4));
+        let c = table.insert(request(4));
         assert_ne!(a, c);
         assert!(table.get_mut(a).is_none());
         assert_eq!(table.outstanding(), 2);
@@ -364,14 +262,14 @@ mod tests {
     #[test]
     fn a_handle_names_no_stranger_after_65536_uses_of_its_slot() {
         let mut table = RequestTable::new(1);
-        let old = table.insert(probe(1));
+        let old = table.insert(request(1));
         table.remove(old);
         let mut last = old;
         for _ in 0..1 << 16 {
-            last = table.insert(probe(2));
+            last = table.insert(request(2));
             table.remove(last);
         }
-        let stranger = table.insert(probe(3));
+        let stranger = table.insert(request(3));
         assert_eq!(
             last.wire(),
             old.wire(),

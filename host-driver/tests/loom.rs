@@ -27,15 +27,20 @@ mod transport {
 /// What a request keeps, of which the table only knows that it is kept.
 mod kept {
     #[derive(Clone, Copy, Debug)]
-    pub struct Claim;
-    #[derive(Clone, Copy, Debug)]
     pub struct Pair;
+    #[derive(Clone, Copy, Debug)]
+    pub struct Work;
+    impl Work {
+        pub fn any() -> Self {
+            Self
+        }
+    }
     #[derive(Debug)]
     pub struct Buffer;
     pub struct SharedBuffer;
 }
-mod claimed {
-    pub use crate::kept::Claim;
+mod operation {
+    pub use crate::kept::Work;
 }
 mod pair {
     pub use crate::kept::Pair;
@@ -150,9 +155,10 @@ use loom::sync::atomic::{AtomicUsize, Ordering};
 use loom::sync::{Arc, Condvar, Mutex};
 use loom::thread;
 use mailbox::Mailbox;
+use operation::Work;
 use std::collections::VecDeque;
 use sync::{CardMutex, Changes, Waits};
-use table::{Outstanding, RequestTable, Work};
+use table::{Outstanding, RequestTable};
 use transport::Watch;
 use waiting::Waiting;
 
@@ -459,15 +465,7 @@ fn a_request_is_taken_once_and_by_its_own_name_while_another_thread_posts() {
                 let mut old = Vec::new();
                 for wr_id in 0..REQUESTS {
                     let posted = loop {
-                        let request = Outstanding {
-                            at: 0,
-                            wr_id,
-                            work: Work::Probe,
-                            buffer: None,
-                            shared: None,
-                            segments: Default::default(),
-                            entry: None,
-                        };
+                        let request = Outstanding::new(0, wr_id, Work::any());
                         let mut table = table.lock(link);
                         if !table.is_full() {
                             break table.insert(request);

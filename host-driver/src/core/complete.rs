@@ -10,7 +10,7 @@ use crate::pair::Pair;
 use crate::region::Buffer;
 use crate::shared::readable::Held;
 use crate::shared::{Payload, SharedBuffer};
-use crate::table::{Entry, ListEntry, Outstanding, Place, Request, Segments, Work};
+use crate::table::{Outstanding, Place, Request, Segments};
 use crate::transport::{PauseResult, TransportError};
 use abi::completion::{COMPLETION_MORE, Completion};
 use abi::event::NO_PAIR;
@@ -19,6 +19,11 @@ use abi::status::Status;
 /// Whether the card can't be reached now. Takes no time.
 fn is_unreachable(link: &Link) -> bool {
     matches!(link.pause(&[], 0), PauseResult::Unreachable)
+}
+
+/// The status of a completion. A code that the ABI doesn't have isn't what a card wrote.
+fn status_of(completion: &Completion) -> Status {
+    Status::from_code(completion.status).unwrap_or(Status::MemoryError)
 }
 
 /// What a request has read, of one kind or of the other.
@@ -133,16 +138,15 @@ impl Core {
 }
 
 impl Queue {
-    /// Of an endpoint, a request to be flushed. A cancel of that sort has nothing to tell, nor has a discard that nobody asked for.
+    /// Of an endpoint, a request to be flushed. One that has nothing to tell then has ended.
     fn flush_next(&mut self, at: usize) -> Option<Request> {
         loop {
             let request = self.table.oldest_of(at)?;
-            match self.table.get_mut(request)?.work {
-                Work::Cancel { .. } | Work::Discard { silent: true, .. } => {
-                    drop(self.table.remove(request));
-                }
-                _ => return Some(request),
+            let work = self.table.get_mut(request)?.work;
+            if !work.operation().is_silent(Status::Flushed) {
+                return Some(request);
             }
+            drop(self.table.remove(request));
         }
     }
 }
@@ -151,15 +155,11 @@ impl Own<'_> {
     /// The same, of a completion of a request of this endpoint.
     fn is_silent(&mut self, completion: &Completion) -> bool {
         let named = self.queue.table.of_wire(completion.request);
-        match self.queue.table.get_mut(named).map(|found| found.work) {
-            Some(Work::Send {
-                inject, unsignaled, ..
-            }) => (inject || unsignaled) && completion.status == Status::Success.code(),
-            Some(Work::Receive { .. } | Work::Probe | Work::Claim) => is_refusal(completion),
-            Some(Work::Discard { silent, .. }) => silent,
-            Some(Work::Cancel { .. } | Work::ReceiveClaimed { .. }) => false,
-            None => true,
-        }
+        let Some(work) = self.queue.table.get_mut(named).map(|found| found.work) else {
+            return true;
+        };
+        work.posting().is_kept && is_refusal(completion)
+            || work.operation().is_silent(status_of(completion))
     }
 
     /// Ends the request that a completion names. None if the application gets none.
@@ -181,123 +181,87 @@ impl Own<'_> {
         let Outstanding {
             at: _,
             wr_id,
-            mut work,
-            mut buffer,
-            mut shared,
-            mut segments,
-            entry,
+            work,
+            buffer,
+            shared,
+            segments,
+            entry: _,
+            cancel,
+            order,
         } = self.queue.table.remove(handle)?;
-        if let Work::Cancel { target, .. } = work
-            && self.queue.table.place(target) == Some(Place::Withdrawn)
-        {
+        if let Some(target) = work.operation().target() {
             self.set_cancel(target, None);
-            return self.finish(&Completion {
-                request: target.wire(),
-                status: Status::Cancelled.code(),
-                ..Completion::default()
-            });
+            if self.queue.table.place(target) == Some(Place::Withdrawn) {
+                return self.finish(&Completion {
+                    request: target.wire(),
+                    status: Status::Cancelled.code(),
+                    ..Completion::default()
+                });
+            }
         }
-        // A code that the ABI doesn't have isn't what a card wrote.
-        let mut status = Status::from_code(completion.status).unwrap_or(Status::MemoryError);
-        let named = match (entry, work) {
-            (Some(Entry::List(ListEntry { source, .. })), _) => source,
-            (_, Work::Send { pair, serial, .. }) => Some(Pair {
-                index: pair,
-                serial,
-            }),
-            _ => None,
-        };
-        if status == Status::InvalidPair && named.is_some_and(|pair| self.pair_mut(pair).is_none())
+        let mut status = status_of(completion);
+        let named = work.operation().pair();
+        let open = named.filter(|&pair| self.pair_mut(pair).is_some());
+        if named.is_some()
+            && open.is_none()
+            && matches!(status, Status::InvalidPair | Status::InvalidClaim)
         {
             status = Status::Flushed;
         }
-        if let Work::ReceiveClaimed { claim } | Work::Discard { claim, .. } = work
-            && status == Status::InvalidClaim
-            && self.pair_mut(claim.pair).is_none()
-        {
-            status = Status::Flushed;
-        }
-        let mut pair = self.pair_of_card(completion.pair);
-        if matches!(status, Status::Cancelled)
-            && let Some(&mut Some(cancel)) = work.cancel_mut()
+        if status == Status::Cancelled
+            && let Some(cancel) = cancel
         {
             self.queue.table.remove(cancel);
         }
-        // The card tells no length of a send.
-        let mut length = completion.length;
-        match work {
-            Work::Send {
-                pair: index,
-                serial,
-                inject,
-                unsignaled,
-                order,
-                length: posted,
-                ..
-            } => {
-                if !is_broken!(AsksCompletionForLength) {
-                    length = posted;
-                }
-                let sent_on = Pair { index, serial };
-                if matches!(status, Status::Success | Status::NotReady) {
-                    self.retire_before(sent_on, order);
-                }
-                if let Some(open) = self.pair_mut(sent_on) {
-                    open.sends -= 1;
-                    pair = Some(sent_on);
-                } else {
-                    pair = None;
-                }
-                if inject && let Some(buffer) = buffer.take() {
-                    self.rings.bounce.push(buffer);
-                }
-                if unsignaled && silent {
-                    let held = held(buffer.take(), shared.take());
-                    self.queue
-                        .retired
-                        .push((held, std::mem::take(&mut segments)));
-                }
+        let of_message =
+            work.posting().is_of_message && matches!(status, Status::Success | Status::Truncated);
+        let mut pair = self.pair_of_card(completion.pair).filter(|_| of_message);
+        if let Some(queued) = work.queued_on() {
+            if matches!(status, Status::Success | Status::NotReady) {
+                self.retire_before(queued, order);
             }
-            Work::Cancel { target, .. } => self.set_cancel(target, None),
-            Work::Receive { .. }
-            | Work::Probe
-            | Work::Claim
-            | Work::ReceiveClaimed { .. }
-            | Work::Discard { .. } => {}
+            if let Some(open) = self.pair_mut(queued) {
+                open.sends -= 1;
+            }
+            pair = open;
         }
-        let has_source = match work.kind() {
-            WcKind::Send => true,
-            WcKind::Receive | WcKind::Probe | WcKind::Claim => {
-                matches!(status, Status::Success | Status::Truncated)
-            }
-            WcKind::Cancel | WcKind::Discard => false,
-        };
-        let found = matches!(work, Work::Claim)
-            && status == Status::Success
-            && self.rings.phase == Phase::Open;
-        let claimed = pair.filter(|_| found).and_then(|pair| {
-            let handle = completion.handle;
-            let shared = self.queue.shared.upgrade()?;
-            let endpoint = Handle::new(shared, self.rings.at, self.rings.id);
-            Some(Claimed::new(endpoint, Claim { handle, pair }))
-        });
-        (!silent).then_some(WorkCompletion {
+        let mut told = WorkCompletion {
             wr_id,
             request: handle,
             endpoint: self.rings.place,
             kind: work.kind(),
             status,
-            pair: pair.filter(|_| has_source),
+            pair,
             context: completion.context,
             match_bits: completion.match_bits,
             immediate: completion.immediate,
-            length,
+            length: completion.length,
             buffer,
-            shared: shared.take(),
+            shared,
             segments,
             more: false,
-            claimed,
-        })
+            claimed: None,
+        };
+        work.operation().complete(self, completion, &mut told);
+        (!silent).then_some(told)
+    }
+
+    /// A message that a claim has taken, for the program. None if the endpoint isn't open any more.
+    pub(crate) fn claimed(&self, claim: Claim) -> Option<Claimed> {
+        let shared = self.queue.shared.upgrade()?;
+        let endpoint = Handle::new(shared, self.rings.at, self.rings.id);
+        self.is_open().then(|| Claimed::new(endpoint, claim))
+    }
+
+    /// A send has ended of which the program isn't told: what it has read is dropped when nobody has the queue's lock.
+    pub(crate) fn keep_retired(
+        &mut self,
+        buffer: Option<Buffer>,
+        shared: Option<SharedBuffer>,
+        segments: Segments,
+    ) {
+        let held = held(buffer, shared);
+        self.queue.retired.push((held, segments));
     }
 
     /// A send of the pair has been delivered or refused by the peer: the quiet ones before it have been delivered.
@@ -338,8 +302,7 @@ impl Own<'_> {
 
     fn retire(&mut self, request: Request) {
         if let Some(ended) = self.queue.table.remove(request) {
-            let held = held(ended.buffer, ended.shared);
-            self.queue.retired.push((held, ended.segments));
+            self.keep_retired(ended.buffer, ended.shared, ended.segments);
         }
     }
 
@@ -354,8 +317,8 @@ impl Own<'_> {
             wr_id: found.wr_id,
             request: handle,
             endpoint: self.rings.place,
-            kind: WcKind::Receive,
-            status: Status::from_code(completion.status).unwrap_or(Status::MemoryError),
+            kind: found.work.kind(),
+            status: status_of(completion),
             pair,
             context: completion.context,
             match_bits: completion.match_bits,

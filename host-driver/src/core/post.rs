@@ -2,15 +2,14 @@
 
 use super::{Core, FEED_PAUSE, FEED_PAUSES, Own, Phase, Ring};
 use crate::claimed::Claim;
-use crate::error::{PostError, Refused};
+use crate::error::PostError;
 use crate::link::Link;
-use crate::pair::Pair;
+use crate::operation::{Posting, Work};
 use crate::region::Buffer;
-use crate::ring::{REQUEST_WORDS, RequestRing};
-use crate::table::{Entry, ListEntry, Outstanding, Request, Segments, Work};
+use crate::ring::RequestRing;
+use crate::table::{Entry, Outstanding, Request};
 use crate::transport::{PauseResult, TransportError};
 use abi::event::NO_PAIR;
-use abi::request::{ListRequest, Opcode};
 
 impl Core {
     /// Posts all that is kept before the caller sleeps: what the card takes in silence would wake nobody to post the rest. The rings move on
@@ -39,68 +38,66 @@ impl Core {
 }
 
 impl Own<'_> {
-    /// Looks whether a receive, a probe or a claim can be posted, or kept.
-    pub(crate) fn admit_list(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
-        let ring = (!self.rings.backlog.keeps()).then_some(work.posting().ring);
-        self.admit_at(link, ring, work, 1)
-    }
-
-    /// Posts a receive, a probe or a claim that has been [admitted](Self::admit_list), or keeps it behind those that the card had no room for. The
-    /// doorbell is rung by the next [`feed`](Self::feed).
-    pub(crate) fn post_list(
+    /// Posts a request that has been [admitted](Self::admit), or keeps it behind those that the card had no room for. The doorbell is rung by the next
+    /// [`ring`](Self::ring) or [`feed`](Self::feed).
+    pub(crate) fn post(
         &mut self,
         wr_id: u64,
         work: Work,
         buffer: Option<Buffer>,
-        entry: ListEntry,
+        entry: Entry,
     ) -> Request {
+        let Posting { ring, is_kept, .. } = work.posting();
         let handle = self.queue.table.insert(Outstanding {
-            at: self.rings.at,
-            wr_id,
-            work,
             buffer,
-            shared: None,
-            segments: Segments::default(),
-            entry: Some(Entry::List(entry)),
+            entry: is_kept.then_some(entry),
+            ..Outstanding::new(self.rings.at, wr_id, work)
         });
-        if self.rings.backlog.keeps() {
+        if let Some(target) = work.operation().target() {
+            self.set_cancel(target, Some(handle));
+            match ring {
+                Ring::Send => self.withdraw_send(target),
+                Ring::List => self.rings.backlog.withdraw(&mut self.queue.table, target),
+            }
+        }
+        if is_kept && self.rings.backlog.keeps() {
             self.rings.backlog.keep(&mut self.queue.table, handle);
         } else {
-            self.post_entry(handle);
+            self.put(handle, entry);
+            self.ring_for_each(ring);
         }
         handle
     }
 
-    /// Puts a receive, a probe or a claim on the ring, which has room.
-    pub(super) fn post_entry(&mut self, handle: Request) {
-        let found = self
-            .queue
-            .table
-            .get_mut(handle)
-            .and_then(|found| found.entry);
-        let Some(Entry::List(ListEntry {
-            mut request,
-            source,
-        })) = found
-        else {
+    /// Puts a request on its ring, which has room. Not one that is queued: [`put_send`](Self::put_send) does that.
+    fn put(&mut self, handle: Request, entry: Entry) {
+        let Some(found) = self.queue.table.get_mut(handle) else {
             return;
         };
-        request.request = handle.wire();
-        if let Some(buffer) = self
-            .queue
-            .table
-            .get_mut(handle)
-            .and_then(|f| f.buffer.as_ref())
-        {
-            // A multi-receive that comes back has given away the front of its buffer.
-            (request.key, request.address, request.length) = buffer.local();
+        let (work, buffer) = (found.work, found.buffer.as_ref().map(Buffer::local));
+        let opcode = work.operation().opcode().code();
+        match entry {
+            Entry::Send(mut request) => {
+                (request.opcode, request.request) = (opcode, handle.wire());
+                self.rings.send.post(&request.to_words());
+            }
+            Entry::List(mut request) => {
+                (request.opcode, request.request) = (opcode, handle.wire());
+                if let Some(buffer) = buffer {
+                    // A multi-receive that comes back has given away the front of its buffer.
+                    (request.key, request.address, request.length) = buffer;
+                }
+                if work.posting().is_kept {
+                    let source = work.operation().pair();
+                    if source.is_some_and(|pair| self.pair_mut(pair).is_none()) {
+                        // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
+                        request.pair = NO_PAIR;
+                    }
+                    request.flags |= self.rings.backlog.posted(&mut self.queue.table, handle);
+                }
+                self.rings.list.post(&request.to_words());
+            }
         }
-        if source.is_some_and(|pair| self.pair_mut(pair).is_none()) {
-            // Closed meanwhile, and its number may be another's: the card refuses what names no pair.
-            request.pair = NO_PAIR;
-        }
-        request.flags |= self.rings.backlog.posted(&mut self.queue.table, handle);
-        self.rings.list.post(&request.to_words());
     }
 
     /// Posts what is kept, as far as the card would look at it and the ring has room, and tells the card of all that it doesn't know.
@@ -124,9 +121,12 @@ impl Own<'_> {
             if !self.has_room_for(link, Ring::List, 1) {
                 return;
             }
-            match self.rings.backlog.take_next(&mut self.queue.table) {
-                Some(handle) => self.post_entry(handle),
-                None => return,
+            let Some(handle) = self.rings.backlog.take_next(&mut self.queue.table) else {
+                return;
+            };
+            let found = self.queue.table.get_mut(handle);
+            if let Some(entry) = found.and_then(|found| found.entry) {
+                self.put(handle, entry);
             }
         }
     }
@@ -148,71 +148,6 @@ impl Own<'_> {
         self.rings.phase == Phase::Open && (due || dropped)
     }
 
-    /// Receives a claimed message into a buffer.
-    pub(crate) fn receive_claimed(
-        &mut self,
-        link: &Link,
-        wr_id: u64,
-        claim: Claim,
-        buffer: Buffer,
-    ) -> Result<Request, Refused> {
-        self.feed(link);
-        let work = Work::ReceiveClaimed { claim };
-        if let Err(error) = self.admit(link, &work) {
-            return Err(Refused { error, buffer });
-        }
-        let (key, address, length) = buffer.local();
-        let words = |request: Request| {
-            ListRequest {
-                opcode: Opcode::ReceiveClaimed.code(),
-                request: request.wire(),
-                target: claim.handle,
-                key,
-                address,
-                length,
-                ..ListRequest::default()
-            }
-            .to_words()
-        };
-        let posted = self.post(wr_id, work, Some(buffer), words);
-        self.ring(link, Ring::List);
-        Ok(posted)
-    }
-
-    /// Discards a claimed message.
-    pub(crate) fn discard(
-        &mut self,
-        link: &Link,
-        wr_id: u64,
-        claim: Claim,
-    ) -> Result<Request, PostError> {
-        self.feed(link);
-        let posted = self.post_discard(link, wr_id, claim, false)?;
-        self.ring(link, Ring::List);
-        Ok(posted)
-    }
-
-    fn post_discard(
-        &mut self,
-        link: &Link,
-        wr_id: u64,
-        claim: Claim,
-        silent: bool,
-    ) -> Result<Request, PostError> {
-        let work = Work::Discard { claim, silent };
-        self.admit(link, &work)?;
-        let words = |request: Request| {
-            ListRequest {
-                opcode: Opcode::Discard.code(),
-                request: request.wire(),
-                target: claim.handle,
-                ..ListRequest::default()
-            }
-            .to_words()
-        };
-        Ok(self.post(wr_id, work, None, words))
-    }
-
     /// The program has dropped a claimed message.
     pub(crate) fn keep_dropped(&mut self, claim: Claim) {
         if self.rings.phase == Phase::Open {
@@ -220,47 +155,9 @@ impl Own<'_> {
         }
     }
 
-    /// Discards what the program has dropped, as far as there is room. A closed pair has taken its messages with it.
-    pub(super) fn discard_dropped(&mut self, link: &Link) {
-        while let Some(claim) = self.rings.dropped.pop() {
-            let open = self.pair_mut(claim.pair).is_some();
-            let posted = open.then(|| self.post_discard(link, 0, claim, true));
-            if let Some(Err(PostError::ListRingFull | PostError::CompletionQueueFull)) = posted {
-                self.rings.dropped.push(claim);
-                return;
-            }
-        }
-    }
-
-    /// Posts a cancel, or uses a claim; it has been [admitted](Self::admit). `words` makes the ring entry from the handle. The doorbell is rung
-    /// by the next [`ring`](Self::ring).
-    pub(crate) fn post(
-        &mut self,
-        wr_id: u64,
-        work: Work,
-        buffer: Option<Buffer>,
-        words: impl FnOnce(Request) -> [u64; REQUEST_WORDS],
-    ) -> Request {
-        let handle = self.queue.table.insert(Outstanding {
-            at: self.rings.at,
-            wr_id,
-            work,
-            buffer,
-            shared: None,
-            segments: Segments::default(),
-            entry: None,
-        });
-        if let Work::Cancel { target, .. } = work {
-            self.set_cancel(target, Some(handle));
-            match self.sent_on(target) {
-                Some(_) => self.withdraw_send(target),
-                None => self.rings.backlog.withdraw(&mut self.queue.table, target),
-            }
-        }
-        let ring = work.posting().ring;
-        self.ring_mut(ring).post(&words(handle));
-        self.ring_for_each(ring);
-        handle
+    /// A claimed message that the program has dropped, and that is to be discarded.
+    pub(crate) fn take_dropped(&mut self) -> Option<Claim> {
+        self.rings.dropped.pop()
     }
 
     /// Does nothing, in a library that rings once for a list.
@@ -279,9 +176,12 @@ impl Own<'_> {
         }
     }
 
-    /// Looks whether there is room for a request everywhere, and makes the card see it.
+    /// Looks whether a request can be posted or kept, and makes the card see its room. Not one that is queued:
+    /// [`admit_send`](Self::admit_send) does that.
     pub(crate) fn admit(&mut self, link: &Link, work: &Work) -> Result<(), PostError> {
-        self.admit_at(link, Some(work.posting().ring), work, 1)
+        let Posting { ring, is_kept, .. } = work.posting();
+        let kept = is_kept && self.rings.backlog.keeps();
+        self.admit_at(link, (!kept).then_some(ring), work, 1)
     }
 
     /// The same for a request of so many entries of its ring, or for one that is kept.
@@ -298,25 +198,22 @@ impl Own<'_> {
         if link.is_closed() {
             return Err(TransportError::Closed.into());
         }
-        match *work {
-            Work::Send { pair, serial, .. } => {
-                let pair = Pair {
-                    index: pair,
-                    serial,
-                };
-                let open = self.usable_pair(pair).ok_or(PostError::InvalidPair)?;
-                if !Self::has_send_left(open) {
-                    return Err(PostError::PairBusy);
-                }
+        if let Some(pair) = work.queued_on() {
+            let open = self.usable_pair(pair).ok_or(PostError::InvalidPair)?;
+            if !Self::has_send_left(open) {
+                return Err(PostError::PairBusy);
             }
-            Work::Cancel { target, .. } => match self.cancel_of(target) {
+        }
+        if let Some(target) = work.operation().target() {
+            match self.cancel_of(target) {
                 Some(None) => {}
                 Some(Some(_)) | None => return Err(PostError::NothingToCancel),
-            },
-            Work::ReceiveClaimed { claim } | Work::Discard { claim, .. } => {
-                self.usable_pair(claim.pair).ok_or(PostError::InvalidPair)?;
             }
-            Work::Receive { .. } | Work::Probe | Work::Claim => {}
+        }
+        if work.posting().uses_claim
+            && let Some(pair) = work.operation().pair()
+        {
+            self.usable_pair(pair).ok_or(PostError::InvalidPair)?;
         }
         if self.queue.table.is_full() {
             return Err(PostError::CompletionQueueFull);
@@ -342,40 +239,22 @@ impl Own<'_> {
         Ok(())
     }
 
-    /// The pair that an outstanding send goes by. None if the request isn't one.
-    pub(crate) fn sent_on(&mut self, request: Request) -> Option<u16> {
+    /// What the library keeps of an outstanding request of this endpoint.
+    pub(crate) fn work_of(&mut self, request: Request) -> Option<Work> {
         let request = self.own(request)?;
-        match self.queue.table.get_mut(request)?.work {
-            Work::Send { pair, .. } => Some(pair),
-            Work::Receive { .. }
-            | Work::Cancel { .. }
-            | Work::Probe
-            | Work::Claim
-            | Work::ReceiveClaimed { .. }
-            | Work::Discard { .. } => None,
-        }
+        Some(self.queue.table.get_mut(request)?.work)
     }
 
-    /// The opcode that cancels an outstanding request. None if there is no such request, or if nothing cancels it.
-    pub(crate) fn cancelled_by(&mut self, request: Request) -> Option<Opcode> {
-        let request = self.own(request)?;
-        self.queue
-            .table
-            .get_mut(request)?
-            .work
-            .posting()
-            .cancelled_by
-    }
-
-    /// The cancel under way for an outstanding send or receive. None if the request isn't one.
+    /// The cancel under way for an outstanding request. None if there is no such request, or if nothing cancels it.
     pub(super) fn cancel_of(&mut self, target: Request) -> Option<Option<Request>> {
-        self.queue.table.get_mut(target)?.work.cancel_mut().copied()
+        let found = self.queue.table.get_mut(target)?;
+        found.work.posting().cancelled_by?;
+        Some(found.cancel)
     }
 
     pub(super) fn set_cancel(&mut self, target: Request, cancel: Option<Request>) {
-        let found = self.queue.table.get_mut(target);
-        if let Some(slot) = found.and_then(|found| found.work.cancel_mut()) {
-            *slot = cancel;
+        if let Some(found) = self.queue.table.get_mut(target) {
+            found.cancel = cancel;
         }
     }
 }

@@ -18,44 +18,22 @@
 use super::{Core, Ending, OpenPair, Own, QUIET_MAX, Ring};
 use crate::error::PostError;
 use crate::link::Link;
+use crate::operation::Work;
 use crate::pair::Pair;
 use crate::request_queue::RequestQueue;
 use crate::send_limits::SendLimits;
 use crate::shared::Payload;
-use crate::shared::readable::{Held, Piece};
-use crate::table::{Entry, Outstanding, Place, Request, Work};
+use crate::shared::readable::Held;
+use crate::table::{Entry, Outstanding, Place, Request};
 use abi::completion::Completion;
 use abi::event::NO_PAIR;
-use abi::request::{FLAG_ERRORS_ONLY, FLAG_GATHER, Opcode, Segment, SendRequest, SendSegments};
-
-/// Where the card finds the bytes of a piece.
-pub(crate) fn segment(piece: Piece<'_>) -> Segment {
-    let (key, address, _) = piece.whole.local();
-    let Piece { offset, length, .. } = piece;
-    Segment {
-        key,
-        address: address + offset as u64,
-        length: length as u64,
-    }
-}
-
-/// The pair of a send.
-const fn pair_of(work: &Work) -> Option<Pair> {
-    match *work {
-        Work::Send { pair, serial, .. } => Some(Pair {
-            index: pair,
-            serial,
-        }),
-        _ => None,
-    }
-}
+use abi::request::{FLAG_ERRORS_ONLY, FLAG_GATHER, SendRequest, SendSegments};
 
 /// Entries of the send ring that a send takes.
-const fn entries_of(request: &SendRequest) -> u16 {
-    if request.flags & FLAG_GATHER != 0 {
-        2
-    } else {
-        1
+fn entries_of(work: &Work, request: &SendRequest) -> u16 {
+    match request.flags & work.posting().second_flag {
+        0 => 1,
+        _ => 2,
     }
 }
 
@@ -138,7 +116,7 @@ impl Own<'_> {
         entries: u16,
     ) -> Result<Way, PostError> {
         self.post_kept_sends(link);
-        let keeps = pair_of(work).is_some_and(|pair| self.keeps(pair));
+        let keeps = work.queued_on().is_some_and(|pair| self.keeps(pair));
         let (way, ring) = match keeps {
             true => (Way::Kept, None),
             false => (Way::Ring, Some(Ring::Send)),
@@ -177,15 +155,13 @@ impl Own<'_> {
             Some(Payload::Shared(_)) if is_broken!(UnsharesInFlight) => (None, None),
             Some(Payload::Shared(shared)) => (None, Some(shared)),
         };
-        let pair = pair_of(&work);
+        let pair = work.queued_on();
         let handle = self.queue.table.insert(Outstanding {
-            at: self.rings.at,
-            wr_id,
-            work,
             buffer,
             shared,
             segments,
             entry: (way == Way::Kept).then_some(Entry::Send(request)),
+            ..Outstanding::new(self.rings.at, wr_id, work)
         });
         if let Some(open) = pair.and_then(|pair| self.pair_mut(pair)) {
             open.sends += 1;
@@ -208,41 +184,39 @@ impl Own<'_> {
         }
     }
 
-    /// Puts a send on the ring, which has room.
+    /// Puts a send on the ring, which has room. One that is to complete on errors only is quiet, or completes all the same.
     fn put_send(&mut self, handle: Request, mut request: SendRequest) {
-        request.request = handle.wire();
         let Some(found) = self.queue.table.get_mut(handle) else {
             return;
         };
         let segments = found
             .segments
             .each_ref()
-            .map(|found| found.as_ref().map(|found| segment(found.piece())))
+            .map(|found| found.as_ref().map(|found| found.piece().segment()))
             .map(Option::unwrap_or_default);
-        if let Work::Send {
-            pair: index,
-            serial,
-            unsignaled,
-            order,
-            ..
-        } = &mut found.work
-            && let Some(Some(open)) = self.rings.pairs.get_mut(usize::from(*index))
-            && open.serial == *serial
+        let errors_only = request.flags & FLAG_ERRORS_ONLY != 0;
+        request.flags &= !FLAG_ERRORS_ONLY;
+        if let Some(pair) = found.work.queued_on()
+            && let Some(Some(open)) = self.rings.pairs.get_mut(usize::from(pair.index))
+            && open.serial == pair.serial
         {
-            *order = open.order;
+            found.order = open.order;
             open.order = open.order.wrapping_add(1);
             open.on_card += 1;
-            if *unsignaled
+            if errors_only
                 && open.may_be_quiet()
                 && let Some(free) = open.quiet.iter_mut().find(|quiet| quiet.is_none())
             {
-                *free = Some((*order, handle));
+                *free = Some((found.order, handle));
                 request.flags |= FLAG_ERRORS_ONLY;
             }
         }
+        request.opcode = found.work.operation().opcode().code();
+        request.request = handle.wire();
+        let entries = entries_of(&found.work, &request);
         self.queue.table.set_place(handle, Place::Card);
         self.rings.send.post(&request.to_words());
-        if request.flags & FLAG_GATHER != 0 {
+        if entries == 2 {
             let second = SendSegments::new(handle.wire(), &segments);
             self.rings.send.post(&second.to_words());
         }
@@ -297,8 +271,9 @@ impl Own<'_> {
     fn due_send(&mut self, index: u16) -> Option<(Request, u16)> {
         let open = self.rings.pairs.get(usize::from(index))?.as_ref()?;
         let handle = open.kept.front().filter(|_| open.is_due())?;
-        match self.queue.table.get_mut(handle)?.entry? {
-            Entry::Send(request) => Some((handle, entries_of(&request))),
+        let found = self.queue.table.get_mut(handle)?;
+        match found.entry? {
+            Entry::Send(request) => Some((handle, entries_of(&found.work, &request))),
             Entry::List(_) => None,
         }
     }
@@ -331,7 +306,7 @@ impl Own<'_> {
     /// The card has written the completion of a request: if it is a send, it is with the card no more.
     fn send_completed(&mut self, request: Request) {
         let found = self.queue.table.get_mut(request);
-        let pair = found.and_then(|found| pair_of(&found.work));
+        let pair = found.and_then(|found| found.work.queued_on());
         let Some(pair) = pair.filter(|_| self.queue.table.place(request) == Some(Place::Card))
         else {
             return;
@@ -346,7 +321,7 @@ impl Own<'_> {
     /// A send that is being cancelled won't be posted, if it is kept.
     pub(super) fn withdraw_send(&mut self, request: Request) {
         let found = self.queue.table.get_mut(request);
-        let Some(Pair { index, .. }) = found.and_then(|found| pair_of(&found.work)) else {
+        let Some(Pair { index, .. }) = found.and_then(|found| found.work.queued_on()) else {
             return;
         };
         let kept = self.queue.table.place(request) == Some(Place::Kept);
@@ -382,7 +357,6 @@ impl Own<'_> {
                 && !is_broken!(SendsToSuccessor)
             {
                 found.entry = Some(Entry::Send(SendRequest {
-                    opcode: Opcode::TaggedSend.code(),
                     pair: NO_PAIR,
                     ..SendRequest::default()
                 }));

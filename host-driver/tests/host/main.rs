@@ -15,6 +15,7 @@ mod lists;
 mod memory;
 mod messages;
 mod multi;
+mod operations;
 mod optional;
 mod ownership;
 mod queries;

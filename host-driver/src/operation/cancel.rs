@@ -1,0 +1,72 @@
+//! The cancel of a send or of a receive, by the opcode that the row of its target names.
+
+use super::{Operation, Work};
+use crate::core::Ring;
+use crate::endpoint::Endpoint;
+use crate::error::PostError;
+use crate::table::{Entry, Request};
+use abi::event::NO_PAIR;
+use abi::request::{ListRequest, Opcode, SendRequest};
+use abi::status::Status;
+
+pub(super) const OPCODES: &[Opcode] = &[Opcode::CancelSend, Opcode::Cancel];
+
+/// A cancel that is outstanding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posted {
+    target: Request,
+    opcode: Opcode,
+}
+
+impl Operation for Posted {
+    fn opcode(&self) -> Opcode {
+        self.opcode
+    }
+
+    fn target(&self) -> Option<Request> {
+        Some(self.target)
+    }
+
+    /// The end of its endpoint has ended the target too, which tells of it.
+    fn is_silent(&self, status: Status) -> bool {
+        status == Status::Flushed
+    }
+}
+
+impl Endpoint {
+    /// Cancels a receive that hasn't matched, or a send that waits for credit or for its turn. Either the
+    /// request completes as `Cancelled`, once, and nothing else does; or it completes in some other way and the
+    /// cancel itself completes as `TooLate`. Until the request has completed the card may use its buffer, which
+    /// therefore comes back with that completion.
+    ///
+    /// # Errors
+    /// [`PostError`]: `NothingToCancel` if the request has been polled for already.
+    pub fn cancel(&self, wr_id: u64, target: Request) -> Result<Request, PostError> {
+        let mut locked = self.handle.lock();
+        let mut own = locked.own();
+        let cancelled = own.work_of(target);
+        let opcode = cancelled.and_then(|work| work.posting().cancelled_by);
+        let opcode = opcode.ok_or(PostError::NothingToCancel)?;
+        let work = Work::Cancel(Posted { target, opcode });
+        let ring = work.posting().ring;
+        let entry = match ring {
+            Ring::Send => {
+                let pair = cancelled.and_then(|work| work.operation().pair());
+                Entry::Send(SendRequest {
+                    pair: pair.map_or(NO_PAIR, |pair| pair.index),
+                    target: target.wire(),
+                    ..SendRequest::default()
+                })
+            }
+            Ring::List => Entry::List(ListRequest {
+                target: target.wire(),
+                ..ListRequest::default()
+            }),
+        };
+        let link = self.handle.link();
+        own.admit(link, &work)?;
+        let posted = own.post(wr_id, work, None, entry);
+        own.ring(link, ring);
+        Ok(posted)
+    }
+}

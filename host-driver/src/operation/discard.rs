@@ -1,0 +1,89 @@
+//! The discard of a claimed message: by the program, or in silence when the program drops it.
+
+use super::{Operation, Work};
+use crate::claimed::{Claim, Claimed, DiscardRefused};
+use crate::core::{Own, Ring};
+use crate::error::PostError;
+use crate::link::Link;
+use crate::pair::Pair;
+use crate::table::{Entry, Request};
+use abi::request::{ListRequest, Opcode};
+use abi::status::Status;
+
+pub(super) const OPCODES: &[Opcode] = &[Opcode::Discard];
+
+/// A discard that is outstanding.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Posted {
+    claim: Claim,
+    /// The program didn't ask for it, and has no completion of it.
+    silent: bool,
+}
+
+impl Operation for Posted {
+    fn opcode(&self) -> Opcode {
+        Opcode::Discard
+    }
+
+    fn pair(&self) -> Option<Pair> {
+        Some(self.claim.pair)
+    }
+
+    fn is_silent(&self, _: Status) -> bool {
+        self.silent
+    }
+}
+
+impl Claimed {
+    /// Drops the message. The completion says that its place is free, or `Flushed` if the pair was closed meanwhile.
+    ///
+    /// # Errors
+    /// [`DiscardRefused`], with the message: `InvalidPair` if the pair has been closed, else see [`PostError`] for what to do.
+    pub fn discard(self, wr_id: u64) -> Result<Request, DiscardRefused> {
+        let (endpoint, claim) = self.into_parts();
+        let link = endpoint.link();
+        let mut locked = endpoint.lock();
+        let mut own = locked.own();
+        own.feed(link);
+        let silent = false;
+        let posted = own.post_discard(link, wr_id, Posted { claim, silent });
+        if posted.is_ok() {
+            own.ring(link, Ring::List);
+        }
+        drop(locked);
+        posted.map_err(|error| DiscardRefused {
+            error,
+            claimed: Self::new(endpoint, claim),
+        })
+    }
+}
+
+impl Own<'_> {
+    /// Discards what the program has dropped, as far as there is room. A closed pair has taken its messages with it.
+    pub(crate) fn discard_dropped(&mut self, link: &Link) {
+        let silent = true;
+        while let Some(claim) = self.take_dropped() {
+            let open = self.pair_mut(claim.pair).is_some();
+            let posted = open.then(|| self.post_discard(link, 0, Posted { claim, silent }));
+            if let Some(Err(PostError::ListRingFull | PostError::CompletionQueueFull)) = posted {
+                self.keep_dropped(claim);
+                return;
+            }
+        }
+    }
+
+    fn post_discard(
+        &mut self,
+        link: &Link,
+        wr_id: u64,
+        discard: Posted,
+    ) -> Result<Request, PostError> {
+        let work = Work::Discard(discard);
+        self.admit(link, &work)?;
+        let entry = Entry::List(ListRequest {
+            target: discard.claim.handle,
+            ..ListRequest::default()
+        });
+        Ok(self.post(wr_id, work, None, entry))
+    }
+}
