@@ -18,7 +18,7 @@ use abi::control::{Counter, RIGHT_LOCAL_READ};
 use abi::event::{Cause, Refusal};
 use abi::opcode::{OpcodeRow, WorkRing, decode_list, decode_send, is_second_of};
 use abi::register::FIRST_ENDPOINT_INTERRUPT;
-use abi::request::{FLAG_GATHER, ListRequest, Opcode, Segment, SendRequest, SendSegments};
+use abi::request::{FLAG_GATHER, ListRequest, Segment, SendRequest, SendSegments};
 use abi::status::Status;
 use abi::wire::{FrameHeader, FrameType};
 
@@ -609,10 +609,10 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
                 return self.malformed(endpoint, request.request, pair, kind);
             }
             (Ok(_), Err(status)) => vec![self.sends.unread(endpoint, &request, status)],
-            (Ok(row), Ok(segments)) => match row.opcode {
-                Opcode::CancelSend => self.sends.cancel(endpoint, &request),
-                _ => self.sends.post(endpoint, Posted { request, segments }),
-            },
+            (Ok(row), Ok(segments)) => {
+                let posted = Posted { request, segments };
+                self.sends.take(endpoint, row, posted)
+            }
         };
         self.put_all(outputs);
     }
@@ -623,7 +623,8 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let entry = looked.map_err(|BusError| Status::MemoryError)?;
         let entry = entry.map(|words| SendSegments::from_words(&words));
         // Another request, or none, stays where it is.
-        let entry = entry.filter(|entry| entry.opcode == Opcode::Segments.code());
+        let row = |entry: &SendSegments| OpcodeRow::find(WorkRing::Send, entry.opcode);
+        let entry = entry.filter(|entry| row(entry).is_some_and(|row| row.is_second));
         let entry = entry.ok_or(Status::InvalidRequest)?;
         self.endpoints.skip(endpoint);
         let good = is_second_of(request, &entry);

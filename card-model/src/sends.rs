@@ -15,7 +15,8 @@ use abi::completion::{Completion, CompletionKind};
 use abi::control::{Counter, PairReport, PairSetup};
 use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
 use abi::mailbox::PairState;
-use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Segment, SendRequest};
+use abi::opcode::OpcodeRow;
+use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Opcode, Segment, SendRequest};
 use abi::status::Status;
 
 use crate::breaks::Break;
@@ -248,6 +249,21 @@ impl Sends {
                 returned: s.returned,
                 granted: s.granted,
             })
+    }
+
+    /// Takes a request that is well-formed.
+    pub fn take(&mut self, endpoint: u8, row: &OpcodeRow, posted: Posted) -> Vec<Output> {
+        match row.opcode {
+            Opcode::TaggedSend => self.post(endpoint, posted),
+            Opcode::CancelSend => self.cancel(endpoint, &posted.request),
+            Opcode::Segments
+            | Opcode::TaggedReceive
+            | Opcode::Cancel
+            | Opcode::Probe
+            | Opcode::Claim
+            | Opcode::ReceiveClaimed
+            | Opcode::Discard => unreachable!("the decoder of the send ring refuses it"),
+        }
     }
 
     /// Takes a send: it waits, or is refused.

@@ -47,11 +47,16 @@ impl Delivery {
     ) {
         let receive = Receive::of(endpoint, domain, request);
         match row.opcode {
+            Opcode::TaggedReceive | Opcode::Probe | Opcode::Claim => {
+                self.search(row.kind, receive, request, around)
+            }
             Opcode::Cancel => self.cancel(endpoint, request, around),
             Opcode::ReceiveClaimed | Opcode::Discard => {
                 self.use_claim(row.kind, &receive, request, around)
             }
-            _ => self.search(row.kind, receive, request, around),
+            Opcode::TaggedSend | Opcode::CancelSend | Opcode::Segments => {
+                unreachable!("the decoder of the list ring refuses it")
+            }
         }
         self.wake(around);
     }
