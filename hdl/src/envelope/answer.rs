@@ -40,13 +40,10 @@ use crate::prim::{BlockRam, Fifo, Ram};
 use crate::types::{Ending, Job, MatchReply, Slotted, Way};
 use abi::completion::CompletionKind;
 use abi::limits::MAX_CREDITS;
-use abi::request::{claim_handle, place};
+use abi::request::{CLAIM_PLACE_BITS, place};
 use abi::status::Status;
 
-const _: () = assert!(
-    claim_handle(1, 0) == 1 << 16 && place(1, 0) == 1 << 4,
-    "the kernel cuts handles of claims here"
-);
+const _: () = assert!(place(1, 0) == 1 << 4, "the kernel makes places so");
 
 /// Messages under way between Admit and here, at most.
 pub(super) const MESSAGES: usize = 4;
@@ -406,8 +403,16 @@ impl Logic for Answer {
         self.messages.write.data.next = self.slotted.val();
 
         // The claimed message that a request names.
-        self.handle_place.next = self.now.val().target.get_bits::<16>(0);
-        self.handle_claim.next = self.now.val().target.get_bits::<16>(16);
+        self.handle_place.next = self
+            .now
+            .val()
+            .target
+            .get_bits::<{ CLAIM_PLACE_BITS as usize }>(0);
+        self.handle_claim.next = self
+            .now
+            .val()
+            .target
+            .get_bits::<16>(CLAIM_PLACE_BITS as usize);
         self.same_claim.next = self.message_found.val().claim == self.handle_claim.val();
         self.own_claim.next = self.now.val().own;
         self.handle_good.next = self.slot_held.q.val().used
@@ -718,7 +723,7 @@ impl Logic for Answer {
                     self.messages.read_address.next = !self.at.q.val();
                     self.messages.write.data.next = self.claimed.val();
                     self.work.d.next.ending.handle = (bit_cast::<32, 16>(self.claims.q.val())
-                        << 16)
+                        << (CLAIM_PLACE_BITS as usize))
                         | bit_cast::<32, 16>(self.at.q.val());
                     self.gives.d.next = self.claimed_vacates.val();
                     self.work.d.next.ending.freed = self.claimed_frees.val();

@@ -5,6 +5,7 @@ use crate::envelope::asked::{Ask, Asked};
 use crate::prelude::*;
 use crate::types;
 use crate::types::MatchCommand;
+use abi::request::CLAIM_PLACE_BITS;
 
 #[block]
 impl Admit {
@@ -127,7 +128,12 @@ impl Admit {
                 self.walk_yields.d.next = false;
                 self.pair_read.next = self.list.val().pair;
                 if self.lists.data.val().fetched.names_claim {
-                    self.pair_read.next = self.list.val().target.get_bits::<16>(0) >> 4;
+                    self.pair_read.next = self
+                        .list
+                        .val()
+                        .target
+                        .get_bits::<{ CLAIM_PLACE_BITS as usize }>(0)
+                        >> 4;
                 }
                 self.request.d.next = self.lists.data.val();
                 self.alone.d.next = self.list_alone.val();

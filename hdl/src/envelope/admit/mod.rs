@@ -82,7 +82,7 @@ const _: () = assert!(FLAG_ANY_SOURCE == 1 << 0, "the kernel tests this bit");
 const _: () = assert!(FLAG_RESUME == 1 << 1, "the kernel tests this bit");
 const _: () = assert!(FLAG_MULTI == 1 << 2, "the kernel tests this bit");
 const _: () = assert!(FLAG_NOTHING_KEPT == 1 << 3, "the kernel tests this bit");
-const _: () = assert!(place(1, 0) == 1 << 4, "the kernel cuts handles here");
+const _: () = assert!(place(1, 0) == 1 << 4, "the kernel cuts places here");
 
 /// Things between here and the end of the Ledger, at most.
 pub(super) const ENTERED: u64 = 16;
