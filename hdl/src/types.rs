@@ -362,6 +362,22 @@ streams! {
         /// Length in bytes, at least 1.
         length: Bits<16>,
     }
+    /// A load or a store of a management register by the processor.
+    RegisterAccess {
+        /// Offset of the register.
+        offset: Bits<12>,
+        /// The access is a store.
+        store: Bit,
+        /// Word to store.
+        data: Bits<32>,
+    }
+    /// A word for the processor's memory, from the host.
+    LoaderWord {
+        /// Byte address; a multiple of 4 in the memory.
+        address: Bits<32>,
+        /// The word.
+        data: Bits<32>,
+    }
     /// A change of the card's tables by the firmware.
     ControlRequest {
         /// `abi::control::Operation`.

@@ -10,6 +10,7 @@ use hdl::prim::{BlockRam, ByteRam, Ram};
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks, mutants};
+use support::clocks::Clocks;
 use support::fields::Steady;
 use support::{Bench, for_seeds, is_caught, rate};
 
@@ -270,6 +271,7 @@ fn most_mutants_of_the_other_primitives_are_noticed() {
     mutants("prim_counter", 2, counter);
     mutants("prim_lowest_of_two", 2, lowest);
     mutants("prim_crossing", 12, crosses);
+    mutants("prim_level", 4, level);
     mutants("prim_in_order", 4, in_order);
     mutants("prim_table", 2, table);
     mutants("prim_power_on_reset", 1, |_| power_on());
@@ -571,49 +573,7 @@ fn each_broken_contract_of_questions_and_answers_is_noticed() {
     breaks("prim_in_order", 4, in_order);
 }
 
-/// The two clocks of a crossing: when each rises next, and its period, which wavers.
-struct Clocks {
-    next: [u64; 2],
-    periods: [u64; 2],
-}
-
 const CLOCKS: [&str; 2] = ["input_clock", "output_clock"];
-
-impl Clocks {
-    fn new(periods: [u64; 2], rng: &mut ChaCha8Rng) -> Self {
-        Clocks {
-            next: periods.map(|period| rng.random_range(1..=period)),
-            periods,
-        }
-    }
-
-    /// Those that rise at the next time at which any does.
-    fn rising(&mut self, rng: &mut ChaCha8Rng) -> [bool; 2] {
-        let now = self.next[0].min(self.next[1]);
-        let rising = self.next.map(|next| next == now);
-        for side in (0..2).filter(|side| rising[*side]) {
-            let waver = self.periods[side] / 4;
-            self.next[side] += self.periods[side] - waver + rng.random_range(0..=2 * waver);
-        }
-        rising
-    }
-}
-
-/// Lets these clocks rise at once; the inputs were set before, and the outputs read.
-fn rise(bench: &mut Bench, rising: [bool; 2]) {
-    for (clock, rises) in CLOCKS.into_iter().zip(rising) {
-        bench.set(clock, rises);
-    }
-    bench.step();
-}
-
-/// Both clocks low again.
-fn fall(bench: &mut Bench) {
-    for clock in CLOCKS {
-        bench.set(clock, false);
-    }
-    bench.eval();
-}
 
 /// A crossing after its reset, which both sides have at once.
 fn open_crossing(clocks: &mut Clocks, rng: &mut ChaCha8Rng) -> Bench {
@@ -625,8 +585,8 @@ fn open_crossing(clocks: &mut Clocks, rng: &mut ChaCha8Rng) -> Bench {
         while edges.iter().any(|count| *count < 4) {
             bench.eval();
             let rising = clocks.rising(rng);
-            rise(&mut bench, rising);
-            fall(&mut bench);
+            clocks.rise(&mut bench, rising);
+            clocks.fall(&mut bench);
             edges = [0, 1].map(|side| edges[side] + u32::from(rising[side]));
         }
     }
@@ -636,7 +596,7 @@ fn open_crossing(clocks: &mut Clocks, rng: &mut ChaCha8Rng) -> Bench {
 /// Words from one clock to the other, at any ratio.
 fn crosses(rng: &mut ChaCha8Rng) {
     let periods = [0, 1].map(|_| [4, 8, 9, 40, 100][rng.random_range(0..5)]);
-    let mut clocks = Clocks::new(periods, rng);
+    let mut clocks = Clocks::wavering(CLOCKS, periods, rng);
     let mut bench = open_crossing(&mut clocks, rng);
     let (busy, willing) = (rate(rng), rate(rng));
     // Words, each with the edges of the output's clock before it.
@@ -645,6 +605,8 @@ fn crosses(rng: &mut ChaCha8Rng) {
     let mut steady = Steady::default();
     let (mut offered, mut came) = (None, 0);
     let mut most = 0;
+    // Edges of the input's clock since the last word was taken.
+    let mut since = 0;
     for event in 0.. {
         assert!(event < 150_000, "words are stuck");
         bench.eval();
@@ -659,8 +621,16 @@ fn crosses(rng: &mut ChaCha8Rng) {
                 let sent = sent.pop_front().map(|(word, _)| word);
                 assert_eq!(Some(word[0]), sent, "event {event}");
                 came += 1;
+                since = 0;
             }
         }
+        let empty = bench.is("input_empty");
+        assert!(!empty || sent.is_empty(), "not empty, event {event}");
+        assert!(
+            empty || !sent.is_empty() || since < 3,
+            "empty, event {event}"
+        );
+        since += u64::from(rising[0]);
         let pushes = rising[0] && bench.is("in_ready");
         if pushes && let Some(word) = offered.take() {
             sent.push_back((word, edges));
@@ -669,7 +639,7 @@ fn crosses(rng: &mut ChaCha8Rng) {
         if came == 100 {
             break;
         }
-        rise(&mut bench, rising);
+        clocks.rise(&mut bench, rising);
         // Each side changes what it drives after an edge of its own clock.
         if rising[0] {
             offered = offered.or_else(|| rng.random_bool(busy).then(|| rng.random()));
@@ -679,7 +649,7 @@ fn crosses(rng: &mut ChaCha8Rng) {
         if rising[1] {
             bench.set("out_ready", rng.random_bool(willing));
         }
-        fall(&mut bench);
+        clocks.fall(&mut bench);
     }
     assert!(most <= 8, "{most} words in a crossing of 8");
 }
@@ -694,11 +664,43 @@ fn each_broken_contract_of_the_crossing_is_noticed() {
     breaks("prim_crossing", 12, crosses);
 }
 
+/// A level that changes at random.
+fn level(rng: &mut ChaCha8Rng) {
+    let periods = [0, 1].map(|_| [4, 8, 9, 40, 100][rng.random_range(0..5)]);
+    let mut clocks = Clocks::wavering(CLOCKS, periods, rng);
+    let mut bench = Bench::open("prim_level");
+    let changes = rate(rng) / 4.0;
+    // The registers that the level goes through; it starts high.
+    let [mut sent, mut unsettled, mut settled] = [true; 3];
+    let mut level = false;
+    for event in 0..2000 {
+        bench.set("level", level);
+        bench.eval();
+        assert_eq!(bench.is("seen"), settled, "event {event}");
+        let rising = clocks.rising(rng);
+        if rising[1] {
+            [settled, unsettled] = [unsettled, sent];
+        }
+        if rising[0] {
+            sent = level;
+        }
+        clocks.rise(&mut bench, rising);
+        level ^= rising[0] && rng.random_bool(changes);
+        clocks.fall(&mut bench);
+    }
+}
+
+#[test]
+fn a_level_is_seen_after_a_register_of_its_clock_and_two_of_the_other() {
+    for_seeds(12, level);
+    breaks("prim_level", 8, level);
+}
+
 #[test]
 fn a_word_crosses_in_each_cycle_of_the_slower_clock() {
     for_seeds(4, |rng| {
         for periods in [[8, 8], [8, 16], [16, 8], [8, 9], [40, 8]] {
-            let mut clocks = Clocks::new(periods, rng);
+            let mut clocks = Clocks::wavering(CLOCKS, periods, rng);
             let mut bench = open_crossing(&mut clocks, rng);
             bench.set("in_valid", true);
             bench.set("out_ready", true);
@@ -709,8 +711,8 @@ fn a_word_crosses_in_each_cycle_of_the_slower_clock() {
                 // Not before both sides know of each other.
                 let counts = edges[0].min(edges[1]) >= 20;
                 words += u64::from(counts && rising[1] && bench.is("out_valid"));
-                rise(&mut bench, rising);
-                fall(&mut bench);
+                clocks.rise(&mut bench, rising);
+                clocks.fall(&mut bench);
                 edges = [0, 1].map(|side| edges[side] + u64::from(rising[side]));
             }
             assert!(words >= 178, "{words} words in 180 cycles, {periods:?}");

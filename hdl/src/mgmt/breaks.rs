@@ -1,5 +1,6 @@
 //! Contracts of the management's blocks that a test breaks, to show that it notices.
 
+use super::clock_bridge::{CardEnd, ClockBridge, ProcessorEnd, ResetEnd};
 use super::event_queue::EventQueue;
 use super::fanout::Fanout;
 use crate::verilog::Break;
@@ -35,5 +36,51 @@ pub fn event_queue() -> Vec<Break> {
             "true",
             "told.valid & (told.data.cause == 0)",
         ),
+    ]
+}
+
+/// Of the crossing between the card's clock and the processor's.
+pub fn clock_bridge() -> Vec<Break> {
+    vec![
+        // The processor starts before its program is in memory.
+        Break::new("start_overtakes_words").force::<CardEnd>("loaded", "true"),
+        // The processor starts before the old program is over.
+        Break::new("start_does_not_wait").force::<CardEnd>("held", "true"),
+        // A `run` that is low for a moment is forgotten.
+        Break::new("forgets_stops").force::<CardEnd>("stops.d", "false"),
+        // An access has its effect after the processor was stopped.
+        Break::new("acts_when_stopped").force::<CardEnd>("access.valid", "coming.valid"),
+        // A load that comes after the processor was stopped is never answered.
+        Break::new("no_answer_when_stopped").force::<CardEnd>("turned_away", "false"),
+        // A store that comes after the processor was stopped is answered.
+        Break::new("answers_stores").force::<CardEnd>("turned_away", "coming.valid & !counts"),
+        // A word that comes while the bridge is reset is lost.
+        Break::new("loses_words_in_reset").force::<CardEnd>("loader.ready", "words.ready"),
+        // A word reaches the memory while the processor runs.
+        Break::new("loads_a_running_processor")
+            .force::<ProcessorEnd>("words.ready", "true")
+            .force::<ProcessorEnd>("loader.valid", "words.valid"),
+        // The answer of a load of the old program is still to come.
+        Break::new("held_before_the_answer").force::<ProcessorEnd>("held", "!start & all_taken"),
+        // Accesses of the old program are still on their way.
+        Break::new("held_before_all_is_taken").force::<ProcessorEnd>("held", "!start & !waits.q"),
+        // A load leaves while another waits for its answer.
+        Break::new("loads_do_not_wait").force::<ProcessorEnd>("may_leave", "start"),
+        // An answer that comes when the processor is held is given all the same.
+        Break::new("answers_when_held").force::<ProcessorEnd>("answer.valid", "returned.valid"),
+        // This side is released before the other was in reset.
+        Break::new("released_too_soon").force::<ResetEnd>("in_reset", "true"),
+        // A reset while the one before ends is forgotten.
+        Break::new("forgets_resets").force_if::<ResetEnd>(
+            "wanted.d",
+            "false",
+            "in_reset & !asking.q",
+        ),
+        // The processor's side isn't reset.
+        Break::new("other_side_not_reset").force::<ResetEnd>("asks", "false"),
+        // One interrupt is taken for the other.
+        Break::new("interrupts_exchanged")
+            .force::<ClockBridge>("timer.level", "external_interrupt")
+            .force::<ClockBridge>("external.level", "timer_interrupt"),
     ]
 }

@@ -2,6 +2,7 @@
 //! blocks, and the counters.
 
 pub mod breaks;
+pub mod clock_bridge;
 mod counters;
 mod event_queue;
 mod fanout;
@@ -10,6 +11,7 @@ mod ibex;
 mod random;
 mod subsystem;
 
+pub use clock_bridge::ClockBridge;
 pub use counters::Counters;
 pub use event_queue::EventQueue;
 pub use fanout::Fanout;
@@ -38,6 +40,13 @@ pub const FOUR: [&[Operation]; 4] = [
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("mgmt_subsystem", Class::Test, || Subsystem::new(&TINY)).with_sources(SOURCES),
+        Top::of("mgmt_clock_bridge", Class::Test, ClockBridge::default),
+        Top::broken(
+            "mgmt_clock_bridge_broken",
+            breaks::clock_bridge,
+            ClockBridge::default,
+        ),
+        Top::mutants("mgmt_clock_bridge_mutants", ClockBridge::default),
         Top::of("mgmt_fanout", Class::Test, || Fanout::new(&FOUR)),
         Top::broken("mgmt_fanout_broken", breaks::fanout, || Fanout::new(&FOUR)),
         Top::of("mgmt_counters", Class::Test, Counters::default),

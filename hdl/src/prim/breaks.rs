@@ -4,6 +4,7 @@ use super::counter::Counter;
 use super::crossing::{CrossingEntry, CrossingExit};
 use super::fifo::Fifo;
 use super::in_order::InOrder;
+use super::level::Level;
 use super::lowest::Lowest;
 use super::power_on_reset::PowerOnReset;
 use super::round_robin::RoundRobin;
@@ -130,6 +131,20 @@ pub fn crossing() -> Vec<Break> {
             "count.q",
             "(count.q == 3) & (settled.q == unsettled.q)",
         ),
+        // A crossing with a word in it is empty.
+        Break::new("empty_too_soon").force::<CrossingEntry<Word>>("empty", "true"),
+    ]
+}
+
+/// Of the level from one clock to another.
+pub fn level() -> Vec<Break> {
+    vec![
+        // The level is seen by one register of the other clock.
+        Break::new("not_settled").force::<Level>("seen", "unsettled.q"),
+        // What leaves is no register.
+        Break::new("sent_too_soon").force::<Level>("unsettled.d", "level"),
+        // A low level doesn't cross.
+        Break::new("stays_high").force_if::<Level>("settled.d", "true", "settled.q"),
     ]
 }
 

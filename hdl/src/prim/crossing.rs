@@ -32,6 +32,8 @@ pub struct CrossingEntry<T: Synth> {
     pub taken: Signal<In, Bits<8>>,
     /// Words that were written, in Gray code.
     pub written: Signal<Out, Bits<8>>,
+    /// All words that were written have been taken.
+    pub empty: Signal<Out, Bit>,
     /// The words. One that was written and not taken doesn't change.
     #[each(depth)]
     pub word: Vec<Signal<Out, T>>,
@@ -67,6 +69,7 @@ impl<T: Synth> Logic for CrossingEntry<T> {
         self.settled.d.next = self.unsettled.q.val();
         self.full.next = self.gray.q.val() == (self.settled.q.val() ^ self.upper_bits.val());
         self.input.ready.next = !self.full.val();
+        self.empty.next = self.gray.q.val() == self.settled.q.val();
         self.push.next = self.input.valid.val() & self.input.ready.val();
         self.next_count.next = self.count.q.val();
         if self.push.val() {
@@ -160,6 +163,8 @@ pub struct Crossing<T: Synth> {
     pub input_reset: Signal<In, Bit>,
     /// Words that come, by `input_clock`.
     pub input: Stream<In, T>,
+    /// By `input_clock`: all words that came have been taken. It rises some cycles after the last of them was.
+    pub input_empty: Signal<Out, Bit>,
     /// Rising edge counts for `output`.
     pub output_clock: Signal<In, Clock>,
     /// By `output_clock`: empties the crossing, with `input_reset`.
@@ -197,6 +202,7 @@ impl<T: Synth> Logic for Crossing<T> {
         self.exit.reset.next = self.output_reset.val();
         join!(self.input => self.entry.input);
         join!(self.exit.output => self.output);
+        self.input_empty.next = self.entry.empty.val();
         self.exit.written.next = self.entry.written.val();
         self.entry.taken.next = self.exit.taken.val();
         for i in 0..self._depth {

@@ -11,6 +11,7 @@ mod crossing;
 mod duty;
 mod fifo;
 mod in_order;
+mod level;
 mod lowest;
 mod memory;
 pub mod power_on_reset;
@@ -30,6 +31,7 @@ pub use crossing::{Crossing, CrossingEntry, CrossingExit};
 pub use duty::Duty;
 pub use fifo::Fifo;
 pub use in_order::InOrder;
+pub use level::Level;
 pub use lowest::Lowest;
 pub use power_on_reset::PowerOnReset;
 pub use ram::Ram;
@@ -92,6 +94,8 @@ pub fn tops() -> Vec<Top> {
         Top::broken("prim_crossing_broken", breaks::crossing, || {
             Crossing::<Bits<64>>::new(8)
         }),
+        Top::of("prim_level", Class::Test, || Level::new(true)),
+        Top::broken("prim_level_broken", breaks::level, || Level::new(true)),
         Top::of("prim_in_order", Class::Test, || {
             InOrder::<Bits<64>, Bits<8>>::new(5, 4)
         }),
@@ -133,6 +137,7 @@ pub fn tops() -> Vec<Top> {
         Top::mutants("prim_counter_mutants", Counter::<5>::default),
         Top::mutants("prim_lowest_of_two_mutants", LowestOfTwo::default),
         Top::mutants("prim_crossing_mutants", || Crossing::<Bits<64>>::new(8)),
+        Top::mutants("prim_level_mutants", || Level::new(true)),
         Top::mutants("prim_in_order_mutants", || {
             InOrder::<Bits<64>, Bits<8>>::new(5, 4)
         }),

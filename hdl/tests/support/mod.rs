@@ -5,6 +5,7 @@
 
 pub mod axi;
 pub mod broken;
+pub mod clocks;
 pub mod fields;
 pub mod monitor;
 pub mod riscv;
@@ -126,6 +127,15 @@ impl Bench {
     /// Lets outputs follow the inputs that were set.
     pub fn eval(&mut self) {
         self.model.eval();
+    }
+
+    /// Lets outputs follow the clocks that were set, where a test drives them itself. Panics if a check has failed.
+    pub fn settle(&mut self) {
+        broken::burn();
+        self.model.eval();
+        self.model
+            .got_error()
+            .unwrap_or_else(|error| panic!("{error}"));
     }
 
     /// One rising edge. Panics if a check has failed.
