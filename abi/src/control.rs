@@ -262,7 +262,9 @@ macro_rules! pair_report_layout {
                 /// Sends waiting.
                 waiting: u8 = 8,
                 /// The peer's accesses that a region refused, since the pair was connected. Wraps.
-                refused: u32 = 32,
+                refused: u32 = 31,
+                /// A frame of the peer has come since the last `PairRead`.
+                heard: u8 = 1,
             }
         }
     };

@@ -71,7 +71,11 @@ impl Cause {
     pub const fn is_told(self) -> bool {
         matches!(
             self,
-            Self::LinkError | Self::UnexpectedOverflow | Self::SlotError | Self::RingError
+            Self::LinkError
+                | Self::PeerFailed
+                | Self::UnexpectedOverflow
+                | Self::SlotError
+                | Self::RingError
         )
     }
 }
@@ -83,8 +87,8 @@ codes! {
         RingOverrun = 0,
         /// A work request couldn't be read from host memory: the ring has stopped. `info` is the index, and bit 32 ([`INFO_LIST_RING_BIT`]) is set for a list ring.
         RingError = 1,
-        /// The pair has failed: its peer fell silent, failed it or violated the protocol, or a send couldn't be read again. Its operations complete with
-        /// the status in `info`.
+        /// The pair has failed: its peer failed it or violated the protocol, or a send couldn't be read again. Its operations complete with the status in
+        /// `info`.
         LinkError = 2,
         /// A message of `pair` found no free slot: its sender has sent more than it had credits for. It was refused and the pair failed.
         UnexpectedOverflow = 3,
@@ -108,6 +112,11 @@ codes! {
         /// [`NO_PAIR`]. `info` is the key in bits 31:0, the domain that asked in bits 39:32, the rights that it asked for in bits 47:40, all of the last one, and in
         /// bits 63:48 how many were refused since the last such event, at most 0xffff.
         AccessRefused = 11,
+        /// The peer of `pair` is taken to have failed, and the pair with it: its operations complete with `PeerFailed`, which is `info`. What takes it to have
+        /// failed, `QueryPair` tells. A receive from any source stays posted, and may wait for nothing.
+        PeerFailed = 12,
+        /// The process at the other end of `pair` has sent a `Signal`. `info` is its word.
+        Signal = 13,
     }
 }
 

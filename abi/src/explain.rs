@@ -3,7 +3,7 @@
 use core::fmt;
 
 use crate::event::Cause;
-use crate::mailbox::{ConnectReason, PairState};
+use crate::mailbox::{ConnectReason, FailureCause, PairState, PeerState};
 use crate::status::{Code, MailboxStatus, Status};
 use crate::wire::FrameType;
 
@@ -134,8 +134,8 @@ explanations! {
             "The pair was ended with `Disconnect`, by the peer or by this side, and this request wasn't done by then.",
             "Close the pair. Nothing is wrong: what the peer wanted to say has been said.";
         PeerFailed:
-            "Sends of the pair were sent again, or its peer asked for credit, `RETRY_LIMIT` times, and nothing was heard of any of them.",
-            "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back.";
+            "The gates sent to the peer `RETRY_LIMIT` times, or asked it for credit, and heard nothing; or it showed no sign of life for the time that `WatchPeers` gave it; or the host, or another peer, said that it has failed. `QueryPair` says which.",
+            "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back: it is another incarnation then.";
     }
     MailboxStatus {
         Ok:
@@ -168,6 +168,9 @@ explanations! {
         Unsupported:
             "The command asks for what only some cards have, and this one hasn't: an endpoint was to complete on another's completion queue.",
             "Look at `capabilities` of `Identify` first, and do without: here, give each endpoint a completion queue of its own.";
+        NotConnected:
+            "The pair was opened and never connected, or it has failed or ended.",
+            "Read its state by `QueryPair`.";
     }
     Cause {
         RingOverrun:
@@ -178,7 +181,13 @@ explanations! {
             "The ring has stopped for good: close the endpoint. Keep the rings mapped while it is open.";
         LinkError:
             "See the completion status that is its `info`; the pair's operations have it.",
-            "Close the pair and connect it anew. Of `PeerFailed`: the counters `Timeouts`, `Repeats` and `CrcErrors` say how good the wire is.";
+            "Close the pair and connect it anew.";
+        PeerFailed:
+            "See the completion status `PeerFailed`.",
+            "Take the process for failed: `ReadFailed` names all of them. A receive from any source that waits for it alone is to be cancelled.";
+        Signal:
+            "The peer's host gave `Signal`.",
+            "Whatever the two processes have agreed that the word means.";
         UnexpectedOverflow:
             "The peer sent a message that it had no credit for.",
             "The peer's card breaks the protocol, or the pair's credits were given to the two ends differently: `remote_credits` must be what the other end's `OpenPair` answered.";
@@ -206,6 +215,43 @@ explanations! {
         AccessRefused:
             "A request named memory that no region of its domain covers, or a right that the region hasn't.",
             "No endpoint gets this event: see the status `LocalProtection` of the request, and the firmware's audit ring.";
+    }
+    PeerState {
+        Unknown:
+            "The pair is being connected, or was opened and never connected.",
+            "Nothing to do.";
+        Alive:
+            "The pair is connected.",
+            "Nothing to do.";
+        Suspect:
+            "Half of the `timeout` of `WatchPeers` has passed without a frame of the peer, or a pair with the same card has failed with `PeerFailed`.",
+            "Nothing to do: the firmware is asking it, and takes it for alive or for failed soon.";
+        Failed:
+            "See the `FailureCause` beside it.",
+            "Close the pair. What the peer had sent and the card had delivered is still there to be received.";
+        Rejoined:
+            "The pair is connected with a peer that was last taken to have failed.",
+            "Take it for a new process: it knows nothing of what was sent before.";
+    }
+    FailureCause {
+        None:
+            "The peer isn't taken to have failed.",
+            "Nothing to do.";
+        Retries:
+            "A send, or a request for credit, was repeated `RETRY_LIMIT` times and nothing came back.",
+            "The counters `Timeouts`, `Repeats` and `CrcErrors` say how good the wire is. A process that is only slow doesn't fail so: its card answers for it.";
+        Silence:
+            "The peer's firmware answered no `Alive`, and its gates sent nothing.",
+            "Give `WatchPeers` a longer `timeout` if the peer's firmware may be paused for so long.";
+        Declared:
+            "The host gave `DeclareFailed`.",
+            "Nothing to do.";
+        Told:
+            "A peer sent `TellFailed` and the endpoint believes its peers.",
+            "Watch with `believe` 0 to hear of failures by this card alone.";
+        Restarted:
+            "The process at the other end was started again, and asks for a connection or accepts one.",
+            "Nothing to do: the new connection is another pair.";
     }
     ConnectReason {
         None:

@@ -91,6 +91,17 @@ codes! {
         Reserve = 16,
         /// Reads an entry of the firmware's audit ring.
         ReadAudit = 17,
+        /// Declares that the peer of a connected pair has failed: the pair fails with `PeerFailed`. Of a pair that has failed: nothing is done.
+        DeclareFailed = 18,
+        /// Has the firmware watch the peers of an endpoint, whether or not anything is sent to them.
+        WatchPeers = 19,
+        /// Reads which peers of an endpoint have failed. It asks nobody else.
+        ReadFailed = 20,
+        /// Tells chosen peers that another one has failed. Answered at once; the firmware tells each, again until it answers.
+        TellFailed = 21,
+        /// Sends a word to the process at the other end of a connected pair, which gets it as the event `Signal`, once. Answered at once; the firmware sends it again
+        /// until the peer's answers. `Busy` while one of the pair is under way.
+        Signal = 22,
     }
 }
 
@@ -292,7 +303,7 @@ words! {
         /// Peer's Ethernet address.
         remote_mac: u64,
     }
-    /// Argument of `ClosePair` and `QueryPair`.
+    /// Argument of `ClosePair`, `QueryPair` and `DeclareFailed`.
     Pair {
         /// Local pair.
         pair: u32,
@@ -384,6 +395,51 @@ words! {
         remote_credits: u32,
         /// Epoch of the peer's endpoint, once it is connected.
         remote_epoch: u32,
+        /// [`PeerState`] of a pair that is or was connected; else 0.
+        peer: u32,
+        /// [`FailureCause`] of a peer that has failed; else 0.
+        failure: u32,
+    }
+    /// Argument of `WatchPeers`. It replaces what was said for the endpoint before, and holds for pairs that are connected later too.
+    WatchPeers {
+        /// Local endpoint.
+        endpoint: u32,
+        /// Cycles between two looks at each peer, and up to a quarter more, at random: [`WATCH_INTERVAL_LEAST`](crate::times::WATCH_INTERVAL_LEAST) or more, and less
+        /// than 2^30. 0: the firmware doesn't look.
+        interval: u32,
+        /// Cycles without a sign of life before a peer is taken to have failed: twice the interval or more, and less than 2^31; 0 with an interval of 0. What counts is
+        /// the looks that fit into it: all of them, and one more, must find the peer silent.
+        timeout: u32,
+        /// 1: a connected peer of the endpoint that says that another has failed (`TellFailed`) is believed. 0: it isn't.
+        believe: u32,
+    }
+    /// Argument of `ReadFailed`.
+    Endpoint {
+        /// Local endpoint.
+        endpoint: u32,
+    }
+    /// Answer of `ReadFailed`.
+    FailedPeers {
+        /// Bit k: the peer of the endpoint's pair at place k has failed, for k below 64. A bit stays until its pair is closed.
+        low: u64,
+        /// The same for places from 64 on: bit k for place 64 + k.
+        high: u64,
+    }
+    /// Argument of `TellFailed`.
+    TellFailed {
+        /// Local pair whose peer has failed.
+        failed: u32,
+        /// Bit k: the peer of the pair at place k is told, for k below 64. Pairs that aren't connected, and those of other endpoints, are passed over.
+        low: u64,
+        /// The same for places from 64 on.
+        high: u64,
+    }
+    /// Argument of `Signal`.
+    Signal {
+        /// Local pair.
+        pair: u32,
+        /// What the peer gets: `info` of its event.
+        word: u64,
     }
     /// Argument of `RegisterRegion`.
     RegisterRegion {
@@ -465,6 +521,11 @@ layouts! {
     Disconnect: Disconnect => Nothing,
     Reserve: Reserve => Nothing,
     ReadAudit: AuditIndex => AuditEntry,
+    DeclareFailed: Pair => Nothing,
+    WatchPeers: WatchPeers => Nothing,
+    ReadFailed: Endpoint => FailedPeers,
+    TellFailed: TellFailed => Nothing,
+    Signal: Signal => Nothing,
 }
 
 codes! {
@@ -490,6 +551,40 @@ codes! {
         Disconnected = 8,
         /// The gates didn't answer in time when the pair was to be connected or closed: it is settled, and closed, when they do.
         Unsettled = 9,
+    }
+}
+
+codes! {
+    /// What is thought of the peer of a pair.
+    PeerState {
+        /// The pair was never connected.
+        Unknown = 0,
+        /// Nothing speaks against it.
+        Alive = 1,
+        /// There was no sign of life for half of the time after which it is taken to have failed, or it is watched and another pair's peer on the same card has failed.
+        Suspect = 2,
+        /// It is taken to have failed. It stays so until the pair is closed.
+        Failed = 3,
+        /// It had failed, and has connected again, with the epoch after: nothing of before is left.
+        Rejoined = 4,
+    }
+}
+
+codes! {
+    /// What takes a peer to have failed.
+    FailureCause {
+        /// It isn't.
+        None = 0,
+        /// The gates sent to it `retry_limit` times, and heard nothing.
+        Retries = 1,
+        /// It showed no sign of life for the time that `WatchPeers` gave it.
+        Silence = 2,
+        /// The host said so: `DeclareFailed`.
+        Declared = 3,
+        /// Another peer of the endpoint said so, and is believed.
+        Told = 4,
+        /// Its endpoint connects anew, as a later incarnation.
+        Restarted = 5,
     }
 }
 
@@ -560,6 +655,10 @@ codes! {
         /// A region refused accesses of requests; `object` is the key, `info` the domain in bits 7:0 and the rights that it asked for in bits 15:8, all of the
         /// last one, and `count` is how many.
         AccessRefused = 17,
+        /// A peer was taken to have failed; `object` is the pair, `info` the [`FailureCause`].
+        PeerFailed = 18,
+        /// A peer said that another one has failed, and wasn't believed; `object` is the pair of the one that said so.
+        NotBelieved = 19,
     }
 }
 

@@ -103,7 +103,7 @@ codes! {
         NotReady = 17,
         /// The pair was closed in an orderly way before the operation was done, by the peer or by this side's `Disconnect`.
         PeerClosed = 18,
-        /// The peer acknowledged nothing, however often it was sent to again.
+        /// The peer is taken to have failed: it acknowledged nothing, was silent, or was declared so.
         PeerFailed = 19,
     }
 }
@@ -131,6 +131,8 @@ codes! {
         Restarted = 8,
         /// The card lacks a capability that the command asks for; result word 1 is its bit of `capabilities`.
         Unsupported = 9,
+        /// The pair isn't connected: it never was, it has failed, or it has ended.
+        NotConnected = 10,
     }
 }
 

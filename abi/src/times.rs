@@ -27,6 +27,8 @@ constants! {
         DRAIN_TIMEOUT: u32 = 1 << 22;
         /// After that, it waits so long for the peer's answer: 17 ms.
         TELL_TIMEOUT: u32 = 1 << 21;
+        /// Least interval of `WatchPeers`: 131 µs, enough for some four peers that send nothing.
+        WATCH_INTERVAL_LEAST: u32 = 1 << 14;
         /// From one event [`AccessRefused`](crate::event::Cause::AccessRefused), which the firmware gets, to the next, at least: 131 µs.
         REFUSAL_INTERVAL: u32 = 1 << 14;
     }

@@ -24,7 +24,7 @@ constants! {
         /// [`ETHERTYPE`] as the header's little-endian field holds it.
         ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
         /// Version of the header.
-        VERSION: u8 = 3;
+        VERSION: u8 = 4;
         /// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
         FRAME_READY: u8 = 1 << 0;
         /// `flags` of an `Acknowledge` or `Ask` frame: a request of the reverse direction is missing, since one behind it has come and was dropped.
@@ -76,6 +76,14 @@ codes! {
         Disconnect = 5,
         /// Management: answer to `Disconnect`, also for a pair that isn't there any more.
         DisconnectDone = 6,
+        /// Management: asks for a sign of life.
+        Alive = 7,
+        /// Management: `word` is for the process at the other end.
+        Signal = 8,
+        /// Management: another peer of the sender has failed. `word` is its Ethernet address in bits 47:0 and its endpoint in bits 63:48.
+        PeerFailed = 9,
+        /// Management: answer to `Alive`, `Signal` and `PeerFailed`, by `transaction`.
+        NoticeDone = 10,
     }
 }
 
@@ -93,7 +101,8 @@ macro_rules! management_body_layout {
                 reason: u8 = 8,
                 /// Detail of the reason.
                 detail: u16 = 16,
-                /// Number of the handshake, drawn at random by the initiator and repeated in every frame of it.
+                /// Handshake, `Disconnect` and its answer: number of the handshake, drawn at random by the initiator and repeated in every frame of it. `Alive`, `Signal`,
+                /// `PeerFailed`: a number that the sender counts up for each pair, from 1; `NoticeDone` repeats it.
                 transaction: u32 = 32,
                 /// Random word of this incarnation of the sender's endpoint: tells a second connection from one of a card that has forgotten its epoch.
                 incarnation: u32 = 32,
@@ -111,8 +120,8 @@ macro_rules! management_body_layout {
                 remembered_incarnation: u32 = 32,
                 /// Zero.
                 reserved0: u32 = 32,
-                /// Zero.
-                reserved1: u64 = 64,
+                /// `Signal`, `PeerFailed`: what is said. Else zero.
+                word: u64 = 64,
             }
         }
     };

@@ -561,9 +561,13 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
         let told = [Status::Flushed, Status::PeerClosed, Status::MemoryError].map(Status::code);
         if !told.contains(&status) {
             let info = status.into();
+            let cause = match status == Status::PeerFailed.code() {
+                true => Cause::PeerFailed,
+                false => Cause::LinkError,
+            };
             self.put(Output::Raise {
                 endpoint,
-                cause: Cause::LinkError,
+                cause,
                 pair,
                 info,
             });

@@ -55,6 +55,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             Operation::PairRead => {
                 let report = PairReport {
                     refused: self.delivery.refused(index),
+                    heard: self.receive.take_heard(index).into(),
                     ..self.sends.report(index)
                 };
                 return report.to_words()[0];

@@ -631,6 +631,7 @@ impl Sends {
             unacknowledged: source.sent.len() as u8,
             waiting: source.waiting.len() as u8,
             refused: 0,
+            heard: 0,
         }
     }
 }

@@ -365,6 +365,7 @@ impl Logic for Datapath {
             self.fanout.block_result[i].next = 0.into();
         }
         self.fanout.block_result[3].next = self.send_queues.control_result.val();
+        self.fanout.block_result[5].next = self.receive.control_result.val();
         self.fanout.block_result[9].next = self.delivery.control_result.val();
         self.fanout.block_result[11].next = self.counters.control_result.val();
 

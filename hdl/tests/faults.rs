@@ -96,12 +96,11 @@ fn faults(size: &Size, rng: &mut ChaCha8Rng) {
             expected.push((pair as u64, status.code().into()));
             if matches!(status, Status::LinkError | Status::PeerFailed) {
                 let code = u64::from(status.code());
-                to_raise.push([
-                    endpoint.into(),
-                    Cause::LinkError.code().into(),
-                    pair as u64,
-                    code,
-                ]);
+                let cause = match status {
+                    Status::PeerFailed => Cause::PeerFailed,
+                    _ => Cause::LinkError,
+                };
+                to_raise.push([endpoint.into(), cause.code().into(), pair as u64, code]);
             }
         };
         for (source, request) in requests.iter_mut().enumerate() {

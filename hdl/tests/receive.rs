@@ -9,7 +9,7 @@ mod support;
 use std::cell::Cell;
 use std::collections::VecDeque;
 
-use abi::control::{Counter, Operation, PairSetup};
+use abi::control::{Counter, Operation, PairReport, PairSetup};
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
 use abi::wire::{
@@ -138,6 +138,8 @@ struct Expected {
     counts: [u64; COUNTERS.len()],
     /// Frames for the firmware.
     firmware: u64,
+    /// Reads of a pair whose peer had not been heard of, and had.
+    heard: [u64; 2],
 }
 
 impl Expected {
@@ -154,6 +156,7 @@ impl Expected {
             faults: VecDeque::new(),
             counts: [0; COUNTERS.len()],
             firmware: 0,
+            heard: [0; 2],
         }
     }
 
@@ -373,7 +376,7 @@ fn frames(
     rng: &mut ChaCha8Rng,
     total: usize,
     broken: Break,
-) -> ([u64; COUNTERS.len()], u64) {
+) -> ([u64; COUNTERS.len()], u64, [u64; 2]) {
     let mut bench = Bench::open(&size.model);
     let mut pairs = vec![Pair::default(); size.config.pairs];
     let mut expected = Expected::new(size.config.pairs, broken);
@@ -401,7 +404,7 @@ fn frames(
             let index = unfit.unwrap_or_else(|| size.pair(rng));
             let operation = match rng.random_range(0..8) {
                 0 if unfit.is_none() => Some(Operation::PairClear),
-                1..6 if unfit.is_none() => None,
+                1..6 if unfit.is_none() => Some(Operation::PairRead),
                 _ => Some(Operation::PairSet),
             };
             control = operation.map(|operation| (operation, index, random_setup(rng, index)));
@@ -564,6 +567,16 @@ fn frames(
                         ..Default::default()
                     };
                 }
+                Operation::PairRead => {
+                    let result = [bench.get_wide::<2>("control_result")[0]];
+                    let heard = expected.model.take_heard(index as u16);
+                    let report = PairReport {
+                        heard: heard.into(),
+                        ..PairReport::default()
+                    };
+                    assert_eq!(PairReport::from_words(&result), report, "cycle {cycle}");
+                    expected.heard[usize::from(heard)] += 1;
+                }
                 _ => {
                     expected.set(index as u16, None);
                     pairs[index] = Pair::default();
@@ -586,14 +599,16 @@ fn frames(
         bench.step();
     }
     assert_eq!(counts, expected.counts, "{COUNTERS:?}");
-    (counts, expected.firmware)
+    (counts, expected.firmware, expected.heard)
 }
 
 #[test]
 fn hostile_frames_count_and_good_frames_pass() {
     let (totals, firmware) = (Cell::new([0; COUNTERS.len()]), Cell::new(0));
+    let reads = Cell::new([0; 2]);
     for_sizes("receive", 9, |size, rng| {
-        let (counts, firmwares) = frames(size, rng, 400, Break::None);
+        let (counts, firmwares, heard) = frames(size, rng, 400, Break::None);
+        reads.set(std::array::from_fn(|k| reads.get()[k] + heard[k]));
         let before = totals.get();
         totals.set(std::array::from_fn(|k| before[k] + counts[k]));
         firmware.set(firmware.get() + firmwares);
@@ -603,6 +618,7 @@ fn hostile_frames_count_and_good_frames_pass() {
     assert!(firmware > 300, "some frames are for the firmware");
     assert!(totals[0] > 1500, "most good frames come by an open pair");
     assert!(totals.iter().all(|n| *n > 0), "each verdict is given");
+    assert!(reads.get().iter().all(|n| *n > 20), "pairs are read");
 }
 
 #[test]

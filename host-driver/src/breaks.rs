@@ -54,6 +54,10 @@ breaks! {
     TrustsPlace,
     /// The memory of a card that has started anew is given back before its gates are quiet.
     TrustsRestart,
+    /// A failure is pending though nobody is awaited.
+    PendingAlways,
+    /// A failure is pending though the program knows of it.
+    AcknowledgedNever,
     /// Quiet sends are taken for ended by the completion of one that was posted before them.
     RetiresTooMany,
     /// A closing wakes nobody who waits for a completion.

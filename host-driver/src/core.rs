@@ -52,7 +52,7 @@ use crate::request_queue::RequestQueue;
 use crate::ring::{EntryQueue, RequestRing};
 use crate::send_limits::SendLimits;
 use crate::shared::readable::Held;
-use crate::table::{Place, Request, RequestTable};
+use crate::table::{Outstanding, Place, Request, RequestTable};
 use crate::transport::{Line, TransportError, Watch};
 use abi::completion::Completion;
 use abi::event::Event;
@@ -113,6 +113,8 @@ pub(crate) struct OpenPair {
     ending: Ending,
     /// nor any more once the card has heard of such a call.
     ended: bool,
+    /// The program knows that its peer has failed.
+    failure_acknowledged: bool,
     /// The slots in which the peer's unexpected messages rest; given back when the pair is gone.
     slots: Arc<HostMemory>,
 }
@@ -517,6 +519,7 @@ impl Own<'_> {
             quiet: [None; QUIET_MAX],
             ending: Ending::No,
             ended: false,
+            failure_acknowledged: false,
             slots,
         });
         Some(pair)
@@ -597,6 +600,31 @@ impl Own<'_> {
             index,
             serial: open.serial,
         })
+    }
+
+    /// The open pairs of these places: a bit for each.
+    pub(crate) fn pairs_of_card(&self, places: u128) -> Vec<Pair> {
+        let named = (0..128).filter(|index| places >> index & 1 == 1);
+        named.filter_map(|index| self.pair_of_card(index)).collect()
+    }
+
+    /// Whether the program knows that the peer of a pair has failed.
+    pub(crate) fn is_failure_acknowledged(&mut self, pair: Pair) -> bool {
+        let open = self.pair_mut(pair);
+        open.is_some_and(|open| open.failure_acknowledged)
+    }
+
+    /// The program knows that the peer of a pair has failed.
+    pub(crate) fn acknowledge_failure(&mut self, pair: Pair) {
+        if let Some(open) = self.pair_mut(pair) {
+            open.failure_acknowledged = !is_broken!(AcknowledgedNever);
+        }
+    }
+
+    /// Whether a receive from any source is posted.
+    pub(crate) fn awaits_anyone(&self) -> bool {
+        let awaits = |request: &Outstanding| request.work.operation().awaits_anyone();
+        self.queue.table.any_of(self.rings.at, awaits)
     }
 
     /// Whether there is a buffer for an injected send.

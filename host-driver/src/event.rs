@@ -31,6 +31,10 @@ bitflags::bitflags! {
         const DISCONNECTED = 1 << Cause::Disconnected.code();
         /// [`Cause::AccessRefused`].
         const ACCESS_REFUSED = 1 << Cause::AccessRefused.code();
+        /// [`Cause::PeerFailed`].
+        const PEER_FAILED = 1 << Cause::PeerFailed.code();
+        /// [`Cause::Signal`].
+        const SIGNAL = 1 << Cause::Signal.code();
     }
 }
 

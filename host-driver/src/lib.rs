@@ -89,6 +89,7 @@ mod loader;
 mod memory;
 mod operation;
 mod pair;
+mod peers;
 mod primitives;
 mod query;
 mod region;
@@ -102,7 +103,9 @@ pub mod transport;
 mod waiting;
 
 pub use abi::control::Counter;
-pub use abi::mailbox::{AuditEntry, AuditKind, ConnectReason, Identity, PairState};
+pub use abi::mailbox::{
+    AuditEntry, AuditKind, ConnectReason, FailureCause, Identity, PairState, PeerState,
+};
 pub use abi::status::{MailboxStatus, Status as WcStatus};
 pub use claimed::{Claimed, ClaimedRefused, DiscardRefused};
 pub use completion::{CompletionChannel, CompletionQueue, WcKind, WorkCompletion};
@@ -118,6 +121,7 @@ pub use event_fd::{EventFd, EventFdError};
 pub use loader::load_firmware;
 pub use operation::{RecvWr, SendFlags, SendWr, Source, TaggedReceive, TaggedSend};
 pub use pair::{EndpointAddress, Pair, PairAddress};
+pub use peers::WatchOptions;
 pub use query::{
     Capabilities, DeviceLimits, EndpointState, EndpointStatus, PairStatus, RequestState,
 };
@@ -158,6 +162,7 @@ const _: () = {
     shared::<TaggedReceive>();
     shared::<TaggedSend>();
     shared::<SendLimits>();
+    shared::<WatchOptions>();
     shared::<AsyncEvent>();
     shared::<Refused>();
     shared::<Claimed>();

@@ -45,6 +45,11 @@ pub(crate) trait Operation {
         None
     }
 
+    /// Whether it waits for a message, whoever sends it.
+    fn awaits_anyone(&self) -> bool {
+        false
+    }
+
     /// The request that it cancels.
     fn target(&self) -> Option<Request> {
         None

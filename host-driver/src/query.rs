@@ -17,7 +17,7 @@ use abi::capability::{
     CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_SHARED_COMPLETIONS,
 };
 use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2, SEND_QUEUE_DEPTH};
-use abi::mailbox::{self, Command, ConnectReason, PairState};
+use abi::mailbox::{self, Command, ConnectReason, FailureCause, PairState, PeerState};
 use abi::request::{INLINE_BYTES, MAX_SEGMENTS};
 use std::ops::RangeInclusive;
 
@@ -175,6 +175,10 @@ pub struct PairStatus {
     pub remote_credits: u32,
     /// Epoch of the peer's endpoint, once it is connected.
     pub remote_epoch: u32,
+    /// What the card takes the peer for.
+    pub peer_state: PeerState,
+    /// Of a peer that has failed: why the card takes it to have.
+    pub failure: Option<FailureCause>,
 }
 
 impl PairStatus {
@@ -196,6 +200,9 @@ impl PairStatus {
             }
             _ => None,
         };
+        let code = |word: u32| u8::try_from(word).ok();
+        let peer_state = code(words.peer).and_then(PeerState::from_code);
+        let failure = code(words.failure).and_then(FailureCause::from_code);
         Ok(Self {
             state,
             available: words.available,
@@ -209,6 +216,9 @@ impl PairStatus {
             }),
             remote_credits: words.remote_credits,
             remote_epoch: words.remote_epoch,
+            peer_state: peer_state.ok_or_else(|| malformed(words.peer))?,
+            failure: Some(failure.ok_or_else(|| malformed(words.failure))?)
+                .filter(|&failure| failure != FailureCause::None),
         })
     }
 }

@@ -150,6 +150,12 @@ impl RequestTable {
         self.slots.iter().filter(kept).count()
     }
 
+    /// Whether any of an endpoint's outstanding requests is such a one.
+    pub(crate) fn any_of(&self, at: usize, is: impl Fn(&Outstanding) -> bool) -> bool {
+        let mut own = self.slots.iter().filter(|slot| slot.is_of(at));
+        own.any(|slot| slot.request.as_ref().is_some_and(&is))
+    }
+
     /// Whether every slot is taken.
     pub(crate) fn is_full(&self) -> bool {
         self.free.is_empty()

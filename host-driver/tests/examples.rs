@@ -30,6 +30,8 @@ mod lists;
 mod messages;
 #[path = "../examples/multi_receive.rs"]
 mod multi_receive;
+#[path = "../examples/peers.rs"]
+mod peers;
 #[path = "../examples/queries.rs"]
 mod queries;
 #[path = "../examples/ready_send.rs"]
@@ -101,6 +103,11 @@ fn messages_runs() {
 #[test]
 fn multi_receive_runs() {
     multi_receive::main().unwrap();
+}
+
+#[test]
+fn peers_runs() {
+    peers::main().unwrap();
 }
 
 #[test]

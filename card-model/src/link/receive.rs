@@ -19,6 +19,8 @@ struct Peer {
     control: u32,
     /// By how much the last request that was dropped for a gap ran ahead, modulo 256; 0 if the next has come since.
     gap: u8,
+    /// A frame has come since somebody asked.
+    heard: bool,
 }
 
 /// What becomes of a frame.
@@ -65,6 +67,7 @@ impl Receive {
                 requests: 0,
                 control: 0,
                 gap: 0,
+                heard: false,
             });
         }
     }
@@ -74,6 +77,13 @@ impl Receive {
         if let Some(Some(peer)) = self.pairs.get_mut(usize::from(pair)) {
             peer.failed = true;
         }
+    }
+
+    /// Whether a frame of the pair's peer, new or repeated, has come since this was asked last.
+    pub fn take_heard(&mut self, pair: u16) -> bool {
+        let peer = self.pairs.get_mut(usize::from(pair));
+        let heard = peer.and_then(Option::as_mut).map(|peer| &mut peer.heard);
+        heard.is_some_and(std::mem::take)
     }
 
     /// Judges a frame that has passed the screen.
@@ -99,6 +109,7 @@ impl Receive {
         if !agrees || peer.failed {
             return drop(Counter::PairErrors);
         }
+        peer.heard = true;
         let is_request = frame.frame_type == FrameType::Eager;
         let next = match is_request {
             true => &mut peer.requests,

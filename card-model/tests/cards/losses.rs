@@ -448,7 +448,7 @@ fn a_peer_that_is_silent_for_good_fails_the_pair_after_the_last_try_each_twice_a
     assert_eq!(line.state(A), PairState::Failed.code());
     let event = line.net.host_sides[A][0].poll_event(&mut line.net.cards[A]);
     let event = event.expect("the host is told");
-    assert_eq!((event.cause, event.pair), (Cause::LinkError.code(), PAIR));
+    assert_eq!((event.cause, event.pair), (Cause::PeerFailed.code(), PAIR));
     assert_eq!(event.info, Status::PeerFailed.code().into());
     // What is posted now ends at once.
     line.send(A, 2);

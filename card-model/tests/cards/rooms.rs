@@ -540,9 +540,12 @@ fn a_pair_that_fails_is_failed_on_both_sides_with_an_event_and_its_sends_and_rec
     }
     let failed = [1, 2, 9].map(|request| (request, Status::PeerFailed));
     assert_eq!(stage.ended(A), failed);
-    for (card, status) in [(A, Status::PeerFailed), (B, Status::LinkError)] {
+    for (card, cause, status) in [
+        (A, Cause::PeerFailed, Status::PeerFailed),
+        (B, Cause::LinkError, Status::LinkError),
+    ] {
         let event = stage.event(card).expect("both are told");
-        assert_eq!((event.cause, event.pair), (Cause::LinkError.code(), PAIR));
+        assert_eq!((event.cause, event.pair), (cause.code(), PAIR));
         assert_eq!(event.info, status.code().into());
         assert_eq!(stage.report(card).state, PairState::Failed.code());
     }

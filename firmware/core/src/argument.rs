@@ -29,6 +29,7 @@ impl Refusal {
 
 pub(crate) const NOT_FOUND: Refusal = Refusal::new(MailboxStatus::NotFound);
 pub(crate) const BUSY: Refusal = Refusal::new(MailboxStatus::Busy);
+pub(crate) const NOT_CONNECTED: Refusal = Refusal::new(MailboxStatus::NotConnected);
 
 /// An argument narrowed to what the gates keep of it.
 pub(crate) fn narrow<T: TryFrom<u32>>(value: u32, position: u32) -> Result<T, Refusal> {

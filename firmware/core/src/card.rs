@@ -1,8 +1,10 @@
 //! What the firmware's decisions run on. No call waits.
 
 use crate::connection::{Cause, State};
+use crate::watch::PeerCause;
 use abi::control::Operation;
 use abi::event;
+use abi::mailbox::PeerState;
 use abi::mgmt::FRAME_WORDS;
 
 /// Sizes of the card, as its gates were built.
@@ -33,7 +35,7 @@ pub enum GateEvent {
         endpoint: u8,
         /// Its place.
         pair: u16,
-        /// Why: `LinkError`, `UnexpectedOverflow` or `SlotError`.
+        /// Why: `LinkError`, `PeerFailed`, `UnexpectedOverflow` or `SlotError`.
         cause: event::Cause,
     },
     /// Regions have refused accesses.
@@ -50,14 +52,16 @@ pub enum GateEvent {
 impl GateEvent {
     /// The event of a cause's code, the endpoint that it was raised at, the pair concerned or [`NO_PAIR`](event::NO_PAIR), and what depends on the cause.
     pub fn new(cause: u8, endpoint: u8, pair: u16, info: u64) -> Self {
-        use event::Cause::{AccessRefused, LinkError, SlotError, UnexpectedOverflow};
+        use event::Cause::{AccessRefused, LinkError, PeerFailed, SlotError, UnexpectedOverflow};
         match event::Cause::from_code(cause) {
             Some(AccessRefused) => Self::AccessRefused(event::Refusal::from_info(info)),
-            Some(cause @ (LinkError | UnexpectedOverflow | SlotError)) => Self::PairFailed {
-                endpoint,
-                pair,
-                cause,
-            },
+            Some(cause @ (LinkError | PeerFailed | UnexpectedOverflow | SlotError)) => {
+                Self::PairFailed {
+                    endpoint,
+                    pair,
+                    cause,
+                }
+            }
             _ => Self::Other { cause, pair },
         }
     }
@@ -175,6 +179,20 @@ names! {
         AuditFoldsNewest,
         /// The audit forgets its oldest entry, whatever kind it is of.
         AuditForgetsOldest,
+        /// A peer is silent for ever, and lives.
+        SilenceForgiven,
+        /// A silent peer isn't asked for a sign of life.
+        LifeNotAskedFor,
+        /// A peer that had failed comes back as if it hadn't.
+        ReturnNotNoted,
+        /// A pair whose peer has failed ends as if its link had.
+        FailureEndsAsLink,
+        /// A notice is sent once.
+        NoticeNotRepeated,
+        /// A repeated notice is carried out again.
+        SignalRepeated,
+        /// Whoever says that a peer has failed is believed.
+        AnyoneBelieved,
     }
 }
 
@@ -232,6 +250,9 @@ pub trait Card {
     /// Told of each transition of a pair: for tests.
     fn transition(&mut self, _from: State, _cause: Cause, _to: State) {}
 
+    /// Told of each change of what is thought of a peer: for tests.
+    fn peer_transition(&mut self, _from: PeerState, _cause: PeerCause, _to: PeerState) {}
+
     /// Whether a promise is broken: for tests.
     fn is_broken(&self, _promise: Break) -> bool {
         false
@@ -254,7 +275,10 @@ mod tests {
             };
             let event = GateEvent::new(cause.code(), 2, 7, refusal.to_info());
             let expected = match cause {
-                Cause::LinkError | Cause::UnexpectedOverflow | Cause::SlotError => {
+                Cause::LinkError
+                | Cause::PeerFailed
+                | Cause::UnexpectedOverflow
+                | Cause::SlotError => {
                     let (endpoint, pair) = (2, 7);
                     GateEvent::PairFailed {
                         endpoint,

@@ -3,15 +3,17 @@
 //! Arguments are checked before anything is changed, and a refusal changes nothing. What needs the gates becomes the host's [`Job`]; its answer
 //! comes when they have done it, or when they have answered nothing for [`CONTROL_TIMEOUT`](crate::CONTROL_TIMEOUT) cycles.
 
-use crate::argument::{BUSY, NOT_FOUND, Refusal, credits, mac, narrow, slots};
+use crate::argument::{BUSY, NOT_CONNECTED, NOT_FOUND, Refusal, credits, mac, narrow, slots};
 use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
 use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
+use crate::notice::PairBits;
 use crate::pair::{Held, Pair, Room};
 use crate::peers::Peer;
 use crate::region::{Region, RegionState};
 use crate::table;
+use crate::watch::Watch;
 use abi::ABI_VERSION;
 use abi::capability::CAPABILITY_SHARED_COMPLETIONS;
 use abi::control::{
@@ -21,13 +23,15 @@ use abi::control::{
 use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::{
     Accept, AuditEntry, AuditIndex, AuditKind, CloseEndpoint, Command, Connect, ConnectPair,
-    CounterId, CounterValue, Disconnect, DomainId, EndpointId, Identity, NO_ENDPOINT, Nothing,
-    OpenEndpoint, OpenPair, PairId, PairState, PairStatus, RegionKey, RegisterRegion, Reserve,
-    Words, id_generation, id_index, object_id, reason_word,
+    CounterId, CounterValue, Disconnect, DomainId, EndpointId, FailedPeers, FailureCause, Identity,
+    NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, PairId, PairState, PairStatus, PeerState,
+    RegionKey, RegisterRegion, Reserve, Signal, TellFailed, WatchPeers, Words, id_generation,
+    id_index, object_id, reason_word,
 };
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use abi::times::{CONNECT_TIMEOUT, DRAIN_TIMEOUT, TELL_TIMEOUT};
+use abi::wire::ManagementKind;
 
 /// What the host's command waits for.
 #[derive(Clone, Copy)]
@@ -143,6 +147,11 @@ impl<C: Card> Firmware<C> {
             Some(Command::Disconnect) => self.run(arguments, Self::disconnect),
             Some(Command::Reserve) => self.run(arguments, Self::reserve),
             Some(Command::ReadAudit) => self.run(arguments, Self::read_audit),
+            Some(Command::DeclareFailed) => self.run(arguments, Self::declare_failed),
+            Some(Command::WatchPeers) => self.run(arguments, Self::watch_peers),
+            Some(Command::ReadFailed) => self.run(arguments, Self::read_failed),
+            Some(Command::TellFailed) => self.run(arguments, Self::command_tell_failed),
+            Some(Command::Signal) => self.run(arguments, Self::signal),
         }
     }
 
@@ -256,6 +265,10 @@ impl<C: Card> Firmware<C> {
             }
             Job::QueryPair { index } if request.for_host => {
                 let report = PairReport::from_words(&[result]);
+                if report.heard != 0 {
+                    // The next look doesn't hear of it.
+                    self.peer_heard(index);
+                }
                 let status = self.pair_status(index);
                 self.answer_with(Ok(PairStatus {
                     state: u32::from(report.state),
@@ -522,7 +535,7 @@ impl<C: Card> Firmware<C> {
         if pair.state != State::Open {
             return Err(BUSY);
         }
-        pair.peer = Peer { mac, endpoint };
+        pair.peer = Peer::new(mac, endpoint);
         (pair.remote_pair, pair.remote_epoch) = (remote_pair, remote_epoch);
         (pair.remote_credits, pair.peer_nonce) = (remote_credits, connect.remote_nonce);
         self.go(index, Cause::CommandJoin, State::Joining);
@@ -556,10 +569,12 @@ impl<C: Card> Firmware<C> {
                 true => reason_word(pair.reason, pair.detail),
                 false => 0,
             },
-            remote_mac: pair.peer.mac,
-            remote_endpoint: pair.peer.endpoint.into(),
+            remote_mac: pair.peer.mac(),
+            remote_endpoint: pair.peer.endpoint().into(),
             remote_credits: pair.remote_credits.into(),
             remote_epoch: pair.remote_epoch.into(),
+            peer: pair.peer_state.code().into(),
+            failure: pair.failure.code().into(),
             ..PairStatus::default()
         }
     }
@@ -584,10 +599,7 @@ impl<C: Card> Firmware<C> {
         }
         let (cause, state) = (Cause::CommandConnect, State::Requesting);
         let index = self.take_pair(endpoint, credits, slots, cause, state)?;
-        self.pairs[index].peer = Peer {
-            mac,
-            endpoint: remote_endpoint,
-        };
+        self.pairs[index].peer = Peer::new(mac, remote_endpoint);
         self.begin_exchange(index, false, timeout);
         self.ask(index);
         Ok(Outcome::Done(self.pair_id(index)))
@@ -647,6 +659,73 @@ impl<C: Card> Firmware<C> {
                 (pair.drawn, pair.held_credits) = (false, pair.credits);
             }
         }
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    // Peers
+
+    fn declare_failed(&mut self, declared: abi::mailbox::Pair) -> Served<Nothing> {
+        let index = self.pair(declared.pair)?;
+        match self.pairs[index].state {
+            State::Connected => {
+                self.peer_fails(index, FailureCause::Declared, Cause::CommandDeclare);
+            }
+            // Its operations have ended; of its peer the host knows more than the gates did.
+            State::Failed => self.note_failure(index, FailureCause::Declared),
+            _ => return Err(NOT_CONNECTED),
+        }
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn watch_peers(&mut self, asked: WatchPeers) -> Served<Nothing> {
+        let endpoint = self.endpoint(asked.endpoint)?;
+        self.watch(endpoint, Watch::asked(&asked)?);
+        Ok(Outcome::Done(Nothing {}))
+    }
+
+    fn read_failed(&mut self, read: abi::mailbox::Endpoint) -> Served<FailedPeers> {
+        let endpoint = self.endpoint(read.endpoint)?;
+        let mut failed = FailedPeers::default();
+        for (index, pair) in self.pairs.iter().enumerate() {
+            let own = usize::from(pair.endpoint) == endpoint;
+            if own && pair.state != State::Closed && pair.peer_state == PeerState::Failed {
+                match index {
+                    0..64 => failed.low |= 1 << index,
+                    _ => failed.high |= 1 << (index - 64),
+                }
+            }
+        }
+        Ok(Outcome::Done(failed))
+    }
+
+    fn command_tell_failed(&mut self, told: TellFailed) -> Served<Nothing> {
+        let index = self.pair(told.failed)?;
+        let pair = &self.pairs[index];
+        if pair.peer_state != PeerState::Failed {
+            return Err(Refusal::argument(0));
+        }
+        let (endpoint, peer) = (pair.endpoint, pair.peer);
+        let to: PairBits = [
+            told.low as u32,
+            (told.low >> 32) as u32,
+            told.high as u32,
+            (told.high >> 32) as u32,
+        ];
+        match self.tell_failed(endpoint, peer, to) {
+            true => Ok(Outcome::Done(Nothing {})),
+            false => Err(BUSY),
+        }
+    }
+
+    fn signal(&mut self, signal: Signal) -> Served<Nothing> {
+        let index = self.pair(signal.pair)?;
+        if self.pairs[index].state != State::Connected {
+            return Err(NOT_CONNECTED);
+        }
+        if !self.has_notice(index) {
+            return Err(BUSY);
+        }
+        self.begin_notice(index, ManagementKind::Signal, signal.word);
         Ok(Outcome::Done(Nothing {}))
     }
 

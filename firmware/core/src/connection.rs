@@ -63,6 +63,8 @@ names! {
         CommandDisconnect,
         /// Command `ClosePair` or `CloseEndpoint`.
         CommandClose,
+        /// Command `DeclareFailed`.
+        CommandDeclare,
         /// The gates have answered `PairSet`.
         GatesSet,
         /// The gates have answered `PairFail`, or know nothing of the pair.
@@ -87,8 +89,12 @@ names! {
         FrameDisconnect,
         /// Frame `DisconnectDone`.
         FrameDone,
+        /// A notice that the peer has failed, from one that is believed.
+        FrameTold,
         /// The time is over.
         TimerGiveUp,
+        /// The peer has been silent for too many looks.
+        TimerSilence,
     }
 }
 
@@ -106,6 +112,9 @@ pub const TRANSITIONS: &[(State, Cause, State)] = {
         (Joining, GatesLate, Unsettled),
         (Connected, CommandDisconnect, Draining),
         (Connected, CommandClose, Closing),
+        (Connected, CommandDeclare, Failed),
+        (Connected, TimerSilence, Failed),
+        (Connected, FrameTold, Failed),
         (Connected, GatesEvent, Failed),
         (Connected, FrameRequest, Failed),
         (Connected, FrameAccept, Failed),

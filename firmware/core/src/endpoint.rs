@@ -1,6 +1,7 @@
 //! Endpoints: what is kept of each, and the checks on its rings.
 
 use crate::argument::{Refusal, is_aligned_range, narrow};
+use crate::watch::Watch;
 use abi::completion::COMPLETION_BYTES;
 use abi::control::{RING_COMPLETION, RING_EVENT, RING_LIST, RING_SEND, RingSetup};
 use abi::event::EVENT_BYTES;
@@ -66,6 +67,8 @@ pub(crate) struct Endpoint {
     pub(crate) reserved_credits: u8,
     /// Of these, those in use.
     pub(crate) drawn_pairs: u16,
+    /// How its peers are watched.
+    pub(crate) watch: Watch,
 }
 
 impl Endpoint {
@@ -81,6 +84,11 @@ impl Endpoint {
             reserved_pairs: 0,
             reserved_credits: 0,
             drawn_pairs: 0,
+            watch: Watch {
+                interval: 0,
+                looks: 0,
+                believes: false,
+            },
         }
     }
 }

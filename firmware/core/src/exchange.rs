@@ -83,10 +83,10 @@ impl Frame {
     }
 
     pub(crate) fn source(&self) -> Peer {
-        Peer {
-            mac: join_mac(self.header.source_mac_low, self.header.source_mac_high),
-            endpoint: self.header.source_endpoint,
-        }
+        Peer::new(
+            join_mac(self.header.source_mac_low, self.header.source_mac_high),
+            self.header.source_endpoint,
+        )
     }
 }
 
@@ -274,13 +274,13 @@ impl<C: Card> Firmware<C> {
         let (source_mac_low, source_mac_high) = split_mac(self.card.mac());
         Frame {
             header: FrameHeader {
-                destination_mac: pair.peer.mac,
+                destination_mac: pair.peer.mac(),
                 source_mac_low,
                 source_mac_high,
                 ethertype: ETHERTYPE_FIELD,
                 version: VERSION,
                 frame_type: frame_type.code(),
-                destination_endpoint: pair.peer.endpoint,
+                destination_endpoint: pair.peer.endpoint(),
                 source_endpoint: pair.endpoint.into(),
                 destination_pair: pair.remote_pair,
                 source_pair: index as u16,
@@ -320,7 +320,7 @@ impl<C: Card> Firmware<C> {
         let (source_mac_low, source_mac_high) = split_mac(self.card.mac());
         Frame {
             header: FrameHeader {
-                destination_mac: frame.source().mac,
+                destination_mac: frame.source().mac(),
                 source_mac_low,
                 source_mac_high,
                 ethertype: ETHERTYPE_FIELD,
@@ -371,10 +371,9 @@ impl<C: Card> Firmware<C> {
 
     /// Takes the next frame to send: answers first, then whose turn it is.
     pub(crate) fn next_frame(&mut self) -> Option<FrameWords> {
-        let Reply { pair, words } = match self.replies.pop_front() {
-            Some(reply) => reply,
-            None => self.next_due_frame()?,
-        };
+        let reply = self.replies.pop_front();
+        let exchange = |this: &mut Self| reply.or_else(|| this.next_due_frame());
+        let Reply { pair, words } = exchange(self).or_else(|| self.next_due_notice())?;
         let now = self.card.now();
         if let Some(pair) = pair.and_then(|pair| self.pairs.get_mut(usize::from(pair))) {
             pair.sent_at = now;

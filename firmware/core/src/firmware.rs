@@ -21,6 +21,7 @@ use crate::connection::{Cause, State, TRANSITIONS};
 use crate::domain::Domains;
 use crate::endpoint::{Endpoint, EndpointState, Stage};
 use crate::exchange::{Exchange, Reply};
+use crate::notice::{MOST_NOTICES, MOST_TELLINGS, Notice, PairBits, SIGNALS, Signalled, Telling};
 use crate::pair::{Held, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
@@ -30,7 +31,7 @@ use abi::control::{
 };
 use abi::event;
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
-use abi::mailbox::{AuditKind, PairState, reason_word, refused_info};
+use abi::mailbox::{AuditKind, FailureCause, PairState, PeerState, reason_word, refused_info};
 use abi::mgmt::EVENTS_IN;
 use abi::status::Status;
 use abi::times::{ACKNOWLEDGE_DELAY, ACKNOWLEDGE_TIMEOUT, CONTROL_TIMEOUT, RETRY_LIMIT};
@@ -54,8 +55,8 @@ pub(crate) struct UnderWay {
     generation: u16,
     /// It reads what became of a request of the pair that was answered late.
     reads_back: bool,
-    /// It raises an event about a pair.
-    event: Option<(u16, event::Cause)>,
+    /// It raises an event about a pair, with this `info`.
+    event: Option<(u16, event::Cause, u64)>,
 }
 
 impl UnderWay {
@@ -131,6 +132,14 @@ pub struct Firmware<C> {
     pub(crate) exchanges: Vec<Exchange, { crate::exchange::MOST }>,
     pub(crate) next_exchange: usize,
     pub(crate) replies: Deque<Reply, REPLIES>,
+    pub(crate) notices: Vec<Notice, MOST_NOTICES>,
+    pub(crate) tellings: Vec<Telling, MOST_TELLINGS>,
+    /// Signals of peers that the hosts of their pairs are to be told.
+    pub(crate) signals: Deque<Signalled, SIGNALS>,
+    /// Pairs whose peers are to be asked for a sign of life.
+    pub(crate) asks: PairBits,
+    /// When peers are looked at next.
+    pub(crate) next_round: Option<u32>,
     /// A bit for each pair that may need the gates.
     work: [u32; MAX_PAIRS / 32],
     next_pair: usize,
@@ -192,6 +201,11 @@ impl<C: Card> Firmware<C> {
             exchanges: Vec::new(),
             next_exchange: 0,
             replies: Deque::new(),
+            notices: Vec::new(),
+            tellings: Vec::new(),
+            signals: Deque::new(),
+            asks: PairBits::default(),
+            next_round: None,
             work: [0; MAX_PAIRS / 32],
             next_pair: 0,
             under_way: None,
@@ -227,7 +241,9 @@ impl<C: Card> Firmware<C> {
     pub fn waits(&self) -> Waits {
         Waits {
             control: self.under_way.is_some(),
-            frame_out: !self.replies.is_empty() || self.exchanges.iter().any(|one| one.due),
+            frame_out: !self.replies.is_empty()
+                || self.exchanges.iter().any(|one| one.due)
+                || self.notices_are_due(),
             reset: self.boot == Boot::Resetting,
         }
     }
@@ -261,10 +277,13 @@ impl<C: Card> Firmware<C> {
             .exchanges
             .iter()
             .flat_map(|one| [one.deadline, one.next]);
+        let notices = self.notices.iter().map(|notice| notice.next);
         let job = (!self.job.is_none()).then(|| self.job_since.wrapping_add(CONTROL_TIMEOUT));
         let request = self.under_way.filter(|request| !request.overdue);
         let request = request.map(|request| request.since.wrapping_add(CONTROL_TIMEOUT));
         exchanges
+            .chain(notices)
+            .chain(self.next_round)
             .chain(job)
             .chain(request)
             .min_by_key(|deadline| deadline.wrapping_sub(now) as i32)
@@ -454,7 +473,8 @@ impl<C: Card> Firmware<C> {
         let host = |this: &mut Self| {
             this.start_for_endpoint() || this.start_for_region() || this.start_for_host()
         };
-        let others = |this: &mut Self| this.start_for_pair() || this.start_reading();
+        let others =
+            |this: &mut Self| this.start_for_pair() || this.start_signal() || this.start_reading();
         match self.host_first {
             true => host(self) || others(self),
             false => others(self) || host(self),
@@ -597,6 +617,7 @@ impl<C: Card> Firmware<C> {
         match pair.state {
             State::Joining if pair.gates == Held::Set => {
                 self.go(index, Cause::GatesSet, State::Connected);
+                self.peer_connects(index);
                 self.note_connected(index);
             }
             State::Setting if pair.gates == Held::Set => self.initiator_is_set(index),
@@ -660,8 +681,8 @@ impl<C: Card> Firmware<C> {
         match (pair.gates, pair.wanted) {
             (Held::Absent, Held::Set) => {
                 let setup = PairSetup {
-                    remote_mac: pair.peer.mac,
-                    remote_endpoint: pair.peer.endpoint,
+                    remote_mac: pair.peer.mac(),
+                    remote_endpoint: pair.peer.endpoint(),
                     remote_pair: pair.remote_pair,
                     remote_epoch: pair.remote_epoch,
                     cookie: match self.card.is_broken(Break::CookieOfOneSide) {
@@ -684,6 +705,12 @@ impl<C: Card> Firmware<C> {
                         if !self.card.is_broken(Break::EndsAsFailure) =>
                     {
                         Status::PeerClosed
+                    }
+                    State::Failed
+                        if pair.peer_state == PeerState::Failed
+                            && !self.card.is_broken(Break::FailureEndsAsLink) =>
+                    {
+                        Status::PeerFailed
                     }
                     State::Ending | State::PeerEnding | State::Failed => Status::LinkError,
                     _ => Status::Flushed,
@@ -716,7 +743,7 @@ impl<C: Card> Firmware<C> {
         true
     }
 
-    fn raise(&mut self, pair: usize, cause: event::Cause, info: u64) {
+    pub(crate) fn raise(&mut self, pair: usize, cause: event::Cause, info: u64) {
         let setup = EventSetup {
             cause: cause.code(),
             pair: pair as u16,
@@ -730,13 +757,13 @@ impl<C: Card> Firmware<C> {
         } = self.pairs[pair];
         self.request(Operation::EventRaise, endpoint.into(), &setup.to_words());
         if let Some(request) = &mut self.under_way {
-            (request.generation, request.event) = (generation, Some((pair as u16, cause)));
+            (request.generation, request.event) = (generation, Some((pair as u16, cause, info)));
         }
     }
 
     /// Tells the host again what it may have been told: twice is better than never. Of a pair that is being closed it wants to know nothing.
     fn raise_again(&mut self, request: UnderWay) {
-        let Some((index, cause)) = request.event else {
+        let Some((index, cause, word)) = request.event else {
             return;
         };
         let index = usize::from(index);
@@ -747,6 +774,16 @@ impl<C: Card> Firmware<C> {
         }
         match cause {
             event::Cause::PairConnected => pair.tell_connected = true,
+            event::Cause::Signal => {
+                let (pair, generation) = (index as u16, request.generation);
+                let signal = Signalled {
+                    pair,
+                    generation,
+                    word,
+                };
+                // Without room it is one of those that the queue of events had no room for.
+                let _ = self.signals.push_front(signal);
+            }
             cause => pair.tell_end = pair.tell_end.or(Some(cause)),
         }
         self.mark(index);
@@ -768,6 +805,13 @@ impl<C: Card> Firmware<C> {
         let index = usize::from(request.index);
         let pair = &self.pairs[index];
         if pair.generation != request.generation || pair.gates != Held::Set {
+            return;
+        }
+        if report.state == PairState::Connected.code() {
+            self.looked(index, report.heard != 0);
+        }
+        let pair = &self.pairs[index];
+        if pair.gates != Held::Set || pair.wanted != Held::Set {
             return;
         }
         let is_drained = report.waiting == 0 && report.unacknowledged == 0
@@ -884,6 +928,9 @@ impl<C: Card> Firmware<C> {
         let (id, state) = (pair.id(index), pair.state);
         self.audit
             .record(AuditKind::PairFailed, id, cause.code().into(), &self.card);
+        if cause == event::Cause::PeerFailed {
+            self.note_failure(index, FailureCause::Retries);
+        }
         match state {
             State::Connected => {
                 self.go(index, Cause::GatesEvent, State::Failed);
@@ -939,7 +986,7 @@ impl<C: Card> Firmware<C> {
     // Timers
 
     fn run_timers(&mut self) -> bool {
-        let mut moved = self.run_exchange_timers();
+        let mut moved = self.run_exchange_timers() | self.run_notices() | self.run_looks();
         let elapsed = self.card.now().wrapping_sub(self.job_since);
         let late = elapsed >= CONTROL_TIMEOUT && !self.card.is_broken(Break::GatesAwaited);
         if !self.job.is_none() && late {

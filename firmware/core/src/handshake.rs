@@ -22,7 +22,7 @@ use crate::peers::Peer;
 use crate::persistent::is_later;
 use abi::event;
 use abi::limits::MAX_CREDITS;
-use abi::mailbox::{AuditKind, ConnectReason};
+use abi::mailbox::{AuditKind, ConnectReason, FailureCause};
 use abi::times::{ANSWER_TIMEOUT, TELL_TIMEOUT};
 use abi::wire::{
     ETHERTYPE_FIELD, FrameHeader, FrameType, MANAGEMENT_BYTES, ManagementKind, VERSION,
@@ -46,8 +46,8 @@ impl<C: Card> Firmware<C> {
         let (source, kind) = (frame.source(), ManagementKind::from_code(frame.body.kind));
         let addressed = ethertype == ETHERTYPE_FIELD
             && destination_mac == self.card.mac()
-            && source.mac & 1 == 0
-            && source.mac != 0;
+            && source.mac() & 1 == 0
+            && source.mac() != 0;
         let (true, Some(kind)) = (addressed, kind) else {
             return self.malformed(&frame);
         };
@@ -68,6 +68,10 @@ impl<C: Card> Firmware<C> {
             Some(FrameType::Management) if whole && version == VERSION => match kind {
                 ManagementKind::Disconnect => self.peer_disconnects(&frame),
                 ManagementKind::DisconnectDone => self.peer_is_done(&frame),
+                ManagementKind::Alive
+                | ManagementKind::Signal
+                | ManagementKind::PeerFailed
+                | ManagementKind::NoticeDone => self.noticed(&frame, kind),
                 _ => self.malformed(&frame),
             },
             _ => self.malformed(&frame),
@@ -222,10 +226,7 @@ impl<C: Card> Firmware<C> {
         source: Peer,
         frame: &Frame,
     ) -> Result<Option<usize>, (ConnectReason, u16)> {
-        let own = Peer {
-            mac: self.card.mac(),
-            endpoint: endpoint.into(),
-        };
+        let own = Peer::new(self.card.mac(), endpoint.into());
         let mut mutual: Option<usize> = None;
         for index in 0..self.pairs.len() {
             let pair = &self.pairs[index];
@@ -264,8 +265,7 @@ impl<C: Card> Firmware<C> {
                         return Err((ConnectReason::StaleEpoch, pair.remote_epoch));
                     }
                     // The peer has begun anew: what was connected has no other end.
-                    self.go(index, Cause::FrameRequest, State::Failed);
-                    self.want(index, Held::Failed);
+                    self.peer_fails(index, FailureCause::Restarted, Cause::FrameRequest);
                 }
                 _ if pair.is_live() => {
                     self.send_again(index);
@@ -360,6 +360,8 @@ impl<C: Card> Firmware<C> {
         self.go(index, cause, State::Connected);
         let pair = &mut self.pairs[index];
         pair.tell_connected = true;
+        self.peer_connects(index);
+        let pair = &self.pairs[index];
         let (peer, epoch, incarnation) = (pair.peer, pair.remote_epoch, pair.peer_incarnation);
         // One that was overtaken by a later incarnation isn't what was seen last.
         if self.peers.judge(peer, epoch, incarnation).is_ok() {
@@ -397,10 +399,7 @@ impl<C: Card> Firmware<C> {
             .record(AuditKind::ConnectFailed, id, reason, &self.card);
         let pair = &mut self.pairs[index];
         if pair.is_offer {
-            pair.peer = Peer {
-                mac: 0,
-                endpoint: 0,
-            };
+            pair.peer = Peer::UNKNOWN;
             (pair.remote_pair, pair.remote_epoch, pair.remote_credits) = (0, 0, 0);
             (pair.transaction, pair.peer_nonce) = (0, 0);
             pair.reason = ConnectReason::None;
@@ -486,11 +485,10 @@ impl<C: Card> Firmware<C> {
             let pair = &self.pairs[other];
             let same = (pair.remote_epoch, pair.peer_incarnation) == (epoch, incarnation);
             // The two ends of a connection with itself are of one incarnation.
-            let made_so = pair.transaction != 0 && peer.mac != self.card.mac();
+            let made_so = pair.transaction != 0 && peer.mac() != self.card.mac();
             let between = pair.is_between(endpoint, peer) && pair.state == State::Connected;
             if between && (is_later(epoch, pair.remote_epoch) || same && made_so) {
-                self.go(other, Cause::FrameAccept, State::Failed);
-                self.want(other, Held::Failed);
+                self.peer_fails(other, FailureCause::Restarted, Cause::FrameAccept);
             }
         }
     }
@@ -581,7 +579,7 @@ impl<C: Card> Firmware<C> {
     // Disconnect
 
     /// The pair that a frame of a connection names.
-    fn named(&self, frame: &Frame) -> Option<usize> {
+    pub(crate) fn named(&self, frame: &Frame) -> Option<usize> {
         let header = &frame.header;
         let index = usize::from(header.destination_pair);
         let pair = self.pairs.get(index)?;

@@ -25,11 +25,13 @@ mod endpoint;
 mod exchange;
 mod firmware;
 mod handshake;
+mod notice;
 mod pair;
 mod peers;
 mod persistent;
 mod region;
 mod table;
+pub mod watch;
 
 pub use abi::times::{
     ACKNOWLEDGE_TIMEOUT, ANSWER_TIMEOUT, CONNECT_TIMEOUT, CONTROL_TIMEOUT, DRAIN_TIMEOUT,
@@ -40,3 +42,4 @@ pub use card::{Break, Card, FrameWords, GateEvent, Sizes};
 pub use commands::Answer;
 pub use exchange::{MOST_DISCONNECTS, MOST_HANDSHAKES};
 pub use firmware::{Firmware, Waits};
+pub use notice::{MOST_NOTICES, MOST_TELLINGS};

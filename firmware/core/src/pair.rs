@@ -10,7 +10,7 @@ use crate::endpoint::{Endpoint, EndpointState};
 use crate::peers::Peer;
 use abi::event::Cause;
 use abi::limits::MAX_CREDITS;
-use abi::mailbox::{ConnectReason, object_id};
+use abi::mailbox::{ConnectReason, FailureCause, PeerState, object_id};
 use abi::status::MailboxStatus;
 
 /// What the gates hold of a pair, as far as they have answered; and what they are to hold.
@@ -66,6 +66,18 @@ pub(crate) struct Pair {
     pub(crate) tell_connected: bool,
     /// or by which event it has ended or was refused.
     pub(crate) tell_end: Option<Cause>,
+    /// What is thought of its peer, and if that has failed, why.
+    pub(crate) peer_state: PeerState,
+    pub(crate) failure: FailureCause,
+    /// When its peer is looked at next, if it is watched.
+    pub(crate) next_look: u32,
+    /// Looks since a frame of its peer came.
+    pub(crate) silent: u16,
+    /// It is being read for a look.
+    pub(crate) looks: bool,
+    /// Number of the last notice to its peer, and of the last one of its peer that was carried out.
+    pub(crate) notices: u16,
+    pub(crate) notices_seen: u16,
 }
 
 impl Pair {
@@ -73,10 +85,7 @@ impl Pair {
     pub(crate) const fn closed(generation: u16) -> Self {
         Self {
             slots: 0,
-            peer: Peer {
-                mac: 0,
-                endpoint: 0,
-            },
+            peer: Peer::UNKNOWN,
             nonce: 0,
             peer_nonce: 0,
             transaction: 0,
@@ -102,6 +111,13 @@ impl Pair {
             to_read: false,
             tell_connected: false,
             tell_end: None,
+            peer_state: PeerState::Unknown,
+            failure: FailureCause::None,
+            next_look: 0,
+            silent: 0,
+            looks: false,
+            notices: 0,
+            notices_seen: 0,
         }
     }
 

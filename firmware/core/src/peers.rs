@@ -6,11 +6,34 @@ use heapless::Vec;
 /// Peers that are remembered: those seen last.
 pub(crate) const PEERS: usize = 128;
 
-/// A peer: an endpoint of a card.
+/// A peer: an endpoint of a card. Both in one word, as a notice names it: the Ethernet address in bits 47:0, the endpoint in bits 63:48.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Peer {
-    pub(crate) mac: u64,
-    pub(crate) endpoint: u16,
+pub(crate) struct Peer(u64);
+
+impl Peer {
+    /// Not known yet.
+    pub(crate) const UNKNOWN: Self = Self(0);
+
+    /// Of the address, its low 48 bits count.
+    pub(crate) const fn new(mac: u64, endpoint: u16) -> Self {
+        Self(mac << 16 >> 16 | (endpoint as u64) << 48)
+    }
+
+    pub(crate) const fn from_word(word: u64) -> Self {
+        Self(word)
+    }
+
+    pub(crate) const fn to_word(self) -> u64 {
+        self.0
+    }
+
+    pub(crate) const fn mac(self) -> u64 {
+        self.0 << 16 >> 16
+    }
+
+    pub(crate) const fn endpoint(self) -> u16 {
+        (self.0 >> 48) as u16
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -18,6 +41,8 @@ pub(crate) struct Remembered {
     peer: Peer,
     pub(crate) epoch: u16,
     pub(crate) incarnation: u32,
+    /// It was taken to have failed, and has not connected since.
+    pub(crate) has_failed: bool,
 }
 
 /// The peers, the one seen last at the end.
@@ -50,6 +75,7 @@ impl Peers {
             peer,
             epoch,
             incarnation,
+            has_failed: false,
         };
         let at = self.seen.iter().position(|seen| seen.peer == peer);
         if let Some(at) = at.or(self.seen.is_full().then_some(0)) {
@@ -57,5 +83,13 @@ impl Peers {
         }
         // There is room now.
         let _ = self.seen.push(seen);
+    }
+
+    /// Notes that the peer of this epoch is taken to have failed, unless a later one has been seen.
+    pub(crate) fn note_failed(&mut self, peer: Peer, epoch: u16) {
+        let seen = self.seen.iter_mut().find(|seen| seen.peer == peer);
+        if let Some(seen) = seen.filter(|seen| seen.epoch == epoch) {
+            seen.has_failed = true;
+        }
     }
 }

@@ -207,10 +207,11 @@ impl Logic for LinkBench {
         join!(self.fanout.block[2] => self.receive.control);
         join!(self.fanout.block[3] => self.acknowledge.control);
         join!(self.fanout.block[4] => self.faults.control);
-        for i in 1..5 {
+        for i in 0..5 {
             self.fanout.block_result[i].next = 0.into();
         }
         self.fanout.block_result[0].next = self.send_queues.control_result.val();
+        self.fanout.block_result[2].next = self.receive.control_result.val();
         self.initialized.next = self.send_queues.initialized.val()
             & self.framer.initialized.val()
             & self.receive.initialized.val()

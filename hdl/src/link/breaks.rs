@@ -36,6 +36,14 @@ pub fn receive() -> Vec<Break> {
         Break::new("failed_pairs_pass").force::<Receive>("refused", "false"),
         // A frame for the firmware goes the way of the others too.
         Break::new("firmware_frames_go_on").force::<Screen>("frames.input.valid", "good"),
+        // A peer that was heard of once is heard of for ever.
+        Break::new("heard_for_ever").force::<Receive>("heard.write.data", "true"),
+        // What comes again is no sign of life.
+        Break::new("repetition_unheard").force_if::<Receive>(
+            "heard.write.enable",
+            "false",
+            "behind.q & is_request",
+        ),
         // A request that is missing isn't reported.
         Break::new("gap_unreported").force::<Receive>("tells.d", "false"),
         // Each request behind a missing one reports it.

@@ -10,7 +10,7 @@
 //!   SendQueues ───────┼──►│        │   ├─► Receive      drops what comes
 //!   Receive ──────────┼──►│ Faults ├───┼─► Acknowledge  tells the peer
 //!   Delivery ─────────┘   │        │   ├─► Delivery     completes the receives
-//!                         └────────┘   └─► Events       `LinkError`
+//!                         └────────┘   └─► Events       `LinkError`, `PeerFailed`
 //! ```
 //!
 //! Control goes before requests, and a control request is answered when nothing is being offered.
@@ -104,6 +104,7 @@ pub struct Faults {
     is_set: Signal<Local, Bit>,
     is_fail: Signal<Local, Bit>,
     in_range: Signal<Local, Bit>,
+    cause: Signal<Local, Bits<8>>,
 
     #[is(constant(config.pairs as u64))]
     count: Constant<Bits<16>>,
@@ -160,10 +161,14 @@ impl Logic for Faults {
                 self.told_now.next = self.told_now.val().replace_bit(sink, true);
             }
         }
+        self.cause.next = Cause::LinkError.into();
+        if self.held.q.val().status == Status::PeerFailed {
+            self.cause.next = Cause::PeerFailed.into();
+        }
         self.raise.valid.next = self.state.q.val() == State::Raise;
         self.raise.data.next = RaiseEvent {
             endpoint: self.endpoint.q.val(),
-            cause: Cause::LinkError,
+            cause: self.cause.val(),
             pair: self.held.q.val().pair,
             info: bit_cast::<64, 8>(self.held.q.val().status),
         };

@@ -27,7 +27,7 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::axi::StreamSink;
 use crate::prim::{Fifo, Ram};
-use crate::types::{Arrival, ControlRequest, Fault, FrameHeader, PairSetup, Progress};
+use crate::types::{Arrival, ControlRequest, Fault, FrameHeader, PairReport, PairSetup, Progress};
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
 use abi::status::Status;
@@ -76,6 +76,8 @@ enum State {
     Arrive,
     /// Its payload goes to the queue.
     Payload,
+    /// The pair of a control request has been read.
+    Read,
 }
 
 /// Receives the frames of all pairs.
@@ -107,6 +109,8 @@ pub struct Receive {
     pub fault: Stream<In, Fault>,
     /// A control request; taken when it is done.
     pub control: Stream<In, ControlRequest>,
+    /// With it, for `PairRead`: a `PairReport` of what is kept here. Zero otherwise.
+    pub control_result: Signal<Out, Bits<64>>,
     /// Pulse: a frame passed every check.
     pub count_frames_received: Signal<Out, Bit>,
     /// Pulse: a frame was dropped for its CRC, or by the MAC.
@@ -129,6 +133,9 @@ pub struct Receive {
     expected: Ram<Expected>,
     #[is(Ram::new(config.pairs))]
     failed: Ram<Bit>,
+    /// A frame has come since the pair was read last.
+    #[is(Ram::new(config.pairs))]
+    heard: Ram<Bit>,
     #[is(Fifo::new(PAYLOAD_WORDS))]
     payloads: Fifo<Bits<64>>,
     state: Reg<State>,
@@ -159,6 +166,8 @@ pub struct Receive {
     written: Signal<Local, Peer>,
     take: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
+    is_read: Signal<Local, Bit>,
+    report: Signal<Local, PairReport>,
     quiet: Signal<Local, Bit>,
     finish: Signal<Local, Bit>,
     drop: Signal<Local, Bit>,
@@ -177,7 +186,11 @@ pub struct Receive {
 
 impl Receive {
     /// The control requests that it takes.
-    pub const REQUESTS: &[Operation] = &[Operation::PairSet, Operation::PairClear];
+    pub const REQUESTS: &[Operation] = &[
+        Operation::PairSet,
+        Operation::PairClear,
+        Operation::PairRead,
+    ];
 
     /// The receiver of a card.
     pub fn new(config: &Config) -> Self {
@@ -235,7 +248,20 @@ impl Logic for Receive {
         // Control requests, and the marks of faults, which never wait for anything but a write.
         self.setup.next = self.control.data.val().data.into();
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
+        self.is_read.next = self.control.data.val().operation == Operation::PairRead;
         self.control.ready.next = false;
+        self.control_result.next = 0.into();
+        self.report.next = PairReport::default();
+        if self.heard.read_data.val() {
+            self.report.next.heard = 1.into();
+        }
+        self.heard.read_address.next = self.control.data.val().index;
+        store!(
+            self.heard.write,
+            false,
+            self.head.val().destination_pair,
+            true
+        );
         self.quiet.next = !self.fault_pending.q.val() & !self.progress_pending.q.val();
 
         self.written.next = Peer::default();
@@ -326,13 +352,16 @@ impl Logic for Receive {
             }
             State::Idle => {
                 if self.control.valid.val() {
-                    if self.quiet.val() {
+                    if self.is_read.val() {
+                        self.state.d.next = State::Read;
+                    } else if self.quiet.val() {
                         self.control.ready.next = true;
                         if self.control.data.val().index < self.pairs.val() {
                             self.peers.write.enable.next = true;
                             self.expected.write.enable.next = true;
                             self.expected.write.address.next = self.control.data.val().index;
                             self.next.next = Expected::default();
+                            store!(self.heard.write, true, self.control.data.val().index, false);
                             self.fault.ready.next = false;
                             store!(
                                 self.failed.write,
@@ -346,11 +375,20 @@ impl Logic for Receive {
                     self.state.d.next = State::Look;
                 }
             }
+            State::Read => {
+                self.control.ready.next = true;
+                self.state.d.next = State::Idle;
+                if self.control.data.val().index < self.pairs.val() {
+                    self.control_result.next = self.report.val().into();
+                    store!(self.heard.write, true, self.control.data.val().index, false);
+                }
+            }
             State::Look => {
                 self.state.d.next = State::Judge;
             }
             State::Judge => {
                 if self.quiet.val() {
+                    self.heard.write.enable.next = self.agrees.q.val() & !self.refused.val();
                     if !self.agrees.q.val() | self.refused.val() {
                         self.count_pair_errors.next = true;
                         self.drop.next = true;

@@ -990,10 +990,14 @@ impl World {
         let [valid, takes] = ["raise_valid", "raise_ready"].map(|pin| side.bench.is(pin));
         if let Some(words) = side.steady[6].watch("raise", valid, takes, &raise) {
             let [endpoint, cause, pair, info] = unpack(&words, [8, 8, 16, 64]);
-            assert_eq!(cause, u64::from(Cause::LinkError.code()));
             let index = self.link_of(s, pair as u16);
             let link = &mut self.links[index];
             assert_eq!(info, u64::from(link.statuses[s].code()));
+            let told = match link.statuses[s] {
+                Status::PeerFailed => Cause::PeerFailed,
+                _ => Cause::LinkError,
+            };
+            assert_eq!(cause, u64::from(told.code()));
             assert!(link.failed[s], "an event without a failure");
             assert_eq!(endpoint, u64::from(link.setups[s].endpoint));
             link.events[s] += 1;

@@ -26,6 +26,10 @@ impl Operation for Posted {
     fn pair(&self) -> Option<Pair> {
         self.source
     }
+
+    fn awaits_anyone(&self) -> bool {
+        self.source.is_none()
+    }
 }
 
 /// A receive of a list: `ibv_recv_wr`.

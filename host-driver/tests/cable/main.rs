@@ -37,6 +37,8 @@ mod multi;
 mod optional;
 #[path = "../host/ownership.rs"]
 mod ownership;
+#[path = "../host/peers.rs"]
+mod peers;
 #[path = "../host/queries.rs"]
 mod queries;
 #[path = "../host/random.rs"]

@@ -5,7 +5,7 @@ use crate::common::passes_with;
 use crate::event_fd;
 use crate::{
     backlog, claims, completion_queues, connections, documented_statuses, failure, lists, messages,
-    multi, optional, ownership, queries, ready, reset, sends, shared, user_memory, waiting,
+    multi, optional, ownership, peers, queries, ready, reset, sends, shared, user_memory, waiting,
 };
 use host_driver::breaks::{self, Break as Promise};
 use soft_card::{Attachment, Break, Flaw};
@@ -101,6 +101,10 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::TrustsAnswer => ownership::what_another_start_of_the_firmware_opens_is_refused,
         Promise::TrustsPlace => ownership::an_endpoint_in_the_place_of_another_is_refused,
         Promise::TrustsRestart => ownership::an_endpoint_in_the_place_of_another_is_refused,
+        Promise::PendingAlways => peers::a_failure_is_pending_only_for_a_receive_from_any_source,
+        Promise::AcknowledgedNever => {
+            peers::a_process_that_only_receives_learns_that_its_peer_has_failed
+        }
         Promise::RetiresTooMany => optional::an_unsignaled_send_has_not_ended_with_one_before_it,
         Promise::ClosesInSilence => waiting::a_wait_ends_when_another_thread_closes_the_endpoint,
         Promise::RingsForEach => lists::a_list_is_posted_in_order_by_one_doorbell,

@@ -6,7 +6,7 @@ use host_driver::transport::{Answer, Line, PauseResult, Transport, TransportErro
 use host_driver::{
     Access, Buffer, CommandError, ConnectError, Device, DeviceOptions, Endpoint, EndpointAddress,
     EventFdError, Gather, OpenError, Pair, PostError, RecvWr, Request, SendBuffer, SendFlags,
-    SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend,
+    SendLimits, SendWr, SharedBuffer, Source, TaggedReceive, TaggedSend, WatchOptions,
 };
 use soft_card::{FirmwareBehaviour, Sizes, SoftFabric, SoftOptions};
 use std::collections::{BTreeMap, BTreeSet};
@@ -673,6 +673,38 @@ const QUERIES: [Call; 3] = [
     |a| a.device.read_audit(0).err(),
 ];
 
+const PEER_CALLS: [Call; 7] = [
+    |a| a.endpoint.watch_peers(WatchOptions::default()).err(),
+    |a| a.endpoint.declare_failed(a.pair).err(),
+    |a| a.endpoint.failed_peers().err(),
+    |a| a.endpoint.pending_failures().err(),
+    |a| a.endpoint.acknowledge_failures().err(),
+    |a| a.endpoint.tell_failed(a.pair, &[]).err(),
+    |a| a.endpoint.signal(a.pair, 1).err(),
+];
+
+/// Watching by numbers that can't be.
+fn unwatched(interval: u32, timeout: u32) -> Names {
+    let (a, _b) = connected(&fabric(), 1);
+    let options = WatchOptions {
+        interval,
+        timeout,
+        believe_peers: false,
+    };
+    names(a.endpoint.watch_peers(options).expect_err("refused"))
+}
+
+/// A second failure, and more, that somebody is to be told of who hears nothing.
+fn too_many_tellings() -> Names {
+    let (fabric, a, b) = many_pairs();
+    let other = b.pd.endpoint().open().unwrap();
+    other.listen(1).unwrap();
+    let failed = a.endpoint.connect(&other.address(), 1, 0).unwrap();
+    a.endpoint.declare_failed(failed).unwrap();
+    fabric.lose_frames(0, u32::MAX);
+    names(until(|| a.endpoint.tell_failed(failed, &[a.pair])).expect("refused"))
+}
+
 /// Every row of every table of errors, but those that only name another table.
 const ROWS: &[Row] = &[
     // cancel
@@ -1148,6 +1180,65 @@ const ROWS: &[Row] = &[
         device.alloc_pd().unwrap();
         all([device.reset().err()])
     }),
+    // peers
+    ("peers", "`NotFound`", || {
+        all(PEER_CALLS.map(|call| {
+            let (a, _b) = connected(&fabric(), 1);
+            a.endpoint.close().unwrap();
+            call(&a)
+        }))
+    }),
+    (
+        "peers",
+        "`Refused` with `NotConnected`, of `declare_failed` and `signal`",
+        || {
+            asked(|a, _| {
+                let (pair, _) = a.endpoint.open_pair(1).unwrap();
+                let declared = a.endpoint.declare_failed(pair).unwrap_err();
+                a.endpoint.declare_failed(a.pair).unwrap();
+                let signalled = a.endpoint.signal(a.pair, 1).unwrap_err();
+                assert_eq!(names(declared), names(signalled));
+                a.endpoint.signal(pair, 1).err()
+            })
+        },
+    ),
+    ("peers", "`Refused` with `Busy`, of `signal`", || {
+        let fabric = fabric();
+        let (a, _b) = connected(&fabric, 1);
+        fabric.lose_frames(0, u32::MAX);
+        a.endpoint.signal(a.pair, 1).unwrap();
+        names(a.endpoint.signal(a.pair, 2).unwrap_err())
+    }),
+    (
+        "peers",
+        "`Refused` with `Busy`, of `tell_failed`",
+        too_many_tellings,
+    ),
+    (
+        "peers",
+        "`Refused` with `InvalidArgument`, of `tell_failed`",
+        || asked(|a, _| a.endpoint.tell_failed(a.pair, &[]).err()),
+    ),
+    (
+        "peers",
+        "`Refused` with `InvalidArgument`, of `watch_peers`",
+        || {
+            let least = abi::times::WATCH_INTERVAL_LEAST;
+            let refused = [
+                unwatched(least - 1, 4 * least),
+                unwatched(least, 2 * least - 1),
+                unwatched(least, 1 << 31),
+            ];
+            assert!(refused.iter().all(|one| *one == refused[0]), "{refused:?}");
+            refused[0].clone()
+        },
+    ),
+    (
+        "peers",
+        "`FirmwareTimeout`, `Restarted`, `Transport`",
+        || silenced(&PEER_CALLS),
+    ),
+    ("peers", "`Malformed`", || malformed(&PEER_CALLS)),
     // query
     ("query", "`NotFound`, of `query_pair`", || {
         asked(|a, _| {

@@ -406,9 +406,9 @@ pub fn a_wire_that_is_cut_fails_the_pair_on_both_sides_and_raises_events() {
         assert_eq!((completions, interruptions), (requests, 1));
     }
     let event = b.endpoint.poll_event().unwrap().expect("an event");
-    assert_eq!((event.cause, event.pair), (Cause::LinkError, Some(b.pair)));
+    assert_eq!((event.cause, event.pair), (Cause::PeerFailed, Some(b.pair)));
     assert_eq!(b.endpoint.poll_event().unwrap(), None);
-    let sticky = Causes::LINK_ERROR;
+    let sticky = Causes::PEER_FAILED;
     assert_eq!(b.endpoint.sticky_causes(), Ok(sticky));
     b.endpoint.clear_causes(sticky).unwrap();
     assert_eq!(

@@ -18,6 +18,7 @@ mod multi;
 mod operations;
 mod optional;
 mod ownership;
+mod peers;
 mod queries;
 mod random;
 mod ready;

@@ -637,7 +637,8 @@ impl Follower {
                 .iter()
                 .zip(&story.events)
                 .flat_map(|(opened, all)| {
-                    let link = all.iter().filter(|e| e.cause == Cause::LinkError.code());
+                    let failures = [Cause::LinkError, Cause::PeerFailed].map(Cause::code);
+                    let link = all.iter().filter(move |e| failures.contains(&e.cause));
                     link.map(|event| (opened.endpoint, event.pair))
                 })
                 .collect(),

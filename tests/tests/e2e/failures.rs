@@ -238,7 +238,7 @@ fn a_wire_that_is_cut_for_good_fails_its_pair_on_both_sides_in_bounded_time_and_
                 assert_eq!(me.pair_status(peer).state, PairState::Failed);
                 let events = me.events();
                 assert_eq!(events.len(), 1, "{events:?}");
-                assert_eq!(events[0].cause, Cause::LinkError);
+                assert_eq!(events[0].cause, Cause::PeerFailed);
                 assert_eq!(events[0].pair, Some(me.pair(peer)));
             }
             me.meet();

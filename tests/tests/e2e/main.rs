@@ -18,6 +18,7 @@ mod malformed;
 mod matching;
 mod memory;
 mod messages;
+mod peers;
 mod ready;
 mod replay;
 mod reset;

@@ -3,7 +3,7 @@
 //! A test notices by an assertion about what was promised, [`promise!`] or [`promise_eq!`], of its own or of the gates that it runs on: a panic of
 //! any other kind is no notice.
 
-use crate::{commands, network};
+use crate::{commands, network, peers};
 use firmware_core::Break;
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -172,6 +172,15 @@ fn noticed_by(broken: Break) -> fn() {
         Break::EndsAsFailure | Break::EndNotTold | Break::PeerEndNotTold => {
             network::a_disconnect_is_a_clean_end_for_both
         }
+        Break::LifeNotAskedFor => peers::a_peer_that_answers_lives_however_little_is_said,
+        Break::SilenceForgiven | Break::FailureEndsAsLink => {
+            peers::a_silent_peer_is_suspected_and_then_taken_to_have_failed
+        }
+        Break::ReturnNotNoted => peers::a_peer_that_had_failed_is_known_when_it_comes_back,
+        Break::NoticeNotRepeated | Break::SignalRepeated => {
+            peers::each_signal_arrives_once_and_in_order_whatever_happens_to_the_frames
+        }
+        Break::AnyoneBelieved => peers::a_failure_is_told_to_those_that_are_chosen,
     }
 }
 

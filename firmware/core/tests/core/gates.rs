@@ -11,7 +11,7 @@ use abi::control::{
 };
 use abi::event::{Cause as EventCause, NO_PAIR};
 use abi::limits::{MAX_RING_LOG2, MIN_RING_LOG2, RING_ALIGN};
-use abi::mailbox::{PairState, Words};
+use abi::mailbox::{PairState, PeerState, Words};
 use abi::register::MAILBOX_WORDS;
 use abi::status::MailboxStatus;
 use abi::wire::{FrameHeader, FrameType, HEADER_BYTES};
@@ -19,6 +19,7 @@ use card_model::matching::Sizes as ListSizes;
 use card_model::memory::Pieces;
 use card_model::{CardSizes, InTurn, Managed, link};
 use firmware_core::connection::{Cause, State};
+use firmware_core::watch::PeerCause;
 use firmware_core::{Break, CONTROL_TIMEOUT, Card, Firmware, FrameWords, GateEvent, Sizes};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
@@ -124,6 +125,7 @@ pub struct Gates {
     /// A connected pair is busy for so many cycles.
     pub busy: u32,
     pub transitions: HashSet<(State, Cause, State)>,
+    pub peer_transitions: HashSet<(PeerState, PeerCause, PeerState)>,
     /// Cookies of all pairs that were ever set.
     pub cookies: HashSet<u32>,
     /// Last epoch of each peer that a pair was connected with, since this start of the firmware.
@@ -178,6 +180,7 @@ impl Gates {
             silent_until: 0,
             busy: 0,
             transitions: HashSet::new(),
+            peer_transitions: HashSet::new(),
             cookies: HashSet::new(),
             connected_epochs: HashMap::new(),
             epochs: HashMap::new(),
@@ -241,7 +244,7 @@ impl Gates {
                 let report = PairReport {
                     unacknowledged: 3,
                     waiting: 1,
-                    refused: 0x8000_0002,
+                    refused: 0x4000_0002,
                     ..PairReport::from_words(&[result])
                 };
                 report.to_words()[0]
@@ -492,6 +495,10 @@ impl Card for Gates {
 
     fn transition(&mut self, from: State, cause: Cause, to: State) {
         self.transitions.insert((from, cause, to));
+    }
+
+    fn peer_transition(&mut self, from: PeerState, cause: PeerCause, to: PeerState) {
+        self.peer_transitions.insert((from, cause, to));
     }
 
     fn is_broken(&self, promise: Break) -> bool {

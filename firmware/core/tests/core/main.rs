@@ -4,4 +4,5 @@ mod breaks;
 mod commands;
 mod gates;
 mod network;
+mod peers;
 mod table;

@@ -10,12 +10,13 @@ use abi::limits::RING_ALIGN;
 use abi::mailbox::{
     Accept, CloseEndpoint, Command, Connect, ConnectReason, CounterId, Disconnect, DomainId,
     EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint, OpenPair, Pair, PairId, PairState, PairStatus,
-    Reserve, id_index,
+    PeerState, Reserve, id_index,
 };
 use abi::mgmt::FRAME_WORDS;
 use abi::status::{MailboxStatus, Status};
 use abi::wire::{FrameHeader, ManagementBody, ManagementKind};
 use firmware_core::connection::{Cause, State, TRANSITIONS};
+use firmware_core::watch::PeerCause;
 use firmware_core::{ANSWER_TIMEOUT, CONNECT_TIMEOUT, CONTROL_TIMEOUT, FrameWords, TELL_TIMEOUT};
 use rand::seq::IndexedRandom;
 use rand::{Rng, SeedableRng};
@@ -24,30 +25,30 @@ use std::collections::{BTreeMap, HashSet};
 
 const CONNECTED: u32 = PairState::Connected.code() as u32;
 
-fn mac(card: usize) -> u64 {
+pub fn mac(card: usize) -> u64 {
     0x0202 | (card as u64) << 16
 }
 
 /// How bad the wire is, in percent of the frames, and how late a frame may be.
 #[derive(Clone, Copy)]
-struct Weather {
-    lost: u32,
-    repeated: u32,
-    hostile: u32,
+pub struct Weather {
+    pub lost: u32,
+    pub repeated: u32,
+    pub hostile: u32,
     /// In percent, those that are later than others,
-    late: u32,
+    pub late: u32,
     /// by up to so many cycles.
-    latest: u32,
+    pub latest: u32,
 }
 
-const CALM: Weather = Weather {
+pub const CALM: Weather = Weather {
     lost: 0,
     repeated: 0,
     hostile: 0,
     late: 0,
     latest: 1,
 };
-const ROUGH: Weather = Weather {
+pub const ROUGH: Weather = Weather {
     lost: 30,
     repeated: 20,
     hostile: 0,
@@ -55,28 +56,29 @@ const ROUGH: Weather = Weather {
     latest: 400_000,
 };
 
-struct World {
+pub struct World {
     rng: ChaCha8Rng,
-    now: u32,
-    cards: Vec<Unit>,
+    pub now: u32,
+    pub cards: Vec<Unit>,
     /// By arrival.
     flying: BTreeMap<(u32, u64), (usize, usize, Wire)>,
     order: u64,
-    weather: Weather,
+    pub weather: Weather,
     /// Frames seen, to be repeated by somebody hostile.
-    seen: Vec<(usize, usize, FrameWords)>,
+    pub seen: Vec<(usize, usize, FrameWords)>,
     domains: Vec<u32>,
     /// Open endpoints of each card, and pairs: id, and whether `Accept` made it.
-    endpoints: Vec<Vec<u32>>,
-    pairs: Vec<Vec<(u32, bool)>>,
+    pub endpoints: Vec<Vec<u32>>,
+    pub pairs: Vec<Vec<(u32, bool)>>,
     closed: Vec<Vec<u32>>,
     /// Commands under way: an id that is being closed.
     waiting: Vec<Option<Waiting>>,
-    transitions: HashSet<(State, Cause, State)>,
+    pub transitions: HashSet<(State, Cause, State)>,
+    pub peer_transitions: HashSet<(PeerState, PeerCause, PeerState)>,
 }
 
 #[derive(Clone, Copy)]
-enum Waiting {
+pub enum Waiting {
     Endpoint,
     Pair(bool),
     ClosePair(u32),
@@ -105,6 +107,7 @@ impl World {
             closed: vec![Vec::new(); cards],
             waiting: vec![None; cards],
             transitions: HashSet::new(),
+            peer_transitions: HashSet::new(),
         };
         for index in 0..cards {
             world.prepare(index);
@@ -121,7 +124,7 @@ impl World {
     }
 
     /// A command took time at one card: it passes for the others too.
-    fn catch_up(&mut self) {
+    pub fn catch_up(&mut self) {
         let nows = self.cards.iter_mut().map(|card| card.card().now);
         self.now = nows
             .max_by_key(|&now| now.wrapping_sub(self.now))
@@ -180,13 +183,14 @@ impl World {
     }
 
     /// Lets every card do what it can now, and what leaves them on its way.
-    fn settle(&mut self) {
+    pub fn settle(&mut self) {
         for index in 0..self.cards.len() {
             self.cards[index].card().now = self.now;
             crate::gates::settle(&mut self.cards[index]);
             let gates = self.cards[index].card();
             let left = std::mem::take(&mut gates.outbox);
             self.transitions.extend(gates.transitions.iter());
+            self.peer_transitions.extend(gates.peer_transitions.iter());
             for wire in left {
                 self.launch(index, wire);
             }
@@ -195,7 +199,7 @@ impl World {
     }
 
     /// Lets time pass.
-    fn pass(&mut self, cycles: u32) {
+    pub fn pass(&mut self, cycles: u32) {
         let end = self.now + cycles;
         self.settle();
         while self.now < end {
@@ -275,7 +279,7 @@ impl World {
         self.waiting[card] = None;
     }
 
-    fn open_endpoint(&mut self, card: usize) {
+    pub fn open_endpoint(&mut self, card: usize) {
         let domain = self.domains[card];
         let open = OpenEndpoint {
             domain,
@@ -290,7 +294,7 @@ impl World {
         self.waiting[card] = Some(Waiting::Endpoint);
     }
 
-    fn connect(&mut self, card: usize, at: usize, to: usize, place: u32, timeout: u32) {
+    pub fn connect(&mut self, card: usize, at: usize, to: usize, place: u32, timeout: u32) {
         let connect = Connect {
             endpoint: self.endpoints[card][at],
             credits: self.rng.random_range(1..=4),
@@ -304,7 +308,7 @@ impl World {
         self.settle();
     }
 
-    fn accept(&mut self, card: usize, at: usize) {
+    pub fn accept(&mut self, card: usize, at: usize) {
         let accept = Accept {
             endpoint: self.endpoints[card][at],
             credits: self.rng.random_range(1..=4),
@@ -389,7 +393,7 @@ impl World {
         self.prepare(card);
     }
 
-    fn query(&mut self, card: usize, pair: u32) -> Option<PairStatus> {
+    pub fn query(&mut self, card: usize, pair: u32) -> Option<PairStatus> {
         let status = call(&mut self.cards[card], Command::QueryPair, Pair { pair });
         self.catch_up();
         match status {
@@ -402,7 +406,7 @@ impl World {
     }
 
     /// The wire is quiet, the gates answer, and hosts give no command: all that was begun must come to an end.
-    fn calm_down(&mut self) {
+    pub fn calm_down(&mut self) {
         self.weather = CALM;
         for card in &mut self.cards {
             card.card().silent_until = card.card().now;
@@ -496,11 +500,11 @@ impl World {
 }
 
 /// Opens an endpoint on each of two cards.
-fn two(seed: u64, weather: Weather) -> World {
+pub fn two(seed: u64, weather: Weather) -> World {
     several(2, seed, weather)
 }
 
-fn several(cards: usize, seed: u64, weather: Weather) -> World {
+pub fn several(cards: usize, seed: u64, weather: Weather) -> World {
     let mut world = World::new(seed, cards, weather);
     for card in 0..cards {
         world.cards[card].card().delay = 100;
@@ -511,7 +515,7 @@ fn several(cards: usize, seed: u64, weather: Weather) -> World {
     world
 }
 
-fn connected(world: &mut World, card: usize) -> usize {
+pub fn connected(world: &mut World, card: usize) -> usize {
     let pairs = world.pairs[card].clone();
     let status = pairs.iter().map(|&(pair, _)| world.query(card, pair));
     let status: Vec<_> = status.collect();
@@ -733,7 +737,7 @@ fn an_old_request_comes_late(seed: u64) {
     world.check_agreement(true);
 }
 
-fn body(words: &FrameWords) -> ManagementBody {
+pub fn body(words: &FrameWords) -> ManagementBody {
     let words = &words[FrameHeader::BYTES / 4..];
     let word = |k: usize| u64::from(words[2 * k]) | u64::from(words[2 * k + 1]) << 32;
     ManagementBody::from_words(&std::array::from_fn(word))
@@ -1118,7 +1122,7 @@ pub fn more_handshakes_than_there_is_room_for_are_refused() {
 
 const SEEDS: u64 = 60;
 
-fn for_seeds(scenario: impl Fn(u64)) {
+pub fn for_seeds(scenario: impl Fn(u64)) {
     for seed in 0..SEEDS {
         println!("seed {seed}");
         scenario(seed);
@@ -1176,6 +1180,7 @@ fn whatever_happens_all_comes_to_an_end_and_both_ends_agree() {
     }
     reached.extend(they_give_up_while_gates_are_silent());
     reached.extend(the_initiators_gates_are_silent());
+    reached.extend(crate::peers::transitions());
     // Hosts that give both sides by hand.
     reached.extend(commands::pairs_are_joined_and_closed());
     reached.extend(commands::a_pair_is_unsettled(false));

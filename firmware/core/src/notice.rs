@@ -1,0 +1,283 @@
+//! Notices: what firmwares of two cards tell each other of a connected pair, beside making and ending it.
+//!
+//! ```text
+//!  Alive, Signal, PeerFailed ──► the peer's firmware ──► NoticeDone, with the same number
+//! ```
+//!
+//! A `Signal` or a `PeerFailed` is repeated until it is answered, and one of a pair is under way at a time. Their numbers go up by one for each pair, so that a
+//! repetition is answered and not carried out again. An `Alive` is sent once: the next look sends another.
+//!
+//! Whom [`TellFailed`](abi::mailbox::Command::TellFailed) has named and no notice is under way to is in [`Telling`], and is told as room comes.
+
+use crate::card::{Break, Card};
+use crate::connection::{Cause, State};
+use crate::exchange::{Frame, Reply};
+use crate::firmware::Firmware;
+use crate::peers::Peer;
+use crate::persistent::is_later;
+use abi::event;
+use abi::limits::MAX_PAIRS;
+use abi::mailbox::{AuditKind, ConnectReason, FailureCause};
+use abi::wire::{FrameType, ManagementKind};
+
+/// Notices that may be under way.
+pub const MOST_NOTICES: usize = 16;
+/// Failures that peers may be about to be told of.
+pub const MOST_TELLINGS: usize = 4;
+/// Signals that wait to be raised as events. While there is no room, a peer's signal isn't answered: it comes again.
+pub(crate) const SIGNALS: usize = 8;
+
+/// Cycles from a notice to its first repetition. Twice as many each time from then on,
+const REPEAT_FIRST: u32 = 1 << 15;
+/// and no more than this.
+const REPEAT_MOST: u32 = 1 << 19;
+
+/// A bit for each pair.
+pub(crate) type PairBits = [u32; MAX_PAIRS / 32];
+
+/// A notice that the peer hasn't answered.
+#[derive(Clone, Copy)]
+pub(crate) struct Notice {
+    pair: u16,
+    generation: u16,
+    number: u16,
+    kind: ManagementKind,
+    word: u64,
+    /// When it is sent again.
+    pub(crate) next: u32,
+    interval: u32,
+    /// It is to be sent as soon as there is room.
+    pub(crate) due: bool,
+}
+
+/// A failure that peers are told of.
+#[derive(Clone, Copy)]
+pub(crate) struct Telling {
+    endpoint: u8,
+    peer: Peer,
+    /// Pairs whose peers no notice has been begun to.
+    to: PairBits,
+}
+
+/// A signal of a pair's peer that is to be raised as an event.
+#[derive(Clone, Copy)]
+pub(crate) struct Signalled {
+    pub(crate) pair: u16,
+    pub(crate) generation: u16,
+    pub(crate) word: u64,
+}
+
+impl<C: Card> Firmware<C> {
+    /// Whether a notice of a pair may begin.
+    pub(crate) fn has_notice(&self, pair: usize) -> bool {
+        let own = |notice: &Notice| usize::from(notice.pair) == pair;
+        !self.notices.is_full() && !self.notices.iter().any(own)
+    }
+
+    /// Begins a notice, for which there is room.
+    pub(crate) fn begin_notice(&mut self, index: usize, kind: ManagementKind, word: u64) {
+        let number = self.next_notice(index);
+        let notice = Notice {
+            pair: index as u16,
+            generation: self.pairs[index].generation,
+            number,
+            kind,
+            word,
+            next: self.card.now().wrapping_add(REPEAT_FIRST),
+            interval: REPEAT_FIRST,
+            due: true,
+        };
+        let pushed = self.notices.push(notice);
+        debug_assert!(pushed.is_ok(), "a notice was begun without asking for room");
+    }
+
+    /// Number of the next notice of a pair: never 0.
+    fn next_notice(&mut self, index: usize) -> u16 {
+        let pair = &mut self.pairs[index];
+        pair.notices = match pair.notices.wrapping_add(1) {
+            0 => 1,
+            next => next,
+        };
+        pair.notices
+    }
+
+    /// Asks the peer of a pair for a sign of life, once.
+    pub(crate) fn ask_for_life(&mut self, index: usize) {
+        self.asks[index / 32] |= 1 << (index % 32);
+    }
+
+    /// Begins to tell the peers of some pairs of an endpoint that `peer` has failed. False if there is no room.
+    pub(crate) fn tell_failed(&mut self, endpoint: u8, peer: Peer, to: PairBits) -> bool {
+        let telling = Telling { endpoint, peer, to };
+        self.tellings.push(telling).is_ok()
+    }
+
+    /// Whether anything of this room is to be sent.
+    pub(crate) fn notices_are_due(&self) -> bool {
+        self.notices.iter().any(|notice| notice.due) || self.asks.iter().any(|&word| word != 0)
+    }
+
+    /// Forgets notices whose pair has ended, repeats those whose time has come, and tells whom there is room to tell.
+    pub(crate) fn run_notices(&mut self) -> bool {
+        let now = self.card.now();
+        let pairs = &self.pairs;
+        self.notices.retain(|notice| {
+            let pair = &pairs[usize::from(notice.pair)];
+            pair.state == State::Connected && pair.generation == notice.generation
+        });
+        let endless = !self.card.is_broken(Break::NoticeNotRepeated);
+        let mut moved = false;
+        for notice in &mut self.notices {
+            if (now.wrapping_sub(notice.next) as i32) >= 0 {
+                notice.due |= endless;
+                notice.interval = (notice.interval * 2).min(REPEAT_MOST);
+                notice.next = now.wrapping_add(notice.interval);
+                moved = true;
+            }
+        }
+        moved | self.tell()
+    }
+
+    /// Begins a notice to somebody who is to be told of a failure.
+    fn tell(&mut self) -> bool {
+        for k in 0..self.tellings.len() {
+            let Telling { endpoint, peer, to } = self.tellings[k];
+            for index in 0..self.pairs.len() {
+                if to[index / 32] & 1 << (index % 32) == 0 {
+                    continue;
+                }
+                let pair = &self.pairs[index];
+                let is_told = pair.endpoint == endpoint && pair.state == State::Connected;
+                if is_told && !self.has_notice(index) {
+                    continue;
+                }
+                self.tellings[k].to[index / 32] &= !(1 << (index % 32));
+                if is_told {
+                    self.begin_notice(index, ManagementKind::PeerFailed, peer.to_word());
+                }
+                return true;
+            }
+            if self.tellings[k].to == PairBits::default() {
+                self.tellings.remove(k);
+                return true;
+            }
+        }
+        false
+    }
+
+    /// The notice to send next, if one is due: `Alive` when there is no other.
+    pub(crate) fn next_due_notice(&mut self) -> Option<Reply> {
+        if let Some(at) = self.notices.iter().position(|notice| notice.due) {
+            self.notices[at].due = false;
+            let Notice {
+                pair,
+                kind,
+                number,
+                word,
+                ..
+            } = self.notices[at];
+            return Some(self.notice(pair.into(), kind, number, word));
+        }
+        while let Some(at) = self.asks.iter().position(|&word| word != 0) {
+            let bit = self.asks[at].trailing_zeros() as usize;
+            self.asks[at] &= !(1 << bit);
+            let index = at * 32 + bit;
+            if self.pairs[index].state == State::Connected {
+                let number = self.pairs[index].notices;
+                return Some(self.notice(index, ManagementKind::Alive, number, 0));
+            }
+        }
+        None
+    }
+
+    fn notice(&self, index: usize, kind: ManagementKind, number: u16, word: u64) -> Reply {
+        let none = ConnectReason::None;
+        let mut frame = self.frame(index, FrameType::Management, kind, none, 0);
+        (frame.body.transaction, frame.body.word) = (number.into(), word);
+        Reply {
+            pair: Some(index as u16),
+            words: frame.to_words(),
+        }
+    }
+
+    /// A notice of the peer of a pair, or the answer to one.
+    pub(crate) fn noticed(&mut self, frame: &Frame, kind: ManagementKind) {
+        // Of a pair that isn't connected any more there is nothing to say: its peer finds that out by itself.
+        let Some(index) = self
+            .named(frame)
+            .filter(|&index| self.pairs[index].state == State::Connected)
+        else {
+            return;
+        };
+        let Ok(number) = u16::try_from(frame.body.transaction) else {
+            return self.malformed(frame);
+        };
+        self.peer_heard(index);
+        if kind == ManagementKind::NoticeDone {
+            self.notices
+                .retain(|notice| (usize::from(notice.pair), notice.number) != (index, number));
+            return;
+        }
+        let seen = self.pairs[index].notices_seen;
+        let repeated = seen == number && !self.card.is_broken(Break::SignalRepeated);
+        if kind != ManagementKind::Alive && !repeated {
+            if !is_later(number, seen) && !self.card.is_broken(Break::SignalRepeated)
+                || !self.carry_out(index, frame, kind)
+            {
+                return;
+            }
+            self.pairs[index].notices_seen = number;
+        }
+        self.answer_notice(index, number);
+    }
+
+    fn answer_notice(&mut self, index: usize, number: u16) {
+        let waits = |reply: &Reply| reply.pair == Some(index as u16);
+        if !self.replies.iter().any(waits) {
+            let done = self.notice(index, ManagementKind::NoticeDone, number, 0);
+            // If there is no room, the peer asks again.
+            let _ = self.replies.push_back(done);
+        }
+    }
+
+    /// Does what a notice says. False if there is no room to.
+    fn carry_out(&mut self, index: usize, frame: &Frame, kind: ManagementKind) -> bool {
+        let word = frame.body.word;
+        if kind == ManagementKind::Signal {
+            let signal = Signalled {
+                pair: index as u16,
+                generation: self.pairs[index].generation,
+                word,
+            };
+            return self.signals.push_back(signal).is_ok();
+        }
+        let endpoint = self.pairs[index].endpoint;
+        let believes = self.endpoints[usize::from(endpoint)].watch.believes;
+        if !believes && !self.card.is_broken(Break::AnyoneBelieved) {
+            let id = self.pairs[index].id(index);
+            self.audit.record(AuditKind::NotBelieved, id, 0, &self.card);
+            return true;
+        }
+        let peer = Peer::from_word(word);
+        for other in (0..self.pairs.len()).filter(|&other| other != index) {
+            let pair = &self.pairs[other];
+            if pair.is_between(endpoint, peer) && pair.state == State::Connected {
+                self.peer_fails(other, FailureCause::Told, Cause::FrameTold);
+            }
+        }
+        true
+    }
+
+    /// Raises the oldest signal as an event.
+    pub(crate) fn start_signal(&mut self) -> bool {
+        while let Some(signal) = self.signals.pop_front() {
+            let pair = &self.pairs[usize::from(signal.pair)];
+            let open = !matches!(pair.state, State::Closed | State::Closing);
+            if open && pair.generation == signal.generation {
+                self.raise(signal.pair.into(), event::Cause::Signal, signal.word);
+                return true;
+            }
+        }
+        false
+    }
+}
