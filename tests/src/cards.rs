@@ -241,6 +241,20 @@ pub fn modelled(
     run_modelled(options, Wires::default(), &records(count), host);
 }
 
+/// Runs `host` for each of so many cards of the model, over these wires.
+///
+/// # Panics
+/// If an assertion in `host` fails.
+pub fn modelled_over(
+    config: &str,
+    count: usize,
+    seed: u64,
+    wires: Wires,
+    host: impl Fn(Host) + Sync,
+) {
+    run_modelled(options(config, count, seed), wires, &records(count), host);
+}
+
 fn run_modelled(
     options: SoftOptions,
     wires: Wires,

@@ -99,9 +99,14 @@ impl Tally {
     /// The count of the next run.
     pub fn next(&self) -> Arc<AtomicU64> {
         let count = Arc::default();
-        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        all.push(Arc::clone(&count));
+        self.keep(Arc::clone(&count));
         count
+    }
+
+    /// Takes what counts the next run.
+    pub fn keep(&self, count: Arc<AtomicU64>) {
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.push(count);
     }
 
     /// The counts of all runs.

@@ -1,15 +1,17 @@
 //! Frames that no sound card would send: each is counted for what it is, dropped, and costs nobody a message.
 
 use abi::control::Counter;
-use abi::wire::FRAME_MAX;
-use host_driver::{Cause, WcStatus};
-use posthorn_tests::cards::both_over;
+use abi::wire::{FRAME_MAX, FrameHeader, FrameType, HEADER_BYTES, MANAGEMENT_BYTES, TRAILER_BYTES};
+use host_driver::{Cause, WcKind, WcStatus};
+use posthorn_tests::cards::{Host, both_over, modelled_over};
 use posthorn_tests::frames::{edit, number, seal};
 use posthorn_tests::side::Side;
-use posthorn_tests::wires::Wires;
+use posthorn_tests::wires::{Tally, Wires};
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use sim::fabric::{LinkFilter, Passing};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What is wrong with a frame, and the counter that tells of it.
 type Case = (&'static str, Counter, fn(&mut Passing));
@@ -302,5 +304,160 @@ fn an_acknowledgement_of_what_was_never_sent_fails_the_pair() {
                 me.meet();
             },
         );
+    }
+}
+
+/// Makes a frame that somebody sends who sees none, out of one that passes: he knows addresses and pairs, and guesses at cookies.
+fn forge(rng: &mut ChaCha8Rng, passing: &Passing) -> Passing {
+    let mut forged = passing.clone();
+    let bytes = &mut forged.frame.bytes;
+    match rng.random_range(0..6) {
+        0 => {
+            *bytes = vec![0; rng.random_range(1..1500)];
+            rng.fill(&mut bytes[..]);
+        }
+        1 => {
+            let at = rng.random_range(0..bytes.len());
+            bytes[at] ^= 1 << rng.random_range(0..8);
+        }
+        2 => {
+            // Another length than it says, and a CRC that is right for that.
+            let length = rng.random_range(TRAILER_BYTES..FRAME_MAX + 64);
+            if length == bytes.len() {
+                bytes.push(0);
+            }
+            bytes.resize(length, 0x5a);
+            forged_cookie(rng, &mut forged);
+        }
+        kind => {
+            if kind == 3 {
+                // For the firmware, with a body that says anything.
+                bytes.resize(HEADER_BYTES + MANAGEMENT_BYTES + TRAILER_BYTES, 0);
+                rng.fill(&mut bytes[HEADER_BYTES..]);
+                let types = [FrameType::Handshake, FrameType::Management];
+                let frame_type = types[rng.random_range(0..2)].code();
+                let kind: u8 = rng.random_range(0..16);
+                bytes[HEADER_BYTES] = kind;
+                edit(&mut forged, |header| {
+                    header.frame_type = frame_type;
+                    header.flags = 0;
+                    header.payload_length = MANAGEMENT_BYTES as u16;
+                    header.message_length = MANAGEMENT_BYTES as u64;
+                });
+            }
+            if kind == 4 {
+                edit(&mut forged, |header| anything(rng, header));
+            }
+            forged_cookie(rng, &mut forged);
+        }
+    }
+    forged
+}
+
+/// Another cookie than the right one, if the frame is long enough to have one.
+fn forged_cookie(rng: &mut ChaCha8Rng, forged: &mut Passing) {
+    if forged.frame.bytes.len() >= HEADER_BYTES + TRAILER_BYTES {
+        let wrong = rng.random_range(1..=u32::MAX);
+        edit(forged, |header| header.cookie ^= wrong);
+    }
+}
+
+/// Changes a few fields of a header.
+fn anything(rng: &mut ChaCha8Rng, header: &mut FrameHeader) {
+    for _ in 0..rng.random_range(1..4) {
+        match rng.random_range(0..10) {
+            0 => header.version = rng.random(),
+            1 => header.frame_type = rng.random(),
+            2 => header.flags = rng.random(),
+            3 => header.destination_pair = rng.random(),
+            4 => header.source_endpoint = rng.random(),
+            5 => header.sequence = rng.random(),
+            6 => header.acknowledge = rng.random(),
+            7 => header.credit = rng.random(),
+            8 => header.payload_length = rng.random(),
+            _ => header.message_length = rng.random(),
+        }
+    }
+}
+
+/// Frames of somebody hostile behind each message that goes for the first time, and their number. What is sent in answer to them, and what is sent again
+/// because of them, draws no more.
+fn flood(seed: u64, each: usize) -> (Wires, Arc<AtomicU64>) {
+    let forged = Arc::new(AtomicU64::new(0));
+    let count = Arc::clone(&forged);
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut next = [0; 2];
+    let tap = move |passing: Passing, out: &mut Vec<Passing>| {
+        out.push(passing.clone());
+        let next = &mut next[passing.source.min(1)];
+        if number(&passing).is_some_and(|number| number >= *next) {
+            *next += 1;
+            out.extend((0..each).map(|_| forge(&mut rng, &passing)));
+            count.fetch_add(each as u64, Ordering::Relaxed);
+        }
+    };
+    (Wires::tapped(LinkFilter::ALL, tap), forged)
+}
+
+/// Messages of all lengths each way, each byte checked.
+fn stream(host: Host, messages: u64) {
+    let mut me = Side::open(&host);
+    let peer = 1 - me.rank();
+    let length = |number: u64| (number as usize * 37) % 1025;
+    for number in 0..messages {
+        me.receive(number, Some(peer), 7, 1024);
+        me.send(peer, 7, number, length(number));
+        let mut received = false;
+        for _ in 0..2 {
+            let ended = me.completion();
+            assert_eq!((ended.wr_id, ended.status), (number, WcStatus::Success));
+            if ended.kind == WcKind::Receive {
+                me.assert_received(&ended, peer, number, length(number));
+                received = true;
+            }
+        }
+        assert!(received, "message {number}");
+        me.discard_receives();
+    }
+    me.meet();
+    let wrong = Counter::PairErrors;
+    assert!(me.count(wrong) > messages, "forged cookies are counted");
+    assert_eq!(me.events(), [], "nobody is told of anything");
+    me.finish();
+}
+
+#[test]
+fn forged_frames_land_nowhere_and_a_stream_beside_them_stays_whole() {
+    let forged = Tally::default();
+    let wires = || {
+        let (wires, count) = flood(105, 10);
+        forged.keep(count);
+        wires
+    };
+    both_over("tiny", 2, 105, wires, |host| stream(host, 20));
+    for count in forged.counts() {
+        assert_eq!(count, 400);
+    }
+}
+
+/// So many forged frames on cards of the model, beside a stream.
+fn forge_many(seed: u64, least: u64) {
+    let (wires, forged) = flood(seed, 1_000);
+    let messages = least / 2_000;
+    modelled_over("tiny", 2, seed, wires, |host| stream(host, messages));
+    let forged = forged.load(Ordering::Relaxed);
+    assert!(forged >= least, "{forged} forged frames");
+}
+
+#[test]
+fn a_hundred_thousand_forged_frames_land_nowhere() {
+    forge_many(106, 100_000);
+}
+
+#[test]
+#[ignore = "minutes of simulation: `cargo xtask test --long`"]
+fn ten_million_forged_frames_land_nowhere() {
+    for seed in 0..100 {
+        forge_many(1000 + seed, 100_000);
     }
 }
