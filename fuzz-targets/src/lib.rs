@@ -1,0 +1,267 @@
+//! What parses bytes of strangers, as functions of bytes: a card takes frames from the wire, its firmware commands from the host, the library addresses
+//! from whoever the program had them of. Each function panics if something is promised that isn't kept: that it ends, and that nothing is
+//! written where nobody may.
+//!
+//! ```text
+//!  bytes ──► frames ────► gates and firmware of the model ──► bounded steps, memory as it was but for the slots
+//!        ──► commands ──► firmware ──► an answer to each, in bounded steps
+//!        ──► addresses ─► the library's reading, which is its writing reversed
+//! ```
+//!
+//! `fuzz/` has them as targets of `cargo fuzz`; `tests/random.rs` feeds them from a seed.
+
+use abi::control::Counter;
+use abi::limits::EAGER_MAX;
+use abi::mailbox::{
+    Accept, Command, ConnectPair, DomainId, EndpointId, NO_ENDPOINT, Nothing, OpenEndpoint,
+    OpenPair, PairId, Words, id_index,
+};
+use abi::register::MAILBOX_WORDS;
+use abi::status::MailboxStatus;
+use abi::wire::{
+    ETHERTYPE_FIELD, FrameHeader, FrameType, HEADER_BYTES, MANAGEMENT_BYTES, VERSION, split_mac,
+};
+use card_model::matching::Sizes;
+use card_model::memory::Pieces;
+use card_model::{CardSizes, InTurn, Managed, link};
+use firmware_core::Firmware;
+use host_driver::{EndpointAddress, PairAddress};
+
+/// A card of the model under the real decisions of the firmware.
+type Card = Firmware<Managed<Pieces>>;
+
+/// Own address of the card, and the one of its peer.
+const MACS: [u64; 2] = [0x0202, 0x0402];
+/// Where the rings, the queues and the slots of the endpoint are. Behind each piece nothing is mapped.
+const RINGS: u64 = 0x1_0000;
+const SLOTS: u64 = 0x10_0000;
+const CREDITS: u32 = 4;
+/// Steps after which a firmware that is still busy hangs.
+const STEPS: usize = 100_000;
+
+/// Numbers out of bytes; zeros when they are at an end.
+struct Reader<'a>(&'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take<const N: usize>(&mut self) -> [u8; N] {
+        let (taken, rest) = self.0.split_at(N.min(self.0.len()));
+        self.0 = rest;
+        std::array::from_fn(|k| taken.get(k).copied().unwrap_or(0))
+    }
+
+    fn byte(&mut self) -> u8 {
+        u8::from_le_bytes(self.take())
+    }
+
+    fn word(&mut self) -> u32 {
+        u32::from_le_bytes(self.take())
+    }
+
+    fn bytes(&mut self, most: usize) -> &'a [u8] {
+        let length = usize::from(u16::from_le_bytes(self.take())) % (most + 1);
+        let (taken, rest) = self.0.split_at(length.min(self.0.len()));
+        self.0 = rest;
+        taken
+    }
+
+    fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
+fn settle(card: &mut Card) {
+    for _ in 0..STEPS {
+        card.card().gates.run(&mut InTurn::default());
+        while card.card().gates.frame_out().is_some() {}
+        if !card.step() {
+            return;
+        }
+    }
+    panic!("the firmware never comes to rest");
+}
+
+/// Gives a command and takes its answer.
+fn call(card: &mut Card, words: &[u32; MAILBOX_WORDS]) -> (MailboxStatus, [u32; MAILBOX_WORDS]) {
+    card.command(words);
+    settle(card);
+    let answer = card.take_answer().expect("each command is answered");
+    assert!(answer.count <= MAILBOX_WORDS);
+    (answer.status, answer.words)
+}
+
+fn give<A: Words, R: Words>(card: &mut Card, command: Command, argument: &A) -> R {
+    let mut words = [0; MAILBOX_WORDS];
+    words[0] = command.code().into();
+    argument.to_words(&mut words[1..]);
+    let (status, answer) = call(card, &words);
+    assert_eq!(status, MailboxStatus::Ok, "{command}");
+    R::from_words(&answer[1..])
+}
+
+/// A card that has started, with nothing open.
+fn started() -> Card {
+    let sizes = CardSizes {
+        lists: Sizes::new(2, 4, 12, 4, 16),
+        regions: 4,
+        capabilities: abi::capability::ALL,
+    };
+    let mut memory = Pieces::default();
+    for ring in 0..4 {
+        memory.map(RINGS + ring * 0x1000, 16 * 64);
+    }
+    memory.map(SLOTS, CREDITS as usize * EAGER_MAX);
+    let mut card = Firmware::new(Managed::new(sizes, memory, MACS[0], 1), 1);
+    settle(&mut card);
+    card
+}
+
+/// A card with an endpoint, a pair of it that is connected, and an offer; the pair and the cookie of its connection.
+fn connected() -> (Card, PairId, u32) {
+    let mut card = started();
+    let DomainId { domain } = give(&mut card, Command::OpenDomain, &Nothing {});
+    let open = OpenEndpoint {
+        domain,
+        send_log2: 4,
+        send_base: RINGS,
+        list_log2: 4,
+        list_base: RINGS + 0x1000,
+        completion_log2: 4,
+        completion_base: RINGS + 0x2000,
+        event_log2: 4,
+        event_base: RINGS + 0x3000,
+        completion_owner: NO_ENDPOINT,
+    };
+    let EndpointId { endpoint, .. } = give(&mut card, Command::OpenEndpoint, &open);
+    let open = OpenPair {
+        endpoint,
+        credits: CREDITS,
+        slots: SLOTS,
+    };
+    let pair: PairId = give(&mut card, Command::OpenPair, &open);
+    let connect = ConnectPair {
+        pair: pair.pair,
+        remote_pair: 0,
+        remote_endpoint: 0,
+        remote_epoch: 1,
+        remote_nonce: 0x1234,
+        remote_credits: CREDITS,
+        remote_mac: MACS[1],
+    };
+    let Nothing {} = give(&mut card, Command::ConnectPair, &connect);
+    let offer = Accept {
+        endpoint,
+        credits: CREDITS,
+        slots: SLOTS,
+    };
+    let _: PairId = give(&mut card, Command::Accept, &offer);
+    let cookie = pair.nonce ^ connect.remote_nonce;
+    (card, pair, cookie)
+}
+
+/// Frames from the wire, raw ones and such as are right but for what the bytes say. Returns how many were taken for good.
+pub fn frames(bytes: &[u8]) -> u32 {
+    let (mut card, pair, cookie) = connected();
+    let (source_mac_low, source_mac_high) = split_mac(MACS[1]);
+    let mut reader = Reader(bytes);
+    while !reader.is_empty() {
+        let what = reader.byte();
+        let firmwares = what & 6 == 6;
+        let types = [
+            FrameType::Eager,
+            FrameType::Acknowledge,
+            FrameType::Ask,
+            FrameType::Handshake,
+            FrameType::Management,
+        ];
+        let frame_type = match firmwares {
+            true => types[3 + usize::from(what >> 3 & 1)],
+            false => types[usize::from(what >> 3) % 3],
+        };
+        let body = reader.bytes(EAGER_MAX + 64);
+        if what & 1 == 1 {
+            card.card().gates.frame_in(body.to_vec());
+            settle(&mut card);
+            continue;
+        }
+        let mut body = body.to_vec();
+        if firmwares {
+            body.resize(MANAGEMENT_BYTES, 0);
+        }
+        let header = FrameHeader {
+            destination_mac: MACS[0],
+            source_mac_low,
+            source_mac_high,
+            ethertype: ETHERTYPE_FIELD,
+            version: VERSION,
+            frame_type: frame_type.code(),
+            destination_pair: id_index(pair.pair),
+            destination_epoch: pair.epoch as u16,
+            source_epoch: 1,
+            cookie,
+            payload_length: body.len() as u16,
+            message_length: body.len() as u64,
+            ..FrameHeader::default()
+        };
+        // Some of its words are others.
+        let mut words = header.to_words();
+        for _ in 0..reader.byte() % 4 {
+            let at = usize::from(reader.byte()) % words.len();
+            words[at] ^= u64::from(reader.word()) << (8 * (reader.byte() % 5));
+        }
+        let header = FrameHeader::from_words(&words);
+        let frame = link::seal(&header, &body);
+        assert!(frame.len() >= HEADER_BYTES);
+        card.card().gates.frame_in(frame);
+        settle(&mut card);
+    }
+    let status = give::<_, abi::mailbox::PairStatus>(
+        &mut card,
+        Command::QueryPair,
+        &abi::mailbox::Pair { pair: pair.pair },
+    );
+    assert!(status.available <= CREDITS, "credits beyond those granted");
+    card.card().gates.counter(Counter::FramesReceived)
+}
+
+/// Commands from the host. Their arguments are words of earlier answers, numbers that mean something somewhere, or anything. Returns a bit for each that
+/// was carried out.
+pub fn commands(bytes: &[u8]) -> u32 {
+    let (mut card, pair, _) = connected();
+    let mut reader = Reader(bytes);
+    let (mut done, mut answers) = (0, vec![0, pair.pair, pair.endpoint]);
+    while !reader.is_empty() {
+        let code = u32::from(reader.byte()) % (Command::ALL.len() as u32 + 2);
+        let known = u8::try_from(code).ok().and_then(Command::from_code);
+        let fields = known.map_or(&[][..], |command| command.layout().arguments);
+        let mut words = [0; MAILBOX_WORDS];
+        words[0] = code;
+        for field in fields {
+            words[field.word] = match reader.byte() {
+                0..100 => answers[usize::from(reader.byte()) % answers.len()],
+                100..160 => u32::from(reader.byte()) % 8,
+                160..180 => NO_ENDPOINT,
+                180..200 => RINGS as u32 + u32::from(reader.byte() % 4) * 0x1000,
+                200..220 => SLOTS as u32,
+                220..235 => MACS[usize::from(reader.byte() % 2)] as u32,
+                _ => reader.word(),
+            };
+        }
+        let (status, answer) = call(&mut card, &words);
+        if status == MailboxStatus::Ok {
+            done |= 1 << code;
+            answers.extend(&answer[1..4]);
+        }
+    }
+    done
+}
+
+/// Addresses, as bytes that the program had from somewhere.
+pub fn addresses(bytes: &[u8]) {
+    let mut reader = Reader(bytes);
+    let endpoint: [u8; EndpointAddress::BYTES] = reader.take();
+    assert_eq!(EndpointAddress::from_bytes(&endpoint).to_bytes(), endpoint);
+    let pair: [u8; PairAddress::BYTES] = reader.take();
+    if let Some(address) = PairAddress::from_bytes(&pair) {
+        assert_eq!(address.to_bytes(), pair);
+    }
+}
