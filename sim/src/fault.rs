@@ -16,7 +16,7 @@
 //! lose = 1.0
 //! ```
 
-use rand::{Rng, SeedableRng};
+use rand::Rng;
 use rand_chacha::ChaCha8Rng;
 use serde::{Deserialize, Serialize};
 
@@ -121,7 +121,7 @@ impl FaultPlan {
 
     /// A plan drawn from a seed, for so many cards and cycles: a little of everything on every link, and a few links that are worse for a time, or cut.
     pub fn random(seed: u64, cards: usize, cycles: u64) -> Self {
-        let mut rng = ChaCha8Rng::seed_from_u64(seed);
+        let mut rng = generator(seed, 0, "fault plan");
         let mut share = |most: f64| rng.random_range(most / 5.0..=most);
         let mut faults = vec![LinkFault {
             lose: share(0.01),
