@@ -77,7 +77,8 @@ macro_rules! explanations {
 explanations! {
     Status {
         Success:
-            "A send: the payload is safe in the peer's buffer or slot, and that was acknowledged. A receive: its bytes are in the buffer. A probe or a claim: there is a message.",
+            "A send: the payload is safe in the peer's buffer or slot, and that was acknowledged. A receive: its bytes are in the buffer. A probe or \
+             a claim: there is a message.",
             "Nothing to do.";
         Truncated:
             "The peer sent more bytes than the receive's `length`.",
@@ -95,17 +96,22 @@ explanations! {
             "`length` of the send is more than `message_max` of `Identify`.",
             "Send it in parts.";
         InvalidRequest:
-            "The opcode isn't one of this ring, a flag isn't one of this opcode, a reserved field isn't zero, or `min_free` isn't zero without `FLAG_MULTI`.",
-            "Compare the ring entry with its layout. `kind` is `Unknown` if the ring has no such opcode. A driver that leaves old bytes in its ring entries meets this.";
+            "The opcode isn't one of this ring, a flag isn't one of this opcode, a reserved field isn't zero, or `min_free` isn't zero without \
+             `FLAG_MULTI`.",
+            "Compare the ring entry with its layout. `kind` is `Unknown` if the ring has no such opcode. A driver that leaves old bytes in its ring \
+             entries meets this.";
         InvalidPair:
             "The pair that the request names isn't connected, or is another endpoint's.",
             "Connect the pair first, and name it by its place (the low 16 bits of its id). A receive from whoever sends takes `FLAG_ANY_SOURCE`.";
         LocalProtection:
-            "The key names no region of the endpoint's domain, or one that doesn't cover the whole buffer, or lacks `RIGHT_LOCAL_READ` for a send or `RIGHT_LOCAL_WRITE` for a receive. Or a send of the pair had to be sent again and couldn't be read any more, which fails the pair.",
+            "The key names no region of the endpoint's domain, or one that doesn't cover the whole buffer, or lacks `RIGHT_LOCAL_READ` for a send or \
+             `RIGHT_LOCAL_WRITE` for a receive. Or a send of the pair had to be sent again and couldn't be read any more, which fails the pair.",
             "Register the memory in the domain that the endpoint was opened with. A region that has been deregistered has lost its key for good.";
         MemoryError:
-            "The bus answered a read or a write of the payload with an error: the address isn't mapped for the card. Or a slot of the pair couldn't be written, which fails the pair.",
-            "Keep registered memory, and the slots of a pair, mapped until they are deregistered or the pair is closed. With the event `SlotError`: close the pair and connect it anew.";
+            "The bus answered a read or a write of the payload with an error: the address isn't mapped for the card. Or a slot of the pair couldn't \
+             be written, which fails the pair.",
+            "Keep registered memory, and the slots of a pair, mapped until they are deregistered or the pair is closed. With the event `SlotError`: \
+             close the pair and connect it anew.";
         LinkError:
             "The peer failed the pair, or sent numbers that can't be true.",
             "The pair stays failed. Close it and connect it anew; what was sent and not acknowledged may have arrived or not.";
@@ -134,8 +140,10 @@ explanations! {
             "The pair was ended with `Disconnect`, by the peer or by this side, and this request wasn't done by then.",
             "Close the pair. Nothing is wrong: what the peer wanted to say has been said.";
         PeerFailed:
-            "The gates sent to the peer `RETRY_LIMIT` times, or asked it for credit, and heard nothing; or it showed no sign of life for the time that `WatchPeers` gave it; or the host, or another peer, said that it has failed. `QueryPair` says which.",
-            "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back: it is another incarnation then.";
+            "The gates sent to the peer `RETRY_LIMIT` times, or asked it for credit, and heard nothing; or it showed no sign of life for the time \
+             that `WatchPeers` gave it; or the host, or another peer, said that it has failed. `QueryPair` says which.",
+            "The pair stays failed. Close it; what was sent and not acknowledged may have arrived or not. Connect it anew when the peer is back: it \
+             is another incarnation then.";
     }
     MailboxStatus {
         Ok:
@@ -157,10 +165,12 @@ explanations! {
             "The id or key names nothing that is open: it was closed, or never opened, or its place has another owner now.",
             "Use the id that the opening command answered, all 32 bits of it.";
         Busy:
-            "A domain has endpoints or regions, a pair is connected already, an endpoint is being closed, or as many connections and disconnects are under way as the firmware can have.",
+            "A domain has endpoints or regions, a pair is connected already, an endpoint is being closed, or as many connections and disconnects are \
+             under way as the firmware can have.",
             "Close what uses it first, `CloseEndpoint` again, or try again when one of those under way has ended.";
         HardwareTimeout:
-            "The gates didn't carry out a control request within `CONTROL_TIMEOUT`: most often because the bus answers an access of the card too late or never.",
+            "The gates didn't carry out a control request within `CONTROL_TIMEOUT`: most often because the bus answers an access of the card too \
+             late or never.",
             "See to it that the bus answers every access. Close the object again; if it still doesn't end, reset the card.";
         Restarted:
             "The firmware was started anew while the command was in the mailbox.",
@@ -190,7 +200,8 @@ explanations! {
             "Whatever the two processes have agreed that the word means.";
         UnexpectedOverflow:
             "The peer sent a message that it had no credit for.",
-            "The peer's card breaks the protocol, or the pair's credits were given to the two ends differently: `remote_credits` must be what the other end's `OpenPair` answered.";
+            "The peer's card breaks the protocol, or the pair's credits were given to the two ends differently: `remote_credits` must be what the \
+             other end's `OpenPair` answered.";
         CompletionError:
             "The bus answered the write of a completion with an error. That entry will never be valid.",
             "Close the endpoint: its queue can't go on. Keep the queue mapped while it is open.";
@@ -224,7 +235,8 @@ explanations! {
             "The pair is connected.",
             "Nothing to do.";
         Suspect:
-            "Half of the `timeout` of `WatchPeers` has passed without a frame of the peer, or a pair with the same card has failed with `PeerFailed`.",
+            "Half of the `timeout` of `WatchPeers` has passed without a frame of the peer, or a pair with the same card has failed with \
+             `PeerFailed`.",
             "Nothing to do: the firmware is asking it, and takes it for alive or for failed soon.";
         Failed:
             "See the `FailureCause` beside it.",
@@ -239,7 +251,8 @@ explanations! {
             "Nothing to do.";
         Retries:
             "A send, or a request for credit, was repeated `RETRY_LIMIT` times and nothing came back.",
-            "The counters `Timeouts`, `Repeats` and `CrcErrors` say how good the wire is. A process that is only slow doesn't fail so: its card answers for it.";
+            "The counters `Timeouts`, `Repeats` and `CrcErrors` say how good the wire is. A process that is only slow doesn't fail so: its card \
+             answers for it.";
         Silence:
             "The peer's firmware answered no `Alive`, and its gates sent nothing.",
             "Give `WatchPeers` a longer `timeout` if the peer's firmware may be paused for so long.";
@@ -323,10 +336,12 @@ explanations! {
     FrameType {
         Eager:
             "A send had its turn and a credit.",
-            "The receiver takes it if its number is the next of its pair and class: a lower one is a duplicate, which is dropped and acknowledged again; a higher one is dropped, and the first such is told to the sender.";
+            "The receiver takes it if its number is the next of its pair and class: a lower one is a duplicate, which is dropped and acknowledged \
+             again; a higher one is dropped, and the first such is told to the sender.";
         Acknowledge:
             "The running numbers of the reverse direction have moved, the peer asked for them, or a request of the peer is missing (`FRAME_GAP`).",
-            "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`. With `FRAME_GAP` it sends the others again, from the first on.";
+            "The receiver completes its sends up to `acknowledge`, and has credit again up to `credit`. With `FRAME_GAP` it sends the others again, \
+             from the first on.";
         PairFailed:
             "The sender of the frame has failed the pair, or closed it.",
             "The receiver fails its pair with `LinkError`.";
