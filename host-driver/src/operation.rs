@@ -4,6 +4,9 @@
 //!  abi::opcode, a row ───► Posting: ring, kind of completion, what cancels it, … ──► core, which does it for all
 //!  operation/NAME.rs ─┬──► Posted: what the library keeps of a request, and what it says of it (Operation) ─┘
 //!                     └──► verbs: what the program gives, and the entry of the ring
+//!
+//!  a verb    admit ► write entry ► doorbell
+//!  of a list admit ► write entry ► admit ► write entry ► … ► doorbell     stops at the first that isn't admitted
 //! ```
 //!
 //! An opcode is named in the file of its operation and nowhere else in the library. A new one is such a file, and a line in `operations!` below; without
@@ -174,6 +177,7 @@ impl Posting {
             ring: row.ring,
             kind: row.kind,
             cancelled_by: row.cancelled_by,
+            // What can be cancelled waits, and on this ring in front of the wire.
             is_queued: row.ring == WorkRing::Send && row.cancelled_by.is_some(),
             is_kept: row.refusals.contains(&Status::Behind),
             uses_claim: row.target == TargetUse::Claim,
