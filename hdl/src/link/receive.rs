@@ -3,8 +3,8 @@
 //! [`Screen`] hands over whole frames that are well formed. Here the frame's pair is looked up, and both endpoints, both
 //! epochs and the cookie must agree; then its number must be the next of its pair and class. An older number is a
 //! duplicate's, and the frame is dropped; a request's duplicate also has the pair answer its peer, which may not have heard that
-//! the request is safe. A newer request means that a message is missing, and fails the pair; a newer control frame passes, since
-//! its numbers are absolute. A good frame's running numbers go to the sender's side as `progress`, its message, if it has one, to
+//! the request is safe. A newer request means that a message is missing: it is dropped, and the peer is told; a newer control frame
+//! passes, since its numbers are absolute. A good frame's running numbers go to the sender's side as `progress`, its message, if it has one, to
 //! the receiver's as `arrival` and `payload`. Frames for the firmware belong to no pair that is looked up here: [`Screen`] leaves
 //! them to [`FirmwareIn`](super::FirmwareIn).
 //!
