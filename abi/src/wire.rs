@@ -80,7 +80,7 @@ codes! {
         Alive = 7,
         /// Management: `word` is for the process at the other end.
         Signal = 8,
-        /// Management: another peer of the sender has failed. `word` is its Ethernet address in bits 47:0 and its endpoint in bits 63:48.
+        /// Management: another peer of the sender has failed. `word` is its [`EndpointAddress`](crate::address::EndpointAddress).
         PeerFailed = 9,
         /// Management: answer to `Alive`, `Signal` and `PeerFailed`, by `transaction`.
         NoticeDone = 10,

@@ -196,7 +196,7 @@ fn every_page_of_a_verb_leads_to_an_example() {
 }
 
 /// Files of the library that what a program calls is in.
-const CALLS: [&str; 18] = [
+const CALLS: [&str; 19] = [
     include_str!("../src/claimed.rs"),
     include_str!("../src/completion.rs"),
     include_str!("../src/connection.rs"),
@@ -204,6 +204,7 @@ const CALLS: [&str; 18] = [
     include_str!("../src/domain.rs"),
     include_str!("../src/endpoint.rs"),
     include_str!("../src/event_fd.rs"),
+    include_str!("../src/peers.rs"),
     include_str!("../src/operation/cancel.rs"),
     include_str!("../src/operation/claim.rs"),
     include_str!("../src/operation/discard.rs"),

@@ -511,10 +511,10 @@ async def a_peer_that_never_answers_fails_the_pair(dut):
         assert (await a.endpoint.wait(request))["status"] == "PeerFailed"
     assert await b.card.counter("PairErrors") > 2 * BOOK.value["RETRY_LIMIT"]
     event = await a.endpoint.wait_event()
-    assert (event["cause"], event["pair"]) == ("LinkError", to_b.place)
+    assert (event["cause"], event["pair"]) == ("PeerFailed", to_b.place)
     assert event["info"] == BOOK.code["Status"]["PeerFailed"]
     sticky = await a.card.platform.read(a.endpoint.page + BOOK.value["STICKY"])
-    assert sticky == 1 << BOOK.code["Cause"]["LinkError"]
+    assert sticky == 1 << BOOK.code["Cause"]["PeerFailed"]
     assert (await to_b.query())["state"] == "Failed"
     await to_b.close()
     await to_a.close()

@@ -103,6 +103,18 @@ fn is_in_a_source(path: &str) -> Result<bool> {
     Ok(wanted.is_empty())
 }
 
+/// Minutes of processor time that a process and those that it has waited for have taken, of its `/proc/PID/stat` (proc(5)): user and system time, own and the
+/// children's, in hundredths of a second.
+fn minutes_of(stat: &str) -> Option<f64> {
+    // The name of the program, in brackets, may have any characters.
+    let (_, fields) = stat.rsplit_once(") ")?;
+    let times = fields.split(' ').skip(11).take(4);
+    let ticks: u64 = times
+        .map(|field| field.parse::<u64>().ok())
+        .sum::<Option<u64>>()?;
+    Some(ticks as f64 / 6_000.0)
+}
+
 /// Runs the tests, with `long` also those that are marked as ignored because they take long.
 /// `rest` goes to the test programs. `count` is how those went that ran before.
 ///
@@ -151,6 +163,12 @@ pub fn run(long: bool, rest: &[String], mut count: Count) -> Result<()> {
              and are what it waited for: any other makes its test fail."
         );
     }
+    if let Some(minutes) = fs::read_to_string("/proc/self/stat")
+        .ok()
+        .and_then(|stat| minutes_of(&stat))
+    {
+        println!("All that was built and run took {minutes:.1} minutes of processor time.");
+    }
     println!("{} passed, {} failed", count.passed, count.failed);
     if !well || count.failed > 0 {
         bail!("the tests failed");
@@ -176,6 +194,13 @@ fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn processor_time_is_all_four_times_of_the_line() {
+        let line = "12 (a) b (c) S 1 2 3 0 -1 4 5 6 7 8 6000 12000 600 5400 20 0 1 0 9";
+        assert_eq!(super::minutes_of(line), Some(4.0));
+        assert_eq!(super::minutes_of("12 (a) S 1"), None);
+    }
 
     #[test]
     fn what_no_test_program_knows_is_said_before_anything_is_built() {

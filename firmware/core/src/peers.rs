@@ -1,12 +1,13 @@
 //! Which incarnation of each peer was seen last, so that one of before is known when it comes late.
 
 use crate::persistent::is_later;
+use abi::address::EndpointAddress;
 use heapless::Vec;
 
 /// Peers that are remembered: those seen last.
 pub(crate) const PEERS: usize = 128;
 
-/// A peer: an endpoint of a card. Both in one word, as a notice names it: the Ethernet address in bits 47:0, the endpoint in bits 63:48.
+/// A peer: an endpoint of a card. Both in one word, as a notice names it: [`EndpointAddress`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Peer(u64);
 
@@ -15,8 +16,9 @@ impl Peer {
     pub(crate) const UNKNOWN: Self = Self(0);
 
     /// Of the address, its low 48 bits count.
-    pub(crate) const fn new(mac: u64, endpoint: u16) -> Self {
-        Self(mac << 16 >> 16 | (endpoint as u64) << 48)
+    pub(crate) fn new(mac: u64, endpoint: u16) -> Self {
+        let [word] = EndpointAddress { mac, endpoint }.to_words();
+        Self(word)
     }
 
     pub(crate) const fn from_word(word: u64) -> Self {
@@ -27,12 +29,12 @@ impl Peer {
         self.0
     }
 
-    pub(crate) const fn mac(self) -> u64 {
-        self.0 << 16 >> 16
+    pub(crate) fn mac(self) -> u64 {
+        EndpointAddress::from_words(&[self.0]).mac
     }
 
-    pub(crate) const fn endpoint(self) -> u16 {
-        (self.0 >> 48) as u16
+    pub(crate) fn endpoint(self) -> u16 {
+        EndpointAddress::from_words(&[self.0]).endpoint
     }
 }
 

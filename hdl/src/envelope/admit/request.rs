@@ -6,6 +6,7 @@ use crate::prelude::*;
 use crate::types;
 use crate::types::MatchCommand;
 use abi::completion::CompletionKind;
+use abi::request::CLAIM_PLACE_BITS;
 use abi::status::Status;
 
 #[block]
@@ -24,7 +25,12 @@ impl Admit {
             | (self.pair.val().connected
                 & (self.pair.val().endpoint == self.request.q.val().fetched.endpoint)
                 & (self.fetched.val().pair < self.pair_count.val()));
-        self.handle_pair.next = self.fetched.val().target.get_bits::<16>(0) >> 4;
+        self.handle_pair.next = self
+            .fetched
+            .val()
+            .target
+            .get_bits::<{ CLAIM_PLACE_BITS as usize }>(0)
+            >> 4;
         self.owns_claim.next = self.pair.val().endpoint == self.request.q.val().fetched.endpoint;
         self.resumes.next = self.flags.val().get_bit(1) & !self.backlog.waits.val();
         self.believed.next = !self.backlog.stalled.val() | self.resumes.val();
