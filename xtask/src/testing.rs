@@ -108,10 +108,11 @@ fn is_in_a_source(path: &str) -> Result<bool> {
 fn minutes_of(stat: &str) -> Option<f64> {
     // The name of the program, in brackets, may have any characters.
     let (_, fields) = stat.rsplit_once(") ")?;
-    let times = fields.split(' ').skip(11).take(4);
-    let ticks: u64 = times
-        .map(|field| field.parse::<u64>().ok())
-        .sum::<Option<u64>>()?;
+    let mut times = fields.split(' ').skip(11);
+    let mut ticks = 0;
+    for _ in 0..4 {
+        ticks += times.next()?.parse::<u64>().ok()?;
+    }
     Some(ticks as f64 / 6_000.0)
 }
 
