@@ -326,6 +326,7 @@ fn replay(command: &str, arguments: &ReplayArguments) -> Result<ExitCode> {
     let stats = command == "stats";
     let shared = Shared {
         ask: stats,
+        goes_on: !options.faults.kills().is_empty(),
         ..Shared::default()
     };
     let bar = ProgressBar::new(total).with_style(
@@ -401,7 +402,7 @@ fn report(
     for failure in &replayed.failures {
         eprintln!("failed: {failure}");
     }
-    if !replayed.failures.is_empty() && !plan.faults.is_empty() {
+    if !replayed.failures.is_empty() && !plan.is_empty() {
         let plan = toml::to_string(plan)?;
         eprintln!("with --seed {} and --faults of:\n{plan}", options.seed);
     }

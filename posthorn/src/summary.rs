@@ -92,6 +92,30 @@ impl fmt::Display for Matching {
     }
 }
 
+/// A rank that a plan of faults has killed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct Kill {
+    /// Which.
+    pub rank: usize,
+    /// Its process, or its card.
+    pub what: &'static str,
+    /// When.
+    pub cycle: u64,
+}
+
+/// An operation that ended otherwise than the application saw it end, because a rank was killed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Ended {
+    /// Rank that posted it.
+    pub rank: usize,
+    /// Line of the trace that waits for it, or would have.
+    pub line: u64,
+    /// What it is.
+    pub operation: &'static str,
+    /// Its status; none if it hadn't completed when the rank gave it up.
+    pub status: Option<&'static str>,
+}
+
 /// Figures of a replay.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
@@ -107,7 +131,11 @@ pub struct Summary {
     pub back_pressure: f64,
     /// What happened to frames, if a plan of faults was given.
     pub faults: Option<FaultCount>,
-    /// The replay ran to the end of the trace on every rank.
+    /// Who was killed. Of these nothing else is said below.
+    pub killed: Vec<Kill>,
+    /// What ended otherwise because of that.
+    pub ended: Vec<Ended>,
+    /// The replay ran to the end of the trace on every rank that wasn't killed.
     pub complete: bool,
     /// Messages received and checked.
     pub messages: u64,
@@ -140,6 +168,9 @@ pub struct Summary {
     pub seconds: f64,
 }
 
+/// Lines of the trace that the text names of operations that ended alike.
+const LINES: usize = 8;
+
 /// What was clipped to the longest message that the card takes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Clipped {
@@ -164,18 +195,34 @@ impl fmt::Display for Summary {
         writeln!(f, "{end}")?;
         let mut line = |name: &str, value: String| writeln!(f, "  {name:<22} {value}");
         if let Some(faults) = self.faults {
-            let FaultCount {
-                frames,
-                lost,
-                corrupted,
-                bad,
-                repeated,
-                late,
-            } = faults;
-            let value = format!(
-                "of {frames} frames {lost} lost, {corrupted} changed, {bad} bad, {repeated} repeated, {late} late"
-            );
-            line("faults", value)?;
+            line("faults", faults.to_string())?;
+        }
+        for Kill { rank, what, cycle } in &self.killed {
+            line(
+                "killed",
+                format!("the {what} of rank {rank} in cycle {cycle}"),
+            )?;
+        }
+        let mut ended: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for each in &self.ended {
+            let key = (each.rank, each.operation, each.status);
+            ended.entry(key).or_default().push(each.line.to_string());
+        }
+        for ((rank, operation, status), lines) in ended {
+            let status = status.unwrap_or("nothing, and were given up");
+            let more = lines.len().saturating_sub(LINES);
+            let shown = lines[..lines.len() - more].join(", ");
+            let more = match more {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            line(
+                "ended",
+                format!(
+                    "of rank {rank} {}s with {status}: lines {shown}{more}",
+                    operation
+                ),
+            )?;
         }
         line("messages", format!("{}, every byte checked", self.messages))?;
         line("bytes", self.bytes.to_string())?;
@@ -234,6 +281,8 @@ mod tests {
             seed: 7,
             back_pressure: 0.0,
             faults: None,
+            killed: Vec::new(),
+            ended: Vec::new(),
             complete: true,
             messages: 4,
             bytes: 32,
@@ -307,12 +356,31 @@ mod tests {
             ..summary()
         };
         let text = held_back.to_string();
-        let begin = "toy on 2 tiny cards, seed 7, back-pressure 33%\n  faults                 of 900 frames 9 lost, 0 changed, 0 bad, 0 repeated, 4 late\n";
+        let begin = "toy on 2 tiny cards, seed 7, back-pressure 33%\n  faults                 of 900 frames 9 lost, 0 changed, 0 bad, 0 repeated, 4 late, 0 slowed, 0 parted, 0 held\n";
         assert!(text.starts_with(begin), "{text}");
     }
 
     #[test]
     fn a_partial_summary_says_so_in_both_forms() {
+        let killed = Summary {
+            killed: vec![Kill {
+                rank: 1,
+                what: "process",
+                cycle: 5000,
+            }],
+            ended: (1..=10)
+                .map(|line| Ended {
+                    rank: 0,
+                    line,
+                    operation: "receive",
+                    status: Some("PeerFailed"),
+                })
+                .collect(),
+            ..summary()
+        };
+        let begin = "toy on 2 tiny cards, seed 7\n  killed                 the process of rank 1 in cycle 5000\n  ended                  of rank 0 receives with PeerFailed: lines 1, 2, 3, 4, 5, 6, 7, 8 and 2 more\n";
+        let text = killed.to_string();
+        assert!(text.starts_with(begin), "{text}");
         let partial = Summary {
             complete: false,
             ..summary()

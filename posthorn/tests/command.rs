@@ -770,3 +770,29 @@ fn an_interrupted_summary_for_people_says_that_it_is_partial() {
     assert!(messages >= told, "{told} told, {text}");
     assert!(text.contains("not judged"), "{text}");
 }
+
+#[test]
+fn a_replay_in_which_a_process_is_killed_goes_on_and_says_which_operations_ended_how() {
+    // Each waits for the other, until one is no more.
+    let mut text = String::from("# app: toy\n# ranks: 2\n");
+    for (rank, peer, wants, gives) in [(0, 1, 9, 7), (1, 0, 7, 9)] {
+        text += &format!("{rank},1,TR,0,{peer},{wants},0,8,0\n{rank},2,C,0,{peer},{wants},0,8,0\n");
+        text += &format!("{rank},3,TS,1,{peer},{gives},0,8,0\n{rank},4,C,1,{peer},{gives},0,8,0\n");
+    }
+    let path = trace("killed.csv.zst", &text);
+    let plan = Path::new(env!("CARGO_TARGET_TMPDIR")).join("killed.toml");
+    fs::write(&plan, "[[host]]\ncard = 0\nkill = 300000\n").expect("a file");
+    let mut command = posthorn();
+    command.args(["replay", "--json", "--config", "tiny", "--faults"]);
+    let replayed = command.arg(plan).arg(&path).output().expect("it runs");
+    let said = String::from_utf8(replayed.stderr).expect("text");
+    assert_eq!(replayed.status.code(), Some(0), "{said}");
+    let summary: Value = serde_json::from_slice(&replayed.stdout).expect("one JSON value");
+    let killed = serde_json::json!([{"rank": 0, "what": "process", "cycle": 300_000}]);
+    assert_eq!(summary["killed"], killed);
+    let ended = |line: u64, operation: &str| serde_json::json!({"rank": 1, "line": line, "operation": operation, "status": "LinkError"});
+    let told = serde_json::json!([ended(8, "receive"), ended(10, "send")]);
+    assert_eq!(summary["ended"], told);
+    assert_eq!(summary["complete"], true);
+    assert_eq!(summary["matching"], "not judged");
+}

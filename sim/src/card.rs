@@ -16,6 +16,7 @@ use abi::register::INTERRUPTS;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::fabric::{Arrival, mac};
+use crate::fault::Span;
 use crate::lite::{Access, Finished, LiteMaster};
 use crate::log::LogByte;
 use crate::matching::{MatchReport, MatchWatch};
@@ -78,6 +79,10 @@ pub(crate) struct Surroundings {
     pub pressure: BackPressure,
     /// Cycles in which the network port takes nothing.
     pub stalls: Vec<Range<u64>>,
+    /// Cycles in which its memory takes and gives nothing.
+    pub memory_stalls: Vec<Span>,
+    /// Cycle in which its power is cut.
+    pub power_off: u64,
     pub moments: bool,
     pub matches: bool,
     pub waves: Option<Waves>,
@@ -116,6 +121,8 @@ pub(crate) struct Card {
     lite: LiteMaster,
     sink: Sink,
     stalls: Vec<Range<u64>>,
+    memory_stalls: Vec<Span>,
+    power_off: u64,
     source: Source,
     mailbox: MailboxWatch,
     recorder: Option<Box<Recorder>>,
@@ -143,6 +150,8 @@ impl Card {
             memory,
             pressure,
             stalls,
+            memory_stalls,
+            power_off,
             moments,
             matches,
             waves,
@@ -161,6 +170,8 @@ impl Card {
             lite: LiteMaster::new(pressure, seed, card),
             sink: Sink::new(pressure, seed, card),
             stalls,
+            memory_stalls,
+            power_off,
             source: Source::new(pressure, seed, card),
             mailbox: MailboxWatch::default(),
             recorder: moments.then(Box::default),
@@ -182,6 +193,11 @@ impl Card {
         self.cycle
     }
 
+    /// Whether its power has been cut.
+    pub const fn is_off(&self) -> bool {
+        self.power_off <= self.cycle
+    }
+
     /// Queues a register access.
     pub fn access(&mut self, access: Access) {
         self.lite.start(access);
@@ -194,19 +210,28 @@ impl Card {
             source,
             frame,
         } = arrival;
-        self.source.arrive(ready, source, frame);
+        if !self.is_off() {
+            self.source.arrive(ready, source, frame);
+        }
     }
 
     /// Whether nothing is under way between the card and what is around it.
     pub fn is_quiet(&self) -> bool {
-        self.memory.is_idle() && self.lite.is_idle() && self.source.is_idle()
+        self.is_off() || self.memory.is_idle() && self.lite.is_idle() && self.source.is_idle()
     }
 
     /// Runs to the start of cycle `until`, or until a register access has ended or a watched interrupt
     /// has risen.
     pub fn run(&mut self, until: u64) -> Result<Option<Finished>, CardFault> {
+        if self.is_off() {
+            self.cycle = until;
+            return Ok(None);
+        }
         let start = clock_gettime(ClockId::ThreadCPUTime);
-        let result = self.run_segments(until);
+        let result = self.run_segments(until.min(self.power_off));
+        if self.is_off() {
+            self.memory.unmap_all();
+        }
         let end = clock_gettime(ClockId::ThreadCPUTime);
         self.report.cpu += Duration::try_from(end - start).unwrap_or_default();
         result
@@ -256,7 +281,8 @@ impl Card {
                 continue;
             }
             self.lite.drive(cycle, &mut inputs.lite);
-            self.memory.drive(cycle, inputs);
+            let memory = !self.memory_stalls.iter().any(|stall| stall.contains(cycle));
+            self.memory.drive(cycle, memory, inputs);
             let stalled = self.stalls.iter().any(|stall| stall.contains(&cycle));
             inputs.tx_ready = self.sink.drive() && !stalled;
             inputs.rx = self.source.drive(cycle);

@@ -41,6 +41,7 @@ use host_driver::transport::{PauseResult, Transport, TransportError};
 use crate::card::{Card, CardFault, CardReport, Surroundings, Waves};
 use crate::clock::{Clock, Finish, Limits, Stop};
 use crate::fabric::{Fabric, FabricCount, Link, LinkFilter, Tap};
+use crate::fault::{CardPlan, Fate, FaultPlan, Faults};
 use crate::firmware::Firmware;
 use crate::host::{Costs, Host, Shared};
 use crate::memory::MemoryConfig;
@@ -186,7 +187,7 @@ impl Report {
 /// The end of a simulation.
 #[derive(Debug)]
 pub struct Outcome<T> {
-    /// What each card's host returned; `None` if it panicked or never ran.
+    /// What each card's host returned; `None` if it panicked, was killed or never ran.
     pub hosts: Vec<Option<T>>,
     /// Why it ended early, if it did.
     pub error: Option<Error>,
@@ -195,6 +196,14 @@ pub struct Outcome<T> {
 }
 
 impl<T> Outcome<T> {
+    fn unbegun(reason: String) -> Self {
+        Self {
+            hosts: Vec::new(),
+            error: Some(Error::Model(reason)),
+            report: Report::default(),
+        }
+    }
+
     /// What each card's host returned.
     ///
     /// # Errors
@@ -221,6 +230,7 @@ pub struct Cluster {
     memory: MemoryConfig,
     pressure: BackPressure,
     stalls: Vec<(usize, Range<u64>)>,
+    faults: FaultPlan,
     costs: Costs,
     firmware: Option<Firmware>,
     moments: bool,
@@ -256,6 +266,7 @@ impl Cluster {
             memory: MemoryConfig::default(),
             pressure: BackPressure::NONE,
             stalls: Vec::new(),
+            faults: FaultPlan::default(),
             costs: Costs::default(),
             firmware: None,
             moments: false,
@@ -335,6 +346,14 @@ impl Cluster {
         self
     }
 
+    /// What goes wrong, and where. The links are struck behind the taps that are there; whoever wants to know what happened to frames puts
+    /// [`Faults`] on them himself, and here what is left of the plan.
+    #[must_use]
+    pub fn faults(mut self, plan: FaultPlan) -> Self {
+        self.faults = plan;
+        self
+    }
+
     /// What calls of the transport cost.
     #[must_use]
     pub fn costs(mut self, costs: Costs) -> Self {
@@ -406,6 +425,9 @@ impl Cluster {
     /// the hosts have returned.
     pub fn run<T: Send>(mut self, host: impl Fn(Host) -> T + Sync) -> Outcome<T> {
         let start = Instant::now();
+        if let Err(wrong) = self.faults.check(self.cards) {
+            return Outcome::unbegun(format!("the plan of faults: {wrong}"));
+        }
         let models: Result<Vec<_>, _> = (0..self.cards)
             .map(|card| {
                 let traced = self.waves.iter().any(|(traced, _)| *traced == card);
@@ -414,14 +436,18 @@ impl Cluster {
             .collect();
         let models = match models {
             Ok(models) => models,
-            Err(error) => {
-                return Outcome {
-                    hosts: Vec::new(),
-                    error: Some(Error::Model(error)),
-                    report: Report::default(),
-                };
-            }
+            Err(error) => return Outcome::unbegun(error),
         };
+        let pauses = |plan: &&CardPlan| plan.pause_firmware.is_some();
+        if let Some(CardPlan { card, .. }) = self.faults.cards.iter().find(pauses) {
+            return Outcome::unbegun(format!(
+                "the plan of faults pauses the firmware of card {card}: gates have no pin for that, only cards of the model can"
+            ));
+        }
+        if self.faults.strikes_links() {
+            let faults = Faults::new(&self.faults, self.seed, "cluster");
+            self.taps.push((LinkFilter::ALL, Box::new(faults)));
+        }
         let clock = Arc::new(self.clock());
         let all: Vec<_> = models
             .into_iter()
@@ -429,7 +455,10 @@ impl Cluster {
             .map(|(number, model)| {
                 let card = Card::new(model, number, self.surroundings(number));
                 let clock = Arc::clone(&clock);
-                Arc::new(Shared::new(number, self.cards, card, clock, self.costs))
+                let fate = Fate::of(&self.faults, number);
+                Arc::new(Shared::new(
+                    number, self.cards, card, clock, self.costs, fate,
+                ))
             })
             .collect();
         let firmware = self.firmware.as_ref();
@@ -494,6 +523,7 @@ impl Cluster {
 
     fn surroundings(&self, card: usize) -> Surroundings {
         let waves = self.waves.iter().find(|(traced, _)| *traced == card);
+        let mine = || self.faults.cards.iter().filter(move |of| of.card == card);
         Surroundings {
             seed: self.seed,
             memory: self.memory,
@@ -504,6 +534,11 @@ impl Cluster {
                 .filter(|(stalled, _)| *stalled == card)
                 .map(|(_, cycles)| cycles.clone())
                 .collect(),
+            memory_stalls: mine().filter_map(|card| card.stall_memory).collect(),
+            power_off: mine()
+                .filter_map(|card| card.kill)
+                .min()
+                .unwrap_or(u64::MAX),
             moments: self.moments,
             matches: self.matches,
             waves: waves.map(|(_, waves)| waves.clone()),

@@ -38,6 +38,7 @@ use host_driver::transport::{
 
 use crate::card::Card;
 use crate::clock::{Clock, HostState, Parcel, Stop};
+use crate::fault::{Fate, Killed};
 use crate::lite::{Access, Finished};
 use crate::memory::MapError;
 
@@ -119,6 +120,8 @@ enum Answer {
     Done,
     Register(Result<u32, u8>),
     Pause(PauseResult),
+    /// The card is without power.
+    Gone,
     Gathered(Arc<Vec<Vec<u8>>>),
 }
 
@@ -186,6 +189,12 @@ pub(crate) struct Shared {
     event_fds: Mutex<Vec<(Line, OwnedFd)>>,
     mailbox: Mailbox,
     closed: AtomicBool,
+    /// The card is without power.
+    gone: AtomicBool,
+    /// Its firmware is being loaded: no fault of a host strikes yet.
+    booting: AtomicBool,
+    /// What a plan of faults has for the programs.
+    fate: Fate,
     children: Mutex<Vec<JoinHandle<()>>>,
 }
 
@@ -284,6 +293,9 @@ impl Seats {
             self.card.watched = watched;
             let run = self.card.run(until);
             shared.publish(&self.card);
+            if self.card.is_off() && !shared.gone.load(Ordering::Relaxed) {
+                self.power_off(shared);
+            }
             match run {
                 Ok(Some(finished)) => self.finished(finished, shared.costs),
                 Ok(None) => {}
@@ -341,6 +353,17 @@ impl Seats {
         }
     }
 
+    /// The card is without power, and reaches no memory any more: every call of its transport ends. Its host goes on.
+    fn power_off(&mut self, shared: &Shared) {
+        shared.gone.store(true, Ordering::Release);
+        for thread in &mut self.threads {
+            if let Seat::Access | Seat::Until(..) | Seat::Pause(_) = thread.seat {
+                thread.seat = Seat::Ready(Answer::Gone);
+            }
+        }
+        shared.signal(|_| true);
+    }
+
     /// It is over: the card reaches no memory any more, and every call returns.
     fn close(&mut self, shared: &Shared) {
         self.closed = true;
@@ -359,7 +382,14 @@ fn line(line: Line) -> u32 {
 }
 
 impl Shared {
-    pub fn new(number: usize, cards: usize, card: Card, clock: Arc<Clock>, costs: Costs) -> Self {
+    pub fn new(
+        number: usize,
+        cards: usize,
+        card: Card,
+        clock: Arc<Clock>,
+        costs: Costs,
+        fate: Fate,
+    ) -> Self {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         Self {
             id: NEXT.fetch_add(1, Ordering::Relaxed),
@@ -384,6 +414,9 @@ impl Shared {
             event_fds: Mutex::default(),
             mailbox: Mailbox::new(),
             closed: AtomicBool::new(false),
+            gone: AtomicBool::new(false),
+            booting: AtomicBool::new(true),
+            fate,
             children: Mutex::default(),
         }
     }
@@ -535,6 +568,9 @@ impl Shared {
     }
 
     fn panicked(&self, panic: &(dyn Any + Send)) {
+        if panic.is::<Killed>() {
+            return;
+        }
         let message = message(panic);
         self.stop(Stop::Panic(message));
     }
@@ -553,6 +589,7 @@ impl Shared {
     /// From now on calls cost what they should.
     pub fn booted(&self) {
         lock(&self.seats).booting = false;
+        self.booting.store(false, Ordering::Relaxed);
     }
 
     /// Waits for the threads that the host started.
@@ -585,15 +622,23 @@ impl Shared {
 
     fn access(&self, offset: u32, write: Option<u32>) -> Result<u32, TransportError> {
         check(offset)?;
+        if self.is_gone() {
+            return Err(TransportError::Closed);
+        }
         let answer = self.call(|seats, thread| {
             seats.queue(self.costs, Some(thread), offset, write);
             Seat::Access
         });
         match answer {
             Some(Answer::Register(result)) => result.map_err(|_| TransportError::Bus(offset)),
+            Some(Answer::Gone) | None => Err(TransportError::Closed),
             Some(other) => unreachable!("a register access answered {other:?}"),
-            None => Err(TransportError::Closed),
         }
+    }
+
+    /// Whether the card is without power.
+    fn is_gone(&self) -> bool {
+        self.gone.load(Ordering::Acquire)
     }
 
     /// Posts a register write: the calling thread goes on, and the card takes it in its turn.
@@ -603,7 +648,7 @@ impl Shared {
         self.thread();
         self.look();
         let mut seats = lock(&self.seats);
-        if seats.closed {
+        if seats.closed || self.is_gone() {
             return Err(TransportError::Closed);
         }
         seats.queue(self.costs, None, offset, Some(value));
@@ -658,12 +703,18 @@ unsafe impl Transport for SimTransport {
 
     /// Takes no cycles. The write is on the bus [`Costs::write`] after the call, behind the accesses of this card that were made before.
     unsafe fn doorbell(&self, offset: u32, value: u32) -> Result<(), TransportError> {
-        self.shared.post(offset, value)
+        match self.shared.fate.rings(self.now()) {
+            true => self.shared.post(offset, value),
+            false => Ok(()),
+        }
     }
 
     /// Takes [`Costs::map`]. The address depends on the order of calls and on `start` modulo 4096.
     unsafe fn map(&self, start: NonNull<u8>, length: usize) -> Result<u64, TransportError> {
         let mut mapped = Err(TransportError::Closed);
+        if self.shared.is_gone() {
+            return mapped;
+        }
         self.shared.call(|seats, _| {
             // SAFETY: the caller keeps the memory valid until `unmap`; what the card is told to access is its
             // affair, and atomic, by the contract of this function.
@@ -686,6 +737,9 @@ unsafe impl Transport for SimTransport {
     unsafe fn unmap(&self, address: u64) -> Result<(), TransportError> {
         let shared = &self.shared;
         let mut result = Err(TransportError::Closed);
+        if shared.is_gone() {
+            return result;
+        }
         let mut unmap = |seats: &mut Seats| {
             let unmapped = seats.card.memory.unmap(address);
             result = unmapped.map_err(|_| TransportError::NotMapped(address));
@@ -731,7 +785,7 @@ unsafe impl Transport for SimTransport {
     }
 
     fn is_closed(&self) -> bool {
-        self.shared.closed.load(Ordering::Acquire)
+        self.shared.closed.load(Ordering::Acquire) || self.shared.is_gone()
     }
 
     fn may_call(&self) -> bool {
@@ -744,8 +798,10 @@ unsafe impl Transport for SimTransport {
         answer: &mut [u32],
         deadline: u64,
     ) -> Result<CommandAnswer, TransportError> {
+        let mailbox = &self.shared.mailbox;
         // SAFETY: the caller's promise is the same.
-        unsafe { self.shared.mailbox.command(self, words, answer, deadline) }
+        let command = || unsafe { mailbox.command(self, words, answer, deadline) };
+        self.shared.fate.system_call(command)
     }
 
     unsafe fn late_answer(
@@ -755,12 +811,26 @@ unsafe impl Transport for SimTransport {
     ) -> Result<CommandAnswer, TransportError> {
         let mailbox = &self.shared.mailbox;
         // SAFETY: the caller's promise is the same.
-        unsafe { mailbox.late_answer(self, answer, deadline) }
+        let late_answer = || unsafe { mailbox.late_answer(self, answer, deadline) };
+        self.shared.fate.system_call(late_answer)
     }
 
     fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
         let shared = &self.shared;
-        if shared.closed.load(Ordering::Acquire) {
+        let now = || shared.now.load(Ordering::Acquire);
+        let pause = |watch: &[Watch], deadline| shared.pause(watch, deadline);
+        match shared.booting.load(Ordering::Relaxed) {
+            true => pause(watch, deadline),
+            false => shared.fate.pause(now, pause, watch, deadline),
+        }
+    }
+}
+
+impl Shared {
+    /// [`Transport::pause`], of a program that is neither frozen nor killed.
+    fn pause(&self, watch: &[Watch], deadline: u64) -> PauseResult {
+        let shared = self;
+        if shared.closed.load(Ordering::Acquire) || shared.is_gone() {
             return PauseResult::Closed;
         }
         if let Some(result) = shared.paused(watch, deadline) {
@@ -775,8 +845,8 @@ unsafe impl Transport for SimTransport {
         });
         match answer {
             Some(Answer::Pause(result)) => result,
+            Some(Answer::Gone) | None => PauseResult::Closed,
             Some(other) => unreachable!("a pause answered {other:?}"),
-            None => PauseResult::Closed,
         }
     }
 }

@@ -14,7 +14,7 @@ use abi::register::{CONTROL_RUN, ID, MAGIC, MAILBOX_RESULT};
 use host_driver::transport::{Line, PauseResult, Transport, TransportError, Watch};
 use rand::Rng;
 use sim::fabric::{Link, LinkFilter, Passing};
-use sim::fault::{FaultPlan, Faults, LinkFault};
+use sim::fault::{FaultPlan, Faults, LinkFault, process};
 use sim::log::LogDecoder;
 use sim::memory::MemoryConfig;
 use sim::pins::CardModel;
@@ -973,4 +973,145 @@ fn a_card_without_a_waveform_says_so() {
         panic!("{:?}", outcome.error);
     };
     assert!(text.contains("writes no waveform"), "{text}");
+}
+
+fn planned(text: &str) -> Cluster {
+    let plan: FaultPlan = toml::from_str(text).expect("a plan");
+    cluster().cards(2).faults(plan)
+}
+
+#[test]
+fn a_plan_that_names_a_card_that_is_not_there_ends_the_simulation_before_it_begins() {
+    for (table, told) in [
+        ("[[host]]\nkill = 5", "host 1: card is 7"),
+        ("[[card]]\nkill = 5", "card 1: card is 7"),
+    ] {
+        let outcome = planned(&format!("{table}\ncard = 7")).run(|_| ());
+        let error = outcome.error.expect("it can't begin").to_string();
+        let why = format!("the plan of faults: {told}: there are 2 cards, counted from 0");
+        assert_eq!(error, why);
+    }
+}
+
+#[test]
+fn gates_cannot_pause_their_firmware_and_say_so() {
+    let pause = "[[card]]\ncard = 1\npause_firmware = { begin = 5, end = 6 }";
+    let error = planned(pause).run(|_| ()).error.expect("it can't begin");
+    let text = error.to_string();
+    assert!(
+        text.contains("the firmware of card 1: gates have no pin for that"),
+        "{text}"
+    );
+}
+
+/// Card 0 sends a message every 1000 cycles, ten of them; card 1 says in which cycles it took which, until it is stopped.
+fn ten_messages(cluster: Cluster) -> (Vec<(u8, u64)>, sim::Outcome<bool>) {
+    let taken = Mutex::new(Vec::new());
+    let outcome = cluster.run(|host| {
+        let ended = process(0, || {
+            let mut port = Port::open(&host).expect("a card");
+            host.all_gather(Vec::new()).expect("both are there");
+            for k in 0..10 {
+                match host.card() {
+                    0 => {
+                        port.send(1, &[k; 40]).expect("room");
+                        let next = 10_000 + 1000 * u64::from(k);
+                        assert_eq!(port.transport.pause(&[], next), PauseResult::Deadline);
+                    }
+                    _ => match port.receive() {
+                        Ok(frame) => {
+                            let told = (frame[HEADER], port.transport.now());
+                            taken.lock().unwrap().push(told);
+                        }
+                        Err(_) => return false,
+                    },
+                }
+            }
+            true
+        });
+        host.all_gather(Vec::new()).expect("both end");
+        ended.unwrap_or(false)
+    });
+    (taken.into_inner().unwrap(), outcome)
+}
+
+fn names(taken: &[(u8, u64)]) -> Vec<u8> {
+    taken.iter().map(|&(name, _)| name).collect()
+}
+
+#[test]
+fn a_killed_process_takes_nothing_more_and_what_it_had_is_unmapped() {
+    let (all, outcome) = ten_messages(planned(""));
+    assert_eq!(names(&all), (0..10).collect::<Vec<u8>>());
+    assert_eq!(outcome.hosts().unwrap(), [true, true]);
+    let (taken, outcome) = ten_messages(planned("[[host]]\ncard = 1\nkill = 13500"));
+    let before = all.iter().filter(|(_, cycle)| *cycle < 13_500).count();
+    assert!((2..9).contains(&before), "{before} of them came before");
+    assert_eq!(taken, all[..before]);
+    let killed = &outcome.report.cards[1];
+    // The card is alive, and reaches nothing.
+    assert_eq!(killed.frames_taken, 10);
+    assert!(killed.memory.unmapped > 0);
+    assert_eq!(outcome.hosts().unwrap(), [true, false]);
+}
+
+#[test]
+fn a_frozen_host_takes_what_has_come_when_its_time_goes_on() {
+    let freeze = "[[host]]\ncard = 1\nfreeze = { begin = 11500, end = 14700 }";
+    let (taken, outcome) = ten_messages(planned(freeze));
+    assert_eq!(outcome.hosts().unwrap(), [true, true]);
+    assert_eq!(names(&taken), (0..10).collect::<Vec<u8>>());
+    let frozen = |cycle: u64| (11_500..14_700).contains(&cycle);
+    assert!(!taken.iter().any(|&(_, cycle)| frozen(cycle)), "{taken:?}");
+    let at_once = taken
+        .iter()
+        .filter(|(_, cycle)| (14_700..15_000).contains(cycle));
+    assert!(at_once.count() >= 3, "{taken:?}");
+}
+
+#[test]
+fn a_card_without_power_takes_and_sends_nothing_and_its_host_is_told() {
+    let (taken, outcome) = ten_messages(planned("[[card]]\ncard = 1\nkill = 13500"));
+    assert!((2..9).contains(&taken.len()), "{taken:?}");
+    assert!(taken.iter().all(|&(_, cycle)| cycle < 13_500), "{taken:?}");
+    let off = &outcome.report.cards[1];
+    assert_eq!(off.frames_taken, taken.len() as u64);
+    assert_eq!(outcome.hosts().unwrap(), [true, false]);
+    // The one that sends: what is on the wire when the power is cut goes nowhere, and what comes later isn't sent.
+    let (taken, outcome) = ten_messages(planned("[[card]]\ncard = 0\nkill = 13500"));
+    assert!(outcome.report.cards[0].frames_sent < 10);
+    assert_eq!(taken.len() as u64, outcome.report.cards[0].frames_sent);
+}
+
+#[test]
+fn memory_that_is_stalled_answers_when_the_stall_is_over() {
+    let stall = "[[card]]\ncard = 1\nstall_memory = { begin = 11500, end = 14700 }";
+    let (taken, outcome) = ten_messages(planned(stall));
+    assert_eq!(outcome.hosts().unwrap(), [true, true]);
+    assert_eq!(names(&taken), (0..10).collect::<Vec<u8>>());
+    let stalled = |cycle: u64| (11_550..14_700).contains(&cycle);
+    assert!(!taken.iter().any(|&(_, cycle)| stalled(cycle)), "{taken:?}");
+}
+
+#[test]
+fn the_links_of_a_plan_are_struck_by_the_cluster_itself() {
+    let cut = "[[partition]]\nsides = [[0], [1]]\nbegin = 11500\nend = 14700";
+    let lost = Arc::new(AtomicU64::new(0));
+    let seen = Arc::clone(&lost);
+    let cluster = planned(cut).tap(
+        LinkFilter::ALL,
+        move |passing: Passing, out: &mut Vec<Passing>| {
+            seen.fetch_add(
+                u64::from((11_500..14_700).contains(&passing.frame.last)),
+                Ordering::Relaxed,
+            );
+            out.push(passing);
+        },
+    );
+    let cluster = cluster.cycle_limit(100_000);
+    let (taken, outcome) = ten_messages(cluster);
+    assert!(outcome.error.is_some(), "card 1 waits for what was lost");
+    let lost = lost.load(Ordering::Relaxed);
+    assert!(lost >= 2, "{lost} lost");
+    assert_eq!(taken.len() as u64, 10 - lost);
 }

@@ -29,6 +29,7 @@ use host_driver::transport::{
 };
 use std::cell::Cell;
 use std::collections::BTreeMap;
+use std::ops::Range;
 #[cfg(target_os = "linux")]
 use std::os::fd::{AsFd, OwnedFd};
 use std::ptr::NonNull;
@@ -191,6 +192,9 @@ enum Action {
     Silence,
     /// A write that was on its way arrives.
     DelayedRequest,
+    /// The processor stops where it is, or goes on.
+    Pause(bool),
+    PowerOff,
 }
 
 struct Card {
@@ -227,6 +231,10 @@ struct Card {
     accesses: u64,
     /// The host can't reach the card.
     cut: bool,
+    /// The card has no power.
+    off: bool,
+    /// The processor stands still.
+    paused: bool,
     /// The next command is on its way when its host hears that the card can't be reached.
     delays: bool,
     /// The number of such a command, which has not arrived.
@@ -249,6 +257,8 @@ struct Waiter {
     order: (usize, u64),
     deadline: u64,
     watches: Vec<Watch>,
+    /// It doesn't wait for its card.
+    anyway: bool,
     released: Option<PauseResult>,
 }
 
@@ -360,6 +370,8 @@ impl SoftFabric {
             doorbells: 0,
             accesses: 0,
             cut: false,
+            off: false,
+            paused: false,
             delays: false,
             delayed: None,
             command: [0; MAILBOX_WORDS],
@@ -487,6 +499,27 @@ impl SoftFabric {
         self.inner.moved.notify_all();
     }
 
+    /// In this cycle the power of `card` is cut: nothing comes out of it any more and nothing goes in, and every call of its transport is answered `Closed`.
+    pub fn power_off_at(&self, card: usize, cycle: u64) {
+        let mut world = self.world();
+        let cycles = cycle.saturating_sub(world.now);
+        world.after(cycles, card, Action::PowerOff);
+    }
+
+    /// The processor of `card` stands still in these cycles, and goes on where it was. Its gates go on meanwhile.
+    pub fn pause_firmware(&self, card: usize, cycles: Range<u64>) {
+        let mut world = self.world();
+        let from_now = |cycle: u64| cycle.saturating_sub(world.now);
+        let (begin, end) = (from_now(cycles.start), from_now(cycles.end));
+        world.after(begin, card, Action::Pause(true));
+        world.after(end, card, Action::Pause(false));
+    }
+
+    /// Blocks the calling thread, of the host of `card`, until a cycle, whether or not it can reach the card.
+    pub fn sleep(&self, card: usize, deadline: u64) -> PauseResult {
+        self.wait(card, &[], deadline, true)
+    }
+
     /// The firmware of `card` starts anew.
     pub fn restart_firmware(&self, card: usize) {
         self.world().restart_firmware(card);
@@ -592,6 +625,9 @@ impl SoftFabric {
         if world.closed {
             return PauseResult::Closed;
         }
+        if world.cards[card].off && !anyway {
+            return PauseResult::Closed;
+        }
         if world.cards[card].cut && !anyway {
             return PauseResult::Unreachable;
         }
@@ -601,6 +637,7 @@ impl SoftFabric {
             order,
             deadline,
             watches: watches.to_vec(),
+            anyway,
             released: None,
         });
         loop {
@@ -756,6 +793,9 @@ impl World {
     /// Something happens to a card; what it sends leaves.
     fn act(&mut self, index: usize, action: Action) {
         let card = &mut self.cards[index];
+        if card.off {
+            return;
+        }
         card.gates().advance_to(self.now);
         match action {
             Action::FirmwareUp(start) if start == card.starts => card.boot(self.options.seed),
@@ -779,6 +819,8 @@ impl World {
             Action::Work => card.fetch(),
             Action::Arrive(frame) => card.gates().frame_in(frame),
             Action::DelayedRequest => self.arrive_delayed(index),
+            Action::Pause(paused) => card.paused = paused,
+            Action::PowerOff => return self.power_off(index),
         }
         self.run(index);
         self.dispatch(index);
@@ -786,6 +828,21 @@ impl World {
         self.cards[index].note_interrupts();
         #[cfg(target_os = "linux")]
         self.signal(index);
+    }
+
+    /// A card ends. Its host hears that, and nothing of the card reaches its memory any more.
+    fn power_off(&mut self, index: usize) {
+        let card = &mut self.cards[index];
+        card.off = true;
+        card.gates().memory.unmap_all();
+        let waiters = self.waiters.iter_mut();
+        for waiter in waiters.filter(|waiter| waiter.order.0 == index && !waiter.anyway) {
+            waiter.released = Some(PauseResult::Closed);
+        }
+        #[cfg(target_os = "linux")]
+        for event in self.event_fds.iter().filter(|event| event.card == index) {
+            event.signal();
+        }
     }
 
     /// Signals the file descriptors of the lines that have interrupted.
@@ -807,7 +864,8 @@ impl World {
         let now = self.now;
         let card = &mut self.cards[index];
         while card.settle() | card.run_firmware() {}
-        let deadline = card.firmware.next_deadline().filter(|_| card.booted);
+        let runs = card.booted && !card.paused;
+        let deadline = card.firmware.next_deadline().filter(|_| runs);
         let Some(deadline) = deadline else {
             return;
         };
@@ -1046,7 +1104,7 @@ impl Card {
     /// Lets the firmware do what it can. True if it did something.
     fn run_firmware(&mut self) -> bool {
         let mut moved = false;
-        while self.booted {
+        while self.booted && !self.paused {
             if self.command_waits && self.firmware.is_free() {
                 self.command_waits = false;
                 self.firmware.command(&self.command);
@@ -1127,7 +1185,7 @@ impl SoftTransport {
     fn reach(&self) -> Result<MutexGuard<'_, World>, TransportError> {
         let world = self.fabric.world();
         match () {
-            () if world.closed => Err(TransportError::Closed),
+            () if world.closed || world.cards[self.card].off => Err(TransportError::Closed),
             () if world.cards[self.card].cut => Err(TransportError::Unreachable),
             () => Ok(world),
         }
@@ -1145,7 +1203,7 @@ impl SoftTransport {
             PauseResult::Closed => Err(TransportError::Closed),
             PauseResult::Unreachable => Err(TransportError::Unreachable),
             _ => {
-                let mut world = self.fabric.world();
+                let mut world = self.reach()?;
                 if world.options.flaw != Flaw::Overtakes {
                     world.arrive_delayed(self.card);
                 }
@@ -1323,7 +1381,8 @@ unsafe impl Transport for SoftTransport {
     }
 
     fn is_closed(&self) -> bool {
-        self.fabric.is_closed()
+        let world = self.fabric.world();
+        world.closed || world.cards[self.card].off
     }
 
     fn may_call(&self) -> bool {

@@ -63,7 +63,8 @@ pub struct ReplayOptions {
         value_parser = clap::value_parser!(u16).range(0..=95)
     )]
     pub back_pressure: Option<u16>,
-    /// Do to the frames what this file says, or `random`: lose, change, repeat and delay them, everywhere or on some links for some time
+    /// Let happen what this file says, or `random`: frames lost, changed, repeated and late, links cut and slow, hosts and memory that stand still; of a file
+    /// also processes and cards killed: the summary says then which operations of the others ended how
     #[arg(long, value_name = "PLAN")]
     pub faults: Option<PathBuf>,
     /// Threads that the cards run on; never changes what happens [default: all cores]

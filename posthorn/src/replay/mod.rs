@@ -10,6 +10,7 @@ mod player;
 
 pub use player::{PlayError, Played, Shared, play};
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashSet};
 use std::ops::Range;
 use std::path::PathBuf;
@@ -18,12 +19,13 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use abi::monitor::MatchOperation;
 use anyhow::{Context, Result};
+use host_driver::transport::TransportError;
 use match_reference::{Command, Operation};
 use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use sim::capture::Capture;
 use sim::fabric::LinkFilter;
-use sim::fault::{FaultPlan, Faults};
+use sim::fault::{FaultPlan, Faults, process};
 use sim::log::{LogDecoder, LogLine};
 use sim::matching::Matched;
 use sim::seed::BackPressure;
@@ -32,7 +34,7 @@ use sim::{Cluster, Firmware, Host, Waves};
 use crate::bench::matching::Sequence;
 use crate::checker::{self, Destination};
 use crate::stats::Stats;
-use crate::summary::{Clipped, Depth, MatchCycles, Matching, Summary};
+use crate::summary::{Clipped, Depth, Kill, MatchCycles, Matching, Summary};
 use crate::trace::{Call, Trace};
 
 /// How the processes of a job find each other before there are pairs: what a launcher gives an MPI library.
@@ -50,33 +52,45 @@ pub trait Wireup {
     fn barrier(&self) -> Result<(), PlayError>;
 }
 
-/// What each rank gives the others: for every rank an address, or none.
-impl Wireup for Host {
-    fn exchange(&self, to: &[(usize, [u8; 32])]) -> Result<Vec<(usize, [u8; 32])>, PlayError> {
-        let mut mine = vec![0; 33 * self.cards()];
-        for &(peer, address) in to {
-            mine[33 * peer] = 1;
-            mine[33 * peer + 1..][..32].copy_from_slice(&address);
-        }
-        let all = self.all_gather(mine).map_err(|_| PlayError::Stopped)?;
-        let me = self.card();
-        let mut from = Vec::new();
-        for (peer, theirs) in all.iter().enumerate() {
-            let entry = theirs.get(33 * me..33 * (me + 1));
-            match entry.and_then(|entry| entry.split_first()) {
-                Some((1, address)) if peer != me => {
-                    let address = address.try_into().expect("33 bytes less one");
-                    from.push((peer, address));
-                }
-                Some(_) => {}
-                None => {
-                    return Err(PlayError::Wireup(format!(
-                        "rank {peer} knows too few ranks"
-                    )));
-                }
+/// A [`Wireup::exchange`] over a `gather` in which each of `ranks` gives some bytes to all: for every rank an address, or none.
+///
+/// # Errors
+/// As there.
+pub fn exchange_over(
+    gather: impl FnOnce(Vec<u8>) -> Result<Arc<Vec<Vec<u8>>>, TransportError>,
+    me: usize,
+    ranks: usize,
+    to: &[(usize, [u8; 32])],
+) -> Result<Vec<(usize, [u8; 32])>, PlayError> {
+    let mut mine = vec![0; 33 * ranks];
+    for &(peer, address) in to {
+        mine[33 * peer] = 1;
+        mine[33 * peer + 1..][..32].copy_from_slice(&address);
+    }
+    let all = gather(mine).map_err(|_| PlayError::Stopped)?;
+    let mut from = Vec::new();
+    for (peer, theirs) in all.iter().enumerate() {
+        let entry = theirs.get(33 * me..33 * (me + 1));
+        match entry.and_then(|entry| entry.split_first()) {
+            Some((1, address)) if peer != me => {
+                let address = address.try_into().expect("33 bytes less one");
+                from.push((peer, address));
+            }
+            Some(_) => {}
+            None => {
+                return Err(PlayError::Wireup(format!(
+                    "rank {peer} knows too few ranks"
+                )));
             }
         }
-        Ok(from)
+    }
+    Ok(from)
+}
+
+impl Wireup for Host {
+    fn exchange(&self, to: &[(usize, [u8; 32])]) -> Result<Vec<(usize, [u8; 32])>, PlayError> {
+        let gather = |mine| self.all_gather(mine);
+        exchange_over(gather, self.card(), self.cards(), to)
     }
 
     fn barrier(&self) -> Result<(), PlayError> {
@@ -84,6 +98,53 @@ impl Wireup for Host {
             .map(drop)
             .map_err(|_| PlayError::Stopped)
     }
+}
+
+/// The wireup of a rank that may be killed.
+struct Counted<'a> {
+    host: &'a Host,
+    /// Calls of it so far.
+    calls: Cell<usize>,
+}
+
+/// Calls of its wireup that each rank makes: the exchange, and the barriers at begin and end.
+const WIREUP_CALLS: usize = 3;
+
+impl Counted<'_> {
+    /// Makes those that are left. If the simulation is over, nobody waits.
+    fn go_through(&self) {
+        if self.calls.get() == 0 {
+            let _ = self.exchange(&[]);
+        }
+        while self.calls.get() < WIREUP_CALLS {
+            let _ = self.barrier();
+        }
+    }
+}
+
+impl Wireup for Counted<'_> {
+    fn exchange(&self, to: &[(usize, [u8; 32])]) -> Result<Vec<(usize, [u8; 32])>, PlayError> {
+        self.calls.set(self.calls.get() + 1);
+        self.host.exchange(to)
+    }
+
+    fn barrier(&self) -> Result<(), PlayError> {
+        self.calls.set(self.calls.get() + 1);
+        self.host.barrier()
+    }
+}
+
+/// Who was killed of those that a plan names.
+fn killed(plan: &FaultPlan, played: &[Played]) -> Vec<Kill> {
+    let of_cards = plan.cards.iter().map(|of| ("card", of.card, of.kill));
+    let of_hosts = plan.hosts.iter().map(|of| ("process", of.card, of.kill));
+    of_cards
+        .chain(of_hosts)
+        .filter_map(|(what, rank, cycle)| {
+            let cycle = cycle?;
+            played[rank].killed.then_some(Kill { rank, what, cycle })
+        })
+        .collect()
 }
 
 /// What a replay is run with.
@@ -149,7 +210,7 @@ pub fn run(
         cluster = cluster.tap(LinkFilter::ALL, capture);
     }
     let struck = Arc::new(Mutex::new(None));
-    if !options.faults.faults.is_empty() {
+    if options.faults.strikes_links() {
         let told = struck.clone();
         let faults = Faults::new(&options.faults, options.seed, "replay");
         let faults = faults.on_finish(move |count| {
@@ -157,13 +218,32 @@ pub fn run(
         });
         cluster = cluster.tap(LinkFilter::ALL, faults);
     }
+    cluster = cluster.faults(options.faults.without_links());
     if let Some((path, card, cycles)) = options.waves.clone() {
         cluster = cluster.waves(card, Waves { path, cycles });
     }
+    let kills = options.faults.kills();
     let mut outcome = cluster.run(|host| {
         let transport = Arc::new(host.transport());
         let rank = host.card();
-        play(transport, &host, rank, ranks, &trace.ranks[rank], shared)
+        let wireup = Counted {
+            host: &host,
+            calls: Cell::new(0),
+        };
+        let events = &trace.ranks[rank];
+        let played = process(0, || play(transport, &wireup, rank, ranks, events, shared));
+        let dies = kills.iter().any(|(card, _)| *card == rank);
+        match played {
+            Ok(played) if !(dies && matches!(played.error, Some(PlayError::Stopped))) => played,
+            _ => {
+                // The others don't wait for the dead.
+                wireup.go_through();
+                Played {
+                    killed: true,
+                    ..Played::default()
+                }
+            }
+        }
     });
     if let Some(sim::Error::Model(reason)) = &outcome.error {
         anyhow::bail!("{reason}");
@@ -186,7 +266,8 @@ pub fn run(
         }
     }
     let complete = !cancelled && failures.is_empty() && played.iter().all(|p| p.error.is_none());
-    let matching = if complete {
+    let kills = killed(&options.faults, &played);
+    let matching = if complete && kills.is_empty() {
         match judge(trace, &played) {
             Ok(()) => "legal".to_owned(),
             Err(violation) => {
@@ -213,8 +294,10 @@ pub fn run(
     }
     let mut summary = summarise(trace, options, &played, &outcome.report);
     summary.complete = complete;
+    summary.killed = kills;
+    summary.ended = played.iter().flat_map(|p| p.ended.clone()).collect();
     summary.faults = struck.lock().unwrap_or_else(PoisonError::into_inner).take();
-    if complete {
+    if complete && summary.killed.is_empty() {
         match on_host(&outcome.report, options.seed) {
             Ok(nanoseconds) => summary.match_cycles.host_ns = Some(nanoseconds),
             Err(error) => failures.push(format!("{error:#}")),
@@ -363,6 +446,8 @@ fn summarise(trace: &Trace, options: &Options, played: &[Played], report: &sim::
         seed: options.seed,
         back_pressure: f64::from(options.pressure.idle) / 1000.0,
         faults: None,
+        killed: Vec::new(),
+        ended: Vec::new(),
         complete: false,
         messages,
         bytes: played.iter().map(|p| p.bytes).sum(),

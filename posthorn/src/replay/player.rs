@@ -25,9 +25,11 @@ use super::Wireup;
 use crate::checker::{Criteria, Outcome, Receive};
 use crate::payload::MessageId;
 use crate::stats::{Asked, PairStats, Traffic};
-use crate::summary::Clipped;
+use crate::summary::{Clipped, Ended};
 use crate::trace::{Call, Event, FI_ECANCELED, FI_ENOMSG};
 
+/// Longest wait for one completion of a rank that goes on when another is killed: several times what a card takes to give a silent peer up.
+const PATIENCE_WITH_DEAD: u64 = 1_000_000;
 /// Longest wait for one completion, in cycles: longer than any rank computes between two calls.
 const PATIENCE: u64 = 50_000_000;
 /// Requests that one rank may have outstanding.
@@ -127,6 +129,10 @@ pub struct Played {
     pub begin: u64,
     /// Cycle of the last completion.
     pub end: u64,
+    /// What ended otherwise because a rank was killed.
+    pub ended: Vec<Ended>,
+    /// The rank was killed itself.
+    pub killed: bool,
     /// What the card says at the end, if it was to be asked.
     pub asked: Option<Asked>,
     /// Why it stopped, unless it ran to the end.
@@ -140,6 +146,8 @@ pub struct Shared {
     pub messages: AtomicU64,
     /// Each rank reads its card's counters when all have finished.
     pub ask: bool,
+    /// Some rank is killed: the others note which operations fail, and go on.
+    pub goes_on: bool,
 }
 
 /// Replays the events of `rank` of `ranks` on the card behind `transport`.
@@ -494,6 +502,11 @@ impl<'a> Player<'a> {
             .or_default() += 1;
         self.played.end = self.now();
         match completion.kind {
+            WcKind::Send if completion.status != WcStatus::Success && self.shared.goes_on => {
+                self.ended(line, "send", Some(completion.status));
+                self.kept.insert(completion.wr_id, completion);
+                Ok(())
+            }
             // Nothing waits for these: an inject that failed, and a cancel that came too late.
             WcKind::Send if completion.status != WcStatus::Success => Err(PlayError::Status {
                 line,
@@ -507,10 +520,35 @@ impl<'a> Player<'a> {
         }
     }
 
+    /// Notes an operation that ended otherwise than the application saw it end.
+    fn ended(&mut self, line: u64, operation: &'static str, status: Option<WcStatus>) {
+        self.played.ended.push(Ended {
+            rank: self.rank,
+            line,
+            operation,
+            status: status.map(WcStatus::name),
+        });
+    }
+
+    /// How long the rank waits for a completion.
+    const fn patience(&self) -> u64 {
+        match self.shared.goes_on {
+            true => PATIENCE_WITH_DEAD,
+            false => PATIENCE,
+        }
+    }
+
     /// An event says that something can't go on.
     fn check_events(&mut self, line: u64) -> Result<(), PlayError> {
         match self.endpoint.poll_event() {
             Ok(None) => Ok(()),
+            // What depends on the pair completes, and says so.
+            Ok(Some(event))
+                if self.shared.goes_on
+                    && matches!(event.cause, Cause::LinkError | Cause::PeerFailed) =>
+            {
+                Ok(())
+            }
             Ok(Some(event)) => Err(PlayError::Event {
                 line,
                 cause: event.cause,
@@ -520,12 +558,16 @@ impl<'a> Player<'a> {
     }
 
     fn wait(&mut self, event: &Event, status: i64, bytes: u64, tag: u64) -> Result<(), PlayError> {
-        let deadline = self.now() + PATIENCE;
+        let deadline = self.now() + self.patience();
         let completion = loop {
             if let Some(completion) = self.kept.remove(&event.op) {
                 break completion;
             }
             let now = self.now();
+            if now >= deadline && self.shared.goes_on {
+                self.ended(event.line, "operation", None);
+                return Ok(());
+            }
             if now >= deadline {
                 return Err(PlayError::Silence { line: event.line });
             }
@@ -574,6 +616,10 @@ impl<'a> Player<'a> {
                 if let Some(buffer) = completion.buffer {
                     self.pool.give(buffer);
                 }
+                return Ok(());
+            }
+            status if self.shared.goes_on => {
+                self.ended(event.line, "receive", Some(status));
                 return Ok(());
             }
             status => {
@@ -637,9 +683,12 @@ impl<'a> Player<'a> {
                 player.endpoint.cancel(u64::MAX, request).map(drop)
             })?;
         }
-        let deadline = self.now() + PATIENCE;
+        let deadline = self.now() + self.patience();
         while self.queue.outstanding() > self.posted.len() {
             if self.now() >= deadline {
+                if self.shared.goes_on {
+                    break;
+                }
                 return Err(PlayError::Silence { line });
             }
             self.keep_one(line, FINISH_PAUSE)?;

@@ -120,13 +120,12 @@ impl Memory {
         self.read.is_idle() && self.write.is_idle()
     }
 
-    /// Fills this cycle's inputs.
+    /// Fills this cycle's inputs. Unless it is `open`, it takes nothing and offers nothing new.
     #[inline]
-    pub fn drive(&mut self, cycle: u64, inputs: &mut Inputs) {
-        self.read
-            .drive(cycle, &mut self.map, &mut self.count, inputs);
-        self.write
-            .drive(cycle, &mut self.map, &mut self.count, inputs);
+    pub fn drive(&mut self, cycle: u64, open: bool, inputs: &mut Inputs) {
+        let (map, count) = (&mut self.map, &mut self.count);
+        self.read.drive(cycle, open, map, count, inputs);
+        self.write.drive(cycle, open, map, count, inputs);
     }
 
     /// Looks at what happened in this cycle.

@@ -37,13 +37,14 @@ impl ReadPort {
     pub fn drive(
         &mut self,
         cycle: u64,
+        open: bool,
         map: &mut MapTable,
         count: &mut MemoryCount,
         inputs: &mut Inputs,
     ) {
-        let open = self.data_idle.open();
+        let answers = self.data_idle.open() && open;
         if !self.offered.valid
-            && open
+            && answers
             && let Some(burst) = self.bursts.front_mut()
             && burst.due <= cycle
         {
@@ -69,8 +70,8 @@ impl ReadPort {
             }
         }
         inputs.r = self.offered;
-        inputs.ar_ready =
-            self.address_idle.open() && self.bursts.len() < self.config.outstanding.max(1);
+        let takes = self.address_idle.open() && open;
+        inputs.ar_ready = takes && self.bursts.len() < self.config.outstanding.max(1);
     }
 
     #[inline]

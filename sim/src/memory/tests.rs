@@ -74,7 +74,7 @@ impl Manager {
             }
             self.out.r_ready = rng.random_bool(0.7);
             self.out.b_ready = rng.random_bool(0.7);
-            memory.drive(cycle, &mut inputs);
+            memory.drive(cycle, true, &mut inputs);
             memory.sample(cycle, &inputs, &self.out).unwrap();
             if inputs.ar_ready {
                 self.out.ar.valid = false;
@@ -230,7 +230,7 @@ fn latency_is_what_was_set_and_beats_follow_each_other() {
         };
         let (mut read, mut written) = (Vec::new(), Vec::new());
         for cycle in 0..200 {
-            memory.drive(cycle, &mut inputs);
+            memory.drive(cycle, true, &mut inputs);
             memory.sample(cycle, &inputs, &out).unwrap();
             (out.ar.valid, out.aw.valid, out.w.valid) = (false, false, false);
             read.extend(inputs.r.valid.then_some(cycle));
@@ -247,7 +247,7 @@ fn violation(cycles: &[Outputs]) -> Option<Violation> {
     let mut memory = Memory::new(MemoryConfig::default(), 0, 0);
     let mut inputs = Inputs::default();
     cycles.iter().zip(0..).find_map(|(out, cycle)| {
-        memory.drive(cycle, &mut inputs);
+        memory.drive(cycle, true, &mut inputs);
         memory.sample(cycle, &inputs, out).err()
     })
 }

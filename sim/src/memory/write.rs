@@ -57,13 +57,14 @@ impl WritePort {
     pub fn drive(
         &mut self,
         cycle: u64,
+        open: bool,
         map: &mut MapTable,
         count: &mut MemoryCount,
         inputs: &mut Inputs,
     ) {
-        let open = self.response_idle.open();
+        let answers = self.response_idle.open() && open;
         if !self.offered.valid
-            && open
+            && answers
             && self.complete > 0
             && let Some(burst) = self.bursts.front()
             && burst.due <= cycle
@@ -71,9 +72,9 @@ impl WritePort {
             self.offered = self.commit(map, count);
         }
         inputs.b = self.offered;
-        inputs.aw_ready =
-            self.address_idle.open() && self.bursts.len() < self.config.outstanding.max(1);
-        inputs.w_ready = self.data_idle.open() && self.beats.len() < BEATS;
+        let takes = self.address_idle.open() && open;
+        inputs.aw_ready = takes && self.bursts.len() < self.config.outstanding.max(1);
+        inputs.w_ready = self.data_idle.open() && open && self.beats.len() < BEATS;
     }
 
     /// Puts the oldest burst into memory and makes its response.
