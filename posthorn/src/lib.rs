@@ -6,6 +6,7 @@ pub mod explain;
 pub mod info;
 pub mod payload;
 pub mod replay;
+pub mod soak;
 pub mod stats;
 pub mod summary;
 pub mod trace;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 use clap::error::ErrorKind;
@@ -15,6 +15,7 @@ use posthorn::bench::{self, speed::Length};
 use posthorn::explain;
 use posthorn::info::Info;
 use posthorn::replay::{self, Options, Replayed, Shared};
+use posthorn::soak;
 use posthorn::trace::{Call, Trace};
 use replay_options::{CONFIGURATION, CONFIGURATIONS, ReplayOptions, can_be_written};
 use sim::Firmware;
@@ -41,6 +42,9 @@ enum Command {
     Info(InfoArguments),
     /// Measure the simulator and the card
     Bench(BenchArguments),
+    /// Run random traffic under random faults, seed after seed, and check everything
+    #[command(after_help = SOAK_HELP)]
+    Soak(SoakArguments),
 }
 
 #[derive(Args)]
@@ -71,6 +75,29 @@ struct BenchArguments {
     /// Of `match`: also draw cycles against depth, as SVG
     #[arg(long, value_name = "FILE")]
     plot: Option<PathBuf>,
+}
+
+/// What a soak does.
+const SOAK_HELP: &str = "\
+Each seed is a run of its own: 2 to 4 cards, random messages between all of them, and a random plan of faults: frames lost, repeated, changed, late, links that \
+carry less or nothing for a time, cards that don't hear each other, a message that comes late, a host that stands still, memory that doesn't answer; in one of \
+three a process or a card is killed. Every byte and every order is checked, that each request completes once with a status that is allowed, the credits, and that \
+a new process on the card works. A seed that fails ends the soak: its seed and its plan are printed, and `--seed` with that number repeats it.";
+
+#[derive(Args)]
+struct SoakArguments {
+    /// Seconds after which no other seed is begun [default: until Ctrl-C]
+    #[arg(long)]
+    seconds: Option<u64>,
+    /// First seed
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Configuration of the cards
+    #[arg(long, default_value = "tiny", value_parser = replay_options::configuration())]
+    config: String,
+    /// Firmware image [default: the one that `cargo xtask firmware` builds]
+    #[arg(long, value_name = "ELF")]
+    firmware: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -126,6 +153,7 @@ fn main() -> ExitCode {
         Command::Explain(arguments) => explain(&arguments),
         Command::Info(arguments) => info(&arguments),
         Command::Bench(arguments) => bench(&arguments),
+        Command::Soak(arguments) => soak(&arguments),
     };
     match result {
         Ok(code) => code,
@@ -222,6 +250,46 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         print!("{report}");
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Time between two lines of progress of a soak, for whoever can't see a line that changes.
+const SOAK_TELLS: Duration = Duration::from_secs(10);
+
+fn soak(arguments: &SoakArguments) -> Result<ExitCode> {
+    let firmware = firmware(arguments.firmware.as_deref())?;
+    let cancel = cancel_on_interrupt()?;
+    let line = ProgressBar::new_spinner();
+    let mut told = Instant::now();
+    let soaked = soak::soak(
+        &arguments.config,
+        &firmware,
+        arguments.seed,
+        arguments.seconds.map(Duration::from_secs),
+        &cancel,
+        |covered| {
+            line.set_message(covered.to_string());
+            line.tick();
+            if line.is_hidden() && told.elapsed() >= SOAK_TELLS {
+                eprintln!("{covered}");
+                told = Instant::now();
+            }
+        },
+    );
+    line.finish_and_clear();
+    println!("{}", soaked.covered);
+    for ((kind, status), count) in &soaked.covered.tally.completions {
+        println!("  {kind:<8} {status:<12} {count}");
+    }
+    let Some((run, why)) = soaked.failed else {
+        return Ok(ExitCode::SUCCESS);
+    };
+    let plan = toml::to_string(&run.plan)?;
+    eprintln!("failed: {why}");
+    eprintln!(
+        "with --seed {} and {} cards under the faults of:\n{plan}",
+        run.seed, run.cards
+    );
+    Ok(ExitCode::FAILURE)
 }
 
 /// Makes Ctrl-C set the flag; a second one ends the program at once.

@@ -796,3 +796,20 @@ fn a_replay_in_which_a_process_is_killed_goes_on_and_says_which_operations_ended
     assert_eq!(summary["complete"], true);
     assert_eq!(summary["matching"], "not judged");
 }
+
+#[test]
+fn a_soak_says_what_it_has_covered() {
+    let mut command = posthorn();
+    let soak = command.args(["soak", "--seconds", "0", "--seed", "6"]);
+    let soaked = soak.output().expect("it runs");
+    let said = String::from_utf8(soaked.stderr).expect("text");
+    assert_eq!(soaked.status.code(), Some(0), "{said}");
+    let told = String::from_utf8(soaked.stdout).expect("text");
+    // The seed is one whose plan kills.
+    assert!(told.starts_with("1 seeds, "), "{told}");
+    assert!(
+        told.contains("messages of") && told.contains("1 kills"),
+        "{told}"
+    );
+    assert!(told.contains("send     Success"), "{told}");
+}

@@ -17,6 +17,11 @@ use abi::status::Status;
 use hdl::config;
 use host_driver::transport::{Transport, TransportError};
 use host_driver::{AsyncEvent, WcStatus, WorkCompletion};
+use posthorn::replay::{PlayError, Wireup, exchange_over};
+use posthorn::soak::worker::{Failure, Tally};
+use posthorn::soak::{self, Run};
+use sim::fabric::LinkFilter;
+use sim::fault::{FaultPlan, Faults};
 use sim::{Cluster, Firmware, Outcome};
 use soft_card::{Flaw, Sizes, SoftOptions};
 
@@ -151,6 +156,14 @@ impl Host {
         }
     }
 
+    /// What a soak of this rank needs, and did: as [`posthorn::soak::rank`].
+    ///
+    /// # Errors
+    /// As there.
+    pub fn soak(&self, run: &Run) -> Result<Tally, Failure> {
+        soak::rank(&self.transport(), self, self.card(), run, &Arc::default())
+    }
+
     /// The host in the simulation of gates, which can have several threads.
     ///
     /// # Panics
@@ -167,6 +180,18 @@ impl Host {
         if !told.is_nothing() {
             lock(&self.record).push(told);
         }
+    }
+}
+
+impl Wireup for Host {
+    fn exchange(&self, to: &[(usize, [u8; 32])]) -> Result<Vec<(usize, [u8; 32])>, PlayError> {
+        let gather = |mine| self.all_gather(mine);
+        exchange_over(gather, self.card(), self.cards(), to)
+    }
+
+    fn barrier(&self) -> Result<(), PlayError> {
+        let all = self.all_gather(Vec::new());
+        all.map(drop).map_err(|_| PlayError::Stopped)
     }
 }
 
@@ -255,13 +280,42 @@ pub fn modelled_over(
     run_modelled(options(config, count, seed), wires, &records(count), host);
 }
 
+/// Runs `host` for each of so many cards of the model, under a plan of faults.
+///
+/// # Panics
+/// If an assertion in `host` fails, or the cards of the model can't do what the plan says.
+pub fn modelled_under(
+    plan: &FaultPlan,
+    config: &str,
+    count: usize,
+    seed: u64,
+    host: impl Fn(Host) + Sync,
+) {
+    let options = options(config, count, seed);
+    let wires = match plan.strikes_links() {
+        true => Wires::tapped(LinkFilter::ALL, Faults::new(plan, seed, "model")),
+        false => Wires::default(),
+    };
+    run_modelled_under(plan, options, wires, &records(count), host);
+}
+
 fn run_modelled(
     options: SoftOptions,
     wires: Wires,
     records: &[Record],
     host: impl Fn(Host) + Sync,
 ) {
-    model::run(options, wires, |rank| {
+    run_modelled_under(&FaultPlan::default(), options, wires, records, host);
+}
+
+fn run_modelled_under(
+    plan: &FaultPlan,
+    options: SoftOptions,
+    wires: Wires,
+    records: &[Record],
+    host: impl Fn(Host) + Sync,
+) {
+    model::run(options, wires, plan, |rank| {
         let record = records[rank.card()].clone();
         let place = Place::Model(rank);
         host(Host { place, record });

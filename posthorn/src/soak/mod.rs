@@ -1,0 +1,310 @@
+//! Random traffic under random plans of faults, for as long as one likes: what a soak of one seed is, and how many of them are run.
+//!
+//! ```text
+//!  seed ─┬─ cards, messages, habits of the ranks ─► Worker of each rank ─┐
+//!        └─ plan of faults: links, hosts, cards ──► Cluster ─────────────┴─► what happened, or what must not have
+//! ```
+
+pub mod worker;
+
+use std::fmt;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use host_driver::transport::Transport;
+use sim::fabric::LinkFilter;
+use sim::fault::{FaultCount, FaultPlan, Faults, Killed, process};
+use sim::{Cluster, Firmware};
+
+use crate::replay::Wireup;
+use worker::{Failure, Habits, Tally, Worker};
+
+/// Cycle by which all ranks are connected.
+const CONNECTED: u64 = 150_000;
+/// Cycles in which the faults of a plan begin.
+const FAULTY: u64 = CONNECTED + 150_000;
+/// Longest message of a soak in bytes.
+const LONGEST: usize = 512;
+/// Messages from and to a process that has taken the place of one that was killed.
+const AGAIN: u64 = 5;
+
+/// One run: all of it follows from the seed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Run {
+    /// The seed.
+    pub seed: u64,
+    /// Number of cards.
+    pub cards: usize,
+    /// Messages from each rank to each other.
+    pub messages: u64,
+    /// Cycle in which the ranks, which are connected then, begin.
+    pub connected: u64,
+    /// What goes wrong. Nobody is killed before the ranks begin.
+    pub plan: FaultPlan,
+}
+
+impl Run {
+    /// The run of a seed: 2 to 4 cards; in one of three a process or a card is killed.
+    pub fn of(seed: u64) -> Self {
+        let cards = 2 + (seed % 3) as usize;
+        let deadly = seed / 3 % 3 == 2;
+        let plan = match deadly {
+            true => FaultPlan::deadly(seed, cards, CONNECTED..FAULTY),
+            false => FaultPlan::random(seed, cards, FAULTY),
+        };
+        Self {
+            seed,
+            cards,
+            messages: 100,
+            connected: CONNECTED,
+            plan,
+        }
+    }
+
+    /// Credits that each rank grants each other.
+    pub const fn credits(&self) -> u16 {
+        2 + (self.seed % 7) as u16
+    }
+
+    /// Whether each rank may be found to have failed.
+    fn may_fail(&self) -> Vec<bool> {
+        let kills = self.plan.kills();
+        let dies = |card| kills.iter().any(|(killed, _)| *killed == card);
+        (0..self.cards).map(dies).collect()
+    }
+}
+
+/// What runs have covered.
+#[derive(Clone, Debug, Default)]
+pub struct Covered {
+    /// Runs.
+    pub runs: u64,
+    /// Cycles of all cards.
+    pub cycles: u64,
+    /// What the ranks did.
+    pub tally: Tally,
+    /// What happened to frames.
+    pub faults: FaultCount,
+    /// Processes and cards that were killed.
+    pub kills: u64,
+}
+
+impl Covered {
+    fn add(&mut self, other: &Self) {
+        self.runs += other.runs;
+        self.cycles += other.cycles;
+        self.tally.add(&other.tally);
+        self.faults.add(&other.faults);
+        self.kills += other.kills;
+    }
+}
+
+impl fmt::Display for Covered {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            runs,
+            cycles,
+            tally,
+            faults,
+            kills,
+        } = self;
+        let Tally {
+            messages, bytes, ..
+        } = tally;
+        write!(
+            f,
+            "{runs} seeds, {cycles} cycles, {messages} messages of {bytes} bytes checked; {faults}; {kills} kills"
+        )
+    }
+}
+
+/// Runs one rank of a run, as a process that its plan may kill: its work; and if a process was killed, a new one on its card, which all connect to and exchange a few
+/// messages with. All ranks must call it. Returns what each process of the rank has done; of one that was killed, nothing is known.
+///
+/// # Errors
+/// What must not happen and did.
+pub fn rank(
+    transport: &Arc<dyn Transport>,
+    wireup: &dyn Wireup,
+    me: usize,
+    run: &Run,
+    messages: &Arc<AtomicU64>,
+) -> Result<Tally, Failure> {
+    let may_fail = run.may_fail();
+    let dies = may_fail[me];
+    let habits = Habits {
+        seed: run.seed,
+        longest: LONGEST,
+        credits: run.credits(),
+        any_source: (run.seed >> me) % 2 == 1,
+        dawdle: 2000 * (run.seed % 2),
+        may_fail,
+    };
+    let goals = |of: &dyn Fn(usize) -> u64| -> Vec<u64> {
+        let all = 0..run.cards;
+        all.map(|peer| if peer == me { 0 } else { of(peer) })
+            .collect()
+    };
+    let lived = process(0, || {
+        let mut worker = Worker::open(
+            Arc::clone(transport),
+            wireup,
+            me,
+            run.cards,
+            habits.clone(),
+            Arc::clone(messages),
+        )?;
+        worker.pause_until(run.connected)?;
+        worker.run(&goals(&|_| run.messages))?;
+        if dies {
+            // Its end comes, if not in its work, then behind it.
+            worker.pause_until(u64::MAX)?;
+        }
+        if !run.plan.strikes_links() {
+            worker.await_credits(u32::from(habits.credits))?;
+        }
+        Ok(worker)
+    });
+    let mut worker = match lived {
+        Ok(Ok(worker)) => Some(worker),
+        // The card without power, or the process that is no more.
+        Ok(Err(Failure::Stopped)) | Err(Killed) if dies => None,
+        Ok(Err(failure)) => return Err(failure),
+        Err(Killed) => return Err(Failure::Wrong("killed, and not by the plan".to_owned())),
+    };
+    // Nobody closes while others still talk to him.
+    wireup.barrier()?;
+    let ended: Vec<usize> = run
+        .plan
+        .hosts
+        .iter()
+        .filter(|host| host.kill.is_some())
+        .map(|host| host.card)
+        .collect();
+    if ended.is_empty() {
+        return Ok(worker
+            .map(|worker| worker.tally().clone())
+            .unwrap_or_default());
+    }
+    let anew = process(transport.now() + 1, || {
+        let mut worker = match worker.take() {
+            Some(worker) => worker,
+            None => Worker::alone(
+                Arc::clone(transport),
+                me,
+                run.cards,
+                habits,
+                Arc::clone(messages),
+            )?,
+        };
+        let peers: Vec<usize> = match ended.contains(&me) {
+            true => (0..run.cards).collect(),
+            false => ended.clone(),
+        };
+        worker.nobody_fails();
+        worker.connect(wireup, &peers)?;
+        worker.run(&goals(&|peer| {
+            if peers.contains(&peer) { AGAIN } else { 0 }
+        }))?;
+        wireup.barrier()?;
+        Ok(worker.tally().clone())
+    });
+    anew.unwrap_or_else(|Killed| Err(Failure::Wrong("killed once more".to_owned())))
+}
+
+/// Does one run on Verilated cards.
+///
+/// # Errors
+/// What must not happen and did.
+pub fn run(
+    config: &str,
+    firmware: &Firmware,
+    run: &Run,
+    messages: &Arc<AtomicU64>,
+    cancel: &Arc<AtomicBool>,
+) -> Result<Covered, String> {
+    let struck = Arc::new(Mutex::new(FaultCount::default()));
+    let told = Arc::clone(&struck);
+    let links = Faults::new(&run.plan, run.seed, "soak").on_finish(move |count| {
+        *told.lock().unwrap_or_else(PoisonError::into_inner) = count;
+    });
+    let outcome = Cluster::verilated(config)
+        .cards(run.cards)
+        .seed(run.seed)
+        .firmware(firmware.clone())
+        .cancel(Arc::clone(cancel))
+        .tap(LinkFilter::ALL, links)
+        .faults(run.plan.without_links())
+        .run(|host| {
+            let transport: Arc<dyn Transport> = Arc::new(host.transport());
+            rank(&transport, &host, host.card(), run, messages)
+        });
+    let mut covered = Covered {
+        runs: 1,
+        cycles: outcome.report.nic_cycles(),
+        kills: run.plan.kills().len() as u64,
+        faults: *struck.lock().unwrap_or_else(PoisonError::into_inner),
+        ..Covered::default()
+    };
+    let mut wrong: Vec<String> = Vec::new();
+    for (card, host) in outcome.hosts.iter().enumerate() {
+        match host {
+            Some(Ok(tally)) => covered.tally.add(tally),
+            Some(Err(Failure::Wrong(what))) => wrong.push(format!("rank {card}: {what}")),
+            Some(Err(Failure::Stopped)) | None => {}
+        }
+    }
+    if let Some(error) = outcome.error {
+        wrong.push(error.to_string());
+    }
+    match wrong.is_empty() {
+        true => Ok(covered),
+        false => Err(wrong.join("\n")),
+    }
+}
+
+/// The end of a soak.
+#[derive(Debug)]
+pub struct Soaked {
+    /// What was covered, without the run that failed.
+    pub covered: Covered,
+    /// The run that failed, and how.
+    pub failed: Option<(Run, String)>,
+}
+
+/// Runs seeds from `seed` on until the time is over, `cancel` becomes true, or one fails. Tells `progress` after each.
+pub fn soak(
+    config: &str,
+    firmware: &Firmware,
+    seed: u64,
+    time: Option<Duration>,
+    cancel: &Arc<AtomicBool>,
+    mut progress: impl FnMut(&Covered),
+) -> Soaked {
+    let start = Instant::now();
+    let messages = Arc::default();
+    let mut covered = Covered::default();
+    for seed in seed.. {
+        let is_over = time.is_some_and(|time| covered.runs > 0 && start.elapsed() >= time);
+        if is_over || cancel.load(Ordering::Relaxed) {
+            break;
+        }
+        let one = Run::of(seed);
+        match run(config, firmware, &one, &messages, cancel) {
+            Ok(of_one) => covered.add(&of_one),
+            Err(_) if cancel.load(Ordering::Relaxed) => break,
+            Err(why) => {
+                return Soaked {
+                    covered,
+                    failed: Some((one, why)),
+                };
+            }
+        }
+        progress(&covered);
+    }
+    Soaked {
+        covered,
+        failed: None,
+    }
+}

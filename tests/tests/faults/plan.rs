@@ -1,0 +1,72 @@
+//! What a plan of faults does to cards of the model.
+
+use abi::control::Counter;
+use host_driver::transport::{PauseResult, TransportError};
+use host_driver::{CommandError, WcStatus};
+use posthorn_tests::cards::modelled_under;
+use posthorn_tests::side::Side;
+use sim::fault::FaultPlan;
+
+fn plan(text: &str) -> FaultPlan {
+    toml::from_str(text).expect("a plan")
+}
+
+#[test]
+fn a_firmware_that_is_paused_answers_when_it_goes_on_and_its_gates_work_meanwhile() {
+    let paused = "[[card]]\ncard = 0\npause_firmware = { begin = 60000, end = 150000 }";
+    modelled_under(&plan(paused), "tiny", 2, 1, |host| {
+        let mut me = Side::open(&host);
+        let now = me.device.now();
+        assert!(now < 60_000, "connected in cycle {now}");
+        me.pause(70_000 - now);
+        if me.rank() == 0 {
+            me.send(1, 7, 0, 40);
+            assert_eq!(me.statuses(1), [(0, WcStatus::Success)]);
+            assert!(me.device.now() < 80_000);
+            assert_eq!(me.count(Counter::Timeouts), 0);
+            assert!(me.device.now() >= 150_000);
+        } else {
+            me.receive(0, Some(0), 7, 40);
+            let received = me.completion();
+            me.assert_received(&received, 0, 0, 40);
+            me.count(Counter::Timeouts);
+            assert!(me.device.now() < 80_000, "its own goes on");
+        }
+        me.meet();
+        me.finish();
+    });
+}
+
+#[test]
+fn the_host_of_a_card_without_power_is_told_and_the_others_hear_nothing() {
+    let off = "[[card]]\ncard = 0\nkill = 70000";
+    modelled_under(&plan(off), "tiny", 2, 1, |host| {
+        let mut me = Side::open(&host);
+        if me.rank() == 0 {
+            assert_eq!(me.device.pause(&[], u64::MAX), PauseResult::Closed);
+            let told = me.device.read_counter(Counter::Timeouts);
+            let closed = CommandError::Transport(TransportError::Closed);
+            assert_eq!(
+                told.map_err(|error| error.to_string()),
+                Err(closed.to_string())
+            );
+            me.meet();
+            return;
+        }
+        let now = me.device.now();
+        me.pause(80_000 - now);
+        me.send(0, 7, 0, 40);
+        me.pause(100_000);
+        assert!(me.count(Counter::Timeouts) > 0);
+        me.pause(200_000);
+        assert_eq!(me.statuses(1), [(0, WcStatus::PeerFailed)]);
+        me.meet();
+    });
+}
+
+#[test]
+#[should_panic(expected = "host 1: card is 2: there are 2 cards, counted from 0")]
+fn a_plan_for_a_card_that_is_not_there_is_an_error() {
+    let nobody = plan("[[host]]\ncard = 2\nkill = 1");
+    modelled_under(&nobody, "tiny", 2, 1, |_| ());
+}
