@@ -110,6 +110,8 @@ enum Suite {
     Message,
     /// What a stream keeps of its rate, and how late messages are, when links lose frames
     Link,
+    /// From the cause of a failure to its declaration, and from there to the last operation that depends on it
+    Failure,
     /// Cycles and rates of tag matching against depth and classes, beside a list in the firmware and the host's best
     Match,
     /// Every recorded application at its full rank count
@@ -229,6 +231,11 @@ fn bench(arguments: &BenchArguments) -> Result<ExitCode> {
         Suite::Link => bench::link::run(
             config.unwrap_or(CONFIGURATION),
             length,
+            arguments.seed,
+            &firmware()?,
+        )?,
+        Suite::Failure => bench::failure::run(
+            config.unwrap_or(CONFIGURATION),
             arguments.seed,
             &firmware()?,
         )?,
