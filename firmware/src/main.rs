@@ -27,7 +27,7 @@ use abi::mgmt::{
 use abi::status::MailboxStatus;
 use core::panic::PanicInfo;
 use firmware::mailbox::Mailbox;
-use firmware::registers::write;
+use firmware::registers::{read, write};
 use firmware::{BUILD, STACK_BYTES, timer};
 use firmware_core::{Answer, Firmware};
 use gates::Gates;
@@ -107,6 +107,8 @@ fn sleep(firmware: &Firmware<Gates>) {
     }
     write(INTERRUPT_ENABLE, enabled);
     timer::wake_at(firmware.next_deadline());
+    // Stores are on their way to the card for some cycles. A load comes behind them: what isn't waited for any more doesn't end the sleep.
+    read(INTERRUPT_ENABLE);
     riscv::asm::wfi();
 }
 

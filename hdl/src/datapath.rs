@@ -33,7 +33,7 @@ use crate::prelude::*;
 use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink, StreamSource};
 use crate::protect::{Barrier, Refusals, Regions};
 use crate::tops::{Class, Top};
-use crate::types::{ControlRequest, MatchCommand, RaiseEvent};
+use crate::types::{ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
 use abi::control::Operation;
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
@@ -100,12 +100,8 @@ pub struct Datapath {
     pub s_axis: StreamSink,
     /// The processor may run.
     pub run: Signal<Out, Bit>,
-    /// A word for its memory.
-    pub loader_write: Signal<Out, Bit>,
-    /// Where it goes.
-    pub loader_address: Signal<Out, Bits<32>>,
-    /// The word.
-    pub loader_data: Signal<Out, Bits<32>>,
+    /// Words for its memory.
+    pub loader: Stream<Out, LoaderWord>,
     /// Word of the mailbox that the host looks at; bit 5 selects the answer.
     pub mailbox_address: Signal<Out, Bits<6>>,
     /// The host writes it.
@@ -288,9 +284,7 @@ impl Logic for Datapath {
         // The host's registers, and the processor behind them.
         AxiLite::link(&mut self.s_axil, &mut self.registers.s_axil);
         self.run.next = self.registers.run.val();
-        self.loader_write.next = self.registers.loader_write.val();
-        self.loader_address.next = self.registers.loader_address.val();
-        self.loader_data.next = self.registers.loader_data.val();
+        join!(self.registers.loader => self.loader);
         self.mailbox_address.next = self.registers.mailbox_address.val();
         self.mailbox_write.next = self.registers.mailbox_write.val();
         self.mailbox_write_data.next = self.registers.mailbox_write_data.val();

@@ -6,7 +6,7 @@
 //!            │ ┌──────────┐ mailbox, loader ┌───────────┐  │
 //!  s_axil ──►│ │          ├────────────────►│           │  │──► log
 //!   m_axi ◄──│ │ Datapath │     control     │ Subsystem │  │◄── straps
-//!  m_axis ◄──│ │          │◄────────────────┤  (Ibex)   │  │
+//!  m_axis ◄──│ │          │◄────────────────┤  (Ibex)   │  │◄── processor_clock
 //!  s_axis ──►│ │          │◄─ frames        │           │  │
 //!            │ │          ├─ frames, events►│           │  │
 //!            │ └──────────┘                 └───────────┘  │
@@ -29,6 +29,8 @@ use crate::types::MatchCommand;
 pub struct Nic {
     /// Rising edge counts.
     pub clock: Signal<In, Clock>,
+    /// Rising edge counts for the management processor. Any ratio to `clock`, and any phase.
+    pub processor_clock: Signal<In, Clock>,
     /// Synchronous, active high. May stay low for ever: the card resets itself after power-on.
     pub reset: Signal<In, Bit>,
     /// Registers and doorbells.
@@ -113,6 +115,7 @@ impl Nic {
 #[block]
 impl Logic for Nic {
     fn update(&mut self) {
+        self.subsystem.processor_clock.next = self.processor_clock.val();
         // The card resets itself after power-on.
         self.datapath.reset.next = self.power_on.card_reset.val();
         self.subsystem.reset.next = self.power_on.card_reset.val();
@@ -123,9 +126,7 @@ impl Logic for Nic {
         StreamSink::link(&mut self.s_axis, &mut self.datapath.s_axis);
 
         self.subsystem.run.next = self.datapath.run.val();
-        self.subsystem.loader_write.next = self.datapath.loader_write.val();
-        self.subsystem.loader_address.next = self.datapath.loader_address.val();
-        self.subsystem.loader_data.next = self.datapath.loader_data.val();
+        join!(self.datapath.loader => self.subsystem.loader);
         self.subsystem.mailbox_address.next = self.datapath.mailbox_address.val();
         self.subsystem.mailbox_write.next = self.datapath.mailbox_write.val();
         self.subsystem.mailbox_write_data.next = self.datapath.mailbox_write_data.val();

@@ -33,7 +33,13 @@ struct Host {
 
 impl Host {
     fn boot(seed: u64, mac: u64) -> Self {
+        Self::boot_divided(seed, mac, 1)
+    }
+
+    /// The same with a processor whose clock rises in each `by`-th cycle.
+    fn boot_divided(seed: u64, mac: u64, by: u64) -> Self {
         let mut bench = Bench::open_cold("mgmt_subsystem");
+        bench.divide_processor_clock(by);
         bench.set("strap_seed", seed);
         bench.set("strap_mac", mac);
         bench.set("reset", true);
@@ -64,11 +70,19 @@ impl Host {
     }
 
     fn load_word(&mut self, address: u32, word: u32) {
-        self.bench.set("loader_write", true);
-        self.bench.set("loader_address", address);
-        self.bench.set("loader_data", word);
-        self.step();
-        self.bench.set("loader_write", false);
+        self.bench.set("loader_valid", true);
+        let loaded = u64::from(address) | u64::from(word) << 32;
+        self.bench.set("loader", loaded);
+        for _ in 0..100 {
+            self.bench.eval();
+            let taken = self.bench.is("loader_ready");
+            self.step();
+            if taken {
+                self.bench.set("loader_valid", false);
+                return;
+            }
+        }
+        panic!("the memory takes no word");
     }
 
     fn run(&mut self) {
@@ -661,9 +675,80 @@ fn a_processor_that_is_held_can_be_given_another_program() {
 #[test]
 fn loading_a_processor_that_runs_is_caught() {
     let mut host = Host::boot(1, 0);
-    host.bench.set("loader_write", true);
+    host.bench.set("loader_valid", true);
     host.bench.model.step();
     assert!(host.bench.model.got_error().is_err());
+}
+
+/// The clocks that a processor may have: the card's own, what boards have, and a third of it.
+const DIVIDED: [u64; 3] = [1, 2, 3];
+
+#[test]
+fn time_is_in_cycles_of_the_card_whatever_the_processors_are() {
+    for by in DIVIDED {
+        let mut host = Host::boot_divided(1, 0, by);
+        let before = host.bench.model.cycle();
+        let now = host.peek(TIME);
+        let after = host.bench.model.cycle();
+        // Two cycles of reset don't count.
+        assert!((before - 2..after - 2).contains(&now), "divided by {by}");
+        host.poke(TIMER_COMPARE, now + 5000);
+        host.poke(TIMER_ENABLE, 1);
+        assert_eq!(host.ask(Do::Pending, 0, 0), Some(EXTERNAL_PENDING));
+        host.poke(INTERRUPT_ENABLE, 0);
+        // The monitor sleeps until the timer interrupts, and answers then.
+        host.begin(Do::LoadWord, REGISTER_BASE + TIME, 0);
+        while host.bench.get("mailbox_answer") != host.request {
+            host.step();
+            let waited = host.bench.model.cycle() - after;
+            assert!(waited < 6000, "divided by {by}: it isn't woken");
+        }
+        let woken = host.end().expect("it is a register");
+        let late = woken - (now + 5000);
+        assert!(late < 100 * by, "divided by {by}: {late} cycles late");
+    }
+}
+
+/// Stops the processor at any moment, for any time, and gives it another program.
+fn stops(by: u64, rng: &mut ChaCha8Rng) {
+    let mut host = Host::boot_divided(1, 0, by);
+    for (round, greeting) in (1..).zip(*b"nopq") {
+        let what = [Do::LoadWord, Do::StoreWord][rng.random_range(0..2)];
+        let register = [TIME, LOG, MAILBOX_RESULT, SIZES][rng.random_range(0..4)];
+        host.begin(what, REGISTER_BASE + register, b'.'.into());
+        for _ in 0..rng.random_range(0..150) {
+            host.step();
+        }
+        host.bench.set("run", false);
+        host.step();
+        let told = host.log.len();
+        assert_eq!(host.bench.get("firmware_start"), 0, "held, it isn't up");
+        if rng.random() {
+            host.load(&monitor(greeting));
+        }
+        for _ in 0..rng.random_range(0..20) {
+            host.step();
+        }
+        assert_eq!(host.log.len(), told, "nothing has an effect any more");
+        assert_eq!(host.bench.get("firmware_start"), 0, "held, it isn't up");
+        host.bench.set("mailbox_request", 0_u64);
+        host.run();
+        // No number of an old program's answer.
+        host.request = 100 * round;
+        for _ in 0..3 {
+            let (address, value) = (MEMORY_BASE + 0x4000, rng.random::<u32>().into());
+            host.ask(Do::StoreWord, address, value).expect("memory");
+            assert_eq!(host.ask(Do::LoadWord, address, 0), Some(value));
+            assert_eq!(host.peek(SIZES), TINY.endpoints as u64);
+        }
+    }
+}
+
+#[test]
+fn a_processor_that_is_stopped_at_any_moment_starts_anew() {
+    for by in DIVIDED {
+        for_seeds(6, |rng| stops(by, rng));
+    }
 }
 
 /// Sends requests through a fan-out to blocks that take their time, and that are concerned by some of them.

@@ -223,6 +223,7 @@ pub struct Cluster {
     make: Maker,
     cards: usize,
     seed: u64,
+    processor_clock: u64,
     threads: usize,
     link: Link,
     links: Vec<(usize, usize, Link)>,
@@ -259,6 +260,7 @@ impl Cluster {
             make: Box::new(make),
             cards: 1,
             seed: 1,
+            processor_clock: 1,
             threads: std::thread::available_parallelism().map_or(1, usize::from),
             link: Link::default(),
             links: Vec::new(),
@@ -292,6 +294,18 @@ impl Cluster {
     #[must_use]
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = seed;
+        self
+    }
+
+    /// Cycles of the card for each of its management processor's: 2 is what boards have. 1 if it isn't said, for a processor at
+    /// half the clock takes twice the simulated cycles for each command and changes nothing else.
+    ///
+    /// # Panics
+    /// If `cycles` is 0.
+    #[must_use]
+    pub fn processor_clock(mut self, cycles: u64) -> Self {
+        assert!(cycles > 0, "the processor has a clock");
+        self.processor_clock = cycles;
         self
     }
 
@@ -431,7 +445,9 @@ impl Cluster {
         let models: Result<Vec<_>, _> = (0..self.cards)
             .map(|card| {
                 let traced = self.waves.iter().any(|(traced, _)| *traced == card);
-                (self.make)(card, self.seed, traced)
+                let mut model = (self.make)(card, self.seed, traced)?;
+                model.divide_processor_clock(self.processor_clock);
+                Ok(model)
             })
             .collect();
         let models = match models {

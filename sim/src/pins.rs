@@ -325,6 +325,11 @@ pub trait CardModel: Send {
         None
     }
 
+    /// Lets the processor's clock rise in each `by`-th cycle. A model without a processor has no such clock.
+    fn divide_processor_clock(&mut self, by: u64) {
+        let _ = by;
+    }
+
     /// Sizes of its matching engine, if what it does there is to be held to the reference.
     fn sizes(&self) -> Option<Sizes> {
         None

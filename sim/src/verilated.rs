@@ -60,6 +60,7 @@ ports! {
 pub struct VerilatedCard {
     model: Model,
     ports: Ports,
+    processor_clock: Port,
     sizes: Option<Sizes>,
     /// What the pins were last set to.
     inputs: Inputs,
@@ -73,15 +74,18 @@ impl VerilatedCard {
     /// If the model isn't linked in or lacks a pin; the message says what to run.
     pub fn open(config: &str, seed: u64, traced: bool) -> Result<Self, ModelError> {
         let name = &format!("nic_{config}");
-        let model = if traced {
+        let mut model = if traced {
             Model::open_traced(name, seed)?
         } else {
             Model::open_seeded(name, seed)?
         };
+        let processor_clock = model.port("processor_clock")?;
+        model.divide(processor_clock, 1);
         let ports = Ports::of(&model)?;
         let mut card = Self {
             model,
             ports,
+            processor_clock,
             sizes: Config::named(config).as_ref().map(sizes_of),
             inputs: Inputs::default(),
         };
@@ -256,6 +260,10 @@ impl CardModel for VerilatedCard {
         let failed = self.model.got_error().err()?;
         self.model.clear_error();
         Some(failed.to_string())
+    }
+
+    fn divide_processor_clock(&mut self, by: u64) {
+        self.model.divide(self.processor_clock, by);
     }
 
     fn sizes(&self) -> Option<Sizes> {

@@ -1,7 +1,8 @@
-// Two cards that share nothing but a clock. What is between them and around them is the test's.
+// Two cards that share nothing but their clocks. What is between them and around them is the test's.
 module cards (
-  input wire clock
+  input wire clock,
+  input wire processor_clock
 );
-  nic_tiny a (.clock(clock));
-  nic_tiny b (.clock(clock));
+  nic_tiny a (.clock(clock), .processor_clock(processor_clock));
+  nic_tiny b (.clock(clock), .processor_clock(processor_clock));
 endmodule

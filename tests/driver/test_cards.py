@@ -89,6 +89,7 @@ async def forward(platform, ports):
 async def cards(dut, start=True):
     """Both cards after reset, with the firmware loaded, unless they aren't to be started, and a switch between them."""
     Clock(dut.clock, 8, "ns").start()
+    Clock(dut.processor_clock, 16, "ns").start()
     platforms, ports = [], {}
     for number, pins in enumerate((dut.a, dut.b)):
         mac = 0x0200_0000_0002 + (number << 40)

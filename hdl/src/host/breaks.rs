@@ -125,6 +125,8 @@ pub fn registers() -> Vec<Break> {
     vec![
         // A write of less than a word is obeyed.
         Break::new("takes_parts").force::<Registers>("whole", "true"),
+        // A write passes a loader word that waits for room.
+        Break::new("passes_a_loader_word").force::<Registers>("load_waits", "false"),
     ]
 }
 

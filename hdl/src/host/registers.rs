@@ -3,7 +3,7 @@
 //! ```text
 //!              ┌───────────┐──► doorbell                    (pages 1…: writes)
 //!   s_axil ───►│           │──► read_endpoint ─► heads, tails, sticky, one cycle later
-//!              │ Registers │──► run, loader_*, mailbox_request, gates_reset   (page 0)
+//!              │ Registers │──► run, loader, mailbox_request, gates_reset   (page 0)
 //!              │           │◄──► mailbox_*: the port of the mailbox's memories
 //!              └───────────┘──► mailbox_interrupt
 //! ```
@@ -23,7 +23,7 @@ use crate::config::Config;
 use crate::prelude::*;
 use crate::prim::Stable;
 use crate::prim::axi::{AxiLite, RESP_OKAY, RESP_SLVERR};
-use crate::types::Doorbell;
+use crate::types::{Doorbell, LoaderWord};
 use abi::register;
 
 const _: () = assert!(
@@ -61,12 +61,8 @@ pub struct Registers {
     pub events_lost: Signal<In, Bits<32>>,
     /// Lets the management processor run.
     pub run: Signal<Out, Bit>,
-    /// Writes a word of its memory, while it is held.
-    pub loader_write: Signal<Out, Bit>,
-    /// Byte address.
-    pub loader_address: Signal<Out, Bits<32>>,
-    /// The word.
-    pub loader_data: Signal<Out, Bits<32>>,
+    /// Words of its memory, while it is held.
+    pub loader: Stream<Out, LoaderWord>,
     /// Word of the mailbox; bit 5 selects the result area.
     pub mailbox_address: Signal<Out, Bits<6>>,
     /// Writes it.
@@ -119,8 +115,8 @@ pub struct Registers {
     running: Reg<Bit>,
     reset_asked: Reg<Bit>,
     load: Reg<Bit>,
-    load_at: Reg<Bits<32>>,
-    load_word: Reg<Bits<32>>,
+    load_word: Reg<LoaderWord>,
+    load_waits: Signal<Local, Bit>,
     next_load: Reg<Bits<32>>,
     request: Reg<Bits<32>>,
     requested: Reg<Bit>,
@@ -141,13 +137,16 @@ impl Registers {
 #[block(endpoints = self.endpoint_count.val().index())]
 impl Logic for Registers {
     fn update(&mut self) {
-        // A write, when the last one's response has gone. Not while a read looks at the mailbox. Nothing is
-        // taken in reset: it would be forgotten, and never answered.
+        // A write, when the last one's response has gone. Not while a read looks at the mailbox, nor while a loader word
+        // waits for room: what the host writes behind it comes behind it. Nothing is taken in reset: it would be forgotten,
+        // and never answered.
+        self.load_waits.next = self.load.q.val() & !self.loader.ready.val();
         self.take_write.next = self.s_axil.awvalid.val()
             & !self.reset.val()
             & self.s_axil.wvalid.val()
             & !self.answering_write.q.val()
-            & !self.looking.q.val();
+            & !self.looking.q.val()
+            & !self.load_waits.val();
         self.s_axil.awready.next = self.take_write.val();
         self.s_axil.wready.next = self.take_write.val();
         self.whole.next = self.s_axil.wstrb.val().all();
@@ -193,7 +192,7 @@ impl Logic for Registers {
         self.doorbell.data.next = self.ring.q.val();
 
         // The mailbox page.
-        self.load.d.next = false;
+        self.load.d.next = self.load_waits.val();
         self.reset_asked.d.next = false;
         self.requested.d.next = false;
         self.mailbox_write.next = false;
@@ -222,8 +221,8 @@ impl Logic for Registers {
                 }
                 if self.write_offset.val() == register::LOADER_DATA {
                     self.load.d.next = true;
-                    self.load_at.d.next = self.next_load.q.val();
-                    self.load_word.d.next = self.value.val();
+                    self.load_word.d.next.address = self.next_load.q.val();
+                    self.load_word.d.next.data = self.value.val();
                     self.next_load.d.next = self.next_load.q.val() + 4;
                 }
             }
@@ -236,9 +235,7 @@ impl Logic for Registers {
         }
         self.run.next = self.running.q.val();
         self.gates_reset.next = self.reset_asked.q.val();
-        self.loader_write.next = self.load.q.val();
-        self.loader_address.next = self.load_at.q.val();
-        self.loader_data.next = self.load_word.q.val();
+        send!(self.loader, self.load.q.val(), self.load_word.q.val());
         self.mailbox_request.data.next = self.request.q.val();
         self.mailbox_request.valid.next = self.requested.q.val();
         self.mailbox_interrupt.next =

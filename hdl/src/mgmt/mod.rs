@@ -2,19 +2,23 @@
 //! blocks, and the counters.
 
 pub mod breaks;
+mod card_registers;
 pub mod clock_bridge;
 mod counters;
 mod event_queue;
 mod fanout;
 mod gate_registers;
 mod ibex;
+mod processor;
 mod random;
 mod subsystem;
 
+pub use card_registers::CardRegisters;
 pub use clock_bridge::ClockBridge;
 pub use counters::Counters;
 pub use event_queue::EventQueue;
 pub use fanout::Fanout;
+pub use processor::Processor;
 pub use subsystem::Subsystem;
 
 use crate::config::TINY;

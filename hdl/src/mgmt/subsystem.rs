@@ -1,101 +1,36 @@
-//! The management processor: Ibex, its memory, and the registers by which it sees the card and the
-//! host.
+//! The management subsystem: the processor on its clock, the registers on the card's, and the bridge between them.
 //!
 //! ```text
-//!              ┌───────┐ fetch  ┌──────────────────┐
-//!   run ──────►│ Ibex  ├───────►│ memory, 64 KiB   │◄── loader_* (while held)
-//!              │       │ data   └──────────────────┘
-//!              │       ├───┬───►  the same memory
-//!              └─▲───▲─┘   │    ┌──────────────────┐──► control                ─► Fanout
-//!          timer │   │     └───►│ registers        │──► log
-//!        compare ┘   │          │ abi::mgmt        │◄── straps, sizes, random
-//!           external │          │                  │──► mailbox answer, firmware_start
-//!          interrupt └──────────┤ GateRegisters    │◄─► frames, events, reset of the gates
-//!                               └──────────────────┘
-//!                               ┌──────────────────┐
-//!   mailbox_* (host's port) ◄──►│ command, result  │
-//!                               └──────────────────┘
+//!               clock                                    processor_clock
+//!             ┌───────────────┐ access, answer ┌─────────────┐         ┌───────────┐
+//!   card ◄───►│ CardRegisters │◄──────────────►│             │◄───────►│ Processor │
+//!             │               ├─ interrupts ──►│             ├────────►│ (Ibex)    │
+//!             └───────▲───────┘                │ ClockBridge │         │           │
+//!                     └─ running ──────────────┤             │         │           │
+//!   run, loader ──────────────────────────────►│             ├────────►│           │
+//!                                              └─────────────┘         └───────────┘
 //! ```
-//!
-//! The memory has one read port: a load goes first and a fetch waits. Every access is answered in
-//! the cycle after its grant. An access outside the memory and the registers, or of less than a word of
-//! the registers, is answered with an error, which Ibex takes as an access fault.
-//!
-//! The external interrupt is pending while an enabled cause of [`GateRegisters`] is pending; the timer
-//! interrupt while it is enabled and the time has reached `TIMER_COMPARE`.
-//!
-//! The firmware's frames are kept in the datapath, by `FirmwareOut` and `FirmwareIn`, so that a reset of the gates leaves no
-//! half of a frame there.
 
-#![allow(
-    missing_docs,
-    reason = "the LogicStruct derive makes methods without documentation"
-)]
-
-use super::gate_registers::GateRegisters;
-use super::ibex::Ibex;
-use super::random::Random;
+use super::card_registers::CardRegisters;
+use super::clock_bridge::ClockBridge;
+use super::processor::Processor;
 use crate::config::Config;
 use crate::prelude::*;
-use crate::prim::{ByteRam, Ram};
-use crate::types::{ControlRequest, RaiseEvent};
-use abi::mgmt::{
-    self, CONTROL_BUSY, CONTROL_DATA, CONTROL_RESULT, CONTROL_START, FIRMWARE_START, FRAME_IN,
-    FRAME_OUT, LOG, MAC, MAILBOX_ANSWER, MAILBOX_COMMAND, MAILBOX_REQUEST, MAILBOX_RESULT, RANDOM,
-    TIME, TIMER_COMPARE, TIMER_ENABLE,
-};
-use abi::register::MAILBOX_WORDS;
-
-const _: () = assert!(
-    mgmt::MEMORY_BYTES == 1 << 16 && mgmt::MEMORY_BASE.is_multiple_of(mgmt::MEMORY_BYTES),
-    "the kernel knows memory by the upper half of an address"
-);
-const _: () = assert!(
-    mgmt::REGISTER_BASE.is_multiple_of(1 << 12),
-    "the kernel knows registers by the upper 20 bits of an address"
-);
-const _: () = assert!(
-    mgmt::CONTROL_INDEX_SHIFT == 16,
-    "the kernel cuts the index of a control request here"
-);
-
-/// First bytes behind what has several words.
-const CONTROL_DATA_END: u32 = CONTROL_DATA + 8 * abi::control::DATA_WORDS as u32;
-const COMMAND_END: u32 = MAILBOX_COMMAND + 4 * MAILBOX_WORDS as u32;
-const RESULT_END: u32 = MAILBOX_RESULT + 4 * MAILBOX_WORDS as u32;
-const FRAME_OUT_END: u32 = FRAME_OUT + 4 * mgmt::FRAME_WORDS as u32;
-const FRAME_IN_END: u32 = FRAME_IN + 4 * mgmt::FRAME_WORDS as u32;
-
-/// The data of a control request as the processor writes them.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub struct ControlWords {
-    w0: Bits<32>,
-    w1: Bits<32>,
-    w2: Bits<32>,
-    w3: Bits<32>,
-    w4: Bits<32>,
-    w5: Bits<32>,
-    w6: Bits<32>,
-    w7: Bits<32>,
-    w8: Bits<32>,
-    w9: Bits<32>,
-}
+use crate::types::{ControlRequest, LoaderWord, RaiseEvent};
 
 /// The management subsystem.
-#[block(sizes: &[usize; mgmt::SIZE_WORDS])]
+#[block(config: &Config)]
 pub struct Subsystem {
-    /// Rising edge counts.
+    /// Rising edge counts: the card's clock, by which all ports are.
     pub clock: Signal<In, Clock>,
     /// Holds the processor and clears the registers; the memory keeps its contents.
     pub reset: Signal<In, Bit>,
+    /// Rising edge counts for the processor. Any ratio to `clock`, and any phase.
+    pub processor_clock: Signal<In, Clock>,
     /// Lets the processor run.
     pub run: Signal<In, Bit>,
-    /// Writes a word of the memory; only while the processor is held.
-    pub loader_write: Signal<In, Bit>,
-    /// Byte address; a multiple of 4 in the memory.
-    pub loader_address: Signal<In, Bits<32>>,
-    /// The word.
-    pub loader_data: Signal<In, Bits<32>>,
+    /// Words of the memory; only while `run` is low.
+    pub loader: Stream<In, LoaderWord>,
     /// Word of the mailbox that the host looks at; bit 5 selects the result area.
     pub mailbox_address: Signal<In, Bits<6>>,
     /// The host writes it; in the command area only.
@@ -151,345 +86,67 @@ pub struct Subsystem {
     /// Seed of the random words.
     pub strap_seed: Signal<In, Bits<32>>,
 
-    core: Ibex,
-    #[is(ByteRam::new(mgmt::MEMORY_BYTES as usize / 4))]
-    memory: ByteRam<32, 4>,
-    #[is(Ram::new(MAILBOX_WORDS))]
-    command: Ram<Bits<32>>,
-    /// The command area again, for the host to read back.
-    #[is(Ram::new(MAILBOX_WORDS))]
-    command_copy: Ram<Bits<32>>,
-    #[is(Ram::new(MAILBOX_WORDS))]
-    result: Ram<Bits<32>>,
-    random: Random,
-    gates: GateRegisters,
-
-    running: Reg<Bit>,
-    /// The same, for the core alone: it resets asynchronously.
-    released: Reg<Bit>,
-    fetched: Reg<Bit>,
-    fetch_failed: Reg<Bit>,
-    answered: Reg<Bit>,
-    failed: Reg<Bit>,
-    from_memory: Reg<Bit>,
-    from_command: Reg<Bit>,
-    from_frame: Reg<Bit>,
-    register: Reg<Bits<32>>,
-    host_looks_at_result: Reg<Bit>,
-
-    /// Since reset.
-    cycles: Reg<Bits<32>>,
-    timer_compare: Reg<Bits<32>>,
-    timer_enabled: Reg<Bit>,
-    late: Signal<Local, Bits<32>>,
-    answer: Reg<Bits<32>>,
-    start: Reg<Bits<32>>,
-    busy: Reg<Bit>,
-    operation: Reg<Bits<8>>,
-    index: Reg<Bits<16>>,
-    words: Reg<ControlWords>,
-    word_index: Signal<Local, Bits<12>>,
-    outcome: Reg<Bits<64>>,
-    log: Reg<Bits<8>>,
-    logs: Reg<Bit>,
-
-    address: Signal<Local, Bits<32>>,
-    fetch_in_memory: Signal<Local, Bit>,
-    in_memory: Signal<Local, Bit>,
-    in_registers: Signal<Local, Bit>,
-    in_command: Signal<Local, Bit>,
-    in_result: Signal<Local, Bit>,
-    in_frame_out: Signal<Local, Bit>,
-    in_frame_in: Signal<Local, Bit>,
-    whole: Signal<Local, Bit>,
-    load: Signal<Local, Bit>,
-    store: Signal<Local, Bit>,
-    poke: Signal<Local, Bit>,
-    offset: Signal<Local, Bits<12>>,
-    data: Signal<Local, Bits<32>>,
-
-    #[is(constant(mgmt::MEMORY_BASE >> 16))]
-    memory_page: Constant<Bits<16>>,
-    #[is(constant(mgmt::REGISTER_BASE >> 12))]
-    register_page: Constant<Bits<20>>,
-    #[is((0..sizes.len() as u32)
-                .map(|k| constant(mgmt::SIZES + 4 * k))
-                .collect())]
-    size_offset: Vec<Constant<Bits<12>>>,
-    #[is(sizes
-                .iter()
-                .map(|size| constant(*size as u64))
-                .collect())]
-    size: Vec<Constant<Bits<32>>>,
-    #[is(Check::new("control_request_starts_when_none_is_under_way"))]
-    one_request_at_a_time: Check,
-    #[is(Check::new("memory_is_loaded_while_the_processor_is_held"))]
-    loads_while_held: Check,
-    #[is(sizes.len())]
-    _sizes: usize,
+    #[is(CardRegisters::new(config))]
+    registers: CardRegisters,
+    bridge: ClockBridge,
+    processor: Processor,
 }
 
 impl Subsystem {
     /// The subsystem of a card of these sizes.
     pub fn new(config: &Config) -> Self {
-        // Order of abi::mgmt::SIZES.
-        let sizes: [usize; mgmt::SIZE_WORDS] = [
-            config.endpoints,
-            config.pairs,
-            config.posted + config.exact,
-            config.unexpected,
-            config.regions,
-            config.reserved_posted(),
-            config.capabilities as usize,
-        ];
-        Self::build(&sizes)
+        Self::build(config)
     }
 }
 
-#[block(
-    endpoints = self.size[0].val().index(),
-    pairs = self.size[1].val().index()
-)]
+#[block]
 impl Logic for Subsystem {
     fn update(&mut self) {
-        // The processor.
-        self.running.d.next = self.run.val();
-        self.released.d.next = self.run.val();
-        self.core.running.next = self.released.q.val();
-        self.late.next = self.cycles.q.val() - self.timer_compare.q.val();
-        self.core.timer_interrupt.next = self.timer_enabled.q.val() & !self.late.val().get_bit(31);
-        self.core.external_interrupt.next = self.gates.external_interrupt.val();
+        self.bridge.processor_clock.next = self.processor_clock.val();
+        self.processor.clock.next = self.processor_clock.val();
+        self.processor.reset.next = self.bridge.processor_reset.val();
 
-        // What a load or store is for.
-        self.address.next = self.core.data_address.val();
-        self.offset.next = self.address.val().get_bits::<12>(0);
-        self.data.next = self.core.data_out.val();
-        self.whole.next = self.core.data_enable.val().all();
-        self.in_memory.next = self.address.val().get_bits::<16>(16) == self.memory_page.val();
-        self.in_registers.next =
-            (self.address.val().get_bits::<20>(12) == self.register_page.val()) & self.whole.val();
-        self.in_command.next =
-            (self.offset.val() >= MAILBOX_COMMAND) & (self.offset.val() < COMMAND_END);
-        self.in_result.next =
-            (self.offset.val() >= MAILBOX_RESULT) & (self.offset.val() < RESULT_END);
-        self.in_frame_out.next =
-            (self.offset.val() >= FRAME_OUT) & (self.offset.val() < FRAME_OUT_END);
-        self.in_frame_in.next =
-            (self.offset.val() >= FRAME_IN) & (self.offset.val() < FRAME_IN_END);
-        self.load.next = self.core.data_request.val() & !self.core.data_write.val();
-        self.store.next = self.core.data_request.val() & self.core.data_write.val();
-        self.poke.next = self.store.val() & self.in_registers.val();
+        self.bridge.run.next = self.run.val();
+        join!(self.loader => self.bridge.loader);
+        self.registers.running.next = self.bridge.running.val();
+        join!(self.bridge.access => self.registers.access);
+        join!(self.registers.answer => self.bridge.answer);
+        self.bridge.timer_interrupt.next = self.registers.timer_interrupt.val();
+        self.bridge.external_interrupt.next = self.registers.external_interrupt.val();
 
-        // Grants, and answers a cycle later. A processor that is held gets no answer.
-        self.core.data_grant.next = self.core.data_request.val();
-        self.answered.d.next = self.core.data_request.val() & self.running.q.val();
-        self.failed.d.next = !self.in_memory.val() & !self.in_registers.val();
-        self.from_memory.d.next = self.in_memory.val();
-        self.from_command.d.next = self.in_registers.val() & self.in_command.val();
-        self.from_frame.d.next = self.in_registers.val() & self.in_frame_in.val();
-        self.fetch_in_memory.next =
-            self.core.fetch_address.val().get_bits::<16>(16) == self.memory_page.val();
-        self.core.fetch_grant.next = false;
-        self.memory.read_address.next = self.core.fetch_address.val().get_bits::<16>(2);
-        if self.load.val() & self.in_memory.val() {
-            self.memory.read_address.next = self.address.val().get_bits::<16>(2);
-        } else {
-            self.core.fetch_grant.next = self.core.fetch_request.val();
-        }
-        self.fetched.d.next = self.core.fetch_request.val()
-            & self.running.q.val()
-            & !(self.load.val() & self.in_memory.val());
-        self.fetch_failed.d.next = !self.fetch_in_memory.val();
-        self.core.fetch_valid.next = self.fetched.q.val();
-        self.core.fetch_error.next = self.fetch_failed.q.val();
-        self.core.fetch_data.next = self.memory.read_data.val();
-        self.core.data_valid.next = self.answered.q.val();
-        self.core.data_error.next = self.failed.q.val();
-        self.core.data_in.next = self.register.q.val();
-        if self.from_memory.q.val() {
-            self.core.data_in.next = self.memory.read_data.val();
-        }
-        if self.from_command.q.val() {
-            self.core.data_in.next = self.command.read_data.val();
-        }
-        if self.from_frame.q.val() {
-            self.core.data_in.next = self.frame_read_data.val();
-        }
+        self.processor.run.next = self.bridge.processor_run.val();
+        join!(self.bridge.processor_loader => self.processor.loader);
+        join!(self.processor.access => self.bridge.processor_access);
+        join!(self.bridge.processor_answer => self.processor.answer);
+        self.processor.timer_interrupt.next = self.bridge.processor_timer_interrupt.val();
+        self.processor.external_interrupt.next = self.bridge.processor_external_interrupt.val();
 
-        // Stores to the memory; the loader's while the processor is held.
-        store!(
-            self.memory.write,
-            0.into(),
-            self.address.val().get_bits::<16>(2),
-            self.data.val()
-        );
-        if self.running.q.val() {
-            if self.store.val() & self.in_memory.val() {
-                self.memory.write.enable.next = self.core.data_enable.val();
-            }
-        } else {
-            self.memory.write.address.next = self.loader_address.val().get_bits::<16>(2);
-            self.memory.write.data.next = self.loader_data.val();
-            if self.loader_write.val()
-                & (self.loader_address.val().get_bits::<16>(16) == self.memory_page.val())
-            {
-                self.memory.write.enable.next = 15.into();
-            }
-        }
-        self.loads_while_held.ok.next = !self.loader_write.val() | !self.running.q.val();
-
-        // Loads of registers.
-        self.register.d.next = self.gates.value.val();
-        if self.offset.val() == TIME {
-            self.register.d.next = self.cycles.q.val();
-        }
-        if self.offset.val() == TIMER_COMPARE {
-            self.register.d.next = self.timer_compare.q.val();
-        }
-        if self.offset.val() == MAILBOX_REQUEST {
-            self.register.d.next = self.mailbox_request.val();
-        }
-        if self.offset.val() == CONTROL_BUSY {
-            self.register.d.next = bits::<32>(0) + self.busy.q.val();
-        }
-        if self.offset.val() == CONTROL_RESULT {
-            self.register.d.next = self.outcome.q.val().get_bits::<32>(0);
-        }
-        if self.offset.val() == CONTROL_RESULT + 4 {
-            self.register.d.next = self.outcome.q.val().get_bits::<32>(32);
-        }
-        for i in 0..self._sizes {
-            if self.offset.val() == self.size_offset[i].val() {
-                self.register.d.next = self.size[i].val();
-            }
-        }
-        if self.offset.val() == RANDOM {
-            self.register.d.next = self.random.word.val();
-        }
-        if self.offset.val() == MAC {
-            self.register.d.next = self.strap_mac.val().get_bits::<32>(0);
-        }
-        if self.offset.val() == MAC + 4 {
-            self.register.d.next = bit_cast::<32, 16>(self.strap_mac.val().get_bits::<16>(32));
-        }
-        self.random.seed.next = self.strap_seed.val();
-
-        // Stores to registers.
-        self.cycles.d.next = self.cycles.q.val() + 1;
-        self.logs.d.next = false;
-        self.one_request_at_a_time.ok.next = true;
-        self.word_index.next = (self.offset.val() - CONTROL_DATA) >> 2;
-        if self.busy.q.val() & self.control.ready.val() {
-            self.busy.d.next = false;
-            self.outcome.d.next = self.control_result.val();
-        }
-        if self.poke.val() {
-            if self.offset.val() == LOG {
-                self.logs.d.next = true;
-                self.log.d.next = self.data.val().get_bits::<8>(0);
-            }
-            if self.offset.val() == TIMER_COMPARE {
-                self.timer_compare.d.next = self.data.val();
-            }
-            if self.offset.val() == TIMER_ENABLE {
-                self.timer_enabled.d.next = self.data.val().get_bit(0);
-            }
-            if self.offset.val() == MAILBOX_ANSWER {
-                self.answer.d.next = self.data.val();
-            }
-            if self.offset.val() == FIRMWARE_START {
-                self.start.d.next = self.data.val();
-            }
-            if self.offset.val() == CONTROL_START {
-                self.one_request_at_a_time.ok.next = !self.busy.q.val();
-                if !self.busy.q.val() {
-                    self.busy.d.next = true;
-                    self.operation.d.next = self.data.val().get_bits::<8>(0);
-                    self.index.d.next = self.data.val().get_bits::<16>(16);
-                }
-            }
-            if (self.offset.val() >= CONTROL_DATA)
-                & (self.offset.val() < CONTROL_DATA_END)
-                & !self.busy.q.val()
-            {
-                match self.word_index.val().index() {
-                    0 => self.words.d.next.w0 = self.data.val(),
-                    1 => self.words.d.next.w1 = self.data.val(),
-                    2 => self.words.d.next.w2 = self.data.val(),
-                    3 => self.words.d.next.w3 = self.data.val(),
-                    4 => self.words.d.next.w4 = self.data.val(),
-                    5 => self.words.d.next.w5 = self.data.val(),
-                    6 => self.words.d.next.w6 = self.data.val(),
-                    7 => self.words.d.next.w7 = self.data.val(),
-                    8 => self.words.d.next.w8 = self.data.val(),
-                    _ => self.words.d.next.w9 = self.data.val(),
-                }
-            }
-        }
-        if !self.running.q.val() {
-            self.start.d.next = 0.into();
-            self.timer_enabled.d.next = false;
-        }
-        self.mailbox_answer.next = self.answer.q.val();
-        self.firmware_start.next = self.start.q.val();
-        self.log_data.next = self.log.q.val();
-        self.log_valid.next = self.logs.q.val();
-        self.control.valid.next = self.busy.q.val();
-        self.control.data.next = ControlRequest {
-            operation: self.operation.q.val(),
-            index: self.index.q.val(),
-            data: self.words.q.val().into(),
-        };
-
-        // The gates: frames, events, their reset.
-        self.gates.running.next = self.running.q.val();
-        self.gates.offset.next = self.offset.val();
-        self.gates.poke.next = self.poke.val();
-        self.gates.data.next = self.data.val();
-        self.gates.mailbox_pending.next = self.mailbox_request.val() != self.answer.q.val();
-        self.gates.control_busy.next = self.busy.q.val();
-        self.gates_reset_request.next = self.gates.gates_reset_request.val();
-        self.gates.gates_ready.next = self.gates_ready.val();
-        self.frame_send.next = self.gates.frame_send.val();
-        self.gates.frame_out_ready.next = self.frame_out_ready.val();
-        self.gates.frame_in_valid.next = self.frame_in_valid.val();
-        self.frame_take.next = self.gates.frame_take.val();
-        self.gates.frame_dropped.next = self.frame_dropped.val();
-        self.gates.told.valid.next = self.told_valid.val();
-        self.gates.told.data.next = self.told.val();
-        self.frame_write.next = self.poke.val() & self.in_frame_out.val();
-        self.frame_write_address.next = self.offset.val().get_bits::<5>(2);
-        self.frame_write_data.next = self.data.val();
-        self.frame_read_address.next = self.offset.val().get_bits::<5>(2);
-
-        // The mailbox.
-        store!(
-            self.command.write,
-            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5),
-            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0)),
-            self.mailbox_write_data.val()
-        );
-        self.command.read_address.next = bit_cast::<16, 5>(self.offset.val().get_bits::<5>(2));
-        store!(
-            self.command_copy.write,
-            self.mailbox_write.val() & !self.mailbox_address.val().get_bit(5),
-            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0)),
-            self.mailbox_write_data.val()
-        );
-        self.command_copy.read_address.next =
-            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
-        store!(
-            self.result.write,
-            self.poke.val() & self.in_result.val(),
-            bit_cast::<16, 5>(self.offset.val().get_bits::<5>(2)),
-            self.data.val()
-        );
-        self.result.read_address.next =
-            bit_cast::<16, 5>(self.mailbox_address.val().get_bits::<5>(0));
-        self.host_looks_at_result.d.next = self.mailbox_address.val().get_bit(5);
-        self.mailbox_read_data.next = self.command_copy.read_data.val();
-        if self.host_looks_at_result.q.val() {
-            self.mailbox_read_data.next = self.result.read_data.val();
-        }
+        self.registers.mailbox_address.next = self.mailbox_address.val();
+        self.registers.mailbox_write.next = self.mailbox_write.val();
+        self.registers.mailbox_write_data.next = self.mailbox_write_data.val();
+        self.mailbox_read_data.next = self.registers.mailbox_read_data.val();
+        self.registers.mailbox_request.next = self.mailbox_request.val();
+        self.mailbox_answer.next = self.registers.mailbox_answer.val();
+        self.firmware_start.next = self.registers.firmware_start.val();
+        join!(self.registers.control => self.control);
+        self.registers.control_result.next = self.control_result.val();
+        self.gates_reset_request.next = self.registers.gates_reset_request.val();
+        self.registers.gates_ready.next = self.gates_ready.val();
+        self.frame_write.next = self.registers.frame_write.val();
+        self.frame_write_address.next = self.registers.frame_write_address.val();
+        self.frame_write_data.next = self.registers.frame_write_data.val();
+        self.frame_send.next = self.registers.frame_send.val();
+        self.registers.frame_out_ready.next = self.frame_out_ready.val();
+        self.registers.frame_in_valid.next = self.frame_in_valid.val();
+        self.frame_take.next = self.registers.frame_take.val();
+        self.frame_read_address.next = self.registers.frame_read_address.val();
+        self.registers.frame_read_data.next = self.frame_read_data.val();
+        self.registers.frame_dropped.next = self.frame_dropped.val();
+        self.registers.told_valid.next = self.told_valid.val();
+        self.registers.told.next = self.told.val();
+        self.log_data.next = self.registers.log_data.val();
+        self.log_valid.next = self.registers.log_valid.val();
+        self.registers.strap_mac.next = self.strap_mac.val();
+        self.registers.strap_seed.next = self.strap_seed.val();
     }
 }

@@ -56,10 +56,18 @@ impl Bench {
         };
         let ports = model.ports().iter().map(port).collect();
         let mut bench = Bench { model, ports };
+        bench.divide_processor_clock(1);
         if let Some(number) = pick {
             bench.set(hdl::verilog::PICK, number);
         }
         bench
+    }
+
+    /// Lets the processor's clock, if the block has one, rise in each `by`-th cycle; in each if it isn't said.
+    pub fn divide_processor_clock(&mut self, by: u64) {
+        if let Some(port) = self.ports.get("processor_clock") {
+            self.model.divide(*port, by);
+        }
     }
 
     /// Opens the variant of the model `name` that can be broken, with the break `broken` picked.

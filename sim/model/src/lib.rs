@@ -83,7 +83,15 @@ pub struct Model {
     pins: Box<[Pin]>,
     seed: u64,
     cycle: u64,
+    divided: Option<Divided>,
     trace: Option<Trace>,
+}
+
+/// A second clock.
+#[derive(Clone, Copy)]
+struct Divided {
+    port: Port,
+    by: u64,
 }
 
 // SAFETY: the C++ object has no tie to the thread that made it: every entry into it makes its
@@ -165,6 +173,7 @@ impl Model {
             pins,
             seed,
             cycle: 0,
+            divided: None,
             trace: None,
         })
     }
@@ -264,6 +273,17 @@ impl Model {
         unsafe { (self.entry.eval)(self.raw.as_ptr()) }
     }
 
+    /// Lets `port` be a second clock, in phase with the first: it rises in cycle 0 and in each `by`-th after that, and falls with the first. It moves in
+    /// [`Model::step`] and its halves only.
+    ///
+    /// # Panics
+    /// If `by` is 0, or `port` comes from another model or is an output.
+    pub fn divide(&mut self, port: Port, by: u64) {
+        assert!(by > 0, "a clock rises now and then");
+        self.set(port, 0);
+        self.divided = Some(Divided { port, by });
+    }
+
     /// The first half of a cycle: clock low, settle. Now the outputs are those of this cycle, with the
     /// inputs that were set before; [`Model::rise`] ends it. Together they are [`Model::step`].
     #[inline]
@@ -280,6 +300,10 @@ impl Model {
 
     #[inline]
     fn half(&mut self, level: u8) {
+        if let Some(Divided { port, by }) = self.divided {
+            let rises = level != 0 && self.cycle.is_multiple_of(by);
+            self.pin(port).set(rises.into());
+        }
         // SAFETY: the object is alive, and `&mut self` keeps other threads out. The call also makes
         // the context the thread's, which `dump` wants.
         unsafe { (self.entry.clock)(self.raw.as_ptr(), level) };
@@ -296,7 +320,7 @@ impl Model {
 
     /// `n` cycles with the inputs as they are.
     pub fn steps(&mut self, n: u64) {
-        if self.trace.is_some() {
+        if self.trace.is_some() || self.divided.is_some() {
             for _ in 0..n {
                 self.fall();
                 self.rise();

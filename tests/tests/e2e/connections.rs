@@ -192,6 +192,18 @@ fn cards_connect_by_name_and_a_clean_end_is_no_failure_for_either() {
     });
 }
 
+/// As on boards. Other tests have the card's clock for the processor too, since commands take up to twice the cycles at half of it.
+#[test]
+fn cards_whose_processors_have_half_the_clock_connect_talk_and_part() {
+    let cluster = cards("tiny", 2, 311).processor_clock(2);
+    GatesOnly::Simulation.run(cluster, |host| {
+        let mut me = Stranger::open(&host);
+        whole_life(&mut me);
+        assert_eq!(me.device.read_counter(Counter::Timeouts), Ok(0));
+        assert_eq!(me.device.read_counter(Counter::PairErrors), Ok(0));
+    });
+}
+
 #[test]
 fn a_connection_is_made_and_ended_over_a_link_that_loses_and_repeats_frames_of_the_firmware() {
     // Of the firmware's frames every third goes on, the next one twice.

@@ -15,6 +15,8 @@ use super::workload::{Kind, Structure, TAG_BITS};
 
 /// Cycles in which the program surely starts.
 const STARTED: u64 = 1_000_000;
+/// Cycles in which the memory surely takes a word.
+const LOADED: u64 = 1000;
 /// Cycles that a search of one entry surely doesn't exceed.
 const PER_ENTRY: u64 = 200;
 
@@ -50,26 +52,39 @@ impl Processor {
         })?;
         let program = Firmware::parse(image).with_context(|| elf.display().to_string())?;
         let mut model = Model::open("mgmt_subsystem")?;
+        // What it takes is in cycles of its own.
+        let processor_clock = model.port("processor_clock")?;
+        model.divide(processor_clock, 1);
         let reset = model.port("reset")?;
         model.set(reset, 1);
         model.steps(2);
         model.set(reset, 0);
-        let (write, address, data) = (
-            model.port("loader_write")?,
-            model.port("loader_address")?,
-            model.port("loader_data")?,
+        let (valid, ready, loader) = (
+            model.port("loader_valid")?,
+            model.port("loader_ready")?,
+            model.port("loader")?,
         );
-        model.set(write, 1);
+        model.set(valid, 1);
         for segment in program.segments() {
             for (bytes, at) in segment.bytes.chunks(4).zip((segment.address..).step_by(4)) {
                 let mut word = [0; 4];
                 word[..bytes.len()].copy_from_slice(bytes);
-                model.set(address, at.into());
-                model.set(data, u32::from_le_bytes(word).into());
-                model.step();
+                model.set(
+                    loader,
+                    u64::from(at) | u64::from(u32::from_le_bytes(word)) << 32,
+                );
+                for waited in 0.. {
+                    ensure!(waited < LOADED, "the memory takes no word");
+                    model.eval();
+                    let taken = model.get(ready) != 0;
+                    model.step();
+                    if taken {
+                        break;
+                    }
+                }
             }
         }
-        model.set(write, 0);
+        model.set(valid, 0);
         let (run, start) = (model.port("run")?, model.port("firmware_start")?);
         model.set(run, 1);
         for _ in 0..STARTED {
