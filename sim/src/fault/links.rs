@@ -102,6 +102,7 @@ pub struct Faults {
     holds: Vec<Holding>,
     count: FaultCount,
     passing: Vec<Passing>,
+    passed: Vec<Passing>,
     finished: Option<Box<dyn FnOnce(FaultCount) + Send>>,
 }
 
@@ -131,6 +132,7 @@ impl Faults {
                 .collect(),
             count: FaultCount::default(),
             passing: Vec::new(),
+            passed: Vec::new(),
             finished: None,
         }
     }
@@ -275,19 +277,21 @@ impl Tap for Faults {
                 }
             }
         }
-        out.push(passing);
+        // What is in `out` already has passed.
+        self.passing.push(passing);
         for Striking { fault, rng, free } in &mut self.plan {
-            self.passing.append(out);
             for mut passing in self.passing.drain(..) {
                 if slow(fault, free, &mut passing) {
                     self.count.slowed += 1;
                 }
                 match fault.covers(&passing) {
-                    true => strike(fault, rng, &mut self.count, passing, out),
-                    false => out.push(passing),
+                    true => strike(fault, rng, &mut self.count, passing, &mut self.passed),
+                    false => self.passed.push(passing),
                 }
             }
+            std::mem::swap(&mut self.passing, &mut self.passed);
         }
+        out.append(&mut self.passing);
     }
 
     fn finish(&mut self) -> std::io::Result<()> {
