@@ -24,6 +24,8 @@ use worker::{Failure, Habits, Tally, Worker};
 const CONNECTED: u64 = 150_000;
 /// Cycles in which the faults of a plan begin.
 const FAULTY: u64 = CONNECTED + 150_000;
+/// Cycle before which somebody is killed, if anybody is: while the ranks work.
+const KILLED: u64 = CONNECTED + 40_000;
 /// Longest message of a soak in bytes.
 const LONGEST: usize = 512;
 /// Messages from and to a process that has taken the place of one that was killed.
@@ -50,7 +52,7 @@ impl Run {
         let cards = 2 + (seed % 3) as usize;
         let deadly = seed / 3 % 3 == 2;
         let plan = match deadly {
-            true => FaultPlan::deadly(seed, cards, CONNECTED..FAULTY),
+            true => FaultPlan::deadly(seed, cards, CONNECTED..KILLED),
             false => FaultPlan::random(seed, cards, FAULTY),
         };
         Self {
