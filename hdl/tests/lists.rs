@@ -14,7 +14,7 @@ use match_reference::{
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks_by, mutants, picked};
-use support::for_seeds;
+use support::{current, for_seeds};
 
 /// Commands that each of the four sizes gets: 200,000 in all.
 const COMMANDS: u64 = 50_000;
@@ -41,6 +41,7 @@ fn open(config: &Config, seed: u128) -> Engine {
         (name, Some(broken)) => Verilated::open_broken(&name, broken, seed),
     };
     let block = block.unwrap_or_else(|error| panic!("{error}"));
+    current::check(block.model());
     Harness::new(block, sizes_of(config))
 }
 
@@ -261,6 +262,7 @@ fn an_engine_of_fewer_match_bits_is_noticed() {
     };
     let block = Verilated::open("lists_odd", MANY_BINS);
     let block = block.unwrap_or_else(|error| panic!("{error}"));
+    current::check(block.model());
     let mut engine = Harness::new(block, wider);
     let mut rng = ChaCha8Rng::seed_from_u64(1);
     let mut traffic = Traffic::new(sizes_of(&config::ODD), &mut rng);

@@ -12,7 +12,7 @@ use rand_chacha::ChaCha8Rng;
 use support::broken::{breaks, mutants};
 use support::clocks::Clocks;
 use support::fields::Steady;
-use support::{Bench, for_seeds, is_caught, rate};
+use support::{Bench, current, for_seeds, is_caught, rate};
 
 /// One rising edge of a rust-hdl block that has been given its inputs.
 fn edge<B: Block>(block: &mut B, clock: impl Fn(&mut B, bool)) {
@@ -208,6 +208,14 @@ fn a_broken_queue_is_noticed() {
     for size in QUEUES {
         breaks(size.0, 4, |rng| queue(size, rng));
     }
+}
+
+/// As it broke: a test passed on the gates from before a change.
+#[test]
+fn a_model_of_other_gates_is_noticed() {
+    let Bench { model, .. } = Bench::open("prim_skid");
+    assert!(current::is_of(&model, "prim_skid"));
+    assert!(!current::is_of(&model, "prim_skid_broken"));
 }
 
 #[test]

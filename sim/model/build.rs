@@ -63,6 +63,7 @@ fn table(models: &[&Entry], version: &str) -> String {
         name,
         traced,
         library,
+        dir,
         ports,
         ..
     } in models
@@ -77,6 +78,7 @@ fn table(models: &[&Entry], version: &str) -> String {
         } else {
             "None".into()
         };
+        let text = dir.join(format!("{name}.sv"));
         let ports: String = ports
             .iter()
             .map(|port| {
@@ -103,7 +105,7 @@ fn table(models: &[&Entry], version: &str) -> String {
         .unwrap();
         write!(
             rows,
-            "    Entry {{ name: {name:?}, traced: {traced}, ports: &[{ports}],
+            "    Entry {{ name: {name:?}, traced: {traced}, text: {text:?}, ports: &[{ports}],
         new: {library}_new, delete: {library}_delete, enter: {library}_enter, pins: {library}_pins,
         eval: {library}_eval, clock: {library}_clock, step: {library}_step,
         error: {library}_error, clear_error: {library}_clear_error, trace: {trace} }},

@@ -71,6 +71,11 @@ impl Verilated {
         Self::of(model, seed)
     }
 
+    /// The model that it runs.
+    pub fn model(&self) -> &Model {
+        &self.model
+    }
+
     fn of(model: Model, seed: u128) -> Result<Self, ModelError> {
         let mut block = Verilated {
             command_valid: model.port("command_valid")?,

@@ -1,6 +1,7 @@
 //! A Verilated block with its pins by name, and values of many fields on one pin.
 
 use super::support::broken::picked;
+use super::support::current;
 use hdl::config::{self, Config};
 use model::{Model, Port};
 use rand::Rng;
@@ -45,6 +46,7 @@ impl Bench {
     pub fn new(name: &str) -> Self {
         let (name, pick) = picked(name);
         let model = Model::open(&name).unwrap_or_else(|error| panic!("{error}"));
+        current::check(&model);
         let ports = model
             .ports()
             .iter()

@@ -6,6 +6,7 @@
 pub mod axi;
 pub mod broken;
 pub mod clocks;
+pub mod current;
 pub mod fields;
 pub mod monitor;
 pub mod riscv;
@@ -27,6 +28,9 @@ pub struct Bench {
 
 impl Bench {
     /// Opens the model `name`, puts it through reset and leaves all its inputs at 0.
+    ///
+    /// # Panics
+    /// If there is no such model, or it is of other gates than the sources have now.
     pub fn open(name: &str) -> Self {
         let mut bench = Self::open_cold(name);
         if bench.ports.contains_key("reset") {
@@ -48,6 +52,7 @@ impl Bench {
                 .and_then(|mut model| model.trace_start(file.as_ref()).map(|()| model)),
         };
         let model = model.unwrap_or_else(|error| panic!("{error}"));
+        current::check(&model);
         let port = |info: &model::PortInfo| {
             (
                 info.name.to_string(),

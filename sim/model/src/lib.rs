@@ -35,6 +35,8 @@ mod table;
 mod trace;
 
 use std::fmt;
+use std::fs;
+use std::io;
 use std::path::Path;
 use std::ptr::{self, NonNull};
 
@@ -181,6 +183,14 @@ impl Model {
     /// Name of the model.
     pub fn name(&self) -> &'static str {
         self.entry.name
+    }
+
+    /// The SystemVerilog that it was built from, without foreign sources.
+    ///
+    /// # Errors
+    /// If the build has been cleaned away since it was linked.
+    pub fn text(&self) -> io::Result<String> {
+        fs::read_to_string(self.entry.text)
     }
 
     /// Seed that it was opened with.

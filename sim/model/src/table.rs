@@ -19,6 +19,8 @@ pub(crate) struct Raw {
 pub(crate) struct Entry {
     pub name: &'static str,
     pub traced: bool,
+    /// File with the SystemVerilog that it was built from.
+    pub text: &'static str,
     pub ports: &'static [PortInfo],
     /// Makes an object. What has no initial value becomes zero with seed 0, else noise.
     pub new: unsafe extern "C" fn(seed: u32) -> *mut Raw,

@@ -20,6 +20,7 @@ fn a_pin_is_known_by_name_width_and_direction() {
         Direction::Output
     );
     assert_eq!(model.ports().len(), 13);
+    assert!(model.text().unwrap().contains("module fixture_counter"));
     let error = model.port("nothing").unwrap_err();
     assert_eq!(
         error.to_string(),
