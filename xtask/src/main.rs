@@ -96,6 +96,9 @@ enum Task {
         /// Run nothing; write what was said last
         #[arg(long)]
         kept: bool,
+        /// Program of hdl/tests that counts them, as `prim`: no other is built
+        #[arg(long, value_name = "NAME")]
+        test: Option<String>,
         /// Blocks to count, by the model that their test opens, as `prim_fifo`; all if none is named
         names: Vec<String>,
     },
@@ -223,7 +226,7 @@ fn task(task: Task) -> Result<()> {
             json,
             write,
         ),
-        Task::Mutants { kept, names } => mutants::run(kept, &names, cores()),
+        Task::Mutants { kept, test, names } => mutants::run(kept, &names, test.as_deref(), cores()),
         Task::Prove { sound, names } => prove::run(&names, !sound, cores()),
         Task::Models { trace, jobs, names } => {
             models::run(&setup::run()?, &names, trace, jobs.unwrap_or_else(cores))

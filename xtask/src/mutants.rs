@@ -11,6 +11,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::fs;
+use std::io::ErrorKind;
 
 use anyhow::{Context, Result, bail};
 use sha2::{Digest, Sha256};
@@ -43,15 +44,23 @@ fn hash(text: &[u8]) -> String {
 }
 
 /// Runs the tests of mutants, or of those of some models, and writes what they say on the pages of the blocks; with `kept` only what
-/// they said last, by `cargo xtask test --long` for one.
+/// they said last, by `cargo xtask test --long` for one. Only the program `test` of `hdl/tests` is built and run, if it is named.
 ///
 /// # Errors
-/// If a model can't be built, or a test fails.
-pub fn run(kept: bool, models: &[String], jobs: usize) -> Result<()> {
+/// If a model can't be built, a test fails, or no test counts the mutants of a model that is named.
+pub fn run(kept: bool, models: &[String], test: Option<&str>, jobs: usize) -> Result<()> {
     let folder = paths::target().join("mutants");
     fs::create_dir_all(&folder)?;
     if kept {
-        return pages();
+        return pages().map(drop);
+    }
+    let said = |model: &str| folder.join(format!("{model}.txt"));
+    for model in models {
+        // What was said before is no answer.
+        match fs::remove_file(said(model)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error.into()),
+            _ => {}
+        }
     }
     let variants: Vec<String> = match models {
         [] => {
@@ -65,12 +74,40 @@ pub fn run(kept: bool, models: &[String], jobs: usize) -> Result<()> {
     let mut cargo = setup::cargo();
     cargo.env("POSTHORN_MUTANTS", &folder);
     cargo.env("POSTHORN_MUTANTS_OF", models.join(" "));
-    cargo.args(["test", "--package", "hdl", "--tests", "--", "mutants"]);
+    cargo.args(["test", "--package", "hdl"]);
+    match test {
+        Some(test) => cargo.args(["--test", test]),
+        None => cargo.arg("--tests"),
+    };
+    cargo.args(["--", "mutants"]);
     let status = cargo.status().with_context(|| run::shown(&cargo))?;
     if !status.success() {
         bail!("the tests of mutants failed");
     }
-    pages()
+    if let Some(model) = models.iter().find(|model| !said(model).is_file()) {
+        let within = test.map_or("hdl/tests".into(), |test| format!("hdl/tests/{test}"));
+        bail!(
+            "no test counts the mutants of {model}: one in {within} has `mutants` in its name and calls \
+             `support::broken::mutants(\"{model}\", …)`"
+        );
+    }
+    let scores = pages()?;
+    for (model, score) in &scores {
+        if models.is_empty() || models.contains(model) {
+            println!("{}", told(model, score));
+        }
+    }
+    Ok(())
+}
+
+/// The score of a model, and the survivors a line each.
+fn told(model: &str, score: &Score) -> String {
+    let Score { noticed, tried, .. } = score;
+    let mut text = format!("{model}: {noticed} of {tried} mutants are noticed");
+    for survivor in &score.survivors {
+        let _ = write!(text, "\n  {survivor}");
+    }
+    text
 }
 
 /// The variant of a model that has its mutants.
@@ -127,8 +164,8 @@ fn texts(page: &str) -> BTreeMap<String, String> {
     found
 }
 
-/// Writes the scores that are there on the pages that ask for them.
-fn pages() -> Result<()> {
+/// Writes the scores that are there on the pages that ask for them, and returns them.
+fn pages() -> Result<BTreeMap<String, Score>> {
     let mut scores = BTreeMap::new();
     for entry in fs::read_dir(paths::target().join("mutants"))? {
         let path = entry?.path();
@@ -150,7 +187,7 @@ fn pages() -> Result<()> {
             fs::write(&path, current).with_context(|| format!("writing {page}"))?;
         }
     }
-    Ok(())
+    Ok(scores)
 }
 
 /// What a test has written: how many it noticed, of how many that it tried, of how many there are; then a survivor a line.
@@ -167,7 +204,7 @@ fn score(said: &str, text: String) -> Option<Score> {
     })
 }
 
-/// The page with the scores that are there. What wasn't measured stays as it is.
+/// The page with the scores that are there. What wasn't measured stays as it is, each model for itself.
 fn filled(page: &str, scores: &BTreeMap<String, Score>) -> String {
     let mut text = String::new();
     let mut lines = page.lines();
@@ -180,9 +217,19 @@ fn filled(page: &str, scores: &BTreeMap<String, Score>) -> String {
         };
         let names: Vec<&str> = names.split_whitespace().collect();
         let old: Vec<&str> = lines.by_ref().take_while(|line| *line != CLOSE).collect();
-        let known: Option<Vec<_>> = names.iter().map(|name| scores.get(*name)).collect();
-        match known {
-            Some(known) => text.push_str(&list(&names, &known)),
+        let texts = texts(&old.join("\n"));
+        let rows = names.iter().map(|name| match scores.get(*name) {
+            Some(score) => Some((score.text.clone(), row(name, score))),
+            None => {
+                let known = old
+                    .iter()
+                    .find(|line| line.starts_with(&format!("| `{name}` |")))?;
+                let text = texts.get(*name).cloned().unwrap_or_default();
+                Some((text, (*known).to_string()))
+            }
+        });
+        match rows.collect::<Option<Vec<_>>>() {
+            Some(rows) => text.push_str(&list(&names, &rows)),
             None => old.iter().for_each(|line| {
                 text.push_str(line);
                 text.push('\n');
@@ -194,32 +241,35 @@ fn filled(page: &str, scores: &BTreeMap<String, Score>) -> String {
     text
 }
 
-fn list(names: &[&str], scores: &[&Score]) -> String {
-    let texts = names.iter().zip(scores);
+/// The table of these models, each with the hash of the text that its score is of, and its row.
+fn list(names: &[&str], rows: &[(String, String)]) -> String {
+    let texts = names.iter().zip(rows);
     let texts: Vec<_> = texts
-        .map(|(name, score)| format!("{name}={}", score.text))
+        .map(|(name, (text, _))| format!("{name}={text}"))
         .collect();
-    let mut text = format!("{TEXTS} {} {END}\n", texts.join(" "));
-    text.push_str("\n| | mutants | noticed | not noticed |\n|---|--:|--:|---|\n");
-    for (name, score) in names.iter().zip(scores) {
-        let survivors: Vec<String> = score
-            .survivors
-            .iter()
-            .map(|name| format!("`{}`", name.replace('|', "or")))
-            .collect();
-        let _ = writeln!(
-            text,
-            "| `{name}` | {} | {} | {} |",
-            match score.tried == score.all {
-                true => score.all.to_string(),
-                false => format!("{} of {}", score.tried, score.all),
-            },
-            score.noticed,
-            survivors.join(", ")
-        );
+    let mut table = format!("{TEXTS} {} {END}\n", texts.join(" "));
+    table.push_str("\n| | mutants | noticed | not noticed |\n|---|--:|--:|---|\n");
+    for (_, row) in rows {
+        let _ = writeln!(table, "{row}");
     }
-    text.push('\n');
-    text
+    table.push('\n');
+    table
+}
+
+fn row(name: &str, score: &Score) -> String {
+    let survivors = score.survivors.iter();
+    let survivors: Vec<_> = survivors
+        .map(|name| format!("`{}`", name.replace('|', "or")))
+        .collect();
+    format!(
+        "| `{name}` | {} | {} | {} |",
+        match score.tried == score.all {
+            true => score.all.to_string(),
+            false => format!("{} of {}", score.tried, score.all),
+        },
+        score.noticed,
+        survivors.join(", ")
+    )
 }
 
 #[cfg(test)]
@@ -241,6 +291,26 @@ mod tests {
         let score = |said| score(said, String::new());
         assert!(score("many\n").is_none() && score("3 4\n").is_none());
         let sampled = score("3 4 90\n").unwrap();
-        assert!(list(&["b"], &[&sampled]).contains("| `b` | 4 of 90 | 3 |"));
+        assert!(row("b", &sampled).contains("| `b` | 4 of 90 | 3 |"));
+    }
+
+    #[test]
+    fn a_score_that_was_not_counted_now_stays_beside_one_that_was() {
+        let of =
+            |text: &str, said| BTreeMap::from([("a".into(), score(said, text.into()).unwrap())]);
+        let both = "<!-- mutants: a b -->\n<!-- texts: a=1 b=2 -->\n| `a` | 9 | 8 | `A.x` |\n| `b` | 7 | 7 |  |\n<!-- /mutants -->\n";
+        let filled = filled(both, &of("3", "4 4 4\n"));
+        assert!(filled.contains("<!-- texts: a=3 b=2 -->"), "{filled}");
+        assert!(
+            filled.contains("| `a` | 4 | 4 |  |\n| `b` | 7 | 7 |  |\n"),
+            "{filled}"
+        );
+    }
+
+    #[test]
+    fn a_score_is_told_with_its_survivors() {
+        let score = score("3 4 4\nA.x: + is - (2)\n", String::new()).unwrap();
+        let expected = "a: 3 of 4 mutants are noticed\n  A.x: + is - (2)";
+        assert_eq!(told("a", &score), expected);
     }
 }
