@@ -127,10 +127,11 @@ pub fn breaks() -> Vec<Break> {
     ]
 }
 
-/// The block as it is tested, sound and broken.
+/// The block as it is tested: sound, with its breaks, and with its mutants.
 pub fn tops() -> Vec<Top> {
     vec![
         Top::of("batches", Class::Test, || Batches::new(3)),
         Top::broken("batches_broken", breaks, || Batches::new(3)),
+        Top::mutants("batches_mutants", || Batches::new(3)),
     ]
 }

@@ -5,7 +5,7 @@ mod support;
 use abi::limits::EAGER_MAX;
 use rand::Rng;
 use rand_chacha::ChaCha8Rng;
-use support::broken::breaks;
+use support::broken::{breaks, mutants};
 use support::{Bench, for_seeds, rate};
 
 /// Gives the block lengths and takes its summaries, each side at a rate of its own; compares them with the
@@ -55,4 +55,9 @@ fn each_batch_is_summed_up_once() {
 #[test]
 fn a_block_that_is_broken_is_noticed() {
     breaks("batches", 4, sums);
+}
+
+#[test]
+fn most_mutants_are_noticed() {
+    mutants("batches", 4, sums);
 }
