@@ -14,6 +14,10 @@
 //! - `let`, `as`, `+=` and the like, and an `if` or a `match` that gives a value: the tree has none of them;
 //! - a section that is called twice, or by anything but `update` itself.
 
+mod keywords;
+
+pub use keywords::is_keyword;
+
 use proc_macro2::Span;
 use syn::spanned::Spanned;
 use syn::visit::{self, Visit};

@@ -1,10 +1,11 @@
 //! `#[block]` on a struct: what follows from its fields.
 
-use proc_macro2::TokenStream as Tokens;
-use quote::{ToTokens, quote};
+use proc_macro2::{Span, TokenStream as Tokens};
+use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
 use syn::punctuated::Punctuated;
-use syn::{Expr, Field, FnArg, ItemStruct, Token, Type};
+use syn::spanned::Spanned;
+use syn::{Expr, Field, FnArg, Ident, ItemStruct, Token, Type};
 
 /// `depth: usize, lanes: usize`: what the constructor takes.
 pub struct Arguments(Punctuated<FnArg, Token![,]>);
@@ -29,6 +30,10 @@ pub fn expand(arguments: &Arguments, mut item: ItemStruct) -> syn::Result<Tokens
     for field in &mut fields.named {
         let value = value(field)?;
         let name = field.ident.as_ref().expect("the fields are named");
+        if kernel_lint::is_keyword(&name.to_string()) && is_printed(name, &field.ty) {
+            let message = format!("`{name}` is a keyword of SystemVerilog; rename the field");
+            return Err(syn::Error::new_spanned(name, message));
+        }
         values.push(quote!(#name: #value));
         clock |= name == "clock";
         reset |= name == "reset";
@@ -144,8 +149,23 @@ fn value(field: &mut Field) -> syn::Result<Tokens> {
             let name = name.as_ref().expect("the fields are named").to_string();
             quote!(<#ty>::new(#name))
         }
-        _ => quote!(::core::default::Default::default()),
+        // Where it has no default, rustc is to show the field.
+        _ => {
+            let here = Span::call_site().located_at(ty.span());
+            quote_spanned!(here=> <#ty as ::core::default::Default>::default())
+        }
     }))
+}
+
+/// Whether the name of a field is a name of the printed text as it stands.
+fn is_printed(name: &Ident, ty: &Type) -> bool {
+    match last(ty).as_deref() {
+        // `name_q` and `name_d`, `name_enable`, `name_0`.
+        Some("Reg" | "Write" | "Vec") | None => false,
+        // `in_valid`, `out_valid`.
+        Some("Stream" | "Pulse") => name != "input" && name != "output",
+        _ => true,
+    }
 }
 
 /// Whether a type is one of signals and constants, or a list of them: nothing in it has a clock.
@@ -175,5 +195,37 @@ fn last(ty: &Type) -> Option<String> {
     match ty {
         Type::Path(path) => path.path.segments.last().map(|s| s.ident.to_string()),
         _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn expanded(field: &str) -> syn::Result<Tokens> {
+        let item = syn::parse_str(&format!("struct Limiter {{ {field} }}"))?;
+        expand(&Arguments(Punctuated::new()), item)
+    }
+
+    #[test]
+    fn a_field_that_would_be_printed_as_a_keyword_is_refused() {
+        for field in [
+            "table: Table<Bits<8>>",
+            "pub small: Signal<In, Bit>",
+            "wait: Pulse<In, Bit>",
+        ] {
+            let refused = expanded(field).expect_err(field).to_string();
+            assert!(
+                refused.contains("is a keyword of SystemVerilog"),
+                "{refused}"
+            );
+        }
+        for field in [
+            "table: Reg<Bits<8>>",
+            "pub input: Stream<In, Bit>",
+            "table: [Fifo<Bit>; 2]",
+        ] {
+            assert!(expanded(field).is_ok(), "{field}");
+        }
     }
 }
