@@ -1,7 +1,7 @@
 //! All tops and all proofs, of every room.
 
 use crate::proofs::Proof;
-use crate::tops::Top;
+use crate::tops::{Top, refusal};
 use crate::verilog::picks;
 
 /// All tops.
@@ -33,7 +33,7 @@ pub fn proofs() -> Vec<Proof> {
 pub fn text_of(name: &str) -> String {
     let top = tops().into_iter().find(|top| top.name == name);
     let top = top.unwrap_or_else(|| panic!("no top is called {name}"));
-    (top.text)().unwrap_or_else(|error| panic!("{name}: {error}"))
+    (top.text)().unwrap_or_else(|error| panic!("{}", refusal(name, &*error)))
 }
 
 /// Names of what the variant `name` can pick, in the order of their numbers from 1 on.

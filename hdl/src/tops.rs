@@ -19,7 +19,7 @@ use std::error::Error;
 
 use rust_hdl::prelude::Block;
 
-use crate::verilog::{Break, Options, generate};
+use crate::verilog::{Break, Options, PrintError, generate};
 
 /// How a top is simulated, which decides how long its compiler works.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,6 +40,14 @@ pub enum Class {
 
 /// Text of a top, or why it can't be printed.
 pub type Text = Result<String, Box<dyn Error>>;
+
+/// Why a top can't be printed, with its name in front, which the printer's refusals have already.
+pub fn refusal(name: &str, error: &(dyn Error + 'static)) -> String {
+    match error.downcast_ref::<PrintError>() {
+        Some(refused) if refused.block.split('.').next() == Some(name) => refused.to_string(),
+        _ => format!("{name}: {error}"),
+    }
+}
 
 /// A design with a name.
 pub struct Top {

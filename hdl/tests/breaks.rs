@@ -128,7 +128,7 @@ fn the_pin_reaches_blocks_that_can_be_broken_and_no_others() {
 fn a_break_that_could_break_nothing_is_refused() {
     let force = |signal: &str, value: &str| vec![Break::new("b").force::<Gate>(signal, value)];
     let other = vec![Break::new("b").force::<Gates>("grant", "true")];
-    assert!(matches!(refused(other), Reason::NoSuchBlock { .. }));
+    assert_eq!(refused(other), Reason::NoSuchBlock("Gates".into()));
     assert_eq!(refused(force("unread", "true")), Reason::ForcedAlone);
     assert_eq!(refused(force("twice", "true")), Reason::ForcedEarly);
     assert!(matches!(
@@ -143,6 +143,51 @@ fn a_break_that_could_break_nothing_is_refused() {
         refused(force("may", "count.q")),
         Reason::AssignmentMismatch { .. }
     ));
+}
+
+#[test]
+fn a_refused_break_is_named_with_its_line() {
+    for (signal, value, reason) in [
+        ("may", "nobody", "`nobody` is not a signal"),
+        ("may", "ask & count.q == free", "`&` binds closer than `==`"),
+        ("unread", "true", "nobody reads it"),
+        ("twice", "true", "read before its last assignment"),
+    ] {
+        let line = line!() + 1;
+        let breaks = vec![Break::new("b").force::<Gate>(signal, value)];
+        let said = printed(breaks)
+            .expect_err("it is to be refused")
+            .to_string();
+        let place = format!("{}:{line}:", file!());
+        assert!(
+            said.starts_with(&place) && said.contains(": break `b`: "),
+            "{said}"
+        );
+        assert!(said.contains(reason), "{said}");
+    }
+}
+
+#[test]
+fn a_comparison_beside_an_operator_of_bits_wants_parentheses() {
+    let beside = |value: &str| vec![Break::new("b").force::<Gate>("may", value)];
+    for value in [
+        "ask & count.q <= 3",
+        "free | count.q == 1",
+        "3 > count.q ^ ask",
+    ] {
+        let reason = refused(beside(value));
+        assert!(
+            matches!(reason, Reason::ComparisonBeside { .. }),
+            "{value}: {reason}"
+        );
+    }
+    for value in [
+        "ask & (count.q <= 3)",
+        "count.q & 2 == 2",
+        "ask && count.q == 1",
+    ] {
+        assert!(printed(beside(value)).is_ok(), "{value}");
+    }
 }
 
 #[test]
@@ -172,4 +217,18 @@ fn every_place_of_the_source_is_a_mutant_once() {
         Gates.gate.0.free: 1 is 0 (0)
     "#]]
     .assert_eq(&(picks(&text).join("\n") + "\n"));
+}
+
+/// As it broke: each literal of a struct had two mutants that nobody could notice.
+#[test]
+fn the_zero_before_the_fields_of_a_struct_is_no_mutant() {
+    let picks = hdl::catalogue::picks_of("batches_mutants");
+    let count = |what: &str| {
+        let start = format!("Batches.sum.d{what} (");
+        picks.iter().filter(|pick| pick.starts_with(&start)).count()
+    };
+    assert_eq!(count(".bytes: + is -"), 1, "{picks:?}");
+    // That of `Summary::default()`.
+    assert_eq!(count(": 0 is 1"), 1, "{picks:?}");
+    assert_eq!(count(": isn't assigned"), 1, "{picks:?}");
 }

@@ -119,7 +119,7 @@ macro_rules! refused {
 
             let error = generate(&Kernel::default(), &Options::new("top")).unwrap_err();
             let signal: Option<&str> = $signal;
-            assert_eq!(error.block, "top");
+            assert_eq!(&*error.block, "top");
             assert_eq!((error.signal.as_deref(), &error.reason), (signal, &$reason), "{error}");
         }
     };
@@ -599,7 +599,7 @@ fn the_block_is_named_by_its_path() {
     }
 
     let error = generate(&Top::default(), &Options::new("card")).unwrap_err();
-    assert_eq!(error.block, "card.row.0.silent");
+    assert_eq!(&*error.block, "card.row.0.silent");
     assert_eq!(error.signal.as_deref(), Some("q"));
     assert_eq!(error.reason, Reason::NoKernel);
     assert_eq!(

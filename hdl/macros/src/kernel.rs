@@ -342,7 +342,10 @@ impl Encoder {
             self.word(format_args!("= .{target}"));
             return self.assigned(&mut a.right);
         };
-        // The whole first, then its fields.
+        // The whole first, then its fields: all of them, where nothing else is said.
+        if literal.rest.is_none() {
+            self.word("blank");
+        }
         self.word(format_args!("= .{target}"));
         match &mut literal.rest {
             Some(rest) => self.expression(rest)?,

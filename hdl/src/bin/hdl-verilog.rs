@@ -13,7 +13,7 @@ use std::{env, fs};
 
 use hdl::catalogue;
 use hdl::proofs::{Method, Proof};
-use hdl::tops::{Text, Top};
+use hdl::tops::{Text, Top, refusal};
 
 fn main() -> ExitCode {
     match run(env::args().skip(1)) {
@@ -115,7 +115,7 @@ fn run(mut arguments: impl Iterator<Item = String>) -> Result<(), Box<dyn Error>
     for item in &all {
         if names.is_empty() || names.iter().any(|name| name == item.name) {
             println!("{}", item.name);
-            let text = (item.text)().map_err(|error| format!("{}: {error}", item.name))?;
+            let text = (item.text)().map_err(|error| refusal(item.name, &*error))?;
             fs::write(out.join(format!("{}.sv", item.name)), text)?;
             if let Some(broken) = &item.broken {
                 let text = broken().map_err(|error| format!("{}, broken: {error}", item.name))?;

@@ -6,6 +6,7 @@
 //! |---|---|
 //! | `@12:9` | what follows stands in this line and column |
 //! | `= target value` | an assignment |
+//! | `blank` | the next one has nothing but room for those behind it |
 //! | `if test { … } else { … }`, `if … if …`, `if … end` | a condition |
 //! | `match test 2 pattern { … } pattern { … }` | a choice of two |
 //! | `for i #0 #1 { … }` | a loop between two values |
@@ -16,7 +17,7 @@
 //! | `? NAME #0` | a constant of the source; `-` for one without a name |
 //! | `(`, operators, `all`, `cast #0`, `slice #0`, `bit`, `put`, … | before their operands |
 
-use crate::verilog::{CONSTANT, PLACE};
+use crate::verilog::{BLANK, CONSTANT, PLACE};
 use rust_hdl::prelude::ast::{
     Verilog, VerilogBlock, VerilogBlockOrConditional as Otherwise, VerilogCase, VerilogConditional,
     VerilogExpression as Expression, VerilogLink, VerilogLiteral, VerilogLoop, VerilogMatch,
@@ -152,6 +153,10 @@ impl<'a> Reader<'a> {
         let word = self.word();
         if let Some(place) = word.strip_prefix('@') {
             out.push(Statement::Comment(format!("{PLACE}{}:{place}", self.file)));
+            return;
+        }
+        if word == "blank" {
+            out.push(Statement::Comment(BLANK.to_string()));
             return;
         }
         out.push(match word {

@@ -50,6 +50,7 @@ use rust_hdl::prelude::ast::{
     VerilogExpression as Ast, VerilogOp as Op, VerilogOpUnary as UnaryOp,
 };
 use rust_hdl::prelude::{Bits, Synth, Verilog};
+use std::panic::Location;
 
 /// Input of a variant that picks the break or the mutant; 16 bits, 0 for none.
 pub const PICK: &str = "broken";
@@ -73,6 +74,8 @@ struct Force {
     signal: String,
     value: String,
     when: Option<String>,
+    /// Where it is said.
+    at: &'static Location<'static>,
 }
 
 impl Break {
@@ -85,21 +88,25 @@ impl Break {
     }
 
     /// The same with `signal` forced to `value` in every block of type `B`, whatever `B`'s parameters.
+    #[track_caller]
     pub fn force<B: ?Sized>(self, signal: &str, value: &str) -> Self {
         self.add::<B>(signal, value, None)
     }
 
     /// The same with `signal` forced while `when` holds.
+    #[track_caller]
     pub fn force_if<B: ?Sized>(self, signal: &str, value: &str, when: &str) -> Self {
         self.add::<B>(signal, value, Some(when.to_string()))
     }
 
+    #[track_caller]
     fn add<B: ?Sized>(mut self, signal: &str, value: &str, when: Option<String>) -> Self {
         self.forces.push(Force {
             block: names::base(&names::flatten(std::any::type_name::<B>())).to_string(),
             signal: signal.to_string(),
             value: value.to_string(),
             when,
+            at: Location::caller(),
         });
         self
     }
@@ -133,6 +140,13 @@ pub(crate) fn comments<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
 pub(crate) fn place(modules: &mut [Module], breaks: &[Break]) -> Result<(), PrintError> {
     for (index, broken) in breaks.iter().enumerate() {
         for force in &broken.forces {
+            let refused = |block: String, signal: Option<&str>, reason| PrintError {
+                block: block.into(),
+                place: Some(force.at.to_string().into()),
+                broken: Some(broken.name.into()),
+                signal: signal.map(Into::into),
+                reason,
+            };
             let mut found = false;
             for module in modules.iter_mut() {
                 let title = module.title.as_deref().map(names::base);
@@ -140,32 +154,22 @@ pub(crate) fn place(modules: &mut [Module], breaks: &[Break]) -> Result<(), Prin
                     continue;
                 }
                 found = true;
-                let fail = |reason| PrintError {
-                    block: module.display_path(),
-                    place: None,
-                    signal: Some(force.signal.as_str().into()),
-                    reason,
-                };
                 if !matches!(module.code, Verilog::Combinatorial(_)) {
-                    return Err(fail(Reason::NoKernel));
+                    let block = module.display_path();
+                    return Err(refused(block, Some(&force.signal), Reason::NoKernel));
                 }
                 module.forces.push(Forced {
                     number: index + 1,
                     signal: force.signal.clone(),
                     value: force.value.clone(),
                     when: force.when.clone(),
+                    broken: broken.name,
+                    at: force.at,
                 });
             }
             if !found {
-                return Err(PrintError {
-                    block: modules.last().map(Module::display_path).unwrap_or_default(),
-                    place: None,
-                    signal: None,
-                    reason: Reason::NoSuchBlock {
-                        block: force.block.clone(),
-                        broken: broken.name.to_string(),
-                    },
-                });
+                let top = modules.last().map(Module::display_path).unwrap_or_default();
+                return Err(refused(top, None, Reason::NoSuchBlock(force.block.clone())));
             }
         }
     }
@@ -201,8 +205,9 @@ pub(crate) fn thread(modules: &mut [Module]) -> Result<(), PrintError> {
         for signal in added {
             if let Some(other) = module.signals.iter().find(|s| s.name == signal.name) {
                 return Err(PrintError {
-                    block: module.display_path(),
+                    block: module.display_path().into(),
                     place: None,
+                    broken: None,
                     signal: Some(other.path.replace('$', ".").into()),
                     reason: Reason::NameOfThePick,
                 });

@@ -13,6 +13,7 @@ use num_bigint::BigInt;
 use rust_hdl::prelude::ast::VerilogStatement;
 use rust_hdl::prelude::{Atom, AtomKind, Block, Probe, TypeDescriptor, Verilog};
 use std::collections::{BTreeMap, HashMap};
+use std::panic::Location;
 
 /// What a signal is to the module that holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -108,6 +109,18 @@ pub(crate) struct Forced {
     pub(crate) signal: String,
     pub(crate) value: String,
     pub(crate) when: Option<String>,
+    /// Name of the break, and where it is said.
+    pub(crate) broken: &'static str,
+    pub(crate) at: &'static Location<'static>,
+}
+
+impl Forced {
+    /// Whether the signal, or a field of the signal, of this path is forced.
+    pub(crate) fn is_of(&self, path: &str) -> bool {
+        let own = self.signal.replace(['.', '['], "$").replace(']', "");
+        let rest = own.strip_prefix(path);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('$'))
+    }
 }
 
 /// Modules in an order in which children come before their parents; the top is the last.

@@ -4,6 +4,7 @@
 //! block by its path from the top, the signal that was being assigned or read, and the reason;
 //! the reason's text says what to write instead.
 
+use super::collect::Forced;
 use std::fmt;
 
 /// How a comment in a kernel's tree begins that says where in the source the next statement stands.
@@ -13,11 +14,13 @@ pub const PLACE: &str = "at ";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PrintError {
     /// Path of the block from the top, as `card.match.entry.3`.
-    pub block: String,
+    pub block: Box<str>,
     /// The statement of the kernel, as `hdl/src/prim/fifo.rs:120:9`; of a signal that isn't assigned on
     /// every path the first that assigns it. `None` where no statement is concerned, or where the kernel
     /// doesn't say where it stands.
     pub place: Option<Box<str>>,
+    /// The break that forces a signal; `place` is then where the break is said.
+    pub broken: Option<Box<str>>,
     /// The signal that was being assigned, or else the first one that was read. `None` where the
     /// reason concerns the block as a whole.
     pub signal: Option<Box<str>>,
@@ -31,6 +34,9 @@ impl fmt::Display for PrintError {
             write!(f, "{place}: ")?;
         }
         write!(f, "{}", self.block)?;
+        if let Some(broken) = &self.broken {
+            write!(f, ": break `{broken}`")?;
+        }
         if let Some(signal) = &self.signal {
             write!(f, ": signal `{signal}`")?;
         }
@@ -39,6 +45,17 @@ impl fmt::Display for PrintError {
 }
 
 impl std::error::Error for PrintError {}
+
+impl PrintError {
+    /// The same, as one of what a break forces.
+    pub(crate) fn of(self, forced: &Forced) -> Self {
+        PrintError {
+            place: Some(forced.at.to_string().into()),
+            broken: Some(forced.broken.into()),
+            ..self
+        }
+    }
+}
 
 /// Why something can't be printed. Widths are in bits.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +91,16 @@ pub enum Reason {
         /// The operator, as Verilog writes it.
         operator: &'static str,
         /// Type of the left operand, as `8 bits` or `8 bits signed`.
-        left: String,
+        left: Box<str>,
         /// Type of the right operand.
-        right: String,
+        right: Box<str>,
+    },
+    /// A comparison beside an operator of bits, which binds closer in Rust.
+    ComparisonBeside {
+        /// The operator.
+        operator: &'static str,
+        /// The comparison.
+        comparison: &'static str,
     },
     /// A value whose width isn't its target's: a conversion that left no trace in the tree.
     AssignmentMismatch {
@@ -121,13 +145,8 @@ pub enum Reason {
     NoKernel,
     /// Hand-written Verilog in a block that has children.
     CustomWithChildren,
-    /// A break that forces a signal of a block that the design doesn't have.
-    NoSuchBlock {
-        /// Type of the block.
-        block: String,
-        /// Name of the break.
-        broken: String,
-    },
+    /// A break that forces a signal of a block of this type, which the design doesn't have.
+    NoSuchBlock(String),
     /// A forced value that isn't an expression as kernels have them.
     ForcedValue(String),
     /// A forced signal that the kernel reads before its last assignment.
@@ -196,6 +215,14 @@ impl fmt::Display for Reason {
                 "operands of `{operator}` have {left} and {right}: a conversion leaves no trace \
                  here (.index(), .to_bits(), .into()); use bit_cast, or a Local"
             ),
+            Reason::ComparisonBeside {
+                operator,
+                comparison,
+            } => write!(
+                f,
+                "`{operator}` binds closer than `{comparison}`: put the comparison in parentheses, as in \
+                 `a {operator} (b {comparison} c)`"
+            ),
             Reason::AssignmentMismatch { target, value } => write!(
                 f,
                 "it has {target} bits and its value {value}: a conversion leaves no trace here \
@@ -253,10 +280,9 @@ impl fmt::Display for Reason {
                     "pattern `{text}` is neither an integer nor an enum variant"
                 )
             }
-            Reason::NoSuchBlock { block, broken } => write!(
-                f,
-                "break `{broken}` forces a signal of `{block}`, and no block of this type is in the design"
-            ),
+            Reason::NoSuchBlock(block) => {
+                write!(f, "no block of the type `{block}` is in the design")
+            }
             Reason::ForcedValue(text) => write!(
                 f,
                 "`{text}` is no expression that a break can force; write it as in a kernel"

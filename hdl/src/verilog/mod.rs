@@ -64,6 +64,7 @@ pub use known::{check, duty, register};
 pub use module::Target;
 pub use names::{describe, stream, write};
 pub use process::Grouping;
+pub use sites::BLANK;
 pub use waive::{WAIVERS, Waiver};
 
 #[cfg(test)]
@@ -240,8 +241,9 @@ struct Writer<'a> {
 impl Writer<'_> {
     fn module(&mut self, id: usize, module: &Module, is_top: bool) -> Result<(), PrintError> {
         let fail = |signal: Option<&str>, reason| PrintError {
-            block: module.display_path(),
+            block: module.display_path().into(),
             place: None,
+            broken: None,
             signal: signal.map(|s| s.replace('$', ".").into()),
             reason,
         };
@@ -290,8 +292,16 @@ impl Writer<'_> {
                 };
                 let by_name = self.options.grouping_of.get(&wanted);
                 let grouping = *by_name.unwrap_or(&self.options.grouping);
-                module::body(&context, module, &kernel, grouping)
-                    .map_err(|(id, reason)| fail(Some(&module.signals[id].path), reason))?
+                module::body(&context, module, &kernel, grouping).map_err(|(id, reason)| {
+                    let path = &module.signals[id].path;
+                    let forced = module.forces.iter().find(|forced| forced.is_of(path));
+                    let forced = forced.filter(|_| reason == Reason::ForcedAlone);
+                    let error = fail(Some(path), reason);
+                    match forced {
+                        Some(forced) => error.of(forced),
+                        None => error,
+                    }
+                })?
             }
         };
         if is_top {

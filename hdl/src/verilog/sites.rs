@@ -7,6 +7,9 @@ use num_bigint::BigInt;
 use rust_hdl::prelude::ast::VerilogExpression as Ast;
 use std::collections::HashMap;
 
+/// A comment in a kernel's tree: those behind the next assignment overwrite all of it, so that no mutant of it would be seen.
+pub const BLANK: &str = "blank";
+
 /// What a mutant does at a place.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Kind {

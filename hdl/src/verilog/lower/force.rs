@@ -23,8 +23,9 @@ impl Lowering<'_> {
             body.push(statement);
         }
         // All values are of the sound signals, so that one break may force two that depend on each other.
-        let mut targets: Vec<(SignalId, Vec<Stmt>)> = vec![];
-        for forced in &module.forces {
+        let mut targets: Vec<(SignalId, usize, Vec<Stmt>)> = vec![];
+        for (n, forced) in module.forces.iter().enumerate() {
+            self.forcing = Some(n);
             self.focus = Some(forced.signal.clone());
             let value = breaks::parse(&forced.value)?;
             let Ast::Signal(name) = self.dotted(breaks::parse(&forced.signal)?) else {
@@ -64,12 +65,13 @@ impl Lowering<'_> {
                 at: usize::MAX,
             };
             match targets.iter_mut().find(|target| target.0 == id) {
-                Some((_, statements)) => statements.push(statement),
-                None => targets.push((id, vec![statement])),
+                Some((.., statements)) => statements.push(statement),
+                None => targets.push((id, n, vec![statement])),
             }
         }
         let mut forced = vec![];
-        for (id, statements) in targets {
+        for (id, first, statements) in targets {
+            self.forcing = Some(first);
             self.focus = Some(module.signals[id].path.replace('$', "."));
             forced.extend(self.force(body, id, statements)?);
         }

@@ -40,8 +40,9 @@ type Lowered<T> = Result<T, Reason>;
 pub(crate) fn lower(module: &Module) -> Result<Kernel, PrintError> {
     let mut lowering = Lowering::new(module);
     let fail = |place: Option<&String>, signal: Option<String>, reason| PrintError {
-        block: module.display_path(),
+        block: module.display_path().into(),
         place: place.map(|place| place.as_str().into()),
+        broken: None,
         signal: signal.map(String::into),
         reason,
     };
@@ -52,7 +53,13 @@ pub(crate) fn lower(module: &Module) -> Result<Kernel, PrintError> {
     let mut body =
         body.map_err(|reason| fail(lowering.place.as_ref(), lowering.focus.clone(), reason))?;
     let forced = lowering.pick_and_force(&mut body);
-    forced.map_err(|reason| fail(None, lowering.focus.clone(), reason))?;
+    forced.map_err(|reason| {
+        let error = fail(None, lowering.focus.clone(), reason);
+        match lowering.forcing {
+            Some(n) => error.of(&module.forces[n]),
+            None => error,
+        }
+    })?;
     let kernel = lowering.finish(body);
     for (id, signal) in module.signals.iter().enumerate() {
         let place = lowering.places.get(&id).or(lowering.start.as_ref());
@@ -100,6 +107,10 @@ struct Lowering<'a> {
     sites: Sites,
     /// No mutant can be here.
     quiet: bool,
+    /// The next assignment is overwritten.
+    blank: bool,
+    /// The break whose signal or value is looked at, by its place among those of the module.
+    forcing: Option<usize>,
 }
 
 impl<'a> Lowering<'a> {
@@ -122,6 +133,8 @@ impl<'a> Lowering<'a> {
             forced: vec![],
             sites: Sites::default(),
             quiet: !module.mutable,
+            blank: false,
+            forcing: None,
         }
     }
 

@@ -21,8 +21,8 @@ impl Lowering<'_> {
             } else {
                 Err(Reason::OperandMismatch {
                     operator: symbol,
-                    left: left.ty.to_string(),
-                    right: right.ty.to_string(),
+                    left: left.ty.to_string().into(),
+                    right: right.ty.to_string().into(),
                 })
             }
         };
@@ -74,6 +74,8 @@ impl Lowering<'_> {
                 if ordering && (self.is_struct(a) || self.is_struct(b)) {
                     return Err(Reason::StructOrdering);
                 }
+                self.comparison_stands_alone(a, symbol)?;
+                self.comparison_stands_alone(b, symbol)?;
                 let known = self.either(a, b)?;
                 let (left, right) = (self.expression(a, known)?, self.expression(b, known)?);
                 same(&left, &right)?;
@@ -108,6 +110,22 @@ impl Lowering<'_> {
                     ty,
                 ))
             }
+        }
+    }
+
+    /// Refuses `a & b == c` where `a` is a bit and `b` isn't: the operand of the comparison is `a & b`.
+    fn comparison_stands_alone(&self, operand: &Ast, comparison: &'static str) -> Lowered<()> {
+        let Ast::Binary(a, op @ (Op::BitAnd | Op::BitOr | Op::BitXor), b) = operand else {
+            return Ok(());
+        };
+        match (self.type_of(a)?, self.type_of(b)?) {
+            (Some(a), Some(b)) if a != b && (a == Type::BIT || b == Type::BIT) => {
+                Err(Reason::ComparisonBeside {
+                    operator: symbol(op),
+                    comparison,
+                })
+            }
+            _ => Ok(()),
         }
     }
 }

@@ -4,7 +4,7 @@ use super::{Lowered, Lowering, fits};
 use crate::verilog::error::{PLACE, Reason};
 use crate::verilog::ir::{Expr, Name, Node, Part, Stmt, VariableId};
 use crate::verilog::path::{Meaning, constant_path};
-use crate::verilog::sites::Kind;
+use crate::verilog::sites::{BLANK, Kind};
 use crate::verilog::types::Type;
 use rust_hdl::prelude::ast::{
     VerilogBlockOrConditional as Otherwise, VerilogExpression as Ast, VerilogLink,
@@ -27,6 +27,7 @@ impl Lowering<'_> {
                 self.focus = None;
                 return Err(Reason::AssertInKernel);
             }
+            AstStmt::Comment(text) if text == BLANK => self.blank = true,
             AstStmt::Comment(text) => {
                 if let Some(place) = text.strip_prefix(PLACE) {
                     self.start.get_or_insert_with(|| place.to_string());
@@ -34,7 +35,12 @@ impl Lowering<'_> {
                 }
             }
             AstStmt::Macro(body) => out.extend(self.block(body)?),
-            AstStmt::Assignment(target, value) => out.push(self.assign_to(target, value)?),
+            AstStmt::Assignment(target, value) => {
+                let quiet = self.quiet;
+                self.quiet |= std::mem::take(&mut self.blank);
+                out.push(self.assign_to(target, value)?);
+                self.quiet = quiet;
+            }
             AstStmt::SliceAssignment {
                 base,
                 width,
