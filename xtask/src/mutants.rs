@@ -85,9 +85,9 @@ pub fn run(kept: bool, models: &[String], test: Option<&str>, jobs: usize) -> Re
         bail!("the tests of mutants failed");
     }
     if let Some(model) = models.iter().find(|model| !said(model).is_file()) {
-        let within = test.map_or("hdl/tests".into(), |test| format!("hdl/tests/{test}"));
+        let within = test.map_or("hdl/tests".into(), |test| format!("hdl/tests/{test}.rs"));
         bail!(
-            "no test counts the mutants of {model}: one in {within} has `mutants` in its name and calls \
+            "no test in {within} counts the mutants of {model}: its name has to have `mutants` in it, and it calls \
              `support::broken::mutants(\"{model}\", …)`"
         );
     }
