@@ -96,7 +96,7 @@ fn tapped(tap: impl FnMut(Passing, &mut Vec<Passing>) + Send + 'static) -> Vec<P
     let shared = Shared::default();
     let outcome = cards("tiny", ranks, 132)
         .tap(LinkFilter::ALL, tap)
-        .cycle_limit(300_000)
+        .cycle_limit(1_000_000)
         .run(|host| {
             let rank = host.card();
             let transport = Arc::new(host.transport());

@@ -119,6 +119,11 @@ fn a_card_that_was_left(by: By, seed: u64, at: u64) {
         let (remote, mac) = exchange(&host, &raw, &local);
         raw.connect_to(&local, &remote, mac);
         let pair = local.pair as u16;
+        // And one more, on which nothing is sent before: the first may have given up when the card is there again.
+        let local = raw.open_pair(loopback.endpoint.id, LOOPBACK_CREDITS, &loopback.slots);
+        let (remote, mac) = exchange(&host, &raw, &local);
+        raw.connect_to(&local, &remote, mac);
+        let late = local.pair as u16;
         let meet = || drop(host.all_gather(Vec::new()).expect("both come"));
         let send = |loopback: &mut LoopbackEndpoint, pair, tag, request| {
             let mut send = loopback.send(tag, request, 700);
@@ -174,17 +179,15 @@ fn a_card_that_was_left(by: By, seed: u64, at: u64) {
             }
             meet();
             while loopback.endpoint.poll().is_some() {}
-            let before = raw.pair_status(pair).unacknowledged;
             for k in 0..LATE {
-                send(&mut loopback, pair, 100, 0x80 + k);
+                send(&mut loopback, late, 100, 0x80 + k);
             }
             wait(&host, LONG);
-            assert_eq!(raw.pair_status(pair).unacknowledged, before + LATE);
-            assert_eq!(
-                loopback.endpoint.poll(),
-                None,
-                "a message to nobody is acknowledged"
-            );
+            assert_eq!(raw.pair_status(late).unacknowledged, LATE);
+            while let Some(ended) = loopback.endpoint.poll() {
+                let early = ended.request < 0x80;
+                assert!(early, "a message to nobody is acknowledged");
+            }
             meet();
         }
     });
