@@ -45,10 +45,10 @@ const STACK_BYTES: usize = 64 << 20;
 
 /// Whether a model is of the gates of this top as they are now.
 pub fn is_of(model: &Model, top: &str) -> bool {
-    let compare = || model.text().is_ok_and(|text| text == text_of(top));
-    std::thread::scope(|scope| {
+    let printed = std::thread::scope(|scope| {
         let printer = std::thread::Builder::new().stack_size(STACK_BYTES);
-        let printer = printer.spawn_scoped(scope, compare).expect("a thread");
-        printer.join().expect("it prints")
-    })
+        let printer = printer.spawn_scoped(scope, || text_of(top));
+        printer.expect("a thread").join().expect("it prints")
+    });
+    model.text().is_ok_and(|text| text == printed)
 }
