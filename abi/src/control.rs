@@ -5,6 +5,7 @@
 //! request is therefore atomic for each block. The data are one of the layouts below.
 
 use crate::constant::constants;
+use crate::limits::MAX_SENDS;
 use crate::status::codes;
 
 constants! {
@@ -235,12 +236,14 @@ macro_rules! pair_setup_layout {
                 remote_credits: u8 = 8,
                 /// Envelopes that we grant the peer.
                 local_credits: u8 = 8,
-                /// Zero.
-                reserved0: u16 = 16,
+                /// First of the descriptors of its sends: the run is aligned to its length.
+                sends_first: u16 = 16,
                 /// Card address of the pair's slots.
                 slots: u64 = 64,
+                /// Log2 of the length of that run: 1 to that of `MAX_SENDS`.
+                sends_log2: u8 = 8,
                 /// Zero.
-                reserved1: u64 = 64,
+                reserved0: u64 = 56,
             }
         }
     };
@@ -294,6 +297,19 @@ macro_rules! region_setup_layout {
             }
         }
     };
+}
+
+/// Log2 of the run that each of `pairs` pairs has of so many descriptors if all have as many: 2 at least, `MAX_SENDS` at most.
+pub const fn equal_sends_log2(descriptors: u32, pairs: u32) -> u8 {
+    let share = match pairs {
+        0 => 0,
+        _ => descriptors / pairs,
+    };
+    match share {
+        0..4 => 1,
+        share if share > MAX_SENDS as u32 => MAX_SENDS.ilog2() as u8,
+        share => share.ilog2() as u8,
+    }
 }
 
 use crate::define_layout;

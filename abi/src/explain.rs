@@ -122,7 +122,7 @@ explanations! {
             "The card had no room for one more posted receive when it was posted, and now there may be.",
             "Post it again with `FLAG_RESUME`, and then, in order, those that completed as `Behind`.";
         QueueFull:
-            "`SEND_QUEUE_DEPTH` sends of the pair wait for credit or for their turn.",
+            "The card holds as many sends of the pair as it has descriptors for: they wait, or aren't acknowledged.",
             "Post it again when another send of the pair has completed. Count a pair's sends before posting, and it doesn't happen.";
         AccessDenied:
             "The receive's region was deregistered, or lost the right to be written, between the posting and the message.",

@@ -17,8 +17,8 @@ constants! {
         DEFAULT_CREDITS: u16 = 8;
         /// Most envelopes that one ordered pair may own: the width of its slot bitmap.
         MAX_CREDITS: u16 = 16;
-        /// Sends of one pair that may wait in the card for credit or for their turn.
-        SEND_QUEUE_DEPTH: u16 = 8;
+        /// Most descriptors of one pair's sends, which wait or aren't acknowledged: the longest run. Runs are powers of two, of 2 or more.
+        MAX_SENDS: u16 = 64;
         /// Smallest ring, as a power of two.
         MIN_RING_LOG2: u8 = 2;
         /// Largest ring, as a power of two. Indices are 16 bits and free running.

@@ -220,6 +220,8 @@ words! {
         posted_reserved: u32,
         /// What the card has beyond what every card has: `CAPABILITY_*`.
         capabilities: u32,
+        /// Descriptors of sends, which pairs have runs of.
+        descriptors: u32,
     }
     /// Answer of `OpenDomain`, argument of `CloseDomain`.
     DomainId {
@@ -285,6 +287,9 @@ words! {
         nonce: u32,
         /// Envelopes granted to the peer.
         credits: u32,
+        /// Sends of the pair that the card holds, from the first that isn't acknowledged to the last that waits: a power of two, 2 to `MAX_SENDS`. One more is
+        /// refused with `QueueFull`.
+        sends: u32,
     }
     /// Argument of `ConnectPair`: the local pair and what the peer's `OpenPair` answered.
     ConnectPair {

@@ -91,7 +91,7 @@ codes! {
         Flushed = 11,
         /// The list of posted receives was full, and the receive was not posted. This is told when it may be worth trying again.
         ListFull = 12,
-        /// The pair's queue of waiting sends is full; the send was not taken.
+        /// The card has no descriptor left for one more send of the pair; the send was not taken.
         QueueFull = 13,
         /// A region of the receiver refused the message after it had matched.
         AccessDenied = 14,

@@ -15,6 +15,8 @@ constants! {
         /// A pair with sends unacknowledged that hears of no progress for so long sends them again; one that only waits for credit asks its peer
         /// for it: 33 µs. Each further time it waits twice as long, up to eight times: 262 µs.
         ACKNOWLEDGE_TIMEOUT: u32 = 1 << 12;
+        /// So many times a pair doubles the time for which it waits.
+        DOUBLINGS: u8 = 3;
         /// So often it does so before it fails with `PeerFailed`: after 55 times `ACKNOWLEDGE_TIMEOUT`, 1.8 ms.
         RETRY_LIMIT: u8 = 8;
         /// An acknowledgement waits at most so long for a message of its pair that is about to go out and can carry it: 2 µs.

@@ -53,6 +53,8 @@ pub struct CardSizes {
     pub regions: usize,
     /// What it has beyond what every card has: [`abi::capability`].
     pub capabilities: u32,
+    /// Descriptors of sends.
+    pub descriptors: usize,
 }
 
 /// What the gates decide by their time. A card by itself decides as one that has all the time that it needs.
@@ -160,6 +162,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             lists,
             regions,
             capabilities,
+            ..
         } = sizes;
         Self {
             memory,
@@ -205,6 +208,7 @@ impl<M: HostMemory, T: Timing> Card<M, T> {
             lists,
             regions,
             capabilities,
+            ..
         } = self.sizes;
         self.endpoints = Endpoints::new(lists.endpoints, capabilities);
         self.regions = Regions::new(regions);

@@ -191,6 +191,7 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
             lists,
             regions,
             capabilities,
+            descriptors,
         } = self.gates.sizes();
         firmware_core::Sizes {
             endpoints: lists.endpoints as u32,
@@ -200,6 +201,7 @@ impl<M: HostMemory> firmware_core::Card for Managed<M> {
             regions: regions as u32,
             posted_reserved: lists.reserved_posted as u32,
             capabilities,
+            descriptors: descriptors as u32,
         }
     }
 

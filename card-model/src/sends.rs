@@ -1,11 +1,12 @@
 //! The sending side of the pairs: sends wait for credit and for their turn, and stay known until the peer has acknowledged them.
 //!
 //! ```text
-//!  post ──► waiting (a queue a pair) ── turn, with credit ──► sent (a queue a pair) ── progress, fault ──► completion
-//!             │ refused, cancelled ─────────────────────────────────────────────────────────────────────────┘
+//!  post ──► waiting ── turn, with credit ──► given ──► left ── progress, fault ──► completion
+//!             │ refused, cancelled ─────────────┴───────────────────────────────────────┘
 //! ```
 //!
-//! Always `returned ≤ acknowledged ≤ taken ≤ returned + granted`. A pair goes back to the first send that isn't
+//! The sends of a pair are one queue, from number `acknowledged` on: first those that have left, then those that are given, then those that wait. It holds as
+//! many as the pair has descriptors. Always `returned ≤ acknowledged ≤ left ≤ taken ≤ returned + granted`. A pair goes back to the first send that isn't
 //! acknowledged when its peer misses one, and when nothing is acknowledged for its time-out: the sends that have left are
 //! given again, in order and with their numbers, before any other.
 
@@ -13,11 +14,12 @@ use std::collections::VecDeque;
 
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{Counter, PairReport, PairSetup};
-use abi::limits::{EAGER_MAX, MAX_CREDITS, SEND_QUEUE_DEPTH};
+use abi::limits::{EAGER_MAX, MAX_CREDITS};
 use abi::mailbox::PairState;
 use abi::opcode::OpcodeRow;
 use abi::request::{FLAG_ERRORS_ONLY, MAX_SEGMENTS, Opcode, Segment, SendRequest};
 use abi::status::Status;
+use abi::times::DOUBLINGS;
 
 use crate::breaks::Break;
 use crate::output::{Output, Reason};
@@ -56,9 +58,6 @@ struct Sent {
     errors_only: bool,
 }
 
-/// So many times the time-out is doubled.
-const DOUBLINGS: u8 = 3;
-
 /// A pair, from the side that sends.
 #[derive(Clone, Debug, Default)]
 struct Source {
@@ -69,11 +68,14 @@ struct Source {
     endpoint: u8,
     domain: u8,
     granted: u32,
-    waiting: VecDeque<Posted>,
-    /// Those that have left, from number `acknowledged` on.
-    sent: VecDeque<Posted>,
-    /// The pair goes back: number of the send that is given again next.
-    repeat: Option<u32>,
+    /// Sends that its run of descriptors holds.
+    holds: usize,
+    /// Its sends, from number `acknowledged` on.
+    sends: VecDeque<Posted>,
+    /// Number behind the last send that has left.
+    left: u32,
+    /// Number of the send that is given next: `taken`, unless the pair goes back.
+    turn: u32,
     /// Jobs of sends that are given again, not answered yet.
     repeats: usize,
     /// Times that it has gone back or asked since it heard of something.
@@ -99,24 +101,42 @@ impl Source {
         self.connected && self.failed.is_none() && !self.failing
     }
 
-    /// Number behind the last send that has left.
-    fn left(&self) -> u32 {
-        self.acknowledged.wrapping_add(self.sent.len() as u32)
+    /// Where the send of this number is in the queue.
+    fn at(&self, number: u32) -> usize {
+        number.wrapping_sub(self.acknowledged) as usize
+    }
+
+    /// Those that have left.
+    fn sent(&self) -> impl Iterator<Item = &Posted> {
+        self.sends.iter().take(self.at(self.left))
+    }
+
+    fn has_sent(&self) -> bool {
+        self.left != self.acknowledged
+    }
+
+    /// Those that wait.
+    fn waiting(&self) -> impl Iterator<Item = &Posted> {
+        self.sends.iter().skip(self.at(self.taken))
+    }
+
+    fn waits(&self) -> bool {
+        self.waiting().next().is_some()
     }
 
     /// Sends wait for a credit, and nothing is on its way that could bring one.
     fn is_dry(&self) -> bool {
-        !self.waiting.is_empty() && self.taken == self.acknowledged && !self.has_credit()
+        self.waits() && self.taken == self.acknowledged && !self.has_credit()
     }
 
     /// It goes back, and there is a send that hasn't been given again.
     fn repeats_left(&self) -> bool {
-        self.repeat.is_some_and(|repeat| repeat != self.left())
+        self.turn != self.taken && self.turn != self.left
     }
 
     /// Whatever had left has been given again, or the pair doesn't go back.
     fn may_go_on(&self) -> bool {
-        self.repeat.is_none() || (!self.repeats_left() && self.taken == self.left())
+        self.turn == self.taken
     }
 
     /// Time for which it waits now.
@@ -124,12 +144,22 @@ impl Source {
         u64::from(timeout) << self.tries.min(DOUBLINGS)
     }
 
+    /// The first of those that are given has ended with its pair: its number is used up.
+    fn use_up(&mut self) {
+        self.sends.pop_front();
+        self.left = self.left.wrapping_add(1);
+        self.acknowledged = self.left;
+    }
+
+    /// All that it has ends, but those that are given.
     fn ends(&mut self, number: u16, status: u8) -> Vec<Output> {
         let endpoint = self.endpoint;
-        self.repeat = None;
         let ended = |send: Posted| Sent::of(&send).completion(endpoint, number, status);
-        let all = self.sent.drain(..).chain(self.waiting.drain(..));
-        all.map(ended).collect()
+        let waiting = self.sends.split_off(self.at(self.taken));
+        let given = self.sends.split_off(self.at(self.left));
+        let sent = std::mem::replace(&mut self.sends, given);
+        (self.acknowledged, self.turn) = (self.left, self.taken);
+        sent.into_iter().chain(waiting).map(ended).collect()
     }
 }
 
@@ -266,6 +296,12 @@ impl Sends {
         }
     }
 
+    /// How many more sends of a pair there are descriptors for.
+    pub fn room(&self, pair: u16) -> usize {
+        self.get(pair)
+            .map_or(0, |source| source.holds.saturating_sub(source.sends.len()))
+    }
+
     /// Takes a send: it waits, or is refused.
     pub fn post(&mut self, endpoint: u8, posted: Posted) -> Vec<Output> {
         let pair = posted.request.pair;
@@ -277,11 +313,9 @@ impl Sends {
                 failed: Some(status),
                 ..
             }) => (*status, false),
-            Some(source) if source.waiting.len() >= usize::from(SEND_QUEUE_DEPTH) => {
-                (Status::QueueFull.code(), false)
-            }
+            Some(source) if source.sends.len() >= source.holds => (Status::QueueFull.code(), false),
             Some(source) => {
-                source.waiting.push_back(posted);
+                source.sends.push_back(posted);
                 return Vec::new();
             }
         };
@@ -303,11 +337,9 @@ impl Sends {
     pub fn cancel(&mut self, endpoint: u8, request: &SendRequest) -> Vec<Output> {
         let pair = request.pair;
         let found = self.own(endpoint, pair).and_then(|source| {
-            let waiting = &mut source.waiting;
-            let at = waiting
-                .iter()
-                .position(|s| s.request.request == request.target)?;
-            waiting.remove(at)
+            let is_target = |s: &Posted| s.request.request == request.target;
+            let waiting = source.waiting().position(is_target)?;
+            source.sends.remove(source.at(source.taken) + waiting)
         });
         let Some(send) = found else {
             let entry = Completion {
@@ -325,7 +357,7 @@ impl Sends {
 
     /// Whether a send of the pair may go out.
     pub fn has_turn(&self, pair: u16) -> bool {
-        let first = |s: &Source| s.may_go_on() && !s.waiting.is_empty() && s.has_credit();
+        let first = |s: &Source| s.may_go_on() && s.waits() && s.has_credit();
         let ready = |s: &Source| s.sound() && (s.repeats_left() || first(s));
         self.get(pair).is_some_and(ready)
     }
@@ -334,13 +366,13 @@ impl Sends {
     pub fn waiting(&self, pair: u16) -> impl Iterator<Item = &SendRequest> {
         self.get(pair)
             .into_iter()
-            .flat_map(|source| &source.waiting)
+            .flat_map(Source::waiting)
             .map(|posted| &posted.request)
     }
 
     /// Requests of a pair's sends that are on their way: nobody knows what has become of them.
     pub fn on_their_way(&self, pair: u16) -> impl Iterator<Item = u32> {
-        let sent = self.get(pair).into_iter().flat_map(|source| &source.sent);
+        let sent = self.get(pair).into_iter().flat_map(Source::sent);
         sent.map(|sent| sent.request.request)
     }
 
@@ -366,14 +398,13 @@ impl Sends {
             return None;
         }
         let source = self.pairs.get_mut(usize::from(pair))?;
-        if let Some(sequence) = source.repeat.filter(|_| source.repeats_left()) {
-            source.repeat = Some(sequence.wrapping_add(1));
+        let sequence = source.turn;
+        let posted = *source.sends.get(source.at(sequence))?;
+        source.turn = sequence.wrapping_add(1);
+        if sequence != source.taken {
             return self.again(pair, sequence);
         }
-        source.repeat = None;
-        let posted = source.waiting.pop_front()?;
-        let sequence = source.taken;
-        source.taken = sequence.wrapping_add(1);
+        source.taken = source.turn;
         Some(Job {
             pair,
             domain: source.domain,
@@ -387,9 +418,8 @@ impl Sends {
     pub fn again(&mut self, pair: u16, sequence: u32) -> Option<Job> {
         let passes_over = self.broken == Break::RepeatPassedOver;
         let source = self.pairs.get_mut(usize::from(pair))?;
-        let at = sequence.wrapping_sub(source.acknowledged) as usize;
-        let posted = *source.sent.get(at)?;
-        let last = *source.sent.back()?;
+        let posted = *source.sent().nth(source.at(sequence))?;
+        let last = *source.sent().last()?;
         source.repeats += 1;
         Some(Job {
             pair,
@@ -411,12 +441,13 @@ impl Sends {
         }
         if let Some(status) = source.failed {
             let sent = Sent::of(&job.posted);
+            source.use_up();
             return vec![sent.completion(source.endpoint, job.pair, status)];
         }
-        if source.sent.is_empty() {
+        if !source.has_sent() {
             source.since = now;
         }
-        source.sent.push_back(job.posted);
+        source.left = source.left.wrapping_add(1);
         Vec::new()
     }
 
@@ -442,7 +473,13 @@ impl Sends {
             let (pair, status) = (job.pair, Status::LocalProtection.code());
             return vec![Output::Fail { pair, status }];
         }
-        if source.failed.is_none() {
+        if source.failed.is_some() {
+            source.use_up();
+        } else {
+            source.sends.remove(source.at(source.left));
+            if source.may_go_on() {
+                source.turn = source.turn.wrapping_sub(1);
+            }
             source.taken = source.taken.wrapping_sub(1);
         }
         let sent = Sent::of(&job.posted);
@@ -470,7 +507,7 @@ impl Sends {
             ahead if ahead >> 31 != 0 => Ok(from),
             _ => Err(()),
         };
-        let on_their_way = source.sent.len() as u32;
+        let on_their_way = source.at(source.left) as u32;
         let asked = source.is_dry();
         let numbers = moves(source.acknowledged, progress.acknowledge, on_their_way).and_then(
             |acknowledged| {
@@ -489,7 +526,7 @@ impl Sends {
         };
         let mut outputs = Vec::new();
         let newly = acknowledged.wrapping_sub(source.acknowledged);
-        for (later, posted) in (0..newly).rev().zip(source.sent.drain(..newly as usize)) {
+        for (later, posted) in (0..newly).rev().zip(source.sends.drain(..newly as usize)) {
             let sent = Sent::of(&posted);
             let refused = progress.refused.checked_shr(later).unwrap_or(0) & 1 != 0;
             let status = match refused && !ignores_refusals {
@@ -512,9 +549,8 @@ impl Sends {
         source.acknowledged = acknowledged;
         source.returned = returned;
         // What is acknowledged needn't be given again.
-        let past = |repeat: &u32| acknowledged.wrapping_sub(*repeat) >> 31 == 0;
-        if source.repeat.as_ref().is_some_and(past) {
-            source.repeat = Some(acknowledged);
+        if acknowledged.wrapping_sub(source.turn) >> 31 == 0 {
+            source.turn = acknowledged;
         }
         let reason = match (progress.ask, progress.misses) {
             (_, true) => Some(Reason::Gap),
@@ -526,7 +562,7 @@ impl Sends {
             reason,
         }));
         // A round that is under way gives the missing one again.
-        if progress.gap && source.may_go_on() && !source.sent.is_empty() {
+        if progress.gap && source.may_go_on() && source.has_sent() {
             outputs.extend(self.go_back(number, now));
         }
         outputs
@@ -543,8 +579,8 @@ impl Sends {
         }
         source.tries += 1;
         source.since = now;
-        if !source.sent.is_empty() {
-            source.repeat = Some(source.acknowledged);
+        if source.has_sent() {
+            source.turn = source.acknowledged;
         }
         None
     }
@@ -593,7 +629,6 @@ impl Sends {
             return Vec::new();
         };
         source.failed = Some(status);
-        source.acknowledged = source.taken;
         if self.broken == Break::FailureKeepsSends {
             return Vec::new();
         }
@@ -611,6 +646,7 @@ impl Sends {
             endpoint: setup.endpoint,
             domain: setup.domain,
             granted: u32::from(setup.remote_credits).min(MAX_CREDITS.into()),
+            holds: 1 << setup.sends_log2,
             ..Source::default()
         });
         outputs
@@ -628,8 +664,8 @@ impl Sends {
         PairReport {
             state: state.code(),
             available: available as u8,
-            unacknowledged: source.sent.len() as u8,
-            waiting: source.waiting.len() as u8,
+            unacknowledged: source.sent().count() as u8,
+            waiting: source.waiting().count() as u8,
             refused: 0,
             heard: 0,
         }

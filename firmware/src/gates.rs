@@ -115,6 +115,7 @@ impl Card for Gates {
             regions,
             posted_reserved,
             capabilities,
+            descriptors,
         ] = words;
         Sizes {
             endpoints,
@@ -124,6 +125,7 @@ impl Card for Gates {
             regions,
             posted_reserved,
             capabilities,
+            descriptors,
         }
     }
 

@@ -103,6 +103,7 @@ fn started() -> Card {
     let sizes = CardSizes {
         lists: Sizes::new(2, 4, 12, 4, 16),
         regions: 4,
+        descriptors: 32,
         capabilities: abi::capability::ALL,
     };
     let mut memory = Pieces::default();

@@ -32,6 +32,8 @@ pub struct Config {
     pub match_bits: usize,
     /// Unexpected messages: the sum of the credits that admission may give.
     pub unexpected: usize,
+    /// Descriptors of sends, of which each pair has a run: a power of two.
+    pub descriptors: usize,
     /// Places of unexpected messages that a search looks at in a cycle.
     pub comparators: usize,
     /// Regions.
@@ -50,6 +52,7 @@ pub const TINY: Config = Config {
     rows: table_rows(64),
     match_bits: 64,
     unexpected: 64,
+    descriptors: 64,
     comparators: 8,
     regions: 32,
     capabilities: capability::ALL,
@@ -65,6 +68,7 @@ pub const ECP5: Config = Config {
     rows: table_rows(1024),
     match_bits: 64,
     unexpected: 1024,
+    descriptors: 1024,
     comparators: 8,
     regions: 256,
     capabilities: capability::ALL,
@@ -90,6 +94,7 @@ pub const ODD: Config = Config {
     rows: 8,
     match_bits: 20,
     unexpected: 37,
+    descriptors: 32,
     comparators: 8,
     regions: 5,
     capabilities: 0,
@@ -105,6 +110,7 @@ pub const MANY: Config = Config {
     rows: 128,
     match_bits: 55,
     unexpected: 200,
+    descriptors: 256,
     comparators: 4,
     regions: 33,
     capabilities: 0,
@@ -121,6 +127,7 @@ pub const WIDE: Config = Config {
     rows: table_rows(8192),
     match_bits: 64,
     unexpected: 16384,
+    descriptors: 8192,
     comparators: 8,
     regions: 4096,
     capabilities: 0,
@@ -136,6 +143,10 @@ const _: () = assert!(TINY.endpoints <= MAX_ENDPOINTS && ECP5.endpoints <= MAX_E
 const _: () = assert!(
     TINY.pairs <= MAX_PAIRS && ECP5.pairs <= MAX_PAIRS,
     "the firmware has no room for so many pairs"
+);
+const _: () = assert!(
+    TINY.descriptors >= 2 * TINY.pairs && ECP5.descriptors >= 2 * ECP5.pairs,
+    "the shortest run of descriptors is 2"
 );
 const _: () = assert!(
     TINY.regions <= MAX_REGIONS && ECP5.regions <= MAX_REGIONS,

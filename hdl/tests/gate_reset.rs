@@ -35,6 +35,8 @@ const KEY: u32 = 0xabc << KEY_INDEX_BITS | 3;
 /// log2 of the entries of the work rings; the completion queue has twice as many.
 const LOG2: u8 = 5;
 const CREDITS: u8 = 4;
+/// Log2 of the run of descriptors that a pair has.
+const SENDS_LOG2: u8 = 3;
 const POSTS: u16 = 30;
 /// Cycles in which a memory and a wire that move at all are done with anything.
 const LONG: u64 = 60_000;
@@ -326,6 +328,8 @@ impl Card {
                 local_credits: CREDITS,
                 slots: BASE
                     + (SLOTS + usize::from(endpoint) * usize::from(CREDITS) * EAGER_MAX) as u64,
+                sends_first: u16::from(endpoint) << SENDS_LOG2,
+                sends_log2: SENDS_LOG2,
                 ..PairSetup::default()
             };
             self.control(Operation::PairSet, endpoint.into(), &pair.to_words());

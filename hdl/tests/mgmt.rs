@@ -233,6 +233,7 @@ fn registers_tell_sizes_address_and_time() {
         TINY.regions,
         TINY.reserved_posted(),
         TINY.capabilities as usize,
+        TINY.descriptors,
     ];
     assert_eq!(sizes.len(), SIZE_WORDS);
     for (size, offset) in sizes.into_iter().zip((SIZES..).step_by(4)) {

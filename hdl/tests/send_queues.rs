@@ -12,7 +12,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use abi::completion::{Completion, CompletionKind};
 use abi::control::{CardSetup, Counter, Operation, PairSetup};
-use abi::limits::{EAGER_MAX, MAX_CREDITS};
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_SENDS};
 use abi::request::{
     FLAG_ERRORS_ONLY, FLAG_INLINE, FLAG_READY, INLINE_BYTES, Opcode, Segment, SendRequest,
 };
@@ -172,6 +172,10 @@ struct Pair {
     doubts: u8,
     /// A send of it can't be read again.
     cannot_repeat: bool,
+    /// Jobs of it that were refused and that the block hasn't worked in: their descriptors aren't free yet.
+    refused_now: usize,
+    /// Credits taken, as the block last showed them.
+    shown: u32,
 }
 
 impl Pair {
@@ -209,10 +213,34 @@ struct Model {
     repeats: usize,
     /// The pair that a control request is to end.
     ending: Option<usize>,
+    /// Run of each pair: its first descriptor, and log2 of its length.
+    runs: Vec<(u16, u8)>,
+}
+
+/// Runs of the descriptors for the pairs that are used, as long as chance has it. The longest comes first: then each is aligned.
+fn random_runs(size: &Size, rng: &mut ChaCha8Rng) -> Vec<(u16, u8)> {
+    let mut free = size.config.descriptors;
+    let mut lengths: Vec<(u8, usize)> = Vec::new();
+    for (k, &pair) in size.pairs.iter().enumerate() {
+        let others = size.pairs.len() - 1 - k;
+        let longest = rng.random_range(1..=MAX_SENDS.ilog2() as u8);
+        let fits = |log2: &u8| (1 << log2) + 2 * others <= free;
+        let log2 = (1..=longest).rfind(fits).unwrap_or(1);
+        lengths.push((log2, pair));
+        free -= 1 << log2;
+    }
+    lengths.sort_unstable();
+    let mut runs = vec![(0, 1); size.config.pairs];
+    let mut first = 0;
+    for (log2, pair) in lengths.into_iter().rev() {
+        runs[pair] = (first, log2);
+        first += 1 << log2;
+    }
+    runs
 }
 
 impl Model {
-    fn new(size: &Size, broken: Break) -> Self {
+    fn new(size: &Size, runs: Vec<(u16, u8)>, broken: Break) -> Self {
         let mut sends = Sends::new(size.config.pairs);
         sends.break_on_purpose(broken);
         Self {
@@ -231,6 +259,7 @@ impl Model {
             unreadable: Vec::new(),
             repeats: 0,
             ending: None,
+            runs,
         }
     }
 
@@ -305,8 +334,38 @@ impl Model {
             }
             return;
         }
+        if self.is_full_until_answered(&send) {
+            let entry = Completion {
+                request: send.request,
+                pair: send.pair,
+                context: send.context,
+                status: Status::QueueFull.code(),
+                ..Completion::default()
+            };
+            return self.complete(send.endpoint, &entry);
+        }
         let outputs = self.sends.post(send.endpoint, send.posted());
         self.apply(outputs);
+    }
+
+    /// The send would have the descriptor of one that was refused, of which the block hasn't heard yet.
+    fn is_full_until_answered(&self, send: &Send) -> bool {
+        let late = self.pairs.get(usize::from(send.pair));
+        let late = late.map_or(0, |pair| pair.refused_now);
+        let would_wait = || {
+            let mut sends = self.sends.clone();
+            sends.post(send.endpoint, send.posted()).is_empty()
+        };
+        self.sends.room(send.pair) <= late && late > 0 && would_wait()
+    }
+
+    /// The block shows the credits that a pair has taken: one less than before when it has worked in a refusal, and none when the pair is set.
+    fn show(&mut self, pair: usize, taken: u32) {
+        let pair = &mut self.pairs[pair];
+        if taken.wrapping_add(1) == pair.shown {
+            pair.refused_now = pair.refused_now.saturating_sub(1);
+        }
+        pair.shown = taken;
     }
 
     /// A job is given.
@@ -352,7 +411,10 @@ impl Model {
                 self.unreadable.push(job);
                 self.sends.sent(&job, cycle)
             }
-            refused => self.sends.refuse(&job, refused),
+            refused => {
+                p.refused_now += usize::from(!p.failed);
+                self.sends.refuse(&job, refused)
+            }
         };
         self.apply(outputs);
     }
@@ -596,7 +658,7 @@ fn traffic(
     broken: Break,
 ) -> impl Iterator<Item = Status> + use<> {
     let mut bench = Bench::open(&size.model);
-    let mut model = Model::new(size, broken);
+    let mut model = Model::new(size, random_runs(size, rng), broken);
     let lies = rng.random_bool(0.5);
     let troubled = rng.random_bool(0.5);
     let timeout = [0, 700, 3000][rng.random_range(0..3)];
@@ -727,6 +789,8 @@ fn traffic(
                     endpoint: rng.random_range(0..2),
                     domain: rng.random(),
                     remote_credits: rng.random_range(1..=MAX_CREDITS as u8),
+                    sends_first: model.runs[index].0,
+                    sends_log2: model.runs[index].1,
                     ..Default::default()
                 };
                 control = Some((operation, index, setup));
@@ -756,7 +820,10 @@ fn traffic(
             {
                 fault = asked.pop_front();
             } else if troubled && talking && rng.random_bool(0.001) {
-                let pair = size.pair(rng);
+                // As a rule one whose sends are just being read again, if there is any.
+                let again = |pair: &&usize| model.sends.is_read_again(**pair as u16);
+                let again = size.pairs.iter().filter(again).choose(rng).copied();
+                let pair = again.unwrap_or_else(|| size.pair(rng));
                 let asked = asked.iter().any(|(asked, _)| *asked == pair);
                 if !names(control, pair) && !asked && !model.pairs[pair].failing {
                     fault = Some((pair, Status::Flushed));
@@ -850,6 +917,10 @@ fn traffic(
                     model.pairs[pair].doubts += 1;
                 }
             }
+        }
+        if bench.is("monitor_source_valid") {
+            let pair = bench.get("monitor_source_pair") as usize;
+            model.show(pair, bench.get("monitor_source_taken") as u32);
         }
         if bench.is("sends_ready") {
             let taken = send.take().expect("only what is offered is taken");
@@ -1126,7 +1197,7 @@ fn each_send_completes_once_and_nothing_goes_out_without_credit() {
 
 #[test]
 fn a_block_that_is_broken_is_noticed() {
-    breaks("send_queues_tiny", 20, |rng| {
+    breaks("send_queues_tiny", 30, |rng| {
         let size = Size::new(&config::TINY, "send_queues", rng);
         traffic(&size, rng, 10_000, Break::None).for_each(drop);
     });

@@ -108,6 +108,8 @@ breaks! {
     RefusesNinth,
     /// The card gets more sends of a pair than their window.
     OverfillsPair,
+    /// A pair's window is as long as the program asks, though the card holds fewer sends.
+    WindowBeyondCard,
     /// A send goes to the card past others of its pair that are kept.
     OvertakesKept,
     /// A kept send is posted when the completion of an earlier one has been taken, not when it has been written.

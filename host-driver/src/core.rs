@@ -56,8 +56,8 @@ use crate::table::{Outstanding, Place, Request, RequestTable};
 use crate::transport::{Line, TransportError, Watch};
 use abi::completion::Completion;
 use abi::event::Event;
-use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
-use abi::mailbox::{EndpointId, id_index};
+use abi::limits::MAX_CREDITS;
+use abi::mailbox::{EndpointId, PairId, id_index};
 pub(crate) use abi::opcode::WorkRing as Ring;
 use abi::register::{
     COMPLETION_HEAD, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, endpoint_page,
@@ -80,7 +80,7 @@ fn is_refusal(completion: &Completion) -> bool {
 
 /// Sends of a pair of whose success the card doesn't tell, at most. The next one completes, and says that these have ended: before the pair is
 /// full of sends that the library would have to wait for.
-const QUIET_MAX: usize = SEND_QUEUE_DEPTH as usize / 2 - 1;
+const QUIET_MAX: usize = 3;
 
 /// What a call that ends a pair lets the library do with its sends meanwhile.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -99,6 +99,8 @@ pub(crate) struct OpenPair {
     /// The card's name of it.
     id: u32,
     limits: SendLimits,
+    /// Sends that the card holds of it.
+    holds: u16,
     /// Sends that are outstanding.
     sends: usize,
     /// Of these, those that the card has got and has written no completion of.
@@ -502,16 +504,17 @@ impl Own<'_> {
     }
 
     /// Enters a pair; none if its place is another's, or out of the table.
-    pub(crate) fn add_pair(&mut self, id: u32, slots: Arc<HostMemory>) -> Option<Pair> {
-        let pair = Pair::new(id_index(id));
+    pub(crate) fn add_pair(&mut self, opened: &PairId, slots: Arc<HostMemory>) -> Option<Pair> {
+        let pair = Pair::new(id_index(opened.pair));
         let place = self.rings.pairs.get_mut(usize::from(pair.index))?;
         if place.is_some() {
             return None;
         }
         *place = Some(OpenPair {
             serial: pair.serial,
-            id,
+            id: opened.pair,
             limits: SendLimits::default(),
+            holds: opened.sends as u16,
             sends: 0,
             on_card: 0,
             kept: RequestQueue::new(),

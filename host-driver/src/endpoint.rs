@@ -477,11 +477,7 @@ impl Endpoint {
     ) -> Result<(Pair, PairId), CommandError> {
         let (mut commands, ()) = self.commands_while_open()?;
         let id: PairId = commands.open(command, argument, Command::ClosePair, &[&slots])?;
-        let opened = self
-            .handle
-            .lock()
-            .own()
-            .add_pair(id.pair, Arc::clone(&slots));
+        let opened = self.handle.lock().own().add_pair(&id, Arc::clone(&slots));
         match opened {
             Some(pair) => Ok((pair, id)),
             None => Err(commands.refuse(Command::ClosePair, &id, vec![slots])),

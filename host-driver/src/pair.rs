@@ -75,6 +75,8 @@ impl PairAddress {
             id: PairId {
                 pair: place(id.pair),
                 endpoint: place(id.endpoint),
+                // What its card holds is nothing to the peer.
+                sends: 0,
                 ..id
             },
             mac,
@@ -110,6 +112,7 @@ impl PairAddress {
             epoch: found.epoch,
             nonce: found.nonce,
             credits: found.credits,
+            sends: 0,
         };
         let valid = found.version == ABI_VERSION
             && found.reserved0 == 0
@@ -135,6 +138,7 @@ mod tests {
                 epoch: 0xffff,
                 nonce: 0xdead_beef,
                 credits: 16,
+                sends: 0,
             },
             mac: 0x0605_0403_0202,
         };

@@ -16,7 +16,8 @@ use crate::table::{Place, Request};
 use abi::capability::{
     CAPABILITY_ERRORS_ONLY, CAPABILITY_GATHER, CAPABILITY_INLINE, CAPABILITY_SHARED_COMPLETIONS,
 };
-use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2, SEND_QUEUE_DEPTH};
+use abi::control::equal_sends_log2;
+use abi::limits::{EAGER_MAX, MAX_CREDITS, MAX_RING_LOG2, MIN_RING_LOG2};
 use abi::mailbox::{self, Command, ConnectReason, FailureCause, PairState, PeerState};
 use abi::request::{INLINE_BYTES, MAX_SEGMENTS};
 use std::ops::RangeInclusive;
@@ -54,7 +55,7 @@ pub struct DeviceLimits {
     pub unexpected_messages: usize,
     /// Credits of one pair.
     pub pair_credits: usize,
-    /// Sends of one pair that the card holds; the library keeps what is posted beyond.
+    /// Sends of one pair that the card holds, from when they are posted until they complete; the library keeps what is posted beyond.
     pub pair_sends: usize,
     /// Longest message, in bytes.
     pub message_bytes: u64,
@@ -90,7 +91,7 @@ impl Device {
             reserved_receives: identity.posted_reserved as usize,
             unexpected_messages: identity.unexpected as usize,
             pair_credits: usize::from(MAX_CREDITS),
-            pair_sends: usize::from(SEND_QUEUE_DEPTH),
+            pair_sends: 1 << equal_sends_log2(identity.descriptors, identity.pairs),
             message_bytes: identity.message_max,
             send_segments: match has(Capabilities::GATHER) {
                 true => MAX_SEGMENTS,

@@ -3,12 +3,13 @@
 use crate::endpoint::Endpoint;
 use crate::error::CommandError;
 use crate::pair::Pair;
-use abi::limits::SEND_QUEUE_DEPTH;
+use abi::limits::MAX_SENDS;
 
 /// Limits of a pair's sends. A send counts from its post until its completion has been polled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SendLimits {
-    /// Sends that the card gets before it has completed one: from 1 to [`DeviceLimits::pair_sends`](crate::DeviceLimits::pair_sends), which is the default.
+    /// Sends that the card gets before it has completed one, from 1 to 64. It never gets more than it [holds](crate::DeviceLimits::pair_sends) of the pair, and by
+    /// default as many.
     pub window: u16,
     /// Sends that may be outstanding, those that the library keeps behind the window included. By default only the completion queue limits them.
     pub outstanding: usize,
@@ -17,7 +18,7 @@ pub struct SendLimits {
 impl Default for SendLimits {
     fn default() -> Self {
         Self {
-            window: SEND_QUEUE_DEPTH,
+            window: MAX_SENDS,
             outstanding: usize::MAX,
         }
     }
@@ -30,9 +31,9 @@ impl Endpoint {
     /// # Errors
     /// [`CommandError`]: `NotFound` if the pair isn't open, `Argument` if a limit is 0, or the window is more than a card takes.
     pub fn set_send_limits(&self, pair: Pair, limits: SendLimits) -> Result<(), CommandError> {
-        if !(1..=SEND_QUEUE_DEPTH).contains(&limits.window) {
+        if !(1..=MAX_SENDS).contains(&limits.window) {
             return Err(CommandError::Argument(
-                "the window of a pair's sends is from 1 to 8",
+                "the window of a pair's sends is from 1 to 64",
             ));
         }
         if limits.outstanding == 0 {

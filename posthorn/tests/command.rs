@@ -212,7 +212,7 @@ fn a_code_is_explained_by_its_name_and_by_its_number() {
         "{by_name}"
     );
     for part in [
-        "\n  cause   `SEND_QUEUE_DEPTH` sends",
+        "\n  cause   The card holds as many sends",
         "\n  help    Post it again",
     ] {
         assert!(by_name.contains(part), "{by_name:?} lacks {part:?}");

@@ -405,6 +405,7 @@ fn options(config: &str, cards: usize, seed: u64) -> SoftOptions {
             regions: config.regions as u32,
             posted_reserved: config.reserved_posted() as u32,
             capabilities: config.capabilities,
+            descriptors: config.descriptors as u32,
         },
         seed,
         flaw: FLAW.get(),

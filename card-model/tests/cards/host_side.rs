@@ -39,6 +39,7 @@ pub fn tiny() -> CardSizes {
         lists: card_model::matching::Sizes::new(2, 8, 64, 16, 64),
         regions: 32,
         capabilities: 0,
+        descriptors: 128,
     }
 }
 
@@ -56,6 +57,7 @@ pub fn scarce() -> CardSizes {
         lists: card_model::matching::Sizes::new(2, 8, 12, 4, 64),
         regions: 32,
         capabilities: 0,
+        descriptors: 128,
     }
 }
 

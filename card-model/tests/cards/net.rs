@@ -84,6 +84,8 @@ impl Net {
                 remote_credits: credits,
                 local_credits: credits,
                 slots: host_side.slots + u64::from(local.pair) * 16 * 1024,
+                sends_first: local.pair << 4,
+                sends_log2: 4,
                 ..PairSetup::default()
             };
             self.cards[local.card].control(Operation::PairSet, local.pair, &setup.to_words());

@@ -293,14 +293,15 @@ fn sends_wait_for_credit_and_a_cancel_ends_only_one_that_still_does() {
 }
 
 #[test]
-fn a_send_beyond_the_queue_of_its_pair_is_refused() {
+fn a_send_beyond_the_run_of_its_pair_is_refused() {
     let mut stage = Stage::new();
     stage.send_many(1, 3);
     stage.run();
-    stage.send_many(4, 9);
-    let full = (12, Status::QueueFull);
+    // The three are safe at the peer: their descriptors are free again.
+    stage.send_many(4, 17);
+    let full = (20, Status::QueueFull);
     assert_eq!(stage.ended(A).last(), Some(&full));
-    assert_eq!(stage.report(A).waiting, 8);
+    assert_eq!(stage.report(A).waiting, 16);
 }
 
 #[test]
@@ -696,6 +697,8 @@ fn a_peer_that_breaks_its_credits_fails_the_pair_and_the_message_isnt_acknowledg
         remote_credits: CREDITS + 1,
         local_credits: CREDITS,
         slots: stage.host_side(A).slots,
+        sends_first: PAIR << 4,
+        sends_log2: 4,
         ..PairSetup::default()
     };
     stage.net.cards[A].control(Operation::PairSet, PAIR, &setup.to_words());

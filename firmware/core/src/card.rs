@@ -24,6 +24,8 @@ pub struct Sizes {
     pub posted_reserved: u32,
     /// What the gates have beyond what every card has: [`abi::capability`].
     pub capabilities: u32,
+    /// Descriptors of sends.
+    pub descriptors: u32,
 }
 
 /// An event that the gates raised, as far as the firmware tells one from another.
@@ -83,6 +85,8 @@ names! {
         GenerationIgnored,
         /// Envelopes are granted that there is no room for.
         Oversubscribed,
+        /// All pairs have the first run of descriptors.
+        RunsOverlap,
         /// What a closed pair drew from a reservation stays drawn.
         ReservationLeaked,
         /// The cookie is one side's nonce.

@@ -331,6 +331,7 @@ impl<C: Card> Firmware<C> {
             mac: self.card.mac(),
             posted_reserved: self.sizes.posted_reserved,
             capabilities: self.sizes.capabilities,
+            descriptors: self.sizes.descriptors,
         }))
     }
 
@@ -513,6 +514,7 @@ impl<C: Card> Firmware<C> {
             epoch: pair.epoch.into(),
             nonce: pair.nonce,
             credits: pair.credits.into(),
+            sends: 1 << self.sends_log2,
         }
     }
 

@@ -27,7 +27,8 @@ use crate::peers::Peers;
 use crate::persistent::Persistent;
 use crate::region::{Region, RegionState, Tags};
 use abi::control::{
-    CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport, PairSetup,
+    CardSetup, DATA_WORDS, EventSetup, KEY_INDEX_BITS, MatchSetup, Operation, PairReport,
+    PairSetup, equal_sends_log2,
 };
 use abi::event;
 use abi::limits::{MAX_ENDPOINTS, MAX_PAIRS, MAX_REGIONS};
@@ -140,6 +141,8 @@ pub struct Firmware<C> {
     pub(crate) asks: PairBits,
     /// When peers are looked at next.
     pub(crate) next_round: Option<u32>,
+    /// Log2 of the run of descriptors that each pair has for its sends.
+    pub(crate) sends_log2: u8,
     /// A bit for each pair that may need the gates.
     work: [u32; MAX_PAIRS / 32],
     next_pair: usize,
@@ -206,6 +209,7 @@ impl<C: Card> Firmware<C> {
             signals: Deque::new(),
             asks: PairBits::default(),
             next_round: None,
+            sends_log2: equal_sends_log2(sizes.descriptors, cap(sizes.pairs, MAX_PAIRS)),
             work: [0; MAX_PAIRS / 32],
             next_pair: 0,
             under_way: None,
@@ -695,6 +699,11 @@ impl<C: Card> Firmware<C> {
                     remote_credits: pair.remote_credits,
                     local_credits: pair.credits,
                     slots: pair.slots,
+                    sends_first: match self.card.is_broken(Break::RunsOverlap) {
+                        true => 0,
+                        false => (index as u16) << self.sends_log2,
+                    },
+                    sends_log2: self.sends_log2,
                     ..PairSetup::default()
                 };
                 self.request_for_pair(Operation::PairSet, index, &setup.to_words());

@@ -207,6 +207,7 @@ impl CardRegisters {
             config.regions,
             config.reserved_posted(),
             config.capabilities as usize,
+            config.descriptors,
         ];
         Self::build(&sizes)
     }

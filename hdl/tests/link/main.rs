@@ -128,7 +128,7 @@ fn a_send_whose_credit_was_lost_on_its_way_goes_out_all_the_same() {
 fn a_side_that_does_not_ask_or_answer_is_noticed() {
     for broken in breaks::thirsty_link_bench() {
         assert_there(broken.name);
-        let noticed = is_caught("link_bench_tiny", 4, |rng| {
+        let noticed = is_caught("link_bench_tiny", 16, |rng| {
             let size = Size::new(&config::TINY, "link_bench", rng);
             let world = World::new(&size, rng, 5, Some(broken.name));
             world.thirsty().run(10_000);

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 
 use abi::completion::{Completion, CompletionKind};
-use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ};
+use abi::control::{CardSetup, Operation, PairSetup, RIGHT_LOCAL_READ, equal_sends_log2};
 use abi::event::Cause;
 use abi::request::{FLAG_READY, INLINE_BYTES, Opcode, SendRequest};
 use abi::status::Status;
@@ -229,6 +229,8 @@ pub struct World {
     moved: u64,
     /// Most credits that a pair is granted.
     most_credits: u8,
+    /// Log2 of the run of descriptors that a pair has.
+    sends_log2: u8,
     /// Share of messages that find a receive at once.
     expected: f64,
     /// Cycles within which everything has come to its end once nobody sends any more.
@@ -330,6 +332,7 @@ impl World {
             given_up: 0,
             moved: 0,
             most_credits: 8,
+            sends_log2: equal_sends_log2(size.config.descriptors as u32, size.config.pairs as u32),
             expected: 0.6,
             rest: 400_000,
             patience: 8 * u64::from(timeout)
@@ -543,6 +546,8 @@ impl World {
             epoch: epoch(s, endpoint(s)),
             remote_credits: granted[1 - s],
             local_credits: granted[s],
+            sends_first: link.pairs[s] << self.sends_log2,
+            sends_log2: self.sends_log2,
             ..PairSetup::default()
         });
         link.incarnation += 1;

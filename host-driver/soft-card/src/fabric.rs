@@ -137,6 +137,7 @@ impl Default for SoftOptions {
                 regions: 32,
                 posted_reserved: 0,
                 capabilities: 0,
+                descriptors: 64,
             },
             latency: 125,
             register_cycles: 20,
@@ -703,6 +704,7 @@ fn card_sizes(sizes: &Sizes) -> CardSizes {
         lists,
         regions: sizes.regions as usize,
         capabilities: sizes.capabilities,
+        descriptors: sizes.descriptors as usize,
     }
 }
 

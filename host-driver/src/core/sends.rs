@@ -47,10 +47,18 @@ pub(crate) enum Way {
 }
 
 impl OpenPair {
+    /// Sends that the card gets before it has completed one.
+    fn window(&self) -> u16 {
+        match is_broken!(WindowBeyondCard) {
+            false => self.limits.window.min(self.holds),
+            true => self.limits.window,
+        }
+    }
+
     /// Whether the card may get one more send. Of quiet ones alone no completion would come that makes room.
     fn has_turn(&self) -> bool {
         let quiet = self.quiet.iter().flatten().count();
-        self.on_card < self.limits.window
+        self.on_card < self.window()
             || usize::from(self.on_card) == quiet
             || is_broken!(OverfillsPair)
     }
@@ -64,7 +72,7 @@ impl OpenPair {
     /// Whether one more send may be quiet: one that completes has to come while the window has room for it.
     fn may_be_quiet(&self) -> bool {
         let most = match is_broken!(FillsWindowQuietly) {
-            false => usize::from(self.limits.window / 2).saturating_sub(1),
+            false => usize::from(self.window() / 2).saturating_sub(1),
             true => QUIET_MAX,
         };
         self.quiet.iter().flatten().count() < most.min(QUIET_MAX)

@@ -166,6 +166,7 @@ impl World {
                 regions: 24,
                 posted_reserved: 0,
                 capabilities: 0,
+                descriptors: [16, 32, 128][rng.random_range(0..3)],
             },
             latency: rng.random_range(1..300),
             register_cycles: rng.random_range(1..40),

@@ -155,6 +155,9 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::RefusesNinth | Promise::OverfillsPair => {
             sends::a_ninth_send_of_a_pair_is_kept_where_it_once_was_refused
         }
+        Promise::WindowBeyondCard => {
+            sends::a_card_gets_as_many_sends_of_a_pair_as_it_has_descriptors_for
+        }
         Promise::OvertakesKept => sends::a_send_never_overtakes_one_that_is_kept,
         Promise::SeesOnlyWhatIsTaken => {
             sends::kept_sends_go_when_earlier_ones_complete_though_nobody_polls

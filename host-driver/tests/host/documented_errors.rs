@@ -1115,7 +1115,7 @@ const ROWS: &[Row] = &[
             };
             a.endpoint.set_send_limits(a.pair, limits).err()
         };
-        all([set(0, 8), set(9, 9), set(8, 0)])
+        all([set(0, 8), set(65, 9), set(8, 0)])
     }),
     ("messages", "`NotFound`, of `set_send_limits`", || {
         let (a, _b) = connected(&fabric(), 1);

@@ -92,6 +92,20 @@ pub fn a_ninth_send_of_a_pair_is_kept_where_it_once_was_refused() {
 }
 
 #[test]
+pub fn a_card_gets_as_many_sends_of_a_pair_as_it_has_descriptors_for() {
+    for (descriptors, holds) in [(16, 2), (47, 4), (128, 16), (4096, 64)] {
+        let mut options = options();
+        options.sizes.descriptors = descriptors;
+        let (mut a, mut b) = sized(&SoftFabric::new(options), 1, 128);
+        assert_eq!(a.device.limits().pair_sends, holds);
+        post(&mut a, 0..100);
+        assert_eq!(a.endpoint.query().kept, 100 - holds);
+        assert_eq!(take(&a, &mut b, 100), bytes(0..100));
+        assert_eq!(ended(&a, 100), all(0..100, WcStatus::Success));
+    }
+}
+
+#[test]
 pub fn a_send_never_overtakes_one_that_is_kept() {
     let (mut a, mut b) = connected(&fabric(), 1);
     post(&mut a, 0..9);

@@ -11,7 +11,7 @@
 
 use std::sync::Arc;
 
-use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
+use abi::limits::MAX_CREDITS;
 use anyhow::{Context, Result, bail, ensure};
 use host_driver::transport::PauseResult;
 use host_driver::{
@@ -155,16 +155,17 @@ fn rank(host: &Host, outstanding: Outstanding) -> Result<Option<Seen>> {
         host.all_gather(Vec::new())?;
         return Ok(None);
     }
+    let held = device.limits().pair_sends;
     let most = {
         // Half of the card's receives are shared among its endpoints evenly.
         let room = identity.posted - identity.posted / (2 * identity.endpoints);
-        usize::from(SEND_QUEUE_DEPTH) + (room as usize).min(ENTRIES - usize::from(SEND_QUEUE_DEPTH))
+        held + (room as usize).min(ENTRIES - held)
     };
     let count = match outstanding {
         Outstanding::Some(count) => count,
         Outstanding::Most => most,
     };
-    let sends = count.min(SEND_QUEUE_DEPTH.into());
+    let sends = count.min(held);
     let (_, mut memory) = pd.reg_mr(count * BYTES, Access::ReadWrite)?;
     for tag in sends as u64..count as u64 {
         let receive = TaggedReceive {

@@ -11,7 +11,7 @@
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-use abi::limits::{DEFAULT_CREDITS, MAX_CREDITS, SEND_QUEUE_DEPTH};
+use abi::limits::{DEFAULT_CREDITS, MAX_CREDITS};
 use abi::wire::frame_bytes;
 use anyhow::{Context, Result, bail, ensure};
 use hdl::types::Operation;
@@ -102,6 +102,9 @@ impl Pattern {
     }
 }
 
+/// Sends of a pair that its host has outstanding at most.
+const OUTSTANDING: u16 = 8;
+
 /// What is measured in one run.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Case {
@@ -124,7 +127,7 @@ impl Case {
     /// Requests of one direction of a pair that its host keeps outstanding.
     fn window(&self, is_send: bool) -> usize {
         match is_send {
-            true => usize::from(self.credits.min(SEND_QUEUE_DEPTH)),
+            true => usize::from(self.credits.min(OUTSTANDING)),
             // As many as the sender has, and as many again on the way.
             false if self.posted => 2 * usize::from(self.credits),
             false => usize::from(self.credits),

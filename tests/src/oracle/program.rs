@@ -260,6 +260,7 @@ pub fn play(host: &Host, config: &Config, seed: u64, mix: Mix) -> Story {
             lists: sizes_of(config),
             regions: config.regions,
             capabilities: program.capabilities,
+            descriptors: config.descriptors,
         },
         mac: raw.identity().mac,
         endpoints: program.host_sides.iter().map(HostSide::opened).collect(),
@@ -455,6 +456,8 @@ impl Program<'_> {
             remote_credits: remote.credits as u8,
             local_credits: local.credits as u8,
             slots: slots.as_ref().map_or(NOWHERE, Mapped::address),
+            sends_first: (local.pair as u16) << local.sends.trailing_zeros(),
+            sends_log2: local.sends.trailing_zeros() as u8,
             ..PairSetup::default()
         };
         (local.pair as u16, setup)

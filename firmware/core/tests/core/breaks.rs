@@ -81,6 +81,9 @@ fn noticed_by(broken: Break) -> fn() {
         Break::Oversubscribed => {
             commands::envelopes_that_cannot_be_guaranteed_are_refused_with_how_many_can
         }
+        Break::RunsOverlap => {
+            commands::each_pair_has_descriptors_of_its_own
+        }
         Break::ReservationLeaked => {
             network::a_reservation_is_there_again_when_its_pairs_are_closed
         }

@@ -363,6 +363,20 @@ fn a_domain_is_closed_only_when_nothing_uses_it() {
     promise_eq!(close(&mut fw), Err((MailboxStatus::NotFound, 0)));
 }
 
+/// The gates look whether the runs are in the memory, aligned, and apart.
+#[test]
+pub fn each_pair_has_descriptors_of_its_own() {
+    let mut fw = firmware();
+    let endpoint = endpoint(&mut fw).endpoint;
+    for _ in 0..3 {
+        let pair = open_pair(&mut fw, endpoint, 1).unwrap();
+        call::<_, Nothing>(&mut fw, Command::ConnectPair, connect(pair.pair)).unwrap();
+        let setup = fw.card().pairs[&id_index(pair.pair)].setup;
+        promise_eq!(1 << setup.sends_log2, pair.sends);
+        promise_eq!(pair.sends, 8);
+    }
+}
+
 #[test]
 pub fn envelopes_that_cannot_be_guaranteed_are_refused_with_how_many_can() {
     let mut fw = firmware();

@@ -31,6 +31,7 @@ pub fn sizes(pairs: usize, unexpected: usize, regions: usize) -> CardSizes {
         lists: ListSizes::new(2, pairs, 12, 4, unexpected),
         regions,
         capabilities: 0,
+        descriptors: 8 * pairs,
     }
 }
 
@@ -319,6 +320,18 @@ impl Gates {
                 promise!(setup.slots.is_multiple_of(RING_ALIGN));
                 promise!((1..=16).contains(&setup.local_credits));
                 promise!((1..=16).contains(&setup.remote_credits));
+                let run = |setup: &PairSetup| {
+                    let first = usize::from(setup.sends_first);
+                    first..first + (1 << setup.sends_log2)
+                };
+                let own = run(&setup);
+                promise!((2..=64).contains(&own.len()) && own.start.is_multiple_of(own.len()));
+                promise!(own.end <= sizes.descriptors as usize);
+                let mut others = self.pairs.values().map(|pair| run(&pair.setup));
+                promise!(
+                    others.all(|other| other.end <= own.start || own.end <= other.start),
+                    "two pairs have one descriptor"
+                );
                 let peer = (setup.remote_mac, setup.remote_endpoint);
                 if let Some(&last) = self.connected_epochs.get(&peer) {
                     promise!(!is_later(last, setup.remote_epoch), "stale epoch of a peer");

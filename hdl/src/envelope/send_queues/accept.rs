@@ -1,10 +1,9 @@
-//! A send comes: it waits, or is refused. A cancel comes: it walks the queue of its pair, and nothing else is done meanwhile.
+//! A send comes: it waits, or is refused. A cancel comes, or a job's answer that ends its send: one send is taken out of its pair's run, and nothing else is
+//! done meanwhile.
 
-use super::waiting::WaitingSend;
 use super::{SendQueues, Step};
 use crate::prelude::*;
 use abi::completion::CompletionKind;
-use abi::limits::SEND_QUEUE_DEPTH;
 use abi::status::Status;
 
 #[block]
@@ -23,7 +22,7 @@ impl SendQueues {
                 self.count_invalid_requests.next = true;
             } else if self.source.q.val().failed {
                 self.refusal.next = self.source.q.val().status;
-            } else if self.source.q.val().count == SEND_QUEUE_DEPTH {
+            } else if self.weighed.q.val().full {
                 self.refusal.next = Status::QueueFull;
             } else {
                 self.write.next = true;
@@ -42,90 +41,58 @@ impl SendQueues {
         }
     }
 
-    /// The walk of a cancel, and what it finds.
-    pub(super) fn cancel_one(&mut self) {
-        self.cancel.start.next = self.deciding.q.val() == Step::Cancel;
-        self.cancel.count.next = 0.into();
+    /// A cancel, or the answer of a job that ends, takes a send out of the pair's run.
+    pub(super) fn take_out(&mut self) {
+        self.remove.start.next = (self.deciding.q.val() == Step::Cancel) | self.takes_out.val();
+        self.remove.takes_first.next = self.takes_out.val();
+        self.remove.from.next = self.source.q.val().taken.get_bits::<8>(0);
+        self.remove.count.next = 0.into();
         if (self.deciding.q.val() == Step::Cancel) & self.weighed.q.val().own {
-            self.cancel.count.next = self.source.q.val().count;
+            self.remove.count.next = self.source.q.val().count;
         }
-        self.cancel.head.next = self.source.q.val().head;
-        self.cancel.target.next = self.request.val().target;
-        self.cancel.read.next = self.waiting.read.val();
-        self.in_time.next = self.cancel.done.val() & self.cancel.found.val();
-        self.takes_out.next = self.in_time.val();
-        self.too_late.next = self.cancel.done.val() & !self.cancel.found.val();
-        self.moves_up.next = self.cancel.moves.val();
-        if self.cancel.hits.val() {
+        if self.deciding.q.val() == Step::Cancel {
+            self.removed_status.d.next = Status::Cancelled;
+        }
+        if self.takes_out.val() {
+            self.remove.from.next = self.weighed.q.val().sent.get_bits::<8>(0);
+            self.remove.count.next = self.source.q.val().given + self.source.q.val().count;
+            if self.source.q.val().failed {
+                // Nothing is sent any more: its number is used up.
+                self.remove.count.next = 1.into();
+            }
+        }
+        self.remove.target.next = self.request.val().target;
+        self.remove.read.next = self.descriptors.read_data.val();
+        self.cancelled.next = self.remove.done.val() & !self.remove.took_first.val();
+        self.in_time.next = self.cancelled.val() & self.remove.found.val();
+        self.counts_down.next = self.in_time.val();
+        self.too_late.next = self.cancelled.val() & !self.remove.found.val();
+        self.moves_up.next = self.remove.moves.val();
+        if self.remove.hits.val() {
             self.ends.next = true;
             self.ending.next.endpoint = self.source.q.val().endpoint;
-            self.ending.next.request = self.waiting.read.val().request;
-            self.ending.next.context = self.waiting.read.val().context;
-            self.ending.next.length = bit_cast::<64, 11>(self.waiting.read.val().length);
-            self.ending.next.status = Status::Cancelled;
+            self.ending.next.request = self.descriptors.read_data.val().request;
+            self.ending.next.context = self.descriptors.read_data.val().context;
+            self.ending.next.length = bit_cast::<64, 11>(self.descriptors.read_data.val().length);
+            self.ending.next.status = self.removed_status.q.val();
         }
         if self.too_late.val() {
             self.ends.next = true;
             self.ending.next.kind = CompletionKind::Cancel;
             self.ending.next.status = Status::TooLate;
         }
-        if self.takes_out.val() {
+        if self.counts_down.val() {
             self.write.next = true;
             self.source_next.next.count = self.source.q.val().count - 1;
         }
-        if self.cancel.done.val() {
+        if self.cancelled.val() {
             self.sends.ready.next = true;
         }
         // A cancel isn't begun while a walk is under way, nor a walk during a cancel.
-        self.given_up.valid.next = self.in_time.val() | self.unacknowledged.released.valid.val();
-        self.given_up.data.next = self.unacknowledged.released.data.val();
+        self.given_up.valid.next = self.in_time.val() | self.walker.released.valid.val();
+        self.given_up.data.next = self.walker.released.data.val();
         if self.in_time.val() {
             self.given_up.data.next = self.sends.data.val().endpoint;
-        }
-    }
-
-    /// The memory of the sends that wait: what is written, and who reads.
-    pub(super) fn keep(&mut self) {
-        self.flags.next = self.request.val().flags;
-        self.at.next = self.request.val().address;
-        self.key.next = self.request.val().key;
-        if self.flags.val().get_bit(3) {
-            self.at.next = bit_cast::<64, 32>(self.request.val().target)
-                | (bit_cast::<64, 32>(self.request.val().inline1) << 32);
-            self.key.next = self.request.val().inline2.get_bits::<32>(0);
-        }
-        self.accepted.next = WaitingSend {
-            context: self.request.val().context,
-            length: bit_cast::<11, 64>(self.request.val().length),
-            errors_only: self.flags.val().get_bit(1),
-            ready: self.flags.val().get_bit(0),
-            inline: self.flags.val().get_bit(3),
-            request: self.request.val().request,
-            match_bits: self.request.val().match_bits,
-            immediate: self.request.val().immediate,
-            address: self.at.val(),
-            key: self.key.val(),
-            tail: self.request.val().inline2.get_bits::<32>(32),
-            segments: self.sends.data.val().segments,
-        };
-        self.waiting.write.valid.next = self.queues.val();
-        self.waiting.write.data.next = self.accepted.val();
-        self.waiting.write_pair.next = self.pair.q.val();
-        self.waiting.write_place.next = self.source.q.val().head + self.source.q.val().count;
-        if self.moves_up.val() {
-            self.waiting.write.valid.next = true;
-            self.waiting.write.data.next = self.waiting.read.val();
-            self.waiting.write_place.next = self.cancel.upper_place.val();
-        }
-        self.waiting.read_pair.next = self.unacknowledged.pair.val();
-        self.waiting.read_place.next = self.unacknowledged.place.val();
-        if self.deciding.q.val() == Step::Turn {
-            self.waiting.read_pair.next = self.pair.q.val();
-            self.waiting.read_place.next = self.source.q.val().head;
-        }
-        if self.cancel.busy.val() {
-            self.waiting.read_pair.next = self.pair.q.val();
-            self.waiting.read_place.next = self.cancel.place.val();
         }
     }
 }

@@ -2,7 +2,8 @@
 
 use super::SendQueues;
 use super::credit::Credit;
-use super::unacknowledged::Unacknowledged;
+use super::remove::Remove;
+use super::walk::Walker;
 use crate::verilog::Break;
 use abi::status::Status;
 
@@ -31,26 +32,42 @@ pub fn send_queues() -> Vec<Break> {
         // A fault leaves the waiting sends.
         Break::new("waiting_not_flushed").force_if::<SendQueues>("walk_waiting", "0", fault),
         // A fault completes jobs that are given, which are answered once more.
-        Break::new("job_flushed_early").force_if::<SendQueues>(
-            "walk_until",
-            "source.q.taken",
-            fault,
-        ),
+        Break::new("job_flushed_early").force_if::<SendQueues>("walk_given", "0", fault),
         // Acknowledged sends complete from the next one on.
-        Break::new("completes_from_next")
-            .force_if::<SendQueues>("walk_from", "source.q.acknowledged + 1", progress)
-            .force_if::<SendQueues>("walk_until", "weighed.q.acknowledged + 1", progress),
+        Break::new("completes_from_next").force_if::<SendQueues>(
+            "walk_from",
+            "source.q.acknowledged.get_bits::<8>(0) + 1",
+            progress,
+        ),
         // Silence of the peer is not noticed.
         Break::new("never_times_out").force::<SendQueues>("silent", "false"),
         // Pairs whose wire takes nothing wait for ever.
         Break::new("wire_never_times_out")
             .force::<SendQueues>("silent", "credit.unacknowledged.any()"),
         // A cancelled send goes out nevertheless.
-        Break::new("cancelled_send_stays").force::<SendQueues>("takes_out", "false"),
+        Break::new("cancelled_send_stays").force::<SendQueues>("counts_down", "false"),
         // The sends behind a cancelled one are not moved up.
-        Break::new("gap_left_by_cancel").force::<SendQueues>("moves_up", "false"),
+        Break::new("gap_left_by_cancel").force_if::<SendQueues>(
+            "moves_up",
+            "false",
+            "!remove.took_first",
+        ),
+        // Nor those behind a refused one.
+        Break::new("gap_left_by_refusal").force_if::<SendQueues>(
+            "moves_up",
+            "false",
+            "remove.took_first",
+        ),
+        // A send that Gather refuses stays, and the one behind it is lost.
+        Break::new("refused_send_stays").force::<Remove>("hits", "false"),
+        // A pair holds one send more than its run is long.
+        Break::new("run_overfilled").force::<SendQueues>("full", "held > 8"),
+        // All pairs have the same run.
+        Break::new("runs_overlap").force::<SendQueues>("run_first", "0"),
+        // The walk takes what a turn has read.
+        Break::new("walk_takes_anothers").force::<SendQueues>("walk_reads", "true"),
         // A cancel that was in time says that it was too late as well.
-        Break::new("cancel_says_too_late").force::<SendQueues>("too_late", "cancel.done"),
+        Break::new("cancel_says_too_late").force::<SendQueues>("too_late", "cancelled"),
         // An endpoint may cancel another's send.
         Break::new("anyone_cancels").force_if::<SendQueues>(
             "is_own_pair",
@@ -66,14 +83,13 @@ pub fn send_queues() -> Vec<Break> {
         // A peer that asks isn't answered.
         Break::new("never_answers").force::<SendQueues>("answers", "false"),
         // A send that the peer refused completes as if it had been delivered.
-        Break::new("refusal_unheard").force::<Unacknowledged>("was_refused", "false"),
+        Break::new("refusal_unheard").force::<Walker>("was_refused", "false"),
         // A send that completes only on error completes when it is safe at the peer.
-        Break::new("completes_although_unsignaled").force::<Unacknowledged>("silent", "false"),
+        Break::new("completes_although_unsignaled").force::<Walker>("silent", "false"),
         // A send that completes only on error doesn't complete when the peer refuses it or its pair fails either.
-        Break::new("forgets_an_error").force::<Unacknowledged>("silent", "sent.errors_only"),
+        Break::new("forgets_an_error").force::<Walker>("silent", "read.errors_only"),
         // The reservation of a completion that isn't made is kept.
-        Break::new("unsignaled_keeps_reservation")
-            .force::<Unacknowledged>("released.valid", "false"),
+        Break::new("unsignaled_keeps_reservation").force::<Walker>("released.valid", "false"),
         // A ready send goes out as any other.
         Break::new("ready_forgotten").force::<SendQueues>("job_ready", "false"),
         // An inline send's payload is read from host memory.
@@ -102,16 +118,16 @@ pub fn send_queues() -> Vec<Break> {
             "goes_back",
         ),
         // New sends overtake those that are given again.
-        Break::new("new_sends_overtake").force::<SendQueues>("is_first", "!weighed.q.repeats_left"),
+        Break::new("new_sends_overtake").force::<SendQueues>("is_first", "true"),
         // A send completes while its payload is being read again.
         Break::new("completes_while_read").force_if::<SendQueues>("is_repeated", "false", progress),
         // A pair fails while a payload of it is being read again.
         Break::new("fails_while_read").force_if::<SendQueues>("is_repeated", "false", fault),
         // A send that is given again has another's number.
         Break::new("repeated_under_another_number")
-            .force::<SendQueues>("job_number.d", "source.q.repeat + 1"),
+            .force::<SendQueues>("job_number.d", "source.q.turn + 1"),
         // What is sent again is what waits.
-        Break::new("repeats_what_waits").force::<SendQueues>("job_again.q", "false"),
+        Break::new("repeats_what_waits").force::<SendQueues>("turn_number", "source.q.taken"),
         // A pair goes back for ever.
         Break::new("never_gives_up").force::<SendQueues>("gives_up", "false"),
         // It waits as long each time.
@@ -126,7 +142,7 @@ pub fn send_queues() -> Vec<Break> {
         Break::new("silence_is_a_lie")
             .force::<SendQueues>("fault_status.q", &Status::LinkError.code().to_string()),
         // What the peer has acknowledged is given again.
-        Break::new("acknowledged_repeated").force::<SendQueues>("passes_repeat", "false"),
+        Break::new("acknowledged_repeated").force::<SendQueues>("passes_turn", "false"),
     ]
 }
 

@@ -2,7 +2,7 @@
 
 use super::{SendQueues, Step};
 use crate::prelude::*;
-use abi::limits::{MAX_CREDITS, SEND_QUEUE_DEPTH};
+use abi::limits::MAX_CREDITS;
 
 #[block]
 impl SendQueues {
@@ -23,20 +23,24 @@ impl SendQueues {
             | !self.source.q.val().queued
             | (self.deciding.q.val() == Step::Turn))
             & (!self.pushing.q.val() | self.turns.input.ready.val());
-        self.waiting_sends_fit_the_queue_of_their_pair.ok.next =
-            !self.write.val() | (self.source_next.val().count <= SEND_QUEUE_DEPTH);
+        self.held_next.next = self.source_next.val().taken.get_bits::<8>(0)
+            - self.source_next.val().acknowledged.get_bits::<8>(0)
+            + self.source_next.val().count;
+        self.run_end.next = bit_cast::<8, 6>(self.source_next.val().last) + 1;
+        self.sends_fit_the_run_of_their_pair.ok.next =
+            !self.write.val() | (self.held_next.val() <= self.run_end.val());
         self.sent_next.next = self.source_next.val().taken
             - bit_cast::<32, 8>(self.source_next.val().given)
             - self.source_next.val().acknowledged;
-        self.repeat_next.next = self.source_next.val().repeat - self.source_next.val().acknowledged;
+        self.turn_next.next = self.source_next.val().turn - self.source_next.val().acknowledged;
         self.what_is_sent_again_is_unacknowledged.ok.next = !self.write.val()
             | self.source_next.val().failed
-            | !self.source_next.val().repeating
-            | (self.repeat_next.val() <= self.sent_next.val());
+            | (self.source_next.val().turn == self.source_next.val().taken)
+            | (self.turn_next.val() <= self.sent_next.val());
         self.only_a_job_is_answered.ok.next =
-            !self.job_result.valid.val() | (self.results.level.val() < self.given.level.val());
+            !self.job_result.valid.val() | self.owed.q.val().any();
         self.one_reservation_is_given_up_at_a_time.ok.next =
-            !(self.in_time.val() & self.unacknowledged.released.valid.val());
+            !(self.in_time.val() & self.walker.released.valid.val());
         self.what_ends_has_room.ok.next = !self.ends.val() | self.ended.input.ready.val();
     }
 }

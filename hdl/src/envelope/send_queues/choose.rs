@@ -21,7 +21,7 @@ const ENDED_AT_CHOICE: usize = 3;
 impl SendQueues {
     /// What may be done, and the step that is.
     pub(super) fn choose(&mut self) {
-        self.ending_sends.next = self.unacknowledged.busy.val() | self.draining.q.val();
+        self.ending_sends.next = self.walker.busy.val() | self.draining.q.val();
         self.hears.next =
             (self.weighing.q.val() == Step::Progress) | (self.deciding.q.val() == Step::Progress);
         self.scans.next =
@@ -36,15 +36,14 @@ impl SendQueues {
             | self.hears.val()
             | self.scans.val();
         // What would change a pair's sends waits while some of that pair are being completed.
-        self.result_ready.next = self.results.output.valid.val()
-            & self.given.output.valid.val()
+        self.result_ready.next = self.given.output.valid.val()
             & self.ended_has_room.val()
             & (self.weighing.q.val() != Step::Result)
             & (self.deciding.q.val() != Step::Result)
-            & !(self.unacknowledged.busy.val()
-                & (self.unacknowledged.pair.val() == self.given.output.data.val().pair));
+            & !(self.walker.busy.val()
+                & (self.walker.pair.val() == self.given.output.data.val().pair));
         // An answer that has come goes first: a send is known to be on its way before anything is heard of it.
-        self.no_result.next = !self.results.level.val().any();
+        self.no_result.next = self.given.level.val() == self.owed.q.val();
         self.fault_ready.next = self.fault.valid.val()
             & self.no_result.val()
             & !self.walk_busy.val()
@@ -67,8 +66,7 @@ impl SendQueues {
             & (self.weighing.q.val() != Step::Accept)
             & (self.deciding.q.val() != Step::Accept)
             & !(self.walk_busy.val() & self.is_cancel.val())
-            & !(self.ending_sends.val()
-                & (self.unacknowledged.pair.val() == self.request.val().pair));
+            & !(self.ending_sends.val() & (self.walker.pair.val() == self.request.val().pair));
         self.scan_ready.next = self.scan_due.q.val() & !self.held_back.val();
         self.others.next = self.scan_due.q.val() | self.turn_ready.val() | self.accept_ready.val();
         self.progress_ready.next = self.progress.valid.val()
@@ -106,18 +104,20 @@ impl SendQueues {
             self.address.next = self.request.val().pair;
         }
 
-        // A fault, a control request and a cancel are alone until they are decided.
+        // A fault, a control request, a cancel and an answer that ends a send are alone until they are decided.
         self.weighed_alone.next = (self.weighing.q.val() == Step::Fault)
             | (self.weighing.q.val() == Step::Control)
-            | (self.weighing.q.val() == Step::Cancel);
+            | (self.weighing.q.val() == Step::Cancel)
+            | ((self.weighing.q.val() == Step::Result) & self.answer_ends.val());
         self.decided_alone.next = (self.deciding.q.val() == Step::Fault)
             | (self.deciding.q.val() == Step::Control)
-            | (self.deciding.q.val() == Step::Cancel);
+            | (self.deciding.q.val() == Step::Cancel)
+            | ((self.deciding.q.val() == Step::Result) & self.answer_ends.val());
         self.may_choose.next = self.cleared.q.val()
             & (self.reading.q.val() == Step::Nothing)
             & !self.weighed_alone.val()
             & !self.decided_alone.val()
-            & !self.cancel.busy.val();
+            & !self.remove.busy.val();
         self.same_pair.next = ((self.weighing.q.val() != Step::Nothing)
             | (self.deciding.q.val() != Step::Nothing))
             & (self.address.val() == self.pair.q.val());

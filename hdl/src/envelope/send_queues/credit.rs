@@ -1,7 +1,7 @@
 //! The arithmetic of a pair's credits: what follows from three running numbers, and what the peer's numbers change. It keeps nothing.
 //!
 //! ```text
-//!   returned ≤ acknowledged ≤ sent ≤ taken ≤ returned + granted
+//!   returned ≤ acknowledged ≤ sent ≤ taken ≤ returned + granted,   taken + count ≤ acknowledged + length of the run
 //!               └── unacknowledged ─┘  │
 //!   └─────────────── in use ───────────┘
 //! ```
@@ -31,16 +31,16 @@ pub(super) struct Source {
     pub domain: Bits<8>,
     /// Envelopes that the peer grants.
     pub granted: Bits<8>,
-    /// Place of the oldest waiting send.
-    pub head: Bits<8>,
+    /// First place of its run of the descriptors, and the length less one.
+    pub first: Bits<16>,
+    pub last: Bits<6>,
     /// Sends waiting.
     pub count: Bits<8>,
     /// Jobs that aren't answered yet: of sends that have their first turn, and of those that are given again.
     pub given: Bits<8>,
     pub repeats: Bits<8>,
-    /// The pair goes back over its unacknowledged sends, and the number of the one that it gives next.
-    pub repeating: Bit,
-    pub repeat: Bits<32>,
+    /// Number of the send that is given next: `taken`, unless the pair goes back over its unacknowledged sends.
+    pub turn: Bits<32>,
     /// Times that it has gone back, or asked, since it heard of something.
     pub tries: Bits<8>,
     /// Credits taken.
@@ -70,10 +70,14 @@ pub(super) struct Weighed {
     pub unreadable: Bit,
     /// It has tried so often that the next time-out fails it.
     pub last_try: Bit,
-    /// It goes back, and there is a send that hasn't been given again.
+    /// It goes back,
+    pub goes_back: Bit,
+    /// and there is a send that hasn't been given again.
     pub repeats_left: Bit,
-    /// The peer's numbers pass the send that is given again next.
-    pub passes_repeat: Bit,
+    /// The peer's numbers pass the send that is given next.
+    pub passes_turn: Bit,
+    /// Its run is full.
+    pub full: Bit,
     /// The send on offer is longer than `EAGER_MAX`.
     pub too_long: Bit,
     /// See [`Credit`].
@@ -83,8 +87,9 @@ pub(super) struct Weighed {
     pub has_one: Bit,
     pub has_two: Bit,
     pub acknowledged: Bits<32>,
-    /// `acknowledged` moves.
+    /// `acknowledged` moves, by so many.
     pub hears_more: Bit,
+    pub newly: Bits<8>,
     pub returned: Bits<32>,
     /// `returned` moves.
     pub gets_credit: Bit,

@@ -3,7 +3,7 @@
 //! A pair gets into the queue of turns by a register, a cycle after it is decided. So one that has just had its turn gets in when its old place is free.
 
 use super::credit::Source;
-use super::unacknowledged::{Ended, Walk};
+use super::walk::{Ended, Walk};
 use super::{SendQueues, Step};
 use crate::prelude::*;
 use abi::completion::CompletionKind;
@@ -20,14 +20,16 @@ impl SendQueues {
         self.fail.next = false;
         self.fail_status.next = Status::LinkError;
         self.walks.next = false;
-        self.walk_from.next = self.source.q.val().acknowledged;
-        self.walk_until.next = self.source.q.val().acknowledged;
+        self.walk_from.next = self.source.q.val().acknowledged.get_bits::<8>(0);
+        self.walk_sent.next = 0.into();
+        self.walk_given.next = 0.into();
         self.walk_waiting.next = 0.into();
         self.walk.next = Walk::default();
         self.walk.next.endpoint = self.source.q.val().endpoint;
         self.walk.next.status = Status::Success;
         self.walk.next.window = self.progress.data.val().refused;
-        self.walk.next.place = self.source.q.val().head;
+        self.walk.next.first = self.source.q.val().first;
+        self.walk.next.last = self.source.q.val().last;
         self.ends.next = false;
         self.ending.next = Ended::default();
         self.ending.next.endpoint = self.sends.data.val().endpoint;

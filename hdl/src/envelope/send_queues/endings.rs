@@ -9,18 +9,20 @@ impl SendQueues {
     /// Completions, and the end of a fault and of a control request.
     pub(super) fn end(&mut self) {
         self.walk.next.from = self.walk_from.val();
-        self.walk.next.until = self.walk_until.val();
+        self.walk.next.sent = self.walk_sent.val();
+        self.walk.next.given = self.walk_given.val();
         self.walk.next.waiting = self.walk_waiting.val();
-        self.unacknowledged.walk.valid.next = self.walks.val();
-        self.unacknowledged.walk.data.next = self.walk.val();
-        self.unacknowledged.walk_pair.next = self.pair.q.val();
-        self.unacknowledged.waiting.next = self.waiting.read.val();
-        self.ended.input.valid.next = self.ends.val() | self.unacknowledged.ended.valid.val();
-        self.ended.input.data.next = self.unacknowledged.ended.data.val();
+        self.walker.walk.valid.next = self.walks.val();
+        self.walker.walk.data.next = self.walk.val();
+        self.walker.walk_pair.next = self.pair.q.val();
+        self.walker.reads.next = self.walk_reads.val();
+        self.walker.read.next = self.descriptors.read_data.val();
+        self.ended.input.valid.next = self.ends.val() | self.walker.ended.valid.val();
+        self.ended.input.data.next = self.walker.ended.data.val();
         if self.ends.val() {
             self.ended.input.data.next = self.ending.val();
         }
-        self.unacknowledged.ended.ready.next = self.ended.input.ready.val() & !self.ends.val();
+        self.walker.ended.ready.next = self.ended.input.ready.val() & !self.ends.val();
         self.completion.next = Completion::default();
         self.completion.next.request = self.ended.output.data.val().request;
         self.completion.next.pair = self.ended.output.data.val().pair;
@@ -43,7 +45,7 @@ impl SendQueues {
         if self.drained.val() {
             self.draining.d.next = false;
         }
-        if self.unacknowledged.done.val() & (self.for_fault.q.val() | self.for_control.q.val()) {
+        if self.walker.done.val() & (self.for_fault.q.val() | self.for_control.q.val()) {
             self.draining.d.next = true;
             self.drain.d.next = self.ended.level.val();
             if self.ended_leaves.val() {

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   report of a gap ─┐
-//!   time-out ────────┴─► repeating, from the first that isn't acknowledged ──► the queue of turns
+//!   time-out ────────┴─► `turn` is the first that isn't acknowledged ──► the queue of turns
 //!                   └──► failed, if it has gone back too often and heard of nothing
 //! ```
 //!
@@ -46,8 +46,7 @@ impl SendQueues {
             }
         }
         if self.goes_back.val() {
-            self.source_next.next.repeating = true;
-            self.source_next.next.repeat = self.back_to.val();
+            self.source_next.next.turn = self.back_to.val();
             self.push.next = !self.source.q.val().queued;
             self.dropped.valid.next = true;
             self.dropped.data.next = self.pair.q.val();

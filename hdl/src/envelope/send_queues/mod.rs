@@ -1,18 +1,19 @@
 //! Sends wait here for credit and for their turn, go out many at a time, and stay known until the peer has acknowledged them.
 //!
 //! ```text
-//!             refused ─────────────────────────────────────────────► complete
-//!                │                                                      ▲
-//!             ┌──┴──────┐ turn, with ┌──────────┐ answered ┌────────────┴───┐
-//!   sends ───►│ Waiting ├───────────►│ given    ├─────────►│ Unacknowledged │
-//!             └──▲──────┘ a credit   └──┬────▲──┘          └────────▲───────┘
-//!              Cancel               job ▼    │ job_result       progress, fault
-//!                                       Gather
+//!             refused ────────────────────────────────────────► complete
+//!                │                                                 ▲
+//!             ┌──┴─────── a run of the descriptors for each pair ──┴────────┐
+//!   sends ───►│ waiting ─── turn, with ──► given ─── answered ──► unacknow- │
+//!             │    ▲        a credit       │   ▲                   ledged   │
+//!             └────┼───────────────────────┼───┼──────────────────────▲─────┘
+//!                cancel                job ▼   │ job_result     progress, fault
+//!                                         Gather
 //! ```
 //!
-//! What is known of a pair is one word of memory: its state, the counts of its queues and three running numbers. `taken` counts the credits
-//! used; `acknowledged` the sends that are safe at the peer; `returned` the credits that came back ([`credit`]). Nothing else is counted, so
-//! nothing else can disagree.
+//! What is known of a pair is one word of memory: its state, where its run is, how many sends wait, and four running numbers. `taken` counts the credits
+//! used; `acknowledged` the sends that are safe at the peer; `returned` the credits that came back ([`credit`]); `turn` is that of the send of the next turn.
+//! Nothing else is counted, so nothing else can disagree. A send stands in one place of its pair's run from when it comes to when it ends ([`descriptors`]).
 //!
 //! Each step is done to one pair in four cycles: its pair is chosen, the pair's word is read, what follows from the word is weighed, and in the fourth
 //! cycle the word is changed. A step begins every two cycles; one that names the same pair, or is of the same kind, waits until the one before is
@@ -24,8 +25,8 @@
 //! ```
 //!
 //! A job is given only while Gather has room, so it is never on offer: a pair can end at any time, whatever the wire does. Answers come in
-//! the order of the jobs. A frame gets its number when it begins, so a job that is refused leaves no hole; a send is recorded as
-//! unacknowledged when its job is answered.
+//! the order of the jobs. A frame gets its number when it begins, so a job that is refused leaves no hole; its send is taken out of the run, and those behind
+//! it move up.
 //!
 //! A pair goes back to its first unacknowledged send when its peer misses one or is silent (`go_back.rs`): those that have left are given again before any
 //! other, with their numbers.
@@ -40,33 +41,32 @@
 
 mod accept;
 pub mod breaks;
-mod cancel;
 mod checks;
 mod choose;
 mod credit;
 mod decide;
+mod descriptor;
+mod descriptors;
 mod endings;
 mod go_back;
 mod pairs;
 mod progress;
-mod repeats;
+mod remove;
 mod turns;
-mod unacknowledged;
-mod waiting;
+mod walk;
 mod weigh;
 
-use cancel::Cancel;
 use credit::{Credit, Source, Weighed};
-use repeats::Repeats;
-use unacknowledged::{Ended, Unacknowledged, Walk};
-use waiting::{Waiting, WaitingSend};
+use descriptor::Descriptor;
+use remove::Remove;
+use walk::{Ended, Walk, Walker};
 
 use crate::config::{Config, JOBS};
 use crate::prelude::*;
-use crate::prim::{BlockRam, Fifo};
+use crate::prim::{BlockRam, Fifo, InOrder};
 use crate::types::{
     CardSetup, Completion, ControlRequest, Fault, FetchedSend, Mark, PairReport, PairSetup,
-    Progress, SendJob, SendRequest, WriteCompletion,
+    Progress, Segments, SendJob, SendRequest, WriteCompletion,
 };
 use abi::control::Operation;
 use abi::limits::EAGER_MAX;
@@ -112,7 +112,6 @@ struct Given {
     pair: Bits<16>,
     /// It has been sent before.
     again: Bit,
-    send: WaitingSend,
 }
 
 /// The sending side's queues of all pairs.
@@ -218,55 +217,74 @@ pub struct SendQueues {
     settling: Reg<Bit>,
     job_pair: Reg<Bits<16>>,
     job_domain: Reg<Bits<8>>,
-    job_send: Reg<WaitingSend>,
+    job_send: Reg<Descriptor>,
     job_ready: Signal<Local, Bit>,
     job_inline: Signal<Local, Bit>,
-    answered: Signal<Local, WaitingSend>,
-    records: Signal<Local, Bit>,
+    job_tail: Signal<Local, Bits<32>>,
+    job_segments: Signal<Local, Segments>,
     job_again: Reg<Bit>,
     job_number: Reg<Bits<32>>,
     /// The turn is of a send that hasn't left.
     is_first: Signal<Local, Bit>,
     goes_on: Signal<Local, Bit>,
-    #[is(Fifo::new(JOBS))]
-    given: Fifo<Given>,
-    #[is(Fifo::new(JOBS))]
-    results: Fifo<Bits<8>>,
+    #[is(InOrder::new(JOBS, JOBS))]
+    given: InOrder<Given, Bits<8>>,
+    /// Jobs that Gather hasn't answered.
+    owed: Reg<Bits<16>>,
+    owed_next: Signal<Local, Bits<16>>,
     result_ready: Signal<Local, Bit>,
     no_result: Signal<Local, Bit>,
     refused_by_gather: Signal<Local, Bit>,
     taken_back: Signal<Local, Bits<32>>,
+    answer_ends: Signal<Local, Bit>,
 
-    // Waiting sends and cancels.
-    #[is(Waiting::new(config))]
-    waiting: Waiting,
-    cancel: Cancel,
+    // The descriptors, and what is taken out of them.
+    #[is(BlockRam::new(config.descriptors))]
+    descriptors: BlockRam<Descriptor>,
+    tail: Signal<Local, Bits<8>>,
+    write_number: Signal<Local, Bits<8>>,
+    written: Signal<Local, Descriptor>,
+    turn_number: Signal<Local, Bits<32>>,
+    read_number: Signal<Local, Bits<8>>,
+    read_by_step: Signal<Local, Bit>,
+    walk_reads: Signal<Local, Bit>,
+    remove: Remove,
+    takes_out: Signal<Local, Bit>,
+    removed_status: Reg<Bits<8>>,
+
+    // Sends and cancels that come.
     request: Signal<Local, SendRequest>,
     flags: Signal<Local, Bits<8>>,
     is_cancel: Signal<Local, Bit>,
     is_own_pair: Signal<Local, Bit>,
     accept_ready: Signal<Local, Bit>,
-    accepted: Signal<Local, WaitingSend>,
+    accepted: Signal<Local, Descriptor>,
     /// Address and key of the buffer, or the bytes of the payload in their place.
     at: Signal<Local, Bits<64>>,
     key: Signal<Local, Bits<32>>,
+    behind: Signal<Local, Segments>,
     queues: Signal<Local, Bit>,
     refusal: Signal<Local, Bits<8>>,
+    cancelled: Signal<Local, Bit>,
     in_time: Signal<Local, Bit>,
-    takes_out: Signal<Local, Bit>,
+    counts_down: Signal<Local, Bit>,
     too_late: Signal<Local, Bit>,
     moves_up: Signal<Local, Bit>,
 
     // Sends that are given again.
-    #[is(Repeats::new(config))]
-    repeats: Repeats,
     retry_limit: Reg<Bits<8>>,
     patience: Signal<Local, Bits<32>>,
+    doublings: Signal<Local, Bits<2>>,
     last_try: Signal<Local, Bit>,
     is_unreadable: Signal<Local, Bit>,
+    /// The pair goes back over what has left.
+    is_back: Signal<Local, Bit>,
     repeats_left: Signal<Local, Bit>,
-    beyond_repeat: Signal<Local, Bits<32>>,
-    passes_repeat: Signal<Local, Bit>,
+    beyond_turn: Signal<Local, Bits<32>>,
+    passes_turn: Signal<Local, Bit>,
+    held: Signal<Local, Bits<8>>,
+    full: Signal<Local, Bit>,
+    newly: Signal<Local, Bits<32>>,
     /// Some of the pair are being given again.
     is_repeated: Signal<Local, Bit>,
     heard: Signal<Local, Bit>,
@@ -282,11 +300,11 @@ pub struct SendQueues {
     fault_waits: Reg<Bit>,
 
     // What ends.
-    #[is(Unacknowledged::new(config))]
-    unacknowledged: Unacknowledged,
+    walker: Walker,
     walk: Signal<Local, Walk>,
-    walk_from: Signal<Local, Bits<32>>,
-    walk_until: Signal<Local, Bits<32>>,
+    walk_from: Signal<Local, Bits<8>>,
+    walk_sent: Signal<Local, Bits<8>>,
+    walk_given: Signal<Local, Bits<8>>,
     walk_waiting: Signal<Local, Bits<8>>,
     walks: Signal<Local, Bit>,
     /// The walk is of a fault or of a control request, which end when the completions of these have been taken.
@@ -333,6 +351,10 @@ pub struct SendQueues {
     // Control.
     card: Signal<Local, CardSetup>,
     setup: Signal<Local, PairSetup>,
+    run_first: Signal<Local, Bits<16>>,
+    run_length: Signal<Local, Bits<8>>,
+    run_before: Signal<Local, Bits<8>>,
+    run_last: Signal<Local, Bits<6>>,
     report: Signal<Local, PairReport>,
     is_card: Signal<Local, Bit>,
     is_set: Signal<Local, Bit>,
@@ -350,12 +372,14 @@ pub struct SendQueues {
     unacknowledged_next: Signal<Local, Bits<32>>,
     returnable_next: Signal<Local, Bits<32>>,
     sent_next: Signal<Local, Bits<32>>,
-    repeat_next: Signal<Local, Bits<32>>,
+    turn_next: Signal<Local, Bits<32>>,
+    held_next: Signal<Local, Bits<8>>,
+    run_end: Signal<Local, Bits<8>>,
     what_is_sent_again_is_unacknowledged: Check,
     credits_used_are_within_the_grant: Check,
     returned_acknowledged_taken_are_in_order: Check,
     a_pair_has_one_turn_at_a_time: Check,
-    waiting_sends_fit_the_queue_of_their_pair: Check,
+    sends_fit_the_run_of_their_pair: Check,
     only_a_job_is_answered: Check,
     what_ends_has_room: Check,
     one_reservation_is_given_up_at_a_time: Check,
@@ -364,6 +388,8 @@ pub struct SendQueues {
     pairs: Constant<Bits<16>>,
     #[is(constant(config.pairs as u64 - 1))]
     last_pair: Constant<Bits<16>>,
+    #[is(config.descriptors)]
+    _descriptors: usize,
 }
 
 impl SendQueues {
@@ -376,12 +402,16 @@ impl SendQueues {
     ];
 
     /// The queues of a card.
+    ///
+    /// # Panics
+    /// If the number of descriptors is no power of two.
     pub fn new(config: &Config) -> Self {
+        assert!(config.descriptors.is_power_of_two());
         Self::build(config)
     }
 }
 
-#[block(pairs = self.pairs.val().index())]
+#[block(pairs = self.pairs.val().index(), descriptors = self._descriptors)]
 impl Logic for SendQueues {
     fn update(&mut self) {
         self.initialized.next = self.cleared.q.val();
@@ -397,7 +427,7 @@ impl Logic for SendQueues {
         self.go_back();
         self.take_turn();
         self.accept();
-        self.cancel_one();
+        self.take_out();
         self.write_pair();
         self.keep();
         self.give();

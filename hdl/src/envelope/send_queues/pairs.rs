@@ -12,17 +12,25 @@ use abi::status::Status;
 
 #[block]
 impl SendQueues {
-    /// What is offered: a request of a ring, and of the firmware.
+    /// What is offered: a request of a ring, and of the firmware, and the answer of a job.
     pub(super) fn look(&mut self) {
         self.request.next = self.sends.data.val().request;
         self.is_cancel.next = self.request.val().opcode == Opcode::CancelSend;
         self.card.next = bit_cast::<128, 320>(self.control.data.val().data).into();
         self.setup.next = self.control.data.val().data.into();
+        self.run_first.next = self.setup.val().sends_first;
+        self.run_length.next = bits::<8>(1) << self.setup.val().sends_log2;
+        self.run_before.next = self.run_length.val() - 1;
+        self.run_last.next = self.run_before.val().get_bits::<6>(0);
         self.is_card.next = self.control.data.val().operation == Operation::CardSet;
         self.is_set.next = self.control.data.val().operation == Operation::PairSet;
         self.is_read.next = self.control.data.val().operation == Operation::PairRead;
         self.own.next = self.control.valid.val() & !self.is_card.val();
         self.ends_pair.next = self.own.val() & !self.is_read.val();
+        self.refused_by_gather.next = self.given.output_answer.val() != Status::Success;
+        // The job's send ends: it is refused, or its pair failed while Gather had it.
+        self.answer_ends.next = !self.given.output.data.val().again
+            & (self.refused_by_gather.val() | self.source.q.val().failed);
     }
 
     /// All that the pair has ends, except the jobs that are given.
@@ -39,12 +47,13 @@ impl SendQueues {
             {
                 self.write.next = true;
                 self.source_next.next.failed = true;
-                self.source_next.next.repeating = false;
+                self.source_next.next.turn = self.source.q.val().taken;
                 self.source_next.next.status = self.fault.data.val().status;
                 self.source_next.next.count = 0.into();
                 self.source_next.next.acknowledged = self.weighed.q.val().sent;
                 self.walk.next.status = self.fault.data.val().status;
-                self.walk_until.next = self.weighed.q.val().sent;
+                self.walk_sent.next = self.weighed.q.val().unacknowledged;
+                self.walk_given.next = self.source.q.val().given;
                 self.walk_waiting.next = self.source.q.val().count;
             }
         }
@@ -87,7 +96,7 @@ impl SendQueues {
                     self.dropped.valid.next = true;
                     self.dropped.data.next = self.pair.q.val();
                     self.walk.next.status = Status::Flushed;
-                    self.walk_until.next = self.source.q.val().taken;
+                    self.walk_sent.next = self.weighed.q.val().unacknowledged;
                     self.walk_waiting.next = self.source.q.val().count;
                     self.write.next = true;
                     self.changed.next = self.is_set.val();
@@ -98,6 +107,8 @@ impl SendQueues {
                         self.source_next.next.connected = true;
                         self.source_next.next.endpoint = self.setup.val().endpoint;
                         self.source_next.next.domain = self.setup.val().domain;
+                        self.source_next.next.first = self.run_first.val();
+                        self.source_next.next.last = self.run_last.val();
                         self.source_next.next.granted = self.setup.val().remote_credits;
                         if self.setup.val().remote_credits > MAX_CREDITS {
                             self.source_next.next.granted = MAX_CREDITS;

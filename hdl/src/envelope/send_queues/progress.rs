@@ -36,16 +36,15 @@ impl SendQueues {
                 self.changed.next = self.weighed.q.val().gets_credit;
                 self.push.next = ((self.weighed.q.val().gets_credit
                     & self.source.q.val().count.any())
-                    | self.source.q.val().repeating)
+                    | self.weighed.q.val().goes_back)
                     & !self.source.q.val().queued;
                 self.back_to.next = self.weighed.q.val().acknowledged;
-                if self.weighed.q.val().passes_repeat {
-                    self.source_next.next.repeat = self.weighed.q.val().acknowledged;
+                if self.weighed.q.val().passes_turn {
+                    self.source_next.next.turn = self.weighed.q.val().acknowledged;
                 }
                 // A round that is under way gives the missing one again.
                 self.hears_gap.next = self.progress.data.val().gap
-                    & !(self.source.q.val().repeating
-                        & (self.weighed.q.val().repeats_left | self.source.q.val().given.any()))
+                    & !self.weighed.q.val().goes_back
                     & (self.weighed.q.val().acknowledged != self.weighed.q.val().sent);
                 if self.weighed.q.val().hears_more | self.weighed.q.val().asks {
                     self.source_next.next.tries = 0.into();
@@ -53,7 +52,7 @@ impl SendQueues {
                 if self.weighed.q.val().hears_more {
                     self.source_next.next.since = self.now.q.val();
                     self.walks.next = true;
-                    self.walk_until.next = self.weighed.q.val().acknowledged;
+                    self.walk_sent.next = self.weighed.q.val().newly;
                     self.for_fault.d.next = false;
                     self.for_control.d.next = false;
                 }

@@ -4,6 +4,9 @@ use super::SendQueues;
 use super::credit::Weighed;
 use crate::prelude::*;
 use abi::limits::EAGER_MAX;
+use abi::times::DOUBLINGS;
+
+const _: () = assert!(DOUBLINGS < 1 << 2);
 
 #[block]
 impl SendQueues {
@@ -20,26 +23,27 @@ impl SendQueues {
             & !self.source.q.val().failing
             & self.in_range.val();
         // Silence: of a peer that has something to acknowledge, or of a wire that takes nothing, so that the pair has no turn.
-        // Each time it waits twice as long as the time before, up to eight times.
+        // Each time it waits twice as long as the time before, `DOUBLINGS` times.
         self.quiet_for.next = self.now.q.val() - self.source.q.val().since;
-        self.patience.next = self.quiet_for.val();
-        if self.source.q.val().tries == 1 {
-            self.patience.next = self.quiet_for.val() >> 1;
-        } else if self.source.q.val().tries == 2 {
-            self.patience.next = self.quiet_for.val() >> 2;
-        } else if self.source.q.val().tries.any() {
-            self.patience.next = self.quiet_for.val() >> 3;
+        self.doublings.next = DOUBLINGS;
+        if self.source.q.val().tries < DOUBLINGS {
+            self.doublings.next = self.source.q.val().tries.get_bits::<2>(0);
         }
+        self.patience.next = self.quiet_for.val() >> self.doublings.val();
         self.late.next = self.is_sound.val()
             & self.timeout.q.val().any()
             & (self.patience.val() >= self.timeout.q.val());
         self.is_unreadable.next = self.source.q.val().unreadable & !self.source.q.val().failed;
         self.last_try.next = self.source.q.val().tries >= self.retry_limit.q.val();
+        self.is_back.next = self.source.q.val().turn != self.source.q.val().taken;
         self.repeats_left.next =
-            self.source.q.val().repeating & (self.source.q.val().repeat != self.credit.sent.val());
-        self.beyond_repeat.next = self.credit.acknowledged.val() - self.source.q.val().repeat;
-        self.passes_repeat.next =
-            self.source.q.val().repeating & !self.beyond_repeat.val().get_bit(31);
+            self.is_back.val() & (self.source.q.val().turn != self.credit.sent.val());
+        self.beyond_turn.next = self.credit.acknowledged.val() - self.source.q.val().turn;
+        self.passes_turn.next = !self.beyond_turn.val().get_bit(31);
+        self.held.next = self.source.q.val().taken.get_bits::<8>(0)
+            - self.source.q.val().acknowledged.get_bits::<8>(0)
+            + self.source.q.val().count;
+        self.full.next = self.held.val() > bit_cast::<8, 6>(self.source.q.val().last);
         self.silent.next = self.credit.unacknowledged.val().any()
             | (self.source.q.val().queued
                 & self.source.q.val().count.any()
@@ -49,6 +53,7 @@ impl SendQueues {
             & (self.source.q.val().taken == self.source.q.val().acknowledged)
             & !self.credit.has_one.val();
         self.hears_more.next = self.credit.acknowledged.val() != self.source.q.val().acknowledged;
+        self.newly.next = self.credit.acknowledged.val() - self.source.q.val().acknowledged;
         self.gets_credit.next = self.credit.returned.val() != self.source.q.val().returned;
         self.too_long.next = self.request.val().length > EAGER_MAX;
         self.weighed.d.next = Weighed {
@@ -60,8 +65,10 @@ impl SendQueues {
             asks: self.asks.val(),
             unreadable: self.is_unreadable.val(),
             last_try: self.last_try.val(),
+            goes_back: self.is_back.val(),
             repeats_left: self.repeats_left.val(),
-            passes_repeat: self.passes_repeat.val(),
+            passes_turn: self.passes_turn.val(),
+            full: self.full.val(),
             too_long: self.too_long.val(),
             sent: self.credit.sent.val(),
             unacknowledged: bit_cast::<8, 32>(self.credit.unacknowledged.val()),
@@ -70,6 +77,7 @@ impl SendQueues {
             has_two: self.credit.has_two.val(),
             acknowledged: self.credit.acknowledged.val(),
             hears_more: self.hears_more.val(),
+            newly: bit_cast::<8, 32>(self.newly.val()),
             returned: self.credit.returned.val(),
             gets_credit: self.gets_credit.val(),
             lies: self.credit.lies.val(),

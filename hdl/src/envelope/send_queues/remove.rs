@@ -1,18 +1,19 @@
-//! A cancel: walks the queue of a pair's waiting sends, takes one out, and moves those behind it up, so that their order stays.
+//! Takes one send out of a pair's run, and moves those behind it up, so that their order stays and no number is left out: one that waits and is cancelled, or
+//! one that Gather has refused.
 //!
 //! ```text
-//!   start, target ──► read a place ⇄ look at it ──► hits: it is this one
-//!                                               ├─► moves: the send that was read goes one place up
-//!                                               └─► done, found
+//!   start, from, count ──► read a descriptor ⇄ look at it ──► hits: it is this one
+//!                                                         ├─► moves: what was read goes one place up
+//!                                                         └─► done, found
 //! ```
 
-use super::waiting::WaitingSend;
+use super::descriptor::Descriptor;
 use crate::prelude::*;
 
 #[derive(Copy, Clone, Debug, PartialEq, LogicState)]
 enum State {
     Idle,
-    /// The next send is being read.
+    /// The next descriptor is being read.
     Read,
     /// It has been read.
     Look,
@@ -20,55 +21,61 @@ enum State {
     Done,
 }
 
-/// The walk.
+/// The walk. Of numbers it has the low bits.
 #[block]
-pub(super) struct Cancel {
+pub(super) struct Remove {
     pub clock: Signal<In, Clock>,
     pub reset: Signal<In, Bit>,
-    /// Pulse: a queue of `count` sends is to be walked, of which the oldest is at `head`.
+    /// Pulse: `count` sends are to be looked at, from this number on.
     pub start: Signal<In, Bit>,
-    pub head: Signal<In, Bits<8>>,
+    pub from: Signal<In, Bits<8>>,
     pub count: Signal<In, Bits<8>>,
-    /// Handle of the send. Stays until `done`.
+    /// With `start`: it is the first of them. Otherwise that with the handle `target`, which stays until `done`.
+    pub takes_first: Signal<In, Bit>,
     pub target: Signal<In, Bits<32>>,
     /// From the cycle after `start` to `done`.
     pub busy: Signal<Out, Bit>,
-    /// Place to read.
-    pub place: Signal<Out, Bits<8>>,
-    /// What was at the place of the cycle before.
-    pub read: Signal<In, WaitingSend>,
+    /// Number of the descriptor to read.
+    pub number: Signal<Out, Bits<8>>,
+    /// That of the cycle before.
+    pub read: Signal<In, Descriptor>,
     /// Pulse: that is the send.
     pub hits: Signal<Out, Bit>,
-    /// Pulse: that goes to `upper_place`.
+    /// Pulse: that goes to `upper`.
     pub moves: Signal<Out, Bit>,
-    pub upper_place: Signal<Out, Bits<8>>,
+    pub upper: Signal<Out, Bits<8>>,
     /// Pulse: the walk has ended.
     pub done: Signal<Out, Bit>,
     /// With it: the send was there.
     pub found: Signal<Out, Bit>,
+    /// The walk is of one that takes the first.
+    pub took_first: Signal<Out, Bit>,
     state: Reg<State>,
     at: Reg<Bits<8>>,
     left: Reg<Bits<8>>,
+    first: Reg<Bit>,
     was_found: Reg<Bit>,
 }
 
 #[block]
-impl Logic for Cancel {
+impl Logic for Remove {
     fn update(&mut self) {
         self.busy.next = self.state.q.val() != State::Idle;
-        self.place.next = self.at.q.val();
-        self.upper_place.next = self.at.q.val() - 1;
+        self.number.next = self.at.q.val();
+        self.upper.next = self.at.q.val() - 1;
         self.hits.next = (self.state.q.val() == State::Look)
             & !self.was_found.q.val()
-            & (self.read.val().request == self.target.val());
+            & (self.first.q.val() | (self.read.val().request == self.target.val()));
         self.moves.next = (self.state.q.val() == State::Look) & self.was_found.q.val();
         self.done.next = self.state.q.val() == State::Done;
         self.found.next = self.was_found.q.val();
+        self.took_first.next = self.first.q.val();
         match self.state.q.val() {
             State::Idle => {
                 if self.start.val() {
-                    self.at.d.next = self.head.val();
+                    self.at.d.next = self.from.val();
                     self.left.d.next = self.count.val();
+                    self.first.d.next = self.takes_first.val();
                     self.was_found.d.next = false;
                     self.state.d.next = State::Done;
                     if self.count.val().any() {
