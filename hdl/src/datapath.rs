@@ -18,8 +18,6 @@
 //! It is a block of its own so that it can be simulated without the processor: its ports towards the
 //! processor are those of [`Subsystem`](crate::mgmt::Subsystem), turned round.
 
-pub mod breaks;
-
 use crate::config::{Config, ECP5, TINY};
 use crate::envelope::{Delivery, SendQueues};
 use crate::host::{Completions, DmaRead, DmaWrite, Events, Fetch, GateReset, Registers};
@@ -34,6 +32,7 @@ use crate::prim::axi::{AxiLite, AxiManager, CACHE_FINAL, PROT_LEAST, StreamSink,
 use crate::protect::{Barrier, Refusals, Regions};
 use crate::tops::{Class, Top};
 use crate::types::{ControlRequest, LoaderWord, MatchCommand, RaiseEvent};
+use crate::verilog::Break;
 use abi::control::Operation;
 use abi::register::{FIRST_ENDPOINT_INTERRUPT, MAILBOX_INTERRUPT};
 
@@ -77,9 +76,7 @@ pub fn tops() -> Vec<Top> {
         }),
         Top::of("datapath_tiny", Class::Card, || Datapath::new(&TINY)),
         Top::of("datapath_ecp5", Class::Bench, || Datapath::new(&ECP5)),
-        Top::broken("datapath_tiny_broken", breaks::datapath, || {
-            Datapath::new(&TINY)
-        }),
+        Top::broken("datapath_tiny_broken", breaks, || Datapath::new(&TINY)),
     ]
 }
 
@@ -630,4 +627,36 @@ mod tests {
             assert!(taken.contains(operation), "{operation}");
         }
     }
+}
+
+/// Contracts of the reset of the gates that a test breaks: of its sequence, and of what it does to the blocks.
+fn resets() -> Vec<Break> {
+    let mut all = crate::host::breaks::gate_reset();
+    all.extend([
+        // A frame that is being sent is neither waited for nor ended.
+        Break::new("cuts_frames")
+            .force::<GateReset>("wire_done", "true")
+            .force::<Datapath>("frame_gate.restart", "false"),
+        // Doorbells that were rung before the reset are heard after it.
+        Break::new("keeps_doorbells").force::<Datapath>("fetch.reset", "reset"),
+    ]);
+    all
+}
+
+/// Those of the whole datapath.
+fn breaks() -> Vec<Break> {
+    let mut all = resets();
+    // What it asks of the bus beside the access itself is wrong.
+    all.push(
+        Break::new("wrong_attributes")
+            .force::<Datapath>("m_axi.arprot", "0")
+            .force::<Datapath>("m_axi.arlock", "true")
+            .force::<Datapath>("m_axi.arcache", "0")
+            .force::<Datapath>("m_axi.arqos", "1")
+            .force::<Datapath>("m_axi.awprot", "0")
+            .force::<Datapath>("m_axi.awlock", "true")
+            .force::<Datapath>("m_axi.awcache", "0")
+            .force::<Datapath>("m_axi.awqos", "1"),
+    );
+    all
 }

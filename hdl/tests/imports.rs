@@ -5,6 +5,7 @@ use std::path::Path;
 
 use petgraph::algo::kosaraju_scc;
 use petgraph::graphmap::DiGraphMap;
+use proc_macro2::{TokenStream, TokenTree};
 use syn::visit::{self, Visit};
 
 #[path = "support/sources.rs"]
@@ -55,6 +56,38 @@ impl Paths {
     }
 }
 
+impl Paths {
+    /// Names joined by `::` among tokens: two at least, since one alone may be anything.
+    fn tokens(&mut self, tokens: TokenStream) {
+        let mut path: Vec<String> = vec![];
+        let mut colons = 0;
+        for token in tokens {
+            match token {
+                TokenTree::Ident(ident) => {
+                    if colons != 2 {
+                        self.joined(std::mem::take(&mut path));
+                    }
+                    path.push(ident.to_string());
+                    colons = 0;
+                }
+                TokenTree::Punct(punct) if punct.as_char() == ':' => colons += 1,
+                TokenTree::Group(group) => {
+                    self.tokens(group.stream());
+                    colons = 0;
+                }
+                _ => colons = 0,
+            }
+        }
+        self.joined(path);
+    }
+
+    fn joined(&mut self, path: Vec<String>) {
+        if path.len() > 1 {
+            self.0.push(path);
+        }
+    }
+}
+
 impl<'a> Visit<'a> for Paths {
     fn visit_item_use(&mut self, item: &'a syn::ItemUse) {
         self.tree(&[], &item.tree);
@@ -68,6 +101,17 @@ impl<'a> Visit<'a> for Paths {
 
     // Who may see an item is no import.
     fn visit_vis_restricted(&mut self, _: &'a syn::VisRestricted) {}
+
+    // What the attributes of this house and macros are given is read as paths too.
+    fn visit_attribute(&mut self, attribute: &'a syn::Attribute) {
+        if let syn::Meta::List(list) = &attribute.meta {
+            self.tokens(list.tokens.clone());
+        }
+    }
+
+    fn visit_macro(&mut self, mac: &'a syn::Macro) {
+        self.tokens(mac.tokens.clone());
+    }
 
     fn visit_path(&mut self, path: &'a syn::Path) {
         let segments = path.segments.iter().map(|s| s.ident.to_string());
@@ -91,6 +135,7 @@ fn target(files: &Files, from: &str, path: &[String]) -> Option<String> {
                 rest = &rest[1..];
             }
         }
+        "self" => rest = &rest[1..],
         first if files.contains_key(&format!("{from}::{first}")) => {}
         _ => return None,
     }
@@ -167,7 +212,20 @@ fn a_room_in_the_configuration_and_a_circle_are_noticed() {
         with("fn f() { super::dma_read::f(); }"),
     );
     files.insert("host::dma_read".into(), with("use super::ring::Ring;"));
+    // By an attribute, by a macro, by `self`: each names a part that names the whole.
+    for (whole, text) in [
+        ("protect", "struct A { #[is(New::of(part::DEPTH))] a: u8 }"),
+        ("link", "fn f() { vec![Top::of(part::breaks)] }"),
+        ("envelope", "use self::part::B;"),
+    ] {
+        files.insert(whole.into(), with(text));
+        files.insert(format!("{whole}::part"), with("use super::A;"));
+    }
     let complaints = complaints(&files);
+    for whole in ["protect", "link", "envelope"] {
+        let part = format!("{whole}::part");
+        assert!(complaints.iter().any(|c| c.contains(&part)), "{whole}");
+    }
     assert!(complaints.contains(&"config imports matching".to_string()));
     let circle = complaints.iter().find(|c| c.contains("host::ring"));
     assert!(

@@ -206,18 +206,18 @@ fn text(arguments: &[&str]) -> String {
 
 #[test]
 fn a_code_is_explained_by_its_name_and_by_its_number() {
-    let by_name = text(&["explain", "queue-full"]);
+    let by_name = text(&["explain", "not-ready"]);
     assert!(
-        by_name.starts_with("QueueFull, 13 (0x0d): Status (status of a completion)\n  means   "),
+        by_name.starts_with("NotReady, 17 (0x11): Status (status of a completion)\n  means   "),
         "{by_name}"
     );
     for part in [
-        "\n  cause   The card holds as many sends",
-        "\n  help    Post it again",
+        "\n  cause   A send with `FLAG_READY`",
+        "\n  help    Send it again ",
     ] {
         assert!(by_name.contains(part), "{by_name:?} lacks {part:?}");
     }
-    assert_eq!(text(&["explain", "0x0d"]), by_name, "no other set has a 13");
+    assert_eq!(text(&["explain", "0x11"]), by_name, "no other set has a 17");
     // Two sets have this name: a completion's status, and the event that comes with it.
     let both = json(posthorn().args(["explain", "--json", "LINKERROR"]));
     let sets: Vec<_> = both

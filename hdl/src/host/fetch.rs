@@ -22,7 +22,6 @@
 
 mod gathers;
 
-use self::gathers::{Held, Join};
 use super::decode::Decode;
 use super::entry_queue::{DEPTH, EntryQueue};
 use super::ring::Ring;
@@ -47,6 +46,33 @@ const _: () = assert!(QUEUE < 1 << 5, "a ring counts to its class's places");
 pub const QUEUE: usize = DEPTH;
 
 const _: () = assert!(RING_BITS == 2, "the kernel slices indices at this bit");
+
+/// What is done to a gather.
+#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
+enum Join {
+    /// Nothing.
+    Idle,
+    /// Its first entry has been read, and is compared with the second.
+    Looking,
+    /// It is handed over, or refused.
+    Deciding,
+}
+
+/// A first entry.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct Held {
+    malformed: Bit,
+    flags: Bits<8>,
+    pair: Bits<16>,
+    context: Bits<16>,
+    request: Bits<32>,
+    key: Bits<32>,
+    match_bits: Bits<64>,
+    immediate: Bits<64>,
+    address: Bits<64>,
+    /// At most `TOO_LONG`.
+    length: Bits<11>,
+}
 
 /// Rings of all endpoints and what empties them.
 #[block(config: &Config)]

@@ -32,9 +32,6 @@
 mod ask;
 mod join;
 
-use self::ask::{ToAsk, ToRead};
-use self::join::UnderWay;
-
 use crate::config::JOBS;
 use crate::prelude::*;
 use crate::prim::{BlockRam, Fifo};
@@ -58,6 +55,48 @@ struct Envelope {
     /// The payload is this.
     inline: Bit,
     payload: Bits<128>,
+}
+
+/// A job whose segments are to be asked for.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct ToAsk {
+    domain: Bits<8>,
+    key: Bits<32>,
+    address: Bits<64>,
+    /// Length of the first segment.
+    length: Bits<11>,
+    /// The others.
+    segments: Segments,
+    /// Words of the payload.
+    words: Bits<8>,
+}
+
+/// A segment to read.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct ToRead {
+    address: Bits<64>,
+    length: Bits<16>,
+    /// The last of its job.
+    last: Bit,
+    /// Words of the payload.
+    words: Bits<8>,
+}
+
+/// A segment's read under way, or one that none is made for.
+#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
+struct UnderWay {
+    /// Words of the segment.
+    words: Bits<8>,
+    /// Bytes of its last word, 0 for all eight.
+    tail: Bits<3>,
+    /// It is the last of its job.
+    last: Bit,
+    /// Words of the job's payload.
+    whole: Bits<8>,
+    /// They are being read.
+    reads: Bit,
+    /// The segment may not be read.
+    refused: Bit,
 }
 
 /// What reads payloads.

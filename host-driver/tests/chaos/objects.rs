@@ -258,8 +258,11 @@ impl World {
         let (Some(endpoint), Some((pair, _))) = (&end.endpoint, end.pairs.first()) else {
             return Ok(());
         };
-        let begun = endpoint.begin_disconnect(*pair, 10_000);
-        begun.or_else(|error| self.note(who, error))
+        match endpoint.begin_disconnect(*pair, 10_000) {
+            // The card gets them first.
+            Ok(()) | Err(CommandError::SendsKept) => Ok(()),
+            Err(error) => self.note(who, error),
+        }
     }
 
     /// Ends a connection and waits for it, with whatever is outstanding.

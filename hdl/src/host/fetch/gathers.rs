@@ -16,7 +16,7 @@
 //! A first stays alone if its ring ends with it or another request follows. Then it is malformed; and if what follows can't be read, it ends
 //! with `MemoryError`. A first that is malformed itself takes its second along.
 
-use super::Fetch;
+use super::{Fetch, Held, Join};
 use crate::prelude::*;
 use crate::types::{Segment, Segments, SendRequest};
 use abi::completion::CompletionKind;
@@ -31,33 +31,6 @@ const _: () = assert!(
     EAGER_MAX < TOO_LONG as usize,
     "a length that counts has eleven bits"
 );
-
-/// What is done to a gather.
-#[derive(Copy, Clone, Debug, PartialEq, LogicState)]
-pub(super) enum Join {
-    /// Nothing.
-    Idle,
-    /// Its first entry has been read, and is compared with the second.
-    Looking,
-    /// It is handed over, or refused.
-    Deciding,
-}
-
-/// A first entry.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub(super) struct Held {
-    pub malformed: Bit,
-    pub flags: Bits<8>,
-    pub pair: Bits<16>,
-    pub context: Bits<16>,
-    pub request: Bits<32>,
-    pub key: Bits<32>,
-    pub match_bits: Bits<64>,
-    pub immediate: Bits<64>,
-    pub address: Bits<64>,
-    /// At most `TOO_LONG`.
-    pub length: Bits<11>,
-}
 
 #[block]
 impl Fetch {

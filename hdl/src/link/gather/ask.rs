@@ -8,37 +8,11 @@
 //! An empty segment is neither asked for nor read. A job without any byte passes both queues as one empty segment, and begins behind the questions if
 //! there are none before it.
 
-use super::Gather;
-use super::join::UnderWay;
+use super::{Gather, ToAsk, ToRead, UnderWay};
 use crate::config::JOBS;
 use crate::prelude::*;
-use crate::types::{DmaRequest, RegionQuery, Segment, Segments};
+use crate::types::{DmaRequest, RegionQuery, Segment};
 use abi::control::RIGHT_LOCAL_READ;
-
-/// A job whose segments are to be asked for.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub(super) struct ToAsk {
-    pub domain: Bits<8>,
-    pub key: Bits<32>,
-    pub address: Bits<64>,
-    /// Length of the first segment.
-    pub length: Bits<11>,
-    /// The others.
-    pub segments: Segments,
-    /// Words of the payload.
-    pub words: Bits<8>,
-}
-
-/// A segment to read.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub(super) struct ToRead {
-    pub address: Bits<64>,
-    pub length: Bits<16>,
-    /// The last of its job.
-    pub last: Bit,
-    /// Words of the payload.
-    pub words: Bits<8>,
-}
 
 #[block]
 impl Gather {

@@ -16,23 +16,6 @@ use super::Gather;
 use crate::prelude::*;
 use abi::status::Status;
 
-/// A segment's read under way, or one that none is made for.
-#[derive(Copy, Clone, Debug, PartialEq, Default, LogicStruct)]
-pub(super) struct UnderWay {
-    /// Words of the segment.
-    pub words: Bits<8>,
-    /// Bytes of its last word, 0 for all eight.
-    pub tail: Bits<3>,
-    /// It is the last of its job.
-    pub last: Bit,
-    /// Words of the job's payload.
-    pub whole: Bits<8>,
-    /// They are being read.
-    pub reads: Bit,
-    /// The segment may not be read.
-    pub refused: Bit,
-}
-
 #[block]
 impl Gather {
     /// Words of the oldest segment under way come, and words of the payload go to memory.

@@ -9,15 +9,8 @@
 //! An arrival is answered when it is decided; its message waits some cycles later. Whatever looks at the unexpected
 //! messages, and whatever posts a receive, goes when `calm` says that no message is on its way: so none is missed.
 
-use super::{Lists, NewMessage};
+use super::{Lists, NewMessage, PENDING};
 use crate::prelude::*;
-
-/// So many appending arrivals may be pending when a command is taken.
-const PENDING: u64 = 8;
-
-/// Most that can be: one more is taken in the cycle in which the limit is reached, one stands in `front`, and two have gone without
-/// being counted.
-pub(super) const QUEUE: usize = PENDING as usize + 3;
 
 #[block]
 impl Lists {

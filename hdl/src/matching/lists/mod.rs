@@ -121,6 +121,13 @@ struct NewMessage {
     match_bits: Bits<64>,
 }
 
+/// So many appending arrivals may be pending when a command is taken.
+const PENDING: u64 = 8;
+
+/// Most that can be: one more is taken in the cycle in which the limit is reached, one stands in `front`, and two have gone without
+/// being counted.
+const QUEUE: usize = PENDING as usize + 3;
+
 /// The engine.
 #[block(config: &Config)]
 pub struct Lists {
@@ -231,7 +238,7 @@ pub struct Lists {
     admits: Reg<Bit>,
 
     /// Messages that go to the unexpected side.
-    #[is(Fifo::new(append::QUEUE))]
+    #[is(Fifo::new(QUEUE))]
     messages: Fifo<NewMessage>,
     /// An arrival that appends went in the previous cycle.
     appending: Reg<Bit>,
