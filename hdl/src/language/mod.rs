@@ -16,8 +16,8 @@
 //!
 //! #[block]
 //! pub struct Inverter {
-//!     pub input: Signal<In, Bit>,
-//!     pub output: Signal<Out, Bit>,
+//!     pub level: Signal<In, Bit>,
+//!     pub inverse: Signal<Out, Bit>,
 //! }
 //!
 //! #[block]
@@ -30,7 +30,7 @@
 //! #[block]
 //! impl Inverter {
 //!     fn invert(&mut self) {
-//!         self.output.next = !self.input.val();
+//!         self.inverse.next = !self.level.val();
 //!     }
 //! }
 //! ```
@@ -42,21 +42,21 @@
 //! #
 //! # #[block]
 //! # pub struct Inverter {
-//! #     pub input: Signal<In, Bit>,
-//! #     pub output: Signal<Out, Bit>,
+//! #     pub level: Signal<In, Bit>,
+//! #     pub inverse: Signal<Out, Bit>,
 //! # }
 //! #
 //! #[block]
 //! impl Logic for Inverter {
 //!     fn update(&mut self) {
-//!         self.output.next = !self.input.val();
+//!         self.inverse.next = !self.level.val();
 //!     }
 //! }
 //!
 //! #[block]
 //! impl Inverter {
 //!     fn invert(&mut self) {
-//!         self.output.next = !self.input.val();
+//!         self.inverse.next = !self.level.val();
 //!     }
 //! }
 //! ```
