@@ -239,7 +239,11 @@ fn firmware_that_is_started_again_quiets_the_gates_and_goes_on_with_epochs_and_i
     a.pass(10_000);
     assert_eq!(a.state(pair), Some(PairState::Connected));
     assert_eq!(b.state(offer), Some(PairState::Connected));
-    let causes = [Cause::PairConnected, Cause::PeerFailed, Cause::PairConnected];
+    let causes = [
+        Cause::PairConnected,
+        Cause::PeerFailed,
+        Cause::PairConnected,
+    ];
     assert_eq!(b.events(), causes.map(Some));
     // By register, with the processor held.
     a.write(CONTROL, CONTROL_RESET);
