@@ -616,19 +616,6 @@ impl Logic for Datapath {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn each_operation_of_the_firmware_concerns_a_block() {
-        let taken = CONTROLLED.concat();
-        for operation in Operation::ALL {
-            assert!(taken.contains(operation), "{operation}");
-        }
-    }
-}
-
 /// Contracts of the reset of the gates that a test breaks: of its sequence, and of what it does to the blocks.
 fn resets() -> Vec<Break> {
     let mut all = crate::host::breaks::gate_reset();
@@ -659,4 +646,17 @@ fn breaks() -> Vec<Break> {
             .force::<Datapath>("m_axi.awqos", "1"),
     );
     all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_operation_of_the_firmware_concerns_a_block() {
+        let taken = CONTROLLED.concat();
+        for operation in Operation::ALL {
+            assert!(taken.contains(operation), "{operation}");
+        }
+    }
 }
