@@ -289,7 +289,7 @@ class Pair:
         credits = value["DEFAULT_CREDITS"] if credits is None else credits
         slots = card.platform.allocate(credits * value["EAGER_MAX"], value["RING_ALIGN"])
         answer = await card.command("OpenPair", endpoint=self.endpoint.id, credits=credits, slots=slots)
-        self.id = answer["pair"]
+        self.id, self.sends = answer["pair"], answer["sends"]
         self.place = card.place(self.id)
         return {
             "remote_pair": self.place,

@@ -428,7 +428,8 @@ async def a_send_behind_one_that_found_the_queue_full_overtakes_it(dut):
     both = await cards(dut)
     a, b = await Side(both[0]).open(send=32, completions=32), await Side(both[1]).open()
     to_b, to_a = await connect(a.endpoint, b.endpoint)
-    room = BOOK.value["DEFAULT_CREDITS"] + BOOK.value["SEND_QUEUE_DEPTH"]
+    credits = BOOK.value["DEFAULT_CREDITS"]
+    room = credits + to_b.sends
 
     async def receive():
         """The number of the next message."""
@@ -436,12 +437,16 @@ async def a_send_behind_one_that_found_the_queue_full_overtakes_it(dut):
         assert completion["status"] == "Success"
         return completion["immediate"]
 
-    sends = [await a.send(to_b, 7, b"x", immediate=number) for number in range(room + 1)]
+    sends = [await a.send(to_b, 7, b"x", immediate=number) for number in range(credits)]
+    # These are safe at the peer, in all the envelopes that it has given, and the card holds them no more.
+    for send in sends:
+        assert (await a.endpoint.wait(send))["status"] == "Success"
+    sends += [await a.send(to_b, 7, b"x", immediate=number) for number in range(credits, room + 1)]
     completion = await a.endpoint.wait(sends[room])
     assert completion["status"] == "QueueFull"
     # Room for one more, which the card takes though the one before it was refused.
     got = [await receive()]
-    await a.endpoint.wait(sends[BOOK.value["DEFAULT_CREDITS"]])
+    await a.endpoint.wait(sends[credits])
     sends.append(await a.send(to_b, 7, b"x", immediate=room + 1))
     got += [await receive(), await receive()]
     sends[room] = await a.send(to_b, 7, b"x", immediate=room)
@@ -488,7 +493,7 @@ async def a_pair_that_sends_before_its_peer_is_connected_sends_again(dut):
     await to_b.connect(told_a)
     first = await a.send(to_b, 1, b"dropped")
     await a.card.platform.pause(2000)
-    assert await b.card.counter("PairErrors") == 1
+    assert await b.card.counter("PairErrors") >= 1
     await to_a.connect(told_b)
     second = await a.send(to_b, 1, b"behind", at=64)
     for at, sent in ((128, b"dropped"), (160, b"behind")):
