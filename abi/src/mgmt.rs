@@ -11,7 +11,7 @@ constants! {
         /// First byte of the memory.
         MEMORY_BASE: u32 = 0x4000_0000;
         /// Bytes of memory.
-        MEMORY_BYTES: u32 = 64 * 1024;
+        MEMORY_BYTES: u32 = 96 * 1024;
         /// Nanoseconds of a cycle of the card's nominal clock, by which the firmware's delays count.
         CLOCK_NS: u32 = 8;
         /// First byte of the persistent memory: the last bytes of the memory, which neither the loader nor the firmware's start

@@ -24,7 +24,7 @@ constants! {
         /// [`ETHERTYPE`] as the header's little-endian field holds it.
         ETHERTYPE_FIELD: u16 = ETHERTYPE.swap_bytes();
         /// Version of the header.
-        VERSION: u8 = 4;
+        VERSION: u8 = 5;
         /// `flags` of an `Eager` frame: the message is to find a receive posted, or to be refused.
         FRAME_READY: u8 = 1 << 0;
         /// `flags` of an `Acknowledge` or `Ask` frame: a request of the reverse direction is missing, since one behind it has come and was dropped.

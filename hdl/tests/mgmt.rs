@@ -157,9 +157,13 @@ fn the_processor_starts_says_that_it_is_up_and_logs() {
 
 #[test]
 fn memory_keeps_words_and_bytes_up_to_its_end() {
-    for_seeds(2, |rng| {
+    // Its last bytes, and those where one memory ends and the other begins.
+    for_seeds(4, |rng| {
         let mut host = Host::boot(1, 0);
-        let start = MEMORY_BYTES as usize - 64;
+        let start = match rng.random() {
+            true => MEMORY_BYTES as usize - 64,
+            false => (1 << 16) - 32,
+        };
         let mut bytes = [0_u8; 64];
         for _ in 0..300 {
             let at = rng.random_range(0..64);
@@ -208,6 +212,7 @@ fn accesses_that_nothing_answers_are_refused() {
         0,
         MEMORY_BASE - 4,
         MEMORY_BASE + MEMORY_BYTES,
+        MEMORY_BASE + (1 << 17),
         REGISTER_BASE - 4,
     ] {
         assert_eq!(host.ask(Do::LoadWord, address, 0), None, "{address:#x}");
