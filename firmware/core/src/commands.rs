@@ -4,11 +4,11 @@
 //! comes when they have done it, or when they have answered nothing for [`CONTROL_TIMEOUT`](crate::CONTROL_TIMEOUT) cycles.
 
 use crate::argument::{BUSY, NOT_CONNECTED, NOT_FOUND, Refusal, credits, mac, narrow, slots};
+use crate::bits::PairBits;
 use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
 use crate::endpoint::{Endpoint, EndpointState, Rings, Stage, rings};
 use crate::firmware::{Firmware, UnderWay};
-use crate::notice::PairBits;
 use crate::pair::{Held, Pair, Room};
 use crate::peers::Peer;
 use crate::region::{Region, RegionState};
@@ -687,17 +687,15 @@ impl<C: Card> Firmware<C> {
 
     fn read_failed(&mut self, read: abi::mailbox::Endpoint) -> Served<FailedPeers> {
         let endpoint = self.endpoint(read.endpoint)?;
-        let mut failed = FailedPeers::default();
+        let mut failed = PairBits::default();
         for (index, pair) in self.pairs.iter().enumerate() {
             let own = usize::from(pair.endpoint) == endpoint;
             if own && pair.state != State::Closed && pair.peer_state == PeerState::Failed {
-                match index {
-                    0..64 => failed.low |= 1 << index,
-                    _ => failed.high |= 1 << (index - 64),
-                }
+                failed.insert(index);
             }
         }
-        Ok(Outcome::Done(failed))
+        let (low, high) = failed.to_words();
+        Ok(Outcome::Done(FailedPeers { low, high }))
     }
 
     fn command_tell_failed(&mut self, told: TellFailed) -> Served<Nothing> {
@@ -707,12 +705,7 @@ impl<C: Card> Firmware<C> {
             return Err(Refusal::argument(0));
         }
         let (endpoint, peer) = (pair.endpoint, pair.peer);
-        let to: PairBits = [
-            told.low as u32,
-            (told.low >> 32) as u32,
-            told.high as u32,
-            (told.high >> 32) as u32,
-        ];
+        let to = PairBits::from_words(told.low, told.high);
         match self.tell_failed(endpoint, peer, to) {
             true => Ok(Outcome::Done(Nothing {})),
             false => Err(BUSY),

@@ -10,6 +10,7 @@ use crate::connection::{Cause, State};
 use crate::firmware::Firmware;
 use crate::pair::{Held, Pair};
 use crate::peers::Peer;
+use crate::repeat::{REPEAT_FIRST, Repeat, is_reached};
 use abi::mailbox::{AuditKind, ConnectReason, malformed_info};
 use abi::mgmt::FRAME_WORDS;
 use abi::times::TELL_TIMEOUT;
@@ -24,10 +25,6 @@ pub const MOST_HANDSHAKES: usize = 16;
 pub const MOST_DISCONNECTS: usize = 16;
 pub(crate) const MOST: usize = MOST_HANDSHAKES + MOST_DISCONNECTS;
 
-/// Cycles from a frame to its first repetition: a few times what two firmwares need to answer. Twice as many each time from then on,
-const REPEAT_FIRST: u32 = 1 << 15;
-/// and no more than this.
-const REPEAT_MOST: u32 = 1 << 19;
 /// Cycles for which a frame that was sent is taken to be on its way: less than a peer waits before it repeats what it asks.
 const ON_ITS_WAY: u32 = REPEAT_FIRST / 2;
 /// Cycles between two looks at a pair that drains.
@@ -40,11 +37,8 @@ pub(crate) struct Exchange {
     is_disconnect: bool,
     /// When it is given up.
     pub(crate) deadline: u32,
-    /// When the next frame is due, or the next look.
-    pub(crate) next: u32,
-    interval: u32,
-    /// A frame is to be sent as soon as there is room.
-    pub(crate) due: bool,
+    /// When its frame is sent, or the next look is taken.
+    pub(crate) repeat: Repeat,
     /// Epochs of its endpoint that the peer has found stale.
     pub(crate) stale: u8,
 }
@@ -115,9 +109,7 @@ impl<C: Card> Firmware<C> {
             pair: pair as u16,
             is_disconnect,
             deadline: now.wrapping_add(timeout),
-            next: now.wrapping_add(timeout),
-            interval: REPEAT_FIRST,
-            due: false,
+            repeat: Repeat::from(now.wrapping_add(timeout)),
             stale: 0,
         };
         let pushed = self.exchanges.push(exchange);
@@ -142,9 +134,7 @@ impl<C: Card> Firmware<C> {
         let now = self.card.now();
         self.drop_reply(pair);
         if let Some(exchange) = self.exchange(pair) {
-            exchange.due = true;
-            exchange.interval = REPEAT_FIRST;
-            exchange.next = now.wrapping_add(REPEAT_FIRST);
+            exchange.repeat = Repeat::begun(now);
         }
     }
 
@@ -156,13 +146,13 @@ impl<C: Card> Firmware<C> {
         if let Some(exchange) = self.exchange(pair)
             && may
         {
-            exchange.due = true;
+            exchange.repeat.due = true;
         }
     }
 
     /// Whether no frame of a pair waits or may still be on its way, so that the peer's repetition is answered. It repeats again if it isn't.
     pub(crate) fn may_repeat(&self, pair: usize) -> bool {
-        let due = |one: &Exchange| one.due && usize::from(one.pair) == pair;
+        let due = |one: &Exchange| one.repeat.due && usize::from(one.pair) == pair;
         let waits = self.exchanges.iter().any(due)
             || self
                 .replies
@@ -196,17 +186,12 @@ impl<C: Card> Firmware<C> {
 
     pub(crate) fn run_exchange_timers(&mut self) -> bool {
         let now = self.card.now();
-        let reached = |time: u32| (now.wrapping_sub(time) as i32) >= 0;
         let (mut moved, mut k) = (false, 0);
         while let Some(exchange) = self.exchanges.get_mut(k) {
             let pair = usize::from(exchange.pair);
             let endless = self.card.is_broken(Break::NeverGivesUp);
-            let over = reached(exchange.deadline) && !endless;
-            let again = reached(exchange.next);
-            if again {
-                exchange.interval = (exchange.interval * 2).min(REPEAT_MOST);
-                exchange.next = now.wrapping_add(exchange.interval);
-            }
+            let over = is_reached(now, exchange.deadline) && !endless;
+            let again = exchange.repeat.comes(now);
             let before = self.exchanges.len();
             if over {
                 self.give_up(pair);
@@ -232,7 +217,7 @@ impl<C: Card> Firmware<C> {
     pub(crate) fn look_at_drain(&mut self, pair: usize) {
         let next = self.card.now().wrapping_add(DRAIN_POLL);
         if let Some(exchange) = self.exchange(pair) {
-            exchange.next = next;
+            exchange.repeat.next = next;
         }
         self.pairs[pair].to_read = true;
         self.mark(pair);
@@ -359,7 +344,7 @@ impl<C: Card> Firmware<C> {
     pub(crate) fn reply_about(&mut self, pair: usize, frame: Frame) {
         self.drop_reply(pair);
         if let Some(exchange) = self.exchange(pair) {
-            exchange.due = false;
+            exchange.repeat.due = false;
         }
         self.push_reply(Some(pair as u16), frame);
     }
@@ -387,9 +372,9 @@ impl<C: Card> Firmware<C> {
         let first = self.next_exchange;
         let at = (0..count)
             .map(|k| (first + k) % count)
-            .find(|&k| self.exchanges[k].due)?;
+            .find(|&k| self.exchanges[k].repeat.due)?;
         self.next_exchange = at + 1;
-        self.exchanges[at].due = false;
+        self.exchanges[at].repeat.due = false;
         let pair = usize::from(self.exchanges[at].pair);
         let (frame_type, kind) = match self.pairs[pair].state {
             State::Requesting => (FrameType::Handshake, ManagementKind::ConnectRequest),

@@ -15,13 +15,14 @@
 //! or a region can't be read: it is cleared whatever became of it, and its place stays taken until a clear is answered in time.
 
 use crate::audit::Audit;
+use crate::bits::PairBits;
 use crate::card::{Break, Card, GateEvent, Sizes};
 use crate::commands::{Answer, Job};
 use crate::connection::{Cause, State, TRANSITIONS};
 use crate::domain::Domains;
 use crate::endpoint::{Endpoint, EndpointState, Stage};
 use crate::exchange::{Exchange, Reply};
-use crate::notice::{MOST_NOTICES, MOST_TELLINGS, Notice, PairBits, SIGNALS, Signalled, Telling};
+use crate::notice::{MOST_NOTICES, MOST_TELLINGS, Notice, SIGNALS, Signalled, Telling};
 use crate::pair::{Held, Pair};
 use crate::peers::Peers;
 use crate::persistent::Persistent;
@@ -144,7 +145,7 @@ pub struct Firmware<C> {
     /// Log2 of the run of descriptors that each pair has for its sends.
     pub(crate) sends_log2: u8,
     /// A bit for each pair that may need the gates.
-    work: [u32; MAX_PAIRS / 32],
+    work: PairBits,
     next_pair: usize,
     pub(crate) under_way: Option<UnderWay>,
     host_first: bool,
@@ -210,7 +211,7 @@ impl<C: Card> Firmware<C> {
             asks: PairBits::default(),
             next_round: None,
             sends_log2: equal_sends_log2(sizes.descriptors, cap(sizes.pairs, MAX_PAIRS)),
-            work: [0; MAX_PAIRS / 32],
+            work: PairBits::default(),
             next_pair: 0,
             under_way: None,
             host_first: true,
@@ -246,7 +247,7 @@ impl<C: Card> Firmware<C> {
         Waits {
             control: self.under_way.is_some(),
             frame_out: !self.replies.is_empty()
-                || self.exchanges.iter().any(|one| one.due)
+                || self.exchanges.iter().any(|one| one.repeat.due)
                 || self.notices_are_due(),
             reset: self.boot == Boot::Resetting,
         }
@@ -280,8 +281,8 @@ impl<C: Card> Firmware<C> {
         let exchanges = self
             .exchanges
             .iter()
-            .flat_map(|one| [one.deadline, one.next]);
-        let notices = self.notices.iter().map(|notice| notice.next);
+            .flat_map(|one| [one.deadline, one.repeat.next]);
+        let notices = self.notices.iter().map(|notice| notice.repeat.next);
         let job = (!self.job.is_none()).then(|| self.job_since.wrapping_add(CONTROL_TIMEOUT));
         let request = self.under_way.filter(|request| !request.overdue);
         let request = request.map(|request| request.since.wrapping_add(CONTROL_TIMEOUT));
@@ -597,7 +598,7 @@ impl<C: Card> Firmware<C> {
 
     /// Looks at a pair when the gates are free.
     pub(crate) fn mark(&mut self, index: usize) {
-        self.work[index / 32] |= 1 << (index % 32);
+        self.work.insert(index);
     }
 
     /// Whether the gates are changing what they hold of a pair.
@@ -656,20 +657,13 @@ impl<C: Card> Firmware<C> {
 
     /// The next request of a pair that needs the gates, whose turn it is.
     fn start_for_pair(&mut self) -> bool {
-        // Each round passes a word without work or takes a pair out of one, so that none is left when there is nothing to start.
-        while self.work.iter().any(|&word| word != 0) {
-            let word = self.next_pair / 32 % self.work.len();
-            let rest = self.work[word] & (u32::MAX << (self.next_pair % 32));
-            if rest == 0 {
-                self.next_pair = (word + 1) * 32 % MAX_PAIRS;
-                continue;
-            }
-            let index = word * 32 + rest.trailing_zeros() as usize;
-            self.next_pair = (index + 1) % MAX_PAIRS;
+        // Each round takes a pair out, so that none is left when there is nothing to start.
+        while let Some(index) = self.work.next(self.next_pair).or_else(|| self.work.next(0)) {
+            self.next_pair = index + 1;
             if self.request_of_pair(index) {
                 return true;
             }
-            self.work[word] &= !(1 << (index % 32));
+            self.work.remove(index);
         }
         false
     }

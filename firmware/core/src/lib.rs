@@ -17,6 +17,7 @@ mod names;
 
 mod argument;
 mod audit;
+mod bits;
 mod card;
 mod commands;
 pub mod connection;
@@ -30,6 +31,7 @@ mod pair;
 mod peers;
 mod persistent;
 mod region;
+mod repeat;
 mod table;
 pub mod watch;
 

@@ -9,14 +9,15 @@
 //!
 //! Whom [`TellFailed`](abi::mailbox::Command::TellFailed) has named and no notice is under way to is in [`Telling`], and is told as room comes.
 
+use crate::bits::PairBits;
 use crate::card::{Break, Card};
 use crate::connection::{Cause, State};
 use crate::exchange::{Frame, Reply};
 use crate::firmware::Firmware;
 use crate::peers::Peer;
 use crate::persistent::is_later;
+use crate::repeat::Repeat;
 use abi::event;
-use abi::limits::MAX_PAIRS;
 use abi::mailbox::{AuditKind, ConnectReason, FailureCause};
 use abi::wire::{FrameType, ManagementKind};
 
@@ -27,14 +28,6 @@ pub const MOST_TELLINGS: usize = 4;
 /// Signals that wait to be raised as events. While there is no room, a peer's signal isn't answered: it comes again.
 pub(crate) const SIGNALS: usize = 8;
 
-/// Cycles from a notice to its first repetition. Twice as many each time from then on,
-const REPEAT_FIRST: u32 = 1 << 15;
-/// and no more than this.
-const REPEAT_MOST: u32 = 1 << 19;
-
-/// A bit for each pair.
-pub(crate) type PairBits = [u32; MAX_PAIRS / 32];
-
 /// A notice that the peer hasn't answered.
 #[derive(Clone, Copy)]
 pub(crate) struct Notice {
@@ -43,11 +36,8 @@ pub(crate) struct Notice {
     number: u16,
     kind: ManagementKind,
     word: u64,
-    /// When it is sent again.
-    pub(crate) next: u32,
-    interval: u32,
-    /// It is to be sent as soon as there is room.
-    pub(crate) due: bool,
+    /// When it is sent.
+    pub(crate) repeat: Repeat,
 }
 
 /// A failure that peers are told of.
@@ -83,9 +73,7 @@ impl<C: Card> Firmware<C> {
             number,
             kind,
             word,
-            next: self.card.now().wrapping_add(REPEAT_FIRST),
-            interval: REPEAT_FIRST,
-            due: true,
+            repeat: Repeat::begun(self.card.now()),
         };
         let pushed = self.notices.push(notice);
         debug_assert!(pushed.is_ok(), "a notice was begun without asking for room");
@@ -103,7 +91,7 @@ impl<C: Card> Firmware<C> {
 
     /// Asks the peer of a pair for a sign of life, once.
     pub(crate) fn ask_for_life(&mut self, index: usize) {
-        self.asks[index / 32] |= 1 << (index % 32);
+        self.asks.insert(index);
     }
 
     /// Begins to tell the peers of some pairs of an endpoint that `peer` has failed. False if there is no room.
@@ -114,7 +102,7 @@ impl<C: Card> Firmware<C> {
 
     /// Whether anything of this room is to be sent.
     pub(crate) fn notices_are_due(&self) -> bool {
-        self.notices.iter().any(|notice| notice.due) || self.asks.iter().any(|&word| word != 0)
+        self.notices.iter().any(|notice| notice.repeat.due) || !self.asks.is_empty()
     }
 
     /// Forgets notices whose pair has ended, repeats those whose time has come, and tells whom there is room to tell.
@@ -128,36 +116,34 @@ impl<C: Card> Firmware<C> {
         let endless = !self.card.is_broken(Break::NoticeNotRepeated);
         let mut moved = false;
         for notice in &mut self.notices {
-            if (now.wrapping_sub(notice.next) as i32) >= 0 {
-                notice.due |= endless;
-                notice.interval = (notice.interval * 2).min(REPEAT_MOST);
-                notice.next = now.wrapping_add(notice.interval);
+            if notice.repeat.comes(now) {
+                notice.repeat.due |= endless;
                 moved = true;
             }
         }
         moved | self.tell()
     }
 
-    /// Begins a notice to somebody who is to be told of a failure.
+    /// Begins a notice to somebody who is to be told of a failure. A place without a pair is passed over.
     fn tell(&mut self) -> bool {
         for k in 0..self.tellings.len() {
             let Telling { endpoint, peer, to } = self.tellings[k];
-            for index in 0..self.pairs.len() {
-                if to[index / 32] & 1 << (index % 32) == 0 {
-                    continue;
-                }
-                let pair = &self.pairs[index];
-                let is_told = pair.endpoint == endpoint && pair.state == State::Connected;
+            let mut from = 0;
+            while let Some(index) = to.next(from) {
+                from = index + 1;
+                let is_told = self.pairs.get(index).is_some_and(|pair| {
+                    pair.endpoint == endpoint && pair.state == State::Connected
+                });
                 if is_told && !self.has_notice(index) {
                     continue;
                 }
-                self.tellings[k].to[index / 32] &= !(1 << (index % 32));
+                self.tellings[k].to.remove(index);
                 if is_told {
                     self.begin_notice(index, ManagementKind::PeerFailed, peer.to_word());
                 }
                 return true;
             }
-            if self.tellings[k].to == PairBits::default() {
+            if to.is_empty() {
                 self.tellings.remove(k);
                 return true;
             }
@@ -167,8 +153,8 @@ impl<C: Card> Firmware<C> {
 
     /// The notice to send next, if one is due: `Alive` when there is no other.
     pub(crate) fn next_due_notice(&mut self) -> Option<Reply> {
-        if let Some(at) = self.notices.iter().position(|notice| notice.due) {
-            self.notices[at].due = false;
+        if let Some(at) = self.notices.iter().position(|notice| notice.repeat.due) {
+            self.notices[at].repeat.due = false;
             let Notice {
                 pair,
                 kind,
@@ -178,10 +164,8 @@ impl<C: Card> Firmware<C> {
             } = self.notices[at];
             return Some(self.notice(pair.into(), kind, number, word));
         }
-        while let Some(at) = self.asks.iter().position(|&word| word != 0) {
-            let bit = self.asks[at].trailing_zeros() as usize;
-            self.asks[at] &= !(1 << bit);
-            let index = at * 32 + bit;
+        while let Some(index) = self.asks.next(0) {
+            self.asks.remove(index);
             if self.pairs[index].state == State::Connected {
                 let number = self.pairs[index].notices;
                 return Some(self.notice(index, ManagementKind::Alive, number, 0));

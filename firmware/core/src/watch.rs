@@ -15,6 +15,7 @@ use crate::card::{Break, Card};
 use crate::connection::{self, State};
 use crate::firmware::Firmware;
 use crate::pair::Held;
+use crate::repeat::is_reached;
 use abi::mailbox::{AuditKind, FailureCause, PeerState, WatchPeers};
 use abi::times::WATCH_INTERVAL_LEAST;
 
@@ -205,8 +206,7 @@ impl<C: Card> Firmware<C> {
     /// Begins the looks that are due.
     pub(crate) fn run_looks(&mut self) -> bool {
         let now = self.card.now();
-        let reached = |time: u32| (now.wrapping_sub(time) as i32) >= 0;
-        if !self.next_round.is_some_and(reached) {
+        if !self.next_round.is_some_and(|round| is_reached(now, round)) {
             return false;
         }
         let mut nearest: Option<u32> = None;
@@ -214,7 +214,7 @@ impl<C: Card> Firmware<C> {
             let Some(watch) = self.watch_of(index) else {
                 continue;
             };
-            if reached(self.pairs[index].next_look) {
+            if is_reached(now, self.pairs[index].next_look) {
                 // Those of many pairs, and of many cards, are spread.
                 let late = self.card.random() % (watch.interval / 4);
                 let pair = &mut self.pairs[index];

@@ -285,6 +285,29 @@ fn more_failures_than_there_is_room_to_tell_of_are_refused_until_some_have_been_
     );
 }
 
+#[test]
+fn places_without_a_pair_are_passed_over() {
+    let (mut world, [_, two, _]) = three();
+    let pair = Pair { pair: two.0 };
+    promise_eq!(
+        ask(&mut world, 0, Command::DeclareFailed, pair),
+        Ok(Nothing {})
+    );
+    let tell = TellFailed {
+        failed: two.0,
+        low: u64::MAX,
+        high: u64::MAX,
+    };
+    for _ in 0..2 * MOST_TELLINGS {
+        promise_eq!(
+            ask(&mut world, 0, Command::TellFailed, tell),
+            Ok(Nothing {})
+        );
+        world.pass(100_000);
+    }
+    promise_eq!(world.cards[0].next_deadline(), None, "under way for ever");
+}
+
 fn signals_arrive(seed: u64) {
     let mut world = two(seed, CALM);
     let (near, far) = join(&mut world, 0, 1);
