@@ -42,6 +42,8 @@ breaks! {
     ClosesByCardOnly,
     /// A pair's handle names whatever pair has its place.
     StalePair,
+    /// An event about a pair that is closed is told of the next one in its place.
+    EventOfPredecessor,
     /// A request's handle names whatever request has its slot.
     StaleRequest,
     /// A request is posted whether or not the card knows of a free entry for its completion.

@@ -60,7 +60,8 @@ use abi::limits::MAX_CREDITS;
 use abi::mailbox::{EndpointId, PairId, id_index};
 pub(crate) use abi::opcode::WorkRing as Ring;
 use abi::register::{
-    COMPLETION_HEAD, EVENT_HEAD, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL, endpoint_page,
+    COMPLETION_HEAD, EVENT_HEAD, EVENT_TAIL, LIST_HEAD, LIST_TAIL, SEND_HEAD, SEND_TAIL,
+    endpoint_page,
 };
 use abi::status::Status;
 use std::collections::VecDeque;
@@ -117,6 +118,8 @@ pub(crate) struct OpenPair {
     ended: bool,
     /// The program knows that its peer has failed.
     failure_acknowledged: bool,
+    /// Number of the first event of the endpoint that can be about it: those before were about others in its place.
+    events_from: u64,
     /// The slots in which the peer's unexpected messages rest; given back when the pair is gone.
     slots: Arc<HostMemory>,
 }
@@ -198,6 +201,8 @@ pub(crate) struct Rings {
     event_armed: Option<u16>,
     /// Index up to which events have interrupted a wait.
     event_noticed: u16,
+    /// Events that have been taken.
+    events_taken: u64,
     phase: Phase,
     /// Closed: index of the queue behind the last completion that the card has written for it.
     told: u16,
@@ -237,6 +242,7 @@ impl Rings {
             bounce,
             event_armed: None,
             event_noticed: 0,
+            events_taken: 0,
             phase: Phase::Open,
             told: 0,
             flushed: false,
@@ -503,8 +509,20 @@ impl Own<'_> {
         rings.into_iter().chain(slots).map(Arc::clone).collect()
     }
 
-    /// Enters a pair; none if its place is another's, or out of the table.
-    pub(crate) fn add_pair(&mut self, opened: &PairId, slots: Arc<HostMemory>) -> Option<Pair> {
+    /// Number of the event that the card raises next, as far as it has written those before. One about a pair that is closed by now has a lower number.
+    pub(crate) fn next_event(&self, link: &Link) -> Result<u64, TransportError> {
+        let tail = link.read(endpoint_page(self.rings.place) + EVENT_TAIL)? as u16;
+        let untaken = tail.wrapping_sub(self.rings.events.head());
+        Ok(self.rings.events_taken + u64::from(untaken))
+    }
+
+    /// Enters a pair, which no event below a number is about; none if its place is another's, or out of the table.
+    pub(crate) fn add_pair(
+        &mut self,
+        opened: &PairId,
+        slots: Arc<HostMemory>,
+        events_from: u64,
+    ) -> Option<Pair> {
         let pair = Pair::new(id_index(opened.pair));
         let place = self.rings.pairs.get_mut(usize::from(pair.index))?;
         if place.is_some() {
@@ -523,6 +541,7 @@ impl Own<'_> {
             ending: Ending::No,
             ended: false,
             failure_acknowledged: false,
+            events_from,
             slots,
         });
         Some(pair)
@@ -603,6 +622,13 @@ impl Own<'_> {
             index,
             serial: open.serial,
         })
+    }
+
+    /// The open pair that an event of this number is about.
+    fn pair_of_event(&self, index: u16, number: u64) -> Option<Pair> {
+        let open = self.rings.pairs.get(usize::from(index))?.as_ref()?;
+        let is_old = number < open.events_from && !is_broken!(EventOfPredecessor);
+        self.pair_of_card(index).filter(|_| !is_old)
     }
 
     /// The open pairs of these places: a bit for each.

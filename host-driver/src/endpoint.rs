@@ -476,8 +476,12 @@ impl Endpoint {
         slots: Arc<HostMemory>,
     ) -> Result<(Pair, PairId), CommandError> {
         let (mut commands, ()) = self.commands_while_open()?;
+        // No pair is closed and none is opened while the channel is held: what has been raised so far isn't about this one.
+        let events_from = self.handle.lock().own().next_event(self.handle.link())?;
         let id: PairId = commands.open(command, argument, Command::ClosePair, &[&slots])?;
-        let opened = self.handle.lock().own().add_pair(&id, Arc::clone(&slots));
+        let mut locked = self.handle.lock();
+        let opened = locked.own().add_pair(&id, Arc::clone(&slots), events_from);
+        drop(locked);
         match opened {
             Some(pair) => Ok((pair, id)),
             None => Err(commands.refuse(Command::ClosePair, &id, vec![slots])),

@@ -339,6 +339,8 @@ impl Own<'_> {
                 self.rings.event_noticed = self.rings.event_noticed.wrapping_add(1);
             }
             self.rings.events.advance();
+            let number = self.rings.events_taken;
+            self.rings.events_taken += 1;
             let rung = self.ring_for_events(link);
             if is_broken!(LosesEvent) {
                 rung?;
@@ -347,7 +349,7 @@ impl Own<'_> {
                 return Ok(Some(AsyncEvent {
                     cause,
                     pair: (event.pair != NO_PAIR)
-                        .then(|| self.pair_of_card(event.pair))
+                        .then(|| self.pair_of_event(event.pair, number))
                         .flatten(),
                     info: event.info,
                 }));

@@ -94,6 +94,9 @@ fn noticed_by_name(promise: Promise) -> Option<fn()> {
         Promise::KeepsOutstanding | Promise::ClosesByCardOnly => {
             ownership::a_card_that_is_gone_flushes_all_that_was_outstanding
         }
+        Promise::EventOfPredecessor => {
+            failure::an_event_about_a_closed_pair_is_not_told_of_the_next_in_its_place
+        }
         Promise::StalePair => failure::a_pair_of_another_endpoint_is_refused,
         Promise::StaleRequest => ownership::a_cancel_of_an_old_request_cancels_no_stranger_after_65536_uses_of_its_slot,
         Promise::StarvesCard => waiting::a_queue_that_is_polled_rarely_and_posted_often_never_starves_the_card,

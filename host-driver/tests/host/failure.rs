@@ -529,3 +529,28 @@ pub(crate) fn events_are_taken_though_the_card_is_out_of_reach_and_it_hears_of_t
         assert_eq!(endpoint.poll_event(), Ok(None));
     }
 }
+
+/// As it broke: events know only the place of their pair, and one that was polled late was reported for the next pair there.
+#[test]
+pub fn an_event_about_a_closed_pair_is_not_told_of_the_next_in_its_place() {
+    let fabric = fabric();
+    let (a, _b) = connected(&fabric, 8);
+    a.endpoint.declare_failed(a.pair).expect("connected");
+    a.pause(5000);
+    a.endpoint.close_pair(a.pair).expect("open");
+    let (next, _) = a.endpoint.open_pair(8).expect("room");
+    assert_eq!(next.index(), a.pair.index(), "it has the place");
+    let event = a.endpoint.poll_event().unwrap().expect("an event");
+    assert_eq!((event.cause, event.pair), (Cause::PeerFailed, None));
+    // What comes later is about the pair that is there now.
+    a.endpoint.close_pair(next).expect("open");
+    let nobody = a.endpoint.address();
+    let next = a.endpoint.begin_connect(&nobody, 8, 0).expect("room");
+    assert_eq!(next.index(), a.pair.index(), "it has the place");
+    a.pause(100_000);
+    let event = a.endpoint.poll_event().unwrap().expect("an event");
+    assert_eq!(
+        (event.cause, event.pair),
+        (Cause::ConnectFailed, Some(next))
+    );
+}
