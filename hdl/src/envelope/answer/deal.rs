@@ -1,0 +1,345 @@
+//! What the answers mean: step by step, until what was asked is dealt with.
+//!
+//! An opcode of a list ring has an arm for what it asked ([`Ask`]), and goes on by the states of what it found: a message that is taken, named
+//! or only looked at, or a receive that ends.
+
+use super::{Answer, State};
+use crate::envelope::asked::Ask;
+use crate::prelude::*;
+use crate::types::{Job, Way};
+use abi::completion::CompletionKind;
+use abi::request::CLAIM_PLACE_BITS;
+use abi::status::Status;
+
+#[block]
+impl Answer {
+    /// One `match` over all states: what leaves is chosen once, and not through a chain of choices.
+    pub(super) fn deal(&mut self) {
+        match self.state.q.val() {
+            State::Wait => {
+                self.at.d.next = self.answer.val().index;
+                self.slot_asked.d.next = false;
+                self.gives.d.next = false;
+                if self.begins.val() {
+                    self.work.d.next = Job::default();
+                    match self.ask.val() {
+                        Ask::Ends => {
+                            self.work.d.next.ending = self.own_end.val();
+                            self.count_invalid_requests.next = self.now.val().invalid;
+                            self.unreserve.valid.next = self.now.val().releases;
+                            self.state.d.next = State::Job;
+                        }
+                        Ask::Last => {
+                            self.work.d.next.ending = self.own_end.val();
+                            self.state.d.next = State::Job;
+                        }
+                        Ask::Mark => {
+                            self.work.d.next.ending.marks = true;
+                            self.state.d.next = State::Job;
+                        }
+                        Ask::Drop => {
+                            self.work.d.next.way = Way::Drop;
+                            self.work.d.next.arrived = self.now.val().arrived;
+                            self.state.d.next = State::Job;
+                        }
+                        Ask::Handle => {
+                            self.state.d.next = State::Handle;
+                        }
+                        Ask::Message => {
+                            self.state.d.next = State::Overflow;
+                            if self.answer.val().found {
+                                self.state.d.next = State::Met;
+                            } else if self.now.val().append {
+                                self.count_unexpected.next = true;
+                                self.tells.next = true;
+                                self.state.d.next = State::Slot;
+                            } else if self.now.val().refusable {
+                                // It is done with: its envelope is free again.
+                                self.work.d.next.way = Way::Drop;
+                                self.work.d.next.arrived = self.now.val().arrived;
+                                self.work.d.next.ending.pair = self.now.val().pair;
+                                self.work.d.next.ending.accepted = true;
+                                self.work.d.next.ending.freed = self.refused_frees.val();
+                                self.work.d.next.ending.refused = true;
+                                self.state.d.next = State::Job;
+                            }
+                        }
+                        Ask::Lost => {
+                            self.removed.valid.next = true;
+                            self.ended.next = true;
+                            self.done.next = true;
+                        }
+                        Ask::Receive => {
+                            if self.answer.val().found {
+                                self.state.d.next = State::Taken;
+                            } else {
+                                self.hold.valid.next = self.answer.val().full;
+                                self.receives.write.enable.next = !self.answer.val().full;
+                                self.multi_posted.valid.next =
+                                    self.now.val().multi & !self.answer.val().full;
+                                self.ended.next = true;
+                                self.done.next = true;
+                            }
+                        }
+                        Ask::Take => {
+                            self.work.d.next.ending = self.own_end.val();
+                            self.state.d.next = State::Job;
+                            if self.answer.val().found {
+                                self.state.d.next = State::Taken;
+                            }
+                        }
+                        Ask::Probe => {
+                            self.work.d.next.ending = self.own_end.val();
+                            self.state.d.next = State::Job;
+                            if self.answer.val().found {
+                                self.state.d.next = State::Found;
+                            }
+                        }
+                        Ask::Claim => {
+                            self.work.d.next.ending = self.own_end.val();
+                            self.state.d.next = State::Job;
+                            if self.answer.val().found {
+                                self.state.d.next = State::Found;
+                            }
+                        }
+                        Ask::Cancel => {
+                            self.work.d.next.ending = self.own_end.val();
+                            self.state.d.next = State::Job;
+                            if self.answer.val().found {
+                                self.state.d.next = State::Ended;
+                            }
+                        }
+                        Ask::Flush => {
+                            if self.answer.val().found {
+                                self.state.d.next = State::Ended;
+                            } else {
+                                self.walked.valid.next = true;
+                                self.walked.data.next = self.answer.val().more;
+                                self.ended.next = true;
+                                self.done.next = true;
+                            }
+                        }
+                        Ask::Forget => {
+                            self.walked.valid.next = true;
+                            self.walked.data.next = self.answer.val().found;
+                            self.ended.next = true;
+                            self.done.next = true;
+                        }
+                        Ask::Retire => {
+                            self.gone.next = true;
+                            self.multi_gone.valid.next = true;
+                            self.ended.next = true;
+                            self.done.next = true;
+                        }
+                        _ => {}
+                    }
+                }
+                if self.begins.val() & (self.ask.val() == Ask::Handle) {
+                    self.messages.read_address.next = self.handle_place.val();
+                }
+            }
+
+            // ---------------------------------------------------------------- messages
+            State::Met => {
+                self.count_expected.next = true;
+                self.gone.next = !self.receive_found.val().multi;
+                self.receive.d.next = self.receive_found.val();
+                self.work.d.next = Job {
+                    way: Way::Hit,
+                    length: self.bytes.val(),
+                    arrived: self.now.val().arrived,
+                    domain: self.receive_found.val().domain,
+                    key: self.receive_found.val().key,
+                    target: self.receive_found.val().address,
+                    source: 0.into(),
+                    ending: self.met.val(),
+                };
+                self.state.d.next = State::Job;
+            }
+            State::Slot => {
+                self.asks_slot.next = true;
+                self.messages.read_address.next = !self.slot_place.val();
+                if self.slot_answer.valid.val() {
+                    self.messages.write.enable.next = true;
+                    self.fills.valid.next = true;
+                    self.work.d.next.way = Way::Slot;
+                    self.work.d.next.length = self.now.val().arrived;
+                    self.work.d.next.arrived = self.now.val().arrived;
+                    self.work.d.next.target = self.slot_answer.data.val().address;
+                    self.work.d.next.ending.endpoint = self.now.val().endpoint;
+                    self.work.d.next.ending.pair = self.now.val().pair;
+                    self.work.d.next.ending.slot = self.now.val().slot;
+                    self.work.d.next.ending.fills = true;
+                    self.work.d.next.ending.accepted = true;
+                    self.work.d.next.ending.freed = self.inserted_frees.val();
+                    self.state.d.next = State::Job;
+                }
+            }
+            State::Overflow => {
+                self.overflow.valid.next = true;
+                self.work.d.next.way = Way::Drop;
+                self.work.d.next.arrived = self.now.val().arrived;
+                if self.overflow.ready.val() {
+                    self.state.d.next = State::Job;
+                }
+            }
+
+            // ---------------------------------------------------------------- requests
+            State::Ended => {
+                self.gone.next = true;
+                self.multi_gone.valid.next = self.receive_found.val().multi;
+                self.work.d.next.ending.kind = CompletionKind::Receive.into();
+                if self.ask.val() == Ask::Flush {
+                    self.walked.valid.next = true;
+                    self.walked.data.next = true;
+                    self.multi_gone.data.next = self.receive_found.val().endpoint;
+                    self.work.d.next.ending = self.own_end.val();
+                    self.work.d.next.ending.kind = CompletionKind::Receive.into();
+                    self.work.d.next.ending.endpoint = self.receive_found.val().endpoint;
+                    self.work.d.next.ending.request = self.receive_found.val().request;
+                } else if self.cancels.val() {
+                    self.unreserve.valid.next = true;
+                    self.work.d.next.ending.status = Status::Cancelled.into();
+                    self.work.d.next.ending.request = self.now.val().target;
+                } else {
+                    self.work.d.next.ending.kind = self.now.val().kind;
+                }
+                self.state.d.next = State::Job;
+            }
+            State::Found => {
+                self.messages.read_address.next = self.at.q.val();
+                if !self.unsafe_yet.val() {
+                    self.work.d.next.ending = self.took.val();
+                    self.work.d.next.ending.status = Status::Success.into();
+                    self.work.d.next.ending.settles = false;
+                    self.work.d.next.ending.freed = false;
+                    self.state.d.next = State::Job;
+                }
+                if !self.unsafe_yet.val() & (self.ask.val() == Ask::Claim) {
+                    self.messages.write.enable.next = true;
+                    self.messages.write.address.next = self.at.q.val();
+                    self.messages.read_address.next = !self.at.q.val();
+                    self.messages.write.data.next = self.claimed.val();
+                    self.work.d.next.ending.handle = (bit_cast::<32, 16>(self.claims.q.val())
+                        << (CLAIM_PLACE_BITS as usize))
+                        | bit_cast::<32, 16>(self.at.q.val());
+                    self.gives.d.next = self.claimed_vacates.val();
+                    self.work.d.next.ending.freed = self.claimed_frees.val();
+                    self.claims.d.next = self.claims.q.val() + 1;
+                    if self.claims.q.val() == 65535 {
+                        self.claims.d.next = 1.into();
+                    }
+                }
+            }
+            State::Handle => {
+                self.asks_slot.next = true;
+                self.messages.read_address.next = self.handle_place.val();
+                self.slot_held.d.next = self.slot_answer.data.val();
+                if self.slot_answer.valid.val() {
+                    self.state.d.next = State::Named;
+                }
+            }
+            State::Named => {
+                self.work.d.next.ending = self.own_end.val();
+                self.state.d.next = State::Job;
+                if !self.handle_good.val() {
+                    self.count_invalid_requests.next = true;
+                    self.work.d.next.ending.status = Status::InvalidClaim.into();
+                } else if self.now.val().buffer & !self.now.val().allowed {
+                    self.count_invalid_requests.next = true;
+                    self.work.d.next.ending.status = Status::LocalProtection.into();
+                } else {
+                    self.work.d.next.ending = self.took.val();
+                    self.gives.d.next = true;
+                    if self.now.val().buffer {
+                        self.receive.d.next = self.posted.val();
+                        self.work.d.next.way = Way::Copy;
+                        self.work.d.next.length = self.bytes.val();
+                        self.work.d.next.target = self.now.val().address;
+                        self.work.d.next.source = self.slot_held.q.val().address;
+                    } else {
+                        self.work.d.next.ending.status = Status::Success.into();
+                        self.work.d.next.ending.of_message = false;
+                        self.work.d.next.ending.freed = self.discarded_frees.val();
+                    }
+                }
+            }
+            State::Taken => {
+                self.messages.read_address.next = self.at.q.val();
+                if !self.unsafe_yet.val() {
+                    self.receive.d.next = self.posted.val();
+                    self.work.d.next.way = Way::Copy;
+                    self.work.d.next.length = self.bytes.val();
+                    self.work.d.next.target = self.now.val().address;
+                    self.work.d.next.ending = self.took.val();
+                    self.gives.d.next = true;
+                    self.state.d.next = State::Where;
+                }
+            }
+            State::Where => {
+                self.asks_slot.next = true;
+                self.work.d.next.source = self.slot_answer.data.val().address;
+                if self.slot_answer.valid.val() {
+                    self.state.d.next = State::Job;
+                }
+            }
+
+            // ---------------------------------------------------------------- ends
+            State::Job => {
+                self.job.valid.next = true;
+                self.slot_asked.d.next = false;
+                if self.job.ready.val() {
+                    self.state.d.next = State::Wait;
+                    if self.gives.q.val() {
+                        self.state.d.next = State::Vacate;
+                    } else if self.work.q.val().ending.settles {
+                        self.state.d.next = State::Settle;
+                    } else {
+                        self.done.next = true;
+                    }
+                }
+            }
+            State::Vacate => {
+                self.asks_slot.next = true;
+                if self.slot_answer.valid.val() {
+                    self.state.d.next = State::Wait;
+                    if self.work.q.val().ending.settles {
+                        self.state.d.next = State::Settle;
+                    } else {
+                        self.done.next = true;
+                    }
+                }
+            }
+            State::Settle => {
+                self.settle.ready.next = true;
+                if self.settle.valid.val() {
+                    self.settled.valid.next = true;
+                    self.reserve.valid.next = self.stays.val();
+                    if self.work.q.val().way == Way::Hit {
+                        store!(
+                            self.receives.write,
+                            self.stays.val(),
+                            self.at.q.val(),
+                            self.rest.val()
+                        );
+                        self.follow.valid.next = !self.stays.val();
+                    } else {
+                        self.follow.valid.next = self.stays.val();
+                    }
+                    self.done.next = true;
+                    self.state.d.next = State::Wait;
+                }
+            }
+            _ => {}
+        }
+        self.news.valid.next = self.tells.val();
+        if self.lost.val()
+            & ((self.state.q.val() == State::Taken) | (self.state.q.val() == State::Found))
+        {
+            self.retry.next = true;
+            self.ended.next = true;
+            self.done.next = true;
+            self.state.d.next = State::Wait;
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! What holds in a cycle in which nothing happens.
+
+use super::Answer;
+use crate::envelope::backlog::Held;
+use crate::envelope::filling::Filled;
+use crate::prelude::*;
+use crate::types::Slotted;
+
+#[block]
+impl Answer {
+    /// No output is valid, and each names what is in hand.
+    pub(super) fn rest_idle(&mut self) {
+        self.job.valid.next = false;
+        self.job.data.next = self.work.q.val();
+        self.done.next = false;
+        self.ended.next = false;
+        self.slot_place.next = (self.now.val().pair << 4) | bit_cast::<16, 4>(self.now.val().slot);
+        self.fills.valid.next = false;
+        self.fills.data.next = Filled {
+            place: self.slot_place.val(),
+            endpoint: self.now.val().endpoint,
+        };
+        self.place.next = self.at.q.val();
+        self.unsafe_yet.next = self.place_fills.val();
+        self.lost.next = self.place_fills.val() & self.place_is_lost.val();
+        self.removed.valid.next = false;
+        self.removed.data.next = self.slot_place.val();
+        self.retry.next = false;
+        self.overflow.valid.next = false;
+        self.overflow.data.next = Slotted::default();
+        self.overflow.data.next.pair = self.now.val().pair;
+        self.overflow.data.next.endpoint = self.now.val().endpoint;
+        self.walked.valid.next = false;
+        self.walked.data.next = false;
+        self.hold.valid.next = false;
+        self.hold.data.next = Held {
+            endpoint: self.now.val().endpoint,
+            request: self.now.val().request,
+            any_source: self.now.val().any_source,
+            pair: self.now.val().pair,
+        };
+        self.tells.next = false;
+        self.news.data.next = self.now.val().endpoint;
+        self.gone.next = false;
+        self.multi_posted.valid.next = false;
+        self.multi_posted.data.next = self.now.val().endpoint;
+        self.multi_gone.valid.next = false;
+        self.multi_gone.data.next = self.now.val().endpoint;
+        self.settle.ready.next = false;
+        self.settled.valid.next = false;
+        self.follow.valid.next = false;
+        self.reserve.valid.next = false;
+        self.reserve.data.next = self.now.val().endpoint;
+        self.unreserve.valid.next = false;
+        self.unreserve.data.next = self.now.val().endpoint;
+        self.count_expected.next = false;
+        self.count_unexpected.next = false;
+        self.count_invalid_requests.next = false;
+        self.asks_slot.next = false;
+    }
+}
